@@ -14,6 +14,8 @@ With --api http://127.0.0.1:9090 and --api-token, a file with a token of the sco
     curl -d '{"user": "carol", "password": "c", "to": "+15557654322"}' http://127.0.0.1:8090/calls/5f0c…/transfer
         whom she talks to talks to that number now
 
+With --events-key, the file of events.webhooks[].key_file, `POST /events` is what the gateway tells (docs/events.md): each event is printed once.
+
 users.json:
 
     {"carol": {"password": "c", "grant": {"numbers": ["+15557000001"], "name": "Carol", "max_calls": 2}}}
@@ -101,7 +103,44 @@ class Gateway:
         return self.ask("POST", f"/v1/calls/{call}/transfer", {"to": to})
 
 
+class Events:
+    """What the gateway tells, by the rules of Standard Webhooks. It comes at least once: ids that were seen are answered and left out."""
+
+    SEEN = 10_000
+    TOLERANCE = 300
+
+    def __init__(self, key_file):
+        self.keys = [self.key(line) for line in pathlib.Path(key_file).read_text().split()]
+        self.seen, self.lock = {}, threading.Lock()
+
+    @staticmethod
+    def key(text):
+        return base64.b64decode(text.removeprefix("whsec_")) if text.startswith("whsec_") else text.encode()
+
+    def is_genuine(self, headers, body):
+        name, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+        if not at.isdigit() or abs(time.time() - int(at)) > self.TOLERANCE:
+            return False
+        text = f"{name}.{at}.".encode() + body
+        right = [b"v1," + base64.b64encode(hmac.new(key, text, hashlib.sha256).digest()) for key in self.keys]
+        given = headers.get("webhook-signature", "").encode().split()
+        return any(hmac.compare_digest(one, other) for one in given for other in right)
+
+    def take(self, event):
+        """False: it was here before."""
+        with self.lock:
+            if event["id"] in self.seen:
+                return False
+            self.seen[event["id"]] = None
+            if len(self.seen) > self.SEEN:
+                del self.seen[next(iter(self.seen))]
+            print(json.dumps(event), flush=True)
+            return True
+
+
 class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
     def answer(self, status, value):
         body = json.dumps(value).encode()
         self.send_response(status)
@@ -110,14 +149,32 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def body(self):
+    def octets(self):
         length = int(self.headers.get("Content-Length") or 0)
-        value = json.loads(self.rfile.read(length)) if 0 < length <= BODY_LIMIT else None
+        if not 0 < length <= BODY_LIMIT:
+            self.close_connection = True
+            raise ValueError("a body of 1 to 65536 octets is expected")
+        return self.rfile.read(length)
+
+    def body(self):
+        value = json.loads(self.octets())
         if not isinstance(value, dict):
             raise ValueError("a JSON object is expected")
         return value
 
+    def told(self):
+        try:
+            octets = self.octets()
+            if not self.server.events.is_genuine(self.headers, octets):
+                return self.answer(401, {"error": "not signed with our secret"})
+            self.server.events.take(json.loads(octets))
+        except (ValueError, KeyError, TypeError) as error:
+            return self.answer(400, {"error": str(error)})
+        self.answer(200, {})
+
     def do_POST(self):
+        if self.path == "/events" and self.server.events:
+            return self.told()
         try:
             wanted = self.body()
             parts = self.path.strip("/").split("/")
@@ -156,12 +213,14 @@ def main():
     parser.add_argument("--gateway", help="wss://… as phones are told it")
     parser.add_argument("--api", help="the gateway's admin API, http://127.0.0.1:9090")
     parser.add_argument("--api-token", help="a file with its token")
+    parser.add_argument("--events-key", help="the file of events.webhooks[].key_file")
     parser.add_argument("--port", type=int, default=8090, help="on 127.0.0.1 alone: PUT asks nobody who they are")
     options = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
     server.key = pathlib.Path(options.key).read_bytes().strip()
     server.users, server.gateway = Users(options.users), options.gateway
     server.api = Gateway(options.api, options.api_token) if options.api else None
+    server.events = Events(options.events_key) if options.events_key else None
     print(json.dumps({"event": "listening", "port": server.server_port}), flush=True)
     try:
         server.serve_forever()

@@ -154,6 +154,36 @@ extension Interop {
       #expect(try await gateway.process.finish(within: 10) == 0)
     }
 
+    @Test func `the example's backend hears of a call once each, and takes nothing that is not signed`() async throws {
+      let port = try FreePorts.tcp()
+      let gateway = try await gateway(port)
+      try "{\"alice\": {\"password\": \"a\", \"grant\": {}}}".write(
+        toFile: gateway.folder + "/users.json", atomically: true, encoding: .utf8)
+      let backend = try Spawned(
+        "backend", "/usr/bin/python3",
+        [
+          "-B", Surroundings.package + "/Examples/backend/backend.py", "--key", "jwt.key", "--users", "users.json", "--port",
+          "\(port)", "--events-key", "jwt.key",
+        ], in: gateway.folder)
+      _ = try await backend.event("listening")
+      let caller = try Peers.caller(gateway, "refused_480")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(1_000))")
+      let kinds = { backend.events.compactMap { $0["type"] as? String }.filter { $0.contains(".call.") } }
+      #expect(
+        await eventually(within: 15) { kinds() == ["trunkline.call.started", "trunkline.call.ended"] }, "\(backend.text)")
+      for (headers, status) in [
+        ([], 401), (["webhook-id: x", "webhook-timestamp: 1", "webhook-signature: v1,AAAA"], 401),
+        (["webhook-id: x", "webhook-timestamp: \(Int(Date().timeIntervalSince1970))", "webhook-signature: v1,AAAA v2,="], 401),
+      ] as [([String], Int)] {
+        let answer = try HTTP.request("POST", "/events", port: port, headers: headers, body: #"{"id":"x"}"#)
+        #expect(answer.status == status, "\(answer)")
+      }
+      #expect(kinds().count == 2)
+      backend.signal(SIGTERM)
+      _ = await eventually(within: 5) { !backend.isRunning }
+      try await gateway.finish()
+    }
+
     @Test func `trunkline events sink checks signatures and fails as often as asked`() async throws {
       let port = try FreePorts.tcp()
       let gateway = try await gateway(port, ", kinds: [ call.ended ]")
