@@ -60,6 +60,8 @@ public struct EventSink: Sendable {
   private var heads: [UInt64] = []
   /// Up to here all was taken out of the journal.
   public private(set) var read: UInt64
+  /// Grows whenever `state` is another.
+  public private(set) var changes = 0
   private var underWay = 0
   /// Failures of the server since its last answer, and until when it is left alone.
   public private(set) var failures = 0
@@ -74,11 +76,15 @@ public struct EventSink: Sendable {
   public var state: State { State(read: read, open: waiting.keys.sorted()) }
 
   /// Everything up to `position` is looked at, whether it is for this sink or not.
-  public mutating func skip(to position: UInt64) { read = max(read, position) }
+  public mutating func skip(to position: UInt64) {
+    read = max(read, position)
+    changes += 1
+  }
 
   public mutating func take(_ item: Item) {
     guard waiting[item.position] == nil else { return }
     read = max(read, item.position)
+    changes += 1
     waiting[item.position] = Waiting(item: item)
     subjects[item.subject, default: []].append(item.position)
     if subjects[item.subject]?.count == 1 { heads.append(item.position) }
@@ -151,6 +157,7 @@ public struct EventSink: Sendable {
 
   private mutating func remove(_ position: UInt64) {
     guard let entry = waiting.removeValue(forKey: position) else { return }
+    changes += 1
     heads.removeAll { $0 == position }
     let subject = entry.item.subject
     subjects[subject]?.removeAll { $0 == position }

@@ -69,13 +69,17 @@ final class EventWorker: HTTPWorker {
     var webhook: EventWebhook
     var sink: EventSink
     let reader: EventReader
+    let epoch: String
     let file: String
+    /// Read from the journal, and there was no room for them yet.
+    var ahead: ArraySlice<StoredEvent> = []
     var bodies: [UInt64: StoredEvent] = [:]
-    var written: EventSink.State
+    /// What is written down is of this many changes.
+    var written: Int
     var isTold = false
-    init(_ webhook: EventWebhook, sink: EventSink, reader: EventReader, file: String) {
-      (self.webhook, self.sink, self.reader, self.file) = (webhook, sink, reader, file)
-      written = sink.state
+    init(_ webhook: EventWebhook, sink: EventSink, reader: EventReader, epoch: String, file: String) {
+      (self.webhook, self.sink, self.reader, self.epoch, self.file) = (webhook, sink, reader, epoch, file)
+      written = sink.changes
     }
   }
 
@@ -131,14 +135,15 @@ final class EventWorker: HTTPWorker {
 
   private func open(_ webhook: EventWebhook) -> Hook {
     let reader = EventReader(folder: folder)
+    let epoch = reader.epoch ?? ""
     let file = "\(folder)/\(Self.name(of: webhook.url)).sink"
     struct Saved: Decodable {
       var epoch: String
       var state: EventSink.State
     }
     let saved = FileManager.default.contents(atPath: file).flatMap { try? JSONDecoder().decode(Saved.self, from: $0) }
-    let state = saved.flatMap { $0.epoch == reader.epoch ? $0.state : nil } ?? EventSink.State()
-    let hook = Hook(webhook, sink: EventSink(state, random: random), reader: reader, file: file)
+    let state = saved.flatMap { $0.epoch == epoch ? $0.state : nil } ?? EventSink.State()
+    let hook = Hook(webhook, sink: EventSink(state, random: random), reader: reader, epoch: epoch, file: file)
     // those that were not taken when the last process ended
     let open = Set(state.open)
     var after = (state.open.first ?? 1) - 1
@@ -170,7 +175,7 @@ final class EventWorker: HTTPWorker {
       fill(hook)
       while let position = hook.sink.next(at: loop.now) { send(position, hook) }
       next = .earliest(next, hook.sink.nextDue(after: loop.now))
-      if stateDue == nil, hook.sink.state != hook.written { stateDue = loop.now + Limits.eventState }
+      if stateDue == nil, hook.sink.changes != hook.written { stateDue = loop.now + Limits.eventState }
     }
     if let due = stateDue, due <= loop.now {
       stateDue = nil
@@ -184,27 +189,27 @@ final class EventWorker: HTTPWorker {
   /// What the journal has, as far as there is room for it.
   private func fill(_ hook: Hook) {
     while hook.sink.hasRoom {
-      let (events, isGap) = hook.reader.read(after: hook.sink.read, most: Limits.eventsPerRead)
-      guard let last = events.last else { return }
-      if isGap {
-        let lost = events[0].position - hook.sink.read - 1
-        statistics.outcomes.counter("lost").increment(by: lost)
-        logger.error(
-          "a webhook was too slow: events are gone from the journal before it took them",
-          metadata: ["url": "\(hook.webhook.url)", "events": "\(lost)"])
-      }
-      for event in events {
-        guard hook.sink.hasRoom else { return }
-        if hook.webhook.kinds?.contains(event.kind) ?? true { keep(event, hook) } else { hook.sink.skip(to: event.position) }
-      }
-      if hook.sink.read < last.position { return }
+      if hook.ahead.isEmpty { read(hook) }
+      guard let event = hook.ahead.popFirst() else { return }
+      if hook.webhook.kinds?.contains(event.kind) ?? true { keep(event, hook) } else { hook.sink.skip(to: event.position) }
     }
   }
 
+  private func read(_ hook: Hook) {
+    let (events, isGap) = hook.reader.read(after: hook.sink.read, most: Limits.eventsPerRead)
+    hook.ahead = events[...]
+    guard isGap, let first = events.first else { return }
+    let lost = first.position - hook.sink.read - 1
+    statistics.outcomes.counter("lost").increment(by: lost)
+    logger.error(
+      "a webhook was too slow: events are gone from the journal before it took them",
+      metadata: ["url": "\(hook.webhook.url)", "events": "\(lost)"])
+  }
+
   private func send(_ position: UInt64, _ hook: Hook) {
-    guard let event = hook.bodies[position], let epoch = hook.reader.epoch else { return hook.sink.abandon(position) }
+    guard let event = hook.bodies[position] else { return hook.sink.abandon(position) }
     let began = loop.now
-    let id = EventCursor(epoch: epoch, position: position).description
+    let id = EventCursor(epoch: hook.epoch, position: position).description
     let webhook = hook.webhook
     let request = HTTPClientRequest(
       connection: "events " + webhook.url, url: webhook.url,
@@ -254,16 +259,16 @@ final class EventWorker: HTTPWorker {
   }
 
   private func write(_ hook: Hook) {
-    let state = hook.sink.state
-    guard state != hook.written, let epoch = hook.reader.epoch else { return }
+    let changes = hook.sink.changes
+    guard changes != hook.written else { return }
     struct Saved: Encodable {
       var epoch: String
       var url: String
       var state: EventSink.State
     }
-    guard let data = try? JSONEncoder().encode(Saved(epoch: epoch, url: hook.webhook.url, state: state)),
+    guard let data = try? JSONEncoder().encode(Saved(epoch: hook.epoch, url: hook.webhook.url, state: hook.sink.state)),
       (try? data.write(to: URL(fileURLWithPath: hook.file), options: .atomic)) != nil
     else { return }
-    hook.written = state
+    hook.written = changes
   }
 }
