@@ -79,6 +79,24 @@ import Testing
     #expect(told.count == 100 && sink.count == 0)
   }
 
+  /// One event that the server answers with 500 each time: its pauses grow, and the others lose no more than those.
+  @Test mutating func anEventThatTheServerFailsAtIsNotTriedInALoop() throws {
+    sink.take(item(1, "bad"))
+    var (position, attempts, told): (UInt64, Int, Int) = (1, 0, 0)
+    let end = now + .seconds(600)
+    while now < end {
+      position += 1
+      sink.take(item(position, "call \(position)"))
+      for next in due() {
+        if next == 1 { attempts += 1 } else { told += 1 }
+        _ = ended(next, next == 1 ? .failed(isServer: true, retryAfter: nil) : .taken)
+      }
+      now = now + .milliseconds(100)
+    }
+    #expect((5...12).contains(attempts), "\(attempts)")
+    #expect(told > 5_900, "\(told) of \(position - 1)")
+  }
+
   @Test mutating func whatAServerAsksForIsKeptTo() throws {
     sink.take(item(1, "a"))
     #expect(due() == [1])

@@ -6,7 +6,7 @@ import SIPDialogs
 /// What operators' programs want of live calls. Each acts as the device that has the call would, and is refused for the same reasons.
 extension CallMachine {
   /// Nil: it is done, or under way.
-  mutating func obey(_ command: CallCommand, _ id: CallID, _ turn: inout Turn) -> Failure? {
+  mutating func perform(_ command: CallCommand, _ id: CallID, _ turn: inout Turn) -> Failure? {
     guard let call = calls[id], call.isLive else { return Failure(.gone, msg: "no such call") }
     var refusal: Failure?
     switch command {

@@ -171,7 +171,7 @@ public struct CallMachine {
     case .wallClock: break
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
-    case .command(let id, let command, let answer): answer(obey(command, id, &turn))
+    case .command(let id, let command, let answer): answer(perform(command, id, &turn))
     case .originate(let wanted, let answer): originate(wanted, answer, &turn)
     case .timer: fire(&turn)
     }

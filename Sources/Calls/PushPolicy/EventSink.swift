@@ -141,16 +141,12 @@ public struct EventSink: Sendable {
     }
   }
 
-  /// A request ended that nobody hears of: the process ends, or the webhook is another now.
-  public mutating func abandon(_ position: UInt64) {
-    guard waiting[position]?.isUnderWay == true else { return }
-    waiting[position]?.isUnderWay = false
-    underWay -= 1
-  }
-
-  /// What waited for the server waits no longer.
+  /// What waited for a server that was away waits no longer. After fewer failures it was not away: one event may be what it fails at, and that
+  /// one has pauses of its own.
   private mutating func serverIsBack(_ now: Instant) {
+    let wasAway = failures >= Limits.failuresAway
     (failures, leftAloneUntil) = (0, now)
+    guard wasAway else { return }
     for position in heads where waiting[position]?.isUnderWay == false { waiting[position]?.due = now }
     heads.sort()
   }

@@ -16,6 +16,8 @@ public enum Limits {
   /// Events of one webhook that wait for its answer, and how many of them are under way.
   public static let eventsOpen = 1_024
   public static let eventsUnderWay = 16
+  /// A receiver that failed so often in a row was away.
+  static let failuresAway = 3
   /// How long an event is tried; and the longest pause between two tries of one, and of a server that fails.
   public static let eventAge = Duration.seconds(24 * 3600)
   static let eventRetry = Duration.seconds(600)

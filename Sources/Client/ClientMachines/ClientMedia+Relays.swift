@@ -129,7 +129,7 @@ extension ClientMedia {
   }
 
   /// Media has its path: a relay that it does not take is given back, and the one of before a little later.
-  mutating func settleRelays(_ pair: CandidatePair, _ now: Instant, _ output: inout Output) {
+  mutating func releaseUnusedRelays(_ pair: CandidatePair, _ now: Instant, _ output: inout Output) {
     if pair.local == relays?.relayed {
       relays?.bind(pair.remote, at: now, into: &output)
     } else if agent.state == .connected {

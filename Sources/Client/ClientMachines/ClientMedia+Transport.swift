@@ -62,7 +62,7 @@ extension ClientMedia {
     for event in events {
       switch event {
       case .nominated(let pair):
-        settleRelays(pair, now, &output)
+        releaseUnusedRelays(pair, now, &output)
         startHandshake(now, &output)
       case .failed, .consentLost: failed(.ice, "no pair of candidates works", &output)
       case .consentRegained: break

@@ -134,11 +134,9 @@ extension HTTPServer {
     delegate.requestReceived(
       HTTPRequest(
         method: head.method, path: head.path, query: head.query, host: head.host, origin: head.first("origin"),
-        authorization: head.first("authorization").map { Redacted($0) }, accept: head.first("accept"),
-        lastEventID: head.first("last-event-id"),
-        webhook: (
-          head.first("webhook-id") ?? "", head.first("webhook-timestamp") ?? "", head.first("webhook-signature") ?? ""
-        ), idempotencyKey: head.first("idempotency-key"), body: request.body, peer: connection.address)
+        authorization: head.first("authorization").map { Redacted($0) },
+        fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
+        body: request.body, peer: connection.address)
     ) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()

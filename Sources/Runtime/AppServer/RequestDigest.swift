@@ -9,9 +9,9 @@ extension HTTPRequest {
   }
 
   /// For tests of handlers.
-  public init(_ method: String, _ path: String, body: [UInt8] = [], client: String = "", idempotencyKey: String? = nil) {
+  public init(_ method: String, _ path: String, body: [UInt8] = [], client: String = "") {
     self.init(
-      method: method, path: path, query: "", host: "localhost", origin: nil, authorization: nil, idempotencyKey: idempotencyKey,
-      client: client, body: body, peer: .loopback)
+      method: method, path: path, query: "", host: "localhost", origin: nil, authorization: nil, client: client, body: body,
+      peer: .loopback)
   }
 }

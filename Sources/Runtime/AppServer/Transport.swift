@@ -44,17 +44,15 @@ public struct HTTPRequest: Sendable {
   public var host: String
   public var origin: String?
   public var authorization: Redacted<String>?
-  public var accept: String?
-  /// Last-Event-ID of a client of Server-Sent Events that comes back.
-  public var lastEventID: String?
-  /// `webhook-id`, `webhook-timestamp` and `webhook-signature` of Standard Webhooks; empty where they are missing.
-  public var webhook = (id: "", timestamp: "", signature: "")
-  /// Of the field Idempotency-Key.
-  public var idempotencyKey: String?
+  /// All but Authorization, which is a secret; names in lower case.
+  public var fields: [(name: String, value: String)] = []
   /// The name of the token that the admin port knows the request by; empty without one.
   public var client = ""
   public var body: [UInt8]
   public var peer: IPAddress
+
+  /// The first value of a field; `name` in lower case.
+  public func first(_ name: String) -> String? { fields.first { $0.name == name }?.value }
 }
 
 public struct HTTPResponse: Sendable {

@@ -142,7 +142,9 @@ final class EventWorker: HTTPWorker {
       var state: EventSink.State
     }
     let saved = FileManager.default.contents(atPath: file).flatMap { try? JSONDecoder().decode(Saved.self, from: $0) }
-    let state = saved.flatMap { $0.epoch == epoch ? $0.state : nil } ?? EventSink.State()
+    var state = saved.flatMap { $0.epoch == epoch ? $0.state : nil } ?? EventSink.State()
+    // a power cut may have taken the journal's end: what comes in its place is new
+    state.read = min(state.read, reader.range.newest)
     let hook = Hook(webhook, sink: EventSink(state, random: random), reader: reader, epoch: epoch, file: file)
     // those that were not taken when the last process ended
     let open = Set(state.open)
@@ -207,7 +209,11 @@ final class EventWorker: HTTPWorker {
   }
 
   private func send(_ position: UInt64, _ hook: Hook) {
-    guard let event = hook.bodies[position] else { return hook.sink.abandon(position) }
+    guard let event = hook.bodies[position] else {
+      // each that waits has one
+      hook.sink.ended(position, .taken, at: loop.now, wallNow: 0)
+      return
+    }
     let began = loop.now
     let id = EventCursor(epoch: hook.epoch, position: position).description
     let webhook = hook.webhook

@@ -37,7 +37,7 @@ struct CallPages: Sendable {
 
   /// `parts`: of the path behind /v1/calls.
   func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping Answer) {
-    guard request.method == "POST", let key = request.idempotencyKey else { return act(request, parts, answer) }
+    guard request.method == "POST", let key = request.first("idempotency-key") else { return act(request, parts, answer) }
     switch repeats.begin(key, request) {
     case .answered(let response): answer(response)
     case .new(let ticket):

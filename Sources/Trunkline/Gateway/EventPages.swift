@@ -35,8 +35,8 @@ struct EventPages: Sendable {
     let reader = EventReader(folder: folder)
     guard let epoch = reader.epoch else { return .text(503, "the event journal cannot be read") }
     let query: Query
-    let isStream = request.accept?.contains("text/event-stream") ?? false
-    switch Query.read(request.query, lastEventID: isStream ? request.lastEventID : nil) {
+    let isStream = request.first("accept")?.contains("text/event-stream") ?? false
+    switch Query.read(request.query, lastEventID: isStream ? request.first("last-event-id") : nil) {
     case .success(let read): query = read
     case .failure(let problem): return .text(400, problem.text)
     }
