@@ -21,6 +21,7 @@ protocol Device: AnyObject {
 final class App: Device {
   unowned let world: World
   let device: String
+  var user = "alice"
   var connection: ConnectionID?
   var isOpen = false
   private(set) var welcome: Welcome?
@@ -77,7 +78,7 @@ final class App: Device {
     connection = id
     isOpen = true
     let token = try? World.signer.sign(
-      Claims(sub: "alice", dev: device, aud: ["trunkline"], exp: World.epoch + 86_400, acct: accounts))
+      Claims(sub: user, dev: device, aud: ["trunkline"], exp: World.epoch + 86_400, acct: accounts))
     var proof = Hello.Proof.auth(token ?? "")
     if resuming, let sid {
       proof = .resume(.init(sid: sid.id, token: sid.token, lastSeq: seenSeq))
@@ -166,9 +167,11 @@ final class App: Device {
     send(.callAnswer(CallAnswer(sdp: sdp, ageMs: age, timeoutMs: timeout)), call: call)
   }
 
-  func start(_ call: CallID, to number: String = "+15557654321", privacy: Bool? = nil, identity: [String]? = nil) {
+  func start(
+    _ call: CallID, to number: String = "+15557654321", kind: Handle.Kind = .phone, privacy: Bool? = nil, identity: [String]? = nil
+  ) {
     offered.append(call)
-    let start = CallStart(to: Handle(k: .phone, h: number), sdp: sdp(setup: "actpass"), privacy: privacy, identity: identity)
+    let start = CallStart(to: Handle(k: kind, h: number), sdp: sdp(setup: "actpass"), privacy: privacy, identity: identity)
     send(.callStart(start), call: call)
   }
 

@@ -88,7 +88,7 @@ final class World {
   ) {
     let wakes = sessionCluster?.wakeTokens ?? WakeTokens(random: .seeded(seed &+ 3))
     var settings = SessionSettings(
-      verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice"], wakeTokens: wakes)
+      verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice", "bob", "carol"], wakeTokens: wakes)
     settings.cluster = sessionCluster
     sessions = SessionMachine(settings: settings, random: .seeded(seed &+ 1))
     var configuration = CallFlow.Configuration()

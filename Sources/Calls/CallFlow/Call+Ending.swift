@@ -172,6 +172,7 @@ extension Call {
     record.trunkSrtp = trunkLeg.media?.protection.flatMap { SRTPProfile(suite: $0.suite.rawValue)?.name }
     record.ring = winner == nil ? bookkeeping.firstRing : leg.flatMap { leg in leg.rang.map { .init(leg.key, $0) } }
     record.appStats = leg?.stats
+    record.peer = parties.peer
     if !diversions.made.isEmpty { record.diversions = diversions.made }
     if !transfers.made.isEmpty { record.transfers = transfers.made }
     if isDivertedToNumber { record.join(legs[1], statistics) }

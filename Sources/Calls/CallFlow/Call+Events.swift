@@ -49,6 +49,7 @@ extension Call {
     var facts = CallFacts(
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber, user: users.owner.isEmpty ? nil : users.owner, device: winner?.device)
+    facts.peer = parties.peer
     fill(&facts)
     turn.output.actions.append(.event(GatewayEvent(kind, at: turn.wall(instant), .call(facts))))
   }

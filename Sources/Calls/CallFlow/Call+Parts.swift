@@ -66,6 +66,8 @@ extension Call {
     var identities: [SignedIdentity] = []
     /// A program made the call for a user.
     var origination: Origination?
+    /// Of a call between users: the other's call.
+    var peer: CallRecord.Peer?
     /// What the verifier said of them: A, B or C.
     var attestation: String?
     /// The devices are told when the verifier has answered, or after its deadline.

@@ -170,18 +170,19 @@ extension CallMachine {
     }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
     guard device.accounts.contains(account) else { return refuse(token, caller, .forbidden, .forbidden, "acct", &turn) }
-    guard let own = routing.callerNumber(of: key.user, wanted: start.from?.h, account: account) else {
-      return refuse(token, caller, .forbidden, .forbidden, "from is not a number of this user", &turn)
-    }
-    guard start.to.k == .phone, let number = routing.dialled(start.to.h, by: key.user) else {
+    guard let to = routing.destination(start.to, by: key.user) else {
       return refuse(token, caller, .notFound, .notFound, "to", &turn)
+    }
+    let number = to.number
+    guard let own = callerNumber(of: key.user, wanted: start.from?.h, account: account, calling: to) else {
+      return refuse(token, caller, .forbidden, .forbidden, "from is not a number of this user", &turn)
     }
     let identities = start.identity ?? []
     guard identities.count <= SIP.Limits.identities,
       identities.allSatisfy({ $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed })
     else { return turn.refuse(token, .badRequest, "identity") }
     let rule: Routing.OutboundRule
-    switch outboundRule(number, user: key.user, turn.now) {
+    switch outboundRule(to, user: key.user, turn.now) {
     case .rule(let found): rule = found
     case .refused(let code, let reason, let text): return refuse(token, caller, code, reason, text, &turn)
     }
@@ -203,11 +204,11 @@ extension CallMachine {
     }
     let session = MediaSessionID(raw: takeNumber())
     let parties = Call.Parties(
-      from: Handle(k: .phone, h: own, n: routing.displayName(of: key.user, wanted: start.from?.n)),
-      to: Handle(k: .phone, h: number, n: start.to.n), callerNumber: own, calledNumber: number)
+      from: Handle(number: own, name: routing.displayName(of: key.user, wanted: start.from?.n)),
+      to: Handle(k: start.to.k, h: to.isUser ? start.to.h : number, n: start.to.n), callerNumber: own, calledNumber: number)
     var call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(key.user, account: account), parties: parties,
-      trunkLeg: TrunkLeg(.outbound(takeNumber()), over: trunk, session: session), at: turn.now)
+      trunkLeg: TrunkLeg(takeLegID(over: trunk), over: trunk, session: session), at: turn.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     if configuration.isClustered { return claim(call, offer, device, token, &turn) }

@@ -25,12 +25,16 @@ extension CallMachine {
     if callsOfUser[wanted.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(.tooMany, .userLimit, "calls_per_user")
     }
-    guard let own = routing.callerNumber(of: wanted.user, wanted: wanted.from) else {
+    let dialled = Handle(k: Routing.dialled(wanted.to) == nil ? .generic : .phone, h: wanted.to)
+    guard let to = routing.destination(dialled, by: wanted.user) else {
+      return refuse(.notFound, .notFound, "to is neither a number nor a user")
+    }
+    let number = to.number
+    guard let own = callerNumber(of: wanted.user, wanted: wanted.from, account: nil, calling: to) else {
       return refuse(.forbidden, .forbidden, "from is not a number of this user")
     }
-    guard let number = routing.dialled(wanted.to, by: wanted.user) else { return refuse(.notFound, .notFound, "to is no number") }
     let rule: Routing.OutboundRule
-    switch outboundRule(number, user: wanted.user, turn.now) {
+    switch outboundRule(to, user: wanted.user, turn.now) {
     case .rule(let found): rule = found
     case .refused(let code, let reason, let text): return refuse(code, reason, text)
     }
@@ -65,7 +69,7 @@ extension CallMachine {
     let account = routing.account(of: user, called: own, route: nil)
     var call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account ?? Self.defaultAccount),
-      parties: parties, trunkLeg: TrunkLeg(.outbound(takeNumber()), over: candidates[0], session: session), at: now)
+      parties: parties, trunkLeg: TrunkLeg(takeLegID(over: candidates[0]), over: candidates[0], session: session), at: now)
     call.users.belongs(to: account, of: user)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     return call

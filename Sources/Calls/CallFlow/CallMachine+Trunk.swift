@@ -54,6 +54,7 @@ extension CallMachine {
       return refuse(leg, invite, .userLimit, code: 503, &turn)
     }
     var call = makeIncoming(leg, invite, trunk, route, &turn)
+    introduce(&call, over: leg)
     guard let route else { return reject(call, .notFound, by: .gateway, q850: 1, &turn) }
     var toward = invite.source.remote.ip
     var offer: SessionDescription?
@@ -63,7 +64,7 @@ extension CallMachine {
         let media = try probe(read, trunk, invite.source)
         offer = read
         // 0.0.0.0 is a caller that holds us already: its signalling says where it is
-        if !media.isUnspecified { toward = media }
+        if !media.isUnspecified, !leg.isDirect { toward = media }
       } catch {
         return reject(call, .codec, by: .trunk, sip: error.sipStatus, detail: String(describing: error), &turn)
       }

@@ -43,6 +43,7 @@ public struct CallMachine {
   var pending: [CallID: Pending] = [:]
   var legs: [LegID: CallID] = [:]
   var sessions: [MediaSessionID: CallID] = [:]
+  var direct = DirectDialogs()
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
   /// Legs that wait for a place among their trunk's calls of all nodes; one at a time of a call.
@@ -126,6 +127,7 @@ public struct CallMachine {
     swap(&turn.output, &output)
     swap(&turn.statistics, &counters)
     dispatch(input, &turn)
+    connectDirectLegs(&turn)
     swap(&turn.output, &output)
     swap(&turn.statistics, &counters)
   }

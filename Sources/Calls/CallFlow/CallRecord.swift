@@ -142,6 +142,15 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public init(_ why: DiversionTrigger) { self.why = why }
   }
 
+  /// Of a call between users: the other user's call, which has a record of its own.
+  public var peer: Peer?
+  public struct Peer: Sendable, Codable, Equatable {
+    public var call: CallID
+    /// Who calls, or whom it was for first.
+    public var user: String
+    public init(call: CallID, user: String) { (self.call, self.user) = (call, user) }
+  }
+
   /// Transfers that were asked for, in that order; of more than eight the last.
   public var transfers: [Transfer]?
   public struct Transfer: Sendable, Codable, Equatable {

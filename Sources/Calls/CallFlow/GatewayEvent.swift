@@ -67,6 +67,8 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   public var user: String?
   /// Who has the call.
   public var device: String?
+  /// Of a call between users: the other user's call.
+  public var peer: CallRecord.Peer?
   /// Who holds or resumes.
   public var by: CallSide?
   public var transfer: CallRecord.Transfer?

@@ -19,11 +19,12 @@ extension Routing {
   /// What the SIP user agent is told of each trunk.
   public var rules: [String: TrunkRules] { Dictionary(trunks.map { ($0.name, $0.rules) }) { first, _ in first } }
 
-  func trunk(_ name: String) -> Trunk? { trunks.first { $0.name == name } }
+  func trunk(_ name: String) -> Trunk? { name == Self.directTrunk ? Self.direct : trunks.first { $0.name == name } }
   func user(_ id: String) -> User? { directory.user(id) }
 
   /// The user for a called number; nil: nobody has it.
   func route(called number: String, trunk: String) -> InboundRoute? {
+    if trunk == Self.directTrunk { return directRoute(called: number) }
     for rule in inbound where rule.trunk == trunk {
       switch rule.target {
       case .user(let id) where directory.contains(id):

@@ -129,6 +129,8 @@ public struct Routing: Sendable {
   public var outbound: [OutboundRule]
   /// Numbers that an app must dial over the device's own telephone; compared as dialled.
   public var emergencyNumbers: Set<String>
+  /// Users who call each other are connected here, not by a trunk.
+  public var connectsUsers = true
 
   public init(
     trunks: [Trunk] = [], users: [User] = [], inbound: [InboundRule] = [], outbound: [OutboundRule] = [],

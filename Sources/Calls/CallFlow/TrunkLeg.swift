@@ -208,7 +208,9 @@ struct TrunkLeg {
     switch phase {
     case .idle, .over: return .nothing
     case .invited where !id.isOutbound:
-      let refusal = reason.refusal(declineCode: turn.configuration.declineCode) ?? .init(status: 480)
+      // no other branch of a fork would be ended by a 603 to a caller of ours
+      let declineCode = !id.isDirect ? turn.configuration.declineCode : reason == .declined ? 603 : 486
+      let refusal = reason.refusal(declineCode: declineCode) ?? .init(status: 480)
       finalStatus = refusal.status
       let retry = refusal.status == 503 ? turn.configuration.retryAfterSeconds : nil
       let cause = (q850 ?? refusal.q850).map { ReasonValue.q850($0) }

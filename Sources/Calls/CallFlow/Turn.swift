@@ -14,12 +14,16 @@ struct Turn {
   /// What the present change means beyond its call; `CallMachine.change` acts on it.
   var outcomes: [CallOutcome] = []
   var statistics = CallStatistics()
+  /// What legs of calls between users said; `CallMachine.connectDirectLegs` carries it.
+  var directCommands: [UserAgent.Command] = []
 
   /// Milliseconds since 1970.
   func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
   var wallNow: Int64 { wall(now) }
 
-  mutating func sip(_ command: UserAgent.Command) { output.actions.append(.sip(command)) }
+  mutating func sip(_ command: UserAgent.Command) {
+    if command.leg?.isDirect == true { directCommands.append(command) } else { output.actions.append(.sip(command)) }
+  }
   mutating func media(_ command: MediaCommand) { output.actions.append(.media(command)) }
   mutating func app(_ command: SessionCommand) { output.actions.append(.app(command)) }
   mutating func send(_ message: ServerMessage, to device: DeviceKey, call: CallID) { app(.send(device, message, call: call)) }

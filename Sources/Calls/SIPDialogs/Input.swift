@@ -78,6 +78,20 @@ extension UserAgent {
   }
 }
 
+extension UserAgent.Command {
+  /// The leg that it is about; nil for a request outside any dialog.
+  public var leg: LegID? {
+    switch self {
+    case .respondProvisional(let leg, _, _, _), .answer(let leg, _), .refuse(let leg, _, _, _, _), .redirect(let leg, _),
+      .invite(let leg, _), .cancel(let leg, _), .bye(let leg, _), .answerReinvite(let leg, _), .refuseReinvite(let leg, _),
+      .modify(let leg), .offer(let leg, _), .acknowledge(let leg, _), .sendDigit(let leg, _, _), .refer(let leg, _, _),
+      .referToLeg(let leg, _), .acceptRefer(let leg), .refuseRefer(let leg, _), .notifyRefer(let leg, _), .ping(let leg):
+      leg
+    case .request: nil
+    }
+  }
+}
+
 /// An INVITE that we send.
 public struct OutboundInvite: Sendable {
   public var trunk: TrunkPeer

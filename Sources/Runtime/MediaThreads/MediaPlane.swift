@@ -155,6 +155,7 @@ public final class MediaPlane: Sendable {
   public func address(toldTo trunk: IPAddress) -> IPAddress { told(trunkAddress(toward: trunk), trunk) }
 
   private func told(_ address: MediaPlaneConfiguration.Address, _ trunk: IPAddress?) -> IPAddress {
+    if trunk?.isLoopback == true, address.bind.isUnspecified { return address.bind.family == .v4 ? .loopback : .loopback6 }
     let isLocal = trunk.map(configuration.localNetworks.contains) == true && !address.bind.isUnspecified
     return isLocal ? address.bind : advertised(address)
   }

@@ -9,6 +9,9 @@ extension ConfigurationKeys {
         .init("inbound", .list(.mapping, limit: Limits.routes), "Calls from trunks; the first row that fits is taken."),
         .init("outbound", .list(.mapping, limit: Limits.routes), "Calls to trunks; the longest prefix is taken."),
         .init(
+          "users", .oneOf(["direct", "trunk"]), .value("direct"),
+          "Whether a user who calls another user's number or id rings that user's devices, or the number is dialled like any other."),
+        .init(
           "emergency", .list(.text("number"), limit: 100),
           .value("[ \(Settings().routes.emergencyNumbers.sorted().joined(separator: ", ")) ]"),
           "Emergency numbers: apps must dial them over the device's own telephone, unless an outbound row has `emergency`."),

@@ -87,6 +87,7 @@ extension ConfigurationParser {
     var out = Settings.Routes()
     let routes = top.section("routes")
     out.webhookAuthorities = routes.readableFile("webhook_ca")
+    out.connectsUsers = routes.value("users", "direct or trunk") { ["direct": true, "trunk": false][$0] } ?? out.connectsUsers
     if routes.has("emergency") {
       out.emergencyNumbers = Set(routes.list("emergency", limit: 100, "a number such as 112", number))
     }

@@ -11,6 +11,7 @@ extension ConfigurationParser {
     let trunk = Section(profiled(node), path, self)
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
+    if name == Routing.directTrunk { problem(trunk.path("name"), "is what calls between users are called: choose another") }
     let profiles = TrunkProfile.all.map(\.name).joined(separator: ", ")
     _ = trunk.value("profile", "one of \(profiles)", TrunkProfile.named)
     var out = Routing.Trunk(name: name ?? "")

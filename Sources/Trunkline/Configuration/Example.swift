@@ -89,6 +89,7 @@ extension Settings {
         - { prefix: "+", trunk: carrier }        # longest prefix wins
         # - { prefix: "+49", trunks: [ a, b ] }  # b when a is full, down or silent; or { trunk: a, priority: 1, weight: 70 }
         # - { prefix: "112", trunk: carrier, emergency: true }   # else emergency numbers are refused
+      # users: trunk                             # users who call each other are dialled like any number, else connected here
       # emergency: [ "112", "911" ]              # refused: the device must dial these itself
       # decline_code: 486                        # or 603 when every device declined
 

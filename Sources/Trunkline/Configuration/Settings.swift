@@ -160,6 +160,8 @@ public struct Settings: Sendable {
     public var inbound: [Routing.InboundRule] = []
     /// Longest prefix wins.
     public var outbound: [Routing.OutboundRule] = []
+    /// Users who call each other are connected without a trunk.
+    public var connectsUsers = true
     /// Numbers that an app must dial over the device's own telephone.
     public var emergencyNumbers = Routing().emergencyNumbers
     /// PEM of the authorities that webhooks' certificates are checked with; nil: the system's.

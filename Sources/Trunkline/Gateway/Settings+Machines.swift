@@ -29,6 +29,7 @@ extension Settings {
     }
     var out = Routing(
       trunks: trunks, inbound: routes.inbound, outbound: routes.outbound, emergencyNumbers: routes.emergencyNumbers)
+    out.connectsUsers = routes.connectsUsers
     out.directory = UserDirectory(users, anyone: anyUser, imported: imported, grantRules: grantRules)
     return out
   }

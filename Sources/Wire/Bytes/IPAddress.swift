@@ -15,6 +15,7 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
   }
 
   public static let loopback = IPAddress(127, 0, 0, 1)
+  public static let loopback6 = IPAddress(v6High: 0, low: 1)
   public static let any = IPAddress(0, 0, 0, 0)
   public static let any6 = IPAddress(v6High: 0, low: 0)
 

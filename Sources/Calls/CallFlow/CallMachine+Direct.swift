@@ -1,0 +1,30 @@
+import SIPDialogs
+
+/// The two calls of a call between users.
+extension CallMachine {
+  /// Carries what the legs have said to each other, until nothing more follows.
+  mutating func connectDirectLegs(_ turn: inout Turn) {
+    while !turn.directCommands.isEmpty {
+      for event in direct.events(of: turn.directCommands.removeFirst()) { handle(event, &turn) }
+    }
+  }
+
+  /// For a leg of ours that is to be invited.
+  mutating func takeLegID(over trunk: Routing.Trunk) -> LegID {
+    let number = takeNumber()
+    return trunk.name == Routing.directTrunk ? .direct(number, isOutbound: true) : .outbound(number)
+  }
+
+  /// Whom the called side sees: a number of the user's, or its id toward another user where it has none.
+  func callerNumber(of user: String, wanted: String?, account: String?, calling to: Routing.Destination) -> String? {
+    routing.callerNumber(of: user, wanted: wanted, account: account)
+      ?? (wanted == nil && routing.directRule(to) != nil && routing.user(user) != nil ? user : nil)
+  }
+
+  /// Each of the two has the other in its record.
+  mutating func introduce(_ call: inout Call, over leg: LegID) {
+    guard leg.isDirect, let caller = legs[leg.directPeer], let user = calls[caller]?.users.owner else { return }
+    call.parties.peer = .init(call: caller, user: user)
+    calls[caller]?.parties.peer = .init(call: call.id, user: call.users.owner)
+  }
+}

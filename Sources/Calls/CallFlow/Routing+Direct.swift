@@ -1,0 +1,51 @@
+import AppProtocol
+import Bytes
+import RTP
+import SIPDialogs
+
+/// Calls between users (`routes.users: direct`). Each is two calls, one of the caller and one of the called user, with the rules of an
+/// outgoing and of an incoming call. In place of a carrier there is a trunk that is in no configuration: `direct`.
+extension Routing {
+  /// What records, metrics and events call it; no trunk of the configuration has this name.
+  public static let directTrunk = "direct"
+
+  /// Opus first, so that it is relayed untouched. An app's hold is told to the other app.
+  static let direct: Trunk = {
+    let here = SocketAddress(.loopback, 0)
+    let peer = TrunkPeer(name: directTrunk, domain: directTrunk, flow: Flow(transport: .udp, local: here, remote: here))
+    return Trunk(
+      name: directTrunk, peer: peer, codecs: [.opus, .g722, .pcmu, .pcma], prefersRelay: true,
+      rules: TrunkRules(reliability: .off, sessionTimer: nil), signalsHold: true)
+  }()
+
+  /// Whom an app or a program calls for a user.
+  struct Destination {
+    /// As dialled, E.164 where that is known; of a user without a number the id.
+    var number: String
+    /// It was named by its id.
+    var isUser = false
+  }
+
+  /// A number as dialled, or the id of a user where users are connected directly; nil: neither.
+  func destination(_ to: Handle, by user: String) -> Destination? {
+    if to.k == .phone {
+      guard let number = dialled(to.h, by: user) else { return nil }
+      // as its user's settings write it
+      return Destination(number: (connectsUsers ? directory.owner(of: number)?.number : nil) ?? number)
+    }
+    guard connectsUsers, let called = self.user(to.h) else { return nil }
+    return Destination(number: called.numbers.first ?? called.id, isUser: true)
+  }
+
+  /// The way to another user; nil: the number is none of a user, or trunks carry such calls.
+  func directRule(_ to: Destination) -> OutboundRule? {
+    guard connectsUsers, to.isUser || isOwn(to.number) else { return nil }
+    return OutboundRule(prefix: to.number, trunk: Self.directTrunk)
+  }
+
+  /// Whom a call between users is for.
+  func directRoute(called number: String) -> InboundRoute? {
+    if let owner = directory.owner(of: number) { return InboundRoute(user: owner.user, number: owner.number) }
+    return directory.contains(number) ? InboundRoute(user: number, number: number) : nil
+  }
+}
