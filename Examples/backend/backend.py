@@ -14,6 +14,8 @@ With --api http://127.0.0.1:9090 and --api-token, a file with a token of the sco
     curl -d '{"user": "carol", "password": "c", "to": "+15557654322"}' http://127.0.0.1:8090/calls/5f0c…/transfer
         whom she talks to talks to that number now
 
+With --directory-key, the file of users[].webhook.key_file, `POST /directory` says whose a number is and what a user has (docs/users.md).
+
 With --events-key, the file of events.webhooks[].key_file, `POST /events` is what the gateway tells (docs/events.md): each event is printed once.
 
 users.json:
@@ -51,6 +53,13 @@ class Users:
             user = self.all.get(name)
             given = str(password).encode()
             return user["grant"] if user and hmac.compare_digest(user["password"].encode(), given) else None
+
+    def find(self, question):
+        """What the gateway asks: {"number": …} or {"user": …}. None: nobody."""
+        with self.lock:
+            for name, user in self.all.items():
+                if name == question.get("user") or question.get("number") in user["grant"].get("numbers", []):
+                    return {"user": name, "grant": user["grant"]}
 
     def grant(self, name, grant):
         with self.lock:
@@ -138,6 +147,23 @@ class Events:
             return True
 
 
+class Directory:
+    """Questions of the gateway are signed: `trunkline-signature: t=SECONDS,v1=HEX`, HMAC-SHA256 over SECONDS.BODY."""
+
+    TOLERANCE = 300
+
+    def __init__(self, key_file):
+        self.key = pathlib.Path(key_file).read_bytes().split(b"\n")[0].strip()
+
+    def is_genuine(self, headers, body):
+        said = dict(part.partition("=")[::2] for part in headers.get("trunkline-signature", "").split(","))
+        at = said.get("t", "")
+        if not at.isdigit() or abs(time.time() - int(at)) > self.TOLERANCE:
+            return False
+        right = hmac.new(self.key, at.encode() + b"." + body, hashlib.sha256).hexdigest()
+        return hmac.compare_digest(right, said.get("v1", ""))
+
+
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -172,7 +198,19 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(400, {"error": str(error)})
         self.answer(200, {})
 
+    def asked(self):
+        try:
+            octets = self.octets()
+            if not self.server.directory.is_genuine(self.headers, octets):
+                return self.answer(401, {"error": "not signed with our secret"})
+            found = self.server.users.find(json.loads(octets))
+        except (ValueError, AttributeError) as error:
+            return self.answer(400, {"error": str(error)})
+        self.answer(200 if found else 404, found or {"error": "nobody"})
+
     def do_POST(self):
+        if self.path == "/directory" and self.server.directory:
+            return self.asked()
         if self.path == "/events" and self.server.events:
             return self.told()
         try:
@@ -214,6 +252,7 @@ def main():
     parser.add_argument("--api", help="the gateway's admin API, http://127.0.0.1:9090")
     parser.add_argument("--api-token", help="a file with its token")
     parser.add_argument("--events-key", help="the file of events.webhooks[].key_file")
+    parser.add_argument("--directory-key", help="the file of users[].webhook.key_file")
     parser.add_argument("--port", type=int, default=8090, help="on 127.0.0.1 alone: PUT asks nobody who they are")
     options = parser.parse_args()
     server = ThreadingHTTPServer(("127.0.0.1", options.port), Handler)
@@ -221,6 +260,7 @@ def main():
     server.users, server.gateway = Users(options.users), options.gateway
     server.api = Gateway(options.api, options.api_token) if options.api else None
     server.events = Events(options.events_key) if options.events_key else None
+    server.directory = Directory(options.directory_key) if options.directory_key else None
     print(json.dumps({"event": "listening", "port": server.server_port}), flush=True)
     try:
         server.serve_forever()

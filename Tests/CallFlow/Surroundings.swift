@@ -31,6 +31,7 @@ final class Surroundings {
   var httpAnswers: [HTTPRequestID: RequestAnswer] = [:]
   var wakesOver: [CallID] = []
   var revoked: [DeviceKey] = []
+  var turnedAway: [SessionID] = []
   /// Messages to each device, in order, as `type` or `type reason`.
   var heard: [DeviceKey: [String]] = [:]
   var messages: [DeviceKey: [ServerMessage]] = [:]
@@ -53,6 +54,7 @@ final class Surroundings {
   var firstSession: MediaSessionID?
   var mediaHeard: [String] = []
   var questions: [RouteQuestion] = []
+  var userQuestions: [UserQuestion] = []
   /// Asked of the cluster, with what was taken back; and devices woken at other nodes.
   var locates: [LocateQuestion] = []
   var claims: [ClaimQuestion] = []
@@ -142,6 +144,7 @@ final class Surroundings {
     case .trunkNews(let told): news.append(told)
     case .push(let key, let target, let content, let deadline): self.pushes.append((key, target, content, deadline))
     case .askRoute(let question, _): questions.append(question)
+    case .askUser(let question, _): userQuestions.append(question)
     case .locate(let question): locates.append(question)
     case .claim(let question): claims.append(question)
     case .disowned(let call): disowned.append(call)
@@ -212,7 +215,8 @@ final class Surroundings {
       httpAnswers[request] = answer
     case .wakesOver(let call): wakesOver.append(call)
     case .revoke(let key): revoked.append(key)
-    case .callLive, .callDead, .drain, .replace, .nodes, .refuse: break
+    case .refuse(let session, _): turnedAway.append(session)
+    case .callLive, .callDead, .drain, .replace, .nodes: break
     }
   }
 

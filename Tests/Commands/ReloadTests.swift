@@ -2,6 +2,7 @@ import AppSessions
 import Bytes
 import CallFlow
 import JSONWebToken
+import PushPolicy
 import Testing
 
 @testable import Configuration
@@ -20,7 +21,9 @@ import Testing
     ("auth", { $0.auth.audience = "other" }),
     ("trunks", { $0.trunks = [.init(routing: .init(name: "t"))] }),
     ("users", { ($0.users, $0.anyUser) = ([.init(id: "u", numbers: [])], .init(id: "", numbers: [])) }),
+    ("users", { $0.userSource = UserSource(Webhook(url: "https://example.org/users", key: Redacted([1]))) }),
     ("routes", { $0.routes.emergencyNumbers = [] }),
+    ("routes", { $0.routes.connectsUsers = false }),
     ("routes.decline_code", { $0.calls.declineCode = 603 }),
     ("push", { $0.push = .init(gateway: "wss://phone.example") }),
     (

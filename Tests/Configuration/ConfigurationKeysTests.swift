@@ -93,6 +93,10 @@ import Yams
       let anyone = try Yams.compose(yaml: "{ id: any, claims: { numbers: [ \"+1\" ] } }")
       root = Self.setting(anyone, at: Self.steps("users[]")[...], in: root)
     }
+    if row.section == "users[].webhook" {
+      let anyone = try Yams.compose(yaml: "{ id: any, webhook: { url: \"https://example.org/users\", key_file: jwt.key } }")
+      root = Self.setting(anyone, at: Self.steps("users[]")[...], in: root)
+    }
     let isTarget = row.section.contains(".diversions.") && ["user", "number", "play"].contains(row.key.name)
     if let beside = isTarget ? "{}" : Self.beside[row.path] ?? Self.beside[row.key.name] {
       root = Self.setting(try Yams.compose(yaml: beside), at: Self.steps(row.section)[...], in: root)

@@ -42,6 +42,22 @@ import Testing
     #expect(all.grantRules?.numbers == [""] && all.grantRules?.maxNumbers == 100)
   }
 
+  @Test func `a webhook of any is asked about users, in place of claims`() throws {
+    let folder = try TemporaryFolder()
+    let hook = "webhook: { url: \"https://example.org/users\", key_file: jwt.key"
+    let settings = try folder.parse(key + "users: [ { id: any, \(hook), cache: 5 } } ]\n")
+    #expect(settings.userSource?.webhook.url == "https://example.org/users" && settings.userSource?.cache == .seconds(5))
+    #expect(try folder.parse(key + "users: [ { id: any, \(hook) } } ]\n").userSource?.cache == .seconds(60))
+    #expect(
+      folder.problems(key + "users: [ { id: any, claims: { numbers: [ \"+1\" ] }, \(hook) } } ]\n").contains {
+        $0.hasSuffix("users[0].webhook: says what claims would: choose one of the two")
+      })
+    #expect(
+      folder.problems(key + "users: [ { id: any, webhook: { url: \"http://example.org/users\" } } ]\n").map {
+        String($0.split(separator: " ", maxSplits: 1)[1].prefix(44))
+      } == ["users[0].webhook: key_file is missing: the s", "users[0].webhook.url: expected a URL: https:"])
+  }
+
   @Test func `claims are for any alone, and not with a cluster`() throws {
     let folder = try TemporaryFolder()
     #expect(

@@ -83,6 +83,62 @@ extension Interop {
       #expect(try await gateway.process.finish(within: 10) == 0)
     }
 
+    @Test
+    func `a directory that is asked says whose a number is; it moves between two calls; without it what was known holds on`()
+      async throws
+    {
+      let port = try FreePorts.tcp()
+      let gateway = try await GatewayUnderTest([
+        "users: [ { id: any, webhook: { url: \"http://127.0.0.1:\(port)/directory\", key_file: jwt.key, cache: 1 } } ]"
+      ])
+      let users = """
+        {"carol": {"password": "c", "grant": {"numbers": ["\(Self.number)"], "name": "Carol"}}, "dora": {"password": "d", "grant": {}}}
+        """
+      try users.write(toFile: gateway.folder + "/users.json", atomically: true, encoding: .utf8)
+      let backend = try Spawned(
+        "backend", "/usr/bin/python3",
+        [
+          "-B", Surroundings.package + "/Examples/backend/backend.py", "--key", "jwt.key", "--directory-key", "jwt.key",
+          "--users",
+          "users.json", "--port", "\(port)",
+        ],
+        in: gateway.folder)
+      _ = try await backend.event("listening")
+      let carol = try await phone(gateway, "carol", try await gateway.token("carol", "d-carol"), ["--answer-after", "0.1"])
+      let dora = try await phone(gateway, "dora", try await gateway.token("dora", "d-dora"), ["--answer-after", "0.1"])
+      let first = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
+      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(2_000))")
+      // by the user's id, and from her number
+      dora.type("call carol")
+      _ = try await dora.event("started")
+      _ = try await dora.event("call.connected")
+      dora.type("end")
+      _ = try await gateway.records(3)
+
+      let moved = try HTTP.request(
+        "PUT", "/users/dora", host: "127.0.0.1", port: port, body: "{\"numbers\":[\"\(Self.number)\"]}")
+      #expect(moved.status == 200, "\(moved)")
+      // the answer from before holds for a second
+      var (rung, count) = ("", 3)
+      while rung != "dora", count < 12 {
+        let next = try Peers.caller(gateway, "call", to: Self.number, ["-d", "400"])
+        #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(2_000))")
+        count += 1
+        rung = try await gateway.records(count).last?["user"] as? String ?? ""
+      }
+      #expect(rung == "dora")
+
+      backend.signal(SIGTERM)
+      _ = await eventually(within: 5) { !backend.isRunning }
+      let unanswered = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
+      #expect(try await unanswered.finish(within: 20) == 0, "\(unanswered.text.suffix(2_000))")
+      for peer in [carol, dora] {
+        peer.type("quit")
+        _ = await eventually(within: 5) { !peer.isRunning }
+      }
+      try await gateway.finish()
+    }
+
     @Test func `the user calls from the token's number`() async throws {
       let gateway = try await gateway()
       let carol = try await token(gateway, "carol", iat: 1_700_000_000, "{\"numbers\":[\"\(Self.number)\"],\"name\":\"Carol\"}")

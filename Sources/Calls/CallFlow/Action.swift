@@ -58,6 +58,8 @@ extension CallMachine {
     case push(PushKey, PushTarget, CallPush, deadline: Instant)
     /// Asks a webhook whom a call is for; answer with `routed`, within 10 s or not at all.
     case askRoute(RouteQuestion, Webhook)
+    /// Asks the operator's server about a user or a number; answer with `userKnown`, once, within 2 s.
+    case askUser(UserQuestion, Webhook)
     /// Somebody has the call, or nobody will: no retries of its pushes.
     case pushCallOver(CallID)
     /// To the store: the registry has changed. In order.

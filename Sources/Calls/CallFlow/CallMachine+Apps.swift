@@ -37,7 +37,10 @@ extension CallMachine {
       guard let device = presence(key) else { return turn.refuse(token, .server, "no session") }
       return self.put(put, by: device, token, &turn)
     case .deviceDel: return delete(key, token, &turn)
-    case .callStart(let start): return self.start(start, key, token, call, &turn)
+    case .callStart(let start):
+      let input = Input.app(.request(key, session, token, message, call: call))
+      if mustAsk(questions(of: key.user, calling: start.to), before: input, &turn) { return }
+      return self.start(start, key, token, call, &turn)
     default: break
     }
     guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }

@@ -50,7 +50,9 @@ extension CallMachine {
 
   private mutating func divert(_ id: CallID, _ planned: PlannedDiversion, to next: String, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    if call.users.concerns(next) || call.parties.peer?.user == next { return abandon(id, planned, "\(next) had it before", isLoop: true, &turn) }
+    if call.users.concerns(next) || call.parties.peer?.user == next {
+      return abandon(id, planned, "\(next) had it before", isLoop: true, &turn)
+    }
     if call.isDivertedTooOften { return abandon(id, planned, "too many diversions", isLoop: true, &turn) }
     guard routing.user(next) != nil else { return abandon(id, planned, "no user \(next)", &turn) }
     guard callsOfUser[next]?.count ?? 0 < configuration.bounds.callsPerUser else {

@@ -28,7 +28,7 @@ extension CallMachine {
     let grants = routing.directory.grants
     routing = new
     routing.directory.grants = grants
-    if !grants.isEmpty { granted(routing.directory.grants.keep(new.directory.grantRules), &turn) }
+    if !grants.isEmpty, new.userSource == nil { granted(routing.directory.grants.keep(new.directory.grantRules), &turn) }
   }
 
   func granted(_ changes: [UserGrants.Change], _ turn: inout Turn) {

@@ -11,6 +11,8 @@ extension CallMachine {
   public typealias Originated = @Sendable (Result<CallID, Failure>) -> Void
 
   mutating func originate(_ wanted: OriginateRequest, _ answer: @escaping Originated, _ turn: inout Turn) {
+    let called = Handle(k: Routing.dialled(wanted.to) == nil ? .generic : .phone, h: wanted.to)
+    if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, answer), &turn) { return }
     let id = CallID(random: random)
     func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?) {
       turn.output.actions.append(
@@ -25,8 +27,7 @@ extension CallMachine {
     if callsOfUser[wanted.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(.tooMany, .userLimit, "calls_per_user")
     }
-    let dialled = Handle(k: Routing.dialled(wanted.to) == nil ? .generic : .phone, h: wanted.to)
-    guard let to = routing.destination(dialled, by: wanted.user) else {
+    guard let to = routing.destination(called, by: wanted.user) else {
       return refuse(.notFound, .notFound, "to is neither a number nor a user")
     }
     let number = to.number

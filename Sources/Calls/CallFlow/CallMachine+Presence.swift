@@ -10,6 +10,7 @@ extension CallMachine {
     presences[key.user, default: []].removeAll { $0.key == key }
     presences[key.user, default: []].append(device)
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
+    prefetch(key.user, &turn)
     if resumed {
       for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceResumed(device, &$1) } }
       for id in tombstones.calls(of: key.user) {

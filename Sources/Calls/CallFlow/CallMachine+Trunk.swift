@@ -31,7 +31,8 @@ extension CallMachine {
     case .answered: judgeTrunk(of: leg, byFault: false, &turn)
     case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, event, &turn) { return }
     case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: turn.sip(.refuseReinvite(leg, code: 481))
-    case .cancelled(_, let cause): if cancelledWhileLocating(leg, cause, &turn) { return }
+    case .cancelled(_, let cause):
+      if cancelledWhileLocating(leg, cause, &turn) || cancelledWhileAsking(leg, cause, &turn) { return }
     default: break
     }
     change(legs[leg], &turn) { $0.handle(event, of: leg, &$1) }
@@ -39,13 +40,14 @@ extension CallMachine {
   }
 
   /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
-  private mutating func invited(_ leg: LegID, _ invite: InboundInvite, _ turn: inout Turn) {
-    guard let trunk = routing.trunk(invite.trunk) else {
-      return refuse(leg, invite, .unknownTrunk, code: 403, &turn)
+  private mutating func invited(_ leg: LegID, _ received: InboundInvite, _ turn: inout Turn) {
+    guard let trunk = routing.trunk(received.trunk) else {
+      return refuse(leg, received, .unknownTrunk, code: 403, &turn)
     }
-    let invite = invite.normalised(by: trunk.numbers)
+    let invite = received.normalised(by: trunk.numbers)
     if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &turn) }
     if isDraining { return refuse(leg, invite, .draining, code: 503, &turn) }
+    if mustAsk(questions(of: invite), before: .sip(.inviteReceived(leg, received)), &turn) { return }
     if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &turn) }
     if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &turn) }
     if let reason = roomRefusal(trunk, turn.now) { return refuse(leg, invite, reason, code: 503, &turn) }
@@ -54,8 +56,12 @@ extension CallMachine {
       return refuse(leg, invite, .userLimit, code: 503, &turn)
     }
     var call = makeIncoming(leg, invite, trunk, route, &turn)
-    introduce(&call, over: leg)
-    guard let route else { return reject(call, .notFound, by: .gateway, q850: 1, &turn) }
+    guard let route else {
+      if isUnanswered(questions(of: invite)) {
+        return reject(call, .overload, by: .gateway, detail: "no answer of users[].webhook", &turn)
+      }
+      return reject(call, .notFound, by: .gateway, q850: 1, &turn)
+    }
     var toward = invite.source.remote.ip
     var offer: SessionDescription?
     if let sdp = invite.sdp {
@@ -92,7 +98,7 @@ extension CallMachine {
       .refused(Refusal(reason, .incoming, trunk: invite.trunk, caller: .init(number: number, call: invite.callID))))
   }
 
-  private mutating func makeIncoming(
+  mutating func makeIncoming(
     _ leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ route: Routing.InboundRoute?, _ turn: inout Turn
   ) -> Call {
     let caller = invite.assertedIdentity ?? invite.from
@@ -124,6 +130,7 @@ extension CallMachine {
     call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
       Handle(number: $0.number, name: $0.displayName)
     }
+    introduce(&call, over: leg)
     call.mark(.start, detail: trunk.name, &turn)
     return call
   }

@@ -44,6 +44,7 @@ public struct CallMachine {
   var legs: [LegID: CallID] = [:]
   var sessions: [MediaSessionID: CallID] = [:]
   var direct = DirectDialogs()
+  var userCache = UserCache()
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
   /// Legs that wait for a place among their trunk's calls of all nodes; one at a time of a call.
@@ -132,7 +133,7 @@ public struct CallMachine {
     swap(&turn.statistics, &counters)
   }
 
-  private mutating func dispatch(_ input: Input, _ turn: inout Turn) {
+  mutating func dispatch(_ input: Input, _ turn: inout Turn) {
     // The registry is filled before anything runs, and nobody hears what that causes: trunks wait for the first other input.
     if !input.isOfStore, !isTrunkingConfigured { configureTrunks(&turn) }
     switch input {
@@ -144,6 +145,7 @@ public struct CallMachine {
       reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
     case .routed(let id, let answer): routed(id, answer, &turn)
+    case .userKnown(let question, let answer): userKnown(question, answer, &turn)
     case .pushed(let report): pushed(report, &turn)
     case .located(let id, let answer): located(id, answer, &turn)
     case .claimed(let id, let answer): claimed(id, answer, &turn)

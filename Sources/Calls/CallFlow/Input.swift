@@ -29,6 +29,8 @@ extension CallMachine {
     case pushed(PushReport)
     /// A webhook's answer to `Action.askRoute`; nil: it has none.
     case routed(CallID, RouteAnswer?)
+    /// The answer to `Action.askUser`; nil: there is none.
+    case userKnown(UserQuestion, UserAnswer?)
     /// The answers to `Action.locate`, `Action.claim` and `Action.admit`.
     case located(CallID, Located)
     case claimed(CallID, ClaimAnswer)

@@ -127,6 +127,8 @@ public struct Routing: Sendable {
   public var directory: UserDirectory
   public var inbound: [InboundRule]
   public var outbound: [OutboundRule]
+  /// Who is asked about users that are not listed; nil: nobody.
+  public var userSource: UserSource?
   /// Numbers that an app must dial over the device's own telephone; compared as dialled.
   public var emergencyNumbers: Set<String>
   /// Users who call each other are connected here, not by a trunk.

@@ -79,6 +79,9 @@ public struct UserDirectory: Sendable {
 
   public func isListed(_ id: String) -> Bool { byID[id] != nil }
 
+  /// The file or an import says whose the number is.
+  func isSettled(number: String) -> Bool { byNumber[Routing.canonical(number)] != nil || imported.owner(of: number) != nil }
+
   /// No listed user has the number, and it was imported for nobody but `id`.
   func isFree(_ number: String, for id: String) -> Bool {
     byNumber[Routing.canonical(number)] == nil && imported.owner(of: number).map { $0.user == id } ?? true

@@ -113,6 +113,13 @@ public struct UserGrants: Sendable {
     return gone.map { .removed(user: $0.user) }
   }
 
+  /// Nobody has the number.
+  mutating func release(_ number: String) {
+    if let owner = owner(of: number) { _ = lose([number], from: owner.user) }
+  }
+
+  mutating func remove(_ user: String) { forget(user) }
+
   // MARK: the tables
 
   private mutating func touch(_ user: String, at now: Int64) -> [Change] {

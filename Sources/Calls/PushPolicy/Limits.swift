@@ -10,6 +10,8 @@ public enum Limits {
   public static let routeAnswerBytes = 8_192
   public static let routeUsers = 16
   public static let routeTextBytes = 512
+  /// The answer of a webhook about a user.
+  static let userAnswerBytes = 16_384
   /// Questions to webhooks that wait for an answer at one time, and webhooks whose failures are remembered.
   public static let webhooksUnderWay = 256
   public static let webhooks = 64

@@ -33,7 +33,7 @@ struct PhoneCommand: ParsableCommand {
   @Option(help: "This device's id: the token's dev.") var device = "phone"
   @Flag(help: "Answers incoming calls.") var answer = false
   @Option(help: ArgumentHelp("Rings so long before it answers.", valueName: "seconds")) var answerAfter = 0.0
-  @Option(help: ArgumentHelp("Calls this number.", valueName: "number")) var call: String?
+  @Option(help: ArgumentHelp("Calls this number, or the user of this id.", valueName: "number")) var call: String?
   @Option(help: "The caller's number, one of the user's; the first by default.") var from: String?
   @Option(help: ArgumentHelp("Hangs up so long after the call is connected.", valueName: "seconds")) var talk: Double?
   @Option(help: "Digits to send once connected.") var digits = ""

@@ -165,6 +165,7 @@ public final class Control: @unchecked Sendable {
     case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake: break
     case .disowned(let call): outputs.disowned(call)
     case .askRoute(let question, let hook): outputs.askRoute(question, hook)
+    case .askUser(let question, let hook): outputs.askUser(question, hook)
     case .pushCallOver(let call): outputs.pushCallOver(call)
     case .devices(let changes): outputs.devices(changes)
     case .grants(let changes): outputs.grants(changes)

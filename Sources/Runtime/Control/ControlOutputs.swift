@@ -55,6 +55,8 @@ public struct ControlOutputs {
   public var overloaded: (SIPDialogs.RefusalReason?) -> Void = { _ in }
   /// Asks a webhook; the answer comes as `Input.routed`, if it comes.
   public var askRoute: (RouteQuestion, Webhook) -> Void = { _, _ in }
+  /// Asks a webhook about users; the answer comes as `Input.userKnown`, always.
+  public var askUser: (UserQuestion, Webhook) -> Void = { _, _ in }
   public var pushCallOver: (CallID) -> Void = { _ in }
   /// A call whose record another node has written: nothing is kept of it here.
   public var disowned: (CallID) -> Void = { _ in }

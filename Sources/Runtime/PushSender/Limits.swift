@@ -18,6 +18,7 @@ enum Limits {
   static let messagesPerTurn = 512
   /// How long a webhook's answer is waited for: after the deadline it is good for the caller's name only.
   static let webhookTime = Duration.seconds(10)
+  static let userWebhookTime = Duration.seconds(2)
   static let webhookDeadline = Duration.seconds(1)
   static let webhookMailbox = 4_096
   /// How long an event's receiver may take; it is told in no more than this many turns at a time, and read so many at once.

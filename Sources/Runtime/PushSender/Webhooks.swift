@@ -4,30 +4,35 @@ public import Logging
 public import Platform
 public import PushPolicy
 
-/// The webhook thread: asks servers of the operator whom a call is for. No thread waits for it.
+/// The webhook thread: asks servers of the operator whom a call is for, and about users. No thread waits for it.
 ///
 ///     let hooks = try Webhooks(logger: logger) { call, answer in inbox.post(.routed(call, answer)) }
 ///     hooks.ask(question, hook)
 ///     hooks.stop()
 ///
-/// `answer` is called on the webhook thread, once for each question that was taken, with nil where there is none worth having: no
+/// `answer` and `user` are called on the webhook thread, once for each question that was taken, with nil where there is none worth having: no
 /// connection, a redirect, 4xx, 5xx, nonsense, more than fits, too many at once, a server that is left alone because it fails.
-/// It may come as late as `Limits.webhookTime`.
+/// It may come as late as `Limits.webhookTime`, about a user `Limits.userWebhookTime`.
 public final class Webhooks: Sendable {
   public typealias Answer = @Sendable (Identifier, RouteAnswer?) -> Void
+  public typealias UserKnown = @Sendable (UserQuestion, UserAnswer?) -> Void
   private let thread: HTTPThread<WebhookWorker>
   private let statistics = WebhookStatistics()
 
   /// - Parameter tls: who is trusted; nil authorities are the system's.
-  public init(tls: TLSFiles = TLSFiles(), logger: Logger, answer: @escaping Answer) throws(SystemError) {
+  public init(
+    tls: TLSFiles = TLSFiles(), logger: Logger, answer: @escaping Answer, user: @escaping UserKnown = { _, _ in }
+  ) throws(SystemError) {
     let statistics = statistics
     thread = try HTTPThread(name: "webhook", capacity: Limits.webhookMailbox, tls: tls, logger: logger) { loop, transfers in
-      WebhookWorker(loop: loop, transfers: transfers, statistics: statistics, logger: logger, answer: answer)
+      WebhookWorker(loop: loop, transfers: transfers, statistics: statistics, logger: logger, answer: answer, user: user)
     }
   }
 
   /// Any thread. False when the queue is full: nothing is asked and nothing answered.
   @discardableResult public func ask(_ question: RouteQuestion, _ hook: Webhook) -> Bool { thread.post(.ask(question, hook)) }
+
+  @discardableResult public func ask(_ question: UserQuestion, _ hook: Webhook) -> Bool { thread.post(.askUser(question, hook)) }
 
   /// Any thread. Who is trusted from the next question on; those under way end on their old connection.
   public func replace(_ tls: TLSFiles) { thread.post(.tls(tls)) }
@@ -58,6 +63,7 @@ final class WebhookStatistics: Sendable {
 private final class WebhookWorker: HTTPWorker {
   enum Message: Sendable {
     case ask(RouteQuestion, Webhook)
+    case askUser(UserQuestion, Webhook)
     case tls(TLSFiles)
   }
   private let loop: EventLoop
@@ -65,12 +71,15 @@ private final class WebhookWorker: HTTPWorker {
   private let statistics: WebhookStatistics
   private let logger: Logger
   private let answer: Webhooks.Answer
+  private let user: Webhooks.UserKnown
   private var gate = WebhookGate()
 
   init(
-    loop: EventLoop, transfers: HTTPTransfers, statistics: WebhookStatistics, logger: Logger, answer: @escaping Webhooks.Answer
+    loop: EventLoop, transfers: HTTPTransfers, statistics: WebhookStatistics, logger: Logger, answer: @escaping Webhooks.Answer,
+    user: @escaping Webhooks.UserKnown
   ) {
-    (self.loop, self.transfers, self.statistics, self.logger, self.answer) = (loop, transfers, statistics, logger, answer)
+    (self.loop, self.transfers, self.statistics, self.logger) = (loop, transfers, statistics, logger)
+    (self.answer, self.user) = (answer, user)
   }
 
   func started() {}
@@ -79,54 +88,68 @@ private final class WebhookWorker: HTTPWorker {
   func take(_ messages: [Message]) {
     for message in messages {
       switch message {
-      case .ask(let question, let hook): ask(question, hook)
+      case .ask(let question, let hook):
+        let sample = #"{"users": ["alice"], "name": "Carol"} or {"code": 404}"#
+        ask(hook, question.body, within: Limits.webhookTime, sample, "call \(question.call)", RouteAnswer.init) { [answer] read in
+          answer(question.call, read)
+        }
+      case .askUser(let question, let hook):
+        let sample = #"{"user": "alice", "grant": {"numbers": ["+15551230001"]}} or a 404"#
+        ask(hook, question.body, within: Limits.userWebhookTime, sample, "a user", { UserAnswer($0, to: question) }) {
+          [user] read in
+          user(question, read)
+        }
       case .tls(let files): transfers.replace(files)
       }
     }
   }
 
-  private func ask(_ question: RouteQuestion, _ hook: Webhook) {
-    guard gate.admits(hook.url, at: loop.now) else { return ended(question, nil, "skipped") }
+  /// - Parameters:
+  ///   - sample: what is expected, for the author of the webhook.
+  ///   - about: for the log.
+  private func ask<Read>(
+    _ hook: Webhook, _ body: [UInt8], within time: Duration, _ sample: String, _ about: String,
+    _ read: @escaping (HTTPClientResponse) -> Read?, _ answer: @escaping (Read?) -> Void
+  ) {
+    func ended(_ read: Read?, _ outcome: String, _ why: String = "") {
+      statistics.outcomes.counter(outcome).increment()
+      if read == nil {
+        logger.warning("a webhook gave no answer", metadata: ["about": "\(about)", "outcome": "\(outcome)", "why": "\(why)"])
+      }
+      answer(read)
+    }
+    guard gate.admits(hook.url, at: loop.now) else { return ended(nil, "skipped") }
     let began = loop.now
-    let body = question.body
     let request = HTTPClientRequest(
       connection: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
-      timeout: Limits.webhookTime, protocols: "http,https")
+      timeout: time, protocols: "http,https")
     transfers.start(request) { [unowned self] result in
       let took = loop.now - began
       statistics.time.record(took)
       let isLate = took > Limits.webhookDeadline
       switch result {
-      case .success(let answer):
-        gate.ended(hook.url, answered: answer.status < 500 && !isLate, at: loop.now)
-        let read = RouteAnswer(answer)
-        let outcome = answer.status != 200 ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered"
-        ended(question, read, outcome, Self.problem(answer))
+      case .success(let response):
+        gate.ended(hook.url, answered: response.status < 500 && !isLate, at: loop.now)
+        let read = read(response)
+        let isRefusal = response.status != 200 && read == nil
+        ended(
+          read, isRefusal ? "refused" : read == nil ? "nonsense" : isLate ? "late" : "answered", Self.problem(response, sample))
       case .failure(let failure):
         gate.ended(hook.url, answered: false, at: loop.now)
-        ended(question, nil, "failed", failure.text)
+        ended(nil, "failed", failure.text)
       }
       statistics.open.set(gate.isOpen(hook.url) ? 1 : 0)
     }
   }
 
   /// Why an answer is not used, for the author of the webhook.
-  private static func problem(_ answer: HTTPClientResponse) -> String {
+  private static func problem(_ answer: HTTPClientResponse, _ sample: String) -> String {
     switch answer.status {
     case 200 where answer.body.count > PushPolicy.Limits.routeAnswerBytes:
       "the answer is longer than \(PushPolicy.Limits.routeAnswerBytes) bytes"
-    case 200: #"200, but no answer such as {"users": ["alice"], "name": "Carol"} or {"code": 404}"#
+    case 200: "200, but no answer such as \(sample)"
     case 300...399: "status \(answer.status): redirects are not followed, give the final URL"
     default: "status \(answer.status)"
     }
-  }
-
-  private func ended(_ question: RouteQuestion, _ read: RouteAnswer?, _ outcome: String, _ why: String? = nil) {
-    statistics.outcomes.counter(outcome).increment()
-    if read == nil {
-      logger.warning(
-        "a webhook gave no route", metadata: ["call": "\(question.call)", "outcome": "\(outcome)", "why": "\(why ?? "")"])
-    }
-    answer(question.call, read)
   }
 }

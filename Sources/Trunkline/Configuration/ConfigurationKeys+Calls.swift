@@ -219,6 +219,7 @@ extension ConfigurationKeys {
           "Outgoing and diverted calls an hour; 0: none. Against toll fraud."),
         .init("diversions", .mapping, .none("those of the route"), "What becomes of calls that nobody takes."),
         .init("claims", .mapping, .none("nothing"), "With `id: any`: what login tokens may grant (the claim `trunkline`)."),
+        .init("webhook", .mapping, .none("nobody"), "With `id: any`: who is asked about users and numbers that are in no file."),
         .init(
           "country", .text("1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
           "The country code, such as `\"49\"`: numbers may be dialled as there, and become E.164 before the route is chosen."),
@@ -230,6 +231,19 @@ extension ConfigurationKeys {
         .init(
           "account", .text("text of at most \(Limits.accountBytes) bytes without spaces"), .none("that of the user"),
           "Calls to the number ring only on devices that are logged in to this account."),
+      ]),
+    .init(
+      "users[].webhook", isTakenBySIGHUP: true,
+      """
+      Asked with a POST that is signed like that of `routes.inbound[].route`, by number and by user; in place of `claims`. Questions and
+      answers, and what holds without one: [users without the file](users.md#a-webhook). `routes.webhook_ca` says who signs its certificate.
+      """,
+      [
+        .init("url", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),
+        .init("key_file", .file("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
+        .init(
+          "cache", .integer(Limits.userCacheSeconds), .value("\(Limits.usualUserCacheSeconds)"),
+          "Seconds for which an answer holds, also that there is nobody."),
       ]),
     .init(
       "users[].claims", isTakenBySIGHUP: true,

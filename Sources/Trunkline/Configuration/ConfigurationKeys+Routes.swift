@@ -10,7 +10,8 @@ extension ConfigurationKeys {
         .init("outbound", .list(.mapping, limit: Limits.routes), "Calls to trunks; the longest prefix is taken."),
         .init(
           "users", .oneOf(["direct", "trunk"]), .value("direct"),
-          "Whether a user who calls another user's number or id rings that user's devices, or the number is dialled like any other."),
+          "Whether a user who calls another user's number or id rings that user's devices, or the number is dialled like any other."
+        ),
         .init(
           "emergency", .list(.text("number"), limit: 100),
           .value("[ \(Settings().routes.emergencyNumbers.sorted().joined(separator: ", ")) ]"),

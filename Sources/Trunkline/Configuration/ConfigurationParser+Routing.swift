@@ -15,11 +15,14 @@ extension ConfigurationParser {
         continue
       }
       guard user.id == Self.anyone else {
-        if row?.has("claims") ?? false { problem(item.path + ".claims", "goes with id: any: this user is what the file says") }
+        for key in ["claims", "webhook"] where row?.has(key) ?? false {
+          problem("\(item.path).\(key)", "goes with id: any: this user is what the file says")
+        }
         out.users.append(user)
         continue
       }
       out.grantRules = row.flatMap { grantRules($0, user) }
+      out.userSource = row.flatMap(userSource)
       if index != items.count - 1 { problem(item.path, "any stands for all other users: write it last, and once") }
       if !user.numbers.isEmpty {
         problem(item.path + ".numbers", "a number belongs to one user: name the user, or see trunkline users import")

@@ -18,6 +18,19 @@ extension ConfigurationParser {
     return .init(Webhook(url: url, key: Redacted(key)), fallback: fallback)
   }
 
+  /// `webhook: { url: URL, key_file: F, cache: 60 }` of the user `any`.
+  func userSource(_ row: Section) -> UserSource? {
+    guard row.has("webhook") else { return nil }
+    let source = row.section("webhook")
+    if row.has("claims") { problem(source.path, "says what claims would: choose one of the two") }
+    if !source.has("key_file") { problem(source.path, "key_file is missing: the secret that requests are signed with") }
+    if !source.has("url") { problem(source.path, "url is missing") }
+    let url = source.value("url", "a URL: https://…, or http://… of this machine", webhookURL)
+    let cache = source.integer("cache", in: Limits.userCacheSeconds, default: Limits.usualUserCacheSeconds)
+    guard let url, let key = source.secret("key_file") else { return nil }
+    return UserSource(Webhook(url: url, key: Redacted(key)), cache: .seconds(cache))
+  }
+
   private func fallback(_ route: Section) -> Routing.Hook.Fallback {
     if route.node("fallback")?.text != nil || !route.has("fallback") {
       _ = route.value("fallback", "users, { user: ID } or { code: 503 }") { $0 == "users" ? true : nil }

@@ -10,6 +10,9 @@ enum Limits {
   static let numbersPerUser = 100
   /// Numbers that a login token may grant.
   static let grantedNumbers = 1...100
+  /// Of `users[].webhook.cache`.
+  static let userCacheSeconds = 1...86_400
+  static let usualUserCacheSeconds = 60
   static let turnURLs = 8
   /// Tokens of the admin API, the characters of one, and requests a second.
   static let apiTokens = 100

@@ -23,6 +23,8 @@ public struct Settings: Sendable {
   public var anyUser: Routing.User?
   /// What login tokens may grant to users that are not listed: `claims` of `any`. Nil: nothing.
   public var grantRules: GrantRules?
+  /// Who is asked about users that are not listed: `webhook` of `any`.
+  public var userSource: UserSource?
   public var routes = Routes()
   /// `timers:` and `limits:`, and what other sections say about calls.
   public var calls = CallFlow.Configuration()

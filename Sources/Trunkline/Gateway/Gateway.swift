@@ -106,6 +106,8 @@ final class Gateway: @unchecked Sendable {
     hooks = try Webhooks(tls: TLSFiles(authorities: settings.routes.webhookAuthorities), logger: logs.logger("webhook")) {
       [inbox] call, answer in
       inbox.post(.routed(call, answer))
+    } user: { [inbox] question, answer in
+      inbox.post(.userKnown(question, answer))
     }
     app = AppSide(
       settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes,
@@ -195,6 +197,9 @@ final class Gateway: @unchecked Sendable {
     outputs.push = { push.push($0, $1, $2, $3, since: $4) }
     outputs.pushCallOver = { push.callOver($0) }
     outputs.askRoute = { hooks.ask($0, $1) }
+    outputs.askUser = { [inbox] question, hook in
+      if !hooks.ask(question, hook) { inbox.post(.userKnown(question, nil)) }
+    }
     outputs.devices = { store.change($0) }
     outputs.grants = { store.change($0) }
     outputs.event = { store.tell($0) }

@@ -132,7 +132,7 @@ extension Settings {
   /// The parts that SIGHUP takes over.
   func reloaded(from new: Settings) -> Settings {
     var out = self
-    (out.users, out.anyUser, out.grantRules) = (new.users, new.anyUser, new.grantRules)
+    (out.users, out.anyUser, out.grantRules, out.userSource) = (new.users, new.anyUser, new.grantRules, new.userSource)
     (out.trunks, out.routes, out.dns, out.push, out.turn) = (new.trunks, new.routes, new.dns, new.push, new.turn)
     (out.auth, out.admin) = (new.auth, new.admin)
     if events != nil, let next = new.events { out.events = next }

@@ -449,7 +449,7 @@ class Phone:
         call = self.calls[identifier] = Call(self, identifier)
         await call.pc.setLocalDescription(await call.pc.createOffer())
         say("starting", call=identifier)
-        reply = await self.send("call.start", {"to": {"k": "phone", "h": number}, "sdp": call.local(), "gen": 1, "video": False}, identifier, request=True)
+        reply = await self.send("call.start", {"to": {"k": "generic" if any(letter.isalpha() for letter in number) else "phone", "h": number}, "sdp": call.local(), "gen": 1, "video": False}, identifier, request=True)
         if reply["t"] != "ok":
             return await call.close({"reason": "refused", "code": reply["d"].get("code")})
         say("started", call=identifier)

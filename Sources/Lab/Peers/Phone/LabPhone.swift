@@ -109,7 +109,8 @@ public final class LabPhone {
       if let registration = options.registration { return system.pushToken(registration) }
       if let number = options.call, reports.isEmpty, shown.isEmpty {
         emit(PeerEvent("dial", ["to": number]))
-        phone?.call(number, from: options.from)
+        let isNumber = !number.contains(where: \.isLetter)
+        phone?.call(Handle(k: isNumber ? .phone : .generic, h: number), from: options.from)
       }
     case .connecting where wasOnline:
       wasOnline = false

@@ -1,0 +1,124 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import JSONWebToken
+import PushPolicy
+import SIP
+import SIPDialogs
+
+/// Users and numbers that the operator's server knows (`users: [ { id: any, webhook: … } ]`): an INVITE, a `call.start` or a call that a program
+/// makes waits until the numbers and users that it names are known, and is then taken as if it came only now.
+///
+/// | the server says | and | then |
+/// |---|---|---|
+/// | a user | | its numbers leave whoever had them, in one step; both questions hold for `cache` |
+/// | nobody | | the number is free, the user is turned away; that holds for `cache` too |
+/// | nothing | it is known from before | what was known holds on; it is asked again after `Limits.userRetry` |
+/// | nothing | a number that is not known | 503: another node may know |
+/// | nothing | a user that is not known | what holds for `any` |
+extension CallMachine {
+  /// True: `input` waits.
+  mutating func mustAsk(_ questions: [UserQuestion], before input: Input, _ turn: inout Turn) -> Bool {
+    guard let source = routing.userSource,
+      let question = questions.first(where: { !routing.directory.isSettled($0) && !userCache.isFresh($0, at: turn.now) })
+    else { return false }
+    switch userCache.wait(input, for: question) {
+    case .ask: turn.output.actions.append(.askUser(question, source.webhook))
+    case .wait: break
+    case .full: return false
+    }
+    return true
+  }
+
+  /// What is asked ahead, when a device of the user comes.
+  mutating func prefetch(_ user: String, _ turn: inout Turn) {
+    let question = UserQuestion.user(user)
+    guard let source = routing.userSource, !routing.directory.isSettled(question), !userCache.isFresh(question, at: turn.now),
+      userCache.expect(question)
+    else { return }
+    turn.output.actions.append(.askUser(question, source.webhook))
+  }
+
+  mutating func userKnown(_ question: UserQuestion, _ answer: UserAnswer?, _ turn: inout Turn) {
+    let held = turn.now + (answer == nil ? Limits.userRetry : routing.userSource?.cache ?? .zero)
+    userCache.hold(question, until: held, isAnswered: answer != nil, at: turn.now)
+    switch answer {
+    case .found(let user, var grant):
+      // the latest answer has a number that two of them name
+      grant.issuedAt = turn.wallNow
+      keep(grant, of: user, turn)
+      userCache.hold(.user(user), until: held, at: turn.now)
+      for number in grant.numbers { userCache.hold(.number(number), until: held, at: turn.now) }
+    case .nobody: forget(question, &turn)
+    case nil: break
+    }
+    for input in userCache.takeWaiting(question) { dispatch(input, &turn) }
+  }
+
+  private mutating func keep(_ grant: TokenGrant, of user: String, _ turn: Turn) {
+    if (try? routing.directory.grants.take(grant, of: user, at: turn.wallNow)) != nil { return }
+    // no room: what is needed is asked for again
+    routing.directory.grants = UserGrants()
+    userCache.removeAnswers()
+    _ = try? routing.directory.grants.take(grant, of: user, at: turn.wallNow)
+  }
+
+  private mutating func forget(_ question: UserQuestion, _ turn: inout Turn) {
+    switch question {
+    case .number(let number): routing.directory.grants.release(number)
+    case .user(let user):
+      routing.directory.grants.remove(user)
+      for device in presences[user] ?? [] where device.info.onlyCall == nil {
+        turn.app(.refuse(device.session, Failure(.auth, msg: "no such user", fatal: true)))
+      }
+    }
+  }
+
+  func isUnanswered(_ questions: [UserQuestion]) -> Bool { questions.contains(where: userCache.isUnanswered) }
+
+  /// What a caller's INVITE needs to be known.
+  func questions(of invite: InboundInvite) -> [UserQuestion] {
+    guard routing.asksForUsers(of: invite.trunk) else { return [] }
+    return [.number(invite.to.number)]
+  }
+
+  /// What a call of a user's needs to be known: the user's own numbers and limits, and whether the other side is a user too.
+  func questions(of user: String, calling to: Handle) -> [UserQuestion] {
+    guard routing.userSource != nil else { return [] }
+    var out = [UserQuestion.user(user)]
+    guard routing.connectsUsers else { return out }
+    if to.k == .phone {
+      if let number = routing.dialled(to.h, by: user), !routing.isEmergency(number) { out.append(.number(number)) }
+    } else {
+      out.append(.user(to.h))
+    }
+    return out
+  }
+
+  /// The caller gave up while its number was asked for: a call that never rang.
+  mutating func cancelledWhileAsking(_ leg: LegID, _ cause: ReasonValue?, _ turn: inout Turn) -> Bool {
+    guard let invite = userCache.takeInvite(leg), let trunk = routing.trunk(invite.trunk) else { return false }
+    let call = makeIncoming(leg, invite.normalised(by: trunk.numbers), trunk, nil, &turn)
+    admit(call, &turn)
+    change(call.id, &turn) { $0.cancelled(cause, &$1) }
+    return true
+  }
+}
+
+extension UserDirectory {
+  /// The file or an import says it: nobody is asked.
+  func isSettled(_ question: UserQuestion) -> Bool {
+    switch question {
+    case .number(let number): isSettled(number: number)
+    case .user(let user): isListed(user)
+    }
+  }
+}
+
+extension Routing {
+  /// Calls of this trunk are for whoever has the number.
+  fileprivate func asksForUsers(of trunk: String) -> Bool {
+    guard userSource != nil else { return false }
+    return trunk == Self.directTrunk || inbound.contains { $0.trunk == trunk && $0.target == .users }
+  }
+}

@@ -1,0 +1,75 @@
+import Bytes
+public import PushPolicy
+import SIPDialogs
+
+/// Where users come from that no file lists: asked by number and by user, remembered for a while.
+public struct UserSource: Sendable, Equatable {
+  public var webhook: Webhook
+  /// How long an answer holds, also that there is nobody.
+  public var cache: Duration
+  public init(_ webhook: Webhook, cache: Duration = .seconds(60)) { (self.webhook, self.cache) = (webhook, cache) }
+}
+
+/// What was asked of the operator's server, until when that holds, and who waits for an answer. What was answered stands in the directory
+/// (`UserGrants`).
+struct UserCache {
+  private var holds: [UserQuestion: Held] = [:]
+  private struct Held {
+    var until: Instant
+    var isAnswered: Bool
+  }
+  /// Inputs that come again with the answer, in their order.
+  private var waiting: [UserQuestion: [CallMachine.Input]] = [:]
+  private(set) var waitingCount = 0
+
+  func isFresh(_ question: UserQuestion, at now: Instant) -> Bool { holds[question].map { $0.until > now } ?? false }
+
+  /// It was asked in vain.
+  func isUnanswered(_ question: UserQuestion) -> Bool { holds[question]?.isAnswered == false }
+
+  enum Wait { case ask, wait, full }
+
+  /// Full: too many wait, so that what is known has to do.
+  mutating func wait(_ input: CallMachine.Input, for question: UserQuestion) -> Wait {
+    guard waitingCount < Limits.userQuestionsWaiting else { return .full }
+    waitingCount += 1
+    let isAsked = waiting[question] != nil
+    waiting[question, default: []].append(input)
+    return isAsked ? .wait : .ask
+  }
+
+  /// Without anybody who waits for it. False: it was asked already, or too many are.
+  mutating func expect(_ question: UserQuestion) -> Bool {
+    guard waiting[question] == nil, waitingCount + waiting.count < Limits.userQuestionsWaiting else { return false }
+    waiting[question] = []
+    return true
+  }
+
+  mutating func hold(_ question: UserQuestion, until: Instant, isAnswered: Bool = true, at now: Instant) {
+    if holds.count >= Limits.userAnswersHeld { holds = holds.filter { $0.value.until > now } }
+    if holds.count >= Limits.userAnswersHeld { holds.removeAll() }
+    holds[question] = Held(until: until, isAnswered: isAnswered)
+  }
+
+  mutating func takeWaiting(_ question: UserQuestion) -> [CallMachine.Input] {
+    let taken = waiting.removeValue(forKey: question) ?? []
+    waitingCount -= taken.count
+    return taken
+  }
+
+  /// The caller gave up.
+  mutating func takeInvite(_ leg: LegID) -> InboundInvite? {
+    guard waitingCount > 0 else { return nil }
+    for (question, inputs) in waiting {
+      for (index, input) in inputs.enumerated() {
+        guard case .sip(.inviteReceived(leg, let invite)) = input else { continue }
+        waiting[question]?.remove(at: index)
+        waitingCount -= 1
+        return invite
+      }
+    }
+    return nil
+  }
+
+  mutating func removeAnswers() { holds.removeAll() }
+}
