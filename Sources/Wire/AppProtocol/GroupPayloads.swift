@@ -1,3 +1,5 @@
+public import Bytes
+
 /// `call.group`: this call and `with` hear each other from now on, and so do all that either is in a group with. Without `with` this call
 /// leaves its group.
 public struct CallGroup: Hashable, Sendable, Codable {
