@@ -180,7 +180,11 @@ public final class MediaPlane: Sendable {
 
   /// The thread of the first user who has calls, else the one with the most room.
   private func thread(of users: [String]) -> Int {
-    if let known = state.withLock({ state in users.lazy.compactMap { state.users[$0]?.thread }.first }) { return known }
+    let known = state.withLock { state -> Int? in
+      for user in users { if let entry = state.users[user] { return entry.thread } }
+      return nil
+    }
+    if let known { return known }
     func room(_ worker: MediaWorkerShared) -> (Int64, Int64) { (worker.load.room.value, -worker.sessions.value) }
     return workers.max { room($0) < room($1) }?.index ?? 0
   }
