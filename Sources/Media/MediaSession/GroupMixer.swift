@@ -1,5 +1,5 @@
-import AudioCodecs
-import Bytes
+public import AudioCodecs
+public import Bytes
 import RTP
 
 /// The group of calls that a session belongs to. Chosen by control, never reused in a process.
@@ -60,8 +60,8 @@ public struct GroupMixer: ~Copyable {
 
   public var isEmpty: Bool { !(0..<Limits.groupMembers).contains { members[$0].isUsed } }
 
-  /// 20 ms that a member's trunk said, or was silent for. HOT
-  mutating func take(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from place: Int, at now: Instant) {
+  /// 20 ms of `band` that a member's trunk said, at the member's tick from its trunk; nothing for one that has said nothing. HOT
+  public mutating func take(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from place: Int, at now: Instant) {
     guard members.indexIsValid(place), members[place].isUsed else { return }
     let needsOther = (0..<Limits.groupMembers).contains { members[$0].isUsed && $0 != place && members[$0].band != band }
     members[place].band = band
@@ -70,7 +70,7 @@ public struct GroupMixer: ~Copyable {
 
   /// Adds what the other members say to `frame`, 20 ms of what the member's own app says, and returns whether anybody is heard. Where
   /// several talk the sum bends below full scale, sample by sample: one talker alone comes out as it went in. HOT
-  mutating func add(
+  public mutating func add(
     to frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, hasAudio: Bool, for place: Int, at now: Instant
   ) -> Bool {
     guard members.indexIsValid(place), members[place].isUsed else { return hasAudio }
