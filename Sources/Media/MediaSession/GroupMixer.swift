@@ -1,4 +1,4 @@
-public import AudioCodecs
+import AudioCodecs
 public import Bytes
 import RTP
 
