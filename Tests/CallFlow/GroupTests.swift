@@ -11,7 +11,9 @@ private let tablet = Surroundings.tablet
 
 /// Groups of calls: who may be in one, and what becomes of it.
 @Suite struct GroupTests {
-  private func calls(_ count: Int, _ world: Surroundings, by key: DeviceKey = phone) throws -> [(call: CallID, session: MediaSessionID)] {
+  private func calls(_ count: Int, _ world: Surroundings, by key: DeviceKey = phone) throws
+    -> [(call: CallID, session: MediaSessionID)]
+  {
     world.connect(key)
     return try (0..<count).map { _ in
       let leg = world.invite()

@@ -81,9 +81,8 @@ extension Interop {
       phone.signal(SIGTERM)
 
       func score(_ said: String, _ heard: String, _ from: Int, _ to: Int) async throws -> Double {
-        let scoring = try Peers.python(
-          "score", "heard_score.py", [said, heard, "\(from)", "\(to)"].enumerated().map { $0 < 2 ? gateway.folder + "/" + $1 : $1 },
-          gateway)
+        let files = [said, heard].map { gateway.folder + "/" + $0 }
+        let scoring = try Peers.python("score", "heard_score.py", files + ["\(from)", "\(to)"], gateway)
         return try await scoring.event("score", within: 30)["pesq"] as? Double ?? 1
       }
       // the app, alone with a carrier and then in the group
@@ -95,7 +94,9 @@ extension Interop {
       }
       // a carrier, at the app by its own leg and at the other carriers through the mixer
       var own = 0.0
-      for index in 1...3 { own = max(own, try await score("speech.wav", "app-\(index).wav", Self.silence - 3, Self.silence + 12)) }
+      for index in 1...3 {
+        own = max(own, try await score("speech.wav", "app-\(index).wav", Self.silence - 3, Self.silence + 12))
+      }
       for name in ["second", "third"] {
         let merged = try await score("speech.wav", "\(name)-heard.wav", Self.silence - 3, Self.silence + 12)
         print("PESQ first → app: \(own), first → \(name): \(merged)")

@@ -75,7 +75,8 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     var table = Table(5)
     let amplitudes: [Double] = [6_000, 5_000, 4_000, 3_000, 300]
     for index in 0..<100 {
-      table.round(Dictionary(uniqueKeysWithValues: (0..<5).map { ($0, tone(index, hertz: 300 + 170 * Double($0), amplitude: amplitudes[$0])) }))
+      let talk = (0..<5).map { ($0, tone(index, hertz: 300 + 170 * Double($0), amplitude: amplitudes[$0])) }
+      table.round(Dictionary(uniqueKeysWithValues: talk))
     }
     let first = Array(table.heard[0].suffix(8_000))
     for place in 1...3 { #expect(strength(first, 300 + 170 * Double(place)) > 0.95 * amplitudes[place], "\(place)") }
@@ -88,7 +89,8 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
   @Test func `five who talk at once are neither clipped nor pumped`() {
     var table = Table(5)
     for index in 0..<200 {
-      table.round(Dictionary(uniqueKeysWithValues: (0..<5).map { ($0, tone(index, hertz: 300 + 170 * Double($0), amplitude: 12_000)) }))
+      let talk = (0..<5).map { ($0, tone(index, hertz: 300 + 170 * Double($0), amplitude: 12_000)) }
+      table.round(Dictionary(uniqueKeysWithValues: talk))
     }
     let heard = table.heard[0].dropFirst(320)
     #expect(heard.allSatisfy { abs(Int($0)) < 32_767 }, "full scale is never reached")
@@ -101,9 +103,8 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
   @Test func `who comes among the loudest does so without a click, and only if clearly louder`() {
     var table = Table(5)
     func say(_ index: Int, _ fifth: Double) {
-      var talk = Dictionary(uniqueKeysWithValues: (1..<4).map { ($0, tone(index, hertz: 200 + 50 * Double($0), amplitude: 3_000)) })
-      talk[4] = tone(index, hertz: 600, amplitude: fifth)
-      table.round(talk)
+      let talk = (1..<4).map { ($0, tone(index, hertz: 200 + 50 * Double($0), amplitude: 3_000)) }
+      table.round(Dictionary(uniqueKeysWithValues: talk + [(4, tone(index, hertz: 600, amplitude: fifth))]))
     }
     for index in 0..<50 { say(index, 500) }
     for index in 50..<100 { say(index, 4_500) }

@@ -147,7 +147,11 @@ private struct Group: ~Copyable {
     var group = try Group([.pcmu, .pcmu])
     group.joinAll()
     group.calls[0].pointee.command(.mute(Bench.id, true))
-    try group.run(frames: 150) { _, frame in tone(frame, hertz: 400) } app: { _, frame in tone(frame, hertz: 1_400) }
+    try group.run(frames: 150) { _, frame in
+      tone(frame, hertz: 400)
+    } app: { _, frame in
+      tone(frame, hertz: 1_400)
+    }
     let heard = Array(group.calls[0].pointee.heardByTrunk.suffix(8_000))
     #expect(amplitude(heard, 400) > 6_000 && amplitude(heard, 1_400) < 50)
   }
@@ -159,7 +163,8 @@ private struct Group: ~Copyable {
     #expect(call.pointee.session.uplink.relays && call.pointee.session.downlink.relays)
     group.joinAll()
     #expect(!call.pointee.session.uplink.relays && !call.pointee.session.downlink.relays)
-    try group.run(frames: 50, trunk: { call, frame in tone(frame, hertz: call == 0 ? 400 : 700) }, app: { _, frame in tone(frame) })
+    try group.run(
+      frames: 50, trunk: { call, frame in tone(frame, hertz: call == 0 ? 400 : 700) }, app: { _, frame in tone(frame) })
     #expect(amplitude(Array(call.pointee.heardByTrunk.suffix(3_200)), 700) > 6_000)
     group.leave(0)
     group.leave(1)

@@ -124,7 +124,7 @@ extension SystemMachine {
       calls[call]?.group = nil
       return
     }
-    (calls[call]?.group, calls[other]?.group) = (number, number)
+    for member in [call, other] { calls[member]?.group = number }
   }
 
   mutating func tapped(_ tap: Tap, _ now: Instant, _ out: inout [Action]) {

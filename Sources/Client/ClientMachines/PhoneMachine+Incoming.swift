@@ -29,8 +29,7 @@ extension PhoneMachine {
     give(.hurry, now, &out)
     let isOfOtherNode = isOfOtherNode(push)
     // a third call, or a second one for a session that is another push's
-    if lines >= configuration.maximumCalls || (isOfOtherNode ? !hasRoom(push) : wake != nil && wake?.call != push.call)
-    {
+    if lines >= configuration.maximumCalls || (isOfOtherNode ? !hasRoom(push) : wake != nil && wake?.call != push.call) {
       if mustReport { out.append(.reportEnded(push.call, .unanswered)) }
       return reject(push.call, CallReject(scope: .device, reason: .busy), push, now, &out)
     }

@@ -136,7 +136,8 @@ struct GroupMember: ~Copyable {
     _ first: UnsafePointer<Int16>, into second: UnsafePointer<Int16>, to sum: UnsafeMutablePointer<Int32>, _ count: Int
   ) {
     for index in 0..<count {
-      sum[index] &+= (Int32(second[index]) &- Int32(first[index])) &* Int32(truncatingIfNeeded: index)
+      sum[index] &+=
+        (Int32(second[index]) &- Int32(first[index])) &* Int32(truncatingIfNeeded: index)
         / Int32(truncatingIfNeeded: count)
     }
   }
