@@ -76,7 +76,8 @@ import Testing
   @Test func `requests and numbered types are those of the protocol`() {
     #expect(
       ClientMessageType.allCases.filter(\.isRequest).map(\.rawValue).sorted() == [
-        "auth.refresh", "call.answer", "call.dtmf", "call.end", "call.group", "call.hold", "call.mute", "call.prepare", "call.reject",
+        "auth.refresh", "call.answer", "call.dtmf", "call.end", "call.group", "call.hold", "call.mute", "call.prepare",
+        "call.reject",
         "call.start", "call.transfer", "call.translate", "device.del", "device.put", "device.state", "hello", "media.restart",
       ])
     #expect(

@@ -52,7 +52,8 @@ final class Surroundings: @unchecked Sendable {
       reserveMedia: { request in
         guard hasPorts else { throw NoPorts() }
         return MediaReservation(
-          session: request.session, trunkAddress: SocketAddress(.loopback, 41000), appCandidates: [SocketAddress(.loopback, 40000)],
+          session: request.session, trunkAddress: SocketAddress(.loopback, 41000),
+          appCandidates: [SocketAddress(.loopback, 40000)],
           fingerprint: Array(repeating: 7, count: 32))
       },
       journal: { line, confirm in
