@@ -72,7 +72,7 @@ extension PhoneTrace.State {
       return [Line(.app, "socket", [("do", Self.name(order)), ("further", "\(number)")])]
     case .post(_, let call, _, _): return [Line(.app, "post", Self.call(call))]
     case .media(let call, let order): return [Line(.app, "media", Self.call(call) + [("do", Self.name(order))])]
-    case .mix(let others): return Line(.app, "mix", others.map { ("call", "\($0)") })
+    case .mix(let others): return [Line(.app, "mix", others.flatMap { Self.call($0) })]
     case .listen(let call): return [Line(.app, "listen", call.map { Self.call($0) } ?? [])]
     case .relays: return []
     case .needsToken: return [Line(.app, "needsToken")]
