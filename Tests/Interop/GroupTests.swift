@@ -90,8 +90,9 @@ extension Interop {
       }
       // the app, alone with a carrier and then in the group
       for name in ["first", "second", "third"] {
-        let alone = try await score("app.wav", "\(name)-heard.wav", 0, 9)
-        let merged = try await score("app.wav", "\(name)-heard.wav", 9, Self.silence)
+        let alone = try await score("app.wav", "\(name)-heard.wav", 0, 10)
+        // from within the end of the first passage: that of the second is what is found
+        let merged = try await score("app.wav", "\(name)-heard.wav", 6, Self.silence)
         print("PESQ app → \(name): \(alone) alone, \(merged) in the group")
         #expect(merged > alone - 0.2, "the app at \(name): \(alone) alone, \(merged) in the group")
       }

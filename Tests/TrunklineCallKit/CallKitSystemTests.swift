@@ -186,8 +186,11 @@ import Testing
       phone.push(payload(call))
       phone.tap(phone.screen.calls.isEmpty ? .answer : .holdAndAnswer)
       phone.advance(.milliseconds(100))
-      for _ in 0..<2 { try #require(app()).complete() }
-      phone.advance(.seconds(1))
+      // the second: hold, then answer
+      for _ in 0..<2 {
+        try #require(app()).complete()
+        phone.advance(.milliseconds(500))
+      }
     }
     let host = try #require(app())
     let calls = phone.screen.calls.map(\.id)
