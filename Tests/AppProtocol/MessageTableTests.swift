@@ -24,7 +24,8 @@ import Testing
     .iceEnd(ICECandidateLine(gen: 1)), .callHold(CallHold(on: true)), .callMute(CallMute(on: true, mode: .track)),
     .callDTMF(CallDTMF(digits: "1")), .stats(StreamStats(rttMs: 1, loss: 0.5, bytes: 7)),
     .callTransfer(CallTransfer(target: Handle(k: .phone, h: "+1555"), mode: .blind)),
-    .callTransfer(CallTransfer(withCall: call, mode: .attended)),
+    .callTransfer(CallTransfer(withCall: call, mode: .attended)), .callGroup(CallGroup(with: call)), .callGroup(CallGroup()),
+    .callTranslate(CallTranslate(on: true, local: "en-GB", remote: "de", engine: .custom)),
   ]
   static let server: [ServerMessage] = [
     .welcome(
@@ -75,8 +76,9 @@ import Testing
   @Test func `requests and numbered types are those of the protocol`() {
     #expect(
       ClientMessageType.allCases.filter(\.isRequest).map(\.rawValue).sorted() == [
-        "auth.refresh", "call.answer", "call.dtmf", "call.end", "call.hold", "call.mute", "call.prepare", "call.reject",
-        "call.start", "call.transfer", "device.del", "device.put", "device.state", "hello", "media.restart",
+        "auth.refresh", "call.answer", "call.dtmf", "call.end", "call.group", "call.hold", "call.mute", "call.prepare",
+        "call.reject",
+        "call.start", "call.transfer", "call.translate", "device.del", "device.put", "device.state", "hello", "media.restart",
       ])
     #expect(
       ClientMessageType.allCases.filter { !$0.isNumbered }.map(\.rawValue).sorted() == [
@@ -89,7 +91,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "call.group", "call.translate", "dir.get", "dir.changed", "dir.full", "dir.delta", "hist.list", "hist.changed",
+    "dir.get", "dir.changed", "dir.full", "dir.delta", "hist.list", "hist.changed",
     "hist.resolve",
   ])
   func `a reserved type is read as unknown, with its envelope`(type: String) throws {

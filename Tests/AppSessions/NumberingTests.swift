@@ -73,10 +73,10 @@ import Testing
     #expect(bench.machine.stats.malformed == 2 && bench.machine.stats.unknown == 2)
   }
 
-  @Test func `a reserved type gets unsupported, and its number is acknowledged`() throws {
+  @Test func `a reserved or unknown type gets unsupported, and its number is acknowledged`() throws {
     var bench = Bench()
     let client = try bench.login()
-    for (n, type) in ["call.group", "call.translate"].enumerated() {
+    for (n, type) in ["call.later", "call.other"].enumerated() {
       bench.text(
         #"{"t":"\#(type)","id":"\#(number(UInt64(20 + n)))","seq":\#(n + 1),"call":"\#(callA)"}"#, on: client.connection)
     }

@@ -40,7 +40,7 @@ private let phone = Surroundings.phone
     world.invite()
     let offers = world.messages[phone, default: []].compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }
     let offer = try #require(offers.first)
-    #expect(offer.caps == CallCapabilities(hold: true, dtmf: true, transfer: transfers ? true : nil))
+    #expect(offer.caps == CallCapabilities(hold: true, group: true, dtmf: true, transfer: transfers ? true : nil))
     world.connect(phone, "again")
     let snapshot = try #require(world.welcomes[SessionID("again")]?.calls.first)
     #expect(snapshot.caps == offer.caps && snapshot.pstn == offer.pstn && offer.pstn != nil)

@@ -34,7 +34,7 @@ private let call = Identifier(high: 5, low: 5)
     transfers: Bool, reconnects: Bool
   ) throws {
     let world = Surroundings { _, routing in routing.trunks[0].rules.allowsTransfer = transfers }
-    let expected = CallCapabilities(hold: true, dtmf: true, transfer: transfers ? true : nil)
+    let expected = CallCapabilities(hold: true, group: true, dtmf: true, transfer: transfers ? true : nil)
     try world.started(call)
     world.openOutgoingGate(call)
     let leg = try #require(world.outgoingLeg)

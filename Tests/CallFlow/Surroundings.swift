@@ -133,7 +133,7 @@ final class Surroundings {
       let reservation = MediaReservation(
         session: session, trunkAddress: SocketAddress(.loopback, 41_000),
         appCandidates: [SocketAddress(IPAddress(192, 0, 2, 1), 40_000)],
-        fingerprint: [UInt8](repeating: 0xab, count: 32))
+        fingerprint: [UInt8](repeating: 0xab, count: 32), thread: mediaThread)
       waiting.insert(.mediaReserved(call, reservation), at: 0)
     case .journal(let line): if journals { waiting.append(.journalled(line.call)) }
     case .record(let record): records.append(record)
@@ -229,6 +229,7 @@ final class Surroundings {
     case .play(_, let announcement): mediaHeard.append("play \(announcement.milliseconds * 8)")
     case .sendDigits(let id, let request):
       mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
+    case .group(let id, let group): groups[id] = group
     case .lockWinner: mediaHeard.append("lock")
     case .connect: mediaHeard.append("connect")
     case .addAppLeg(_, let leg, _): addedLegs.insert(leg)
@@ -240,6 +241,10 @@ final class Surroundings {
     }
   }
   private var keyOf: [AppLegID: DeviceKey] = [:]
+  /// The group of each session, as its media was told last.
+  var groups: [MediaSessionID: MediaGroupID] = [:]
+  /// Of the calls that come next.
+  var mediaThread = 0
   var lastRemote: (AppLegID, AppLegRemote)?
 
   // MARK: devices

@@ -71,7 +71,9 @@ private let phone = Surroundings.phone
     let transfer = CallTransfer(target: Handle(k: .phone, h: "+15557654321"))
     #expect(caps() == [], "the offer has told it")
     world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
-    let (without, with) = (CallCapabilities(hold: true, dtmf: true), CallCapabilities(hold: true, dtmf: true, transfer: true))
+    let (without, with) = (
+      CallCapabilities(hold: true, group: true, dtmf: true), CallCapabilities(hold: true, group: true, dtmf: true, transfer: true)
+    )
     #expect(caps() == [without])
     #expect(world.code(world.request(phone, .callTransfer(transfer), call: call)) == .badState)
     let made = try #require(invites(world).last)

@@ -147,6 +147,7 @@ struct VectorPhone {
     case "hold": return .hold(call, words.count > 2 && words[2] == "on")
     case "mute": return .mute(call, words.count > 2 && words[2] == "on")
     case "digits": return .digits(call, words.count > 2 ? words[2] : "")
+    case "group": return .group(call, words.count > 2 ? try id(words[2]) : nil)
     default: throw Unreadable(text: "no such action: \(words[0])")
     }
   }
@@ -161,6 +162,8 @@ struct VectorPhone {
     case "digits": return .digits(last)
     case "transfer": return .transfer(to: handle(last))
     case "join": return .join(try id(last))
+    case "merge": return .group(try id(last))
+    case "leave": return .group(nil)
     default: throw Unreadable(text: "no such wish: \(words)")
     }
   }
@@ -248,6 +251,7 @@ extension VectorPhone {
       "post \(name(id)) bearer=\(wake.exposed) " + canonical(String(decoding: reject.json, as: UTF8.self))
     case .media(let id, let order): "media \(name(id)) \(text(order))"
     case .audio(let order): "audio \(order)"
+    case .mix(let others): "mix " + (others.isEmpty ? "-" : others.map { name($0) }.joined(separator: ","))
     case .listen(let id): "listen " + (id.map { name($0) } ?? "-")
     case .relays(let servers): "relays \(servers.count)"
     case .needsToken: "needsToken"
@@ -310,6 +314,7 @@ extension VectorPhone {
     if info.isMuted { words.append("muted") }
     if info.isHeld { words.append("held") }
     if info.isHeldByPeer { words.append("heldByPeer") }
+    if info.group != nil { words.append("grouped") }
     if let account = info.account { words.append("acct=\(account)") }
     if let at = info.connectedAt { words.append("at=\(at)") }
     if let codec = info.codec { words.append("codec=\(codec)") }
@@ -336,6 +341,7 @@ extension VectorPhone {
     case .hold(let id, let isOn): "hold \(name(id)) \(isOn ? "on" : "off")"
     case .mute(let id, let isOn): "mute \(name(id)) \(isOn ? "on" : "off")"
     case .digits(let id, let digits): "digits \(name(id)) \(digits)"
+    case .group(let id, let other): "group \(name(id))" + (other.map { " " + name($0) } ?? "")
     }
   }
 

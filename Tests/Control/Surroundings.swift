@@ -49,10 +49,11 @@ final class Surroundings: @unchecked Sendable {
         door.owner?.note { $0.media.append(command) }
         return !losesMedia
       },
-      reserveMedia: { session, _, _ in
+      reserveMedia: { request in
         guard hasPorts else { throw NoPorts() }
         return MediaReservation(
-          session: session, trunkAddress: SocketAddress(.loopback, 41000), appCandidates: [SocketAddress(.loopback, 40000)],
+          session: request.session, trunkAddress: SocketAddress(.loopback, 41000),
+          appCandidates: [SocketAddress(.loopback, 40000)],
           fingerprint: Array(repeating: 7, count: 32))
       },
       journal: { line, confirm in

@@ -72,6 +72,31 @@ import TrunklineCallKit
   /// By the app's own button.
   func resume(_ call: Identifier) { app?.calls.first { $0.id == call.uuid }?.hold(false) }
 
+  /// By the app's own buttons.
+  func merge(_ call: Identifier, with other: Identifier) {
+    guard let one = app?.calls.first(where: { $0.id == call.uuid }), let second = app?.calls.first(where: { $0.id == other.uuid })
+    else { return }
+    one.merge(with: second)
+  }
+  func leaveGroup(_ call: Identifier) { app?.calls.first { $0.id == call.uuid }?.leaveGroup() }
+
+  /// The loudspeaker plays all of these at once, for so long in all.
+  nonisolated func hears(_ tones: Set<Tone>, for seconds: Double, within limit: Double = 10) async -> Bool {
+    _ = audio.takeHeard()
+    var (heard, found): ([Int16], Int) = ([], 0)
+    let end = ContinuousClock.now + .seconds(limit)
+    while ContinuousClock.now < end {
+      heard += audio.takeHeard().samples
+      while heard.count >= 320 {
+        if Tone.heard(in: Array(heard.prefix(320))) == tones { found += 1 }
+        heard.removeFirst(320)
+      }
+      if Double(found) * 0.04 >= seconds { return true }
+      try? await Task.sleep(for: .milliseconds(20))
+    }
+    return false
+  }
+
   /// Waits for what is pushed to this telephone, at a push service's `apps`.
   func pushes(at place: String) throws -> PushWaiter {
     try PushWaiter(.sandbox(try #require(SocketAddress(place)), token: pushToken()))

@@ -184,6 +184,38 @@ extension Interop {
       try await gateway.finish()
     }
 
+    @Test func `two calls are merged on the page: the carriers hear each other, until they are separated`() async throws {
+      let (gateway, page) = try await online()
+      let low = try Peers.caller(gateway, says: .low, ["--talk", "120"])
+      try await page.click("answer")
+      try await page.wait("call.state === 'connected'")
+      let high = try Peers.caller(gateway, says: .high, ["--talk", "120"])
+      try await page.click("hold-accept")
+      try await page.wait("trunkline.calls.filter((one) => one.phase === 'connected').length === 2")
+      try await page.click("merge")
+      try await page.wait("trunkline.calls.every((one) => one.group !== null && one.isListening && !one.isHeld)")
+      #expect(try await page.evaluate("document.getElementById('peer').textContent.includes(', ')") as? Bool == true)
+      #expect(Set(try held(gateway).values) == [false])
+      // what the gateway mixes is in the carriers' recordings, for as long as this takes
+      try await page.wait("trunkline.calls.every((one) => one.statistics && one.seconds > 3)")
+      let before = try await page.evaluate("Math.max(...trunkline.calls.map((one) => one.seconds))") as? Int ?? 0
+      try await page.wait("Math.max(...trunkline.calls.map((one) => one.seconds)) >= \(before + 2)")
+      try await page.click("merge")
+      try await page.wait("trunkline.calls.every((one) => one.group === null)")
+      for _ in 0..<2 {
+        try await page.evaluate("trunkline.calls.find((one) => one.state !== 'ended').end()")
+      }
+      for carrier in [low, high] { #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text)") }
+      for (own, other) in [(Tone.low, Tone.high), (.high, .low)] {
+        let heard = try Speech.read(gateway.folder + "/\(own)-heard.wav")
+        #expect(other.seconds(in: heard) > 1.2, "who says \(own) hears \(other) for \(other.seconds(in: heard)) s")
+        #expect(own.seconds(in: heard) < 0.2, "and not itself")
+      }
+      #expect(try await page.faults() == [])
+      try await page.close()
+      try await gateway.finish()
+    }
+
     @Test func `microphone and loudspeaker are chosen in the call, and kept`() async throws {
       let (gateway, page) = try await online()
       let trunk = try await caller(gateway, "+15557770001")

@@ -61,6 +61,7 @@ extension Handset {
     case .listen(let call):
       if listening == nil, call != nil { heardAt = world.now }
       listening = call
+    case .mix(let others): mixing = others
     case .state(let next): state = next
     case .changed(let info): infos[info.id] = info
     case .presentInApp(let call): presented.append(call)

@@ -12,7 +12,8 @@ extension Handset {
     case .hold(let id, let isOn): .hold(id, isOn)
     case .mute(let id, let isOn): .mute(id, isOn)
     case .digits(let id, let digits): .digits(id, digits)
-    case .group, .translate: preconditionFailure("no test groups or translates calls")
+    case .group(let id, let other): .group(id, other)
+    case .translate: preconditionFailure("no test translates calls")
     }
   }
   static func request(_ request: SystemRequest) -> SystemMachine.Request {
@@ -23,6 +24,7 @@ extension Handset {
     case .hold(let id, let isOn): .hold(id, isOn)
     case .mute(let id, let isOn): .mute(id, isOn)
     case .digits(let id, let digits): .digits(id, digits)
+    case .group(let id, let other): .group(id, other)
     }
   }
   static func reason(_ reason: CallEndedReason) -> SystemMachine.EndedReason {

@@ -69,6 +69,7 @@ final class Handset: Device {
   /// Offers of media made anew.
   var restarts = 0
   var listening: CallID?
+  var mixing: [CallID] = []
   var state = PhoneState.idle
   var infos: [CallID: CallInfo] = [:]
   /// What the screen was told of calls that this side made, and of the app's own screen.

@@ -62,6 +62,7 @@ final class StandInApp: @unchecked Sendable {
     case .reset: give(.reset)
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))
+    case .translates(let call, let translate): give(.wish(call, .translate(translate)))
     case .unsupported: break
     }
   }
@@ -100,7 +101,7 @@ final class StandInApp: @unchecked Sendable {
     case .needsToken: give(.token("token"))
     case .changed(let info): infos[info.id] = info
     case .loggedOut: isLoggedOut = true
-    case .further, .relays, .post, .listen, .state, .presentInApp, .registered, .digit, .transferred: break
+    case .further, .relays, .post, .listen, .mix, .state, .presentInApp, .registered, .digit, .transferred: break
     }
   }
 

@@ -45,6 +45,7 @@ import Testing
       case .audioChanged(let isReset): note("audio changed \(isReset)")
       case .reset: note("reset")
       case .foreground(let isOn): note("foreground \(isOn)")
+      case .translates(_, let what): note("translates \(what.on) \(what.local ?? "") \(what.remote ?? "")")
       case .microphone, .unsupported, .noted: break
       }
     }
@@ -176,6 +177,39 @@ import Testing
     let (asked, done) = (phone.log.firstIndex { $0.contains("translate") }, isOn ? "app fulfill" : "app fail")
     #expect(phone.log[(try #require(asked))...].contains { $0.contains(done) }, "\(phone.log.suffix(8))")
     #expect(phone.violations == [] && !host.events.contains("timed out"))
+    #expect(host.events.contains("translates true en de") == isOn, "the gateway is told: \(host.events)")
+  }
+
+  @Test func `MID-2, CFG-3: calls are merged by an action, once a gateway has said that it mixes`() throws {
+    let (phone, app) = iphone()
+    for call in ["8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11", "8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f22"] {
+      phone.push(payload(call))
+      phone.tap(phone.screen.calls.isEmpty ? .answer : .holdAndAnswer)
+      phone.advance(.milliseconds(100))
+      // the second: hold, then answer
+      for _ in 0..<2 {
+        try #require(app()).complete()
+        phone.advance(.milliseconds(500))
+      }
+    }
+    let host = try #require(app())
+    let calls = phone.screen.calls.map(\.id)
+    try #require(calls.count == 2)
+    let handle = Handle(k: .phone, h: "+15550001")
+    host.order(.update(calls[0], handle, CallCapabilities(hold: true)))
+    #expect(phone.inApp { host.system.configuration.maximumCallsPerCallGroup } == 1)
+    for call in calls { host.order(.update(call, handle, CallCapabilities(hold: true, group: true))) }
+    #expect(phone.inApp { host.system.configuration.maximumCallsPerCallGroup } == 5)
+    host.order(.request(.group(calls[1], calls[0])))
+    phone.advance(.milliseconds(100))
+    #expect(host.events.last == "perform group true", "\(host.events)")
+    host.complete()
+    phone.advance(.seconds(1))
+    host.order(.request(.group(calls[1], nil)))
+    phone.advance(.milliseconds(100))
+    host.complete(false)
+    phone.advance(.seconds(10))
+    #expect(phone.violations == [] && !host.events.contains("timed out"), "\(phone.violations)")
   }
 
   @Test func `ANS-4, AUD-1: an answer is performed once, audio is configured before it is fulfilled, and nobody calls setActive`()

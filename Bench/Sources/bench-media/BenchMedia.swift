@@ -20,6 +20,7 @@ import RTP
         try receiverRow(bench, "receive path \(encoding.name), wideband, 3 % loss, jitter", encoding, .lossy, .wideband)
       }
       try CallRows.add(to: bench)
+      try GroupRows.add(to: bench)
     }
   }
 

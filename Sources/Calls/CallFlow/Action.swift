@@ -22,10 +22,12 @@ public struct MediaRequest: Sendable {
   public var session: MediaSessionID
   /// All sessions of one user are on one thread.
   public var user: String
+  /// Whom the call rings for, too: one of them may have it in the end.
+  public var others: [String]
   /// The trunk's media or signalling address: it chooses the local address of the trunk leg.
   public var toward: IPAddress?
-  public init(_ call: CallID, session: MediaSessionID, user: String, toward: IPAddress?) {
-    (self.call, self.session, self.user, self.toward) = (call, session, user, toward)
+  public init(_ call: CallID, session: MediaSessionID, user: String, others: [String] = [], toward: IPAddress?) {
+    (self.call, self.session, self.user, self.others, self.toward) = (call, session, user, others, toward)
   }
 }
 

@@ -57,10 +57,12 @@ extension Call {
   }
 
   func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {
-    CallSnapshot(
+    var out = CallSnapshot(
       call: id, dir: ringsDevices ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
       acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
       exp: timers[.ring].map { turn.wall($0) }, pstn: ringsDevices ? pstn : nil, caps: capabilities)
+    if winner == leg.key { out.translate = appMedia.translation }
+    return out
   }
 
   /// What the app that has the call may offer its user, if that is not what it was told last.

@@ -146,7 +146,8 @@ extension Call {
 
   /// Of the trunk leg that has the call; while the trunk has it transferred, an app cannot.
   var capabilities: CallCapabilities {
-    CallCapabilities(hold: true, dtmf: true, transfer: trunk.rules.allowsTransfer && !isBeingTransferred ? true : nil)
+    CallCapabilities(
+      hold: true, group: true, dtmf: true, transfer: trunk.rules.allowsTransfer && !isBeingTransferred ? true : nil)
   }
 
   /// What is shown of a caller who withholds the number.

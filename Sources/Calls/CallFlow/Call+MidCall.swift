@@ -31,7 +31,8 @@ extension Call {
 
   mutating func mute(_ mute: CallMute, _ turn: inout Turn) -> RequestAnswer {
     appMedia.isMuted = mute.on
-    if state == .connected { turn.media(.mute(session, mute.on)) }
+    // while the device translates, what it sends is the translation: a mute is of the microphone, and the device's own
+    if state == .connected, appMedia.translation == nil { turn.media(.mute(session, mute.on)) }
     return .ok
   }
 

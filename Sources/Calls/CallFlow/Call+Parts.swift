@@ -123,6 +123,10 @@ extension Call {
     var isHeld = false
     var isMuted = false
     var pendingDigits: [CallDTMF] = []
+    /// Its trunk hears those of the same group.
+    var group: MediaGroupID?
+    /// The device translates; on.
+    var translation: CallTranslate?
   }
 
   /// What the end, the record and the tombstone are made of.

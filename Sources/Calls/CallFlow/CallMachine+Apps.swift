@@ -52,6 +52,7 @@ extension CallMachine {
       return refuseGone(id, key, token, message, remote: nil, &turn)
     }
     if case .callTransfer(let transfer) = message { return turn.answer(token, self.transfer(id, transfer, key, &turn)) }
+    if case .callGroup(let group) = message { return turn.answer(token, self.group(id, group, key, &turn)) }
     var accepted: RequestAnswer?
     change(id, &turn) { call, turn in
       switch message {
@@ -70,6 +71,8 @@ extension CallMachine {
         turn.answer(token, answer)
         if case .ok = answer { turn.send(.callHeld(CallHeld(by: .local, on: hold.on)), to: key, call: id) }
       case .callMute(let mute): accepted = call.winner == key ? call.mute(mute, &turn) : .err(Failure(.badState))
+      case .callTranslate(let translate):
+        accepted = call.winner == key ? call.translate(translate, &turn) : .err(Failure(.badState))
       case .callDTMF(let digits): accepted = call.winner == key ? call.sendDigits(digits, &turn) : .err(Failure(.badState))
       default: accepted = .err(Failure(.unsupported))
       }

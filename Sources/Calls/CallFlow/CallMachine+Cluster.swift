@@ -72,7 +72,8 @@ extension CallMachine {
         return rejectUnreached(call, &turn)
       }
       pending[id] = .incoming(call)
-      turn.output.actions.append(.reserveMedia(MediaRequest(id, session: call.session, user: user, toward: toward)))
+      turn.output.actions.append(
+        .reserveMedia(MediaRequest(id, session: call.session, user: user, others: call.users.ringing, toward: toward)))
     }
   }
 

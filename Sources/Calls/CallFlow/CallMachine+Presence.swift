@@ -40,6 +40,7 @@ extension CallMachine {
         }
       }
     }
+    for index in snapshots.indices { snapshots[index].group = groupPeers(of: snapshots[index].call, for: device.key) }
     for id in tombstones.calls(of: device.key.user) {
       tombstones.update(id, device.key) { terminal in
         if let over = terminal.takeUnseen() { gone.append(GoneCall(call: id, over: over)) }

@@ -88,7 +88,7 @@ extension CallMachine {
     }
     pending[id] = .asked
     turn.output.actions.append(
-      .reserveMedia(MediaRequest(id, session: call.session, user: call.users.owner, toward: toward)))
+      .reserveMedia(MediaRequest(id, session: call.session, user: call.users.owner, others: call.users.ringing, toward: toward)))
   }
 
   /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.

@@ -218,6 +218,7 @@ public struct CallMachine {
   private mutating func ended(_ id: CallID, _ turn: inout Turn) {
     guard let call = calls[id] else { return }
     remember(call, &turn)
+    leaveGroup(id, &turn)
     if call.appMedia.reservation == nil { finish(id, nil, &turn) }
   }
 

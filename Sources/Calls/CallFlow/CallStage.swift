@@ -45,6 +45,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   /// The trunk refused our re-INVITE, or a digit by INFO.
   case offerRefused, digitRefused
   case heldByTrunk, resumedByTrunk, heldByApp, resumedByApp
+  /// In a group with other calls of the device, and no longer; translated by the device, and no longer.
+  case grouped, ungrouped, translating, translated
   /// `media.restart` applied; app leg silent and back; trunk silent and back.
   case restarted, appSilent, appBack, trunkSilent, trunkBack
   /// A REFER is followed; the call goes on on another leg; it does not.

@@ -22,6 +22,8 @@ enum Limits {
   static let reconnect = Duration.seconds(5)
   /// A wake token's first use must come before the ring deadline and this.
   static let wakeAfterRing = Duration.seconds(30)
+  /// Calls of a group; as many as one mixer takes.
+  static let groupedCalls = 5
   /// Digits that wait behind a pause.
   static let pendingDigits = 256
   /// Diversion values of an INVITE; more are a loop.

@@ -102,7 +102,7 @@ extension SystemMachine {
       if case .start(let id, _) = request {
         if calls[id] != nil { return .alreadyExists }
         let groups = configuredGroups ?? rules.maximumCallGroups
-        if calls.values.count(where: { $0.phase != .ended }) >= groups { return .maximumCallGroupsReached }
+        if groupCount >= groups { return .maximumCallGroupsReached }
       } else if !isLive(request.call) {
         return .unknownCall
       } else if case .answer(let id) = request, calls[id]?.phase != .ringing {
@@ -110,6 +110,21 @@ extension SystemMachine {
       }
     }
     return nil
+  }
+
+  /// Calls that are merged count as one.
+  private var groupCount: Int {
+    let live = calls.values.filter { $0.phase != .ended }
+    return live.count { $0.group == nil } + Set(live.compactMap(\.group)).count
+  }
+
+  /// A call joins the other's group; nil: it leaves its own.
+  private mutating func group(_ call: CallID, _ other: CallID?) {
+    guard let other, let number = calls[other]?.group ?? calls[other]?.order else {
+      calls[call]?.group = nil
+      return
+    }
+    for member in [call, other] { calls[member]?.group = number }
   }
 
   mutating func tapped(_ tap: Tap, _ now: Instant, _ out: inout [Action]) {
@@ -211,7 +226,8 @@ extension SystemMachine {
       settleAudio(&out)
       if !isOn, rules.activatesAfterUnhold { activateSoon(now, &out) }
     case (.mute(let call, let isOn), .fulfilled): calls[call]?.isMuted = isOn
-    case (.answer, .fulfilled), (.start, .fulfilled), (.hold, .failed), (.mute, .failed), (.digits, _), (.group, _),
+    case (.group(let call, let other), .fulfilled): group(call, other)
+    case (.answer, .fulfilled), (.start, .fulfilled), (.hold, .failed), (.mute, .failed), (.digits, _), (.group, .failed),
       (.translate, _):
       break
     }

@@ -26,6 +26,8 @@ public struct SystemMachine: Sendable {
     public internal(set) var isShown = true
     /// Calls count up from the first one of the phone.
     public internal(set) var order = 0
+    /// Calls with the same number are merged.
+    public internal(set) var group: Int?
     var ringsUntil: Instant?
   }
 

@@ -25,11 +25,15 @@ public enum SystemRequest: Hashable, Sendable {
   case mute(Identifier, Bool)
   /// Send keys: 0 to 9, A to D, * and #.
   case digits(Identifier, String)
+  /// Join the second one's group, so that all hear each other; nil: leave it.
+  case group(Identifier, Identifier?)
 
   /// The call that it is about.
   public var call: Identifier {
     switch self {
-    case .start(let id, _), .answer(let id), .end(let id), .hold(let id, _), .mute(let id, _), .digits(let id, _): id
+    case .start(let id, _), .answer(let id), .end(let id), .hold(let id, _), .mute(let id, _), .digits(let id, _),
+      .group(let id, _):
+      id
     }
   }
 }
@@ -80,6 +84,8 @@ public struct CallInfo: Sendable, Equatable {
   public var isHeld = false
   public var isHeldByPeer = false
   public var capabilities: CallCapabilities?
+  /// Calls with the same number hear each other; nil: it is in no group.
+  public var group: Int?
   /// The gateway's time of `call.connected`, milliseconds since 1970.
   public var connectedAt: Int64?
   public var codec: String?

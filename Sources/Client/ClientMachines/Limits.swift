@@ -2,6 +2,8 @@
 import Bytes
 
 enum Limits {
+  /// Calls of a group, as the gateway has it.
+  static let groupedCalls = 5
   /// Numbered messages kept until acked (docs/protocol.md, Frames); beyond it the session starts afresh.
   static let outboxMessages = 256
   /// Requests without an answer.

@@ -68,6 +68,8 @@ extension PhoneMachine {
     var muteDue: Instant?
     var isHeldByPeer = false
     var capabilities: CallCapabilities?
+    /// Calls with the same number are one group.
+    var group: Int?
     /// The screen was told that an outgoing call connects.
     var isConnecting = false
     var connectedAt: Int64?
@@ -101,6 +103,7 @@ extension PhoneMachine {
       (info.codec, info.quality, info.refusal) = (call?.codec, quality, refusal)
       info.reason = isOver ? call?.reason ?? reason : nil
       info.lacksMicrophone = lacksMicrophone
+      info.group = isOver ? nil : group
       return info
     }
   }

@@ -22,7 +22,7 @@ extension PhoneMachine {
       return ended(id, .silent, now, &out)
     }
     // the system has a limit of its own; an app that shows its calls itself has this one
-    guard liveCalls.count <= configuration.maximumCalls else {
+    guard lines <= configuration.maximumCalls else {
       calls[id]?.refusal = .tooMany
       calls[id]?.reason = .busy
       return ended(id, .silent, now, &out)
@@ -31,9 +31,10 @@ extension PhoneMachine {
     out.append(.request(.start(id, to)))
   }
 
-  /// One call talks at a time. Where the user takes another by the system's own buttons, the system holds this one itself.
+  /// One call talks at a time, or one group. Where the user takes another by the system's own buttons, the system holds this one itself.
   private mutating func holdOthers(than id: Identifier, _ out: inout [Action]) {
-    for other in liveCalls where other != id && calls[other]?.call?.state == .connected {
+    let members = groupMembers(of: id)
+    for other in liveCalls where !members.contains(other) && calls[other]?.call?.state == .connected {
       if let on = calls[other]?.hold.want(true) { out.append(.request(.hold(other, on))) }
     }
   }
@@ -52,6 +53,9 @@ extension PhoneMachine {
     case .mute(let isOn): if let on = calls[id]?.mute.want(isOn) { out.append(.request(.mute(id, on))) }
     case .digits(let digits): out.append(.request(.digits(id, digits)))
     case .transfer(let target): ask(.callTransfer(CallTransfer(target: target)), call: id, now, &out)
+    case .group(let other): wishGroup(id, other, &out)
+    case .translate(let translate):
+      if entry.call?.state == .connected { ask(.callTranslate(translate), call: id, now, &out) }
     case .join(let other): ask(.callTransfer(CallTransfer(withCall: other, mode: .attended)), call: id, now, &out)
     }
   }
@@ -64,7 +68,7 @@ extension PhoneMachine {
     case .end: forget(id, now, &out)
     case .hold: calls[id]?.hold.refused()
     case .mute: calls[id]?.mute.refused()
-    case .answer, .digits: break
+    case .answer, .digits, .group: break
     }
   }
 
@@ -93,6 +97,7 @@ extension PhoneMachine {
       out.append(.complete(action, true))
       if let next = calls[id]?.mute.finish(isOn, isDone: true) { out.append(.request(.mute(id, next))) }
       tellChange(id, &out)
+    case .group(_, let other): group(id, other, action, now, &out)
     case .digits(_, let digits):
       let isLegal = !digits.isEmpty && digits.utf8.allSatisfy { "0123456789ABCD*#".utf8.contains($0) }
       if isLegal { give(.digits(digits), to: id, now, &out) }
@@ -193,6 +198,11 @@ extension PhoneMachine {
       guard let entry = calls[id], !entry.isOver else { continue }
       ask(.callHold(CallHold(on: entry.hold.isOn)), call: id, now, &out)
     }
+    // it may get through all the same: nobody hears whom the screen does not show beside
+    if case .group(_, .some) = request, groups.values.contains(where: { $0.action == action }), calls[id]?.group == nil {
+      ask(.callGroup(CallGroup()), call: id, now, &out)
+    }
+    dropGroupQuestions({ $1 == action }, completes: false, &out)
     guard calls[id]?.open == action else { return }
     // the system has ended the call by itself: no completion, no report
     calls[id]?.open = nil
@@ -204,7 +214,7 @@ extension PhoneMachine {
   /// The system has forgotten its calls and its actions: none is completed, all calls end.
   mutating func reset(_ now: Instant, _ out: inout [Action]) {
     isActivated = false
-    holds = [:]
+    (holds, groups) = ([:], [:])
     for id in liveCalls {
       calls[id]?.open = nil
       guard let entry = calls[id], !entry.isOutgoing, entry.call == nil || entry.call?.state == .ringing else {

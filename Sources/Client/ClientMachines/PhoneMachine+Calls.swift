@@ -48,6 +48,9 @@ extension PhoneMachine {
     if let hold = holds.removeValue(forKey: question) {
       return finishHold(hold.call, hold.isOn, hold.action, isDone: isDone, now, &out)
     }
+    if let asked = groups.removeValue(forKey: question) {
+      return finishGroup(asked.call, asked.other, asked.action, isDone: isDone, now, &out)
+    }
     if let id = probes.removeValue(forKey: question) { return probed(id, now, &out) }
     guard let (id, tag) = tags.removeValue(forKey: question) else { return }
     if tag == .reject, calls[id]?.call == nil {
@@ -189,6 +192,8 @@ extension PhoneMachine {
       holds[question] = nil
       out.append(.complete(hold.action, false))
     }
+    dropGroupQuestions({ call, _ in call == id }, completes: true, &out)
+    leaveGroup(id, now, &out)
     if calls[id]?.call?.state != .ended { out.append(.media(id, .close)) }
     tellChange(id, &out)
     listen(now, &out)
@@ -246,16 +251,22 @@ extension PhoneMachine {
     out.append(.audio(.stop))
   }
 
-  /// Microphone and loudspeaker belong to the call that is neither held nor only ringing; the latest, were there two.
+  /// Microphone and loudspeaker belong to the call that is neither held nor only ringing, and to all of its group that are so; to the latest,
+  /// were there two.
   mutating func listen(_ now: Instant, _ out: inout [Action]) {
     let hearing = liveCalls.filter { calls[$0]?.hold.isOn == false && calls[$0]?.isHeard == true }
     let next = hearing.max { (calls[$0]?.connectedAt ?? .max) < (calls[$1]?.connectedAt ?? .max) }
-    guard next != listening else { return }
-    let last = listening
-    listening = next
-    out.append(.listen(next))
+    let others = next.map { next in groupMembers(of: next).filter { $0 != next && hearing.contains($0) } } ?? []
+    guard next != listening || others != mixing else { return }
+    let before = [listening].compactMap(\.self) + mixing
+    if next != listening { out.append(.listen(next)) }
+    if others != mixing { out.append(.mix(others)) }
+    (listening, mixing) = (next, others)
     runAudio(now, &out)
-    for id in [last, next].compactMap(\.self) { give(.audio(audio(of: id)), to: id, now, &out) }
+    let after = [next].compactMap(\.self) + others
+    for id in before.filter({ !after.contains($0) }) + after.filter({ !before.contains($0) }) {
+      give(.audio(audio(of: id)), to: id, now, &out)
+    }
   }
 
   /// On a rate that its hardware has no more a unit is silent or distorted (R28); a reset of the media services leaves nothing of it, nor of
@@ -265,11 +276,11 @@ extension PhoneMachine {
     if isAudioRunning { out.append(.audio(.restart)) }
   }
 
-  func audio(of id: Identifier) -> MediaActive { id == listening ? runningAudio : .idle }
+  func audio(of id: Identifier) -> MediaActive { id == listening || mixing.contains(id) ? runningAudio : .idle }
 
   mutating func audioRuns(_ running: MediaActive, _ now: Instant, _ out: inout [Action]) {
     runningAudio = running
-    if let listening { give(.audio(running), to: listening, now, &out) }
+    for id in [listening].compactMap(\.self) + mixing { give(.audio(running), to: id, now, &out) }
   }
 
   /// A call without audio is none: before the answer it rings on elsewhere, after it the other side is told that it failed.

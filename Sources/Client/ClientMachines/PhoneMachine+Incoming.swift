@@ -29,8 +29,7 @@ extension PhoneMachine {
     give(.hurry, now, &out)
     let isOfOtherNode = isOfOtherNode(push)
     // a third call, or a second one for a session that is another push's
-    if liveCalls.count >= configuration.maximumCalls || (isOfOtherNode ? !hasRoom(push) : wake != nil && wake?.call != push.call)
-    {
+    if lines >= configuration.maximumCalls || (isOfOtherNode ? !hasRoom(push) : wake != nil && wake?.call != push.call) {
       if mustReport { out.append(.reportEnded(push.call, .unanswered)) }
       return reject(push.call, CallReject(scope: .device, reason: .busy), push, now, &out)
     }
@@ -97,6 +96,7 @@ extension PhoneMachine {
         offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), of: number, now, &out)
       }
     }
+    take(groupsOf: snapshot, now, &out)
     let named = Set(snapshot.map(\.call))
     for id in liveCalls where !named.contains(id) && !isYetToStart(id) && calls[id]?.socket == number {
       // a node speaks for its own calls only
@@ -129,7 +129,7 @@ extension PhoneMachine {
     _ now: Instant, _ out: inout [Action]
   ) {
     if calls[id] == nil {
-      guard liveCalls.count < configuration.maximumCalls else {
+      guard lines < configuration.maximumCalls else {
         ask(.callReject(CallReject(scope: .device, reason: .busy)), call: id, of: number, now, &out)
         return
       }

@@ -45,6 +45,10 @@ public struct PhoneMachine: Sendable {
     case digits(String)
     case transfer(to: Handle)
     case join(Identifier)
+    /// Nil: out of its group.
+    case group(Identifier?)
+    /// The device translates from now on, or no longer; the system is not asked.
+    case translate(CallTranslate)
   }
 
   public enum Input: Sendable {
@@ -112,6 +116,8 @@ public struct PhoneMachine: Sendable {
     case relays([TURNServer])
     /// The call that microphone and loudspeaker belong to.
     case listen(Identifier?)
+    /// Others of its group, which have them too: the device mixes.
+    case mix([Identifier])
     case needsToken
     case state(PhoneState)
     case changed(CallInfo)
@@ -144,6 +150,8 @@ public struct PhoneMachine: Sendable {
   /// Requests whose answer tells that nothing more comes of a pushed call.
   var probes: [Identifier: Identifier] = [:]
   var holds: [Identifier: (call: Identifier, action: SystemActionID, isOn: Bool)] = [:]
+  var groups: [Identifier: (call: Identifier, other: Identifier?, action: SystemActionID)] = [:]
+  var groupCount = 0
   var state = PhoneState.idle
   var isForeground: Bool
   var microphone = MicrophonePermission.granted
@@ -166,6 +174,7 @@ public struct PhoneMachine: Sendable {
   var isConfigured = false
   var runningAudio = MediaActive.idle
   var listening: Identifier?
+  var mixing: [Identifier] = []
   var startsAudioAt: Instant?
 
   public init(_ configuration: Configuration, random: RandomSource) {

@@ -26,7 +26,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
 
   /// How calls look, and where pushes come from.
   public struct Settings: Sendable {
-    /// Calls at once, each a group of its own.
+    /// Calls at once; calls that are merged count as one.
     public var maximumCalls = 2
     /// Calls stand in the telephone's Recents, from where a tap calls back (``TrunklineClient/Phone/callActivity``).
     public var includesCallsInRecents = true
@@ -147,6 +147,9 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
       fill(update, caller)
       update.supportsHolding = capabilities?.hold ?? false
       update.supportsDTMF = capabilities?.dtmf ?? false
+      let groups = capabilities?.group ?? false
+      (update.supportsGrouping, update.supportsUngrouping) = (groups, groups)
+      if groups { allowGroups() }
       provider.reportCall(with: call.uuid, updated: update)
     case .reportEnded(let call, let reason): provider.reportCall(with: call.uuid, endedAt: nil, reason: CXCallEndedReason(reason))
     case .reportConnecting(let call): provider.reportOutgoingCall(with: call.uuid, startedConnectingAt: nil)
@@ -163,6 +166,15 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
         .playAndRecord, mode: .voiceChat, options: [.allowBluetoothHFP, .allowBluetoothA2DP])
     }
   }
+
+  /// A gateway that mixes: CallKit may offer to merge calls.
+  private func allowGroups() {
+    let configuration = provider.configuration
+    guard configuration.maximumCallsPerCallGroup == 1 else { return }
+    configuration.maximumCallsPerCallGroup = Self.callsPerGroup
+    provider.configuration = configuration
+  }
+  private static let callsPerGroup = 5
 
   private func report(_ call: Identifier, _ caller: Handle, isVideo: Bool) {
     let update = CXCallUpdate()
@@ -232,12 +244,22 @@ extension CallKitSystem: CXProviderDelegate {
   public func provider(_ provider: CXProvider, perform action: CXPlayDTMFCallAction) {
     perform(action, .digits(Identifier(action.callUUID), action.digits))
   }
-  /// Groups need the gateway's mixer, which it has not.
-  public func provider(_ provider: CXProvider, perform action: CXSetGroupCallAction) { action.fail() }
-  /// The system's engine has what is heard and what is said; a mute meanwhile silences our microphone's samples only, as ever.
+  /// Calls are merged, or one leaves: fulfilled when the gateway has done so.
+  public func provider(_ provider: CXProvider, perform action: CXSetGroupCallAction) {
+    perform(action, .group(Identifier(action.callUUID), action.callUUIDToGroupWith.map { Identifier($0) }))
+  }
+  /// The system's engine has what is heard and what is said; a mute meanwhile silences our microphone's samples only, as ever. The gateway is
+  /// told, so that it silences nothing either.
   @available(iOS 26.0, macOS 26.0, *)
   public func provider(_ provider: CXProvider, perform action: CXSetTranslatingCallAction) {
-    if settings.translates { action.fulfill(using: .default) } else { action.fail() }
+    guard settings.translates else { return action.fail() }
+    let (local, remote) = (action.localLanguage, action.remoteLanguage)
+    events?(
+      .translates(
+        Identifier(action.callUUID),
+        CallTranslate(
+          on: action.isTranslating, local: local.isEmpty ? nil : local, remote: remote.isEmpty ? nil : remote, engine: .default)))
+    action.fulfill(using: .default)
   }
 
   public func provider(_ provider: CXProvider, timedOutPerforming action: CXAction) {

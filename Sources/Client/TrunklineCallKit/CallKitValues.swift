@@ -67,6 +67,7 @@ extension SystemRequest {
     case .hold(let call, let isOn): CXSetHeldCallAction(call: call.uuid, onHold: isOn)
     case .mute(let call, let isOn): CXSetMutedCallAction(call: call.uuid, muted: isOn)
     case .digits(let call, let digits): CXPlayDTMFCallAction(call: call.uuid, digits: digits, type: .singleTone)
+    case .group(let call, let other): CXSetGroupCallAction(call: call.uuid, callUUIDToGroupWith: other?.uuid)
     }
   }
 
@@ -78,6 +79,8 @@ extension SystemRequest {
     case let action as CXSetHeldCallAction: self = .hold(Identifier(action.callUUID), action.isOnHold)
     case let action as CXSetMutedCallAction: self = .mute(Identifier(action.callUUID), action.isMuted)
     case let action as CXPlayDTMFCallAction: self = .digits(Identifier(action.callUUID), action.digits)
+    case let action as CXSetGroupCallAction:
+      self = .group(Identifier(action.callUUID), action.callUUIDToGroupWith.map { Identifier($0) })
     default: return nil
     }
   }

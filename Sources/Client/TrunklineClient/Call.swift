@@ -71,6 +71,8 @@ public final class Call: Identifiable {
   public internal(set) var isHeldByPeer = false
   /// What may be offered to the user; what is not there is not to be had.
   public internal(set) var capabilities: CallCapabilities?
+  /// Calls with the same number hear each other; nil: it is in no group.
+  public internal(set) var group: Int?
   /// When this process first knew of it, by the device's clock.
   public let startedAt = Date()
   /// When it was connected, by the gateway's clock; nil: never, or not yet.
@@ -132,11 +134,24 @@ public final class Call: Identifiable {
   /// Both other sides talk with each other, and these calls end.
   public func transfer(with other: Call) { phone?.wish(self, .join(other.identifier)) }
 
+  /// All sides hear each other from now on: those of this call, of `other`, and of all that either is in a group with, up to five. Both are
+  /// connected and allow it (``capabilities``); who is held is resumed. Where the gateway refuses, nothing changes.
+  public func merge(with other: Call) { phone?.wish(self, .group(other.identifier)) }
+  /// Its other side hears this side only again; the calls go on, each by itself.
+  public func leaveGroup() { phone?.wish(self, .group(nil)) }
+  /// This device translates what is said: until it says otherwise a mute is of its microphone alone, so that the translation is heard on. Nil:
+  /// no longer. Languages are tags such as `en-GB`. Where CallKit translates, it says so itself.
+  public func translate(from local: String?, to remote: String?) {
+    let isOn = local != nil || remote != nil
+    phone?.wish(self, .translate(CallTranslate(on: isOn, local: local, remote: remote, engine: isOn ? .custom : nil)))
+  }
+
   // MARK: what the engine tells
 
   func take(_ info: CallInfo) {
     peer = Peer(handle: info.peer)
     (account, capabilities, quality, codec) = (info.account, info.capabilities, info.quality, info.codec)
+    group = info.group
     (isMuted, isHeld, isHeldByPeer) = (info.isMuted, info.isHeld, info.isHeldByPeer)
     connectedAt = info.connectedAt.map { Date(timeIntervalSince1970: Double($0) / 1_000) }
     if info.refusal == .emergency { error = .emergency }

@@ -47,7 +47,7 @@ public final class NoCallSystem: CallSystem {
     guard isDone else { return }
     switch request {
     case .answer?, .start?, .hold(_, false)?: tell(.audioActivated)
-    case .end?, .hold?, .mute?, .digits?, nil: break
+    case .end?, .hold?, .mute?, .digits?, .group?, nil: break
     }
   }
 

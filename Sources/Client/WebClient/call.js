@@ -60,7 +60,7 @@ export class Call extends Source {
     Object.assign(this, {
       phone, id, direction, peer, from: options.from, account: options.account ?? null,
       phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
-      capabilities: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
+      capabilities: null, group: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
       session: null, node: null, isAstray: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
     });
     const { seams } = phone;
@@ -199,6 +199,19 @@ export class Call extends Source {
 
   transfer(to) { return this.#request("call.transfer", { target: typeof to === "string" ? { k: "phone", h: to } : to, mode: "blind" }); }
   transferWith(other) { return this.#request("call.transfer", { withCall: other.id, mode: "attended" }); }
+
+  /** All sides hear each other: those of this call, of the other, and of all that either is in a group with. */
+  async merge(other) {
+    if (this.capabilities?.group !== true || other.capabilities?.group !== true) throw new PhoneError("refused", "unsupported");
+    await this.#request("call.group", { with: other.id });
+    this.phone.merged(this, other);
+  }
+
+  async leaveGroup() {
+    if (this.group === null) return;
+    await this.#request("call.group", { with: null });
+    this.phone.parted(this);
+  }
 
   #request(t, d) {
     return new Promise((resolve, reject) => {

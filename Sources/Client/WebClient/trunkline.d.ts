@@ -244,6 +244,8 @@ export class Call extends EventTarget {
   readonly isHeld: boolean;
   readonly isHeldByPeer: boolean;
   readonly capabilities: Capabilities | null;
+  /** Calls with the same number hear each other; null: it is in no group. */
+  readonly group: number | null;
   /** What it still waits for: the tab was loaded again in this call. */
   readonly isTakenUp: boolean;
   /** The call's audio is heard here. */
@@ -285,6 +287,11 @@ export class Call extends EventTarget {
   transfer(to: string | Handle): Promise<void>;
   /** Both other sides talk with each other, and these calls end: attended transfer. */
   transferWith(other: Call): Promise<void>;
+  /** All sides hear each other from now on: those of this call, of `other`, and of all that either is in a group with, up to five. Needs
+   * `capabilities.group` of both; who is held is resumed. */
+  merge(other: Call): Promise<void>;
+  /** Its other side hears this side only again; the calls go on, each by itself. */
+  leaveGroup(): Promise<void>;
   /** From a click, where the browser did not let the page sound. */
   play(): Promise<void>;
   openMicrophone(): Promise<void>;

@@ -48,7 +48,8 @@ export class Phone extends Source {
   #known = new Map();
   /** Calls of an earlier load of this page, which a push's session may not touch. */
   #orphans = new Map();
-  #listening = null;
+  #listening = [];
+  #groups = 0;
   #isForeground;
   #push = null;
   #preferences = null;
@@ -262,7 +263,7 @@ export class Phone extends Source {
     if (push.v !== 1 || !this.#caps.includes("nodes") || !isAddress(push.gw) || this.#isLoggingOut) return;
     const known = this.#known.get(push.call);
     if (known ? known.isOver || !known.isAstray : [...this.#further].some(({ wake }) => wake?.call === push.call)) return;
-    if (known || (this.#live().length < (this.options.maximumCalls ?? 2) && this.#hasRoom(push))) return this.#openFurther(push, known);
+    if (known || (this.#lines < (this.options.maximumCalls ?? 2) && this.#hasRoom(push))) return this.#openFurther(push, known);
     this.#rejectID(push.call, { scope: "device", reason: "busy" }, push);
   }
 
@@ -418,7 +419,7 @@ export class Phone extends Source {
     if (!peer.h) return refuse("emptyNumber", "notFound");
     if (this.#machine === "loggedOut" || this.#isLoggingOut) return refuse("loggedOut", "auth");
     if (this.state === "failed" && this.#error.code !== "noToken") return refuse(this.#error, "auth");
-    if (this.#live().length > (this.options.maximumCalls ?? 2)) return refuse("tooManyCalls", "busy");
+    if (this.#lines > (this.options.maximumCalls ?? 2)) return refuse("tooManyCalls", "busy");
     this.holdOthers(call);
     this.#watch(call, WATCHDOG);
     if (!this.#token) this.#askForToken();
@@ -435,18 +436,66 @@ export class Phone extends Source {
 
   /** One call talks at a time. */
   holdOthers(than) {
-    for (const call of this.#live()) if (call !== than && call.phase === "connected") call.hold(true);
+    const members = this.groupOf(than);
+    for (const call of this.#live()) if (!members.includes(call) && call.phase === "connected") call.hold(true);
   }
 
-  /** Microphone and loudspeaker belong to the call that is neither held nor only ringing; the latest, were there two. */
+  // — groups: calls that hear each other count as one —
+
+  /** All of the call's group, itself included. */
+  groupOf(call) { return call.group === null ? [call] : this.#live().filter((one) => one.group === call.group); }
+
+  get #lines() { return new Set(this.#live().map((call) => call.group ?? call)).size; }
+
+  #join(call, other) {
+    const members = new Set([...this.groupOf(call), ...this.groupOf(other)]);
+    const number = ++this.#groups;
+    for (const member of members) member.group = number;
+    return members;
+  }
+
+  /** The gateway has joined them: who is held talks along. */
+  merged(call, other) {
+    if (call.isOver || other.isOver) return;
+    for (const member of this.#join(call, other)) {
+      member.hold(false);
+      member.changed();
+    }
+    this.listen();
+  }
+
+  /** One alone is no group. */
+  parted(call) {
+    if (call.group === null) return;
+    const others = this.groupOf(call).filter((one) => one !== call);
+    const changed = others.length === 1 ? [call, others[0]] : [call];
+    for (const one of changed) one.group = null;
+    this.listen();
+    for (const one of changed) if (!one.isOver) one.changed();
+  }
+
+  /** A snapshot's word on them. */
+  #takeGroups(rows) {
+    const known = rows.map((row) => [row, this.#known.get(row.call)]).filter(([, call]) => call && !call.isOver);
+    for (const [, call] of known) call.group = null;
+    for (const [row, call] of known) {
+      for (const id of Array.isArray(row.group) ? row.group : []) {
+        const other = this.#known.get(id);
+        if (other && !other.isOver) this.#join(call, other);
+      }
+    }
+    this.listen();
+  }
+
+  /** Microphone and loudspeaker belong to the call that is neither held nor only ringing, and to its group; the latest, were there two. */
   listen() {
     const heard = this.#live().filter((call) => call.isHeard);
     const next = heard.sort((a, b) => (b.connectedAt ?? Infinity) - (a.connectedAt ?? Infinity))[0] ?? null;
-    if (next === this.#listening) return;
+    const all = next ? this.groupOf(next).filter((call) => call.isHeard) : [];
     const last = this.#listening;
-    this.#listening = next;
-    last?.listenTo(false);
-    next?.listenTo(true);
+    this.#listening = all;
+    for (const call of last) if (!all.includes(call)) call.listenTo(false);
+    for (const call of all) call.listenTo(true);
   }
 
   /** A call is the name of its watchdog, and of its time in the list after its end. */
@@ -467,6 +516,7 @@ export class Phone extends Source {
   }
 
   ended(call) {
+    this.parted(call);
     this.listen();
     this.#pusher?.close(call.id);
     this.timers.after(call, ENDED_SHOWN, () => {
@@ -492,7 +542,7 @@ export class Phone extends Source {
     }
     this.#session?.hurry();
     const isOfOtherNode = this.#isOfOtherNode(push);
-    const isBusy = this.#live().length >= (this.options.maximumCalls ?? 2);
+    const isBusy = this.#lines >= (this.options.maximumCalls ?? 2);
     // the session of a push whose call is over may wait for a gateway that nobody reaches
     if (this.#wake && this.#wake.call !== id && !this.isOnline && !this.#live().some((call) => call.id === this.#wake.call)) this.#finishSession();
     if (isBusy || (isOfOtherNode ? !this.#hasRoom(push) : this.#wake && this.#wake.call !== id)) {
@@ -533,6 +583,7 @@ export class Phone extends Source {
         this.#offered(row.call, row, one);
       }
     }
+    this.#takeGroups(rows);
     const named = new Set(rows.map((row) => row.call));
     for (const call of this.#live()) {
       if (call.session !== one || named.has(call.id) || (call.isOutgoing && call.phase === "starting")) continue;
@@ -570,7 +621,7 @@ export class Phone extends Source {
       return;
     }
     const isNew = !call;
-    if (isNew && this.#live().length >= (this.options.maximumCalls ?? 2)) return (one ?? this.#session).request("call.reject", id, { scope: "device", reason: "busy" });
+    if (isNew && this.#lines >= (this.options.maximumCalls ?? 2)) return (one ?? this.#session).request("call.reject", id, { scope: "device", reason: "busy" });
     call ??= new Call(this, id, "incoming", party(d.from));
     this.#belongs(call, one);
     Object.assign(call, { peer: party(d.from), account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });

@@ -13,8 +13,26 @@ export const note = (call) => notes.get(call) ?? {};
 /** Said until the next call begins: why the last one could not be. */
 export const last = { error: null, words: "" };
 
+const isGrouped = (one, other) => !!one.group && one.group === other?.group;
+
+/** Everybody who hears each other, with this call. */
+export const party = (call) => (call.group ? (app.phone?.calls ?? []).filter((one) => one.state !== "ended" && isGrouped(one, call)) : [call]);
+
+/** Whether both can hear each other: three people talk then. */
+export function mergeable({ front, other }) {
+  return [front, other].every((call) => call?.phase === "connected" && call.capabilities?.group === true);
+}
+
+/** Both hear each other, or the call in front leaves its group. */
+export async function merge({ front, other }) {
+  await (other ? front.merge(other) : front.leaveGroup()).catch((error) => {
+    last.words = `The calls could not be ${other ? "merged" : "separated"}. ${error.text ?? ""}`.trim();
+  });
+  app.render();
+}
+
 /**
- * `front` is what hands act upon, `other` the one on hold beside it, `waiting` rings while there is a `front`.
+ * `front` is what hands act upon, `other` the one on hold beside it and in no group with it, `waiting` rings while there is a `front`.
  * A call that goes out, or was just answered, is in front of the one that is being held for it.
  */
 export function chosen() {
@@ -22,7 +40,7 @@ export function chosen() {
   const ringing = live.filter((call) => call.state === "ringing");
   const taken = live.filter((call) => call.state !== "ringing");
   const front = taken.findLast((call) => !call.isHeld) ?? taken.at(-1) ?? ringing[0] ?? null;
-  return { front, other: taken.find((call) => call !== front) ?? null, waiting: ringing.find((call) => call !== front) ?? null, live };
+  return { front, other: taken.find((call) => call !== front && !isGrouped(call, front)) ?? null, waiting: ringing.find((call) => call !== front) ?? null, live };
 }
 
 /** Which of both can send its other side to the other call; the held one first: that is who is being transferred. */

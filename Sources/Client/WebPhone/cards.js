@@ -1,5 +1,5 @@
 // The calls on the screen: the one in front, the one on hold, the one that waits.
-import { chosen, dialled, note, noteTime, spoken, transferBoth, transferable, who } from "./calls.js";
+import { chosen, dialled, merge, mergeable, note, noteTime, party, spoken, transferBoth, transferable, who } from "./calls.js";
 import { $, announce, app, icon, label, show } from "./page.js";
 import { startMeters } from "./meters.js";
 import { callWords, duration, statisticsWords } from "./words.js";
@@ -65,7 +65,7 @@ function moveFocus(phase) {
 }
 
 function showPerson() {
-  $("peer").textContent = who(front);
+  $("peer").textContent = party(front).map(who).join(", ");
   const number = front.peer?.n ? front.peer.h ?? "" : "";
   $("peer-number").textContent = number;
   show("peer-number", !!number);
@@ -81,15 +81,17 @@ function showControls({ other }, isUp, isReachable) {
   isPadOpen &&= hasPad;
   const transfers = isUp && !other && front.capabilities?.transfer === true;
   const joint = transferable({ front, other });
+  const merges = isUp && (mergeable({ front, other }) || (!!front.group && !other));
   show("controls", front.phase !== "ringing");
   // the keys need the room of what is not pressed while somebody dials through a menu
-  const second = { hold: isUp && can("hold"), add: isUp && !other, transfer: transfers, join: !!joint };
+  const second = { hold: isUp && can("hold"), add: isUp && !other, transfer: transfers, merge: merges, join: !!joint };
   for (const [id, isShown] of Object.entries(second)) show(id, isShown && !isPadOpen);
   show("mute", isUp);
   show("pad", hasPad);
-  for (const id of ["hold", "add", "transfer", "join", "pad"]) $(id).disabled = !isReachable || (id !== "hold" && id !== "pad" && !!note(front).transfer);
+  for (const id of ["hold", "add", "transfer", "merge", "join", "pad"]) $(id).disabled = !isReachable || (id !== "hold" && id !== "pad" && !!note(front).transfer);
   label("mute", front.isMuted ? "Unmute" : "Mute", front.isMuted ? "muted" : "mic", front.isMuted);
   label("hold", front.isHeld ? "Resume" : "Hold", front.isHeld ? "resume" : "hold", front.isHeld);
+  label("merge", other ? "Merge" : "Separate", "merge", false);
   label("pad", "Keypad", "pad", isPadOpen);
   $("pad").ariaExpanded = String(isPadOpen);
   show("keypad", isPadOpen);
@@ -171,6 +173,7 @@ export function wireCalls() {
   $("hold").onclick = () => front?.hold(!front.isHeld);
   $("pad").onclick = () => { isPadOpen = !isPadOpen; app.render(); };
   $("join").onclick = () => join();
+  $("merge").onclick = () => merge(chosen());
   $("swap").onclick = () => chosen().other?.hold(false);
   $("other-end").onclick = () => chosen().other?.end();
   $("hold-accept").onclick = () => chosen().waiting?.answer();

@@ -52,6 +52,14 @@ enum Limits {
   static let cutMarginMilliseconds = 6
   /// Audio for held trunks: 40 ms, so that both ends can be faded, to 2 minutes at 8 kHz.
   static let clipSamples = 320...960_000
+  /// Calls of a group, and how many others one of them hears at a time.
+  static let groupMembers = 5
+  static let groupTalkers = 3
+  /// How much louder, as a ratio of powers, somebody who is left out must be than the quietest who is heard: 6 dB.
+  static let louderTalker = 4.0
+  /// Frames of a member that wait for the others, and how long one may: a tick, and what ticks may move to and fro.
+  static let groupFrames = 4
+  static let groupDelay: Duration = .milliseconds(25)
   /// Trunk packet times we can send.
   static let packetTimeMilliseconds = 10...60
 }

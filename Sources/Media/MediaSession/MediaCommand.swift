@@ -185,6 +185,8 @@ public enum MediaCommand: Sendable {
   /// A diverted call: from now on this session's trunk is heard by the trunk of `to`, a session of the same thread, and by no app.
   /// With `connects` it is answered: digits, reports and the watch over silence begin.
   case bridge(MediaSessionID, to: MediaSessionID, connects: Bool)
+  /// The call is in this group, with others of the same thread: its trunk hears theirs. Nil: it is in none any more.
+  case group(MediaSessionID, MediaGroupID?)
   /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end.
   case play(MediaSessionID, Announcement)
   /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.
@@ -198,7 +200,7 @@ extension MediaCommand {
     case .addAppLeg(let id, _, _), .setAppRemote(let id, _, _, _, _), .removeAppLeg(let id, _), .setTrunk(let id, _),
       .lockWinner(let id, _),
       .openEarly(let id, _), .connect(let id, _, _), .playoutActive(let id), .mute(let id, _), .hold(let id, _),
-      .sendDigits(let id, _), .bridge(let id, _, _), .play(let id, _),
+      .sendDigits(let id, _), .bridge(let id, _, _), .group(let id, _), .play(let id, _),
       .close(let id):
       id
     }

@@ -11,8 +11,13 @@ public struct MediaReservation: Sendable {
   public let appCandidates: [SocketAddress]
   /// SHA-256 of the gateway's DTLS certificate.
   public let fingerprint: [UInt8]
+  /// Of the media: sessions of one thread can be in a group.
+  public let thread: Int
 
-  public init(session: MediaSessionID, trunkAddress: SocketAddress, appCandidates: [SocketAddress], fingerprint: [UInt8]) {
+  public init(
+    session: MediaSessionID, trunkAddress: SocketAddress, appCandidates: [SocketAddress], fingerprint: [UInt8], thread: Int = 0
+  ) {
+    self.thread = thread
     (self.session, self.trunkAddress, self.appCandidates, self.fingerprint) = (session, trunkAddress, appCandidates, fingerprint)
   }
 }

@@ -43,6 +43,7 @@ extension MediaSession {
           digit, durationMilliseconds: request.durationMilliseconds, gapMilliseconds: request.gapMilliseconds)
       }
     case .bridge(_, let other, let connects): bridge(to: other, connects: connects, at: now)
+    case .group(_, let group): self.group(group)
     case .play(_, let announcement): play(announcement)
     case .close: close(at: now, into: &output)
     }
@@ -257,7 +258,7 @@ extension MediaSession {
   }
 
   var sameEncoding: Bool {
-    hasLeg(winner) && trunk.isSet && legs[winner].payloadType != 255 && trunk.encoding == legs[winner].encoding
+    hasLeg(winner) && trunk.isSet && group == nil && legs[winner].payloadType != 255 && trunk.encoding == legs[winner].encoding
   }
   var canRelayDownlink: Bool { sameEncoding && isDownlinkOpen && !isHeld && downlink.kept == nil }
   var canRelayUplink: Bool {

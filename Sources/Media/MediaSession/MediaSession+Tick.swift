@@ -23,31 +23,37 @@ extension MediaSession {
   /// direction time-outs and reports of both. The two directions' ticks are independent: each follows its own packets
   /// (`preferredPhase`). HOT
   public mutating func tick(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
+    tick(direction, in: nil, at: now, into: &output)
+  }
+
+  mutating func tick(
+    _ direction: AudioDirection, in place: GroupPlace?, at now: Instant, into output: inout MediaOutput
+  ) {
     guard !isClosed else { return }
     switch direction {
-    case .trunkToApp: tickFromTrunk(at: now, into: &output)
-    case .appToTrunk: tickFromApp(at: now, into: &output)
+    case .trunkToApp: tickFromTrunk(in: place, at: now, into: &output)
+    case .appToTrunk: tickFromApp(in: place, at: now, into: &output)
     }
   }
 
-  private mutating func tickFromTrunk(at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickFromTrunk(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     if now >= playoutAssumedAt { releaseDownlink(at: now) }
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
     if bridge != nil {
       tickBridge(at: now, into: &output)
     } else if !downlink.relays {
-      tickDownlink(at: now, into: &output)
+      tickDownlink(in: place, at: now, into: &output)
     }
   }
 
-  private mutating func tickFromApp(at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickFromApp(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
     if playback != nil {
       tickPlayback(at: now, into: &output)
     } else if bridge != nil {
       // the other session's ticks send
     } else if connectedAt != nil {
-      tickUplink(at: now, into: &output)
+      tickUplink(in: place, at: now, into: &output)
     } else if uplink.kept != nil {
       keepUplink(at: now)
     }
@@ -58,11 +64,12 @@ extension MediaSession {
 
   // MARK: Trunk → app
 
-  private mutating func tickDownlink(at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickDownlink(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     let legs = legs
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, band, at: now) }
+    if let place, hasAudio { tellGroup(place, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
@@ -109,7 +116,7 @@ extension MediaSession {
     uplink.kept?.push(frame)
   }
 
-  private mutating func tickUplink(at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickUplink(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     guard trunk.isSet, trunk.sends, let destination = trunk.destination else {
       if !uplink.relays { _ = uplink.receiver.pull(into: frame, band, at: now) }
       return
@@ -125,7 +132,7 @@ extension MediaSession {
       guard now - max(uplink.lastForwarded, connectedAt ?? now) >= Limits.relaySilence else { return }
       step = absentUplink()
     } else {
-      step = pullUplink(at: now)
+      step = place.map { pullUplink(in: $0, at: now) } ?? pullUplink(at: now)
     }
     let audible = isHeld ? false : !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame, band) : true
     send(step, to: destination, at: now, into: &output)
@@ -138,7 +145,7 @@ extension MediaSession {
   }
 
   /// The next frame of the app's audio: kept first, then live; silence when muted or held, comfort noise when absent.
-  private mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
+  mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
     var hasAudio = uplink.receiver.pull(into: frame, band, at: now)
     if isHeld { return holdFrame(hasAudio) }
     if isMuted {
@@ -173,12 +180,12 @@ extension MediaSession {
     return .send
   }
 
-  private mutating func absentUplink() -> SilenceGate.Step {
+  mutating func absentUplink() -> SilenceGate.Step {
     uplink.gate.fillNoise(frame, band)
     return uplink.gate.absent()
   }
 
-  private func silence() { frame.update(repeating: 0, count: band.samplesPerTick) }
+  func silence() { frame.update(repeating: 0, count: band.samplesPerTick) }
 
   /// A trunk that took comfort noise (RFC 3389) is told of a pause; any other gets every frame of it, never a gap.
   private mutating func send(

@@ -37,6 +37,7 @@ public struct MediaSessionSetup: Sendable {
 /// | `connect` | kept until `playoutActive`, or played | kept audio first, at most 1.25 × as fast, then live |
 /// | `hold` | dropped | silence |
 /// | `bridge` | to the other session's trunk | what that one's trunk says |
+/// | `group` | as before, and to the group's other trunks | the app, and the group's other trunks |
 ///
 /// What is decoded and encoded is wideband if both sides have it (`updateBand`).
 ///
@@ -69,6 +70,8 @@ public struct MediaSession: ~Copyable {
   var bridge: MediaSessionID?
   /// Of that one's trunk, as far as it is known.
   var bridgeBand: AudioBand?
+  /// The group of calls that it is in: each hears the others' trunks.
+  var group: MediaGroupID?
   /// What the trunk hears in place of an app.
   var playback: Playback?
   /// `playoutActive` came, maybe before the connect.

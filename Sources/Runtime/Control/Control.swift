@@ -204,7 +204,7 @@ public final class Control: @unchecked Sendable {
   private func reservation(_ request: MediaRequest) -> CallMachine.Input {
     if let reason = detector.lasting { return .mediaRefused(request.call, reason: reason.rawValue, isOverload: true) }
     do {
-      return .mediaReserved(request.call, try outputs.reserveMedia(request.session, request.user, request.toward))
+      return .mediaReserved(request.call, try outputs.reserveMedia(request))
     } catch let overload as MediaOverload {
       // Counted and logged as a refusal, which under overload is many a second: nothing more is said here.
       return .mediaRefused(request.call, reason: overload.description, isOverload: true)

@@ -27,9 +27,9 @@ public struct ControlOutputs {
   public var sendApp: (SessionCommand) -> Void
   /// False if the command was lost (its thread's queue is full): the session is then given up.
   public var sendMedia: (MediaCommand) -> Bool
-  /// Sockets and a thread for a call: the session, the user, and the address its trunk's media goes toward. Throws
+  /// Sockets and a thread for a call. Throws
   /// `MediaOverload` when the threads have as many calls as they can carry, anything else when there is no room of another kind.
-  public var reserveMedia: (MediaSessionID, String, IPAddress?) throws -> MediaReservation
+  public var reserveMedia: (MediaRequest) throws -> MediaReservation
   /// Start line; `confirm` from any thread once it is on disk.
   public var journal: (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void
   public var record: (CallRecord) -> Void
@@ -81,7 +81,7 @@ public struct ControlOutputs {
   public init(
     sendSIP: @escaping (UserAgent.Output.Message) -> Void, sendApp: @escaping (SessionCommand) -> Void,
     sendMedia: @escaping (MediaCommand) -> Bool,
-    reserveMedia: @escaping (MediaSessionID, String, IPAddress?) throws -> MediaReservation,
+    reserveMedia: @escaping (MediaRequest) throws -> MediaReservation,
     journal: @escaping (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void,
     record: @escaping (CallRecord) -> Void
   ) {

@@ -29,16 +29,18 @@ public final class MediaPlane: Sendable {
     var threadOf: [MediaSessionID: Int] = [:]
     /// The thread of every user with calls, and how many.
     var users: [String: (thread: Int, calls: Int)] = [:]
-    var userOf: [MediaSessionID: String] = [:]
+    var usersOf: [MediaSessionID: [String]] = [:]
     var undelivered: [MediaCommand] = []
     var isStopped = false
     /// What names that are advertised have led to since, by what is bound.
     var advertised: [IPAddress: IPAddress] = [:]
 
-    /// The session no longer binds its user to a thread.
+    /// The session no longer binds its users to a thread.
     mutating func forget(_ session: MediaSessionID) {
-      guard let user = userOf.removeValue(forKey: session), let entry = users[user] else { return }
-      users[user] = entry.calls > 1 ? (entry.thread, entry.calls - 1) : nil
+      for user in usersOf.removeValue(forKey: session) ?? [] {
+        guard let entry = users[user] else { continue }
+        users[user] = entry.calls > 1 ? (entry.thread, entry.calls - 1) : nil
+      }
     }
   }
   private let state = Mutex(State())
@@ -113,11 +115,14 @@ public final class MediaPlane: Sendable {
   /// that routes toward the trunk, and the candidates of the app leg. `close` gives it back.
   ///
   /// With `gathers` the thread hears of it with the next `wake`.
+  /// - Parameter others: users whom the call rings for, too. It is on the first one's thread that has calls; a user without any has the
+  ///   next ones on this thread.
   public func reserve(
-    session: MediaSessionID, user: String, toward trunk: IPAddress?, gathers: Bool = false
+    session: MediaSessionID, user: String, others: [String] = [], toward trunk: IPAddress?, gathers: Bool = false
   ) throws(MediaReservationError) -> MediaReservation {
     guard !state.withLock({ $0.isStopped }) else { throw .stopped }
-    let worker = workers[thread(of: user)]
+    let everybody = [user] + others.filter { $0 != user }
+    let worker = workers[thread(of: everybody)]
     guard worker.load.room.value > 0 else { throw .overloaded }
     guard worker.sessions.value < Int64(Limits.sessionsPerThread) else { throw .threadFull }
     let address = trunkAddress(toward: trunk)
@@ -131,12 +136,13 @@ public final class MediaPlane: Sendable {
     }
     state.withLock { state in
       state.threadOf[session] = worker.index
-      state.userOf[session] = user
-      state.users[user, default: (worker.index, 0)].calls += 1
+      state.usersOf[session] = everybody
+      for user in everybody { state.users[user, default: (worker.index, 0)].calls += 1 }
     }
     return MediaReservation(
       session: session, trunkAddress: SocketAddress(told(address, trunk), sockets.rtp.localAddress.port),
-      appCandidates: candidates(worker.appSockets), fingerprint: fingerprint)
+      appCandidates: candidates(worker.appSockets), fingerprint: fingerprint,
+      thread: worker.index)
   }
 
   /// What apps are offered: where a translator or a container's host takes media for us, and for who is behind it too, our own address.
@@ -173,9 +179,13 @@ public final class MediaPlane: Sendable {
     return ports.isExhausted(addresses: configuration.addresses.count) ? .portsExhausted : nil
   }
 
-  /// The user's thread while the user has calls, else the one with the most room.
-  private func thread(of user: String) -> Int {
-    if let known = state.withLock({ $0.users[user]?.thread }) { return known }
+  /// The thread of the first user who has calls, else the one with the most room.
+  private func thread(of users: [String]) -> Int {
+    let known = state.withLock { state -> Int? in
+      for user in users { if let entry = state.users[user] { return entry.thread } }
+      return nil
+    }
+    if let known { return known }
     func room(_ worker: MediaWorkerShared) -> (Int64, Int64) { (worker.load.room.value, -worker.sessions.value) }
     return workers.max { room($0) < room($1) }?.index ?? 0
   }

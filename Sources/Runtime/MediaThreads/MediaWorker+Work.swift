@@ -63,6 +63,7 @@ extension MediaWorker {
     case .addAppLeg(_, let leg, _), .setAppRemote(_, let leg, _, _, _): refreshUfrags(slot, leg)
     case .removeAppLeg: pruneUfrags(slot)
     case .connect, .openEarly, .bridge, .play: countRunning(slot)
+    case .group: joinGroup(slot)
     default: break
     }
     afterSession(slot)
@@ -102,6 +103,7 @@ extension MediaWorker {
   mutating func remove(_ slot: Int) {
     guard let entry = entries[slot] else { return }
     flush()
+    leaveGroup(slot)
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.trunk, nil)
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.control, nil)
     for key in entry.pointee.ufrags where legOfUfrag[key]?.slot == slot { legOfUfrag[key] = nil }

@@ -28,6 +28,8 @@ struct MediaWorker: ~Copyable {
   var legOfUfrag: [UfragKey: (slot: Int, leg: AppLegID)] = [:]
   var addresses = AddressTable(limit: Limits.appAddresses)
   var ticks = TickWheel()
+  // Owned: freed when the last member has left, and in deinit.
+  var mixers: [MediaGroupID: UnsafeMutablePointer<GroupMixer>] = [:]
   var work: [MediaWork] = []
   var isRunning = true
   /// Many sockets had something at the turn's begin.
@@ -65,6 +67,10 @@ struct MediaWorker: ~Copyable {
       entry.deallocate()
     }
     entries.deallocate()
+    for mixer in mixers.values {
+      mixer.deinitialize(count: 1)
+      mixer.deallocate()
+    }
   }
 
   func watch(_ fd: Int32, _ kind: Kind, _ index: Int) throws(SystemError) {
@@ -141,7 +147,11 @@ struct MediaWorker: ~Copyable {
         let late = MonotonicClock.now() - due
         shared.metrics.tickLateness.record(late)
         meter.ticked(late: late)
-        entry.pointee.session.tick(direction, at: now, into: &output)
+        if let group = entry.pointee.group {
+          entry.pointee.session.tick(direction, in: group.mixer, as: group.place, at: now, into: &output)
+        } else {
+          entry.pointee.session.tick(direction, at: now, into: &output)
+        }
         if direction == .trunkToApp, let other = entry.pointee.session.bridgeTarget { passOn(slot, to: other) }
         let current = entry.pointee.tickSlots[direction]
         if let phase = entry.pointee.session.preferredPhase(direction, current: ticks.phase(of: current)) {

@@ -8,6 +8,8 @@ struct SessionEntry: ~Copyable {
   /// Where on the thread's `TickWheel` the ticks of each direction are.
   var tickSlots: TickSlots
   var session: MediaSession
+  /// Its group's mixer and its place there; nil outside of groups. The thread's table owns the mixer, and frees it after the last has left.
+  var group: (id: MediaGroupID, mixer: UnsafeMutablePointer<GroupMixer>, place: Int)?
   let sockets: TrunkSockets
   /// Audio flows: it counts in the load.
   var isRunning = false

@@ -145,9 +145,10 @@ final class Gateway: @unchecked Sendable {
         let lost = media.metrics.undelivered.value
         return media.send(command, gathers: true) || media.metrics.undelivered.value == lost
       },
-      reserveMedia: { session, user, toward in
+      reserveMedia: { request in
         do {
-          return try media.reserve(session: session, user: user, toward: toward, gathers: true)
+          return try media.reserve(
+            session: request.session, user: request.user, others: request.others, toward: request.toward, gathers: true)
         } catch MediaReservationError.overloaded {
           throw MediaOverload("\(MediaReservationError.overloaded)")
         }

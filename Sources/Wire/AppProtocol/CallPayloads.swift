@@ -10,7 +10,7 @@ import Bytes
 public struct CallCapabilities: Hashable, Sendable, Codable {
   /// It can be put on hold.
   public var hold: Bool?
-  /// It can be joined with others. Never, in this version.
+  /// It can be in a group with others of the same device: each hears the others.
   public var group: Bool?
   /// Keys can be sent.
   public var dtmf: Bool?
@@ -130,6 +130,10 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   public var exp: Int64?
   public var pstn: CallOffer.PSTN?
   public var caps: CallCapabilities?
+  /// The other calls of its group; absent outside of groups.
+  public var group: [Identifier]?
+  /// It is translated; absent: it is not.
+  public var translate: CallTranslate?
   public init(
     call: Identifier, dir: Direction, state: State, from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String?,
     gen: Int,

@@ -26,6 +26,8 @@ public enum ClientMessage: AppMessage {
   case callMute(CallMute)
   case callDTMF(CallDTMF)
   case callTransfer(CallTransfer)
+  case callGroup(CallGroup)
+  case callTranslate(CallTranslate)
   case stats(StreamStats)
 
   public var content: (type: ClientMessageType, payload: (any Encodable)?) {
@@ -57,6 +59,8 @@ public enum ClientMessage: AppMessage {
     case .callMute(let d): (.callMute, d)
     case .callDTMF(let d): (.callDTMF, d)
     case .callTransfer(let d): (.callTransfer, d)
+    case .callGroup(let d): (.callGroup, d)
+    case .callTranslate(let d): (.callTranslate, d)
     case .stats(let d): (.stats, d)
     }
   }
@@ -86,6 +90,8 @@ public enum ClientMessageType: String, AppMessageType {
   case callMute = "call.mute"
   case callDTMF = "call.dtmf"
   case callTransfer = "call.transfer"
+  case callGroup = "call.group"
+  case callTranslate = "call.translate"
 
   public var row: MessageRow<ClientMessage> {
     switch self {
@@ -116,6 +122,8 @@ public enum ClientMessageType: String, AppMessageType {
     case .callMute: .init(.request, ClientMessage.callMute, .numbered)
     case .callDTMF: .init(.request, ClientMessage.callDTMF, .numbered)
     case .callTransfer: .init(.request, ClientMessage.callTransfer, .numbered)
+    case .callGroup: .init(.request, ClientMessage.callGroup, .numbered)
+    case .callTranslate: .init(.request, ClientMessage.callTranslate, .numbered)
     case .stats: .init(.event, ClientMessage.stats, .call)
     }
   }

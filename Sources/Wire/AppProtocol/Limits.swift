@@ -18,6 +18,8 @@ public enum Limits {
   public static let spanMilliseconds = 86_400_000
   /// The longest `pushMs`, `reportMs`, `openMs` that is believed.
   public static let appStepMilliseconds = 0...600_000
+  /// Of a language tag (RFC 5646 §4.4.1).
+  public static let languageCharacters = 35
   /// Digits of one `call.dtmf`.
   public static let digits = 1...64
   public static let digitMilliseconds = 40...6_000

@@ -48,7 +48,7 @@ final class ConversationSystem: CallSystem {
       case .end(let call): conversations.perform(.end, call.uuid)
       case .hold(let call, let isOn): conversations.perform(.pause(isOn), call.uuid)
       case .mute(let call, let isOn): conversations.perform(.mute(isOn), call.uuid)
-      case .start, .digits: tell(.requestRefused(request))  // not in this sample
+      case .start, .digits, .group: tell(.requestRefused(request))  // not in this sample
       }
     case .complete(let id, let isDone):
       let action = state.withLock { $0.actions.removeValue(forKey: id.raw) }

@@ -67,6 +67,10 @@ import TrunklineCallKit
     first.transfer(with: second)  // the two other sides talk; both calls end here
   }
 
+  static func conference(_ first: Call, _ second: Call) {
+    if first.capabilities?.group == true, second.capabilities?.group == true { second.merge(with: first) }
+  }
+
   static func recents(_ phone: Phone, _ activity: NSUserActivity) {
     if phone.call(activity) == nil { log("no call: \(activity.activityType)") }
   }

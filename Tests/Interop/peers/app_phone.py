@@ -1,7 +1,7 @@
 """An app client of trunkline.v1 on aiortc: answers or places one call at a time, plays a WAV file, records what it hears.
 
 Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}. Commands come as lines on standard input:
-answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, call NUMBER, drop (the socket), vanish (no farewell), quit.
+answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, group (all its calls), leave (the newest one), say (its speech again), call NUMBER, drop (the socket), vanish (no farewell), quit.
 
 With --nodes it has calls at several nodes: a call.wake opens a further socket (docs/protocol.md, Many nodes), whose events are said as the
 others are. --keep-wakes says them and follows none.
@@ -119,6 +119,8 @@ class Speech(MediaStreamTrack):
             part = self.samples[self.at : self.at + 960]
             block[: len(part)] = part
             self.at += 960
+            if 0 <= self.at - len(self.samples) < 960:
+                say("played")
         frame = av.AudioFrame.from_ndarray(block.reshape(1, -1), format="s16", layout="mono")
         frame.sample_rate = 48000
         frame.pts = self.count * 960
@@ -368,6 +370,16 @@ class Phone:
         elif word == "join":
             first = live[0]
             asyncio.ensure_future(first.phone.send("call.transfer", {"withCall": call.id, "mode": "attended"}, first.id, request=True))
+        elif word == "group":
+            for other in live[1:]:
+                reply = await other.phone.send("call.group", {"with": live[0].id}, other.id, request=True)
+                say("grouped", call=other.id, ok=reply["t"] == "ok")
+        elif word == "leave":
+            reply = await call.phone.send("call.group", {"with": None}, call.id, request=True)
+            say("left", call=call.id, ok=reply["t"] == "ok")
+        elif word == "say":
+            for one in live:
+                one.speech.at = 0
         elif word == "dtmf":
             asyncio.ensure_future(call.phone.send("call.dtmf", {"digits": rest[0], "kind": "tone"}, call.id, request=True))
 

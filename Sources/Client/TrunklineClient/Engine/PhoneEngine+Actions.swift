@@ -20,6 +20,7 @@ extension PhoneEngine {
     case .media(let call, let order): media?.give(.call(call, order))
     case .audio(let order): perform(order)
     case .listen(let call): media?.give(.listen(call))
+    case .mix(let others): media?.give(.mix(others))
     case .relays(let servers): media?.give(.relays(servers))
     case .needsToken: askForToken()
     case .state(let state):

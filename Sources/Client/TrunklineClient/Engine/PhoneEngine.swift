@@ -128,6 +128,7 @@ actor PhoneEngine {
     case .reset: give(.reset)
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))
+    case .translates(let call, let translate): give(.wish(call, .translate(translate)))
     case .unsupported: updates.change { $0.error = .some(.unsupported) }
     case .noted(let note): trace.note(note, MonotonicTime.now(), isFromOtherQueue: isFromOtherQueue)
     }

@@ -72,6 +72,7 @@ extension PhoneTrace.State {
       return [Line(.app, "socket", [("do", Self.name(order)), ("further", "\(number)")])]
     case .post(_, let call, _, _): return [Line(.app, "post", Self.call(call))]
     case .media(let call, let order): return [Line(.app, "media", Self.call(call) + [("do", Self.name(order))])]
+    case .mix(let others): return [Line(.app, "mix", others.flatMap { Self.call($0) })]
     case .listen(let call): return [Line(.app, "listen", call.map { Self.call($0) } ?? [])]
     case .relays: return []
     case .needsToken: return [Line(.app, "needsToken")]
@@ -163,12 +164,13 @@ extension SystemRequest {
     case .hold: "hold"
     case .mute: "mute"
     case .digits: "digits"
+    case .group: "group"
     }
   }
   fileprivate var isOn: Bool? {
     switch self {
     case .hold(_, let isOn), .mute(_, let isOn): isOn
-    case .start, .answer, .end, .digits: nil
+    case .start, .answer, .end, .digits, .group: nil
     }
   }
   fileprivate var fields: [LogLine.Field] {

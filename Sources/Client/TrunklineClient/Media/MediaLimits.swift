@@ -1,6 +1,8 @@
 // The named limits of the media thread; every bound on a queue or table stands here.
 
 enum MediaLimits {
+  /// Calls that the audio is exchanged with beside the first one.
+  static let mixedCalls = 4
   static let localAddresses = 8
   /// Orders that wait for the thread; the machine gives a handful for each event.
   static let orders = 1_024

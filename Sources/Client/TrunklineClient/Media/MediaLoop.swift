@@ -31,6 +31,7 @@ final class MediaLoop {
   private let report: @Sendable (MediaThread.Report) -> Void
   var calls: [Identifier: Live] = [:]
   private var listening: Identifier?
+  private var mixing: [Identifier] = []
   private var isAudioOn = false
   private var nextFrame = Instant.zero
   private var nextStatistics = Instant.zero
@@ -38,6 +39,7 @@ final class MediaLoop {
   private var servers: [TURNServer] = []
   var output = ClientMedia.Output()
   private var frame = [Int16](repeating: 0, count: MediaLimits.playedSamples)
+  private var mixed = [Int16](repeating: 0, count: MediaLimits.playedSamples)
 
   init(_ thread: MediaThread, _ wakeUp: Int32, _ report: @escaping @Sendable (MediaThread.Report) -> Void) {
     (self.thread, self.wakeUp, self.report) = (thread, wakeUp, report)
@@ -109,6 +111,7 @@ final class MediaLoop {
       tellConnected()
       thread.handle.captured.drain()
       nextFrame = now
+    case .mix(let others): mixing = Array(others.prefix(MediaLimits.mixedCalls))
     case .audio(let isOn):
       isAudioOn = isOn
       thread.handle.captured.drain()
@@ -228,14 +231,31 @@ final class MediaLoop {
       var room = frame.mutableSpan
       guard handle.captured.read(into: &room) else { break }
       live.media.send(captured: frame.span, into: &output)
+      for id in mixing {
+        guard let other = calls[id] else { continue }
+        take(listening, live, now)
+        other.media.send(captured: frame.span, into: &output)
+        take(id, other, now)
+      }
     }
     let ready = MediaLimits.playedSamples + handle.burst.load(ordering: .relaxed)
     for _ in 0..<MediaLimits.framesPerTurn where handle.played.count <= ready {
       var room = frame.mutableSpan
       live.media.play(into: &room, at: now)
+      for id in mixing { add(id, now) }
       handle.played.write(frame.span)
     }
     take(listening, live, now)
+  }
+}
+
+extension MediaLoop {
+  /// What is heard in another call of the group, on top of what is in `frame`.
+  private func add(_ id: Identifier, _ now: Instant) {
+    guard let other = calls[id] else { return }
+    var room = mixed.mutableSpan
+    other.media.play(into: &room, at: now)
+    for index in frame.indices { frame[index] = Int16(clamping: Int32(frame[index]) + Int32(mixed[index])) }
   }
 }
 

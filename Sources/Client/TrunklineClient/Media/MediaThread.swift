@@ -19,6 +19,8 @@ final class MediaThread: Sendable {
     case call(Identifier, ClientCall.MediaOrder)
     /// The call that the device's rings belong to.
     case listen(Identifier?)
+    /// Further calls that hear the microphone, and are heard with that one; `MediaLimits.mixedCalls` of them.
+    case mix([Identifier])
     /// Audio runs: frames are exchanged with the rings.
     case audio(Bool)
     /// TURN servers for paths that are made from now on.

@@ -39,6 +39,8 @@ public enum CallSystemEvent: Sendable {
   case foreground(Bool)
   /// What the user has said about the microphone.
   case microphone(MicrophonePermission)
+  /// The system translates the call from now on, or no longer.
+  case translates(Identifier, CallTranslate)
   /// VoIP pushes do not exist here: the state is `unsupported`.
   case unsupported
   /// Nothing to act on: for the trace alone.

@@ -55,7 +55,7 @@ extension PhoneFleet {
     case .changed(let info): changed(info, phone)
     case .registered(let refusal): tell(phone, "registered", nil, ["refused": refusal?.rawValue ?? ""])
     // no phone of a fleet rejects or dials
-    case .post, .updated, .reportEnded, .reportConnecting, .reportConnected, .listen, .relays, .presentInApp, .digit,
+    case .post, .updated, .reportEnded, .reportConnecting, .reportConnected, .listen, .mix, .relays, .presentInApp, .digit,
       .transferred,
       .loggedOut:
       break

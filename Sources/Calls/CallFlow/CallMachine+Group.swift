@@ -1,0 +1,89 @@
+import AppProtocol
+import AppSessions
+import MediaSession
+
+/// Groups of one device's calls, whose trunks hear each other. A group is the calls that name it, so that it ends with them.
+///
+///     event                                          group
+///     call.group{with}, both connected               both, and all that either is in a group with
+///     call.group{}                                   without this call
+///     a call ends                                    without it
+///     one is left                                    none
+///
+/// Hold, mute, digits, restarts, transfers and a lost socket change nothing: a call that is held neither hears nor is heard until it is
+/// resumed.
+extension CallMachine {
+  mutating func group(_ id: CallID, _ request: CallGroup, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+    guard let call = calls[id], call.canBeGrouped(by: key) else { return .err(Failure(.badState)) }
+    guard let with = request.with else {
+      leaveGroup(id, &turn)
+      return .ok
+    }
+    guard with != id else { return .err(Failure(.badRequest, msg: "with is this call")) }
+    // whoever's else it is, nobody learns of it
+    guard let other = calls[with], other.canBeGrouped(by: key) else {
+      return .err(Failure(.badState, msg: "with is no connected call of this device"))
+    }
+    guard call.appMedia.reservation?.thread == other.appMedia.reservation?.thread else {
+      return .err(Failure(.unsupported, msg: "the calls' media is on different threads"))
+    }
+    var members = groupMembers(of: call, key)
+    members += groupMembers(of: other, key).filter { !members.contains($0) }
+    guard members.count <= Limits.groupedCalls else { return .err(Failure(.tooMany)) }
+    let group = other.appMedia.group ?? call.appMedia.group ?? MediaGroupID(raw: takeNumber())
+    for member in members { change(member, &turn) { $0.enter(group, &$1) } }
+    return .ok
+  }
+
+  /// Of a call that is over, too: who was in a group with it alone is in none any more.
+  mutating func leaveGroup(_ id: CallID, _ turn: inout Turn) {
+    guard let call = calls[id], let winner = call.winner, call.appMedia.group != nil else { return }
+    let others = groupMembers(of: call, winner).filter { $0 != id }
+    change(id, &turn) { $0.leaveGroup(&$1) }
+    if others.count == 1 { change(others[0], &turn) { $0.leaveGroup(&$1) } }
+  }
+
+  private func groupMembers(of call: Call, _ key: DeviceKey) -> [CallID] {
+    guard let group = call.appMedia.group else { return [call.id] }
+    return callsOfUser[key.user]?.filter { calls[$0]?.appMedia.group == group } ?? [call.id]
+  }
+
+  /// The others of a device's snapshot.
+  func groupPeers(of id: CallID, for key: DeviceKey) -> [CallID]? {
+    guard let call = calls[id], call.winner == key, call.appMedia.group != nil else { return nil }
+    return groupMembers(of: call, key).filter { $0 != id }
+  }
+}
+
+extension Call {
+  func canBeGrouped(by key: DeviceKey) -> Bool { isLive && winner == key && state == .connected }
+
+  mutating func enter(_ group: MediaGroupID, _ turn: inout Turn) {
+    guard appMedia.group != group else { return }
+    let isFirst = appMedia.group == nil
+    appMedia.group = group
+    if isFirst { mark(.grouped, &turn) }
+    turn.media(.group(session, group))
+  }
+
+  mutating func leaveGroup(_ turn: inout Turn) {
+    guard appMedia.group != nil else { return }
+    appMedia.group = nil
+    guard isLive else { return }
+    mark(.ungrouped, &turn)
+    turn.media(.group(session, nil))
+  }
+
+  /// The device has the audio of both sides, and what it sends is the translation. A mute is of its microphone then, so that the translation
+  /// is heard on; it holds for the gateway again when the translation is over.
+  mutating func translate(_ request: CallTranslate, _ turn: inout Turn) -> RequestAnswer {
+    guard state == .connected else { return .err(Failure(.badState)) }
+    let was = appMedia.translation != nil
+    appMedia.translation = request.on ? request : nil
+    guard was != request.on else { return .ok }
+    let languages = [request.local, request.remote].compactMap(\.self).joined(separator: " ")
+    mark(request.on ? .translating : .translated, detail: languages.isEmpty ? nil : languages, &turn)
+    if appMedia.isMuted { turn.media(.mute(session, !request.on)) }
+    return .ok
+  }
+}

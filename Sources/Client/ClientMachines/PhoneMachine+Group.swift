@@ -1,0 +1,87 @@
+import AppProtocol
+import Bytes
+
+/// Calls that hear each other: the gateway joins their trunks, this device their audio. A group counts as one of the calls at once, as in CallKit.
+extension PhoneMachine {
+  /// Calls at once: a group is one.
+  var lines: Int { liveCalls.count { calls[$0]?.group == nil } + Set(liveCalls.compactMap { calls[$0]?.group }).count }
+
+  /// All of the call's group, itself included, in the order of `liveCalls`.
+  func groupMembers(of id: Identifier) -> [Identifier] {
+    guard let group = calls[id]?.group else { return [id] }
+    return liveCalls.filter { calls[$0]?.group == group }
+  }
+
+  private func mayGroup(_ id: Identifier, _ other: Identifier?) -> Bool {
+    guard calls[id]?.call?.state == .connected else { return false }
+    guard let other else { return calls[id]?.group != nil }
+    guard other != id, calls[other]?.isOver == false, calls[other]?.call?.state == .connected,
+      calls[id]?.capabilities?.group == true, calls[other]?.capabilities?.group == true
+    else { return false }
+    return Set(groupMembers(of: id) + groupMembers(of: other)).count <= Limits.groupedCalls
+  }
+
+  /// What the app wants; nil: the call leaves its group.
+  mutating func wishGroup(_ id: Identifier, _ other: Identifier?, _ out: inout [Action]) {
+    if mayGroup(id, other) { out.append(.request(.group(id, other))) }
+  }
+
+  mutating func group(_ id: Identifier, _ other: Identifier?, _ action: SystemActionID, _ now: Instant, _ out: inout [Action]) {
+    guard mayGroup(id, other), let question = ask(.callGroup(CallGroup(with: other)), call: id, now, &out) else {
+      return out.append(.complete(action, false))
+    }
+    groups[question] = (id, other, action)
+  }
+
+  /// The gateway's answer. Who is held of a new group is resumed: its other side talks along.
+  mutating func finishGroup(
+    _ id: Identifier, _ other: Identifier?, _ action: SystemActionID, isDone: Bool, _ now: Instant, _ out: inout [Action]
+  ) {
+    out.append(.complete(action, isDone))
+    guard isDone, calls[id]?.isOver == false else { return }
+    guard let other else { return leaveGroup(id, now, &out) }
+    guard calls[other]?.isOver == false else { return }
+    join(id, other)
+    for member in groupMembers(of: id) {
+      if let on = calls[member]?.hold.want(false) { out.append(.request(.hold(member, on))) }
+      tellChange(member, &out)
+    }
+    listen(now, &out)
+  }
+
+  private mutating func join(_ id: Identifier, _ other: Identifier) {
+    let members = Set(groupMembers(of: id) + groupMembers(of: other))
+    groupCount += 1
+    for member in members { calls[member]?.group = groupCount }
+  }
+
+  /// Also of a call that is over. One alone is no group.
+  mutating func leaveGroup(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    guard let group = calls[id]?.group else { return }
+    calls[id]?.group = nil
+    let others = liveCalls.filter { calls[$0]?.group == group }
+    if others.count == 1 { calls[others[0]]?.group = nil }
+    for changed in [id] + (others.count == 1 ? others : []) where calls[changed]?.isOver == false { tellChange(changed, &out) }
+    listen(now, &out)
+  }
+
+  /// A new session's word of the groups that the gateway has.
+  mutating func take(groupsOf snapshot: [CallSnapshot], _ now: Instant, _ out: inout [Action]) {
+    let known = snapshot.filter { calls[$0.call]?.isOver == false }
+    let before = known.map { calls[$0.call]?.group != nil }
+    for row in known { calls[row.call]?.group = nil }
+    for row in known {
+      for other in row.group ?? [] where calls[other]?.isOver == false { join(row.call, other) }
+    }
+    for (row, was) in zip(known, before) where was != (calls[row.call]?.group != nil) { tellChange(row.call, &out) }
+    listen(now, &out)
+  }
+
+  /// Nobody waits for these answers any more.
+  mutating func dropGroupQuestions(_ isDropped: (Identifier, SystemActionID) -> Bool, completes: Bool, _ out: inout [Action]) {
+    for (question, asked) in groups where isDropped(asked.call, asked.action) {
+      groups[question] = nil
+      if completes { out.append(.complete(asked.action, false)) }
+    }
+  }
+}

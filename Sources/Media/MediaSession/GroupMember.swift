@@ -1,0 +1,157 @@
+import AudioCodecs
+import Bytes
+import RTP
+
+/// How far one member is in what another says.
+struct GroupCursor {
+  /// Frames of the other that were played, or passed over.
+  var read: UInt64 = 0
+  /// The other is among those that are heard.
+  var isChosen = true
+  /// Nothing was played last: what comes fades in.
+  var isDry = true
+}
+
+/// One trunk's last frames, for the other members of its group.
+struct GroupMember: ~Copyable {
+  var isUsed = false
+  /// Of the call, as of its last tick.
+  var band = AudioBand.narrowband
+  /// Frames since it was made.
+  private(set) var written: UInt64 = 0
+  /// Mean square of a sample at full scale 1: up at once, down by a fifth each frame.
+  private(set) var power = 0.0
+  /// Whom it does not hear; −1: nobody.
+  var leavesOut = -1
+  /// By the place of the other.
+  var cursors = InlineArray<5, GroupCursor>(repeating: GroupCursor())
+
+  // `Limits.groupFrames` frames in either band; freed in deinit. Which of a frame's are set stand in `has…`.
+  private let narrow: UnsafeMutablePointer<Int16>
+  private let wide: UnsafeMutablePointer<Int16>
+  private var times = InlineArray<4, Instant>(repeating: .zero)
+  private var hasNarrow = InlineArray<4, Bool>(repeating: false)
+  private var hasWide = InlineArray<4, Bool>(repeating: false)
+  private let toNarrow = BandConverter()
+  private let toWide = BandConverter()
+
+  init() {
+    (narrow, wide) = (Self.frames(.narrowband), Self.frames(.wideband))
+  }
+  deinit {
+    narrow.deallocate()
+    wide.deallocate()
+  }
+
+  private static func frames(_ band: AudioBand) -> UnsafeMutablePointer<Int16> {
+    let count = Limits.groupFrames * band.samplesPerTick
+    let memory = UnsafeMutablePointer<Int16>.allocate(capacity: count)
+    memory.initialize(repeating: 0, count: count)
+    return memory
+  }
+
+  mutating func begin() { (isUsed, power, leavesOut) = (true, 0, -1) }
+
+  @inline(__always) private static func slot(_ number: UInt64) -> Int {
+    Int(truncatingIfNeeded: number % UInt64(Limits.groupFrames))
+  }
+
+  /// The samples of frame `number` in this band; nil if it has them in the other one only.
+  @inline(__always) private func samples(_ number: UInt64, _ band: AudioBand) -> UnsafeMutablePointer<Int16>? {
+    let slot = Self.slot(number)
+    if band == .wideband { return hasWide[slot] ? wide + slot &* band.samplesPerTick : nil }
+    return hasNarrow[slot] ? narrow + slot &* band.samplesPerTick : nil
+  }
+
+  mutating func take(_ samples: UnsafePointer<Int16>, _ band: AudioBand, inBoth: Bool, at now: Instant) {
+    let slot = Self.slot(written)
+    let (low, high) = (narrow + slot &* AudioBand.narrowband.samplesPerTick, wide + slot &* AudioBand.wideband.samplesPerTick)
+    let count = band.samplesPerTick
+    if band == .wideband {
+      high.update(from: samples, count: count)
+      if inBoth { toNarrow.convert(samples, count, from: band, to: .narrowband, into: low) }
+      (hasWide[slot], hasNarrow[slot]) = (true, inBoth)
+    } else {
+      low.update(from: samples, count: count)
+      if inBoth { toWide.convert(samples, count, from: band, to: .wideband, into: high) }
+      (hasWide[slot], hasNarrow[slot]) = (inBoth, true)
+    }
+    times[slot] = now
+    written &+= 1
+    let own = LevelMeter.meanSquare(Span(_unsafeStart: samples, count: count))
+    power = max(own, power * 0.8)
+  }
+
+  /// Adds the next frame for one listener; false: there is nothing of it to be heard. HOT
+  func add(
+    to sum: UnsafeMutablePointer<Int32>, _ band: AudioBand, _ cursor: inout GroupCursor, isChosen: Bool, at now: Instant
+  ) -> Bool {
+    let wasChosen = cursor.isChosen
+    cursor.isChosen = isChosen
+    guard let next = next(&cursor, band, at: now) else {
+      defer { cursor.isDry = true }
+      guard !cursor.isDry, wasChosen else { return false }
+      return repeatLast(cursor, to: sum, band)
+    }
+    let wasDry = cursor.isDry
+    cursor.isDry = false
+    guard isChosen || wasChosen && !wasDry else { return false }
+    let count = band.samplesPerTick
+    // over a quarter of a frame after a gap, over all of it where the listener's choice has changed
+    let ramp = wasDry ? count / 4 : count
+    let (from, to): (Int32, Int32) = (wasDry || !wasChosen ? 0 : 1, isChosen ? 1 : 0)
+    if from == to {
+      for index in 0..<count { sum[index] &+= Int32(next.samples[index]) }
+    } else {
+      for index in 0..<count {
+        let part = Int32(truncatingIfNeeded: min(index, ramp))
+        let length = Int32(truncatingIfNeeded: ramp)
+        sum[index] &+= Int32(next.samples[index]) &* (from &* (length &- part) &+ to &* part) / length
+      }
+    }
+    if from == to, let second = next.second { blend(next.samples, into: second, to: sum, count) }
+    return true
+  }
+
+  /// Which frame comes, and, if it waited too long, the one that it goes over into.
+  private func next(_ cursor: inout GroupCursor, _ band: AudioBand, at now: Instant)
+    -> (samples: UnsafeMutablePointer<Int16>, second: UnsafeMutablePointer<Int16>?)?
+  {
+    guard isUsed, written > cursor.read else { return nil }
+    if written &- cursor.read >= UInt64(Limits.groupFrames) {
+      // It did not listen: what waits is old, and the oldest is about to be overwritten.
+      cursor.read = written &- 1
+      cursor.isDry = true
+    }
+    let first = cursor.read
+    cursor.read &+= 1
+    guard let samples = samples(first, band) else { return nil }
+    guard written > cursor.read, now - times[Self.slot(first)] > Limits.groupDelay else { return (samples, nil) }
+    defer { cursor.read &+= 1 }
+    return (samples, self.samples(cursor.read, band))
+  }
+
+  /// `first` is in the sum already: it fades out and `second` in.
+  private func blend(
+    _ first: UnsafePointer<Int16>, into second: UnsafePointer<Int16>, to sum: UnsafeMutablePointer<Int32>, _ count: Int
+  ) {
+    for index in 0..<count {
+      sum[index] &+=
+        (Int32(second[index]) &- Int32(first[index])) &* Int32(truncatingIfNeeded: index)
+        / Int32(truncatingIfNeeded: count)
+    }
+  }
+
+  /// The last frame backwards, fading out: it goes on from where that one ended.
+  private func repeatLast(_ cursor: GroupCursor, to sum: UnsafeMutablePointer<Int32>, _ band: AudioBand) -> Bool {
+    guard cursor.read > 0, written &- cursor.read < UInt64(Limits.groupFrames), let last = samples(cursor.read &- 1, band) else {
+      return false
+    }
+    let count = band.samplesPerTick
+    for index in 0..<count {
+      let left = Int32(truncatingIfNeeded: count &- index)
+      sum[index] &+= Int32(last[count &- 1 &- index]) &* left / Int32(truncatingIfNeeded: count)
+    }
+    return true
+  }
+}

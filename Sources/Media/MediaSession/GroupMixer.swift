@@ -1,0 +1,133 @@
+import AudioCodecs
+public import Bytes
+import RTP
+
+/// The group of calls that a session belongs to. Chosen by control, never reused in a process.
+public struct MediaGroupID: Hashable, Sendable {
+  public let raw: UInt64
+  public init(raw: UInt64) { self.raw = raw }
+}
+
+/// What the calls of a group say to each other: each trunk hears the others, the loudest three of them, as loud as they are. An app hears its
+/// own trunk only, since the device mixes its calls.
+///
+/// | event | what happens |
+/// |---|---|
+/// | `take`, at a member's tick from its trunk | the frame waits for the others' ticks, 0 to 20 ms |
+/// | `add`, at a member's tick to its trunk | the next frame of each other member, added up |
+/// | a fourth talker is 6 dB louder than the quietest of three | takes its place, within a frame |
+/// | a frame is missing: ticks have moved past each other | the last one backwards, fading out |
+/// | a frame waits longer than 25 ms: the same, the other way | it goes over into the next one |
+///
+/// What is handed in is whole: each member's jitter buffer and concealment come before it. Members' ticks stay where their own packets want
+/// them, so nothing is stretched for the group.
+///
+/// One thread. Memory: 21 KB, allocated with the group and nowhere else.
+public struct GroupMixer: ~Copyable {
+  // `Limits.groupMembers` slots, all initialised; freed in deinit. `isUsed` tells which are members.
+  private let members: UnsafeMutablePointer<GroupMember>
+  // The sum of what a member hears, one frame of wideband; freed in deinit.
+  private let sum: UnsafeMutablePointer<Int32>
+
+  public init() {
+    members = .allocate(capacity: Limits.groupMembers)
+    for index in 0..<Limits.groupMembers { (members + index).initialize(to: GroupMember()) }
+    sum = .allocate(capacity: Frame.capacity)
+    sum.initialize(repeating: 0, count: Frame.capacity)
+  }
+  deinit {
+    members.deinitialize(count: Limits.groupMembers)
+    members.deallocate()
+    sum.deallocate()
+  }
+
+  /// The place of a new member; nil when all are taken. It hears and is heard from the next frame on.
+  public mutating func join() -> Int? {
+    guard let place = (0..<Limits.groupMembers).first(where: { !members[$0].isUsed }) else { return nil }
+    members[place].begin()
+    for other in 0..<Limits.groupMembers {
+      members[place].cursors[other] = GroupCursor(read: members[other].written)
+      members[other].cursors[place] = GroupCursor(read: members[place].written)
+    }
+    return place
+  }
+
+  /// What it said last fades out at the others.
+  public mutating func leave(_ place: Int) {
+    guard members.indexIsValid(place) else { return }
+    members[place].isUsed = false
+  }
+
+  public var isEmpty: Bool { !(0..<Limits.groupMembers).contains { members[$0].isUsed } }
+
+  /// 20 ms of `band` that a member's trunk said, at the member's tick from its trunk; nothing for one that has said nothing. HOT
+  public mutating func take(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from place: Int, at now: Instant) {
+    guard members.indexIsValid(place), members[place].isUsed else { return }
+    let needsOther = (0..<Limits.groupMembers).contains { members[$0].isUsed && $0 != place && members[$0].band != band }
+    members[place].band = band
+    members[place].take(samples, band, inBoth: needsOther, at: now)
+  }
+
+  /// Adds what the other members say to `frame`, 20 ms of what the member's own app says, and returns whether anybody is heard. Where
+  /// several talk the sum bends below full scale, sample by sample: one talker alone comes out as it went in. HOT
+  public mutating func add(
+    to frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, hasAudio: Bool, for place: Int, at now: Instant
+  ) -> Bool {
+    guard members.indexIsValid(place), members[place].isUsed else { return hasAudio }
+    members[place].band = band
+    let count = band.samplesPerTick
+    sum.update(repeating: 0, count: count)
+    let left = leftOut(for: place)
+    var heard = 0
+    for other in 0..<Limits.groupMembers where other != place {
+      let source = members + other
+      if source.pointee.add(to: sum, band, &members[place].cursors[other], isChosen: other != left, at: now) { heard &+= 1 }
+    }
+    guard heard > 0 else { return hasAudio }
+    Self.join(sum, to: frame, count, bends: heard &+ (hasAudio ? 1 : 0) > 1)
+    return true
+  }
+
+  /// The quietest where more than three could be heard, with hysteresis; −1: nobody.
+  private mutating func leftOut(for place: Int) -> Int {
+    var (quietest, others) = (-1, 0)
+    let former = members[place].leavesOut
+    for other in 0..<Limits.groupMembers where other != place && members[other].isUsed {
+      others &+= 1
+      guard other != former, quietest < 0 || members[other].power < members[quietest].power else { continue }
+      quietest = other
+    }
+    guard others > Limits.groupTalkers else {
+      members[place].leavesOut = -1
+      return -1
+    }
+    let stays = former >= 0 && members[former].isUsed && members[former].power <= Limits.louderTalker * members[quietest].power
+    if !stays { members[place].leavesOut = quietest }
+    return members[place].leavesOut
+  }
+
+  /// HOT
+  private static func join(
+    _ sum: UnsafePointer<Int32>, to frame: UnsafeMutablePointer<Int16>, _ count: Int, bends: Bool
+  ) {
+    if bends {
+      for index in 0..<count { frame[index] = Int16(clamping: bent(Int32(frame[index]) &+ sum[index])) }
+    } else {
+      for index in 0..<count { frame[index] = Int16(clamping: Int32(frame[index]) &+ sum[index]) }
+    }
+  }
+
+  /// Straight up to three quarters of full scale, then ever flatter toward it: no gain that would have to come back, so nothing pumps.
+  @inline(__always) private static func bent(_ value: Int32) -> Int32 {
+    let (knee, room): (Int32, Int32) = (24_576, 8_191)
+    let size = abs(value)
+    guard size > knee else { return value }
+    let over = size &- knee
+    let result = knee &+ room &* over / (over &+ room)
+    return value < 0 ? 0 &- result : result
+  }
+}
+
+extension UnsafeMutablePointer<GroupMember> {
+  @inline(__always) fileprivate func indexIsValid(_ place: Int) -> Bool { place >= 0 && place < Limits.groupMembers }
+}
