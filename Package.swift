@@ -132,6 +132,7 @@ let runtime: [Target] = [
     ["Bytes", "RESP", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster", "Platform"],
     [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
+  module("Runtime", "RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform"], [logging]),
   module(
     "Runtime", "Control",
     [
@@ -287,6 +288,7 @@ let testTargets: [Target] = [
   tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
+  tests("RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "RecordingFiles"], [logging]),
   tests("ClientMachines", mediaStack + ["TURN", "AppProtocol", "ClientMachines"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
   tests("PhoneLog", ["Bytes", "PhoneLog"]),

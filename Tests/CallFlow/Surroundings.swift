@@ -22,6 +22,7 @@ final class Surroundings {
   var records: [CallRecord] = []
   var refusals: [Refusal] = []
   var events: [GatewayEvent] = []
+  var recordings: [RecordingCommand] = []
   var measurements: [Measurement] = []
   var lookUps: [DNSQuestion] = []
   var news: [TrunkNews] = []
@@ -154,6 +155,7 @@ final class Surroundings {
     case .devices(let changes): deviceChanges += changes
     case .grants: break
     case .event(let event): events.append(event)
+    case .recording(let command): recordings.append(command)
     case .trace: break
     }
   }
@@ -222,6 +224,8 @@ final class Surroundings {
       mediaHeard.append(
         "bridge \(from == firstSession ? "caller" : "number") → \(to == firstSession ? "caller" : "number")"
           + (connects ? "" : " early"))
+    case .tap(_, let tap): mediaHeard.append(tap == nil ? "no tap" : "tap")
+    case .stream: mediaHeard.append("stream")
     case .play(_, let announcement): mediaHeard.append("play \(announcement.milliseconds * 8)")
     case .sendDigits(let id, let request):
       mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")

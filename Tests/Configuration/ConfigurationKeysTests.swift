@@ -38,6 +38,7 @@ import Yams
       digits: false
       ca: jwt.key
       webhooks: [ { url: "https://192.0.2.9/events", key_file: jwt.key, kinds: [ call.ended ] } ]
+    recording: { when: api }
     trunks:
       - name: t
         peers: [ 192.0.2.0/24 ]

@@ -135,10 +135,11 @@ import Testing
       "1:11: verifier: expected a URL such as https://verifier.example/check (http: for this machine only), got \"http://verifier.example\""
     ),
     ("verifier: { ca: jwt.key }", "1:11: verifier: url is missing"),
+    ("recording: { format: mp3 }", "1:22: recording.format: expected wav or ogg, got \"mp3\""),
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
     (
       "nonsense",
-      "1:1: expected a mapping with listen, admin, local_networks, dns, media, auth, trunks, users, routes, push, cluster, verifier, turn, events, timers, limits, store, records, log, hep, got \"nonsense\""
+      "1:1: expected a mapping with listen, admin, local_networks, dns, media, auth, trunks, users, routes, push, cluster, verifier, turn, events, recording, timers, limits, store, records, log, hep, got \"nonsense\""
     ),
   ])
   func `each mistake has one message`(text: String, message: String) throws {

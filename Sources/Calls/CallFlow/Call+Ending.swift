@@ -16,6 +16,7 @@ extension Call {
   ) {
     guard isLive else { return }
     timers.clear()
+    endRecording(.callEnded, &turn)
     (diversions.planned, routeQuery) = (nil, nil)
     if let second {
       _ = legs[second].end(reason, q850: nil, &turn)
@@ -174,6 +175,7 @@ extension Call {
     record.appStats = leg?.stats
     if !diversions.made.isEmpty { record.diversions = diversions.made }
     if !transfers.made.isEmpty { record.transfers = transfers.made }
+    if !bookkeeping.recordings.files.isEmpty { record.recordings = bookkeeping.recordings.files }
     if isDivertedToNumber { record.join(legs[1], statistics) }
     return record
   }

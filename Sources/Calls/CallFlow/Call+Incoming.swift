@@ -71,6 +71,7 @@ extension Call {
     enter(.connected, &turn)
     mark(.connected, &turn)
     turn.output.actions.append(.journal(startLine(turn)))
+    turn.outcomes.append(.connected)
   }
 
   /// It is on disk, or on its way.

@@ -140,6 +140,7 @@ extension Call {
     /// The last that was told of its sound.
     var isPoor = false
     var end: CallRecord.End?
+    var recordings = Recordings()
     /// What devices hear of the end that had no part in it.
     var reasonForOthers: EndReason?
   }

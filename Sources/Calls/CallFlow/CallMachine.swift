@@ -157,6 +157,7 @@ public struct CallMachine {
     case .verified(let id, let attestation): verified(id, attestation, &turn)
     case .push(let settings): configuration.push = settings
     case .events(let rules): configuration.events = rules
+    case .recorded(let report): recorded(report, &turn)
     case .grants(let stored, let now):
       granted(routing.directory.grants.load(stored, at: now), &turn)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)
@@ -204,6 +205,7 @@ public struct CallMachine {
       case .legLeft(let leg):
         release(leg, at: turn.now)
         leaveSeat(leg, of: id, &turn)
+      case .connected: connected(id, &turn)
       case .ended: ended(id, &turn)
       }
     }

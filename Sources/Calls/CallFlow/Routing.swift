@@ -77,6 +77,8 @@ public struct Routing: Sendable {
     public var diversions = Diversions()
     /// Where the user is, so that numbers may be dialled as there; nil: as of the trunks.
     public var country: NumberRules.Country?
+    /// The user's calls are recorded, unless recordings are off.
+    public var isRecorded = false
     /// What the user may dial.
     public var allowance: UserAllowance
     public init(id: String, numbers: [String], allowance: UserAllowance = UserAllowance()) {

@@ -35,6 +35,8 @@ extension MediaSession {
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
     if bridge != nil {
       tickBridge(at: now, into: &output)
+    } else if stream != nil {
+      tickStream(at: now, into: &output)
     } else if !downlink.relays {
       tickDownlink(at: now, into: &output)
     }
@@ -63,6 +65,7 @@ extension MediaSession {
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, band, at: now) }
+    if hasAudio { tapFrame(.trunkToApp, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
@@ -127,6 +130,7 @@ extension MediaSession {
     } else {
       step = pullUplink(at: now)
     }
+    if !isHeld { tapFrame(.appToTrunk, at: now) }
     let audible = isHeld ? false : !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame, band) : true
     send(step, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
@@ -139,7 +143,7 @@ extension MediaSession {
 
   /// The next frame of the app's audio: kept first, then live; silence when muted or held, comfort noise when absent.
   private mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
-    var hasAudio = uplink.receiver.pull(into: frame, band, at: now)
+    var hasAudio = stream.map { pullStream($0) } ?? uplink.receiver.pull(into: frame, band, at: now)
     if isHeld { return holdFrame(hasAudio) }
     if isMuted {
       uplink.kept = nil

@@ -73,6 +73,8 @@ public struct ControlOutputs {
   /// What the store is to hold of login tokens' grants from now on.
   public var grants: ([UserGrants.Change]) -> Void = { _ in }
 
+  /// Begins or ends a recording; its end comes as `Input.recorded`.
+  public var recording: (RecordingCommand) -> Void = { _ in }
   /// What is told beyond the gateway; before the start line or record of the same turn.
   public var event: (GatewayEvent) -> Void = { _ in }
 

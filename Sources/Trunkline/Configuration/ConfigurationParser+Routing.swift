@@ -57,6 +57,7 @@ extension ConfigurationParser {
     }
     if user.has("max_calls") { out.allowance.calls = user.integer("max_calls", in: 0...1_000, default: 1) }
     out.diversions = diversions(user)
+    out.isRecorded = user.flag("record", default: out.isRecorded)
     out.country = country(user)
     if user.has("calls_per_hour") { out.allowance.callsPerHour = user.integer("calls_per_hour", in: 0...10_000, default: 1) }
     return out

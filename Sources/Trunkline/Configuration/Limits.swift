@@ -25,6 +25,8 @@ enum Limits {
   static let realmBytes = 128
   /// A recording that callers hear: 10 minutes of 48 kHz stereo.
   static let recordingBytes = 120_000_000
+  /// Of the file system with recordings.
+  static let freeMebibytes = 0...1_000_000_000
   /// Final responses that refuse a call.
   static let refusals = 400...699
   static let mediaThreads = 1...64

@@ -36,6 +36,8 @@ public struct Settings: Sendable {
   public var verifier: Verifier?
   /// What clients are told in `welcome.ice`; nil: nothing.
   public var turn: TURNServers?
+  /// Nil: nothing is recorded.
+  public var recording: Recording?
   /// Nil: no events are kept.
   public var events: Events?
   public var limits = ProcessLimits()

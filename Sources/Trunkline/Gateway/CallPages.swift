@@ -16,6 +16,7 @@ import MediaSession
 ///     POST /v1/calls/ID/mute        {"on":B}
 ///     POST /v1/calls/ID/digits      {"digits":D}
 ///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder
+///     POST /v1/calls/ID/record      {"on":B}
 ///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
 ///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
@@ -28,7 +29,8 @@ struct CallPages: Sendable {
   private let repeats = IdempotencyTable()
 
   private static let usage = APIError(
-    .badMethod, "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,play,transfer}")
+    .badMethod,
+    "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,play,record,transfer}")
   private static let busy = APIError(.overload, "the gateway is too busy to answer")
 
   init(inbox: Inbox, cluster: ClusterSide?, recordings: @escaping @Sendable () -> [String: Announcement]) {
@@ -116,6 +118,7 @@ struct CallPages: Sendable {
         throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it came after the last SIGHUP")
       }
       return .play(audio)
+    case "record": return .record(try ActionBody(body, ["on"]).flag("on"))
     case "transfer": return try transfer(ActionBody(body, ["to", "user", "call"]))
     default: throw usage
     }
