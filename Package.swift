@@ -132,6 +132,8 @@ let runtime: [Target] = [
     ["Bytes", "RESP", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster", "Platform"],
     [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
+  module(
+    "Runtime", "MediaStreams", ["Bytes", "RTP", "WebSocket", "AudioCodecs", "MediaSession", "CallFlow", "Platform"], [logging]),
   module("Runtime", "RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform"], [logging]),
   module(
     "Runtime", "Control",
@@ -288,6 +290,8 @@ let testTargets: [Target] = [
   tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
+  tests(
+    "MediaStreams", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "MediaStreams"], [logging]),
   tests("RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "RecordingFiles"], [logging]),
   tests("ClientMachines", mediaStack + ["TURN", "AppProtocol", "ClientMachines"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),

@@ -23,6 +23,7 @@ final class Surroundings {
   var refusals: [Refusal] = []
   var events: [GatewayEvent] = []
   var recordings: [RecordingCommand] = []
+  var streams: [StreamCommand] = []
   var measurements: [Measurement] = []
   var lookUps: [DNSQuestion] = []
   var news: [TrunkNews] = []
@@ -156,6 +157,7 @@ final class Surroundings {
     case .grants: break
     case .event(let event): events.append(event)
     case .recording(let command): recordings.append(command)
+    case .stream(let command): streams.append(command)
     case .trace: break
     }
   }

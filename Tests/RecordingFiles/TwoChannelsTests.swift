@@ -16,8 +16,9 @@ import Testing
   /// The value of each slot on either side, all of whose samples are equal.
   private func values(_ channels: inout TwoChannels, at now: Instant? = nil) -> [[Int16]] {
     var out: [[Int16]] = []
+    let count = 2 * channels.band.samplesPerTick
     channels.take(at: now) { pair in
-      #expect(pair.count == 2 * channels.band.samplesPerTick)
+      #expect(pair.count == count)
       out.append([pair[0], pair[1]])
     }
     return out

@@ -196,6 +196,8 @@ extension Call {
       inviteDiversion(&turn)
     } else if diversions.recording != nil {
       startRecording(&turn)
+    } else if appMedia.stream != nil {
+      answerForStream(&turn)
     } else {
       ringTrunk(&turn)
     }

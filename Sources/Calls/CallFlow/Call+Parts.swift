@@ -120,6 +120,8 @@ extension Call {
     var nextLeg: UInt32 = 1
     var isHeld = false
     var isMuted = false
+    /// In an app's place.
+    var stream: Stream?
     var pendingDigits: [CallDTMF] = []
   }
 
@@ -141,6 +143,8 @@ extension Call {
     var isPoor = false
     var end: CallRecord.End?
     var recordings = Recordings()
+    /// Of the stream that has or had it, without its query.
+    var stream: String?
     /// What devices hear of the end that had no part in it.
     var reasonForOthers: EndReason?
   }

@@ -158,6 +158,8 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public var sip: Int?
   }
 
+  /// The URL of the stream that had the call, without its query.
+  public var stream: String?
   /// Files that its audio was written to, in that order.
   public var recordings: [String]?
 

@@ -94,9 +94,13 @@ public struct Routing: Sendable {
       case user(String)
       /// Whom a webhook names.
       case hook(Hook)
+      /// A program.
+      case stream(StreamTarget)
     }
     public var trunk: String
     public var target: Target
+    /// Of a stream: the called numbers that the row is for; empty: all.
+    public var numbers: [String] = []
     /// For users who have no rule of their own.
     public var diversions = Diversions()
     /// For users whose number has no account of its own.

@@ -23,7 +23,7 @@ extension Settings {
 
 extension ConfigurationParser {
   /// `recording: { folder: recordings, when: api, format: ogg, notice: notice.wav, minimum_free_mib: 1024 }`.
-  func recording(_ top: Section) -> Settings.Recording? {
+  func recordingSection(_ top: Section) -> Settings.Recording? {
     guard top.has("recording") else { return nil }
     let row = top.section("recording")
     var out = Settings.Recording()

@@ -88,6 +88,7 @@ extension ConfigurationParser {
     var out = Settings.Routes()
     let routes = top.section("routes")
     out.webhookAuthorities = routes.readableFile("webhook_ca")
+    out.streamAuthorities = routes.readableFile("stream_ca")
     if routes.has("emergency") {
       out.emergencyNumbers = Set(routes.list("emergency", limit: 100, "a number such as 112", number))
     }
@@ -96,14 +97,15 @@ extension ConfigurationParser {
       let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { continue }
       if ["to", "user", "route"].filter(row.has).count != 1 {
-        problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }")
+        problem(item.path, "needs exactly one of to: users or wss://…, user: ID, route: { webhook: URL }")
       }
       var target = Routing.InboundRule.Target.users
-      if row.has("to") { _ = row.value("to", "users") { $0 == "users" ? true : nil } }
+      if row.has("to") { target = inboundTarget(row) ?? target }
       if let id = row.string("user") { target = .user(id) }
       if row.has("route"), let hook = hook(row) { target = .hook(hook) }
       guard let trunk = row.required("trunk") else { continue }
       var rule = Routing.InboundRule(trunk: trunk, target: target)
+      rule.numbers = streamNumbers(row, target)
       (rule.diversions, rule.account) = (diversions(row), account(row))
       out.inbound.append(rule)
     }

@@ -35,7 +35,7 @@ extension ConfigurationParser {
     out.verifier = verifier(top)
     out.turn = turn(top)
     out.events = events(top)
-    out.recording = recording(top)
+    out.recording = recordingSection(top)
     out.calls.recording = out.recording?.rules
     out.calls.verifiesIdentity = out.verifier != nil
     let limits = top.section("limits")

@@ -1,5 +1,7 @@
 /// The named limits of this module: how big a configuration may be, and the ranges of its numbers.
 enum Limits {
+  /// A bearer token for a stream's peer.
+  static let streamTokenBytes = 4_096
   /// Bytes of a configuration file, and of a key or password file.
   static let fileBytes = 4 << 20
   static let secretBytes = 64 << 10

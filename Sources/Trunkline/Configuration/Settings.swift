@@ -166,6 +166,8 @@ public struct Settings: Sendable {
     public var emergencyNumbers = Routing().emergencyNumbers
     /// PEM of the authorities that webhooks' certificates are checked with; nil: the system's.
     public var webhookAuthorities: String?
+    /// PEM that signs the certificates of streams' peers; nil: the system's authorities.
+    public var streamAuthorities: String?
   }
 
   public struct Verifier: Sendable, Equatable {

@@ -315,6 +315,7 @@ final class Gateway: @unchecked Sendable {
     try app.reload(new)
     try push.reload(new)
     certificates.replace(certified(new))
+    audio.reload(new)
     hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
     if let events, let next = new.events {
       events.replace(next.webhooks, tls: TLSFiles(authorities: next.authorities))
