@@ -86,6 +86,7 @@ extension Interop {
         #expect(await eventually(within: 5) { try gateway.sum("trunkline_recordings_total", "stopped") == 1 })
         #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
         #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+        _ = try await audio.peer.event("done")
         let told = try await read(gateway.folder + "/rec/\(call)-1.wav", gateway)
         #expect((told["seconds"] as? Double ?? 0) > 3, "\(told)")
         let faults =

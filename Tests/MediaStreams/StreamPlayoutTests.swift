@@ -59,6 +59,32 @@ import Testing
     #expect(playout.droppedMarks == 200)
   }
 
+  @Test(arguments: [(Int16(20), true), (3_000, false)])
+  func `a burst of somebody who talks in real time does not delay what follows for ever: silence is left out, speech is not`(
+    value: Int16, shrinks: Bool
+  ) {
+    var (line, time) = (playout, now)
+    // 200 ms at once, and then in time
+    line.add([Int16](repeating: value, count: 1_600), at: time)
+    for _ in 0..<100 {
+      line.add([Int16](repeating: value, count: 160), at: time)
+      #expect(line.next(isStarving: false, at: time).frame != nil)
+      time = time + .milliseconds(20)
+    }
+    #expect(shrinks ? line.count <= 2 * 160 : line.count == 1_600)
+  }
+
+  @Test func `what came at once is played whole, its silence too`() {
+    var (line, time) = (playout, now)
+    line.add([Int16](repeating: 0, count: 20 * 160), at: time)
+    var frames = 0
+    for _ in 0..<30 {
+      time = time + .milliseconds(20)
+      if line.next(isStarving: true, at: time).frame != nil { frames += 1 }
+    }
+    #expect(frames >= 19)
+  }
+
   @Test func `who is late often is given more time, and less again after ten calm seconds`() {
     var (line, time) = (playout, now)
     for _ in 0..<10 { Self.talk(&line, &time, gap: 60) }

@@ -30,6 +30,9 @@ enum Limits {
   /// Who goes on so soon after running dry was late; after so long without, one frame less is held.
   static let lateWithin: Duration = .milliseconds(500)
   static let calm: Duration = .seconds(10)
+  /// What a peer that talks in real time may be behind: with more it talks faster. Of its silence one frame in so many is left out.
+  static let liveFrames = 25
+  static let cutEvery = 5
   /// Pieces that the audio which waits came in.
   static let queuedPieces = 20_000
   /// Questions and answers between the threads.

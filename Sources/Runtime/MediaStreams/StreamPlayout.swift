@@ -9,6 +9,9 @@ import Bytes
 /// | talking | a whole frame waits | a frame is played |
 /// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played; quiet |
 ///
+/// Of a peer that talks in real time nothing should wait: after a burst a silent frame in five is left out until it does not any more. What
+/// comes much faster waits in any case, and is played whole.
+///
 /// Who goes on within half a second of running dry was late: one frame more is held from then on, up to five; after ten seconds without, one
 /// less.
 struct StreamPlayout {
@@ -29,6 +32,8 @@ struct StreamPlayout {
   private var cameLast = Instant.zero
   private var ranDry: Instant?
   private var wasLate = Instant.zero
+  /// Frames since one was left out.
+  private var sinceCut = 0
   /// Samples and marks that found no room.
   private(set) var droppedSamples = 0
   private(set) var droppedMarks = 0
@@ -84,8 +89,23 @@ struct StreamPlayout {
       if isTalking, isStarving, count == 0 { (isTalking, ranDry) = (false, now) }
       return (nil, takeMarks())
     }
-    var (frame, over) = ([Int16](), [String]())
+    var over: [String] = []
+    var frame = takeFrame(&over)
+    sinceCut += 1
+    let surplus = count / samplesPerFrame
+    if sinceCut >= Limits.cutEvery, surplus > held, surplus <= Limits.liveFrames, waited < .milliseconds(40), Self.isSilent(frame)
+    {
+      frame = takeFrame(&over)
+      sinceCut = 0
+    }
+    return (frame, over + takeMarks())
+  }
+
+  /// The next 20 ms, filled up with silence, and the marks within.
+  private mutating func takeFrame(_ over: inout [String]) -> [Int16] {
+    var frame: [Int16] = []
     var used = 0
+    let before = over.count
     while frame.count < samplesPerFrame, used < entries.count {
       switch entries[used] {
       case .mark(let name):
@@ -100,10 +120,12 @@ struct StreamPlayout {
     }
     count -= frame.count
     entries.removeFirst(used)
-    marks -= over.count
-    frame += [Int16](repeating: 0, count: samplesPerFrame - frame.count)
-    return (frame, over + takeMarks())
+    marks -= over.count - before
+    return frame + [Int16](repeating: 0, count: samplesPerFrame - frame.count)
   }
+
+  /// Below −40 dB of full scale.
+  private static func isSilent(_ frame: [Int16]) -> Bool { frame.allSatisfy { abs(Int32($0)) < 328 } }
 
   /// Those before any audio.
   private mutating func takeMarks() -> [String] {

@@ -22,12 +22,18 @@ import base64
 import json
 import os
 import ssl
+import sys
 import time
 
 import numpy as np
 import websockets
 
 from audio import DECODE, ENCODE, read_wav, write_wav
+
+# at once: it takes seconds, in which a call would go by
+if "pipecat" in sys.argv:
+    from pipecat.frames.frames import OutputAudioRawFrame, StartFrame
+    from pipecat.serializers.twilio import TwilioFrameSerializer
 
 options = argparse.ArgumentParser()
 options.add_argument("--port", type=int, required=True)
@@ -95,7 +101,6 @@ class Bot:
             await self.mark("end")
             tell("said")
         elif args.do == "pipecat":
-            from pipecat.frames.frames import OutputAudioRawFrame
             for frame in frames(speech):
                 out = await self.serializer.serialize(OutputAudioRawFrame(audio=frame.astype("<i2").tobytes(), sample_rate=RATE, num_channels=1))
                 if out:
@@ -136,8 +141,6 @@ class Bot:
                 self.sid = data["streamSid"]
                 tell("start", start=data["start"], authorization=self.socket.request.headers.get("Authorization"), path=self.socket.request.path)
                 if args.do == "pipecat":
-                    from pipecat.serializers.twilio import TwilioFrameSerializer
-                    from pipecat.frames.frames import StartFrame
                     params = TwilioFrameSerializer.InputParams(auto_hang_up=False)
                     self.serializer = TwilioFrameSerializer(stream_sid=self.sid, params=params)
                     await self.serializer.setup(StartFrame(audio_in_sample_rate=RATE, audio_out_sample_rate=RATE))
