@@ -133,6 +133,9 @@ let runtime: [Target] = [
     [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module(
+    "Runtime", "MediaStreams", ["Bytes", "RTP", "WebSocket", "AudioCodecs", "MediaSession", "CallFlow", "Platform"], [logging]),
+  module("Runtime", "RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform"], [logging]),
+  module(
     "Runtime", "Control",
     [
       "Bytes", "SIP", "SDP", "AppProtocol", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices",
@@ -287,6 +290,9 @@ let testTargets: [Target] = [
   tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Platform", "Control"], [logging]),
+  tests(
+    "MediaStreams", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "MediaStreams"], [logging]),
+  tests("RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "RecordingFiles"], [logging]),
   tests("ClientMachines", mediaStack + ["TURN", "AppProtocol", "ClientMachines"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
   tests("PhoneLog", ["Bytes", "PhoneLog"]),

@@ -1,5 +1,7 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
 enum Limits {
+  /// Addresses of a name that are tried.
+  static let hostAddresses = 8
   /// Descriptors that are asked of the system, where it allows as many.
   static let descriptors = 1_048_576
   /// The kernel keeps 15 bytes of a thread's name.

@@ -22,6 +22,8 @@ final class Surroundings {
   var records: [CallRecord] = []
   var refusals: [Refusal] = []
   var events: [GatewayEvent] = []
+  var recordings: [RecordingCommand] = []
+  var streams: [StreamCommand] = []
   var measurements: [Measurement] = []
   var lookUps: [DNSQuestion] = []
   var news: [TrunkNews] = []
@@ -157,6 +159,8 @@ final class Surroundings {
     case .devices(let changes): deviceChanges += changes
     case .grants: break
     case .event(let event): events.append(event)
+    case .recording(let command): recordings.append(command)
+    case .stream(let command): streams.append(command)
     case .trace: break
     }
   }
@@ -226,6 +230,8 @@ final class Surroundings {
       mediaHeard.append(
         "bridge \(from == firstSession ? "caller" : "number") → \(to == firstSession ? "caller" : "number")"
           + (connects ? "" : " early"))
+    case .tap(_, let tap): mediaHeard.append(tap == nil ? "no tap" : "tap")
+    case .stream: mediaHeard.append("stream")
     case .play(_, let announcement): mediaHeard.append("play \(announcement.milliseconds * 8)")
     case .sendDigits(let id, let request):
       mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")

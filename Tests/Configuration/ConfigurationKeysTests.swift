@@ -38,6 +38,7 @@ import Yams
       digits: false
       ca: jwt.key
       webhooks: [ { url: "https://192.0.2.9/events", key_file: jwt.key, kinds: [ call.ended ] } ]
+    recording: { when: api }
     trunks:
       - name: t
         peers: [ 192.0.2.0/24 ]
@@ -69,9 +70,12 @@ import Yams
   private static let nodes =
     "{ node: n1, url: \"wss://n1.example/v1/connect\", key_file: jwt.key, engine: { redis: \"127.0.0.1:6379\" } }"
 
+  private static let stream = "{ trunk: t, to: \"wss://bot.example/call\" }"
+
   /// What a section holds beside a key that goes with other keys than those of `whole`; by the key's name, or its path.
   static let beside = [
     "show_caller": "{ number: \"+2\" }", "early": "{ play: away.wav }", "shows": "{ play: away.wav }",
+    "routes.inbound[].format": stream, "routes.inbound[].numbers": stream, "routes.inbound[].token_file": stream,
     "routes.outbound[].trunk": "{ prefix: \"+\" }", "routes.inbound[].route.fallback.user": "{}",
     "cluster.lost_after": nodes, "cluster.lease": nodes, "cluster.prefix": nodes,
     "push.apns.certificate.cert": "{ cert: jwt.key, key: jwt.key }",

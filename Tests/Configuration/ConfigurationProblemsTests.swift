@@ -120,7 +120,7 @@ import Testing
     ),
     (
       "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a } ] }",
-      "2:22: routes.inbound[0]: needs exactly one of to: users, user: ID, route: { webhook: URL }"
+      "2:22: routes.inbound[0]: needs exactly one of to: users or wss://…, user: ID, route: { webhook: URL }"
     ),
     (
       "trunks: [ { name: a, peers: 10.0.0.1, srtp: required } ]",
@@ -135,10 +135,19 @@ import Testing
       "1:11: verifier: expected a URL such as https://verifier.example/check (http: for this machine only), got \"http://verifier.example\""
     ),
     ("verifier: { ca: jwt.key }", "1:11: verifier: url is missing"),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a, to: \"https://bot.example\" } ] }",
+      "2:38: routes.inbound[0].to: expected users, or a URL such as wss://bot.example/call (ws: for this machine only), got \"https://bot.example\""
+    ),
+    (
+      "trunks: [ { name: a, peers: 10.0.0.1 } ]\nroutes: { inbound: [ { trunk: a, to: users, format: pcm8 } ] }",
+      "2:53: routes.inbound[0].format: goes with to: wss://…"
+    ),
+    ("recording: { format: mp3 }", "1:22: recording.format: expected wav or ogg, got \"mp3\""),
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
     (
       "nonsense",
-      "1:1: expected a mapping with listen, admin, local_networks, dns, media, auth, trunks, users, routes, push, cluster, verifier, turn, events, timers, limits, store, records, log, hep, got \"nonsense\""
+      "1:1: expected a mapping with listen, admin, local_networks, dns, media, auth, trunks, users, routes, push, cluster, verifier, turn, events, recording, timers, limits, store, records, log, hep, got \"nonsense\""
     ),
   ])
   func `each mistake has one message`(text: String, message: String) throws {

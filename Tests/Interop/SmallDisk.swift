@@ -11,7 +11,9 @@ final class SmallDisk {
   let program: String
   /// Its store and records there.
   let settings: [String]
-  private var outside = ""
+  /// As the gateway names it, and as the test does, after `watch`.
+  var disk: String { folder + "/disk" }
+  private(set) var outside = ""
 
   /// Nil where mount namespaces are not allowed.
   init?() async throws {
@@ -40,9 +42,12 @@ final class SmallDisk {
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
   }
 
-  /// The disk as the gateway's process has it; its records also as `gateway.records` reads them.
+  /// The disk as the gateway's process has it.
+  func watch(_ gateway: GatewayUnderTest) { outside = "/proc/\(gateway.process.pid)/root\(disk)" }
+
+  /// The same; its records also as `gateway.records` reads them.
   func show(to gateway: GatewayUnderTest) throws {
-    outside = "/proc/\(gateway.process.pid)/root\(folder)/disk"
+    watch(gateway)
     try FileManager.default.createSymbolicLink(
       atPath: gateway.folder + "/calls.jsonl", withDestinationPath: outside + "/calls.jsonl")
   }

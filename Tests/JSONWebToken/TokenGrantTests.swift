@@ -51,7 +51,7 @@ import Testing
     ("[\"+1\"]", "trunkline: is no object"),
     (
       "{\"number\":\"+1\"}",
-      "trunkline.number: is not known here: one of account, allow, calls_per_hour, diversions, max_calls, name, numbers"
+      "trunkline.number: is not known here: one of account, allow, calls_per_hour, diversions, max_calls, name, numbers, record"
     ),
     ("{\"numbers\":\"+1\"}", "trunkline.numbers: is no list of texts"),
     ("{\"numbers\":[1]}", "trunkline.numbers: is no list of texts"),

@@ -25,6 +25,8 @@ enum CallRows {
     try row(bench, "call PCMU ↔ Opus, speech, complexity 5, CM-SHA1-80", plan, narrow, goal: .atLeast(0.87, of: .limit))
     plan.profile = .aeadAES128GCM
 
+    try tapRow(bench, plan)
+
     var bars: [(String, BenchRow?)] = [("speech, complexity 5", first)]
     let hybrid = try HybridSpeech.packets(count: 500)
     plan.fromApp = hybrid
@@ -51,6 +53,23 @@ enum CallRows {
     plan = SessionBench.Plan(app: .pcmu, fromTrunk: trunk, fromApp: trunk)
     try row(
       bench, "call PCMU ↔ PCMU, relayed, GCM-128", plan, nil, goal: .atLeast(2700), note: "without sockets", operations: 2000)
+  }
+
+  /// The seam that recorders listen at, beside the same call without it.
+  private static func tapRow(_ bench: Bench, _ plan: SessionBench.Plan) throws {
+    var tapped = plan
+    tapped.isTapped = true
+    let without = BenchWork("without a tap") { loop in
+      var call = try SessionBench.make(plan, packets: loop.total)
+      loop.run { _ in call.step() }
+    }
+    let with = BenchWork("ours") { loop in
+      var call = try SessionBench.make(tapped, packets: loop.total)
+      loop.run { _ in call.step() }
+    }
+    try bench.compare(
+      "call PCMU ↔ Opus, speech, with a tap", as: calls, operations: 500, rounds: 7, ours: with, limit: without,
+      goal: .atLeast(0.98, of: .limit), oursMayAllocate: true, note: "beside the same call without one")
   }
 
   /// All at 16 kHz. rtpengine stands beside the media thread in bench-threads.

@@ -23,6 +23,7 @@ struct SessionBench: ~Copyable {
   private var appPackets: [[UInt8]]
   private let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 1600, alignment: 8)
   private var number = 0
+  private var tap: AudioTap?
   /// Packets that went out, to either side.
   private(set) var sent = 0
 
@@ -38,6 +39,8 @@ struct SessionBench: ~Copyable {
     var fromApp: [[UInt8]?]
     var opus = OpusPreferences()
     var complexity = 5
+    /// A recorder listens; what its own thread does with the frames is not counted.
+    var isTapped = false
   }
 
   /// - Parameter packets: prepared, of each side; an SRTP packet can be used only once.
@@ -79,6 +82,11 @@ struct SessionBench: ~Copyable {
         Self.id, TrunkLegParameters(remote: Self.trunkAddress, encoding: plan.trunk, payloadType: Self.trunkPayloadType(plan))))
     command(.lockWinner(Self.id, Self.leg))
     command(.connect(Self.id, Self.leg, keepsFirstWords: false))
+    if plan.isTapped {
+      let made = AudioTap()
+      tap = made
+      command(.tap(Self.id, made))
+    }
     drain()
     sent = 0
   }
@@ -161,6 +169,7 @@ struct SessionBench: ~Copyable {
       session.tick(direction, at: now, into: &output)
     }
     drain()
+    if let tap { while tap.take({ _, _ in }) {} }
     now = now + .milliseconds(20)
     number += 1
     return UInt64(sent - before)

@@ -81,6 +81,10 @@ extension CallMachine {
     case trace(CallID, CallStage, at: Instant, detail: String?)
     /// For whoever reads events; a call's end is not among them, as its record says it. In order.
     indirect case event(GatewayEvent)
+    /// Begins or ends a file with the call's audio; `recorded` follows each end, once.
+    case recording(RecordingCommand)
+    /// Opens or closes a stream, or tells it a digit; what becomes of it comes as `stream`.
+    case stream(StreamCommand)
     /// A sample for a histogram.
     case measured(Measurement)
     /// A trunk's INVITE or an app's `call.start` that became no call.

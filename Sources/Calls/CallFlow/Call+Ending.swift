@@ -16,6 +16,8 @@ extension Call {
   ) {
     guard isLive else { return }
     timers.clear()
+    endRecording(.callEnded, &turn)
+    closeStream(&turn)
     (diversions.planned, routeQuery) = (nil, nil)
     if let second {
       _ = legs[second].end(reason, q850: nil, &turn)
@@ -175,6 +177,8 @@ extension Call {
     record.peer = parties.peer
     if !diversions.made.isEmpty { record.diversions = diversions.made }
     if !transfers.made.isEmpty { record.transfers = transfers.made }
+    if !bookkeeping.recordings.files.isEmpty { record.recordings = bookkeeping.recordings.files }
+    record.stream = bookkeeping.stream
     if isDivertedToNumber { record.join(legs[1], statistics) }
     return record
   }

@@ -46,12 +46,17 @@ extension Call {
 
   func tell(_ kind: GatewayEvent.Kind, at instant: Instant, _ turn: inout Turn, _ fill: (inout CallFacts) -> Void = { _ in }) {
     guard turn.configuration.events.isOn else { return }
-    var facts = CallFacts(
-      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
-      to: parties.calledNumber, user: users.owner.isEmpty ? nil : users.owner, device: winner?.device)
-    facts.peer = parties.peer
+    var facts = facts
     fill(&facts)
     turn.output.actions.append(.event(GatewayEvent(kind, at: turn.wall(instant), .call(facts))))
+  }
+
+  var facts: CallFacts {
+    var out = CallFacts(
+      call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
+      to: parties.calledNumber, user: users.owner.isEmpty ? nil : users.owner, device: winner?.device)
+    out.peer = parties.peer
+    return out
   }
 }
 

@@ -78,6 +78,8 @@ extension Call {
   mutating func joinAnswered(_ turn: inout Turn) {
     if isDivertedToNumber || diversions.recording != nil {
       joinDiverted(&turn)
+    } else if appMedia.stream != nil {
+      joinStream(&turn)
     } else if let winner = winnerIndex {
       join(winner, &turn)
     }
@@ -119,7 +121,8 @@ extension Call {
 
   mutating func gateTimedOut(_ turn: inout Turn) {
     guard state == .answering || state == .starting else { return }
-    let missing = winnerIndex.map { devices[$0].missingMedia } ?? "no device"
+    let missing = winnerIndex.map { devices[$0].missingMedia } ?? (appMedia.stream == nil ? "no device" : "no stream")
+    closeStream(&turn)
     // docs/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
     if !ringsDevices { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
     endUnlessDiverted(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)

@@ -71,6 +71,7 @@ extension Call {
     enter(.connected, &turn)
     mark(.connected, &turn)
     turn.output.actions.append(.journal(startLine(turn)))
+    turn.outcomes.append(.connected)
   }
 
   /// It is on disk, or on its way.
@@ -196,6 +197,8 @@ extension Call {
       inviteDiversion(&turn)
     } else if diversions.recording != nil {
       startRecording(&turn)
+    } else if appMedia.stream != nil {
+      answerForStream(&turn)
     } else {
       ringTrunk(&turn)
     }

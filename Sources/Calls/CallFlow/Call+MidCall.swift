@@ -144,8 +144,10 @@ extension Call {
 
   mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ turn: inout Turn) {
     if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: heard == session ? 0 : 1, &turn) }
-    guard isLive, let winner else { return }
+    guard isLive, winner != nil || appMedia.stream != nil else { return }
     tellDigits(String(digit), from: .trunk, &turn)
+    if appMedia.stream != nil { turn.output.actions.append(.stream(.digit(id, digit))) }
+    guard let winner else { return }
     turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 

@@ -122,6 +122,8 @@ extension Call {
     var nextLeg: UInt32 = 1
     var isHeld = false
     var isMuted = false
+    /// In an app's place.
+    var stream: Stream?
     var pendingDigits: [CallDTMF] = []
     /// Its trunk hears those of the same group.
     var group: MediaGroupID?
@@ -146,6 +148,9 @@ extension Call {
     /// The last that was told of its sound.
     var isPoor = false
     var end: CallRecord.End?
+    var recordings = Recordings()
+    /// Of the stream that has or had it, without its query.
+    var stream: String?
     /// What devices hear of the end that had no part in it.
     var reasonForOthers: EndReason?
   }

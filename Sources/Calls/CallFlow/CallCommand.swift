@@ -10,6 +10,10 @@ public enum CallCommand: Sendable, Equatable {
   case digits(CallDTMF)
   /// The trunk hears this in place of the app.
   case play(Announcement)
+  /// An incoming call that nobody has yet becomes a program's.
+  case stream(StreamTarget)
+  /// Begins or ends a recording.
+  case record(Bool)
   case transfer(CallTransfer)
   /// By REFER to the first number of this user.
   case transferToUser(String)

@@ -52,7 +52,7 @@ extension CallMachine {
     if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &turn) }
     if let reason = roomRefusal(trunk, turn.now) { return refuse(leg, invite, reason, code: 503, &turn) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
-    if let route, route.hook == nil, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
+    if let route, route.isUsers, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(leg, invite, .userLimit, code: 503, &turn)
     }
     var call = makeIncoming(leg, invite, trunk, route, &turn)
@@ -80,6 +80,7 @@ extension CallMachine {
       call.trunkLeg.isLateOffer = true
     }
     call.intake = .init(invite: invite, offer: offer)
+    if let target = route.stream { return reserve(call, for: target, toward: toward, &turn) }
     if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
     if configuration.isClustered { return locate(call, user: route.user, toward: toward, &turn) }
     guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
@@ -125,7 +126,7 @@ extension CallMachine {
       call.diversions.rules = diversions(of: route.user).orElse(route.diversions)
       call.users.routeAccount = route.account
       let account = routing.account(of: route.user, called: route.number, route: route.account)
-      if route.hook == nil { call.users.belongs(to: account, of: route.user) }
+      if route.isUsers { call.users.belongs(to: account, of: route.user) }
     }
     call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
       Handle(number: $0.number, name: $0.displayName)
@@ -212,6 +213,9 @@ extension CallMachine {
     case .incoming(let call):
       admit(call, &turn)
       ring(id, media: reservation, &turn)
+    case .stream(let call, let target):
+      admit(call, &turn)
+      change(id, &turn) { $0.offerStream(target, reservation, &$1) }
     case .asked:
       guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
       ring(id, media: reservation, &turn)
@@ -226,7 +230,7 @@ extension CallMachine {
 
   mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
     switch pending.removeValue(forKey: id) {
-    case .incoming(let call):
+    case .incoming(let call), .stream(let call, _):
       guard let intake = call.intake else { return }
       refuse(call.trunkLeg.id, intake.invite, reason, code: 503, &turn)
       unclaim(id, &turn)

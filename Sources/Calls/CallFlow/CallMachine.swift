@@ -27,6 +27,8 @@ public struct CallMachine {
     /// One that a program makes for a user, before and after the cluster's answer.
     case claimingOriginated(Call, Originated)
     case originated(Call, Originated)
+    /// A call that a stream is to have.
+    case stream(Call, StreamTarget)
     /// A call whose webhook has said whom it is for.
     case asked
     /// The leg to the number that a call is diverted to.
@@ -161,6 +163,8 @@ public struct CallMachine {
     case .verified(let id, let attestation): verified(id, attestation, &turn)
     case .push(let settings): configuration.push = settings
     case .events(let rules): configuration.events = rules
+    case .recorded(let report): recorded(report, &turn)
+    case .stream(let news): change(news.call, &turn) { $0.hear(news, &$1) }
     case .grants(let stored, let now):
       granted(routing.directory.grants.load(stored, at: now), &turn)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)
@@ -208,6 +212,7 @@ public struct CallMachine {
       case .legLeft(let leg):
         release(leg, at: turn.now)
         leaveSeat(leg, of: id, &turn)
+      case .connected: connected(id, &turn)
       case .ended: ended(id, &turn)
       }
     }

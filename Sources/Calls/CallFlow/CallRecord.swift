@@ -167,6 +167,11 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public var sip: Int?
   }
 
+  /// The URL of the stream that had the call, without its query.
+  public var stream: String?
+  /// Files that its audio was written to, in that order.
+  public var recordings: [String]?
+
   /// The record of a call whose process died: all that its start line knows. Nobody knows when the call ended: it is cut at `now`,
   /// the next start, and `connectedMs` is the most that it can have been.
   public init(orphan line: StartLine, at now: Int64) {

@@ -57,6 +57,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case nobodyCame
   /// It begins: to another user, a number, a recording; the number rings, answers, refuses.
   case diverting, divertedRinging, divertedAnswered, divertedFailed
+  /// A recording begins.
+  case recording
   /// CANCEL or BYE, received or sent.
   case cancel, bye
   case ended

@@ -59,6 +59,8 @@ public struct Configuration: Sendable {
   public var isClustered = false
   /// What is told beyond the gateway.
   public var events = GatewayEvent.Rules()
+  /// What is recorded; nil: nothing can be.
+  public var recording: RecordingRules?
   /// Seconds in Retry-After of a 503.
   public var retryAfterSeconds = 30
 

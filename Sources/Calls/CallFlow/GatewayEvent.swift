@@ -16,6 +16,8 @@ public struct GatewayEvent: Sendable, Equatable {
     case callDigits = "call.digits"
     /// Sound became bad, or good again.
     case callQuality = "call.quality"
+    /// A recording is closed, which may be after the call's end.
+    case callRecorded = "call.recorded"
     /// With the whole record; the store makes it from that.
     case callEnded = "call.ended"
     case deviceRegistered = "device.registered"
@@ -75,6 +77,7 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   public var diversion: CallRecord.Diversion?
   public var digits: Digits?
   public var quality: Quality?
+  public var recording: Recording?
 
   public init(
     call: CallID, sipCallId: String? = nil, direction: CallDirection, trunk: String, from: String, to: String,

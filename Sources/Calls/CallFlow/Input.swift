@@ -57,6 +57,10 @@ extension CallMachine {
     case verified(CallID, attestation: String?)
     /// What is told beyond the gateway from now on.
     case events(GatewayEvent.Rules)
+    /// What becomes of `Action.stream`.
+    case stream(StreamNews)
+    /// A recording is closed.
+    case recorded(RecordingReport)
     /// Trunks, users and routes as of now; calls that run keep what they began with.
     case routing(Routing)
     /// How devices are woken from now on; nil: they are not. Those woken before come back with the token that they have.

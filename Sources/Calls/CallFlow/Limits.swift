@@ -28,6 +28,10 @@ enum Limits {
   static let pendingDigits = 256
   /// Diversion values of an INVITE; more are a loop.
   static let diversions = 3
+  /// A stream's URL.
+  static let urlBytes = 2_048
+  /// Files of one call's audio.
+  static let recordingsPerCall = 16
   /// Transfers in a call's record.
   static let recordedTransfers = 8
   /// Characters of a number or name that go into messages and records.

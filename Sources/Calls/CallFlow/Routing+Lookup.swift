@@ -14,6 +14,10 @@ extension Routing {
     var account: String?
     /// Says who it is; `user` is empty then.
     var hook: Routing.Hook?
+    /// Has the call; `user` is empty then.
+    var stream: StreamTarget?
+    /// One user's, as far as is known yet.
+    var isUsers: Bool { hook == nil && stream == nil }
   }
 
   /// What the SIP user agent is told of each trunk.
@@ -32,6 +36,10 @@ extension Routing {
       case .user: continue
       case .hook(let hook):
         return InboundRoute(user: "", number: number, diversions: rule.diversions, account: rule.account, hook: hook)
+      case .stream(let target):
+        let wanted = Self.canonical(number)
+        guard rule.numbers.isEmpty || rule.numbers.contains(where: { Self.canonical($0) == wanted }) else { continue }
+        return InboundRoute(user: "", number: number, diversions: rule.diversions, stream: target)
       case .users:
         guard let owner = directory.owner(of: number) else { continue }
         return InboundRoute(user: owner.user, number: owner.number, diversions: rule.diversions, account: rule.account)

@@ -77,6 +77,8 @@ public struct Routing: Sendable {
     public var diversions = Diversions()
     /// Where the user is, so that numbers may be dialled as there; nil: as of the trunks.
     public var country: NumberRules.Country?
+    /// The user's calls are recorded, unless recordings are off.
+    public var isRecorded = false
     /// What the user may dial.
     public var allowance: UserAllowance
     public init(id: String, numbers: [String], allowance: UserAllowance = UserAllowance()) {
@@ -92,9 +94,13 @@ public struct Routing: Sendable {
       case user(String)
       /// Whom a webhook names.
       case hook(Hook)
+      /// A program.
+      case stream(StreamTarget)
     }
     public var trunk: String
     public var target: Target
+    /// Of a stream: the called numbers that the row is for; empty: all.
+    public var numbers: [String] = []
     /// For users who have no rule of their own.
     public var diversions = Diversions()
     /// For users whose number has no account of its own.

@@ -42,5 +42,6 @@ enum CallOutcome {
   case routeTimedOut
   /// A leg that was replaced, or that failed: its place in its trunk is free.
   case legLeft(TrunkLeg)
+  case connected
   case ended
 }

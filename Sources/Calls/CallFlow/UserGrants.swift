@@ -174,6 +174,7 @@ extension TokenGrant {
     out.account = account ?? anyone.account
     out.allowance.prefixes = allow ?? anyone.allowance.prefixes
     out.allowance.calls = maxCalls ?? anyone.allowance.calls
+    out.isRecorded = record ?? anyone.isRecorded
     out.allowance.callsPerHour = callsPerHour ?? anyone.allowance.callsPerHour
     out.diversions = Diversions(rules).orElse(anyone.diversions)
     return out

@@ -1,5 +1,11 @@
 // The named limits of this module; every bound on a queue, table or message stands here.
 enum Limits {
+  /// Frames of 20 ms that a tap holds: 670 bytes each.
+  static let tapFrames = 4...1_024
+  /// A recorder reads ten times a second, from a thread that disks hold up: 5 s of both sides.
+  static let recorderFrames = 512
+  /// A stream is read every few milliseconds: what its thread may be late is 640 ms.
+  static let streamFrames = 32
   /// Devices that ring for one call at a time.
   static let appLegs = 16
   /// The largest packet we build; what is larger is dropped and counted.

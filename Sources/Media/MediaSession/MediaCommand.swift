@@ -189,6 +189,10 @@ public enum MediaCommand: Sendable {
   case group(MediaSessionID, MediaGroupID?)
   /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end.
   case play(MediaSessionID, Announcement)
+  /// A copy of the audio of both sides goes here from now on; nil: to nobody.
+  case tap(MediaSessionID, AudioTap?)
+  /// The trunk talks with this, and with no app: the call is answered.
+  case stream(MediaSessionID, AudioStream)
   /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.
   case close(MediaSessionID)
 }
@@ -200,7 +204,7 @@ extension MediaCommand {
     case .addAppLeg(let id, _, _), .setAppRemote(let id, _, _, _, _), .removeAppLeg(let id, _), .setTrunk(let id, _),
       .lockWinner(let id, _),
       .openEarly(let id, _), .connect(let id, _, _), .playoutActive(let id), .mute(let id, _), .hold(let id, _),
-      .sendDigits(let id, _), .bridge(let id, _, _), .group(let id, _), .play(let id, _),
+      .sendDigits(let id, _), .bridge(let id, _, _), .group(let id, _), .play(let id, _), .tap(let id, _), .stream(let id, _),
       .close(let id):
       id
     }

@@ -37,10 +37,14 @@ extension MediaSession {
     guard !isClosed, trunk.isSet, trunk.sends, playback == nil, uplink.sender.isIdle, let destination = trunk.destination else {
       return
     }
-    guard other.band != band else { return sendFrame(other.frame, to: destination, at: now, into: &output) }
+    guard other.band != band else {
+      tap?.put(TappedFrame(.appToTrunk, band, at: now), other.frame)
+      return sendFrame(other.frame, to: destination, at: now, into: &output)
+    }
     // The other half hears of our band with our next frame.
     var converter = BandInterpolator()
     converter.convert(other.frame, other.band.samplesPerTick, from: other.band, to: band, into: frame)
+    tapFrame(.appToTrunk, at: now)
     sendFrame(frame, to: destination, at: now, into: &output)
   }
 
@@ -62,6 +66,7 @@ extension MediaSession {
     let hasAudio = downlink.receiver.pull(into: frame, band, at: now)
     if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if hasAudio { downlink.gate.measure(frame, band) } else { downlink.gate.fillNoise(frame, band) }
+    tapFrame(.trunkToApp, at: now)
   }
 
   mutating func play(_ announcement: Announcement) {
@@ -87,6 +92,7 @@ extension MediaSession {
     for index in 0..<count { frame[index] = samples[start + index] }
     (frame + count).update(repeating: 0, count: band.samplesPerTick - count)
     playback?.position += 1
+    tapFrame(.appToTrunk, at: now)
     guard trunk.sends, let destination = trunk.destination else { return }
     sendFrame(frame, to: destination, at: now, into: &output)
   }

@@ -45,6 +45,8 @@ extension MediaSession {
     case .bridge(_, let other, let connects): bridge(to: other, connects: connects, at: now)
     case .group(_, let group): self.group(group)
     case .play(_, let announcement): play(announcement)
+    case .tap(_, let tap): setTap(tap)
+    case .stream(_, let stream): connect(stream, at: now)
     case .close: close(at: now, into: &output)
     }
   }
@@ -260,9 +262,9 @@ extension MediaSession {
   var sameEncoding: Bool {
     hasLeg(winner) && trunk.isSet && group == nil && legs[winner].payloadType != 255 && trunk.encoding == legs[winner].encoding
   }
-  var canRelayDownlink: Bool { sameEncoding && isDownlinkOpen && !isHeld && downlink.kept == nil }
+  var canRelayDownlink: Bool { sameEncoding && isDownlinkOpen && !isHeld && downlink.kept == nil && tap == nil }
   var canRelayUplink: Bool {
-    sameEncoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil && playback == nil
+    sameEncoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil && playback == nil && tap == nil
       && trunk.packetTimeMilliseconds == 20
   }
 

@@ -41,6 +41,8 @@ extension MediaSession {
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
     if bridge != nil {
       tickBridge(at: now, into: &output)
+    } else if stream != nil {
+      tickStream(at: now, into: &output)
     } else if !downlink.relays {
       tickDownlink(in: place, at: now, into: &output)
     }
@@ -70,6 +72,7 @@ extension MediaSession {
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, band, at: now) }
     if let place, hasAudio { tellGroup(place, at: now) }
+    if hasAudio { tapFrame(.trunkToApp, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
     guard !isHeld, downlink.kept == nil || hasAudio, !downlink.event.isActive(at: now) else { return skipDownlink() }
@@ -134,6 +137,7 @@ extension MediaSession {
     } else {
       step = place.map { pullUplink(in: $0, at: now) } ?? pullUplink(at: now)
     }
+    if !isHeld { tapFrame(.appToTrunk, at: now) }
     let audible = isHeld ? false : !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame, band) : true
     send(step, to: destination, at: now, into: &output)
     if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
@@ -146,7 +150,7 @@ extension MediaSession {
 
   /// The next frame of the app's audio: kept first, then live; silence when muted or held, comfort noise when absent.
   mutating func pullUplink(at now: Instant) -> SilenceGate.Step {
-    var hasAudio = uplink.receiver.pull(into: frame, band, at: now)
+    var hasAudio = stream.map { pullStream($0) } ?? uplink.receiver.pull(into: frame, band, at: now)
     if isHeld { return holdFrame(hasAudio) }
     if isMuted {
       uplink.kept = nil

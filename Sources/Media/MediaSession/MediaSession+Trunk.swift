@@ -139,7 +139,7 @@ extension MediaSession {
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs
-    guard isDownlinkOpen, hasLeg(winner) || bridge != nil else { return }
+    guard isDownlinkOpen, hasLeg(winner) || bridge != nil || stream != nil else { return }
     guard !isHeld else { return }
     trunk.packetMilliseconds = trunk.payloadLength.milliseconds(ofOctets: payload.count)
     guard downlink.relays else {

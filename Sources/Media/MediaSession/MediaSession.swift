@@ -38,11 +38,12 @@ public struct MediaSessionSetup: Sendable {
 /// | `hold` | dropped | silence |
 /// | `bridge` | to the other session's trunk | what that one's trunk says |
 /// | `group` | as before, and to the group's other trunks | the app, and the group's other trunks |
+/// | `stream` | to the stream | what the stream says |
 ///
 /// What is decoded and encoded is wideband if both sides have it (`updateBand`).
 ///
 /// Equal encodings are relayed packet by packet; else, and while audio is kept, muted or replaced by digits, it goes through an
-/// `AudioReceiver` and an encoder on the tick.
+/// `AudioReceiver` and an encoder on the tick. So does all of a call with a tap or a stream.
 ///
 /// What a relayed packet touches stands first and together: with hundreds of calls none of it is in a near cache when the next
 /// packet comes, and each further line costs as much as a hundred instructions.
@@ -74,6 +75,10 @@ public struct MediaSession: ~Copyable {
   var group: MediaGroupID?
   /// What the trunk hears in place of an app.
   var playback: Playback?
+  /// Who listens beside the call.
+  var tap: AudioTap?
+  /// Who stands in an app's place.
+  var stream: AudioStream?
   /// `playoutActive` came, maybe before the connect.
   var isPlaying = false
   var playoutAssumedAt = Instant.distantFuture

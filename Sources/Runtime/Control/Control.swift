@@ -170,6 +170,8 @@ public final class Control: @unchecked Sendable {
     case .devices(let changes): outputs.devices(changes)
     case .grants(let changes): outputs.grants(changes)
     case .event(let event): outputs.event(event)
+    case .recording(let command): outputs.recording(command)
+    case .stream(let command): outputs.stream(command)
     case .verify(let call, let question): outputs.verify(call, question)
     case .lookUp(let question): outputs.lookUp(question)
     case .trunkNews(let news):

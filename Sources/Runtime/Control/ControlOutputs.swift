@@ -75,6 +75,10 @@ public struct ControlOutputs {
   /// What the store is to hold of login tokens' grants from now on.
   public var grants: ([UserGrants.Change]) -> Void = { _ in }
 
+  /// Begins or ends a recording; its end comes as `Input.recorded`.
+  public var recording: (RecordingCommand) -> Void = { _ in }
+  /// Opens or closes a stream; what becomes of it comes as `Input.stream`.
+  public var stream: (StreamCommand) -> Void = { _ in }
   /// What is told beyond the gateway; before the start line or record of the same turn.
   public var event: (GatewayEvent) -> Void = { _ in }
 

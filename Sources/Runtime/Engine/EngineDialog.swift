@@ -70,9 +70,9 @@ extension EngineDialog {
   /// Looks the host up, begins TLS if there is any, and says the commands; what is wrong is its outcome.
   func connect(_ commands: [RESPCommand], tls: TLSFiles?, bounds: RESPReader.Bounds, loop: EventLoop, logger: Logger) {
     let address = address
-    HostLookup.find(address, loop: loop, logger: logger) { [weak self] place in
+    HostLookup.find(address.host, address.port, thread: "engine-name", loop: loop, logger: logger) { [weak self] found in
       guard let self, !isOver else { return }
-      guard let place else { return fail("its name \(address.host) has no address") }
+      guard let place = found.first else { return fail("its name \(address.host) has no address") }
       var session: TLSSession?
       if let tls {
         do throws(TLSFailure) {

@@ -62,7 +62,7 @@ extension MediaWorker {
     switch command {
     case .addAppLeg(_, let leg, _), .setAppRemote(_, let leg, _, _, _): refreshUfrags(slot, leg)
     case .removeAppLeg: pruneUfrags(slot)
-    case .connect, .openEarly, .bridge, .play: countRunning(slot)
+    case .connect, .openEarly, .bridge, .play, .stream: countRunning(slot)
     case .group: joinGroup(slot)
     default: break
     }

@@ -217,6 +217,8 @@ extension ConfigurationKeys {
         .init(
           "calls_per_hour", .integer(0...10_000), .none("no limit"),
           "Outgoing and diverted calls an hour; 0: none. Against toll fraud."),
+        .init(
+          "record", .flag, .value("false"), "The user's calls are recorded, unless `recording.when` is `off`; needs `recording`."),
         .init("diversions", .mapping, .none("those of the route"), "What becomes of calls that nobody takes."),
         .init("claims", .mapping, .none("nothing"), "With `id: any`: what login tokens may grant (the claim `trunkline`)."),
         .init("webhook", .mapping, .none("nobody"), "With `id: any`: who is asked about users and numbers that are in no file."),

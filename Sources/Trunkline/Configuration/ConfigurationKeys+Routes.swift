@@ -1,3 +1,4 @@
+import CallFlow
 import PushPolicy
 
 /// Routes and push services: what SIGHUP takes too.
@@ -21,18 +22,30 @@ extension ConfigurationKeys {
           "The final response once every device declined; a 603 ends forking upstream."),
         .init(
           "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the webhooks' certificates."),
+        .init("stream_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the streams' certificates."),
       ]),
     .init(
       "routes.inbound[]", isTakenBySIGHUP: true, "Needs one of `to`, `user` and `route`.",
       [
         .init("trunk", .text("name of a trunk"), .required, "Where the calls come from."),
-        .init("to", .oneOf(["users"]), "The user who has the called number."),
+        .init(
+          "to", .or(.oneOf(["users"]), .text("`wss://` address of at most 2048 bytes")),
+          "The user who has the called number; or a program that talks with the caller: see [media streams](media-streams.md)."),
         .init("user", .text("id of a user"), "This user, whatever the called number."),
         .init("route", .mapping, "A webhook says who it is."),
         .init(
           "account", .text("text of at most \(Limits.accountBytes) bytes without spaces"), .none("none"),
           "The account of numbers and users that have none of their own."),
-        .init("diversions", .mapping, "For users without a rule of their own."),
+        .init(
+          "diversions", .mapping, "For users without a rule of their own; of a stream: `media_failed`, when it cannot be reached."
+        ),
+        .init(
+          "numbers", .list(.text("number"), limit: Limits.numbersPerUser), .none("all of the trunk"),
+          "With a stream: the called numbers that it is for."),
+        .init(
+          "format", .oneOf(StreamTarget.Format.self), .value(StreamTarget.Format.mulaw.rawValue),
+          "With a stream: `mulaw` in JSON, as Twilio has it, or 16-bit samples in binary messages at 8 or 16 kHz."),
+        .init("token_file", .file("one line"), .none("no token"), "With a stream: a bearer token that it is shown."),
       ]),
     .init(
       "routes.inbound[].route", isTakenBySIGHUP: true, "Asked with a POST that is signed; it has 1 s to answer.",

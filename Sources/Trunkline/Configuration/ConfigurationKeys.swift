@@ -7,7 +7,7 @@ import RTP
 
 /// Every key of the configuration file, in the order of the reference.
 enum ConfigurationKeys {
-  static let sections: [ConfigurationSection] = file + listen + process + trunks + users + routes + push + cluster
+  static let sections: [ConfigurationSection] = file + listen + process + recording + trunks + users + routes + push + cluster
 
   /// The names that the section at `path` may hold; indices in `path` do not matter. Traps for a path without a row.
   static func names(at path: String) -> [String] {
@@ -64,6 +64,7 @@ extension ConfigurationKeys {
         .init(
           "events", .mapping, .none("no events are kept"),
           "What happens to calls, devices and trunks, for your backend. `{}`: kept for `GET /v1/events` alone."),
+        .init("recording", .mapping, .none("nothing is recorded"), "Calls as sound files."),
         .init("timers", .mapping, "How long things may take."),
         .init("limits", .mapping, "How much a gateway takes on before it refuses calls."),
         .init("store", .mapping, "Where devices and the journal of started calls are kept."),

@@ -21,6 +21,7 @@ extension ConfigurationParser {
       checkAuthorities(tls.authorities, "push.ca")
     }
     checkAuthorities(configuration.routes.webhookAuthorities, "routes.webhook_ca")
+    checkAuthorities(configuration.routes.streamAuthorities, "routes.stream_ca")
     checkAuthorities(configuration.verifier?.authorities, "verifier.ca")
   }
 

@@ -16,7 +16,7 @@ extension ConfigurationParser {
     checkInternational(configuration)
   }
 
-  /// The first row of a trunk that fits wins: `user` and `route` fit every call, `to: users` fits the same calls again.
+  /// The first row of a trunk that fits wins: `user`, `route` and a stream without `numbers` fit every call, `to: users` fits the same calls again.
   private func checkInbound(_ rows: [Routing.InboundRule]) {
     var everything: [String: Int] = [:]
     var users: [String: Int] = [:]
@@ -31,7 +31,7 @@ extension ConfigurationParser {
         } else {
           users[row.trunk] = index
         }
-      } else {
+      } else if row.numbers.isEmpty {
         everything[row.trunk] = index
       }
     }

@@ -60,6 +60,7 @@ extension ConfigurationParser {
     }
     if user.has("max_calls") { out.allowance.calls = user.integer("max_calls", in: 0...1_000, default: 1) }
     out.diversions = diversions(user)
+    out.isRecorded = user.flag("record", default: out.isRecorded)
     out.country = country(user)
     if user.has("calls_per_hour") { out.allowance.callsPerHour = user.integer("calls_per_hour", in: 0...10_000, default: 1) }
     return out
@@ -91,6 +92,7 @@ extension ConfigurationParser {
     let routes = top.section("routes")
     out.webhookAuthorities = routes.readableFile("webhook_ca")
     out.connectsUsers = routes.value("users", "direct or trunk") { ["direct": true, "trunk": false][$0] } ?? out.connectsUsers
+    out.streamAuthorities = routes.readableFile("stream_ca")
     if routes.has("emergency") {
       out.emergencyNumbers = Set(routes.list("emergency", limit: 100, "a number such as 112", number))
     }
@@ -99,14 +101,15 @@ extension ConfigurationParser {
       let row = Section(item.node, item.path, self)
       guard case .mapping = item.node else { continue }
       if ["to", "user", "route"].filter(row.has).count != 1 {
-        problem(item.path, "needs exactly one of to: users, user: ID, route: { webhook: URL }")
+        problem(item.path, "needs exactly one of to: users or wss://…, user: ID, route: { webhook: URL }")
       }
       var target = Routing.InboundRule.Target.users
-      if row.has("to") { _ = row.value("to", "users") { $0 == "users" ? true : nil } }
+      if row.has("to") { target = inboundTarget(row) ?? target }
       if let id = row.string("user") { target = .user(id) }
       if row.has("route"), let hook = hook(row) { target = .hook(hook) }
       guard let trunk = row.required("trunk") else { continue }
       var rule = Routing.InboundRule(trunk: trunk, target: target)
+      rule.numbers = streamNumbers(row, target)
       (rule.diversions, rule.account) = (diversions(row), account(row))
       out.inbound.append(rule)
     }

@@ -35,6 +35,8 @@ extension ConfigurationParser {
     out.verifier = verifier(top)
     out.turn = turn(top)
     out.events = events(top)
+    out.recording = recordingSection(top)
+    out.calls.recording = out.recording?.rules
     out.calls.verifiesIdentity = out.verifier != nil
     let limits = top.section("limits")
     out.calls.bounds.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.calls.bounds.callsPerUser)

@@ -116,6 +116,8 @@ extension Settings {
     #     - url: https://backend.example/trunkline/events
     #       key_file: events.key     # whsec_…; kinds: [ call.started, call.connected, call.ended ]
 
+    # recording: { when: api, format: ogg, notice: notice.wav }   # or on: every call; docs/recording.md
+
     timers:
       ring: 45s
       early180: 2s                   # or off

@@ -1,5 +1,7 @@
 /// The named limits of this module: how big a configuration may be, and the ranges of its numbers.
 enum Limits {
+  /// A bearer token for a stream's peer.
+  static let streamTokenBytes = 4_096
   /// Bytes of a configuration file, and of a key or password file.
   static let fileBytes = 4 << 20
   static let secretBytes = 64 << 10
@@ -28,6 +30,8 @@ enum Limits {
   static let realmBytes = 128
   /// A recording that callers hear: 10 minutes of 48 kHz stereo.
   static let recordingBytes = 120_000_000
+  /// Of the file system with recordings.
+  static let freeMebibytes = 0...1_000_000_000
   /// Final responses that refuse a call.
   static let refusals = 400...699
   static let mediaThreads = 1...64

@@ -38,6 +38,8 @@ public struct Settings: Sendable {
   public var verifier: Verifier?
   /// What clients are told in `welcome.ice`; nil: nothing.
   public var turn: TURNServers?
+  /// Nil: nothing is recorded.
+  public var recording: Recording?
   /// Nil: no events are kept.
   public var events: Events?
   public var limits = ProcessLimits()
@@ -168,6 +170,8 @@ public struct Settings: Sendable {
     public var emergencyNumbers = Routing().emergencyNumbers
     /// PEM of the authorities that webhooks' certificates are checked with; nil: the system's.
     public var webhookAuthorities: String?
+    /// PEM that signs the certificates of streams' peers; nil: the system's authorities.
+    public var streamAuthorities: String?
   }
 
   public struct Verifier: Sendable, Equatable {

@@ -16,6 +16,8 @@ import MediaSession
 ///     POST /v1/calls/ID/mute        {"on":B}
 ///     POST /v1/calls/ID/digits      {"digits":D}
 ///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder
+///     POST /v1/calls/ID/record      {"on":B}
+///     POST /v1/calls/ID/stream      {"url":U,"format":F} gives an incoming call that nobody has yet to a program
 ///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
 ///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
@@ -28,7 +30,8 @@ struct CallPages: Sendable {
   private let repeats = IdempotencyTable()
 
   private static let usage = APIError(
-    .badMethod, "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,play,transfer}")
+    .badMethod,
+    "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,play,record,stream,transfer}")
   private static let busy = APIError(.overload, "the gateway is too busy to answer")
 
   init(inbox: Inbox, cluster: ClusterSide?, recordings: @escaping @Sendable () -> [String: Announcement]) {
@@ -116,9 +119,22 @@ struct CallPages: Sendable {
         throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it came after the last SIGHUP")
       }
       return .play(audio)
+    case "record": return .record(try ActionBody(body, ["on"]).flag("on"))
+    case "stream": return .stream(try stream(ActionBody(body, ["url", "format"])))
     case "transfer": return try transfer(ActionBody(body, ["to", "user", "call"]))
     default: throw usage
     }
+  }
+
+  private static func stream(_ body: ActionBody) throws(APIError) -> StreamTarget {
+    guard let url = try body.text("url").flatMap({ StreamURL($0) }) else {
+      throw APIError(.badRequest, "url: wss://…, or ws://… of this machine")
+    }
+    let text = try body.text("format") ?? StreamTarget.Format.mulaw.rawValue
+    guard let format = StreamTarget.Format(rawValue: text) else {
+      throw APIError(.badRequest, "format is one of \(StreamTarget.Format.allCases.map(\.rawValue).joined(separator: ", "))")
+    }
+    return StreamTarget(url, format: format)
   }
 
   private static func transfer(_ body: ActionBody) throws(APIError) -> CallCommand {

@@ -42,6 +42,7 @@ final class Gateway: @unchecked Sendable {
   private let hooks: Webhooks
   /// Nil: no events are kept.
   private let events: EventSender?
+  private let audio: AudioSide
   private let wakes: WakeTokens
   /// Nil: this gateway is alone.
   private let cluster: ClusterSide?
@@ -126,6 +127,7 @@ final class Gateway: @unchecked Sendable {
       events?.wake()
       app.wakeStreams()
     }
+    audio = try AudioSide(settings, inbox: inbox, logs: logs)
     let identity = try DTLSIdentity()
     media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) {
       [inbox] event in
@@ -204,6 +206,7 @@ final class Gateway: @unchecked Sendable {
     outputs.devices = { store.change($0) }
     outputs.grants = { store.change($0) }
     outputs.event = { store.tell($0) }
+    audio.join(&outputs)
     cluster?.join(&outputs, store: store, sockets: sockets)
     if settings.streamsRecords { cluster?.stream(settings.records, of: store) }
     outputs.sessions = { app.sessions }
@@ -268,6 +271,7 @@ final class Gateway: @unchecked Sendable {
     registry.register(push.metrics)
     registry.register(hooks.metrics)
     if let events { registry.register(events.metrics) }
+    registry.register(audio.metrics)
     registry.register(logs.metrics)
     registry.register(certificates.metrics)
     registry.register(ProcessMetrics.families(version: Version.number))
@@ -302,7 +306,8 @@ final class Gateway: @unchecked Sendable {
     }
     registry.register(
       MailboxReading.families(
-        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? []) + media.mailboxes
+        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? [])
+          + audio.queues + media.mailboxes
           + app.queues
           + (cluster.map { [$0.queue] } ?? [])))
     readiness.set("calls", ready: true)
@@ -316,6 +321,7 @@ final class Gateway: @unchecked Sendable {
     try app.reload(new)
     try push.reload(new)
     certificates.replace(certified(new))
+    audio.reload(new)
     hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
     if let events, let next = new.events {
       events.replace(next.webhooks, tls: TLSFiles(authorities: next.authorities))
@@ -334,16 +340,6 @@ final class Gateway: @unchecked Sendable {
       admitTrunks()
       tellWhatPeersSee()
     }
-  }
-
-  /// What `trunkline users import` left. Blocks.
-  private static func imported(_ settings: Settings, _ logs: Logs) throws -> NumberTable {
-    let table = try ImportedNumbers.read(settings.numbers)
-    if !table.isEmpty {
-      logs.logger("trunkline").notice(
-        "imported numbers", metadata: ["numbers": "\(table.count)", "users": "\(table.userCount)", "bytes": "\(table.bytes)"])
-    }
-    return table
   }
 
   /// Of `listen` only what the process began with counts.
@@ -484,6 +480,7 @@ final class Gateway: @unchecked Sendable {
     hooks.stop()
     verifier?.stop()
     media.stop()
+    audio.stop()
     store.stop()
     events?.stop()
     cluster?.stop()

@@ -158,6 +158,7 @@ extension Settings {
     if calls.timers != old.calls.timers || drain != old.drain { out.append("timers") }
     if limits != old.limits || calls.bounds != old.calls.bounds { out.append("limits") }
     if calls.declineCode != old.calls.declineCode { out.append("routes.decline_code") }
+    if recording != old.recording { out.append("recording") }
     if (events == nil) != (old.events == nil) { out.append("events") }
     if store != old.store { out.append("store") }
     if records != old.records || streamsRecords != old.streamsRecords { out.append("records") }

@@ -33,6 +33,8 @@ public struct TokenGrant: Hashable, Sendable {
   public var allow: [String]?
   public var maxCalls: Int?
   public var callsPerHour: Int?
+  /// The user's calls are recorded, or not; nil: the claim says nothing.
+  public var record: Bool?
   /// By trigger, as the configuration spells it.
   public var diversions: [String: Diversion]
   /// `iat` of the token, which may have a fraction, in milliseconds since 1970; 0 without one. Of two tokens the later one holds. No part of
@@ -117,7 +119,7 @@ extension TokenGrant: Codable {
   /// Throws `Fault`.
   public init(from decoder: any Decoder) throws {
     let all = try Members(
-      decoder, "", known: ["numbers", "name", "account", "allow", "max_calls", "calls_per_hour", "diversions"])
+      decoder, "", known: ["numbers", "name", "account", "allow", "max_calls", "calls_per_hour", "record", "diversions"])
     numbers = try all.numbers("numbers") ?? []
     var seen: Set<String> = []
     for (index, number) in numbers.enumerated() where !seen.insert(number).inserted {
@@ -128,6 +130,7 @@ extension TokenGrant: Codable {
     allow = try all.numbers("allow", beginnings: true)
     maxCalls = try all.integer("max_calls", 0...1_000)
     callsPerHour = try all.integer("calls_per_hour", 0...10_000)
+    record = try all.read("record", "flag")
     issuedAt = 0
     diversions = [:]
     guard all.values.contains(Key("diversions")) else { return }
@@ -166,6 +169,7 @@ extension TokenGrant: Codable {
     try values.encodeIfPresent(allow, forKey: Key("allow"))
     try values.encodeIfPresent(maxCalls, forKey: Key("max_calls"))
     try values.encodeIfPresent(callsPerHour, forKey: Key("calls_per_hour"))
+    try values.encodeIfPresent(record, forKey: Key("record"))
     guard !diversions.isEmpty else { return }
     var triggers = values.nestedContainer(keyedBy: Key.self, forKey: Key("diversions"))
     for (trigger, diversion) in diversions {

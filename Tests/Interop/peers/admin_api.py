@@ -53,9 +53,9 @@ ask("POST", "/v1/traces/{trace}/stop", 202, f"/v1/traces/{trace}/stop")
 ask("POST", "/v1/traces/{trace}/stop", 404, "/v1/traces/99999/stop")
 ask("GET", "/v1/traces/{trace}", 404, "/v1/traces/99999")
 nobody = "/v1/calls/00000000-0000-4000-8000-000000000000/"
-good = {"hold": {"on": False}, "mute": {"on": False}, "digits": {"digits": "12#"}, "transfer": {"to": "+15557654321"}, "play": {"file": "a.wav"}}
-# this trunk takes no transfers, and no file may be played
-refused = {"transfer": 422, "play": 404}
+good = {"hold": {"on": False}, "mute": {"on": False}, "digits": {"digits": "12#"}, "transfer": {"to": "+15557654321"}, "play": {"file": "a.wav"}, "record": {"on": True}, "stream": {"url": "wss://127.0.0.1:9/"}}
+# this trunk takes no transfers, no file may be played, nothing is recorded, and somebody has the call
+refused = {"transfer": 422, "play": 404, "record": 422, "stream": 409}
 for word, body in good.items():
     action = "/v1/calls/{call}/" + word
     for wrong in (None, b"{", b"\xff\x00", {}, {"other": 1}, [body]):

@@ -1,0 +1,76 @@
+public import MediaSession
+
+/// A file that the audio of a call is to be written to.
+public struct CallRecording: Sendable {
+  public var call: CallID
+  /// Its name once it is whole.
+  public var file: String
+  /// Where the audio comes from.
+  public var tap: AudioTap
+  /// Of the event that tells of its end.
+  public var facts: CallFacts
+  public init(call: CallID, file: String, tap: AudioTap, facts: CallFacts) {
+    (self.call, self.file, self.tap, self.facts) = (call, file, tap, facts)
+  }
+}
+
+/// To whoever writes recordings.
+public enum RecordingCommand: Sendable {
+  case start(CallRecording)
+  case stop(file: String, RecordingReport.End)
+}
+
+/// A recording is closed: the file is whole, under its name, whatever ended it.
+public struct RecordingReport: Sendable {
+  public enum End: String, Sendable, Encodable, CaseIterable {
+    case callEnded
+    /// By a program.
+    case stopped
+    /// The disk, or what of it recordings may have, is full.
+    case diskFull
+    case failed
+  }
+  public var facts: CallFacts
+  public var file: String
+  public var end: End
+  public var milliseconds: Int
+  public var bytes: Int
+  /// Frames of 20 ms that the recorder came too late for: there is silence in the file.
+  public var dropped: Int
+
+  public init(_ facts: CallFacts, file: String, end: End, milliseconds: Int, bytes: Int, dropped: Int) {
+    (self.facts, self.file, self.end) = (facts, file, end)
+    (self.milliseconds, self.bytes, self.dropped) = (milliseconds, bytes, dropped)
+  }
+}
+
+/// What is recorded, and how.
+public struct RecordingRules: Sendable {
+  public enum Format: String, Sendable, CaseIterable { case wav, ogg }
+  public enum When: String, Sendable, CaseIterable {
+    /// Every call, from its connect on.
+    case on
+    /// Calls of users that are recorded, and those that a program wants.
+    case api
+    /// None.
+    case off
+  }
+  public var when = When.api
+  public var format = Format.ogg
+  /// The trunk's side hears this as a recording begins.
+  public var notice: Announcement?
+  public init(when: When = .api, format: Format = .ogg, notice: Announcement? = nil) {
+    (self.when, self.format, self.notice) = (when, format, notice)
+  }
+}
+
+extension CallFacts {
+  public struct Recording: Sendable, Equatable, Encodable {
+    public var file: String
+    public var end: String
+    public var ms: Int
+    public var bytes: Int
+    /// Only where there are any.
+    public var droppedFrames: Int?
+  }
+}

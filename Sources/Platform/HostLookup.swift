@@ -1,0 +1,49 @@
+import Bytes
+import Glibc
+public import Logging
+
+/// The addresses of a host's name. A name that is no address is asked for by getaddrinfo(3) on a thread of its own: the system's resolver may
+/// take many seconds, which connections that stand must not notice.
+public enum HostLookup {
+  /// `then` is called on the loop's thread: at once for an address, else when the resolver has answered; with nothing if there is no answer.
+  /// - Parameter thread: the name of the thread that asks.
+  public static func find(
+    _ host: String, _ port: UInt16, thread: String, loop: EventLoop, logger: Logger, then: @escaping ([SocketAddress]) -> Void
+  ) {
+    if let ip = IPAddress(host) { return then([SocketAddress(ip, port)]) }
+    let box = Box(then)
+    do throws(SystemError) {
+      _ = try NamedThread.start(name: thread, logger: logger) {
+        let found = resolve(host, port)
+        loop.post { box.then(found) }
+      }
+    } catch {
+      then([])
+    }
+  }
+
+  /// Made and called on the loop's thread only; the other thread carries it.
+  private struct Box: @unchecked Sendable {
+    let then: ([SocketAddress]) -> Void
+    init(_ then: @escaping ([SocketAddress]) -> Void) { self.then = then }
+  }
+
+  private static func resolve(_ host: String, _ port: UInt16) -> [SocketAddress] {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(host, String(port), &hints, &list) == 0 else { return [] }
+    defer { freeaddrinfo(list) }
+    var found: [SocketAddress] = []
+    var next = list
+    while let entry = next, found.count < Limits.hostAddresses {
+      var text = [CChar](repeating: 0, count: 64)
+      if getnameinfo(entry.pointee.ai_addr, entry.pointee.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 {
+        let name = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        if let ip = IPAddress(name) { found.append(SocketAddress(ip, port)) }
+      }
+      next = entry.pointee.ai_next
+    }
+    return found
+  }
+}

@@ -1,0 +1,27 @@
+import Platform
+
+/// What streams count.
+final class StreamMetrics: Sendable {
+  enum End: String, Sendable, CaseIterable {
+    /// The call was over; the peer closed; the connection was lost; there never was one.
+    case call, peer, lost, refused
+  }
+  let open = Gauge()
+  let streams = LabelledCounters<End>()
+  let faults = LabelledCounters<StreamMessages.Fault>()
+  let unread = Counter()
+  let tooFast = Counter()
+  let marks = Counter()
+
+  var families: [MetricFamily] {
+    [
+      .gauge("trunkline_streams", "Media streams that are open.", open),
+      .counters("trunkline_streams_total", "Media streams that are over, by what ended them.", label: "end", streams),
+      .counters(
+        "trunkline_stream_faults_total", "Messages of stream peers that were left out, by what is wrong.", label: "fault", faults),
+      .counter("trunkline_stream_unread_frames_total", "Frames of 20 ms that peers did not read in time.", unread),
+      .counter("trunkline_stream_surplus_frames_total", "Frames of 20 ms beyond what may wait to be played.", tooFast),
+      .counter("trunkline_stream_surplus_marks_total", "Marks beyond what may wait.", marks),
+    ]
+  }
+}

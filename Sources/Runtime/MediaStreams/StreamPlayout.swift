@@ -1,0 +1,140 @@
+import Bytes
+
+/// What a peer has said and the media thread has not taken yet: audio and marks, in their order. Audio may come faster than it is played, as
+/// speech that a machine makes does, or in bursts, as a network brings it.
+///
+/// | state | event | next |
+/// |---|---|---|
+/// | quiet | `held` frames wait, or less and nothing came for as long | talking |
+/// | talking | a whole frame waits | a frame is played |
+/// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played; quiet |
+///
+/// Of a peer that talks in real time nothing should wait: after a burst a silent frame in five is left out until it does not any more. What
+/// comes much faster waits in any case, and is played whole.
+///
+/// Who goes on within half a second of running dry was late: one frame more is held from then on, up to five; after ten seconds without, one
+/// less.
+struct StreamPlayout {
+  private enum Entry {
+    case audio([Int16])
+    case mark(String)
+  }
+  let samplesPerFrame: Int
+  private var entries: [Entry] = []
+  /// Samples of the first entry that are played.
+  private var offset = 0
+  /// Samples that wait.
+  private(set) var count = 0
+  private var marks = 0
+  /// Frames that a talkspurt begins with.
+  private(set) var held = Limits.heldFrames.lowerBound
+  private var isTalking = false
+  private var cameLast = Instant.zero
+  private var ranDry: Instant?
+  private var wasLate = Instant.zero
+  /// Frames since one was left out.
+  private var sinceCut = 0
+  /// Samples and marks that found no room.
+  private(set) var droppedSamples = 0
+  private(set) var droppedMarks = 0
+
+  init(samplesPerFrame: Int) { self.samplesPerFrame = samplesPerFrame }
+
+  mutating func add(_ samples: [Int16], at now: Instant) {
+    guard !samples.isEmpty else { return }
+    guard count + samples.count <= Limits.queuedSeconds * 50 * samplesPerFrame, entries.count < Limits.queuedPieces else {
+      droppedSamples += samples.count
+      return
+    }
+    if count == 0, !isTalking, let ranDry { learn(from: now - ranDry, at: now) }
+    ranDry = nil
+    cameLast = now
+    entries.append(.audio(samples))
+    count += samples.count
+  }
+
+  private mutating func learn(from gap: Duration, at now: Instant) {
+    if gap < Limits.lateWithin {
+      (held, wasLate) = (min(Limits.heldFrames.upperBound, held + 1), now)
+    } else if now - wasLate >= Limits.calm, held > Limits.heldFrames.lowerBound {
+      (held, wasLate) = (held - 1, now)
+    }
+  }
+
+  /// A mark is over, and among those that `next` returns, when all audio before it has been played. Dropped when too many wait.
+  mutating func add(mark name: String) {
+    guard marks < Limits.marks else {
+      droppedMarks += 1
+      return
+    }
+    entries.append(.mark(name))
+    marks += 1
+  }
+
+  /// Forgets everything. The marks that waited are over now.
+  mutating func clear() -> [String] {
+    let over = entries.compactMap { if case .mark(let name) = $0 { name } else { nil } }
+    (entries, offset, count, marks) = ([], 0, 0, 0)
+    (isTalking, ranDry) = (false, nil)
+    return over
+  }
+
+  /// The next 20 ms if there is something to be played, and the marks that are over.
+  /// - Parameter isStarving: the media thread has nothing left.
+  mutating func next(isStarving: Bool, at now: Instant) -> (frame: [Int16]?, marks: [String]) {
+    let waited = now - cameLast
+    if !isTalking, count > 0, count >= held * samplesPerFrame || waited >= .milliseconds(20 * held) { isTalking = true }
+    let isDue = isTalking && (count >= samplesPerFrame || (isStarving && count > 0 && waited >= .milliseconds(20)))
+    guard isDue else {
+      if isTalking, isStarving, count == 0 { (isTalking, ranDry) = (false, now) }
+      return (nil, takeMarks())
+    }
+    var over: [String] = []
+    var frame = takeFrame(&over)
+    sinceCut += 1
+    let surplus = count / samplesPerFrame
+    if sinceCut >= Limits.cutEvery, surplus > held, surplus <= Limits.liveFrames, waited < .milliseconds(40), Self.isSilent(frame)
+    {
+      frame = takeFrame(&over)
+      sinceCut = 0
+    }
+    return (frame, over + takeMarks())
+  }
+
+  /// The next 20 ms, filled up with silence, and the marks within.
+  private mutating func takeFrame(_ over: inout [String]) -> [Int16] {
+    var frame: [Int16] = []
+    var used = 0
+    let before = over.count
+    while frame.count < samplesPerFrame, used < entries.count {
+      switch entries[used] {
+      case .mark(let name):
+        over.append(name)
+        used += 1
+      case .audio(let samples):
+        let part = min(samplesPerFrame - frame.count, samples.count - offset)
+        frame += samples[offset..<offset + part]
+        offset += part
+        if offset == samples.count { (offset, used) = (0, used + 1) }
+      }
+    }
+    count -= frame.count
+    entries.removeFirst(used)
+    marks -= over.count - before
+    return frame + [Int16](repeating: 0, count: samplesPerFrame - frame.count)
+  }
+
+  /// Below −40 dB of full scale.
+  private static func isSilent(_ frame: [Int16]) -> Bool { frame.allSatisfy { abs(Int32($0)) < 328 } }
+
+  /// Those before any audio.
+  private mutating func takeMarks() -> [String] {
+    var over: [String] = []
+    while case .mark(let name)? = entries.first {
+      over.append(name)
+      entries.removeFirst()
+    }
+    marks -= over.count
+    return over
+  }
+}

@@ -1,0 +1,145 @@
+import Bytes
+public import CallFlow
+public import Logging
+public import Platform
+import Synchronization
+
+/// The streams of all calls, on a thread of their own.
+///
+///     let streams = try Streams(logger: logger) { news in inbox.post(.stream(news)) }
+///     streams.perform(.open(request))          // any thread; → .opened, or .refused; then .ended, once, unless we close
+///     streams.perform(.close(call))
+///     streams.stop()
+///
+/// While there is a stream the thread wakes every 5 ms: media threads write into rings and wake nobody.
+public final class Streams: Sendable {
+  private let mailbox: Mailbox<StreamCommand>
+  private let loop: EventLoop
+  private let thread: NamedThread
+  private let statistics = StreamMetrics()
+  private let told: @Sendable (StreamNews) -> Void
+
+  /// `authorities`: PEM that signs the peers' certificates; nil: the system's. `told` is called on the streams' thread.
+  public init(
+    authorities: String?, logger: Logger, told: @escaping @Sendable (StreamNews) -> Void
+  ) throws(SystemError) {
+    let loop = try EventLoop(name: "streams")
+    let mailbox = try Mailbox<StreamCommand>(capacity: Limits.commands)
+    (self.loop, self.mailbox, self.told) = (loop, mailbox, told)
+    let statistics = statistics
+    thread = try NamedThread.start(name: "streams", nice: -5, logger: logger) {
+      let worker = StreamWorker(
+        loop: loop, mailbox: mailbox, authorities: authorities, statistics: statistics, logger: logger, told: told)
+      do throws(SystemError) {
+        try worker.start()
+        loop.run()
+      } catch { logger.critical("the streams' thread could not start", metadata: ["error": "\(error)"]) }
+      worker.closeAll()
+    }
+  }
+
+  /// Any thread. An `open` that finds no room is refused at once.
+  public func perform(_ command: StreamCommand) {
+    guard !mailbox.post(command), case .open(let request) = command else { return }
+    told(.refused(request.call, "too many streams"))
+  }
+
+  /// From the next stream on. Any thread.
+  public func replace(authorities: String?) { mailbox.post(.authorities(authorities)) }
+
+  public func stop() {
+    loop.stop()
+    thread.join()
+  }
+
+  public var metrics: [MetricFamily] { statistics.families }
+  public var queue: MailboxReading { mailbox.reading("streams") }
+}
+
+/// What runs on the streams' thread.
+private final class StreamWorker {
+  private let loop: EventLoop
+  private let mailbox: Mailbox<StreamCommand>
+  private let statistics: StreamMetrics
+  private let logger: Logger
+  private let told: @Sendable (StreamNews) -> Void
+  private var authorities: String?
+  private var legs: [CallID: StreamLeg] = [:]
+  private var timer: EventLoop.TimerID?
+  private var batch: [StreamCommand] = []
+
+  init(
+    loop: EventLoop, mailbox: Mailbox<StreamCommand>, authorities: String?, statistics: StreamMetrics, logger: Logger,
+    told: @escaping @Sendable (StreamNews) -> Void
+  ) {
+    (self.loop, self.mailbox, self.authorities) = (loop, mailbox, authorities)
+    (self.statistics, self.logger, self.told) = (statistics, logger, told)
+  }
+
+  func start() throws(SystemError) {
+    timer = loop.addTimer { [unowned self] in tick() }
+    try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in take() }
+  }
+
+  private func take() {
+    mailbox.drain(into: &batch)
+    for command in batch {
+      switch command {
+      case .open(let request): open(request)
+      case .digit(let call, let digit): legs[call]?.tell(digit)
+      case .close(let call): legs.removeValue(forKey: call)?.close()
+      case .authorities(let path): authorities = path
+      }
+    }
+    batch.removeAll(keepingCapacity: true)
+  }
+
+  private func open(_ request: StreamRequest) {
+    let call = request.call
+    guard legs.count < Limits.streams, legs[call] == nil else {
+      statistics.streams[.refused].increment()
+      return told(.refused(call, "too many streams"))
+    }
+    var context: TLSContext?
+    if request.target.url.isSecure {
+      do throws(TLSFailure) {
+        context = try TLSContext(
+          client: TLSClientSettings(identity: TLSFiles(authorities: authorities), host: request.target.url.host))
+      } catch {
+        statistics.streams[.refused].increment()
+        return told(.refused(call, "\(error)"))
+      }
+    }
+    let leg = StreamLeg(request, tls: context, loop: loop, statistics: statistics) { [unowned self] news in hear(news, call) }
+    legs[call] = leg
+    leg.begin(logger)
+    arm()
+  }
+
+  private func hear(_ news: StreamNews, _ call: CallID) {
+    switch news {
+    case .opened: break
+    case .refused(_, let why), .ended(_, let why, _):
+      logger.info("a stream is over", metadata: ["call": "\(call)", "why": "\(why)"])
+      legs[call] = nil
+    }
+    told(news)
+  }
+
+  private func arm() {
+    if let timer { loop.setTimer(timer, at: legs.isEmpty ? .distantFuture : loop.now + Limits.interval) }
+  }
+
+  private func tick() {
+    for leg in Array(legs.values) {
+      leg.pump()
+      leg.look()
+    }
+    arm()
+  }
+
+  func closeAll() {
+    for leg in legs.values { leg.close() }
+    legs.removeAll()
+  }
+}

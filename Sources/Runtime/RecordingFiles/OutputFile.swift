@@ -1,0 +1,63 @@
+import Glibc
+import Platform
+
+/// A file that has its name only when it is whole: until then it is `NAME.part`. Octets are gathered and written in large pieces.
+struct OutputFile: ~Copyable {
+  static let ending = ".part"
+  let path: String
+  private let fd: Int32
+  private var gathered: [UInt8] = []
+  /// Octets so far, those that are gathered included.
+  private(set) var count = 0
+
+  /// Throws if there is one of either name already.
+  init(path: String) throws(SystemError) {
+    guard access(path, F_OK) != 0 else { throw SystemError("make a recording", code: EEXIST) }
+    let opened = open(path + Self.ending, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o640)
+    guard opened >= 0 else { throw SystemError("make a recording") }
+    (self.path, fd) = (path, opened)
+  }
+
+  deinit { close(fd) }
+
+  mutating func append(_ bytes: [UInt8]) {
+    gathered += bytes
+    count += bytes.count
+  }
+
+  var gatheredCount: Int { gathered.count }
+
+  /// To the file system. After a throw a part may be there.
+  mutating func flush() throws(SystemError) {
+    var written = 0
+    while written < gathered.count {
+      let result = gathered.withUnsafeBytes { write(fd, $0.baseAddress.map { $0 + written }, $0.count - written) }
+      if result > 0 {
+        written += result
+      } else if errno != EINTR {
+        let error = SystemError("write a recording")
+        count -= gathered.count - written
+        gathered.removeAll()
+        throw error
+      }
+    }
+    gathered.removeAll(keepingCapacity: true)
+  }
+
+  /// Writes over what is in the file already.
+  mutating func overwrite(_ bytes: [UInt8], at offset: Int) throws(SystemError) {
+    let result = bytes.withUnsafeBytes { pwrite(fd, $0.baseAddress, $0.count, off_t(offset)) }
+    guard result == bytes.count else { throw SystemError("write a recording") }
+  }
+
+  /// What of the file is whole; the rest is cut off.
+  mutating func cut(to size: Int) {
+    if ftruncate(fd, off_t(size)) == 0 { count = size }
+  }
+
+  /// On the disk, and under its name.
+  mutating func finish() throws(SystemError) {
+    _ = fsync(fd)
+    guard rename(path + Self.ending, path) == 0 else { throw SystemError("name a recording") }
+  }
+}

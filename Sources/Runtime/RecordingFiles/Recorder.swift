@@ -1,0 +1,164 @@
+import Bytes
+public import CallFlow
+import Glibc
+public import Logging
+import MediaSession
+public import Platform
+import Synchronization
+
+/// Where recordings go.
+public struct RecordingFolder: Sendable, Equatable {
+  /// Absolute path.
+  public var path: String
+  /// Octets of its file system that are left free; a recording that would take them ends.
+  public var leastFree: Int64
+  public init(path: String, leastFree: Int64) { (self.path, self.leastFree) = (path, leastFree) }
+}
+
+/// Writes the audio of calls to files, on a thread of its own: ten times a second it reads the taps.
+///
+///     let recorder = try Recorder(folder, logger: logger) { report in inbox.post(.recorded(report)) }
+///     recorder.perform(.start(recording))      // any thread
+///     recorder.perform(.stop(file: …, .callEnded))
+///     recorder.stop()                          // closes what is open
+///
+/// A file has its name when it is whole; until then `.part` stands behind it. What a killed process left is finished by the next start. A disk
+/// that is full or slow costs recordings, and no call: media threads write into taps that drop what finds no room.
+public final class Recorder: Sendable {
+  private let folder: RecordingFolder
+  private let mailbox: Mailbox<RecordingCommand>
+  private let statistics = RecorderMetrics()
+  private let isOver = Atomic<Bool>(false)
+  private let thread = Mutex<NamedThread?>(nil)
+  private let closed: @Sendable (RecordingReport) -> Void
+  private let logger: Logger
+
+  /// Makes the folder if there is none, finishes what is left over, and starts the thread. `closed` is called once for each
+  /// recording, on that thread. Throws if no file can be made in the folder.
+  public init(
+    _ folder: RecordingFolder, logger: Logger, closed: @escaping @Sendable (RecordingReport) -> Void
+  ) throws(RecordingFolderFault) {
+    (self.folder, self.logger, self.closed) = (folder, logger, closed)
+    mkdir(folder.path, 0o750)
+    guard access(folder.path, W_OK | X_OK) == 0 else { throw RecordingFolderFault(folder.path, errno) }
+    for name in Leftovers.finish(in: folder.path) {
+      logger.notice("a recording of a killed process is finished", metadata: ["file": "\(name)"])
+    }
+    do throws(SystemError) {
+      mailbox = try Mailbox(capacity: Limits.commands)
+      let running = try NamedThread.start(name: "recorder", nice: 5, logger: logger) { [self] in run() }
+      thread.withLock { $0 = running }
+    } catch { throw RecordingFolderFault(folder.path, error.code) }
+  }
+
+  /// Any thread. A recording whose start finds no room is closed at once, without a file.
+  public func perform(_ command: RecordingCommand) {
+    guard !mailbox.post(command) else { return }
+    if case .start(let recording) = command { refuse(recording, .failed) }
+  }
+
+  /// Closes all files; returns when the thread is gone.
+  public func stop() {
+    isOver.store(true, ordering: .releasing)
+    mailbox.event.signal()
+    thread.withLock { $0 }?.join()
+  }
+
+  public var metrics: [MetricFamily] { statistics.families }
+  public var queue: MailboxReading { mailbox.reading("recorder") }
+
+  // MARK: the thread
+
+  /// In a class each, as a dictionary holds no value that cannot be copied.
+  private final class Entry {
+    var writer: RecordingWriter
+    init(_ writer: consuming RecordingWriter) { self.writer = writer }
+  }
+
+  private func run() {
+    let heartbeat = Heartbeat()
+    defer { heartbeat.end() }
+    var entries: [String: Entry] = [:]
+    var commands: [RecordingCommand] = []
+    var look = Instant.zero
+    while !isOver.load(ordering: .acquiring) {
+      mailbox.wait(into: &commands, timeout: entries.isEmpty ? nil : Limits.interval, heartbeat: heartbeat)
+      for command in commands {
+        switch command {
+        case .start(let recording): start(recording, &entries)
+        case .stop(let file, let end): finish(file, end, &entries)
+        }
+      }
+      commands.removeAll(keepingCapacity: true)
+      let now = MonotonicClock.now()
+      var isFull = false
+      if now >= look, !entries.isEmpty {
+        look = now + .seconds(1)
+        isFull = !hasRoom()
+      }
+      for (file, entry) in entries {
+        heartbeat.woke()
+        if isFull { finish(file, .diskFull, &entries) } else { turn(file, entry, at: now, &entries) }
+      }
+    }
+    for file in entries.keys { finish(file, .stopped, &entries) }
+  }
+
+  private func turn(_ file: String, _ entry: Entry, at now: Instant, _ entries: inout [String: Entry]) {
+    do throws(SystemError) {
+      try entry.writer.turn(at: now)
+    } catch {
+      logger.error("a recording ends", metadata: ["file": "\(file)", "why": "\(error)"])
+      finish(file, error.isDiskFull ? .diskFull : .failed, &entries)
+    }
+  }
+
+  private func start(_ recording: CallRecording, _ entries: inout [String: Entry]) {
+    guard entries.count < Limits.recordings, entries[recording.file] == nil else { return refuse(recording, .failed) }
+    guard hasRoom() else { return refuse(recording, .diskFull) }
+    do throws(SystemError) {
+      entries[recording.file] = Entry(try RecordingWriter(recording, folder: folder.path))
+      statistics.running.set(Int64(entries.count))
+    } catch {
+      logger.error("no recording", metadata: ["file": "\(recording.file)", "why": "\(error)"])
+      refuse(recording, error.isDiskFull ? .diskFull : .failed)
+    }
+  }
+
+  private func finish(_ file: String, _ end: RecordingReport.End, _ entries: inout [String: Entry]) {
+    guard let entry = entries.removeValue(forKey: file) else { return }
+    statistics.running.set(Int64(entries.count))
+    let report = entry.writer.finish(end)
+    statistics.bytes.increment(by: UInt64(max(0, report.bytes)))
+    tell(report)
+  }
+
+  private func refuse(_ recording: CallRecording, _ end: RecordingReport.End) {
+    tell(RecordingReport(recording.facts, file: recording.file, end: end, milliseconds: 0, bytes: 0, dropped: 0))
+  }
+
+  private func tell(_ report: RecordingReport) {
+    statistics.closed[report.end].increment()
+    statistics.dropped.increment(by: UInt64(max(0, report.dropped)))
+    if report.end == .diskFull {
+      logger.error("a recording ended as the disk is full", metadata: ["file": "\(report.file)"])
+    }
+    closed(report)
+  }
+
+  private func hasRoom() -> Bool {
+    var status = statvfs()
+    guard statvfs(folder.path, &status) == 0 else { return true }
+    let free = Int64(clamping: UInt64(status.f_bavail) &* UInt64(status.f_frsize))
+    statistics.free.set(free)
+    return free > folder.leastFree
+  }
+}
+
+/// Recordings cannot be kept where they are to be.
+public struct RecordingFolderFault: Error, CustomStringConvertible {
+  public let description: String
+  init(_ path: String, _ code: Int32) {
+    description = "recording.folder: no file can be made in \(path): \(String(cString: strerror(code)))"
+  }
+}

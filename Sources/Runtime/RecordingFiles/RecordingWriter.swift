@@ -1,0 +1,103 @@
+import AudioCodecs
+import Bytes
+import CallFlow
+import Glibc
+import MediaSession
+import Platform
+import RTP
+
+/// One recording while it is written.
+struct RecordingWriter: ~Copyable {
+  let recording: CallRecording
+  private let format: RecordingRules.Format
+  private let path: String
+  private var file: OutputFile
+  private var channels: TwoChannels?
+  private var ogg: OggOpusStream?
+  private var slots = 0
+  private var slotsUnwritten = 0
+
+  /// Makes the file. Throws if that cannot be.
+  init(_ recording: CallRecording, folder: String) throws(SystemError) {
+    self.recording = recording
+    path = folder + "/" + recording.file
+    format = recording.file.hasSuffix(".wav") ? .wav : .ogg
+    file = try OutputFile(path: path)
+  }
+
+  /// What has come since the last time, and what is due to be written. Throws when the disk does not take it.
+  mutating func turn(at now: Instant?) throws(SystemError) {
+    for _ in 0..<Limits.framesPerTurn {
+      // Locals, as the closure cannot change what is being taken from.
+      var taken: (TappedFrame, [Int16])?
+      guard
+        recording.tap.take({ frame, samples in
+          taken = (frame, Array(UnsafeBufferPointer(start: samples, count: frame.band.samplesPerTick)))
+        }), let (frame, samples) = taken
+      else { break }
+      if channels == nil { begin(frame) }
+      samples.withUnsafeBufferPointer { if let base = $0.baseAddress { channels?.add(frame, base) } }
+    }
+    var pairs: [[Int16]] = []
+    channels?.take(at: now) { pairs.append($0) }
+    for pair in pairs { write(pair) }
+    if file.gatheredCount >= Limits.writtenBytes || slotsUnwritten >= Limits.writtenSlots {
+      slotsUnwritten = 0
+      try file.flush()
+    }
+  }
+
+  private mutating func begin(_ first: TappedFrame) {
+    channels = TwoChannels(first)
+    switch format {
+    case .wav: file.append(WAVFormat.header(rateHz: first.band.sampleRateHz, dataBytes: 0))
+    case .ogg:
+      // libopus refuses nothing but parameters, and ours are constant
+      ogg = try? OggOpusStream(first.band, serial: UInt32(truncatingIfNeeded: recording.call.low))
+      if let header = ogg?.header() { file.append(header) }
+    }
+  }
+
+  private mutating func write(_ pair: [Int16]) {
+    slots += 1
+    slotsUnwritten += 1
+    switch format {
+    case .wav: file.append(WAVFormat.octets(pair))
+    case .ogg: if let page = ogg?.add(pair) { file.append(page) }
+    }
+  }
+
+  /// Closes the file as it is and gives it its name.
+  mutating func finish(_ end: RecordingReport.End) -> RecordingReport {
+    var end = end
+    do throws(SystemError) {
+      if end == .diskFull || end == .failed {
+        try close()
+      } else {
+        try turn(at: nil)
+        if let last = ogg?.end() { file.append(last) }
+        try file.flush()
+        try close()
+      }
+    } catch {
+      end = error.isDiskFull ? .diskFull : .failed
+      try? close()
+    }
+    let dropped = recording.tap.dropped + (channels?.misplaced ?? 0)
+    return RecordingReport(
+      recording.facts, file: recording.file, end: end, milliseconds: slots * 20, bytes: file.count, dropped: dropped)
+  }
+
+  private mutating func close() throws(SystemError) {
+    if let channels, format == .wav {
+      let whole = max(0, file.count - WAVFormat.headerBytes) / 4 * 4
+      file.cut(to: WAVFormat.headerBytes + whole)
+      try file.overwrite(WAVFormat.header(rateHz: channels.band.sampleRateHz, dataBytes: whole), at: 0)
+    }
+    try file.finish()
+  }
+}
+
+extension SystemError {
+  var isDiskFull: Bool { code == ENOSPC || code == EDQUOT || code == EFBIG }
+}

@@ -1,0 +1,39 @@
+import Configuration
+import Control
+import Logging
+import MediaStreams
+import Platform
+import RecordingFiles
+
+/// Who gets calls' audio out of the media threads: the recorder, and the streams, which also give some.
+final class AudioSide: Sendable {
+  /// Nil: nothing is recorded.
+  private let recorder: Recorder?
+  private let streams: Streams
+
+  init(_ settings: Settings, inbox: Inbox, logs: Logs) throws {
+    recorder = try settings.recording.flatMap { recording in
+      guard recording.rules.when != .off else { return nil }
+      let folder = RecordingFolder(path: recording.folder, leastFree: Int64(recording.leastFreeMebibytes) << 20)
+      return try Recorder(folder, logger: logs.logger("recorder")) { inbox.post(.recorded($0)) }
+    }
+    streams = try Streams(authorities: settings.routes.streamAuthorities, logger: logs.logger("streams")) {
+      inbox.post(.stream($0))
+    }
+  }
+
+  func join(_ outputs: inout ControlOutputs) {
+    outputs.recording = { [recorder] in recorder?.perform($0) }
+    outputs.stream = { [streams] in streams.perform($0) }
+  }
+
+  func reload(_ new: Settings) { streams.replace(authorities: new.routes.streamAuthorities) }
+
+  var metrics: [MetricFamily] { (recorder?.metrics ?? []) + streams.metrics }
+  var queues: [MailboxReading] { (recorder.map { [$0.queue] } ?? []) + [streams.queue] }
+
+  func stop() {
+    streams.stop()
+    recorder?.stop()
+  }
+}
