@@ -174,6 +174,9 @@ extension Call {
     record.appStats = leg?.stats
     if !diversions.made.isEmpty { record.diversions = diversions.made }
     if !transfers.made.isEmpty { record.transfers = transfers.made }
+    let others = users.concerned.filter { $0 != users.owner }
+    if !others.isEmpty { record.otherUsers = others }
+    if !users.owner.isEmpty { record.account = users.account(of: users.owner) }
     if isDivertedToNumber { record.join(legs[1], statistics) }
     return record
   }

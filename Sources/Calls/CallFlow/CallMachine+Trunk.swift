@@ -55,6 +55,9 @@ extension CallMachine {
     }
     var call = makeIncoming(leg, invite, trunk, route, &turn)
     guard let route else { return reject(call, .notFound, by: .gateway, q850: 1, &turn) }
+    if route.hook == nil, let scope = blocking(call, user: route.user, account: call.users.accounts[route.user]) {
+      return reject(call, .blocked, by: .gateway, detail: scope, &turn)
+    }
     var toward = invite.source.remote.ip
     var offer: SessionDescription?
     if let sdp = invite.sdp {

@@ -67,6 +67,7 @@ public struct CallMachine {
   var disabledTrunks: Set<String> = []
   /// Whether each trunk was up when that was told last.
   var toldTrunks: [String: Bool] = [:]
+  var blockedCallers = BlockedCallers()
   var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
 
@@ -157,6 +158,7 @@ public struct CallMachine {
     case .verified(let id, let attestation): verified(id, attestation, &turn)
     case .push(let settings): configuration.push = settings
     case .events(let rules): configuration.events = rules
+    case .blocked(let scope, let numbers): blockedCallers.replace(scope, with: numbers)
     case .grants(let stored, let now):
       granted(routing.directory.grants.load(stored, at: now), &turn)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)

@@ -115,6 +115,8 @@ extension Settings {
     #     - url: https://backend.example/trunkline/events
     #       key_file: events.key     # whsec_…; kinds: [ call.started, call.connected, call.ended ]
 
+    # history: { keep: 90d, per_user: 1000 }   # calls in the lists of who made or got them: docs/directory.md
+
     timers:
       ring: 45s
       early180: 2s                   # or off

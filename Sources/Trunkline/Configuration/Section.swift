@@ -174,6 +174,7 @@ func durationValue(_ text: String) -> Duration? {
   case "s": return .seconds(number)
   case "m": return .seconds(number * 60)
   case "h": return .seconds(number * 3600)
+  case "d": return .seconds(number * 86_400)
   default: return nil
   }
 }

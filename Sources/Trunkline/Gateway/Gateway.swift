@@ -40,6 +40,8 @@ final class Gateway: @unchecked Sendable {
   private let app: AppSide
   private let push: PushSide
   private let hooks: Webhooks
+  /// Nil in a cluster: of many nodes each would have another one.
+  private let directory: DirectoryService?
   /// Nil: no events are kept.
   private let events: EventSender?
   private let wakes: WakeTokens
@@ -107,14 +109,16 @@ final class Gateway: @unchecked Sendable {
       [inbox] call, answer in
       inbox.post(.routed(call, answer))
     }
+    let directory = try Self.directory(settings, logs)
+    self.directory = directory
     app = AppSide(
       settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes,
-      cluster: cluster, watch: watch, logs: logs)
+      cluster: cluster, directory: directory, watch: watch, logs: logs)
     store = try CallStore(
       sqlite: settings.store, records: settings.records,
       events: settings.events.map { _ in EventSettings(folder: settings.eventFolder, source: settings.eventSource) },
       keepsOrphans: cluster != nil, readiness: readiness,
-      logger: logs.logger("store"))
+      logger: logs.logger("store"), written: directory.map { directory in { directory.written($0) } })
     events = try settings.events.map {
       try EventSender(
         folder: settings.eventFolder, webhooks: $0.webhooks, tls: TLSFiles(authorities: $0.authorities), random: .system,
@@ -217,6 +221,9 @@ final class Gateway: @unchecked Sendable {
     machine.handle(.grants(store.grants, at: WallClock.nowMilliseconds()), at: loop.now, into: &stale)
     for case .grants(let changes) in stale.actions { store.change(changes) }
     machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
+    for (scope, numbers) in try directory?.blocked() ?? [] {
+      machine.handle(.blocked(scope: scope, numbers), at: loop.now, into: &nothing)
+    }
     let begun = loop.now
     control = try Control(
       loop: loop,
@@ -261,6 +268,7 @@ final class Gateway: @unchecked Sendable {
     if let cluster { registry.register(cluster.metrics) }
     registry.register(push.metrics)
     registry.register(hooks.metrics)
+    if let directory { registry.register(directory.metrics) }
     if let events { registry.register(events.metrics) }
     registry.register(logs.metrics)
     registry.register(certificates.metrics)
@@ -282,6 +290,7 @@ final class Gateway: @unchecked Sendable {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start(descriptors: descriptors)
+    try directory?.start(tell: { [app] in app.post($0) }, block: { [inbox] in inbox.post(.blocked(scope: $0, $1)) })
     try watchCertificates()
     try names.start(media.addresses, logger: logs.logger("media")) { [media] in media.advertise($0, for: $1) }
     loop.post { [self] in
@@ -297,7 +306,7 @@ final class Gateway: @unchecked Sendable {
     registry.register(
       MailboxReading.families(
         [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? []) + media.mailboxes
-          + app.queues
+          + app.queues + (directory.map { [$0.queue] } ?? [])
           + (cluster.map { [$0.queue] } ?? [])))
     readiness.set("calls", ready: true)
   }
@@ -311,6 +320,7 @@ final class Gateway: @unchecked Sendable {
     try push.reload(new)
     certificates.replace(certified(new))
     hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
+    directory?.reconfigure(new.historySettings)
     if let events, let next = new.events {
       events.replace(next.webhooks, tls: TLSFiles(authorities: next.authorities))
       inbox.post(.events(new.eventRules))
@@ -328,16 +338,6 @@ final class Gateway: @unchecked Sendable {
       admitTrunks()
       tellWhatPeersSee()
     }
-  }
-
-  /// What `trunkline users import` left. Blocks.
-  private static func imported(_ settings: Settings, _ logs: Logs) throws -> NumberTable {
-    let table = try ImportedNumbers.read(settings.numbers)
-    if !table.isEmpty {
-      logs.logger("trunkline").notice(
-        "imported numbers", metadata: ["numbers": "\(table.count)", "users": "\(table.userCount)", "bytes": "\(table.bytes)"])
-    }
-    return table
   }
 
   /// Of `listen` only what the process began with counts.
@@ -479,6 +479,7 @@ final class Gateway: @unchecked Sendable {
     verifier?.stop()
     media.stop()
     store.stop()
+    directory?.stop()
     events?.stop()
     cluster?.stop()
     certificates.stop()

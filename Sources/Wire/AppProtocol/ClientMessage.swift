@@ -27,6 +27,9 @@ public enum ClientMessage: AppMessage {
   case callDTMF(CallDTMF)
   case callTransfer(CallTransfer)
   case stats(StreamStats)
+  case dirGet(DirectoryGet)
+  case histList(HistoryList)
+  case histResolve(HistoryResolve)
 
   public var content: (type: ClientMessageType, payload: (any Encodable)?) {
     switch self {
@@ -58,6 +61,9 @@ public enum ClientMessage: AppMessage {
     case .callDTMF(let d): (.callDTMF, d)
     case .callTransfer(let d): (.callTransfer, d)
     case .stats(let d): (.stats, d)
+    case .dirGet(let d): (.dirGet, d)
+    case .histList(let d): (.histList, d)
+    case .histResolve(let d): (.histResolve, d)
     }
   }
 }
@@ -86,6 +92,9 @@ public enum ClientMessageType: String, AppMessageType {
   case callMute = "call.mute"
   case callDTMF = "call.dtmf"
   case callTransfer = "call.transfer"
+  case dirGet = "dir.get"
+  case histList = "hist.list"
+  case histResolve = "hist.resolve"
 
   public var row: MessageRow<ClientMessage> {
     switch self {
@@ -117,6 +126,12 @@ public enum ClientMessageType: String, AppMessageType {
     case .callDTMF: .init(.request, ClientMessage.callDTMF, .numbered)
     case .callTransfer: .init(.request, ClientMessage.callTransfer, .numbered)
     case .stats: .init(.event, ClientMessage.stats, .call)
+    case .dirGet: .init(.request, ClientMessage.dirGet)
+    case .histList: .init(.request, ClientMessage.histList)
+    case .histResolve: .init(.request, ClientMessage.histResolve)
     }
   }
+
+  /// Only asks: it has no effect, its answer is not kept, and a repeat is answered anew.
+  public var isRead: Bool { self == .dirGet || self == .histList || self == .histResolve }
 }
