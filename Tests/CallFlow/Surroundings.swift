@@ -212,7 +212,7 @@ final class Surroundings {
       httpAnswers[request] = answer
     case .wakesOver(let call): wakesOver.append(call)
     case .revoke(let key): revoked.append(key)
-    case .callLive, .callDead, .drain, .replace, .nodes, .refuse: break
+    case .callLive, .callDead, .drain, .replace, .nodes, .refuse, .tell, .directory: break
     }
   }
 

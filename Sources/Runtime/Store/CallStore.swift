@@ -68,14 +68,13 @@ public final class CallStore: Sendable {
   ///   - written: hears of records that are in their file, on the store's thread and once here; must not block.
   public convenience init(
     sqlite: String, records: String, events: EventSettings? = nil, keepsOrphans: Bool = false, readiness: Readiness,
-    logger: Logger, written: (@Sendable ([CallRecord]) -> Void)? = nil
+    logger: Logger, written: @escaping @Sendable ([CallRecord]) -> Void = { _ in }
   ) throws {
     let file = try SQLiteFile(path: sqlite)
     let journal = try JournalFile(path: sqlite + ".started")
     try Self.move(from: SQLiteJournal(file), to: journal)
-    let sink: any RecordSink = try RecordFile(path: records)
     try self.init(
-      journal: journal, records: written.map { HistorySink(sink, written: $0) } ?? sink, devices: SQLiteDevices(file),
+      journal: journal, records: HistorySink(RecordFile(path: records), written: written), devices: SQLiteDevices(file),
       grants: SQLiteGrants(file),
       events: events.map { try EventLog($0) }, keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
   }

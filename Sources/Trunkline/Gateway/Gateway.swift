@@ -118,7 +118,7 @@ final class Gateway: @unchecked Sendable {
       sqlite: settings.store, records: settings.records,
       events: settings.events.map { _ in EventSettings(folder: settings.eventFolder, source: settings.eventSource) },
       keepsOrphans: cluster != nil, readiness: readiness,
-      logger: logs.logger("store"), written: directory.map { directory in { directory.written($0) } })
+      logger: logs.logger("store"), written: { [directory] in directory?.written($0) })
     events = try settings.events.map {
       try EventSender(
         folder: settings.eventFolder, webhooks: $0.webhooks, tls: TLSFiles(authorities: $0.authorities), random: .system,
