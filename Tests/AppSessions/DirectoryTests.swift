@@ -69,6 +69,7 @@ import Testing
     let token = Bench.wakes.token(
       Wake(call: callA, device: DeviceKey(user: "alice", device: "d1"), firstUseBefore: waking.now + .seconds(60)))
     let woken = try waking.woken(token)
+    _ = waking.takeEvents()
     waking.send(.histList(HistoryList()), on: woken.connection, id: number(42))
     guard case .message(.err(let failure))? = waking.frames(woken.connection).first?.body else { throw Trouble("no answer") }
     #expect(failure.code == .auth && waking.takeEvents().isEmpty)

@@ -41,6 +41,7 @@ import Testing
     ("turn", { $0.turn = .init(urls: ["turn:turn.example.com"], secret: Redacted([1])) }),
     ("verifier", { $0.verifier = .init(url: "https://verifier.example") }),
     ("events", { $0.events = .init(hasDigits: true) }),
+    ("history", { $0.history.perUser = 7 }),
     ("timers", { $0.calls.timers.ring = .seconds(10) }),
     ("limits", { $0.calls.bounds.calls = 1 }),
     ("store", { $0.store = "/other" }),

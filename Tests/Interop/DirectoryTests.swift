@@ -95,7 +95,7 @@ extension Interop {
       _ = try await first.finish(within: 10)
 
       let missed = try call(gateway)
-      _ = try await stranger.event("heard") { $0["t"] as? String == "call.offer" }
+      _ = try await newOffer(stranger, gateway)
       missed.signal(SIGINT)
       _ = try await missed.finish(within: 10)
       _ = try await gateway.records(2)
@@ -105,11 +105,7 @@ extension Interop {
 
       let bob = try await Peers.ownPhone(gateway, user: "bob", device: "desk", ["--answer", "--calls", "1"])
       let diverted = try call(gateway)
-      let known = Set(gateway.records.compactMap { $0["call"] as? String })
-      let offer = try await stranger.event("heard") { event in
-        event["t"] as? String == "call.offer" && !known.contains(event["call"] as? String ?? "")
-      }
-      let id = try #require(offer["call"] as? String)
+      let id = try await newOffer(stranger, gateway)
       stranger.type(
         #"{"t":"call.reject","id":"\#(UUID().uuidString.lowercased())","seq":1,"call":"\#(id)","d":{"reason":"declined"}}"#)
       #expect(try await diverted.finish(within: 15) == 0, "\(diverted.text)")
@@ -218,6 +214,15 @@ extension Interop {
       let caps = (welcome["d"] as? [String: Any])?["caps"] as? [String] ?? []
       #expect(caps.contains("dir") && caps.contains("hist"), "\(caps)")
       return peer
+    }
+
+    /// The call of an offer that is not of a call that is over.
+    private func newOffer(_ peer: Spawned, _ gateway: GatewayUnderTest) async throws -> String {
+      let known = Set(gateway.records.compactMap { $0["call"] as? String })
+      let offer = try await peer.event("heard") { event in
+        event["t"] as? String == "call.offer" && !known.contains(event["call"] as? String ?? "")
+      }
+      return try #require(offer["call"] as? String)
     }
 
     /// The history once it has so many calls.
