@@ -123,7 +123,8 @@ let runtime: [Target] = [
   module(
     "Runtime", "Store",
     [
-      "Bytes", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform", "EventJournal",
+      "Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform",
+      "EventJournal",
     ],
     [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),

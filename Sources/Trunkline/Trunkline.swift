@@ -19,6 +19,7 @@ struct Trunkline: ParsableCommand {
         trunkline where --user alice
         trunkline devices list
         trunkline users import numbers.csv --config gateway.yaml
+        trunkline directory import contacts.csv --scope user:alice --config gateway.yaml
         trunkline records follow --config gateway.yaml
         trunkline events listen
         trunkline log level sip debug
@@ -28,6 +29,7 @@ struct Trunkline: ParsableCommand {
     version: Version.text,
     subcommands: [
       Serve.self, Calls.self, TrunksCommand.self, NodesCommand.self, WhereCommand.self, DevicesCommand.self, UsersCommand.self,
+      DirectoryCommand.self,
       RecordsCommand.self,
       Events.self, PushCommand.self, Trace.self, LogCommand.self, Token.self, Config.self, Health.self, PrintVersion.self,
     ])

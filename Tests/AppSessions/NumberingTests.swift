@@ -81,7 +81,7 @@ import Testing
         #"{"t":"\#(type)","id":"\#(number(UInt64(20 + n)))","seq":\#(n + 1),"call":"\#(callA)"}"#, on: client.connection)
     }
     for (n, type) in ["dir.get", "hist.list", "hist.resolve"].enumerated() {
-      bench.text(#"{"t":"\#(type)","id":"\#(number(UInt64(30 + n)))"}"#, on: client.connection)
+      bench.text(#"{"t":"\#(type)","id":"\#(number(UInt64(30 + n)))","d":{"handles":[]}}"#, on: client.connection)
     }
     let frames = bench.frames(client.connection)
     #expect(frames.map(\.re) == [20, 21, 30, 31, 32].map { number($0) })

@@ -220,7 +220,7 @@ final class Surroundings {
     case .wakesOver(let call): wakesOver.append(call)
     case .revoke(let key): revoked.append(key)
     case .refuse(let session, _): turnedAway.append(session)
-    case .callLive, .callDead, .drain, .replace, .nodes: break
+    case .callLive, .callDead, .drain, .replace, .nodes, .tell, .directory: break
     }
   }
 

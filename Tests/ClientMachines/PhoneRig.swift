@@ -58,10 +58,14 @@ struct PhoneRig {
     return give(.socket(.frame(ServerFrame(message, re: requests.remove(at: index).id).encoded())))
   }
 
-  mutating func welcome(_ calls: [CallSnapshot] = [], hb: Int = 15_000, ice: [ICEServer] = []) -> [PhoneMachine.Action] {
+  mutating func welcome(
+    _ calls: [CallSnapshot] = [], hb: Int = 15_000, ice: [ICEServer] = [], dirVersion: Int = 0, caps: [String] = []
+  ) -> [PhoneMachine.Action] {
     give(.socket(.socketOpened))
     number = 0
-    let welcome = Welcome(sid: "s", resumeToken: "r", resumed: false, replayFrom: 1, time: 0, hb: hb, ice: ice, calls: calls)
+    let welcome = Welcome(
+      sid: "s", resumeToken: "r", resumed: false, replayFrom: 1, time: 0, hb: hb, ice: ice, calls: calls, dirVersion: dirVersion,
+      caps: caps)
     return give(.socket(.frame(ServerFrame(.welcome(welcome), re: Self.call(0)).encoded())))
   }
 

@@ -262,6 +262,9 @@ extension VectorPhone {
     case .digit(let id, let digit): "digit \(name(id)) \(digit)"
     case .transferred(let id, let status): "transferred \(name(id)) \(status.status.rawValue)"
     case .loggedOut: "loggedOut"
+    case .directory(let parts): "directory \(parts.count)"
+    case .read(let number, let result): "read \(number) \(result == nil ? "none" : "")"
+    case .historyChanged(let id): "historyChanged \(id)"
     }
   }
 

@@ -45,6 +45,7 @@ import Testing
     ("verifier", { $0.verifier = .init(url: "https://verifier.example") }),
     ("events", { $0.events = .init(hasDigits: true) }),
     ("recording", { $0.recording = .init() }),
+    ("history", { $0.history.perUser = 7 }),
     ("timers", { $0.calls.timers.ring = .seconds(10) }),
     ("limits", { $0.calls.bounds.calls = 1 }),
     ("store", { $0.store = "/other" }),

@@ -34,6 +34,7 @@ import Yams
     hep: { address: 127.0.0.1:9060 }
     verifier: { url: https://verifier.example, ca: jwt.key }
     turn: { urls: [ "turn:192.0.2.9" ], secret_file: jwt.key }
+    history: { keep: 90d, per_user: 1000 }
     events:
       digits: false
       ca: jwt.key

@@ -101,7 +101,9 @@ final class StandInApp: @unchecked Sendable {
     case .needsToken: give(.token("token"))
     case .changed(let info): infos[info.id] = info
     case .loggedOut: isLoggedOut = true
-    case .further, .relays, .post, .listen, .mix, .state, .presentInApp, .registered, .digit, .transferred: break
+    case .further, .relays, .post, .listen, .mix, .state, .presentInApp, .registered, .digit, .transferred, .directory, .read,
+      .historyChanged:
+      break
     }
   }
 

@@ -17,6 +17,10 @@ extension SessionMachine {
       } else {
         write(message, call: call, on: id, &output)
       }
+    case .tell(let device, let message, let request):
+      guard let id = sessionOfDevice[device], sessions[id]?.awaitsWelcome == nil else { return stats.strayCommands += 1 }
+      write(message, re: request, on: id, &output)
+    case .directory(let scope, let version): directoryVersions[scope] = version
     case .answer(let token, let answer): self.answer(token, answer, now, &output)
     case .callLive(let device, let call):
       guard let id = sessionOfDevice[device] else { return }

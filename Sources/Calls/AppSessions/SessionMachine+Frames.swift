@@ -110,6 +110,14 @@ extension SessionMachine {
     _ output: inout Output
   ) {
     guard let session = sessions[id], let connection = session.connection else { return }
+    if message.type.isRead {
+      guard settings.caps.contains(message.type == .dirGet ? "dir" : "hist") else {
+        return write(.err(Failure(.unsupported)), re: request, on: id, &output)
+      }
+      if let refusal = refusal(message, call, session, now) { return write(.err(refusal), re: request, on: id, &output) }
+      let token = RequestToken(device: session.device, request: request)
+      return output.events.append(.request(session.device, id, token, message, call: call))
+    }
     let waiter = AnswerStore.Waiter(session: id, connection: connection)
     switch answers[session.device, default: AnswerStore()].arrived(request, of: call, from: waiter, at: now) {
     case .full: return write(.err(Failure(.tooMany)), re: request, on: id, &output)

@@ -80,7 +80,8 @@ extension SessionMachine {
       replayFrom: session.receivedSeq + 1, time: unixMilliseconds(now), hb: Int(settings.heartbeat.milliseconds),
       ice: settings.ice
         + (settings.turn.map { [$0.server(for: session.device.user, unixMilliseconds: unixMilliseconds(now))] } ?? []),
-      calls: calls, caps: settings.caps, push: settings.webPushKey.map { .init(webpush: $0) })
+      calls: calls, dirVersion: directoryVersion(session), caps: settings.caps,
+      push: settings.webPushKey.map { .init(webpush: $0) })
     if let cluster = settings.cluster, session.info.knowsNodes {
       welcome.caps.append(DeviceInfo.nodes)
       (welcome.node, welcome.url, welcome.spreadMs) = (cluster.node, cluster.url, spreadMilliseconds)

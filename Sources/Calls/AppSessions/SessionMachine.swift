@@ -51,11 +51,16 @@ public struct SessionMachine {
   /// So many at each step of it.
   var leavingAtOnce = 0
   var nodes = NodeTable()
+  /// By scope (`DirectoryScope`).
+  var directoryVersions: [String: Int]
   /// Wall clock minus monotonic clock, in milliseconds.
   var wallOffset: Int64 = 0
   public internal(set) var stats = SessionStats()
 
-  public init(settings: SessionSettings, random: RandomSource) { (self.settings, self.random) = (settings, random) }
+  /// - Parameter directoryVersions: as of now, by scope (`DirectoryScope`).
+  public init(settings: SessionSettings, random: RandomSource, directoryVersions: [String: Int] = [:]) {
+    (self.settings, self.random, self.directoryVersions) = (settings, random, directoryVersions)
+  }
 
   /// When `.timer` is due next; it may find nothing to do.
   public var nextDeadline: Instant? { timers.next }

@@ -119,6 +119,11 @@ public enum SessionCommand: Hashable, Sendable {
   /// expired, the session can be resumed, a drain waits. `callDead` comes with the terminal message of the (call, device).
   case callLive(DeviceKey, Identifier)
   case callDead(DeviceKey, Identifier)
+  /// A message that is neither numbered nor of a call: `dir.*`, `hist.changed`, and, with `re`, the answer to a request that only reads
+  /// (`ClientMessageType.isRead`). It goes out if the device is connected.
+  case tell(DeviceKey, ServerMessage, re: Identifier? = nil)
+  /// The directory of a scope (`DirectoryScope`) has this version: for `welcome.dirVersion` from now on.
+  case directory(scope: String, version: Int)
   /// The answer to `.httpReject`.
   case httpAnswer(HTTPRequestID, RequestAnswer)
   /// The call and its tombstone are forgotten, and with them every wake token for it.

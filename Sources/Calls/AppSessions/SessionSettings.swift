@@ -13,7 +13,7 @@ public struct SessionSettings: Sendable {
   public var ice: [ICEServer]
   /// Nil: there is no TURN server.
   public var turn: TURNServers?
-  /// `welcome.caps`.
+  /// `welcome.caps`. Without `dir` and `hist` those requests are answered `unsupported`.
   public var caps: [String]
   /// Sessions in all, resumable ones included; beyond it `hello` gets `err{overload}`.
   public var sessions = Limits.sessions

@@ -179,6 +179,9 @@ extension Call {
     if !transfers.made.isEmpty { record.transfers = transfers.made }
     if !bookkeeping.recordings.files.isEmpty { record.recordings = bookkeeping.recordings.files }
     record.stream = bookkeeping.stream
+    let others = users.concerned.filter { $0 != users.owner }
+    if !others.isEmpty { record.otherUsers = others }
+    if !users.owner.isEmpty { record.account = users.account(of: users.owner) }
     if isDivertedToNumber { record.join(legs[1], statistics) }
     return record
   }

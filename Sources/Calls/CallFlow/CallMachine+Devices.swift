@@ -40,6 +40,16 @@ extension CallMachine {
       changed(devices.revoke(connected: key, at: turn.wallNow), &turn)
       turn.app(.revoke(key))
       forbidPushes(to: key, &turn)
+    case .forget(let user, let done):
+      let known = devices.devices(of: user).map(\.key)
+      for key in known {
+        changed(devices.delete(key), &turn)
+        forbidPushes(to: key, &turn)
+      }
+      for key in Set(known + (presences[user] ?? []).map(\.key)) { turn.app(.revoke(key)) }
+      let grants = routing.directory.grants.remove(user)
+      granted(grants, &turn)
+      done(known.count, grants.count)
     case .allow(let key, let done):
       do throws(DeviceError) {
         changed(try devices.allow(key), &turn)

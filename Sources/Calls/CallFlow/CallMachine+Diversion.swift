@@ -61,6 +61,7 @@ extension CallMachine {
     guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
     let rules = diversions(of: next)
     let account = routing.account(of: next, called: call.parties.calledNumber, route: nil)
+    if blocking(call, user: next, account: account) != nil { return abandon(id, planned, "\(next) blocks the caller", &turn) }
     callsOfUser[next, default: []].append(id)
     change(id, &turn) { call, turn in
       call.users.belongs(to: account, of: next)

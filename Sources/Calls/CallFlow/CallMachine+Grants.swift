@@ -40,7 +40,7 @@ extension CallMachine.Input {
   /// Comes before anything runs.
   var isOfStore: Bool {
     switch self {
-    case .devices, .grants: true
+    case .devices, .grants, .blocked: true
     default: false
     }
   }

@@ -58,7 +58,14 @@ extension CallMachine {
 
   private mutating func ringFoundUsers(_ id: CallID, _ routeQuery: RouteQuery, _ found: [String], _ turn: inout Turn) {
     guard let call = calls[id] else { return }
-    let users = found.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
+    let open = found.filter { user in
+      let account = routing.account(of: user, called: call.parties.calledNumber, route: call.users.routeAccount)
+      return blocking(call, user: user, account: account) == nil
+    }
+    if open.isEmpty, !found.isEmpty {
+      return change(id, &turn) { $0.end(.init(.blocked, by: .gateway, detail: found.joined(separator: " ")), &$1) }
+    }
+    let users = open.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
     guard !users.isEmpty else {
       let ending =
         found.isEmpty

@@ -62,6 +62,9 @@ extension CallMachine {
       }
       return reject(call, .notFound, by: .gateway, q850: 1, &turn)
     }
+    if route.hook == nil, let scope = blocking(call, user: route.user, account: call.users.accounts[route.user]) {
+      return reject(call, .blocked, by: .gateway, detail: scope, &turn)
+    }
     var toward = invite.source.remote.ip
     var offer: SessionDescription?
     if let sdp = invite.sdp {

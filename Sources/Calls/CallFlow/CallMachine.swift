@@ -71,6 +71,7 @@ public struct CallMachine {
   var disabledTrunks: Set<String> = []
   /// Whether each trunk was up when that was told last.
   var toldTrunks: [String: Bool] = [:]
+  var blockedCallers = BlockedCallers()
   var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
 
@@ -165,6 +166,7 @@ public struct CallMachine {
     case .events(let rules): configuration.events = rules
     case .recorded(let report): recorded(report, &turn)
     case .stream(let news): change(news.call, &turn) { $0.hear(news, &$1) }
+    case .blocked(let scope, let numbers): blockedCallers.replace(scope, with: numbers)
     case .grants(let stored, let now):
       granted(routing.directory.grants.load(stored, at: now), &turn)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)

@@ -97,6 +97,10 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public var from: String
   public var to: String
   public var user: String?
+  /// Others whom it rang for: beside the user, or before it was diverted.
+  public var otherUsers: [String]?
+  /// The user's account that it belongs to.
+  public var account: String?
   /// The device that answered, or that started the call.
   public var device: String?
   /// How many devices were offered the call.

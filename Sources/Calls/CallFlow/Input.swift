@@ -55,6 +55,8 @@ extension CallMachine {
     case callerKnown(CallID, Handle)
     /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not stand for the caller, or did not answer.
     case verified(CallID, attestation: String?)
+    /// Callers of this scope (`DirectoryScope`) whose calls ring nobody from now on, ascending; in place of those before.
+    case blocked(scope: String, [Int64])
     /// What is told beyond the gateway from now on.
     case events(GatewayEvent.Rules)
     /// What becomes of `Action.stream`.
@@ -97,6 +99,9 @@ public enum DeviceCommand: Sendable {
   case registered(Device)
   /// An operator of another node has turned it away.
   case revokedRemotely(DeviceKey)
+  /// Nothing is kept of a user's devices and of what tokens granted; sessions end after their calls. The closure hears on the control
+  /// thread how many there were of each.
+  case forget(user: String, @Sendable (_ devices: Int, _ grants: Int) -> Void)
   /// Takes a revocation back.
   case allow(DeviceKey, @Sendable (DeviceError?) -> Void)
 }

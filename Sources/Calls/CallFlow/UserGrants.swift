@@ -83,6 +83,13 @@ public struct UserGrants: Sendable {
     return changes + (entries[user].map { [.stored($0)] } ?? [])
   }
 
+  /// What tokens granted to this user goes, as if none had.
+  public mutating func remove(_ user: String) -> [Change] {
+    guard entries[user] != nil else { return [] }
+    forget(user)
+    return [.removed(user: user)]
+  }
+
   /// What a store held. The later of two tokens has a number that both name.
   /// - Returns: what that store need not hold any more.
   public mutating func load(_ stored: [Entry], at now: Int64) -> [Change] {

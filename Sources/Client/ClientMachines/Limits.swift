@@ -47,6 +47,9 @@ enum Limits {
   static let restartTime = Duration.seconds(3)
   /// Mute and unmute within this time count as the last.
   static let muteBurst = Duration.milliseconds(300)
+  /// After an answer of the gateway that says nothing; and parts of one directory that are kept until all are here.
+  static let directoryRetry = Duration.seconds(5)
+  static let directoryParts = 100_000
   static let tokenRetryLongest = Duration.seconds(300)
   /// TURN: servers that are asked for one path, and the connections to them, those to which a server points included.
   static let relayServers = 6

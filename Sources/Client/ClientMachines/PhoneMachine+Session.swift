@@ -91,11 +91,14 @@ extension PhoneMachine {
 
   mutating func finishSession(_ now: Instant, _ out: inout [Action]) {
     give(.finish, now, &out)
-    forgetSession()
+    forgetSession(&out)
   }
 
-  private mutating func forgetSession() {
+  private mutating func forgetSession(_ out: inout [Action]) {
     (session, wake, registration) = (nil, nil, nil)
+    forgetDirectoryQuestion()
+    for number in reads.values.sorted() { out.append(.read(number, nil)) }
+    reads = [:]
     forgetQuestions(of: 0)
   }
 
@@ -228,15 +231,22 @@ extension PhoneMachine {
         findNodes(now, &out)
       }
       restartBroken(now, &out)
+      directoryWelcomed(welcome, now, &out)
       if isLoggingOut { sendLogOut(now, &out) } else if snapshot != nil { register(now, &out) }
-    case .offline: if number == 0 { move(to: .connecting, &out) }
+    case .offline where number == 0:
+      move(to: .connecting, &out)
+      directoryOffline()
+    case .offline: break
     case .refused(let code): number == 0 ? refused(code, now, &out) : refused(code, of: number, now, &out)
     case .message(.pong, _): endMissing(of: number, now, &out)
     case .message(.authExpiring, _): if number == 0 { askForToken(&out) }
     case .message(.callWake(let wake), _): woken(wake, now, &out)
     case .message(let message, let call?): heard(message, call, of: number, now, &out)
-    case .message: break
+    case .message(let message, nil): if number == 0 { _ = directoryHeard(message, now, &out) }
     case .answered(let id, _, _) where id == logOutQuestion: loggedOut(now, &out)
+    case .answered(let id, _, let result) where reads[id] != nil:
+      if let read = reads.removeValue(forKey: id) { out.append(.read(read, result)) }
+    case .answered(let id, _, let result) where following?.question == id: _ = directoryAnswered(id, result, now, &out)
     case .answered(let id, _, let result): answered(id, result, now, &out)
     case .mediaAnswer(let id, let call?, let answer):
       tags[id] = nil
@@ -257,7 +267,7 @@ extension PhoneMachine {
 
   private mutating func refused(_ code: UInt16, _ now: Instant, _ out: inout [Action]) {
     let wasWake = wake != nil
-    forgetSession()
+    forgetSession(&out)
     logOutQuestion = nil
     // what another node has goes on there, unless the device itself is turned away
     for id in liveCalls where calls[id]?.socket == 0 || code == CloseCode.revoked.rawValue {

@@ -85,6 +85,10 @@ public struct PhoneMachine: Sendable {
     case dial(Identifier, to: Handle, from: Handle?, account: String? = nil)
     case wish(Identifier, Wish)
     case logOut
+    /// From now on each new version of the user's directory comes as `Action.directory`; `have`: what the app has already.
+    case followDirectory(have: Int?)
+    /// A request that only reads; its answer comes as `Action.read` with the same number.
+    case read(Int, ClientMessage)
     // the gateway
     case socket(ClientSession.Input)
     /// Of the session at a further node that has the number.
@@ -127,6 +131,12 @@ public struct PhoneMachine: Sendable {
     case digit(Identifier, Character)
     case transferred(Identifier, CallTransferred)
     case loggedOut
+    /// A new version of the directory, all of its parts; each has the version that it changes, or none where it is the full directory.
+    case directory([DirectoryPart])
+    /// Nil: the phone is not online.
+    case read(Int, Result<Success, Failure>?)
+    /// The newest call of the history; 0: it is empty now.
+    case historyChanged(Int)
   }
 
   var configuration: Configuration
@@ -160,6 +170,13 @@ public struct PhoneMachine: Sendable {
   /// The gateway still has a push token that is none any more.
   var isRegistrationDropped = false
   var logOutQuestion: Identifier?
+  /// Nil: the app wants no directory.
+  var following: Following?
+  var hasDirectory = false
+  /// The newest that the gateway has named.
+  var directoryVersion = 0
+  /// Requests that only read, by their number.
+  var reads: [Identifier: Int] = [:]
   var registration: Identifier?
   /// What is to be registered has changed since the question.
   var isRegistrationOld = false
@@ -183,7 +200,8 @@ public struct PhoneMachine: Sendable {
 
   public var nextDeadline: Instant? {
     let sessions = [session?.nextDeadline] + further.values.flatMap { [$0.session.nextDeadline, $0.closesAt] }
-    return (sessions + [startsAudioAt, tokenRetryAt] + calls.values.flatMap(\.deadlines)).compactMap(\.self).min()
+    return (sessions + [startsAudioAt, tokenRetryAt, following?.retryAt] + calls.values.flatMap(\.deadlines)).compactMap(\.self)
+      .min()
   }
   /// Calls that are not over, in one order: the same events give the same actions.
   public var liveCalls: [Identifier] { Self.ordered(calls.filter { !$0.value.isOver }.map(\.key)) }
@@ -227,6 +245,10 @@ public struct PhoneMachine: Sendable {
     case .dial(let id, let to, let from, let account): dial(id, to, from, account, now, &out)
     case .wish(let id, let wish): wished(wish, id, now, &out)
     case .logOut: logOut(now, &out)
+    case .followDirectory(let have): follow(have: have, now, &out)
+    case .read(let number, let message):
+      guard isRegistrable(), let id = ask(message, call: nil, now, &out) else { return out.append(.read(number, nil)) }
+      reads[id] = number
     case .socket(let input):
       give(input, now, &out)
       leaveInBackground(now, &out)
@@ -247,6 +269,7 @@ public struct PhoneMachine: Sendable {
     }
     if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
     if isDue(tokenRetryAt) { askForToken(&out) }
+    if isDue(following?.retryAt) { directoryRetryDue(now, &out) }
     for id in Self.ordered(calls.keys) {
       guard let entry = calls[id], !entry.isOver else { continue }
       if isDue(entry.watchdog) {

@@ -59,6 +59,8 @@ public final class Phone {
     case disconnected(String)
     /// The gateway took the push token, or why not.
     case registered(ErrorCode?)
+    /// The history has another newest call, or (0) is empty now: see ``Phone/history(before:limit:)``.
+    case historyChanged(Int)
   }
 
   /// Live calls, the oldest first; ended ones go after a few seconds.
@@ -68,7 +70,7 @@ public final class Phone {
   /// Calls do not ring here.
   public var doNotDisturb = false { didSet { give(.preferences(.init(dnd: doNotDisturb))) } }
 
-  @ObservationIgnored private let engine: PhoneEngine?
+  @ObservationIgnored let engine: PhoneEngine?
   @ObservationIgnored private let updates: PhoneUpdates
   @ObservationIgnored private var error: PhoneError?
   @ObservationIgnored private var machineState = PhoneState.idle
@@ -291,6 +293,7 @@ public final class Phone {
       if let call = call(id) { yield(.media(call, pair: pair, roundTripMilliseconds: trip, profile: profile)) }
     case .disconnected(let why): yield(.disconnected(why))
     case .registered(let refusal): yield(.registered(refusal))
+    case .historyChanged(let id): yield(.historyChanged(id))
     case .loggedOut:
       for waiter in logOutWaiters { waiter.resume() }
       logOutWaiters = []

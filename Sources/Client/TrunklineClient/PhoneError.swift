@@ -1,4 +1,4 @@
-import AppProtocol
+public import AppProtocol
 
 /// What went wrong, and what the app should do about it.
 public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -26,6 +26,10 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case tooManyCalls
   /// No media thread: the process has no memory or descriptors left.
   case noResources
+  /// The gateway is not reached now: ask again when ``Phone/state`` is online.
+  case notConnected
+  /// What the gateway said to a question.
+  case gateway(ErrorCode)
 
   /// What is wrong and what to do, in English: for a log or a developer's screen.
   public var description: String {
@@ -41,6 +45,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
     case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"
     case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
     case .tooManyCalls: "too many calls: end one of those that are there, or wait where the gateway says so"
+    case .notConnected: "not online: ask again when the phone's state is online"
+    case .gateway(let code): "the gateway answered \(code.rawValue)"
     case .noResources: "the media thread could not start: the process has no descriptors left"
     }
   }

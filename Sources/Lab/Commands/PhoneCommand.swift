@@ -52,6 +52,8 @@ struct PhoneCommand: ParsableCommand {
   var sealKey: String?
   @Option(help: ArgumentHelp("How long a push takes to start the app.", valueName: "seconds")) var startAfter = 0.0
   @Flag(help: "Takes any TLS certificate: for tests.") var insecure = false
+  @Flag(help: "Prints each version of the user's directory, and the newest call of the history when it changes.") var directory =
+    false
   @Option(
     help: ArgumentHelp(
       "Samples a second of --play and --record: 16000 keeps what a wide call has above 4 kHz.", valueName: "hertz"))
@@ -70,6 +72,7 @@ struct PhoneCommand: ParsableCommand {
 
   private func options() throws -> LabPhone.Options {
     var options = LabPhone.Options()
+    options.followsDirectory = directory
     (options.url, options.device, options.call, options.from) = (url, device, call, from)
     if token != nil || tokenFile != nil {
       options.token = try token ?? peer.text(ofFile: tokenFile ?? "", option: "--token-file")

@@ -1,4 +1,5 @@
 import Bytes
+import HTTP
 import JSONWebToken
 import Platform
 import Synchronization
@@ -10,6 +11,9 @@ final class AdminAccess: Sendable {
     ("POST", "/v1/calls", .calls),
     ("POST", "/v1/devices", .users),
     ("POST", "/v1/push", .users),
+    // names and numbers of people
+    (nil, "/v1/directory", .users),
+    (nil, "/v1/users", .users),
     // the signalling of calls, with numbers
     (nil, "/v1/traces", .admin),
     ("POST", "", .admin),
@@ -30,6 +34,23 @@ final class AdminAccess: Sendable {
       state.tokens = tokens
       state.rates = [:]
     }
+  }
+
+  /// GET and POST everywhere; PUT and DELETE where something is replaced or goes.
+  static func takes(_ method: String, of path: String) -> Bool {
+    if ["GET", "HEAD", "POST"].contains(method) { return true }
+    if path.hasPrefix("/v1/directory/") { return method == "PUT" || method == "DELETE" }
+    return method == "DELETE" && path.hasPrefix("/v1/users/")
+  }
+
+  /// The most of a request's body: imports are long, of who may make one.
+  func bodyBytes(of head: RequestHead) -> Int {
+    guard head.path.hasPrefix("/v1/directory/"), head.method == "PUT" || head.method == "POST" else { return Limits.bodyBytes }
+    let given = Array((head.first("authorization") ?? "").utf8.dropFirst("Bearer ".utf8.count))
+    let isKnown = state.withLock { state in
+      state.tokens.isEmpty || !state.tokens.filter { $0.scopes.contains(.users) && $0.matches(given) }.isEmpty
+    }
+    return isKnown ? Limits.importBytes : Limits.bodyBytes
   }
 
   static func scope(of path: String, _ method: String) -> APIScope {

@@ -43,7 +43,8 @@ public final class AdminServer: Sendable {
       .init(
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
-        connectionsPerAddress: Limits.adminConnections), delegate: delegate, logger: logger)
+        connectionsPerAddress: Limits.adminConnections,
+        bodyBytes: { delegate.access.bodyBytes(of: $0) }), delegate: delegate, logger: logger)
     try server.start()
     return AdminServer(server, delegate, settings)
   }
@@ -72,7 +73,9 @@ private final class AdminDelegate: TransportDelegate, Sendable {
   init(_ access: AdminAccess, _ handler: @escaping AdminServer.Handler) { (self.access, self.handler) = (access, handler) }
 
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    guard ["GET", "HEAD", "POST"].contains(request.method) else { return answer(APIError(.badMethod, "GET or POST").response) }
+    guard AdminAccess.takes(request.method, of: request.path) else {
+      return answer(APIError(.badMethod, "GET or POST").response)
+    }
     var request = request
     do {
       request.client = try access.client(of: request, at: MonotonicClock.now())

@@ -29,6 +29,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private let events: AppServer.EventSink
   private let pages: StaticPages
   private let isReady: @Sendable () -> Bool
+  private let directory: AppServer.DirectoryHandler?
   private var origins: Set<String>
   private var nodeOrigins: NodeOrigins
   private var machine: SessionMachine
@@ -52,10 +53,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
     (self.events, self.logger, origins, isReady) = (events, logger, settings.origins, settings.isReady)
+    directory = settings.directory
     (sessionsLimit, connectionsLimit) = (settings.sessions.sessions, settings.connections)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
     nodeOrigins = NodeOrigins(own: settings.sessions.cluster?.url)
-    machine = SessionMachine(settings: settings.sessions, random: .system)
+    machine = SessionMachine(
+      settings: settings.sessions, random: .system, directoryVersions: settings.directoryVersions)
   }
 
   /// Before the thread starts.
@@ -66,10 +69,13 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     lostCommands.withLock { lost in
       switch command {
       case .welcome(let id, _, _, _), .refuse(let id, _): lost.welcomes.insert(id)
-      case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _): lost.devices.insert(device)
+      case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _), .tell(let device, _, _):
+        lost.devices.insert(device)
       case .answer(let token, _): lost.devices.insert(token.device)
       case .revoke(let device): lost.devices.insert(device)
       case .httpAnswer(let id, _): lost.requests.insert(id)
+      // a device asks with what it has, and is answered by what there is
+      case .directory: break
       case .wakesOver: break  // a wake token that opens a session finds that its call is gone
       case .nodes(let nodes): lost.nodes = nodes
       // 4008 would bring its client back here, against its newer session; what does not fit even here ends by its silence
@@ -186,12 +192,26 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
     if request.path == "/v1/ready", ["GET", "HEAD"].contains(request.method) { return answer(readiness) }
+    if request.path == "/v1/directory", let directory { return directoryAsked(request, directory, answer) }
     guard let text = Self.rejectedCall(request.path) else {
       return answer(pages.answer(request, connects: nodeOrigins.sources))
     }
     guard let origin = request.origin, allows(origin: origin) else { return rejectReceived(request, text, answer: answer) }
     if request.method == "OPTIONS" { return answer(.preflight(for: origin)) }
     rejectReceived(request, text) { answer($0.readable(by: origin)) }
+  }
+
+  private func directoryAsked(
+    _ request: HTTPRequest, _ directory: AppServer.DirectoryHandler, _ answer: @escaping @Sendable (HTTPResponse) -> Void
+  ) {
+    guard request.method == "GET" else { return answer(APIError(.badMethod, "GET").response) }
+    let bearer = request.authorization.flatMap { $0.exposed.hasPrefix("Bearer ") ? String($0.exposed.dropFirst(7)) : nil }
+    let now = MonotonicClock.now()
+    machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: now)
+    guard let login = bearer.flatMap({ machine.login($0, at: now) }) else {
+      return answer(APIError(.unauthorized, "authorization: Bearer <login token>").response)
+    }
+    directory(login.device, login.accounts, request, answer)
   }
 
   /// `POST /v1/calls/<text>/reject`.

@@ -24,6 +24,10 @@ public final class AppServer: Sendable {
     public var proxies: [IPNetwork] = []
     /// Whether new calls and sessions are welcome here, for `GET /v1/ready`. Any thread; must not wait.
     public var isReady: @Sendable () -> Bool = { true }
+    /// Versions of directories as of now; later ones come as `SessionCommand.directory`.
+    public var directoryVersions: [String: Int] = [:]
+    /// Answers `GET /v1/directory` of a device and its accounts, whose login token was checked; nil: there is no such page. Any thread.
+    public var directory: DirectoryHandler?
     public init(
       address: SocketAddress, tls: TLSFiles? = nil, origins: Set<String> = [], pages: [String: Page] = [:],
       sessions: SessionSettings
@@ -33,6 +37,8 @@ public final class AppServer: Sendable {
   }
   /// Connections at a time, unless the settings say less.
   public static let mostConnections = Limits.connections
+  public typealias DirectoryHandler =
+    @Sendable (DeviceKey, [String], HTTPRequest, @escaping @Sendable (HTTPResponse) -> Void) -> Void
   /// Called on the app thread. False: control's inbox is full, and the event will be offered again.
   public typealias EventSink = @Sendable (SessionEvent) -> Bool
 

@@ -63,10 +63,13 @@ final class HTTPConnection {
   private(set) var hasShutDown = false
   var lingered = 0
 
-  init(number: UInt64, socket: TCPSocket, tls: TLSStream?, peer: IPAddress, isProxy: Bool, at now: Instant) {
+  init(
+    number: UInt64, socket: TCPSocket, tls: TLSStream?, peer: IPAddress, isProxy: Bool,
+    bodyBytes: @escaping @Sendable (RequestHead) -> Int, at now: Instant
+  ) {
     (self.number, self.socket, self.tls, self.peer, self.isProxy) = (number, socket, tls, peer, isProxy)
     phase = tls == nil ? .request : .handshaking
-    reader = RequestReader(bodyBytes: Limits.bodyBytes)
+    reader = RequestReader(bodyBytes: bodyBytes)
     began = now
     deadline = now + Limits.firstOctetTime
   }

@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import Glibc
+import HTTP
 import Logging
 import Platform
 import Synchronization
@@ -24,6 +25,8 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var proxies: [IPNetwork] = []
     var connections: Int
     var connectionsPerAddress: Int
+    /// The most of a request's body.
+    var bodyBytes: @Sendable (RequestHead) -> Int = { _ in Limits.bodyBytes }
   }
 
   /// What other threads write.

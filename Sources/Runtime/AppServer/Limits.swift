@@ -46,8 +46,9 @@ public enum Limits {
   static let controlPerSecond = 64.0
   /// Body of `POST /v1/calls/<id>/reject`.
   public static let rejectBytes = 4_096
-  /// Body of an HTTP request.
+  /// Body of an HTTP request; of an import of contacts by who may make one, at the admin port.
   static let bodyBytes = 65_536
+  public static let importBytes = 64 << 20
   /// Other nodes whose pages may connect here, and that our pages may connect to: their addresses stand in each page's header.
   static let nodeOrigins = 64
   /// How long a browser need not ask again whether a page of another origin may reject.

@@ -63,16 +63,19 @@ public final class CallStore: Sendable {
 
   /// Opens all files (the journal is beside the database, `.started`), gives orphans of a killed process their record and starts the
   /// thread. Blocks; throws `StoreError`.
-  /// - Parameter keepsOrphans: there are other nodes, which may have given them a record.
+  /// - Parameters:
+  ///   - keepsOrphans: there are other nodes, which may have given them a record.
+  ///   - written: hears of records that are in their file, on the store's thread and once here; must not block.
   public convenience init(
     sqlite: String, records: String, events: EventSettings? = nil, keepsOrphans: Bool = false, readiness: Readiness,
-    logger: Logger
+    logger: Logger, written: @escaping @Sendable ([CallRecord]) -> Void = { _ in }
   ) throws {
     let file = try SQLiteFile(path: sqlite)
     let journal = try JournalFile(path: sqlite + ".started")
     try Self.move(from: SQLiteJournal(file), to: journal)
     try self.init(
-      journal: journal, records: RecordFile(path: records), devices: SQLiteDevices(file), grants: SQLiteGrants(file),
+      journal: journal, records: HistorySink(RecordFile(path: records), written: written), devices: SQLiteDevices(file),
+      grants: SQLiteGrants(file),
       events: events.map { try EventLog($0) }, keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
   }
 

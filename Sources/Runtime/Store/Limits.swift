@@ -36,4 +36,34 @@ public enum Limits {
   static let lastRecords = Duration.seconds(2)
   /// Files of log rotation that are looked at.
   static let rotatedFiles = 1_000
+  /// Contacts of one directory, and of all; a label's bytes, as iOS takes it; bytes of a line of an import.
+  public static let contacts = 1_000_000
+  public static let allContacts = 5_000_000
+  public static let labelBytes = 255
+  static let contactLineBytes = 4_096
+  /// Directories, and bytes of the name of one.
+  public static let directories = 100_000
+  public static let directoryNameBytes = 256
+  /// Changes of a directory that are kept, of one import and in all: who has an older version gets it whole.
+  static let loggedPerImport = 20_000
+  static let logged = 100_000
+  /// Devices whose directory is known to have been told; the oldest are forgotten, and get theirs whole.
+  static let views = 1_000_000
+  /// Parts of one answer, their bytes before escaping, and rows read for them at a time.
+  static let directoryParts = 8
+  static let directoryPartBytes = 24_000
+  static let directoryRows = 8_192
+  /// Contacts of one answer by HTTP.
+  static let directoryPage = 10_000
+  /// Calls of one page of a history if the app names no number; and handles that are resolved at once.
+  static let historyPage = 50
+  static let resolvedHandles = 64
+  /// Requests, events and records that wait for the directory's thread, and records that wait for its file.
+  static let directoryMailbox = 32_768
+  static let waitingHistory = 10_000
+  /// How often other processes' imports are looked for, and old calls are dropped.
+  static let directoryLook = Duration.milliseconds(500)
+  static let historySweep = Duration.seconds(600)
+  /// How long a write waits for another process's import.
+  static let directoryBusySeconds = 20.0
 }

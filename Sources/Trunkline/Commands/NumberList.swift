@@ -1,5 +1,6 @@
 import CallFlow
 import Foundation
+import Store
 
 /// The CSV of `trunkline users import` and `export`: a head line `number,user`, then a number and a user's id in each line, in UTF-8.
 /// A field may stand in double quotes (RFC 4180), but has no line break in it.
@@ -62,7 +63,7 @@ enum NumberList {
       guard text == head else { throw Fault(line: 1, why: "is not \(head), but \"\(text.prefix(40))\"") }
       return
     }
-    guard let fields = fields(text) else { throw Fault(line: line, why: "a quotation mark is out of place") }
+    guard let fields = CSVLine.fields(text) else { throw Fault(line: line, why: "a quotation mark is out of place") }
     guard fields.count == 2 else {
       throw Fault(line: line, why: "has \(fields.count == 1 ? "one field" : "\(fields.count) fields"), not number,user")
     }
@@ -83,39 +84,8 @@ enum NumberList {
     }
   }
 
-  /// Nil: a quotation mark is out of place.
-  private static func fields(_ text: String) -> [String]? {
-    guard text.utf8.contains(UInt8(ascii: "\"")) else {
-      return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-    }
-    var out: [String] = []
-    var rest = Substring(text)
-    while true {
-      var field = ""
-      if rest.first == "\"" {
-        rest.removeFirst()
-        while true {
-          guard let end = rest.firstIndex(of: "\"") else { return nil }
-          field += rest[..<end]
-          rest = rest[rest.index(after: end)...]
-          guard rest.first == "\"" else { break }
-          field += "\""
-          rest.removeFirst()
-        }
-      } else {
-        field = String(rest.prefix { $0 != "," })
-        guard !field.contains("\"") else { return nil }
-        rest = rest.dropFirst(field.count)
-      }
-      out.append(field)
-      guard let next = rest.popFirst() else { return out }
-      guard next == "," else { return nil }
-    }
-  }
-
   /// A line as `read` takes it, with its line break.
   static func line(_ number: String, _ user: String) -> String {
-    guard user.contains(where: { $0 == "," || $0 == "\"" }) else { return "\(number),\(user)\n" }
-    return "\(number),\"\(user.replacing("\"", with: "\"\""))\"\n"
+    "\(number),\(CSVLine.quoted(user))\n"
   }
 }

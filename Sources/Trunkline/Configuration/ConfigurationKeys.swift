@@ -65,6 +65,7 @@ extension ConfigurationKeys {
           "events", .mapping, .none("no events are kept"),
           "What happens to calls, devices and trunks, for your backend. `{}`: kept for `GET /v1/events` alone."),
         .init("recording", .mapping, .none("nothing is recorded"), "Calls as sound files."),
+        .init("history", .mapping, "How long calls stay in the lists of who made or got them."),
         .init("timers", .mapping, "How long things may take."),
         .init("limits", .mapping, "How much a gateway takes on before it refuses calls."),
         .init("store", .mapping, "Where devices and the journal of started calls are kept."),
@@ -297,6 +298,17 @@ extension ConfigurationKeys {
         .init(
           "kinds", .list(.oneOf(GatewayEvent.Kind.allCases.map(\.rawValue)), limit: GatewayEvent.Kind.allCases.count),
           .none("all kinds"), "What this one is told of."),
+      ]),
+    .init(
+      "history", isTakenBySIGHUP: true,
+      "Users' [histories](directory.md#history) are in `store.sqlite` with `.directory` behind it. The records file is another matter.",
+      [
+        .init(
+          "keep", .duration(Limits.historyKeep), .value(durationText(settings.history.keep)),
+          "A call stays so long after its end; `90d` may be written, too."),
+        .init(
+          "per_user", .integer(Limits.historyPerUser), .value("\(settings.history.perUser)"),
+          "Calls of one user; the oldest go. 0: no histories are kept."),
       ]),
     .init(
       "timers", isTakenBySIGHUP: false, "",

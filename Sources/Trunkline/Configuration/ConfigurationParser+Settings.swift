@@ -37,6 +37,9 @@ extension ConfigurationParser {
     out.events = events(top)
     out.recording = recordingSection(top)
     out.calls.recording = out.recording?.rules
+    let history = top.section("history")
+    out.history.keep = history.duration("keep", in: Limits.historyKeep, default: out.history.keep)
+    out.history.perUser = history.integer("per_user", in: Limits.historyPerUser, default: out.history.perUser)
     out.calls.verifiesIdentity = out.verifier != nil
     let limits = top.section("limits")
     out.calls.bounds.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.calls.bounds.callsPerUser)

@@ -117,6 +117,7 @@ extension Settings {
     #       key_file: events.key     # whsec_…; kinds: [ call.started, call.connected, call.ended ]
 
     # recording: { when: api, format: ogg, notice: notice.wav }   # or on: every call; docs/recording.md
+    # history: { keep: 90d, per_user: 1000 }   # calls in the lists of who made or got them: docs/directory.md
 
     timers:
       ring: 45s

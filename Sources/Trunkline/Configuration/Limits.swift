@@ -22,6 +22,8 @@ enum Limits {
   static let playedFiles = 100
   static let apiRate = 1...1_000
   static let routes = 10_000
+  static let historyPerUser = 0...100_000
+  static let historyKeep = Duration.seconds(3_600) ... .seconds(3_650 * 86_400)
   static let edges = 100
   /// Of the key that all nodes share, at least.
   static let clusterKeyBytes = 32

@@ -168,12 +168,14 @@ private func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
 /// `500ms`, `45s`, `1m`, `4h`.
 func durationValue(_ text: String) -> Duration? {
   let digits = text.prefix { ("0"..."9").contains($0) }
-  guard !digits.isEmpty, digits.count <= 9, let number = Int64(digits) else { return nil }
-  switch text.dropFirst(digits.count) {
+  let unit = text.dropFirst(digits.count)
+  guard !digits.isEmpty, digits.count <= (unit == "ms" ? 12 : 9), let number = Int64(digits) else { return nil }
+  switch unit {
   case "ms": return .milliseconds(number)
   case "s": return .seconds(number)
   case "m": return .seconds(number * 60)
   case "h": return .seconds(number * 3600)
+  case "d": return .seconds(number * 86_400)
   default: return nil
   }
 }

@@ -42,6 +42,7 @@ public struct Settings: Sendable {
   public var recording: Recording?
   /// Nil: no events are kept.
   public var events: Events?
+  public var history = History()
   public var limits = ProcessLimits()
   /// Absolute path of the SQLite file with the devices; the journal of started calls is beside it, `.started`.
   public var store = "trunkline.db"
@@ -49,6 +50,8 @@ public struct Settings: Sendable {
   public var eventFolder: String { store + ".events" }
   /// Where `trunkline users import` puts numbers: beside the store.
   public var numbers: String { store + ".numbers" }
+  /// The SQLite file of directories and histories: beside the store.
+  public var directory: String { store + ".directory" }
   /// Absolute path of the JSON-lines file with one record per call.
   public var records = "calls.jsonl"
   /// Each record also goes to the stream of the cluster.
@@ -58,6 +61,13 @@ public struct Settings: Sendable {
   public var hep: HEP?
   /// What is probably not meant, in the order of the file; `serve --check` prints it.
   public var warnings: [Problem] = []
+
+  /// `history:`: how long calls stay in the lists of who made or got them.
+  public struct History: Sendable, Equatable {
+    public var keep = Duration.seconds(90 * 86_400)
+    /// Calls of one user; 0: none are kept.
+    public var perUser = 1_000
+  }
 
   public struct Listen: Sendable, Equatable {
     public var sipUDP: [SocketAddress] = [SocketAddress(.loopback, 5060)]

@@ -13,6 +13,7 @@ import Telemetry
 ///     GET  /v1/events              see `EventPages`
 ///     GET  /v1/log/levels          see `LogPages`, with POST
 ///     GET  /v1/devices…            see `DevicePages`, with POST /v1/push/test
+///     /v1/directory…, /v1/users…   see `DirectoryPages`
 ///     GET  /v1/hour                how the calls of the last hour came out, `RecentCalls.Hour`
 ///     GET  /                       the status page
 struct AdminPages: Sendable {
@@ -25,6 +26,7 @@ struct AdminPages: Sendable {
   let recent: RecentCalls
   let cluster: ClusterSide?
   let events: EventPages
+  let directory: DirectoryPages
 
   func handle(_ request: AdminRequest, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     if let page = pages.page(request.path) {
@@ -45,6 +47,9 @@ struct AdminPages: Sendable {
     if parts.first == "v1", parts.count > 1, ["devices", "push"].contains(parts[1]) {
       return devices.handle(request, Array(parts.dropFirst()), answer)
     }
+    if parts.first == "v1", parts.count > 1, ["directory", "users"].contains(parts[1]) {
+      return directory.handle(request, Array(parts.dropFirst()), answer)
+    }
     if parts.starts(with: ["v1", "log"]) { return answer(logs.answer(request, Array(parts.dropFirst(2)))) }
     if parts == ["v1", "events"] { return answer(events.answer(request)) }
     if parts == ["v1", "hour"], request.method != "POST" { return answer(.json(200, recent.hour())) }
@@ -52,7 +57,7 @@ struct AdminPages: Sendable {
     answer(
       APIError(
         .unknownPage,
-        "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/nodes /v1/where /v1/cluster/calls /v1/devices /v1/events /v1/log/levels"
+        "no such page: / /v1/hour /healthz /readyz /metrics /v1/calls /v1/trunks /v1/nodes /v1/where /v1/cluster/calls /v1/devices /v1/directory /v1/events /v1/log/levels"
       ).response)
   }
 }

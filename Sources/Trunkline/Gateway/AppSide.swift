@@ -8,6 +8,7 @@ import JSONWebToken
 import MediaSession
 import Platform
 import SIPTrace
+import Store
 import Synchronization
 import Telemetry
 import WebPhone
@@ -33,13 +34,16 @@ final class AppSide: Sendable {
   private let wakes: WakeTokens
   /// Nil: this node is alone.
   private let cluster: ClusterSide?
+  /// Nil in a cluster.
+  private let directory: DirectoryService?
   /// Where woken apps connect.
   private let gateway: Mutex<String?>
 
   init(
     _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceCollector, push: PushSide,
-    wakes: WakeTokens, cluster: ClusterSide?, watch: ThreadWatch, logs: Logs
+    wakes: WakeTokens, cluster: ClusterSide?, directory: DirectoryService?, watch: ThreadWatch, logs: Logs
   ) {
+    self.directory = directory
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
     (self.push, self.wakes, self.cluster, self.readiness) = (push, wakes, cluster, readiness)
     gateway = Mutex(settings.push?.gateway)
@@ -61,7 +65,14 @@ final class AppSide: Sendable {
     app.proxies = settings.listen.appProxies
     app.isReady = { [readiness] in readiness.isReadyForApps }
     app.connections = min(app.connections, descriptors.apps)
-    let server = try AppServer.start(app, logger: logs.logger("app")) { [inbox] event in inbox.post(.app(event)) }
+    if let directory {
+      app.directoryVersions = directory.versions
+      app.directory = { DirectoryDownload.answer($2, $0, $1, directory, $3) }
+    }
+    let server = try AppServer.start(app, logger: logs.logger("app")) { [self] event in
+      if let directory, directory.take(event, tell: { [self] in post($0) }) { return true }
+      return inbox.post(.app(event))
+    }
     servers.withLock { $0.app = server }
     registry.register(server.metrics)
     let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
@@ -70,7 +81,10 @@ final class AppSide: Sendable {
       pages: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster) { [self] in recordings.withLock { $0 } },
       traces: tracePages, devices: devicePages,
       logs: LogPages(levels: logs.levels),
-      recent: recent, cluster: cluster, events: EventPages(folder: settings.events.map { _ in settings.eventFolder }))
+      recent: recent, cluster: cluster, events: EventPages(folder: settings.events.map { _ in settings.eventFolder }),
+      directory: DirectoryPages(service: directory) { [inbox] user, answer in
+        inbox.post(.devices(.forget(user: user) { answer(ForgottenUser(devices: $0, grants: $1)) }))
+      })
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
@@ -154,7 +168,8 @@ extension Settings {
     out.grants = grantRules
     out.turn = turn
     out.cluster = cluster
-    if cluster != nil { out.caps.append("nodes") }
+    // a directory and a history are one node's: of many nodes each would have another
+    out.caps += cluster != nil ? ["nodes"] : ["dir", "hist"]
     return out
   }
 }

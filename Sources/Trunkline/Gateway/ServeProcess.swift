@@ -134,7 +134,7 @@ extension Settings {
     var out = self
     (out.users, out.anyUser, out.grantRules, out.userSource) = (new.users, new.anyUser, new.grantRules, new.userSource)
     (out.trunks, out.routes, out.dns, out.push, out.turn) = (new.trunks, new.routes, new.dns, new.push, new.turn)
-    (out.auth, out.admin) = (new.auth, new.admin)
+    (out.auth, out.admin, out.history) = (new.auth, new.admin, new.history)
     if events != nil, let next = new.events { out.events = next }
     out.cluster = cluster
     if new.cluster?.edges != nil || cluster?.edges != nil {

@@ -29,6 +29,9 @@ public enum ClientMessage: AppMessage {
   case callGroup(CallGroup)
   case callTranslate(CallTranslate)
   case stats(StreamStats)
+  case dirGet(DirectoryGet)
+  case histList(HistoryList)
+  case histResolve(HistoryResolve)
 
   public var content: (type: ClientMessageType, payload: (any Encodable)?) {
     switch self {
@@ -62,6 +65,9 @@ public enum ClientMessage: AppMessage {
     case .callGroup(let d): (.callGroup, d)
     case .callTranslate(let d): (.callTranslate, d)
     case .stats(let d): (.stats, d)
+    case .dirGet(let d): (.dirGet, d)
+    case .histList(let d): (.histList, d)
+    case .histResolve(let d): (.histResolve, d)
     }
   }
 }
@@ -92,6 +98,9 @@ public enum ClientMessageType: String, AppMessageType {
   case callTransfer = "call.transfer"
   case callGroup = "call.group"
   case callTranslate = "call.translate"
+  case dirGet = "dir.get"
+  case histList = "hist.list"
+  case histResolve = "hist.resolve"
 
   public var row: MessageRow<ClientMessage> {
     switch self {
@@ -125,6 +134,12 @@ public enum ClientMessageType: String, AppMessageType {
     case .callGroup: .init(.request, ClientMessage.callGroup, .numbered)
     case .callTranslate: .init(.request, ClientMessage.callTranslate, .numbered)
     case .stats: .init(.event, ClientMessage.stats, .call)
+    case .dirGet: .init(.request, ClientMessage.dirGet)
+    case .histList: .init(.request, ClientMessage.histList)
+    case .histResolve: .init(.request, ClientMessage.histResolve)
     }
   }
+
+  /// Only asks: it has no effect, its answer is not kept, and a repeat is answered anew.
+  public var isRead: Bool { self == .dirGet || self == .histList || self == .histResolve }
 }

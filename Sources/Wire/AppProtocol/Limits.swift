@@ -26,6 +26,13 @@ public enum Limits {
   public static let digitGapMilliseconds = 40...1_000
   /// The highest `seq` and `ack`: what every JSON reader holds exactly.
   public static let sequence = 1...9_007_199_254_740_991
+  /// A version of a directory, and a number in it: E.164 as one integer.
+  public static let directoryVersion = 0...9_007_199_254_740_991
+  public static let directoryNumber = 0...999_999_999_999_999
+  /// Bytes of a label of a directory, as iOS takes it.
+  public static let labelBytes = 255
+  /// Calls of one `hist.list`.
+  public static let historyPage = 1...50
   /// The highest `gen`.
   public static let generation = 1...1_000_000
 }

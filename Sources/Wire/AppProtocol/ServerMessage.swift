@@ -22,6 +22,10 @@ public enum ServerMessage: AppMessage {
   case callDigit(CallDigit)
   case callTransferred(CallTransferred)
   case quality(Quality)
+  case dirChanged(DirectoryChanged)
+  case dirFull(DirectoryPart)
+  case dirDelta(DirectoryPart)
+  case histChanged(HistoryChanged)
 
   public var content: (type: ServerMessageType, payload: (any Encodable)?) {
     switch self {
@@ -48,6 +52,10 @@ public enum ServerMessage: AppMessage {
     case .callDigit(let d): (.callDigit, d)
     case .callTransferred(let d): (.callTransferred, d)
     case .quality(let d): (.quality, d)
+    case .dirChanged(let d): (.dirChanged, d)
+    case .dirFull(let d): (.dirFull, d)
+    case .dirDelta(let d): (.dirDelta, d)
+    case .histChanged(let d): (.histChanged, d)
     }
   }
 }
@@ -70,6 +78,10 @@ public enum ServerMessageType: String, AppMessageType {
   case callMuted = "call.muted"
   case callDigit = "call.digit"
   case callTransferred = "call.transferred"
+  case dirChanged = "dir.changed"
+  case dirFull = "dir.full"
+  case dirDelta = "dir.delta"
+  case histChanged = "hist.changed"
 
   public var row: MessageRow<ServerMessage> {
     switch self {
@@ -96,6 +108,10 @@ public enum ServerMessageType: String, AppMessageType {
     case .callDigit: .init(.event, ServerMessage.callDigit, .numbered)
     case .callTransferred: .init(.event, ServerMessage.callTransferred, .numbered)
     case .quality: .init(.event, ServerMessage.quality, .call)
+    case .dirChanged: .init(.event, ServerMessage.dirChanged)
+    case .dirFull: .init(.response, ServerMessage.dirFull)
+    case .dirDelta: .init(.response, ServerMessage.dirDelta)
+    case .histChanged: .init(.event, ServerMessage.histChanged)
     }
   }
 

@@ -291,7 +291,16 @@ public struct Success: Hashable, Sendable, Codable {
   public var sdp: String?
   /// Of `call.start`: the call it names.
   public var call: Identifier?
-  public init(won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil) {
-    (self.won, self.sdp, self.call) = (won, sdp, call)
+  /// Of `dir.get`.
+  public var dir: DirectoryAnswer?
+  /// Of `hist.list`.
+  public var hist: HistoryPage?
+  /// Of `hist.resolve`: those that have a name, with it.
+  public var names: [Handle]?
+  public init(
+    won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil, dir: DirectoryAnswer? = nil, hist: HistoryPage? = nil,
+    names: [Handle]? = nil
+  ) {
+    (self.won, self.sdp, self.call, self.dir, self.hist, self.names) = (won, sdp, call, dir, hist, names)
   }
 }

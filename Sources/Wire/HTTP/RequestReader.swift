@@ -37,7 +37,9 @@ public struct RequestReader: Sendable {
     case refused(RequestRefusal)
   }
 
-  private let bodyBytes: Int
+  private let bodyLimit: @Sendable (RequestHead) -> Int
+  /// Of the request that is being read.
+  private var bodyBytes = 0
   private var state = State.head
   private var buffer: [UInt8] = []
   private var start = 0
@@ -46,7 +48,10 @@ public struct RequestReader: Sendable {
   /// Octets of empty lines before it.
   private var leading = 0
 
-  public init(bodyBytes: Int) { self.bodyBytes = bodyBytes }
+  public init(bodyBytes: Int) { self.init { _ in bodyBytes } }
+
+  /// - Parameter bodyBytes: the most of a request's body, by its head.
+  public init(bodyBytes: @escaping @Sendable (RequestHead) -> Int) { bodyLimit = bodyBytes }
 
   /// Octets that wait here.
   public var waitingBytes: Int { buffer.count - start }
@@ -85,6 +90,8 @@ public struct RequestReader: Sendable {
     case .refused(let refusal): throw refusal
     case .head: return try readHead()
     case .body(var request, let remaining):
+      // the one reference: a long body is appended to, not copied for each piece
+      state = .head
       let count = min(remaining, waitingBytes)
       request.body.append(contentsOf: buffer[start..<start + count])
       start += count
@@ -92,7 +99,6 @@ public struct RequestReader: Sendable {
         state = .body(request, remaining: remaining - count)
         return .needsMore
       }
-      state = .head
       return .request(request)
     case .chunks(var request, var chunks):
       state = .head
@@ -125,6 +131,7 @@ public struct RequestReader: Sendable {
     let head = try HeadParser.parse(buffer[start..<end - 2])
     (start, scanned, leading) = (end, 0, 0)
     let request = Request(head: head, body: [])
+    bodyBytes = bodyLimit(head)
     switch head.framing {
     case .none: return .request(request)
     case .length(let count):

@@ -78,6 +78,20 @@ ask("POST", "/v1/calls/{call}/hangup", 400, "/v1/calls/nothing/hangup")
 ask("POST", "/v1/calls/{call}/hangup", 404, "/v1/calls/00000000-0000-4000-8000-000000000000/hangup")
 ask("POST", "/v1/calls/{call}/hangup", 202, f"/v1/calls/{call}/hangup")
 
+scope = "/v1/directory/{scope}"
+contacts = b"number,label,kind\n+15550000001,Ann,\n+15550000002,,block\n"
+lines = b'{"number":"+15550000003","label":"Bob"}\n'
+ask("PUT", scope, 200, "/v1/directory/user:" + user, contacts)
+ask("PUT", scope, 400, "/v1/directory/user:" + user, contacts + contacts)
+ask("PUT", scope, 400, "/v1/directory/" + user, contacts)
+ask("POST", scope, 200, "/v1/directory/user:" + user, lines, {"Content-Type": "application/jsonl"})
+ask("POST", scope, 400, "/v1/directory/user:" + user, b"{}\n", {"Content-Type": "application/jsonl"})
+if ask("GET", "/v1/directory", 200)["directories"][0]["entries"] != 3:
+    faults.append("the directory has other entries than three")
+ask("DELETE", scope, 200, "/v1/directory/user:" + user)
+ask("DELETE", scope, 400, "/v1/directory/" + user)
+ask("DELETE", "/v1/users/{user}/data", 200, "/v1/users/nobody/data")
+
 # a gateway that is alone says so
 for page in ("/v1/nodes", "/v1/cluster/calls"):
     ask("GET", page, 404)

@@ -54,7 +54,7 @@ def ask(method, template, wanted, url=None, body=None, headers={}):
 def finish(others=()):
     """Ends the process: with 1 if an answer was not as the document says, or an operation that is not among `others` was not done."""
     known = {
-        (method.upper(), template) for template, row in document["paths"].items() for method in row if method in ("get", "post")
+        (method.upper(), template) for template, row in document["paths"].items() for method in row if method in ("get", "post", "put", "delete")
     }
     missing = [f"{method} {template} was not done" for method, template in sorted(known - done - set(others))]
     print("\n".join(faults + missing) or "as documented")

@@ -37,6 +37,9 @@ extension PhoneEngine {
     case .transferred(let call, let status): updates.tell(.transferred(call, status))
     case .presentInApp(let call): updates.tell(.presentInApp(call))
     case .registered(let refusal): updates.tell(.registered(refusal))
+    case .directory(let parts): directoryTaker?(parts)
+    case .read(let number, let result): readers.removeValue(forKey: number)?(result)
+    case .historyChanged(let id): updates.tell(.historyChanged(id))
     case .loggedOut:
       for key in [SecretKey.deviceID, SecretKey.loggingOut] { parts.secrets.write(key, nil) }
       updates.tell(.loggedOut)

@@ -22,6 +22,10 @@ actor PhoneEngine {
   var socketNumber = 0
   /// Orders to the audio device are numbered too.
   var audioNumber = 0
+  /// What takes a new version of the directory, on a queue of its own.
+  var directoryTaker: (@Sendable ([DirectoryPart]) -> Void)?
+  var readers: [Int: @Sendable (Result<Success, Failure>?) -> Void] = [:]
+  var readNumber = 0
   private var secondsOfCall: [Identifier: Int] = [:]
   private var waiting: [(input: PhoneMachine.Input, isFromOtherQueue: Bool)] = []
   private var isRunning = false

@@ -41,6 +41,8 @@ extension PhoneTrace.State {
     case .dial(let call, let callee, _, _): return Line(.app, "dial", Self.call(call) + mask(callee))
     case .wish(let call, let wish): return Line(.app, "wish", Self.call(call) + [("do", Self.name(wish))])
     case .logOut: return Line(.app, "logOut")
+    // names and numbers are not for a trace
+    case .followDirectory, .read: return nil
     // the gateway, and media
     case .socket(let event): return Line(.network, "socket", Self.fields(of: event))
     case .further(let number, let event):
@@ -83,6 +85,7 @@ extension PhoneTrace.State {
     case .digit(let call, _): return [Line(.app, "digit", Self.call(call))]
     case .transferred(let call, _): return [Line(.app, "transferred", Self.call(call))]
     case .loggedOut: return [Line(.app, "loggedOut")]
+    case .directory, .read, .historyChanged: return []
     }
   }
 

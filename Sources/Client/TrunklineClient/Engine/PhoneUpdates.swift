@@ -14,6 +14,7 @@ final class PhoneUpdates: Sendable {
     case media(Identifier, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
     case disconnected(String)
     case registered(ErrorCode?)
+    case historyChanged(Int)
     case loggedOut
   }
   struct Batch: Sendable {

@@ -57,7 +57,7 @@ extension PhoneFleet {
     // no phone of a fleet rejects or dials
     case .post, .updated, .reportEnded, .reportConnecting, .reportConnected, .listen, .mix, .relays, .presentInApp, .digit,
       .transferred,
-      .loggedOut:
+      .loggedOut, .directory, .read, .historyChanged:
       break
     }
   }

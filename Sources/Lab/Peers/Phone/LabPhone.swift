@@ -35,6 +35,8 @@ public final class LabPhone {
     public var calls: Int?
     /// Takes self-signed certificates.
     public var isInsecure = false
+    /// Tells of the user's directory and of the newest call of the history.
+    public var followsDirectory = false
     public init() {}
   }
 
@@ -83,6 +85,7 @@ public final class LabPhone {
     tasks.append(Task { [weak self] in for await state in states { self?.take(state) } })
     tasks.append(Task { [weak self] in for await event in events { self?.take(event) } })
     if let push = options.push { system.pushed(push) }
+    if options.followsDirectory { followDirectory(made) }
     watch()
   }
 
@@ -138,8 +141,42 @@ public final class LabPhone {
       }
       leave()
     case .closed(let call): ended(call)
+    case .historyChanged: tellHistory()
     case .transferred, .presentInApp: break
     }
+  }
+
+  // MARK: directory and history
+
+  private func followDirectory(_ phone: Phone) {
+    phone.followDirectory { [emit] parts in
+      let names = parts.flatMap { $0.identify ?? [] }.map { "\($0.n) \($0.l)" }
+      emit(
+        PeerEvent(
+          "directory",
+          [
+            "version": "\(parts.first?.version ?? 0)", "from": parts.first?.from.map { "\($0)" } ?? "",
+            "names": names.prefix(8).joined(separator: ", "), "count": "\(names.count)",
+            "blocked": parts.flatMap { $0.block ?? [] }.prefix(8).map { "\($0)" }.joined(separator: ", "),
+          ]))
+    }
+  }
+
+  private func tellHistory() {
+    guard options.followsDirectory, let phone else { return }
+    tasks.append(
+      Task { [emit] in
+        guard let page = try? await phone.history(limit: 1), let call = page.calls.first else {
+          return emit(PeerEvent("history", ["outcome": "none"]))
+        }
+        emit(
+          PeerEvent(
+            "history",
+            [
+              "outcome": call.outcome.rawValue, "dir": call.dir.rawValue, "peer": call.peer.h, "name": call.peer.n ?? "",
+              "call": "\(call.call)", "reason": call.reason.rawValue,
+            ]))
+      })
   }
 
   // MARK: calls

@@ -1,0 +1,139 @@
+import AppProtocol
+import Bytes
+
+/// The user's directory and history: what the app has of them is kept by the app.
+///
+/// | event | asks `dir.get` |
+/// |---|---|
+/// | online with another version than the app has | yes |
+/// | `dir.changed` | yes, or once more behind the answer that is under way |
+/// | an answer with `next` | for the rest |
+/// | an answer of another version than the one before | its parts begin anew |
+/// | offline between an answer and its parts | when online again, from the beginning |
+/// | `err` | after its `retryMs`; never where the gateway has no directories |
+extension PhoneMachine {
+  struct Following: Sendable {
+    /// What the app has; nil: nothing.
+    var have: Int?
+    /// Not answered yet.
+    var question: Identifier?
+    var gathered: [DirectoryPart] = []
+    /// Of the answer whose parts come.
+    var answer: DirectoryAnswer?
+    /// Parts that are yet to come.
+    var missing = 0
+    /// The newest version that was heard of.
+    var known = 0
+    var retryAt: Instant?
+  }
+
+  mutating func follow(have: Int?, _ now: Instant, _ out: inout [Action]) {
+    let known = following?.known ?? directoryVersion
+    following = Following(have: have)
+    following?.known = known
+    askForDirectory(now, &out)
+  }
+
+  /// - Parameter number: of the session, 0 the phone's own.
+  mutating func directoryWelcomed(_ welcome: Welcome, _ now: Instant, _ out: inout [Action]) {
+    hasDirectory = welcome.caps.contains("dir")
+    directoryVersion = welcome.dirVersion
+    following?.known = welcome.dirVersion
+    askForDirectory(now, &out)
+  }
+
+  /// The parts of an answer that has come were lost with the socket; a question without an answer is asked again by its session.
+  mutating func directoryOffline() {
+    following?.answer = nil
+    following?.gathered = []
+    following?.missing = 0
+  }
+
+  mutating func forgetDirectoryQuestion() {
+    following?.question = nil
+    directoryOffline()
+  }
+
+  mutating func directoryRetryDue(_ now: Instant, _ out: inout [Action]) {
+    following?.retryAt = nil
+    askForDirectory(now, &out)
+  }
+
+  /// True: it was one of these messages.
+  mutating func directoryHeard(_ message: ServerMessage, _ now: Instant, _ out: inout [Action]) -> Bool {
+    switch message {
+    case .dirChanged(let changed):
+      directoryVersion = changed.version
+      following?.known = changed.version
+      askForDirectory(now, &out)
+    case .dirFull(let part), .dirDelta(let part): take(part, now, &out)
+    case .histChanged(let changed): out.append(.historyChanged(changed.id))
+    default: return false
+    }
+    return true
+  }
+
+  private mutating func askForDirectory(_ now: Instant, _ out: inout [Action]) {
+    guard hasDirectory, isRegistrable(), let following, following.question == nil, following.answer == nil,
+      following.retryAt == nil, following.known != following.have ?? 0
+    else { return }
+    ask(DirectoryGet(have: following.have), now, &out)
+  }
+
+  private mutating func ask(_ get: DirectoryGet, _ now: Instant, _ out: inout [Action]) {
+    let question = ask(.dirGet(get), call: nil, now, &out)
+    following?.question = question
+  }
+
+  /// True: it was the answer to `dir.get`.
+  mutating func directoryAnswered(
+    _ id: Identifier, _ result: Result<Success, Failure>, _ now: Instant, _ out: inout [Action]
+  ) -> Bool {
+    guard let question = following?.question, question == id else { return false }
+    following?.question = nil
+    switch result {
+    case .failure(let failure):
+      directoryOffline()
+      if failure.code == .unsupported { hasDirectory = false }
+      following?.retryAt = now + .milliseconds(max(1_000, failure.retryMs ?? 5_000))
+    case .success(let success):
+      guard let answer = success.dir else {
+        following?.retryAt = now + Limits.directoryRetry
+        return true
+      }
+      if let first = following?.gathered.first, first.version != answer.version || first.from != answer.from {
+        following?.gathered = []
+      }
+      following?.answer = answer
+      following?.missing = max(0, answer.parts)
+      if answer.parts <= 0 { partsAreHere(now, &out) }
+    }
+    return true
+  }
+
+  private mutating func take(_ part: DirectoryPart, _ now: Instant, _ out: inout [Action]) {
+    guard let answer = following?.answer, let missing = following?.missing, missing > 0, part.version == answer.version,
+      part.from == answer.from
+    else { return }
+    following?.gathered.append(part)
+    following?.missing = missing - 1
+    guard following?.gathered.count ?? 0 <= Limits.directoryParts else { return directoryOffline() }
+    if missing == 1 { partsAreHere(now, &out) }
+  }
+
+  private mutating func partsAreHere(_ now: Instant, _ out: inout [Action]) {
+    guard let answer = following?.answer else { return }
+    following?.answer = nil
+    if let next = answer.next {
+      return ask(DirectoryGet(have: following?.have, version: answer.version, after: next), now, &out)
+    }
+    let parts = following?.gathered ?? []
+    following?.gathered = []
+    following?.have = answer.version
+    // it may have changed since
+    let known = max(following?.known ?? 0, answer.version)
+    following?.known = known
+    if !parts.isEmpty { out.append(.directory(parts)) }
+    askForDirectory(now, &out)
+  }
+}

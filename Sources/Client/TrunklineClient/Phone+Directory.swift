@@ -1,0 +1,57 @@
+public import AppProtocol
+import ClientMachines
+import Dispatch
+import Synchronization
+
+/// The user's directory and history at the gateway.
+extension Phone {
+  /// From now on `take` hears each new version of the user's directory, for the app's call screen and its Call Directory extensions: all parts
+  /// of the full directory, or of the difference to the version that the app has. At once if the gateway has another one, later when it changes,
+  /// and after each login. On a queue of its own, one after the other; it may block. Nothing comes from a gateway that keeps no directories.
+  ///
+  /// - Parameters:
+  ///   - version: what the app has already; nil: nothing, or it is damaged.
+  ///   - take: all parts have the same `version` and the same `from`; nil there: they are the full directory.
+  public func followDirectory(from version: Int? = nil, _ take: @escaping @Sendable ([DirectoryPart]) -> Void) {
+    let queue = DispatchQueue(label: "org.trunkline.directory")
+    engine?.enqueue { engine in
+      engine.directoryTaker = { parts in queue.async { take(parts) } }
+      engine.give(.followDirectory(have: version))
+    }
+  }
+
+  /// A page of the user's calls over all devices, those that ended last first.
+  ///
+  /// - Parameters:
+  ///   - before: `next` of the page before; nil: the first page.
+  ///   - limit: 1 to 50 calls.
+  /// - Throws: `PhoneError.notConnected` while the phone is not online, `PhoneError.gateway` with what the gateway says: it keeps no
+  ///   history (`unsupported`), or try again.
+  public func history(before: Int? = nil, limit: Int? = nil) async throws -> HistoryPage {
+    try await ask(.histList(HistoryList(before: before, limit: limit))).hist ?? HistoryPage(calls: [])
+  }
+
+  /// What the user's directory calls these numbers (E.164 with +), of at most 64 those that it knows.
+  ///
+  /// - Throws: as ``history(before:limit:)``.
+  public func names(of numbers: [String]) async throws -> [Handle] {
+    try await ask(.histResolve(HistoryResolve(handles: Array(numbers.prefix(64))))).names ?? []
+  }
+
+  private func ask(_ message: ClientMessage) async throws -> Success {
+    guard let engine else { throw PhoneError.secondPhone }
+    let result: Result<Success, Failure>? = await withCheckedContinuation { continuation in
+      engine.enqueue { engine in
+        engine.readNumber += 1
+        engine.readers[engine.readNumber] = { continuation.resume(returning: $0) }
+        engine.give(.read(engine.readNumber, message))
+      }
+    }
+    guard let result else { throw PhoneError.notConnected }
+    do {
+      return try result.get()
+    } catch {
+      throw PhoneError.gateway(error.code)
+    }
+  }
+}

@@ -1,0 +1,213 @@
+import GRDB
+
+/// The directories and what changes them.
+extension DirectoryFile {
+  /// What an import did.
+  public struct Change: Sendable, Equatable, Codable {
+    /// Of the directory now; as before if nothing has changed.
+    public var version: Int
+    public var entries: Int
+    public var added: Int
+    public var changed: Int
+    public var removed: Int
+  }
+  struct Scope {
+    var id: Int64
+    var version: Int
+    var floor: Int
+    var entries: Int
+    var logged: Int
+  }
+  private struct Difference {
+    var removed: [Int64] = []
+    /// Places in the list.
+    var stored: [Int] = []
+    var added = 0
+  }
+
+  /// Replaces a directory by a list, or changes in it what the list names. All or nothing.
+  ///
+  /// - Parameter scope: `user:ID` or `account:NAME`.
+  public func take(_ list: ContactList, into scope: String, replaces: Bool, now: Int64) throws -> Change {
+    try write("directory") { database in
+      var row = try Self.scope(scope, database) ?? Self.make(scope, database)
+      let difference =
+        replaces ? try Self.difference(list, row.id, database) : try Self.named(list, row.id, database)
+      let entries = row.entries + difference.added - difference.removed.count
+      guard entries <= Limits.contacts else { throw StoreError("more than \(Limits.contacts) contacts in \(scope)") }
+      let others = try Int.fetchOne(database, sql: "SELECT sum(entries) FROM scope WHERE id <> ?", arguments: [row.id]) ?? 0
+      guard entries + others <= Limits.allContacts else { throw StoreError("more than \(Limits.allContacts) contacts in all") }
+      let count = difference.stored.count + difference.removed.count
+      guard count > 0 else { return Change(version: row.version, entries: entries, added: 0, changed: 0, removed: 0) }
+      row.version = try Self.nextVersion(database, now: now)
+      row.entries = entries
+      try Self.apply(difference, list, row.id, database)
+      try Self.log(difference, list, &row, database)
+      try Self.store(row, database)
+      return Change(
+        version: row.version, entries: entries, added: difference.added, changed: difference.stored.count - difference.added,
+        removed: difference.removed.count)
+    }
+  }
+
+  /// Version of each directory.
+  func versions() throws -> [String: Int] {
+    try read("directories") { database in
+      let rows = try Row.fetchAll(database, sql: "SELECT name, version FROM scope")
+      return Dictionary(rows.map { ($0[0] as String, $0[1] as Int) }) { first, _ in first }
+    }
+  }
+
+  /// Names, versions and numbers of contacts, in order of names.
+  public func directories() throws -> [(name: String, version: Int, entries: Int)] {
+    try read("directories") { database in
+      try Row.fetchAll(database, sql: "SELECT name, version, entries FROM scope ORDER BY name").map { ($0[0], $0[1], $0[2]) }
+    }
+  }
+
+  /// Ascending.
+  public func blocked(in scope: String) throws -> [Int64] {
+    try read("directory") { database in
+      try Int64.fetchAll(
+        database,
+        sql: "SELECT number FROM contact JOIN scope ON scope.id = contact.scope WHERE name = ? AND blocked ORDER BY number",
+        arguments: [scope])
+    }
+  }
+
+  /// Every contact of a directory, ascending.
+  public func forEach(in scope: String, _ body: (Contact) throws -> Void) throws {
+    try read("directory") { database in
+      let rows = try Row.fetchCursor(
+        database,
+        sql: """
+          SELECT number, label, blocked FROM contact JOIN scope ON scope.id = contact.scope WHERE name = ? ORDER BY number
+          """, arguments: [scope])
+      while let row = try rows.next() { try body(Contact(row[0], label: row[1], isBlocked: row[2])) }
+    }
+  }
+
+  /// What `number` is called, by the first of the directories that has a label for it.
+  func label(of number: Int64, in scopes: [Int64], _ database: Database) throws -> String? {
+    for scope in scopes {
+      let label = try String.fetchOne(
+        database.cachedStatement(sql: "SELECT label FROM contact WHERE scope = ? AND number = ? AND label IS NOT NULL"),
+        arguments: [scope, number])
+      if let label { return label }
+    }
+    return nil
+  }
+
+  // MARK: rows
+
+  static func scope(_ name: String, _ database: Database) throws -> Scope? {
+    try Row.fetchOne(
+      database.cachedStatement(sql: "SELECT id, version, floor, entries, logged FROM scope WHERE name = ?"), arguments: [name]
+    ).map { Scope(id: $0[0], version: $0[1], floor: $0[2], entries: $0[3], logged: $0[4]) }
+  }
+
+  private static func make(_ name: String, _ database: Database) throws -> Scope {
+    guard name.utf8.count <= Limits.directoryNameBytes else { throw StoreError("a name of more than 256 bytes") }
+    guard try Int.fetchOne(database, sql: "SELECT count(*) FROM scope") ?? 0 < Limits.directories else {
+      throw StoreError("more than \(Limits.directories) directories")
+    }
+    try database.execute(
+      sql: "INSERT INTO scope (name, version, floor, entries, logged) VALUES (?, 0, 0, 0, 0)", arguments: [name])
+    return Scope(id: database.lastInsertedRowID, version: 0, floor: 0, entries: 0, logged: 0)
+  }
+
+  private static func store(_ row: Scope, _ database: Database) throws {
+    try database.execute(
+      sql: "UPDATE scope SET version = ?, floor = ?, entries = ?, logged = ? WHERE id = ?",
+      arguments: [row.version, row.floor, row.entries, row.logged, row.id])
+  }
+
+  /// Both are in the order of numbers: one pass.
+  private static func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
+    var out = Difference()
+    var place = 0
+    let rows = try Row.fetchCursor(
+      database, sql: "SELECT number, label, blocked FROM contact WHERE scope = ? ORDER BY number", arguments: [scope])
+    while let row = try rows.next() {
+      let stored = Contact(row[0], label: row[1], isBlocked: row[2])
+      while place < list.count, list.contact(place).contact.number < stored.number {
+        out.stored.append(place)
+        out.added += 1
+        place += 1
+      }
+      if place < list.count, list.contact(place).contact.number == stored.number {
+        if list.contact(place).contact != stored { out.stored.append(place) }
+        place += 1
+      } else {
+        out.removed.append(stored.number)
+      }
+    }
+    out.added += list.count - place
+    out.stored.append(contentsOf: place..<max(place, list.count))
+    return out
+  }
+
+  /// Of a list that changes a directory.
+  private static func named(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
+    var out = Difference()
+    let find = try database.makeStatement(sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number = ?")
+    for place in 0..<list.count {
+      let (contact, isRemoved) = list.contact(place)
+      let row = try Row.fetchOne(find, arguments: [scope, contact.number])
+      let stored = row.map { Contact($0[0], label: $0[1], isBlocked: $0[2]) }
+      if isRemoved {
+        if stored != nil { out.removed.append(contact.number) }
+      } else if stored != contact {
+        out.stored.append(place)
+        if stored == nil { out.added += 1 }
+      }
+    }
+    return out
+  }
+
+  private static func apply(_ difference: Difference, _ list: ContactList, _ scope: Int64, _ database: Database) throws {
+    let delete = try database.makeStatement(sql: "DELETE FROM contact WHERE scope = ? AND number = ?")
+    for number in difference.removed { try delete.execute(arguments: [scope, number]) }
+    let insert = try database.makeStatement(sql: "INSERT OR REPLACE INTO contact VALUES (?, ?, ?, ?)")
+    for place in difference.stored {
+      let contact = list.contact(place).contact
+      try insert.execute(arguments: [scope, contact.number, contact.label, contact.isBlocked])
+    }
+  }
+
+  /// Keeps which numbers have changed, or, of too many, only since when nobody knows.
+  private static func log(_ difference: Difference, _ list: ContactList, _ row: inout Scope, _ database: Database) throws {
+    let count = difference.stored.count + difference.removed.count
+    guard count <= Limits.loggedPerImport else {
+      try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
+      (row.floor, row.logged) = (row.version, 0)
+      return
+    }
+    let insert = try database.makeStatement(sql: "INSERT INTO change VALUES (?, ?, ?)")
+    for number in difference.removed { try insert.execute(arguments: [row.id, row.version, number]) }
+    for place in difference.stored {
+      try insert.execute(arguments: [row.id, row.version, list.contact(place).contact.number])
+    }
+    row.logged += count
+    guard row.logged > Limits.logged else { return }
+    let cut = try Int.fetchOne(
+      database, sql: "SELECT version FROM change WHERE scope = ? ORDER BY version DESC LIMIT 1 OFFSET ?",
+      arguments: [row.id, Limits.logged / 2])
+    guard let cut else { return }
+    try database.execute(sql: "DELETE FROM change WHERE scope = ? AND version <= ?", arguments: [row.id, cut])
+    row.logged = try Int.fetchOne(database, sql: "SELECT count(*) FROM change WHERE scope = ?", arguments: [row.id]) ?? 0
+    row.floor = cut
+  }
+
+  /// Empties a directory; false: there is none. Who has a version of it gets the whole one.
+  func empty(_ scope: String, now: Int64, _ database: Database) throws -> Int {
+    guard var row = try Self.scope(scope, database), row.entries > 0 else { return 0 }
+    let entries = row.entries
+    try database.execute(sql: "DELETE FROM contact WHERE scope = ?", arguments: [row.id])
+    try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
+    row.version = try Self.nextVersion(database, now: now)
+    (row.floor, row.entries, row.logged) = (row.version, 0, 0)
+    try Self.store(row, database)
+    return entries
+  }
+}

@@ -1,0 +1,210 @@
+import AppProtocol
+import AppSessions
+import GRDB
+
+/// What a device is told of its directories: one view, merged, with one version.
+///
+/// The version is the highest of the directories that the device has, or that from which on it has these directories and no others (`since`):
+/// a token that names other accounts makes a new version, of which there is no difference to an older one.
+extension DirectoryFile {
+  /// What a device has already, or where the answer before ended.
+  struct Question {
+    var have: Int?
+    var version: Int?
+    var after: Int64?
+    /// Contacts of an answer by HTTP; nil: as many parts as go over a socket at once.
+    var page: Int?
+    init(_ get: DirectoryGet) { (have, version, after) = (get.have, get.version, get.after) }
+    init(version: Int?, after: Int64?, page: Int) { (self.version, self.after, self.page) = (version, after, page) }
+  }
+  struct Answer {
+    var answer: DirectoryAnswer
+    var parts: [DirectoryPart]
+  }
+  private struct View {
+    /// Those that exist, in order.
+    var scopes: [Scope]
+    var version: Int
+    /// The device's version can be changed into this one.
+    var hasDifference: Bool
+  }
+
+  /// - Parameter now: milliseconds since 1970.
+  func answer(_ question: Question, to device: DeviceKey, accounts: [String], now: Int64) throws -> Answer {
+    // what another process imports meanwhile is not waited for: an answer seldom writes
+    try snapshot { database in
+      let view = try self.view(question.have, device, accounts, now, database)
+      if question.have == view.version || view.version == 0 {
+        return Answer(answer: DirectoryAnswer(version: view.version, parts: 0), parts: [])
+      }
+      let after = question.version == view.version ? question.after ?? 0 : 0
+      let scopes = view.scopes.map(\.id)
+      if view.hasDifference, let have = question.have {
+        var parts = Parts(DirectoryPart(version: view.version, from: have), page: question.page)
+        let next = try self.difference(since: have, after: after, scopes, &parts, database)
+        return parts.answer(next)
+      }
+      var parts = Parts(DirectoryPart(version: view.version), page: question.page)
+      let next = try all(after: after, scopes, &parts, database)
+      return parts.answer(next)
+    }
+  }
+
+  /// The version that a device would get now, without noting that it has asked: nil if its directories are still those of before.
+  func viewChanged(_ device: DeviceKey, accounts: [String], now: Int64) throws -> Int? {
+    let known = try read("directory") { database in
+      try String.fetchOne(
+        database.cachedStatement(sql: "SELECT scopes FROM view WHERE user = ? AND device = ?"),
+        arguments: [device.user, device.device])
+    }
+    guard let known, known != Self.text(device, accounts) else { return nil }
+    return try write("directory") { database in
+      let since = try Self.nextVersion(database, now: now)
+      try Self.store(device, accounts, since: since, now, database)
+      return since
+    }
+  }
+
+  /// The oldest views beyond `Limits.views` go.
+  func trimViews() throws {
+    try write("directory") { database in
+      let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM view") ?? 0
+      guard count > Limits.views else { return }
+      try database.execute(
+        sql: "DELETE FROM view WHERE (user, device) IN (SELECT user, device FROM view ORDER BY seen LIMIT ?)",
+        arguments: [count - Limits.views])
+    }
+  }
+
+  static func text(_ device: DeviceKey, _ accounts: [String]) -> String {
+    DirectoryScope.of(device, accounts: accounts).joined(separator: "\n")
+  }
+
+  private static func store(_ device: DeviceKey, _ accounts: [String], since: Int, _ now: Int64, _ database: Database) throws {
+    try database.cachedStatement(sql: "INSERT OR REPLACE INTO view VALUES (?, ?, ?, ?, ?)").execute(
+      arguments: [device.user, device.device, text(device, accounts), since, now])
+  }
+
+  private func view(
+    _ have: Int?, _ device: DeviceKey, _ accounts: [String], _ now: Int64, _ database: Database
+  ) throws -> View {
+    let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database) }
+    let newest = scopes.map(\.version).max() ?? 0
+    let row = try Row.fetchOne(
+      database.cachedStatement(sql: "SELECT scopes, since FROM view WHERE user = ? AND device = ?"),
+      arguments: [device.user, device.device])
+    let isSame = (row?["scopes"] as String?) == Self.text(device, accounts)
+    var since = 0
+    if isSame, let row { since = row["since"] }
+    // a device that has something of which nothing is known here gets a version that is surely another
+    let isStrange = !isSame && (row != nil || have != nil) || have ?? 0 > max(newest, since)
+    if isStrange { since = try Self.nextVersion(database, now: max(now, Int64(clamping: (have ?? 0) &+ 1))) }
+    if isStrange || row == nil { try Self.store(device, accounts, since: since, now, database) }
+    let floor = max(since, scopes.map(\.floor).max() ?? 0)
+    return View(
+      scopes: scopes, version: max(newest, since), hasDifference: !isStrange && have.map { $0 >= floor && $0 > 0 } ?? false)
+  }
+
+  /// What each number is now, of those that have changed since a version.
+  private func difference(
+    since have: Int, after: Int64, _ scopes: [Int64], _ parts: inout Parts, _ database: Database
+  ) throws -> Int64? {
+    let list = scopes.map(String.init).joined(separator: ",")
+    let numbers = try Int64.fetchAll(
+      database,
+      sql: """
+        SELECT DISTINCT number FROM change WHERE scope IN (\(list)) AND version > ? AND number > ? ORDER BY number LIMIT ?
+        """, arguments: [have, after, Limits.directoryRows])
+    let find = try database.cachedStatement(sql: "SELECT label, blocked FROM contact WHERE scope = ? AND number = ?")
+    for number in numbers {
+      var (label, isBlocked): (String?, Bool) = (nil, false)
+      for scope in scopes {
+        guard let row = try Row.fetchOne(find, arguments: [scope, number]) else { continue }
+        label = label ?? row[0]
+        isBlocked = isBlocked || row[1]
+      }
+      guard parts.add(Contact(number, label: label, isBlocked: isBlocked), isDifference: true) else { return parts.last }
+    }
+    return numbers.count == Limits.directoryRows ? parts.last : nil
+  }
+
+  /// The merged directories from a number on.
+  private func all(after: Int64, _ scopes: [Int64], _ parts: inout Parts, _ database: Database) throws -> Int64? {
+    let statement = try database.cachedStatement(
+      sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number > ? ORDER BY number LIMIT ?")
+    var start = after
+    while true {
+      var rows: [[Contact]] = []
+      for scope in scopes {
+        rows.append(
+          try Row.fetchAll(statement, arguments: [scope, start, Limits.directoryRows]).map {
+            Contact($0[0], label: $0[1], isBlocked: $0[2])
+          })
+      }
+      // beyond the end of a scope's rows its next ones are not known yet
+      let end = rows.compactMap { $0.count == Limits.directoryRows ? $0.last?.number : nil }.min()
+      var places = [Int](repeating: 0, count: rows.count)
+      while true {
+        let next = rows.indices.compactMap { places[$0] < rows[$0].count ? rows[$0][places[$0]].number : nil }.min()
+        guard let next, next <= end ?? .max else { break }
+        var merged = Contact(next)
+        for index in rows.indices where places[index] < rows[index].count && rows[index][places[index]].number == next {
+          merged.label = merged.label ?? rows[index][places[index]].label
+          merged.isBlocked = merged.isBlocked || rows[index][places[index]].isBlocked
+          places[index] += 1
+        }
+        guard parts.add(merged, isDifference: false) else { return parts.last }
+      }
+      guard let end else { return nil }
+      start = end
+    }
+  }
+}
+
+/// Parts as they fill.
+private struct Parts {
+  private let empty: DirectoryPart
+  private let page: Int?
+  private var done: [DirectoryPart] = []
+  private var part: DirectoryPart
+  private var bytes = 0
+  private var count = 0
+  /// The last number in it.
+  private(set) var last: Int64 = 0
+
+  init(_ empty: DirectoryPart, page: Int?) { (self.empty, part, self.page) = (empty, empty, page) }
+
+  /// False: there is no room for this one.
+  mutating func add(_ contact: Contact, isDifference: Bool) -> Bool {
+    let cost = 40 + (contact.label?.utf8.count ?? 0)
+    if let page {
+      guard count < page else { return false }
+    } else if bytes + cost > Limits.directoryPartBytes {
+      guard done.count + 1 < Limits.directoryParts else { return false }
+      done.append(part)
+      (part, bytes) = (empty, 0)
+    }
+    (bytes, count, last) = (bytes + cost, count + 1, contact.number)
+    if contact.isBlocked {
+      Self.append(contact.number, to: &part.block)
+    } else if isDifference {
+      Self.append(contact.number, to: &part.unblock)
+    }
+    if let label = contact.label {
+      Self.append(.init(contact.number, label), to: &part.identify)
+    } else if isDifference {
+      Self.append(contact.number, to: &part.unidentify)
+    }
+    return true
+  }
+
+  private static func append<Element>(_ element: Element, to list: inout [Element]?) {
+    if list == nil { list = [element] } else { list?.append(element) }
+  }
+
+  /// A full directory without a contact has a part too.
+  func answer(_ next: Int64?) -> DirectoryFile.Answer {
+    let all = done + [part]
+    return .init(answer: DirectoryAnswer(version: empty.version, from: empty.from, parts: all.count, next: next), parts: all)
+  }
+}

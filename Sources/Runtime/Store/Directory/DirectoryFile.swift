@@ -1,0 +1,105 @@
+import Foundation
+import GRDB
+
+/// The SQLite file of directories and histories, beside the store's own (`.directory` behind its name): an import of a million contacts holds
+/// up no start line, and the command line may write it while a gateway runs (write-ahead log). Used by one thread at a time; all functions
+/// block and throw `StoreError`. Readable by its owner only.
+///
+/// Versions are milliseconds since 1970, or one more than the last where that is later: they grow also when the file was lost.
+public final class DirectoryFile: @unchecked Sendable {
+  // Unchecked: `DatabaseQueue` is thread-safe, and nothing else is kept.
+  let queue: DatabaseQueue
+
+  public init(path: String) throws {
+    var configuration = GRDB.Configuration()
+    configuration.label = "directory"
+    configuration.busyMode = .timeout(Limits.directoryBusySeconds)
+    configuration.prepareDatabase { try $0.execute(sql: "PRAGMA synchronous = NORMAL") }
+    do {
+      queue = try DatabaseQueue(path: path, configuration: configuration)
+      _ = chmod(path, 0o600)
+      try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA journal_mode = WAL") }
+      var migrator = DatabaseMigrator()
+      migrator.registerMigration("contacts", migrate: Self.makeContacts)
+      migrator.registerMigration("history", migrate: Self.makeHistory)
+      guard try !queue.read(migrator.hasBeenSuperseded) else { throw StoreError("it is of a later version") }
+      try migrator.migrate(queue)
+      if geteuid() == 0 { Self.own(path) }
+    } catch {
+      throw StoreError("cannot open the directories \(path): \(SQLiteFile.explain(error))")
+    }
+  }
+
+  /// What root has made, the user of the folder can write.
+  private static func own(_ path: String) {
+    var status = stat()
+    guard stat(URL(fileURLWithPath: path).deletingLastPathComponent().path, &status) == 0 else { return }
+    for file in [path, path + "-wal", path + "-shm"] { _ = chown(file, status.st_uid, status.st_gid) }
+  }
+
+  func write<Value>(_ what: String, _ body: (Database) throws -> Value) throws -> Value {
+    do {
+      return try queue.write(body)
+    } catch let error as StoreError {
+      throw error
+    } catch {
+      throw StoreError("cannot write the \(what): \(SQLiteFile.explain(error))")
+    }
+  }
+
+  /// One state of the file, which `body` may also write to.
+  func snapshot<Value>(_ body: (Database) throws -> Value) throws -> Value {
+    do {
+      return try queue.writeWithoutTransaction { database in
+        var out: Value?
+        try database.inTransaction(.deferred) {
+          out = try body(database)
+          return .commit
+        }
+        guard let out else { throw StoreError("no answer") }
+        return out
+      }
+    } catch {
+      throw StoreError("cannot read the directory: \(SQLiteFile.explain(error))")
+    }
+  }
+
+  func read<Value>(_ what: String, _ body: (Database) throws -> Value) throws -> Value {
+    do {
+      return try queue.read(body)
+    } catch {
+      throw StoreError("cannot read the \(what): \(SQLiteFile.explain(error))")
+    }
+  }
+
+  /// Another number when another connection has written since.
+  func stamp() throws -> Int { try read("directories") { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 } }
+
+  private static func makeContacts(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        CREATE TABLE clock (id INTEGER PRIMARY KEY CHECK (id = 0), version INTEGER NOT NULL);
+        INSERT INTO clock VALUES (0, 0);
+        CREATE TABLE scope (
+          id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, version INTEGER NOT NULL, floor INTEGER NOT NULL,
+          entries INTEGER NOT NULL, logged INTEGER NOT NULL);
+        CREATE TABLE contact (
+          scope INTEGER NOT NULL, number INTEGER NOT NULL, label TEXT, blocked INTEGER NOT NULL, PRIMARY KEY (scope, number))
+          WITHOUT ROWID;
+        CREATE TABLE change (
+          scope INTEGER NOT NULL, version INTEGER NOT NULL, number INTEGER NOT NULL, PRIMARY KEY (scope, version, number))
+          WITHOUT ROWID;
+        CREATE TABLE view (
+          user TEXT NOT NULL, device TEXT NOT NULL, scopes TEXT NOT NULL, since INTEGER NOT NULL, seen INTEGER NOT NULL,
+          PRIMARY KEY (user, device)) WITHOUT ROWID;
+        """)
+  }
+
+  /// The next version; inside of a write.
+  static func nextVersion(_ database: Database, now: Int64) throws -> Int {
+    let last = try Int.fetchOne(database, sql: "SELECT version FROM clock") ?? 0
+    let next = max(last + 1, Int(now))
+    try database.execute(sql: "UPDATE clock SET version = ?", arguments: [next])
+    return next
+  }
+}

@@ -1,0 +1,176 @@
+public import AppProtocol
+public import AppSessions
+import Bytes
+public import CallFlow
+import Foundation
+public import Logging
+public import Platform
+import Synchronization
+
+/// The thread `directory`: directories and histories of users, for their devices, for the admin port, and for the call machine, which hears
+/// whose calls ring nobody. Nobody waits for it.
+///
+///     let service = try DirectoryService(path: settings.directory, history: settings.history, logger: logger)
+///     let started = service.versions                              // for sessions, before the first one
+///     try service.start(tell: { app.post($0) }, block: { inbox.post(.blocked(scope: $0, $1)) })
+///     service.take(event)                                          // every event of sessions; true: it is not control's
+///     service.written(records)
+///     service.stop()
+///
+/// What another process imports is seen within `Limits.directoryLook` (0.5 s).
+public final class DirectoryService: Sendable {
+  /// Why a request was not done.
+  public enum Fault: Error, Sendable, Equatable {
+    /// The mailbox is full.
+    case busy
+    /// The file, or a limit.
+    case store(String)
+  }
+  enum Message: Sendable {
+    case event(SessionEvent)
+    case records([CallRecord])
+    case take(ContactList, scope: String, replaces: Bool, @Sendable (Result<DirectoryFile.Change, Fault>) -> Void)
+    case page(DeviceKey, accounts: [String], version: Int?, after: Int64?, @Sendable (Result<DirectoryPage, Fault>) -> Void)
+    case look(@Sendable (DirectoryFile) -> Void)
+    case erase(user: String, @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void)
+    case history(HistorySettings)
+    case stop
+  }
+
+  let file: DirectoryFile
+  /// By scope, as of the start.
+  public let versions: [String: Int]
+  let counters = DirectoryCounters()
+  private let history: HistorySettings
+  private let mailbox: Mailbox<Message>
+  private let logger: Logger
+  private let thread = Mutex<NamedThread?>(nil)
+
+  /// Opens the file. Blocks; throws `StoreError`.
+  public init(path: String, history: HistorySettings, logger: Logger) throws {
+    (self.history, self.logger) = (history, logger)
+    file = try DirectoryFile(path: path)
+    versions = try file.versions()
+    mailbox = try Mailbox(capacity: Limits.directoryMailbox)
+  }
+
+  /// Blocked callers of every directory, for the call machine before its first call. Blocks.
+  public func blocked() throws -> [(scope: String, numbers: [Int64])] {
+    try versions.keys.sorted().map { scope in
+      let numbers = try file.blocked(in: scope)
+      counters.count(blocked: numbers.count, in: scope)
+      return (scope, numbers)
+    }
+  }
+
+  /// - Parameters:
+  ///   - tell: to the sessions.
+  ///   - block: to the call machine; false: it has no room, and is told again.
+  public func start(
+    tell: @escaping @Sendable (SessionCommand) -> Void, block: @escaping @Sendable (String, [Int64]) -> Bool
+  ) throws {
+    let (file, versions, history, counters, logger) = (file, versions, history, counters, logger)
+    let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox] in
+      DirectoryWork(file, versions, history, counters, logger: logger, tell: tell, block: block).run(mailbox)
+    }
+    thread.withLock { $0 = running }
+  }
+
+  /// Any thread. True: the event was a request of `dir.*` or `hist.*`, which is answered from here. False: it is for others too.
+  public func take(_ event: SessionEvent, tell: @Sendable (SessionCommand) -> Void) -> Bool {
+    switch event {
+    case .request(let device, _, let token, let message, _) where message.type.isRead:
+      if !mailbox.post(.event(event)) {
+        tell(.tell(device, .err(Failure(.overload, retryMs: 1_000)), re: token.request))
+      }
+      return true
+    case .connected, .upgraded, .ended: mailbox.post(.event(event))
+    default: break
+    }
+    return false
+  }
+
+  /// The store's thread: these records are in their file.
+  public func written(_ records: [CallRecord]) {
+    if !mailbox.post(.records(records)) { counters.lost.increment(by: UInt64(records.count)) }
+  }
+
+  /// Any thread; `done` is called on this one's.
+  public func take(
+    _ list: ContactList, into scope: String, replaces: Bool,
+    done: @escaping @Sendable (Result<DirectoryFile.Change, Fault>) -> Void
+  ) {
+    if !mailbox.post(.take(list, scope: scope, replaces: replaces, done)) { done(.failure(.busy)) }
+  }
+
+  /// Any thread: a page of a device's directory, for an answer by HTTP.
+  public func page(
+    of device: DeviceKey, accounts: [String], version: Int?, after: Int64?,
+    done: @escaping @Sendable (Result<DirectoryPage, Fault>) -> Void
+  ) {
+    if !mailbox.post(.page(device, accounts: accounts, version: version, after: after, done)) { done(.failure(.busy)) }
+  }
+
+  /// Any thread: `look` runs on this one's.
+  public func look(_ look: @escaping @Sendable (DirectoryFile) -> Void) -> Bool { mailbox.post(.look(look)) }
+
+  /// Any thread: the history and the directory of a user go.
+  public func erase(user: String, done: @escaping @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void) {
+    if !mailbox.post(.erase(user: user, done)) { done(.failure(.busy)) }
+  }
+
+  /// Any thread.
+  public func reconfigure(_ history: HistorySettings) { mailbox.post(.history(history)) }
+
+  /// Writes what waits and ends the thread.
+  public func stop() {
+    let running = thread.withLock { thread in
+      defer { thread = nil }
+      return thread
+    }
+    guard let running else { return }
+    while !mailbox.post(.stop) { _ = sched_yield() }
+    running.join()
+  }
+
+  public var queue: MailboxReading { mailbox.reading("directory") }
+  public var metrics: [MetricFamily] { counters.families }
+}
+
+/// A part of a device's directory, and where the next one begins.
+public struct DirectoryPage: Sendable {
+  public var part: DirectoryPart
+  public var next: Int64?
+}
+
+/// Written by the directory's thread, but for `lost`.
+final class DirectoryCounters: Sendable {
+  private let blockedOf = Mutex<[String: Int]>([:])
+
+  func count(blocked: Int, in scope: String) {
+    let all = blockedOf.withLock { all in
+      all[scope] = blocked == 0 ? nil : blocked
+      return all.values.reduce(0, +)
+    }
+    self.blocked.set(Int64(all))
+  }
+
+  let contacts = Gauge()
+  let blocked = Gauge()
+  let calls = Counter()
+  let lost = Counter()
+  let failures = Counter()
+  let answers = Counter()
+
+  var families: [MetricFamily] {
+    [
+      .gauge("trunkline_directory_contacts", "Contacts of all directories.", contacts),
+      .gauge("trunkline_directory_blocked", "Blocked numbers in memory, of all directories.", blocked),
+      .counter("trunkline_directory_answers_total", "Answered requests of devices for directory and history.", answers),
+      .counter("trunkline_history_calls_total", "Calls that were added to histories, once for each user.", calls),
+      .counter(
+        "trunkline_history_lost_total", "Calls that found no room on their way to a history; their records are written.", lost),
+      .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
+    ]
+  }
+}

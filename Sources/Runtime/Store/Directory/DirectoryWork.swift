@@ -1,0 +1,231 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import Logging
+import Platform
+
+/// What the directory's thread does. One thread.
+final class DirectoryWork {
+  private struct Live {
+    var session: SessionID
+    var accounts: [String]
+  }
+
+  private let file: DirectoryFile
+  private let counters: DirectoryCounters
+  private let logger: Logger
+  private let tell: (SessionCommand) -> Void
+  private let block: (String, [Int64]) -> Bool
+  private var history: HistorySettings
+  private var versions: [String: Int]
+  private var stamp = 0
+  /// Scopes whose blocked callers the call machine has not been told of.
+  private var untold: Set<String> = []
+  private var live: [DeviceKey: Live] = [:]
+  private var devicesOfUser: [String: Set<String>] = [:]
+  private var waiting: [CallRecord] = []
+  private var lookAt = MonotonicClock.now()
+  private var sweepAt = MonotonicClock.now()
+  private var problem: String?
+
+  init(
+    _ file: DirectoryFile, _ versions: [String: Int], _ history: HistorySettings, _ counters: DirectoryCounters, logger: Logger,
+    tell: @escaping (SessionCommand) -> Void, block: @escaping (String, [Int64]) -> Bool
+  ) {
+    (self.file, self.versions, self.history, self.counters) = (file, versions, history, counters)
+    (self.logger, self.tell, self.block) = (logger, tell, block)
+  }
+
+  func run(_ mailbox: Mailbox<DirectoryService.Message>) {
+    let heartbeat = Heartbeat()
+    defer { heartbeat.end() }
+    var batch: [DirectoryService.Message] = []
+    attempt {
+      stamp = try file.stamp()
+      try file.trimViews()
+    }
+    // an import between the reading of `versions` and now
+    refresh()
+    count()
+    while true {
+      batch.removeAll(keepingCapacity: true)
+      mailbox.wait(into: &batch, timeout: Limits.directoryLook, heartbeat: heartbeat)
+      var isOver = false
+      for message in batch {
+        if case .stop = message { isOver = true } else { take(message) }
+      }
+      flush()
+      look()
+      if isOver { return }
+    }
+  }
+
+  private func take(_ message: DirectoryService.Message) {
+    switch message {
+    case .event(let event): take(event)
+    case .records(let records):
+      let room = max(0, Limits.waitingHistory - waiting.count)
+      waiting += records.prefix(room)
+      if records.count > room { counters.lost.increment(by: UInt64(records.count - room)) }
+    case .take(let list, let scope, let replaces, let done):
+      done(result { try file.take(list, into: scope, replaces: replaces, now: WallClock.nowMilliseconds()) })
+      refresh()
+    case .page(let device, let accounts, let version, let after, let done):
+      done(
+        result {
+          let question = DirectoryFile.Question(version: version, after: after, page: Limits.directoryPage)
+          let found = try file.answer(question, to: device, accounts: accounts, now: WallClock.nowMilliseconds())
+          let part = found.parts.first ?? DirectoryPart(version: found.answer.version)
+          return DirectoryPage(part: part, next: found.answer.next)
+        })
+    case .look(let look): look(file)
+    case .erase(let user, let done):
+      done(result { try file.erase(user: user, now: WallClock.nowMilliseconds()) })
+      refresh()
+      tell(of: user) { .histChanged(HistoryChanged(id: 0)) }
+    case .history(let settings):
+      history = settings
+      sweepAt = MonotonicClock.now()
+    case .stop: break
+    }
+  }
+
+  private func result<Value>(_ body: () throws -> Value) -> Result<Value, DirectoryService.Fault> {
+    do {
+      return .success(try body())
+    } catch {
+      counters.failures.increment()
+      return .failure(.store("\(error)"))
+    }
+  }
+
+  // MARK: devices
+
+  private func take(_ event: SessionEvent) {
+    switch event {
+    case .connected(let device, let session, let info, _), .upgraded(let device, let session, let info):
+      guard info.onlyCall == nil else { return }
+      live[device] = Live(session: session, accounts: info.accounts)
+      devicesOfUser[device.user, default: []].insert(device.device)
+      attempt {
+        guard let version = try file.viewChanged(device, accounts: info.accounts, now: WallClock.nowMilliseconds()) else {
+          return
+        }
+        tell(.tell(device, .dirChanged(DirectoryChanged(version: version))))
+      }
+    case .ended(let device, let session):
+      guard live[device]?.session == session else { return }
+      live[device] = nil
+      devicesOfUser[device.user]?.remove(device.device)
+      if devicesOfUser[device.user]?.isEmpty ?? false { devicesOfUser[device.user] = nil }
+    case .request(let device, _, let token, let message, _): answer(message, device, token)
+    default: break
+    }
+  }
+
+  private func answer(_ message: ClientMessage, _ device: DeviceKey, _ token: RequestToken) {
+    func reply(_ message: ServerMessage) { tell(.tell(device, message, re: token.request)) }
+    guard let accounts = live[device]?.accounts else { return reply(.err(Failure(.overload, retryMs: 1_000))) }
+    let found = result { () throws -> [ServerMessage] in
+      switch message {
+      case .dirGet(let get):
+        let found = try file.answer(.init(get), to: device, accounts: accounts, now: WallClock.nowMilliseconds())
+        let isFull = found.answer.from == nil
+        return [.ok(Success(dir: found.answer))] + found.parts.map { isFull ? .dirFull($0) : .dirDelta($0) }
+      case .histList(let list): return [.ok(Success(hist: try file.page(list, of: device, accounts: accounts)))]
+      case .histResolve(let resolve):
+        return [.ok(Success(names: try file.names(resolve.handles, of: device, accounts: accounts)))]
+      default: return [.err(Failure(.unsupported))]
+      }
+    }
+    counters.answers.increment()
+    switch found {
+    case .success(let messages): for message in messages { reply(message) }
+    case .failure(let fault):
+      logger.warning("a directory cannot be read", metadata: ["why": "\(fault)"])
+      reply(.err(Failure(.server, retryMs: 5_000)))
+    }
+  }
+
+  private func tell(of user: String, _ message: () -> ServerMessage) {
+    for device in devicesOfUser[user] ?? [] { tell(.tell(DeviceKey(user: user, device: device), message())) }
+  }
+
+  // MARK: what changes
+
+  private func flush() {
+    if !waiting.isEmpty {
+      attempt {
+        let newest = try file.add(waiting, history)
+        waiting.removeAll(keepingCapacity: true)
+        counters.calls.increment(by: UInt64(newest.count))
+        for (user, id) in newest { tell(of: user) { .histChanged(HistoryChanged(id: id)) } }
+      }
+    }
+    for scope in untold { tellBlocked(scope) }
+  }
+
+  /// Imports of other processes, and old calls; at intervals.
+  private func look() {
+    let now = MonotonicClock.now()
+    if now >= lookAt {
+      lookAt = now + Limits.directoryLook
+      attempt {
+        let seen = try file.stamp()
+        if seen != stamp { refresh() }
+        stamp = seen
+      }
+    }
+    if now >= sweepAt {
+      sweepAt = now + Limits.historySweep
+      attempt { try file.dropOld(history, now: WallClock.nowMilliseconds()) }
+    }
+  }
+
+  /// Tells of every directory that has another version than the one told last.
+  private func refresh() {
+    attempt {
+      let now = try file.versions()
+      let changed = now.filter { versions[$0.key] != $0.value }
+      guard !changed.isEmpty else { return }
+      versions = now
+      for (scope, version) in changed {
+        tell(.directory(scope: scope, version: version))
+        untold.insert(scope)
+      }
+      for (device, known) in live {
+        let version = DirectoryScope.of(device, accounts: known.accounts).compactMap { changed[$0] }.max()
+        if let version { tell(.tell(device, .dirChanged(DirectoryChanged(version: version)))) }
+      }
+      for scope in untold { tellBlocked(scope) }
+      count()
+    }
+  }
+
+  private func tellBlocked(_ scope: String) {
+    attempt {
+      let numbers = try file.blocked(in: scope)
+      guard block(scope, numbers) else { return }
+      untold.remove(scope)
+      counters.count(blocked: numbers.count, in: scope)
+    }
+  }
+
+  private func count() {
+    attempt { counters.contacts.set(Int64(try file.directories().reduce(0) { $0 + $1.entries })) }
+  }
+
+  /// What fails is tried again at the next turn, and told once.
+  private func attempt(_ body: () throws -> Void) {
+    do {
+      try body()
+      if problem != nil { logger.notice("directories and histories can be used again") }
+      problem = nil
+    } catch {
+      counters.failures.increment()
+      if problem == nil { logger.error("directories and histories cannot be used", metadata: ["why": "\(error)"]) }
+      problem = "\(error)"
+    }
+  }
+}

@@ -1,0 +1,18 @@
+import CallFlow
+
+/// Records on their way into their file, told on once they are in it.
+final class HistorySink: RecordSink {
+  private let file: any RecordSink
+  private let written: @Sendable ([CallRecord]) -> Void
+
+  init(_ file: any RecordSink, written: @escaping @Sendable ([CallRecord]) -> Void) {
+    (self.file, self.written) = (file, written)
+  }
+
+  func append(_ records: [CallRecord]) throws {
+    try file.append(records)
+    written(records)
+  }
+
+  func recorded(among calls: Set<CallID>) throws -> [CallID: CallRecord] { try file.recorded(among: calls) }
+}

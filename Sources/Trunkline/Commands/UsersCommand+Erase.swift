@@ -1,0 +1,42 @@
+import ArgumentParser
+import CommandSupport
+import Configuration
+import Platform
+import Store
+
+extension UsersCommand {
+  struct Erase: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Deletes what the store keeps of a user.",
+      discussion: """
+        The user's history and directory, devices with their push tokens, and what login tokens granted. The gateway must not run: of a running
+        one ask the admin API, DELETE /v1/users/ID/data. Call records and the journals stay, and the command says so.
+
+        EXAMPLES:
+          trunkline users erase alice --config gateway.yaml
+          curl -X DELETE http://127.0.0.1:9090/v1/users/alice/data
+        """)
+    @Argument(help: "The user's id.") var user: String
+    @OptionGroup var source: SettingsSource
+
+    func run() throws {
+      let settings = try source.load()
+      do {
+        let store = try SQLiteFile(path: settings.store)
+        let erased = try DirectoryFile(path: settings.directory).erase(user: user, now: WallClock.nowMilliseconds())
+        let (devices, grants) = (SQLiteDevices(store), SQLiteGrants(store))
+        let known = try devices.devices(of: user)
+        try devices.apply(known.map { .removed($0.key) })
+        let granted = try grants.grants().contains { $0.user == user }
+        try grants.apply([.removed(user: user)])
+        print(
+          "erased of \(user): \(erased.calls) calls, \(erased.contacts) contacts, \(known.count) devices, \(granted ? 1 : 0) grants"
+        )
+        print("not erased: \(ErasedUser.remains)")
+      } catch {
+        complain("\(error)\nwhile the gateway runs, ask it: curl -X DELETE http://ADMIN/v1/users/\(user)/data")
+        throw ExitCode(1)
+      }
+    }
+  }
+}

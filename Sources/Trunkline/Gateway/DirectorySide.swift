@@ -1,0 +1,173 @@
+import AppProtocol
+import AppServer
+import AppSessions
+import Configuration
+import Foundation
+import Store
+
+extension Settings {
+  var historySettings: HistorySettings { .init(keep: history.keep, perUser: history.perUser) }
+}
+
+/// Directories by HTTP for devices, at the app port.
+///
+///     GET /v1/directory?after=NUMBER&version=V     the next contacts behind NUMBER; without it the first
+enum DirectoryDownload {
+  /// `dir.full`'s content, and where the next page begins.
+  private struct Body: Encodable {
+    var version: Int
+    var block: [Int64]
+    var identify: [DirectoryPart.Name]
+    var next: Int64?
+  }
+  private struct Changed: Encodable {
+    var code = "changed"
+    var version: Int
+  }
+
+  static func answer(
+    _ request: HTTPRequest, _ device: DeviceKey, _ accounts: [String], _ service: DirectoryService,
+    _ answer: @escaping @Sendable (HTTPResponse) -> Void
+  ) {
+    let query = DevicePages.fields(request.query)
+    let (after, version) = (query["after"].map { Int64($0) }, query["version"].map { Int($0) })
+    if after == .some(nil) || version == .some(nil) { return answer(APIError(.badRequest, "after and version are numbers").response) }
+    let wanted = request.first("if-none-match")
+    let (start, asked) = (after ?? nil, version ?? nil)
+    service.page(of: device, accounts: accounts, version: asked, after: start) { result in
+      switch result {
+      case .failure(.busy): answer(APIError(.overload, "busy").response)
+      case .failure(.store): answer(APIError(.server, "the directory cannot be read").response)
+      case .success(let page):
+        let now = page.part.version
+        if let asked, asked != now { return answer(.json(412, Changed(version: now))) }
+        let tag = "\"\(now)-\(asked == nil ? 0 : start ?? 0)\""
+        let headers = [("ETag", tag), ("Cache-Control", "private, no-cache")]
+        if wanted == tag { return answer(HTTPResponse(304, contentType: "application/json", headers: headers, body: [])) }
+        var response = AdminResponse.json(
+          200, Body(version: now, block: page.part.block ?? [], identify: page.part.identify ?? [], next: page.next))
+        response.headers = headers
+        answer(response)
+      }
+    }
+  }
+}
+
+/// Directories and what is kept of people, at the admin port.
+///
+///     GET    /v1/directory                 {"directories":[{"scope":"user:alice","version":…,"entries":…}]}
+///     PUT    /v1/directory/user:alice      CSV or JSON lines: replaces it
+///     POST   /v1/directory/account:work    the same: changes what the lines name, `remove` included
+///     DELETE /v1/directory/user:alice      empties it
+///     DELETE /v1/users/alice/data          the history and the directory of the user, devices and grants
+struct DirectoryPages: Sendable {
+  /// Nil: this gateway is a node of a cluster.
+  let service: DirectoryService?
+  /// Forgets devices and grants; any thread, and the closure hears how many.
+  let forget: @Sendable (String, @escaping @Sendable (ForgottenUser) -> Void) -> Bool
+
+  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    guard let service else {
+      return answer(APIError(.unsupported, "directories and histories are not kept by a gateway of many nodes").response)
+    }
+    let name = parts.count > 1 ? parts[1] : ""
+    switch (request.method, parts.first, parts.count) {
+    case ("GET", "directory", 1): list(service, answer)
+    case ("PUT", "directory", 2), ("POST", "directory", 2):
+      take(request, name, replaces: request.method == "PUT", service, answer)
+    case ("DELETE", "directory", 2):
+      guard Self.isScope(name) else { return answer(Self.badScope) }
+      var empty = ContactList()
+      try? empty.finish()
+      store(empty, name, replaces: true, service, answer)
+    case ("DELETE", "users", 3) where parts[2] == "data": erase(name, service, answer)
+    default: answer(APIError(.badMethod, "see docs/admin-api.yaml").response)
+    }
+  }
+
+  static func isScope(_ text: String) -> Bool {
+    ["user:", "account:"].contains { text.hasPrefix($0) && text.utf8.count > $0.utf8.count }
+      && text.utf8.count <= Store.Limits.directoryNameBytes
+  }
+  private static var badScope: AdminResponse {
+    APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
+  }
+
+  private func list(_ service: DirectoryService, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    struct Row: Encodable {
+      var scope: String
+      var version: Int
+      var entries: Int
+    }
+    struct Body: Encodable { var directories: [Row] }
+    let isAsked = service.look { file in
+      guard let rows = try? file.directories() else { return answer(APIError(.server, "cannot read the directories").response) }
+      answer(.json(200, Body(directories: rows.map { Row(scope: $0.name, version: $0.version, entries: $0.entries) })))
+    }
+    if !isAsked { answer(APIError(.overload, "busy").response) }
+  }
+
+  private func take(
+    _ request: AdminRequest, _ scope: String, replaces: Bool, _ service: DirectoryService,
+    _ answer: @escaping @Sendable (AdminResponse) -> Void
+  ) {
+    guard Self.isScope(scope) else { return answer(Self.badScope) }
+    let isJSON = request.first("content-type")?.contains("json") ?? false
+    // a million lines take seconds: not on the port's thread, which has /healthz to answer
+    Thread.detachNewThread { [self] in
+      var reader = ContactReader(isJSON ? .jsonLines : .csv, takesRemovals: !replaces)
+      do {
+        try reader.take(request.body)
+        store(try reader.finish(), scope, replaces: replaces, service, answer)
+      } catch {
+        answer(APIError(.badRequest, "\(error); nothing was changed").response)
+      }
+    }
+  }
+
+  private func store(
+    _ list: ContactList, _ scope: String, replaces: Bool, _ service: DirectoryService,
+    _ answer: @escaping @Sendable (AdminResponse) -> Void
+  ) {
+    service.take(list, into: scope, replaces: replaces) { result in
+      switch result {
+      case .success(let change): answer(.json(200, change))
+      case .failure(.busy): answer(APIError(.overload, "busy").response)
+      case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
+      }
+    }
+  }
+
+  private func erase(_ user: String, _ service: DirectoryService, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+    struct Body: Encodable {
+      var calls: Int
+      var contacts: Int
+      var devices: Int
+      var grants: Int
+      var remains = ErasedUser.remains
+    }
+    service.erase(user: user) { [forget] result in
+      guard case .success(let erased) = result else {
+        return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
+      }
+      let isAsked = forget(user) { forgotten in
+        answer(
+          .json(
+            200, Body(calls: erased.calls, contacts: erased.contacts, devices: forgotten.devices, grants: forgotten.grants)))
+      }
+      if !isAsked { answer(APIError(.overload, "history and directory are gone; ask again for the rest").response) }
+    }
+  }
+}
+
+/// What the call machine has forgotten of a user.
+struct ForgottenUser: Sendable {
+  var devices: Int
+  var grants: Int
+}
+
+enum ErasedUser {
+  /// What erasing a user leaves.
+  static let remains =
+    "call records (records.file), journals of calls and events, logs and traces: they are kept for their own times and deleted with their files"
+}
