@@ -317,7 +317,8 @@ let testTargets: [Target] = [
   tests(
     "Commands",
     [
-      "Bytes", "JSONWebToken", "AudioCodecs", "MediaSession", "AppProtocol", "Trunking", "AppSessions", "PushPolicy", "CallFlow", "Cluster",
+      "Bytes", "JSONWebToken", "AudioCodecs", "MediaSession", "AppProtocol", "Trunking", "AppSessions", "PushPolicy", "CallFlow",
+      "Cluster",
       "Platform", "SIPTransport",
       "AppServer",
       "Store", "Engine", "Configuration", "trunkline",

@@ -48,7 +48,9 @@ extension GatewayUnderTest {
     let sent = invites.withLock { $0 }
     guard !sent.isEmpty else { return }
     // no INVITE stands behind a call between users
-    let recorded = records.filter { $0["direction"] as? String == "in" && $0["trunk"] as? String != "direct" }.compactMap { $0["sipCallId"] as? String }
+    let recorded = records.filter { $0["direction"] as? String == "in" && $0["trunk"] as? String != "direct" }.compactMap {
+      $0["sipCallId"] as? String
+    }
     #expect(Set(recorded).count == recorded.count, "an INVITE with two records", sourceLocation: location)
     #expect(sent.isSuperset(of: recorded), "a record without an INVITE", sourceLocation: location)
     // Strangers get silence: what they send is counted by the transport, and may be sent again.

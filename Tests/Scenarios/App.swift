@@ -168,7 +168,8 @@ final class App: Device {
   }
 
   func start(
-    _ call: CallID, to number: String = "+15557654321", kind: Handle.Kind = .phone, privacy: Bool? = nil, identity: [String]? = nil
+    _ call: CallID, to number: String = "+15557654321", kind: Handle.Kind = .phone, privacy: Bool? = nil,
+    identity: [String]? = nil
   ) {
     offered.append(call)
     let start = CallStart(to: Handle(k: kind, h: number), sdp: sdp(setup: "actpass"), privacy: privacy, identity: identity)

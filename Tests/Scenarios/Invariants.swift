@@ -53,7 +53,8 @@ enum Invariants {
     #expect(world.machine.statistics.tombstones == 0, sourceLocation: location)
     let machine = world.machine
     #expect(
-      machine.sessions.isEmpty && machine.legs.isEmpty && machine.pending.isEmpty && machine.direct.isEmpty, "keys are left", sourceLocation: location)
+      machine.sessions.isEmpty && machine.legs.isEmpty && machine.pending.isEmpty && machine.direct.isEmpty, "keys are left",
+      sourceLocation: location)
     #expect(machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty && machine.presences.isEmpty, sourceLocation: location)
     #expect(
       world.machine.statistics.states.values.allSatisfy { $0 == 0 }, "a gauge is not back at zero", sourceLocation: location)
@@ -72,7 +73,8 @@ enum Invariants {
     // no INVITE of a call between users is ever written
     let refused = world.refusals.count { $0.direction == .incoming && $0.trunk != Routing.directTrunk }
     let direct = world.records.count { $0.direction == .incoming && $0.trunk == Routing.directTrunk }
-    #expect(world.receivedINVITEs.count == statistics.incoming - direct + refused, "an INVITE is in no book", sourceLocation: location)
+    #expect(
+      world.receivedINVITEs.count == statistics.incoming - direct + refused, "an INVITE is in no book", sourceLocation: location)
     #expect(
       world.records.count == statistics.incoming + statistics.outgoing, "records do not match calls", sourceLocation: location)
     #expect(Set(world.records.map(\.call)).count == world.records.count, "two records of one call", sourceLocation: location)

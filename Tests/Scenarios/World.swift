@@ -216,7 +216,8 @@ final class World {
     case .measured(let measurement): measurements.append(measurement)
     case .refused(let refusal): refusals.append(refusal)
     case .push(let key, let target, let content, _): push(key, target, content)
-    case .pushCallOver, .devices, .grants, .event, .recording, .stream, .askRoute, .askUser, .locate, .claim, .admit, .released, .unclaimed,
+    case .pushCallOver, .devices, .grants, .event, .recording, .stream, .askRoute, .askUser, .locate, .claim, .admit, .released,
+      .unclaimed,
       .askTombstone,
       .wake:
       break

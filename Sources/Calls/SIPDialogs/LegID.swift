@@ -19,7 +19,9 @@ public struct LegID: Hashable, Sendable, CustomStringConvertible {
   public var directPeer: LegID { LegID(raw: raw ^ Self.outboundBit) }
 
   public var isOutbound: Bool { raw & Self.outboundBit != 0 }
-  public var description: String { (isDirect ? "direct-" : "") + (isOutbound ? "out-" : "in-") + String(raw & ~(Self.outboundBit | Self.directBit)) }
+  public var description: String {
+    (isDirect ? "direct-" : "") + (isOutbound ? "out-" : "in-") + String(raw & ~(Self.outboundBit | Self.directBit))
+  }
 
   private static let outboundBit: UInt64 = 1 << 63
   private static let directBit: UInt64 = 1 << 62

@@ -31,7 +31,9 @@ enum DirectoryDownload {
   ) {
     let query = DevicePages.fields(request.query)
     let (after, version) = (query["after"].map { Int64($0) }, query["version"].map { Int($0) })
-    if after == .some(nil) || version == .some(nil) { return answer(APIError(.badRequest, "after and version are numbers").response) }
+    if after == .some(nil) || version == .some(nil) {
+      return answer(APIError(.badRequest, "after and version are numbers").response)
+    }
     let wanted = request.first("if-none-match")
     let (start, asked) = (after ?? nil, version ?? nil)
     service.page(of: device, accounts: accounts, version: asked, after: start) { result in

@@ -388,7 +388,7 @@ final class Gateway: @unchecked Sendable {
   }
 
   /// On the control thread, once a second: the other nodes, for sessions that are sent there, and their OPTIONS.
-  fileprivate func saw(_ nodes: [SeenNode]) {
+  func saw(_ nodes: [SeenNode]) {
     guard let cluster else { return }
     let others = nodes.filter { $0.lease.incarnation != cluster.machine.incarnation && $0.standing != .dead }
     app.post(
@@ -408,7 +408,7 @@ final class Gateway: @unchecked Sendable {
   var isTaken: Bool { cluster?.isTaken ?? false }
 
   /// On the control thread: DNS has new servers for a trunk. Those of before stay: calls may live on them.
-  fileprivate func located(_ trunk: String, _ addresses: [SocketAddress]) {
+  func located(_ trunk: String, _ addresses: [SocketAddress]) {
     var all = located[trunk] ?? []
     for address in addresses where !all.contains(address) { all.append(address) }
     located[trunk] = Array(all.suffix(Self.locatedAddresses))
@@ -433,9 +433,7 @@ final class Gateway: @unchecked Sendable {
     return listeners
       + current.trunks.compactMap { trunk in
         guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote)
-        else {
-          return nil
-        }
+        else { return nil }
         let host = trunk.routing.rules.advertised
         return PeersView(
           kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host),
@@ -499,10 +497,4 @@ final class Gateway: @unchecked Sendable {
     names.stop()
     hep?.stop()
   }
-}
-
-/// The way from the sockets, which are made first, to control, which needs them.
-private final class ControlDoor {
-  weak var control: Control?
-  weak var gateway: Gateway?
 }
