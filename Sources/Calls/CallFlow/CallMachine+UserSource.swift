@@ -67,7 +67,7 @@ extension CallMachine {
     switch question {
     case .number(let number): routing.directory.grants.release(number)
     case .user(let user):
-      routing.directory.grants.remove(user)
+      _ = routing.directory.grants.remove(user)
       for device in presences[user] ?? [] where device.info.onlyCall == nil {
         turn.app(.refuse(device.session, Failure(.auth, msg: "no such user", fatal: true)))
       }

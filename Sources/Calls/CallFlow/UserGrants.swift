@@ -125,8 +125,6 @@ public struct UserGrants: Sendable {
     if let owner = owner(of: number) { _ = lose([number], from: owner.user) }
   }
 
-  mutating func remove(_ user: String) { forget(user) }
-
   // MARK: the tables
 
   private mutating func touch(_ user: String, at now: Int64) -> [Change] {
