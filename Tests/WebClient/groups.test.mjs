@@ -40,7 +40,8 @@ test("merge: the held call is resumed, and both have microphone and loudspeaker"
   await rig.ok("call.group");
   await left;
   assert.deepEqual([first.group, second.group], [null, null], "one alone is no group");
-  assert.equal([first, second].filter((call) => call.isListening).length, 1, "the microphone is one call's again");
+  assert.deepEqual([first.isListening, second.isListening], [false, true], "the microphone is one call's again");
+  assert.deepEqual([rig.said("call.hold").at(-1).call, rig.said("call.hold").at(-1).d.on], [A, true], "the other hears hold audio");
 });
 
 test("the end of one leaves the other by itself; a third call counts as the second", async () => {

@@ -32,7 +32,7 @@ extension PhoneMachine {
   }
 
   /// One call talks at a time, or one group. Where the user takes another by the system's own buttons, the system holds this one itself.
-  private mutating func holdOthers(than id: Identifier, _ out: inout [Action]) {
+  mutating func holdOthers(than id: Identifier, _ out: inout [Action]) {
     let members = groupMembers(of: id)
     for other in liveCalls where !members.contains(other) && calls[other]?.call?.state == .connected {
       if let on = calls[other]?.hold.want(true) { out.append(.request(.hold(other, on))) }

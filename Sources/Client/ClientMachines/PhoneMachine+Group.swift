@@ -33,13 +33,18 @@ extension PhoneMachine {
     groups[question] = (id, other, action)
   }
 
-  /// The gateway's answer. Who is held of a new group is resumed: its other side talks along.
+  /// The gateway's answer. Who is held of a new group is resumed: its other side talks along; who does not talk after a parting is held.
   mutating func finishGroup(
     _ id: Identifier, _ other: Identifier?, _ action: SystemActionID, isDone: Bool, _ now: Instant, _ out: inout [Action]
   ) {
     out.append(.complete(action, isDone))
     guard isDone, calls[id]?.isOver == false else { return }
-    guard let other else { return leaveGroup(id, now, &out) }
+    guard let other else {
+      leaveGroup(id, now, &out)
+      // one call talks at a time, or one group; the other sides hear hold audio
+      if let listening { holdOthers(than: listening, &out) }
+      return
+    }
     guard calls[other]?.isOver == false else { return }
     join(id, other)
     for member in groupMembers(of: id) {

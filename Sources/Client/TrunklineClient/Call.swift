@@ -137,7 +137,8 @@ public final class Call: Identifiable {
   /// All sides hear each other from now on: those of this call, of `other`, and of all that either is in a group with, up to five. Both are
   /// connected and allow it (``capabilities``); who is held is resumed. Where the gateway refuses, nothing changes.
   public func merge(with other: Call) { phone?.wish(self, .group(other.identifier)) }
-  /// Its other side hears this side only again; the calls go on, each by itself.
+  /// Its other side hears this side only again. The latest of the calls that were merged talks on, with those that are still in a group with
+  /// it; the others are held.
   public func leaveGroup() { phone?.wish(self, .group(nil)) }
   /// This device translates what is said: until it says otherwise a mute is of its microphone alone, so that the translation is heard on. Nil:
   /// no longer. Languages are tags such as `en-GB`. Where CallKit translates, it says so itself.

@@ -211,6 +211,7 @@ export class Call extends Source {
     if (this.group === null) return;
     await this.#request("call.group", { with: null });
     this.phone.parted(this);
+    this.phone.holdUnheard();
   }
 
   #request(t, d) {

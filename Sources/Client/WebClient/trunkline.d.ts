@@ -290,7 +290,8 @@ export class Call extends EventTarget {
   /** All sides hear each other from now on: those of this call, of `other`, and of all that either is in a group with, up to five. Needs
    * `capabilities.group` of both; who is held is resumed. */
   merge(other: Call): Promise<void>;
-  /** Its other side hears this side only again; the calls go on, each by itself. */
+  /** Its other side hears this side only again. The latest of the calls that were merged talks on, with those that are still in a group with it;
+   * the others are held. */
   leaveGroup(): Promise<void>;
   /** From a click, where the browser did not let the page sound. */
   play(): Promise<void>;

@@ -474,6 +474,9 @@ export class Phone extends Source {
     for (const one of changed) if (!one.isOver) one.changed();
   }
 
+  /** After a parting: one call talks at a time, or one group. */
+  holdUnheard() { if (this.#listening.length) this.holdOthers(this.#listening[0]); }
+
   /** A snapshot's word on them. */
   #takeGroups(rows) {
     const known = rows.map((row) => [row, this.#known.get(row.call)]).filter(([, call]) => call && !call.isOver);
