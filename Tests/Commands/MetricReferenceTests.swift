@@ -30,6 +30,8 @@ import Testing
     (settings.listen.app, settings.listen.admin) = (SocketAddress(own, 0), SocketAddress(own, 0))
     settings.media.addresses = [.fixed(bind: own, advertise: nil)]
     settings.events = .init()
+    settings.recording = .init()
+    settings.recording?.folder = folder + "/recordings"
     settings.verifier = .init(url: "https://127.0.0.1:1/")
     return settings
   }

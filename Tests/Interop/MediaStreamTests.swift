@@ -117,6 +117,33 @@ extension Interop {
       }
     }
 
+    @Test(arguments: [("localhost", true), ("127.0.0.1", false)])
+    func `over TLS the peer must show a certificate for its name`(host: String, isAccepted: Bool) async throws {
+      let port = try FreePorts.tcp()
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("bot-\(UUID().uuidString.prefix(8))").path
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let openssl = try Spawned(
+        "openssl", "/usr/bin/openssl",
+        [
+          "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+          "/CN=localhost",
+          "-addext", "subjectAltName=DNS:localhost", "-keyout", "bot.key", "-out", "bot.pem",
+        ], in: folder)
+      #expect(try await openssl.finish(within: 10) == 0, "\(openssl.text)")
+      let gateway = try await GatewayUnderTest([
+        "routes: { stream_ca: \(folder)/bot.pem, inbound: [ { trunk: carrier, to: \"wss://\(host):\(port)/\" } ] }"
+      ])
+      let bot = try await bot(gateway, port, "speak", ["--certificate", folder + "/bot.pem", "--key", folder + "/bot.key"])
+      let caller = try Peers.caller(gateway, isAccepted ? "call" : "refused_480", isAccepted ? ["-d", "800"] : [])
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])
+      #expect(end["reason"] as? String == (isAccepted ? "remoteHangup" : "mediaFailed"))
+      if !isAccepted { #expect((end["detail"] as? String)?.contains("certificate") == true, "\(end)") }
+      bot.signal(SIGTERM)
+      try await gateway.finish()
+    }
+
     @Test func `digits of the caller come to the bot`() async throws {
       let (gateway, bot) = try await gateway("silent", trunk: "dtmf: info")
       var script = SippScript.caller()

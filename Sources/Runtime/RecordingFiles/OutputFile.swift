@@ -55,9 +55,8 @@ struct OutputFile: ~Copyable {
     if ftruncate(fd, off_t(size)) == 0 { count = size }
   }
 
-  /// On the disk, and under its name.
+  /// Under its name. The disk is not waited for: it would hold up all other recordings.
   mutating func finish() throws(SystemError) {
-    _ = fsync(fd)
     guard rename(path + Self.ending, path) == 0 else { throw SystemError("name a recording") }
   }
 }

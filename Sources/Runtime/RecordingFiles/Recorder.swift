@@ -30,6 +30,8 @@ public final class Recorder: Sendable {
   private let statistics = RecorderMetrics()
   private let isOver = Atomic<Bool>(false)
   private let thread = Mutex<NamedThread?>(nil)
+  /// Stops that found no room; no more than there are recordings and starts that wait.
+  private let late = Mutex<[RecordingCommand]>([])
   private let closed: @Sendable (RecordingReport) -> Void
   private let logger: Logger
 
@@ -51,10 +53,13 @@ public final class Recorder: Sendable {
     } catch { throw RecordingFolderFault(folder.path, error.code) }
   }
 
-  /// Any thread. A recording whose start finds no room is closed at once, without a file.
+  /// Any thread. A recording whose start finds no room is closed at once, without a file; a stop is never lost.
   public func perform(_ command: RecordingCommand) {
     guard !mailbox.post(command) else { return }
-    if case .start(let recording) = command { refuse(recording, .failed) }
+    switch command {
+    case .start(let recording): refuse(recording, .failed)
+    case .stop: late.withLock { $0.append(command) }
+    }
   }
 
   /// Closes all files; returns when the thread is gone.
@@ -83,6 +88,10 @@ public final class Recorder: Sendable {
     var look = Instant.zero
     while !isOver.load(ordering: .acquiring) {
       mailbox.wait(into: &commands, timeout: entries.isEmpty ? nil : Limits.interval, heartbeat: heartbeat)
+      commands += late.withLock { late in
+        defer { late = [] }
+        return late
+      }
       for command in commands {
         switch command {
         case .start(let recording): start(recording, &entries)

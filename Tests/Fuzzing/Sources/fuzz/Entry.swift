@@ -29,6 +29,7 @@ let targets: [String: FuzzTarget] = [
   "jwt": fuzzJWT,
   "http": fuzzHTTP,
   "websocket": fuzzWebSocket,
+  "websocket-client": fuzzWebSocketClient,
   "push": fuzzPush,
   "phone": fuzzPhone,
   "device": fuzzDevice,

@@ -52,3 +52,19 @@ import WebSocket
   }
   precondition(events(Int(first % 16) + 1) == events(65_536), "a split changed what was read")
 }
+
+/// The same for what a server sends us.
+@Sendable func fuzzWebSocketClient(_ bytes: [UInt8]) {
+  guard let first = bytes.first else { return }
+  let stream = Array(bytes.dropFirst())
+  func events(_ step: Int) -> [ClientFrameReader.Event] {
+    var reader = ClientFrameReader(messageBytes: 1_024)
+    var out: [ClientFrameReader.Event] = []
+    for start in stride(from: 0, to: stream.count, by: step) {
+      out += reader.read(stream[start..<min(stream.count, start + step)])
+    }
+    for case .binary(let message) in out { precondition(message.count <= 1_024, "a message beyond its bound") }
+    return out
+  }
+  precondition(events(Int(first % 16) + 1) == events(65_536), "a split changed what was read")
+}
