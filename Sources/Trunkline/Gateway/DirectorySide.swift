@@ -31,7 +31,9 @@ enum DirectoryDownload {
   ) {
     let query = DevicePages.fields(request.query)
     let (after, version) = (query["after"].map { Int64($0) }, query["version"].map { Int($0) })
-    if after == .some(nil) || version == .some(nil) { return answer(APIError(.badRequest, "after and version are numbers").response) }
+    if after == .some(nil) || version == .some(nil) {
+      return answer(APIError(.badRequest, "after and version are numbers").response)
+    }
     let wanted = request.first("if-none-match")
     let (start, asked) = (after ?? nil, version ?? nil)
     service.page(of: device, accounts: accounts, version: asked, after: start) { result in
@@ -117,7 +119,9 @@ struct DirectoryPages: Sendable {
     Thread.detachNewThread { [self] in
       var reader = ContactReader(isJSON ? .jsonLines : .csv, takesRemovals: !replaces)
       do {
-        try reader.take(request.body)
+        for start in stride(from: 0, to: request.body.count, by: 1 << 20) {
+          try reader.take(request.body[start..<min(start + 1 << 20, request.body.count)])
+        }
         store(try reader.finish(), scope, replaces: replaces, service, answer)
       } catch {
         answer(APIError(.badRequest, "\(error); nothing was changed").response)
