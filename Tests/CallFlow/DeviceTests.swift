@@ -50,6 +50,7 @@ private let tablet = Surroundings.tablet
     nonisolated(unsafe) var counts: [Int] = []
     world.feed(.devices(.forget(user: "carol") { counts += [$0, $1] }))
     #expect(counts == [1, 1] && world.revoked == [carol])
+    world.disconnect(carol, forGood: true)
     #expect(Set(world.machine.deviceSummaries.map(\.user)) == ["alice"])
     #expect(world.machine.routing.directory.grants.isEmpty)
     world.feed(.devices(.forget(user: "nobody") { counts += [$0, $1] }))
