@@ -71,7 +71,7 @@ let package = Package(
     bench("load", [media, gateway, lab]),
     bench("calls", [media, gateway]),
     bench("sip", [core]),
-    bench("directory", [callDirectory]),
+    bench("directory", [callDirectory, gateway]),
     bench("cluster", [core, memoryEngine, mediaThreads, gateway]),
     // Linked by bench-client with nothing but what an app has.
     .executableTarget(name: "client-size", dependencies: [clientAlone], swiftSettings: settings),

@@ -75,7 +75,8 @@ import Testing
       ("POST /v1/push/test?user=a", .users), ("GET /v1/devices", .read), ("GET /v1/traces/1", .admin),
       ("POST /v1/traces", .admin),
       ("POST /v1/trunks/a/disable", .admin), ("POST /v1/log/levels/sip/debug", .admin), ("POST /nothing", .admin),
-      ("POST /v1/callsign", .admin),
+      ("POST /v1/callsign", .admin), ("GET /v1/directory", .users), ("PUT /v1/directory/user:a", .users),
+      ("POST /v1/directory/user:a", .users), ("DELETE /v1/directory/user:a", .users), ("DELETE /v1/users/a/data", .users),
     ]
     for (request, scope) in needs {
       for other in APIScope.allCases {
@@ -90,6 +91,24 @@ import Testing
     }
     #expect(try ask(server, "GET /v1/calls").hasPrefix(#"401 {"error":{"code":"unauthorized""#), "loopback alone is not enough")
     #expect(try ask(server, "GET /healthz").hasPrefix("200"))
+  }
+
+  @Test func `an import may be long, of who may make one; nobody else's body may`() throws {
+    let server = try start(tokens: [token("crm", ["users-secret"], [.users]), token("bi", ["read-secret"], [.read])])
+    defer { server.stop() }
+    let body = String(repeating: "x", count: 200_000)
+    func put(_ bearer: String, _ line: String = "PUT /v1/directory/user:a", length: Int = 200_000) throws -> String {
+      try ask(
+        server, line, "Host: a\r\nAuthorization: Bearer \(bearer)\r\nContent-Length: \(length)\r\n",
+        body: length > 200_000 ? "" : body)
+    }
+    #expect(try put("users-secret") == "200 PUT /v1/directory/user:a ? \(body)\n")
+    #expect(try put("read-secret").hasPrefix("413") && put("").hasPrefix("413"))
+    #expect(try put("users-secret", "POST /v1/calls").hasPrefix("413"))
+    #expect(try put("users-secret", length: Limits.importBytes + 1).hasPrefix("413"))
+    for line in ["PUT /v1/calls", "DELETE /v1/calls/x", "PUT /v1/users/a/data", "PATCH /v1/directory/user:a"] {
+      #expect(try ask(server, line, bearer: "users-secret").hasPrefix("405"), "\(line)")
+    }
   }
 
   @Test func `a token is changed without a gap, and the gateway's own token stays`() throws {

@@ -54,6 +54,19 @@ import Testing
     #expect(bench.frames(again).count == 1, "welcome, which has the version")
   }
 
+  @Test func `a change that is told before the welcome is in it: other accounts make another version`() throws {
+    var bench = bench()
+    bench.perform(.directory(scope: "user:alice", version: 5))
+    let id = bench.open()
+    bench.send(.hello(Hello(.auth(Bench.token()), device: .init(id: "d1"))), on: id, id: number(1))
+    guard case .connected(let key, let session, _, resumed: false)? = bench.takeEvents().last else { throw Trouble("refused") }
+    bench.perform(.tell(key, .dirChanged(DirectoryChanged(version: 9))))
+    #expect(bench.frames(id).isEmpty, "nothing before the welcome")
+    bench.perform(.welcome(session, calls: [], gone: [], live: []))
+    guard case .message(.welcome(let welcome))? = bench.frames(id).first?.body else { throw Trouble("no welcome") }
+    #expect(welcome.dirVersion == 9)
+  }
+
   @Test func `without directories, and on a wake token, a read is refused`() throws {
     var bench = bench(["media.active", "hist"])
     let client = try bench.login()

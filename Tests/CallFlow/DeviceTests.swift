@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
 import Bytes
+import JSONWebToken
 import MediaSession
 import SIPDialogs
 import Testing
@@ -31,6 +32,29 @@ private let tablet = Surroundings.tablet
       world.connect(phone, "third")
       #expect(gone(world, "third") == [])
     }
+  }
+
+  @Test func `a user who is erased has no devices, no grant and no session; another user's stay`() throws {
+    let world = Surroundings(pushes: true) { _, routing in
+      routing.directory = UserDirectory(routing.users, anyone: .init(id: "", numbers: []), grantRules: .init(numbers: ["+1"]))
+    }
+    let carol = DeviceKey(user: "carol", device: "cell")
+    world.feed(.app(.granted(carol, SessionID("cell"), TokenGrant(numbers: ["+15559990000"], issuedAt: 5))))
+    for key in [carol, tablet] {
+      world.connect(key)
+      let token = String(repeating: key == carol ? "ab" : "cd", count: 32)
+      let put = DevicePut(push: .init(kind: .apnsVoIP, token: token, env: "sandbox", topic: "com.example.app.voip"))
+      #expect(world.request(key, .devicePut(put), call: nil) == .ok)
+    }
+    #expect(Set(world.machine.deviceSummaries.map(\.user)) == ["alice", "carol"])
+    nonisolated(unsafe) var counts: [Int] = []
+    world.feed(.devices(.forget(user: "carol") { counts += [$0, $1] }))
+    #expect(counts == [1, 1] && world.revoked == [carol])
+    world.disconnect(carol, forGood: true)
+    #expect(Set(world.machine.deviceSummaries.map(\.user)) == ["alice"])
+    #expect(world.machine.routing.directory.grants.isEmpty)
+    world.feed(.devices(.forget(user: "nobody") { counts += [$0, $1] }))
+    #expect(counts.suffix(2) == [0, 0])
   }
 
   @Test func `a session that resumes replays the message itself`() throws {

@@ -45,6 +45,13 @@ import Testing
     #expect(grants.owner(of: "+15551") == nil && grants.owner(of: "+15552")?.user == "alice" && grants["alice"]?.maxCalls == nil)
   }
 
+  @Test func `a user who is erased has nothing, and the store hears of it once`() throws {
+    var grants = UserGrants()
+    _ = try grants.take(TokenGrant(numbers: ["+15551"], issuedAt: 10), of: "alice", at: 0)
+    #expect(grants.remove("alice") == [.removed(user: "alice")] && grants.remove("alice").isEmpty)
+    #expect(grants.owner(of: "+15551") == nil && grants.isEmpty)
+  }
+
   @Test func `a store hears of changes, and of an appearance once an hour`() throws {
     var grants = UserGrants()
     let grant = TokenGrant(numbers: ["+15551"], issuedAt: 10)

@@ -27,6 +27,23 @@ private func refusal(_ text: String) -> Int? {
 }
 
 @Suite struct RequestReaderTests {
+  @Test func `the most of a body is each request's own, by its head; a long one in many pieces is whole`() {
+    var reader = RequestReader { $0.path == "/long" ? 300_000 : 10 }
+    func give(_ text: String) -> RequestReader.Step {
+      Array(text.utf8).withUnsafeBytes { reader.append($0) }
+      return reader.next()
+    }
+    #expect(give("POST /long HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n") == .needsMore)
+    var last = RequestReader.Step.needsMore
+    for _ in 0..<300 { last = give(String(repeating: "x", count: 1_000)) }
+    guard case .request(let request) = last else { return #expect(Bool(false), "\(last)") }
+    #expect(request.body.count == 300_000)
+    guard case .refused(let refusal) = give("POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n") else {
+      return #expect(Bool(false), "the next request has the long one's limit")
+    }
+    #expect(refusal.status == 413)
+  }
+
   @Test func `a request's parts`() throws {
     let text = "GET /a%20b/c?x=1&y=%41 HTTP/1.1\r\nHost: phone.example:8080\r\nX-Two:  a \r\nx-two: b,c\t\r\n\r\n"
     guard case .request(let request)? = steps(text).first else { throw Missing() }

@@ -7,8 +7,11 @@ import Foundation
 @main struct BenchDirectory {
   nonisolated static func main() {
     if let role = LoadProcess.role(CommandLine.arguments) { role() }
-    Bench.main("directory", about: "a Call Directory extension with 10⁶ entries: time and peak memory.") { bench in
+    Bench.main(
+      "directory", about: "a directory of 10⁶ entries: a Call Directory extension's time and peak memory, a server's import."
+    ) { bench in
       try rows(bench)
+      try ImportRows.rows(bench)
     }
   }
 

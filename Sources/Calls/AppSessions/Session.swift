@@ -47,6 +47,8 @@ struct Session {
   /// When the token stops counting, leeway included; milliseconds since 1970.
   var expiresAt: Int64
   var isExpiryAnnounced = false
+  /// Of the last `dir.changed`: told by `welcome` where it came before that, and again by that of a resume.
+  var directoryVersion = 0
   /// Why this session is closed as soon as no call holds it open.
   var closesAfterCalls: CloseCode?
   /// Set while disconnected and without live calls.

@@ -18,7 +18,9 @@ extension SessionMachine {
         write(message, call: call, on: id, &output)
       }
     case .tell(let device, let message, let request):
-      guard let id = sessionOfDevice[device], sessions[id]?.awaitsWelcome == nil else { return stats.strayCommands += 1 }
+      guard let id = sessionOfDevice[device] else { return stats.strayCommands += 1 }
+      if case .dirChanged(let changed) = message { sessions[id]?.directoryVersion = changed.version }
+      guard sessions[id]?.awaitsWelcome == nil else { return }
       write(message, re: request, on: id, &output)
     case .directory(let scope, let version): directoryVersions[scope] = version
     case .answer(let token, let answer): self.answer(token, answer, now, &output)

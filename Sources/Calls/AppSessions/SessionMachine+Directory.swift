@@ -22,6 +22,7 @@ extension SessionMachine {
 
   /// `welcome.dirVersion`.
   func directoryVersion(_ session: Session) -> Int {
-    DirectoryScope.of(session.device, accounts: session.info.accounts).compactMap { directoryVersions[$0] }.max() ?? 0
+    let scopes = DirectoryScope.of(session.device, accounts: session.info.accounts)
+    return max(session.directoryVersion, scopes.compactMap { directoryVersions[$0] }.max() ?? 0)
   }
 }

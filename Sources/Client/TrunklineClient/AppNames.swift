@@ -19,4 +19,10 @@ extension Call {
 extension Phone {
   /// What the user has said about the microphone.
   public typealias MicrophonePermission = ClientMachines.MicrophonePermission
+  /// A part of a version of the user's directory.
+  public typealias DirectoryPart = AppProtocol.DirectoryPart
+  /// Calls of the user's history, and one of them.
+  public typealias HistoryPage = AppProtocol.HistoryPage
+  /// A call of the user's history.
+  public typealias HistoryEntry = AppProtocol.HistoryEntry
 }

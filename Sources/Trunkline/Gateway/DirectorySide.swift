@@ -119,7 +119,9 @@ struct DirectoryPages: Sendable {
     Thread.detachNewThread { [self] in
       var reader = ContactReader(isJSON ? .jsonLines : .csv, takesRemovals: !replaces)
       do {
-        try reader.take(request.body)
+        for start in stride(from: 0, to: request.body.count, by: 1 << 20) {
+          try reader.take(request.body[start..<min(start + 1 << 20, request.body.count)])
+        }
         store(try reader.finish(), scope, replaces: replaces, service, answer)
       } catch {
         answer(APIError(.badRequest, "\(error); nothing was changed").response)

@@ -36,18 +36,26 @@ public struct DirectoryAnswer: Hashable, Sendable, Codable {
 public struct DirectoryPart: Hashable, Sendable, Codable {
   /// A number and what the call screen shows for it.
   public struct Name: Hashable, Sendable, Codable {
+    /// The number.
     public var n: Int64
+    /// Its label.
     public var l: String
+    /// A number with its label.
     public init(_ n: Int64, _ l: String) { (self.n, self.l) = (n, l) }
   }
+  /// Of the directory, once all parts are there.
   public var version: Int
+  /// The version that is changed; nil: this is a part of the full directory.
   public var from: Int?
   /// Numbers that are blocked, or not any more.
   public var block: [Int64]?
+  /// See ``block``.
   public var unblock: [Int64]?
   /// Numbers with a label, which replaces the one before; and those that have none any more.
   public var identify: [Name]?
+  /// See ``identify``.
   public var unidentify: [Int64]?
+  /// A part; an absent list is empty.
   public init(
     version: Int, from: Int? = nil, block: [Int64]? = nil, unblock: [Int64]? = nil, identify: [Name]? = nil,
     unidentify: [Int64]? = nil

@@ -15,9 +15,11 @@ public struct HistoryList: Hashable, Sendable, Codable {
 
 /// The `hist` of the `ok` of `hist.list`.
 public struct HistoryPage: Hashable, Sendable, Codable {
+  /// Those that ended last first.
   public var calls: [HistoryEntry]
   /// `before` of the next page; nil: this is the last one.
   public var next: Int?
+  /// A page.
   public init(calls: [HistoryEntry], next: Int? = nil) { (self.calls, self.next) = (calls, next) }
 }
 
@@ -32,7 +34,9 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
     /// Nobody took it.
     case missed
     /// The user, or for an outgoing call the other side, did not want it; or was busy.
-    case declined, busy
+    case declined
+    /// See ``declined``.
+    case busy
     /// It went to somebody else because nobody took it.
     case diverted
     /// The user's directory blocks the caller: nothing rang.
@@ -48,19 +52,27 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
   }
   /// Grows with each call that ended.
   public var id: Int
+  /// The call, as its record names it.
   public var call: Identifier
+  /// In or out.
   public var dir: CallSnapshot.Direction
   /// The other side; `n` is what the user's directory calls it.
   public var peer: Handle
   /// Milliseconds since 1970.
   public var start: Int64
+  /// Milliseconds since 1970; nil: it was never connected.
   public var connect: Int64?
+  /// Milliseconds since 1970.
   public var end: Int64
+  /// How it came out, for the device that asks.
   public var outcome: Outcome
+  /// Why it ended.
   public var reason: EndReason
   /// The user's device that had it.
   public var device: String?
+  /// The user's account that it belongs to.
   public var acct: String?
+  /// A call.
   public init(
     id: Int, call: Identifier, dir: CallSnapshot.Direction, peer: Handle, start: Int64, connect: Int64? = nil, end: Int64,
     outcome: Outcome, reason: EndReason, device: String? = nil, acct: String? = nil

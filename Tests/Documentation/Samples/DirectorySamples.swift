@@ -1,5 +1,6 @@
 import CallDirectory
 import Foundation
+import TrunklineClient
 
 // The code blocks about the Call Directory stand here word for word: `DocumentationTests`.
 
@@ -47,4 +48,25 @@ enum DirectorySamples {
       return false  // ask the server for the full directory
     }
   }
+}
+
+@MainActor func follow(_ phone: Phone, into store: DirectoryStore) {
+  phone.followDirectory(from: store.version.map { Int(clamping: $0) }) { parts in
+    do {
+      try store.apply(parts.map(chunk))
+    } catch {
+      log("\(error)")  // baseMissing: the files are damaged; follow again from nil
+    }
+  }
+}
+
+func chunk(_ part: Phone.DirectoryPart) -> DirectoryChunk {
+  func removals(_ numbers: [Int64]?, _ list: DirectoryList) -> [DirectoryChunk.Removal] {
+    (numbers ?? []).compactMap { PhoneNumber($0) }.map { .init($0, from: list) }
+  }
+  let blocked = (part.block ?? []).compactMap { PhoneNumber($0) }.map { DirectoryEntry($0, isBlocked: true) }
+  let named = (part.identify ?? []).compactMap { name in PhoneNumber(name.n).map { DirectoryEntry($0, label: name.l) } }
+  return DirectoryChunk(
+    version: UInt64(clamping: part.version), base: part.from.map { UInt64(clamping: $0) },
+    removes: removals(part.unblock, .blocking) + removals(part.unidentify, .identification), adds: blocked + named)
 }
