@@ -80,7 +80,7 @@ final class ClusterUnderTest {
     let url = other ?? balancerPort.map { "ws://127.0.0.1:\($0)/n/\(name)/v1/connect" } ?? "ws://127.0.0.1:\(app)/v1/connect"
     return try await GatewayUnderTest(
       [
-        "cluster: { node: \(name), url: \"\(url)\", engine: { redis: 127.0.0.1:\(redisPort) }, key_file: \(key), lease: 2s, "
+        "cluster: { node: \(name), url: \"\(url)\", admin: \"http://127.0.0.1:\(admin)\", engine: { redis: 127.0.0.1:\(redisPort) }, key_file: \(key), lease: 2s, "
           + "lost_after: 5s\(edges.isEmpty ? "" : ", edges: { " + edges.joined(separator: ", ") + " }") }",
         "trunks: [ { name: carrier, uri: \"sip:\(EdgeUnderTest.carrier):\(carrier)\", peers: \(peers)\(trunk.isEmpty ? "" : ", " + trunk) } ]",
       ] + more, media: media, binary: binary, ports: (sip, app, admin), carrier: carrier)

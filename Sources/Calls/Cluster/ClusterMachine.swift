@@ -142,6 +142,7 @@ public struct ClusterMachine: Sendable {
     lease = NodeLease(
       settings.incarnation, url: settings.url, sip: settings.sip, version: settings.version, configuration: settings.configuration
     )
+    lease.admin = settings.admin
     writes = TokenBucket(perSecond: Limits.firstWritesPerSecond, at: now)
     restores = TokenBucket(perSecond: Limits.restoresPerSecond, at: now)
   }

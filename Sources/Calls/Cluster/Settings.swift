@@ -5,6 +5,7 @@ extension ClusterMachine {
     /// As in `NodeLease`.
     public var url: String
     public var sip: String
+    public var admin: String?
     public var version: String
     /// A hash of the parts of the configuration that nodes must share.
     public var configuration: String

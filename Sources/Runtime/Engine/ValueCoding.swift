@@ -75,6 +75,7 @@ struct StoredLease: StoredValue {
   var i: String
   var url: String
   var sip: String
+  var admin: String?
   var drains: Bool?
   var refuses: Bool?
   var calls: Int?
@@ -89,6 +90,7 @@ struct StoredLease: StoredValue {
 
   init(_ lease: NodeLease) {
     (i, url, sip, version) = (lease.incarnation.description, lease.url, lease.sip, lease.version)
+    admin = lease.admin
     down = lease.troubles.isEmpty ? nil : lease.troubles
     (drains, refuses) = (lease.isDraining ? true : nil, lease.refuses ? true : nil)
     (calls, sessions, configuration) = (lease.calls, lease.sessions, lease.configuration)
@@ -98,14 +100,14 @@ struct StoredLease: StoredValue {
   var value: NodeLease? {
     let (first, last) = (oldest ?? v, format ?? v)
     guard let incarnation = Incarnation(i), isPlausible(incarnation.started, calls.map(Int64.init), sessions.map(Int64.init)),
-      isWord(url), isWord(sip), isPlain(version ?? ""), isPlain(configuration ?? ""), first <= last
+      isWord(url), isWord(sip), isWord(admin ?? ""), isPlain(version ?? ""), isPlain(configuration ?? ""), first <= last
     else { return nil }
     var lease = NodeLease(
       incarnation, url: url, sip: sip, version: version ?? "", format: v, reads: first...last,
       configuration: configuration ?? "")
     (lease.isDraining, lease.refuses) = (drains ?? false, refuses ?? false)
     (lease.calls, lease.sessions) = (calls ?? 0, sessions ?? 0)
-    lease.troubles = down ?? [:]
+    (lease.admin, lease.troubles) = (admin, down ?? [:])
     return lease
   }
 }

@@ -14,6 +14,10 @@ extension ConfigurationKeys {
           "Where a device reaches this very node, ending in `/v1/connect`: `wss://n1.phone.example.com/v1/connect`, or `wss://phone.example.com/n/n1/v1/connect` behind a path of the balancer. Pushes lead there."
         ),
         .init(
+          "admin", .text("http: or https: URL, or `env:NAME`"), .none("programs are told the node's name alone"),
+          "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:9090`. Other nodes answer requests for its calls with a 307 to there."
+        ),
+        .init(
           "engine", .mapping, .none("this gateway is alone"), "Redis or Valkey, which all nodes share."),
         .init(
           "key_file", .file("at least 32 random bytes"), .none("required with `engine`"),

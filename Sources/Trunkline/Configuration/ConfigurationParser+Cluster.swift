@@ -15,12 +15,19 @@ extension ConfigurationParser {
     if cluster.has("engine") {
       out.nodes = nodes(cluster)
     } else {
-      for key in ["node", "url", "key_file", "lost_after", "lease", "prefix"] where cluster.has(key) {
+      for key in ["node", "url", "admin", "key_file", "lost_after", "lease", "prefix"] where cluster.has(key) {
         problem(cluster.path(key), "needs cluster.engine: without an engine this gateway is alone")
       }
     }
     if cluster.has("edges") { out.edges = edges(cluster.section("edges")) }
     return out
+  }
+
+  /// Scheme, host and maybe a port, without a path.
+  private static func isOrigin(_ text: String) -> Bool {
+    guard let scheme = ["http://", "https://"].first(where: text.hasPrefix), text.utf8.count <= 256 else { return false }
+    let host = text.dropFirst(scheme.utf8.count)
+    return !host.isEmpty && host.utf8.allSatisfy { (33...126).contains($0) && !"/?#@<>\"".utf8.contains($0) }
   }
 
   private func nodes(_ cluster: Section) -> Settings.Nodes {
@@ -39,6 +46,12 @@ extension ConfigurationParser {
           cluster.path("url"), "expected wss://HOST/…/v1/connect, where devices reach this very node, got \"\(url.prefix(200))\"")
       } else if url.hasPrefix("ws://") {
         problem(cluster.path("url"), "ws:// carries tokens in the clear: only for tests on one machine", .warning)
+      }
+    }
+    if let admin = environmentText(cluster, "admin") {
+      out.admin = admin
+      if !Self.isOrigin(admin) {
+        problem(cluster.path("admin"), "expected http://HOST:PORT of this node's admin API, got \"\(admin.prefix(200))\"")
       }
     }
     if let bytes = cluster.fileContent("key_file") {

@@ -20,6 +20,8 @@ import MediaSession
 ///     POST /v1/calls/ID/stream      {"url":U,"format":F} gives an incoming call that nobody has yet to a program
 ///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
 ///
+/// A call of another node is a 307 to that node, if it says where its admin API is (`cluster.admin`).
+///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
 struct CallPages: Sendable {
   typealias Answer = @Sendable (AdminResponse) -> Void
@@ -58,14 +60,18 @@ struct CallPages: Sendable {
         struct Body: Encodable { var calls: [CallSummary] }
         ask(answer) { .json(200, Body(calls: $0)) }
       case ("GET", 1):
-        ask(answer) { calls in
-          calls.first { $0.call.description == parts[0].lowercased() }.map { .json(200, $0) }
-            ?? APIError(.unknownCall, "no such call").response
+        let unknown = APIError(.unknownCall, "no such call")
+        if !inbox.calls({ [self] calls in
+          if let call = calls.first(where: { $0.call.description == parts[0].lowercased() }) { return answer(.json(200, call)) }
+          guard let id = Identifier(parts[0]) else { return answer(unknown.response) }
+          sendOn(request, id, else: unknown, answer)
+        }) {
+          answer(Self.busy.response)
         }
       case ("POST", 0): try originate(request, answer)
       case ("POST", 2):
         guard let id = Identifier(parts[0]) else { throw APIError(.badRequest, "\(parts[0]) is no call's id") }
-        try send(Self.command(parts[1], request.body, recordings), id, answer)
+        try send(Self.command(parts[1], request.body, recordings), id, request, answer)
       default: throw Self.usage
       }
     } catch {
@@ -81,18 +87,30 @@ struct CallPages: Sendable {
 
   private struct Taken: Encodable { var call: CallID }
 
-  private func send(_ command: CallCommand, _ id: CallID, _ answer: @escaping Answer) {
+  private func send(_ command: CallCommand, _ id: CallID, _ request: AdminRequest, _ answer: @escaping Answer) {
     let isPosted = inbox.post(
       .command(id, command) { [self] failure in
         guard let failure else { return answer(.json(202, Taken(call: id))) }
-        guard failure.code == .gone, let cluster else { return answer(APIError(failure).response) }
-        WherePages(inbox: inbox, cluster: cluster).find(id, cluster) { found in
-          let place = try? JSONDecoder().decode(CallWhere.self, from: Data(found.body))
-          guard let node = place?.live?.node, node != place?.asked else { return answer(APIError(failure).response) }
-          answer(APIError(.unknownCall, "the call is at node \(node): ask its own admin port").response)
-        }
+        guard failure.code == .gone else { return answer(APIError(failure).response) }
+        sendOn(request, id, else: APIError(failure), answer)
       })
     if !isPosted { answer(Self.busy.response) }
+  }
+
+  /// The same request at the node that has the call.
+  private func sendOn(_ request: AdminRequest, _ id: CallID, else unknown: APIError, _ answer: @escaping Answer) {
+    guard let cluster else { return answer(unknown.response) }
+    WherePages(inbox: inbox, cluster: cluster).find(id, cluster) { found in
+      let place = try? JSONDecoder().decode(CallWhere.self, from: Data(found.body))
+      guard let live = place?.live, live.node != place?.asked else { return answer(unknown.response) }
+      guard let admin = live.admin else {
+        return answer(
+          APIError(.unknownCall, "the call is at node \(live.node): ask its own admin port, or set its cluster.admin").response)
+      }
+      var response = AdminResponse.text(307, "the call is at node \(live.node)")
+      response.headers.append(("Location", admin + request.path))
+      answer(response)
+    }
   }
 
   static func command(_ word: String, _ body: [UInt8], _ recordings: () -> [String: Announcement]) throws(APIError) -> CallCommand

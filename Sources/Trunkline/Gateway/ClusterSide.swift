@@ -45,6 +45,7 @@ final class ClusterSide: Sendable {
     }
     var machine = ClusterMachine.Settings(
       incarnation, url: nodes.url, sip: sip, version: Version.number, configuration: settings.sharedConfiguration)
+    machine.admin = nodes.admin
     machine.predecessor = try Self.replaceIncarnation(in: settings.store + ".node", by: incarnation)
     (machine.lease, machine.renewal, machine.lostAfter) = (nodes.lease, nodes.lease / 3, nodes.lostAfter)
     machine.movesRinging = min(machine.movesRinging, nodes.lostAfter / 2)

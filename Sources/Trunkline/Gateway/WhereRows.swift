@@ -121,6 +121,8 @@ struct ClusterCall: Codable, Sendable, Equatable {
   /// Where a device reaches the node, and where an edge does.
   var url: String
   var sip: String
+  /// Where its admin API is, if it says so.
+  var admin: String?
   var direction: CallDirection
   /// `ringing` until it is connected, either way.
   var state: String
@@ -138,7 +140,7 @@ struct ClusterCall: Codable, Sendable, Equatable {
   init(_ entry: CallEntry, at node: SeenNode) {
     let line = entry.line
     (call, self.node, standing) = (line.call.description, node.lease.incarnation.node, node.standing.rawValue)
-    (url, sip, direction) = (node.lease.url, node.lease.sip, line.direction)
+    (url, sip, admin, direction) = (node.lease.url, node.lease.sip, node.lease.admin, line.direction)
     (state, trunk, from, to) = (line.connect == nil ? "ringing" : "connected", line.trunk, line.from, line.to)
     (users, start, connect, sipCallId) = (entry.users, line.start, line.connect, line.sipCallId)
     legs = (line.legs ?? []).map { leg in

@@ -32,6 +32,11 @@ for query in ("", "?call=nothing", f"?user={user}&call={call}"):
 page = ask("GET", "/v1/cluster/calls", 200)
 if [row["call"] for row in page["calls"]] != [call] or "next" in page:
     faults.append(f"not one call: {page}")
+# the call is at n2: a GET is led there, and anything else told where to go
+ask("GET", "/v1/calls/{call}", 200, f"/v1/calls/{call}")
+ask("POST", "/v1/calls/{call}/mute", 307, f"/v1/calls/{call}/mute", {"on": True})
+if live["live"]["admin"] == sys.argv[1]:
+    faults.append(f"the asked node's own admin API: {live}")
 ask("GET", "/v1/cluster/calls", 400, "/v1/cluster/calls?after=nowhere")
 
 ask("POST", "/v1/nodes/{node}/forget", 409, f"/v1/nodes/{other}/forget")
