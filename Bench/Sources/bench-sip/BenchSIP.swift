@@ -10,6 +10,7 @@ import SIPDialogs
     Bench.main("sip", about: "what a call costs the SIP user agent: parsing, setting up, tearing down.") { bench in
       try parseRows(bench)
       try callRows(bench)
+      try EventRows.rows(bench)
     }
   }
 
