@@ -13,7 +13,8 @@ enum EventRows {
     guard let row, let limit = row.limit else { return }
     bench.add(
       BenchRow(
-        "event told by control", unit: "ns", ours: BenchFigure("ours", max(0, row.ours.value - limit.value)), goal: .atMost(20_000),
+        "event told by control", unit: "ns", ours: BenchFigure("ours", max(0, row.ours.value - limit.value)),
+        goal: .atMost(20_000),
         note: "the difference of the row before"))
   }
 
