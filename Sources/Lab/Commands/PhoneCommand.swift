@@ -91,7 +91,10 @@ struct PhoneCommand: ParsableCommand {
     defer { withExtendedLifetime(signals) {} }
     let reports = try waitForPush.map { try wait(at: $0, options, stop) } ?? live(options, stop)
     for (number, report) in reports.enumerated() { try peer.write(report.heard, band, number: number) }
-    if reports.contains(where: { !$0.wasConnected }) || (call != nil && reports.isEmpty) { throw ExitCode(1) }
+    let isBad = reports.contains(where: { !$0.wasConnected }) || (call != nil && reports.isEmpty)
+    // Threads of the SDK may still be closing a call: `exit` would free what libraries hold under them.
+    fflush(nil)
+    _exit(isBad ? 1 : 0)
   }
 
   /// What SIGINT and SIGTERM stop now; what comes after them is stopped at once.
