@@ -45,7 +45,7 @@ enum EventRows {
     /// Call `index`; gives how much it caused.
     mutating func call(_ index: Int) -> UInt64 {
       // tombstones of the ones before go
-      now += .seconds(1)
+      now = now + .seconds(1)
       let leg = LegID.inbound(UInt64(index + 1))
       let invite = InboundInvite(
         trunk: "carrier", source: flow, callID: "bench-\(index)@carrier", from: .init(number: "+15557654321"),
