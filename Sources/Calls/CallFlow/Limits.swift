@@ -58,7 +58,7 @@ enum Limits {
   static let tableGrantedNumbers = 1_000_000
   /// Answers of the operator's server about users that are remembered, calls that wait for one, and the pause after a question
   /// without an answer.
-  static let userAnswersHeld = 500_000
+  static let userAnswersHeld = 100_000
   static let userQuestionsWaiting = 1_000
   static let userRetry = Duration.seconds(5)
   /// What no token has named for so long gives way; its last appearance is stored again when it moved by more than the other.
