@@ -146,22 +146,7 @@ let runtime: [Target] = [
 ]
 
 let client: [Target] = [
-  .target(
-    name: "WebClient", path: "Sources/Client/WebClient", exclude: ["README.md", "package.json", "trunkline.d.ts"],
-    resources: [
-      "trunkline.js", "call.js", "media.js", "session.js", "devices.js", "push.js", "events.js", "texts.js", "base64.js",
-      "browser.js",
-      "service-worker.js",
-    ]
-    .map { .embedInCode($0) }, swiftSettings: swift),
-  .target(
-    name: "WebPhone", dependencies: ["WebClient"], path: "Sources/Client/WebPhone",
-    resources: [
-      "index.html", "phone.css", "start.js", "phone.js", "page.js", "calls.js", "cards.js", "dialer.js", "settings.js", "push.js",
-      "words.js",
-      "bell.js", "history.js",
-      "meters.js", "manifest.webmanifest", "icon.svg", "icon-192.png", "icon-512.png",
-    ].map { .embedInCode($0) }, swiftSettings: swift),
+  .target(name: "CWebFiles", path: "Sources/Client/CWebFiles"),
   module(
     "Client", "ClientMachines",
     ["Bytes", "RTP", "STUN", "SDP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs", "MediaSession"]),
@@ -196,7 +181,7 @@ let executable: [Target] = [
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
   .executableTarget(
     name: "trunkline",
-    dependencies: ["CCurl", "CLinux", "WebPhone", "Configuration", "CommandSupport", logging, argumentParser]
+    dependencies: ["CCurl", "CLinux", "CWebFiles", "Configuration", "CommandSupport", logging, argumentParser]
       + (wire + media + calls + platform + runtime).map { .byName(name: $0.name) },
     path: "Sources/Trunkline", exclude: ["Configuration", "CommandSupport"], swiftSettings: swift),
 ]

@@ -23,7 +23,6 @@ enum ImportRule {
     "TrunklineClient": ["ClientMachines", "PhoneLog"],
     "ClientSockets": ["ClientMachines", "TrunklineClient"],
     "TrunklineCallKit": ["ClientMachines", "TrunklineClient", "AppleStandIn", "ClientSockets"],
-    "WebPhone": ["WebClient"],
     "Store": ["EventJournal"],
     "PushSender": ["EventJournal"],
   ]

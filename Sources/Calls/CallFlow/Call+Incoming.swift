@@ -15,14 +15,21 @@ extension Call {
     to present: [DevicePresence], waking destinations: [PushDestination], _ remoteDevices: [RemoteDevice],
     _ reservation: MediaReservation, _ intake: Intake, _ turn: inout Turn
   ) {
+    guard take(reservation, intake, &turn) else { return }
+    ring(present, waking: destinations, remoteDevices, holdsOffers: startVerification(intake.invite, &turn), &turn)
+  }
+
+  /// Media is reserved for what the trunk offers. False: it offers nothing that we have, and the call is over.
+  mutating func take(_ reservation: MediaReservation, _ intake: Intake, _ turn: inout Turn) -> Bool {
     appMedia.reservation = reservation
     do {
       try trunkLeg.take(intake.offer, over: intake.invite.source, at: reservation.trunkAddress, &turn)
     } catch {
-      return end(.codec, by: .trunk, detail: String(describing: error), &turn)
+      end(.codec, by: .trunk, detail: String(describing: error), &turn)
+      return false
     }
     startJournal(&turn)
-    ring(present, waking: destinations, remoteDevices, holdsOffers: startVerification(intake.invite, &turn), &turn)
+    return true
   }
 
   /// Once: the start line goes to disk.

@@ -30,14 +30,7 @@ extension Call {
 
   /// Media is reserved for a call whose route is a stream.
   mutating func offerStream(_ target: StreamTarget, _ reservation: MediaReservation, _ turn: inout Turn) {
-    guard let intake else { return }
-    appMedia.reservation = reservation
-    do {
-      try trunkLeg.take(intake.offer, over: intake.invite.source, at: reservation.trunkAddress, &turn)
-    } catch {
-      return end(.codec, by: .trunk, detail: String(describing: error), &turn)
-    }
-    startJournal(&turn)
+    guard let intake, take(reservation, intake, &turn) else { return }
     openStream(target, &turn)
   }
 

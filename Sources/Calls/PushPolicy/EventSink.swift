@@ -162,7 +162,8 @@ public struct EventSink: Sendable {
 
   /// 1 s, doubled with each failure, and between half and all of that.
   private func backoff(_ failures: Int, most: Duration) -> Duration {
-    let whole = min(Double(most.milliseconds), 1_000 * Double(1 << min(failures - 1, 20)))
-    return .milliseconds(Int64(whole * (0.5 + 0.5 * Double(random.next() >> 11) / Double(1 << 53))))
+    let doubled: Int64 = 1_000 << Int64(min(failures - 1, 20))
+    let half = max(0, min(most.milliseconds, doubled)) / 2
+    return .milliseconds(half + Int64(random.next() % UInt64(half + 1)))
   }
 }

@@ -16,6 +16,8 @@ enum Limits {
   static let readsPerTurn = 4
   /// Octets that wait for a peer that does not read: about 2 s; then frames are dropped and counted.
   static let unsentBytes = 96_000
+  /// The same with all that is not audio (answers to pings, marks): with more the connection is closed.
+  static let surelyUnreadBytes = 1 << 20
   /// A peer that reads nothing for so long, with something for it, has gone.
   static let unread: Duration = .seconds(15)
   /// What of the peer's audio waits to be played, in samples at its rate: 120 s. What is beyond is dropped and counted.

@@ -6,8 +6,8 @@ import WebSocket
 ///
 /// | state | event | next |
 /// |---|---|---|
-/// | connecting | the kernel's word, TLS, 101 with the right accept | open |
-/// | connecting | anything else | closed, told once |
+/// | upgrading | 101 with the right accept | open |
+/// | upgrading | anything else | closed, told once |
 /// | open | messages; pings, which are answered | – |
 /// | open | close, end of stream, error, a broken frame | closed, told once |
 /// | any | `close` | closed, not told |
@@ -20,128 +20,58 @@ final class StreamLink {
     case closed(String, isByPeer: Bool)
   }
 
-  private enum State { case connecting, upgrading, open, closed }
-  private let loop: EventLoop
-  private let socket: TCPSocket
-  private let tls: TLSSession?
+  private enum State { case upgrading, open, closed }
+  private let connection: ClientConnection
   private let key: String
   private let handler: (Event) -> Void
-  private var state = State.connecting
-  private var watchesWrites = true
-  /// For the socket; of these the first `sent` are gone.
-  private var unsent: [UInt8] = []
-  private var sent = 0
+  private var state = State.upgrading
   /// Of the answer to the handshake.
   private var head: [UInt8] = []
   private var reader = ClientFrameReader(messageBytes: Limits.messageBytes)
   private var masks = SystemRandomNumberGenerator()
-  /// When the peer last took something, or had nothing to take.
-  private(set) var tookLast: Instant
 
   init(
     _ place: SocketAddress, request: [UInt8], key: String, tls: TLSSession?, loop: EventLoop, handler: @escaping (Event) -> Void
   ) throws(SystemError) {
-    socket = try TCPSocket(connect: place)
-    (self.loop, self.tls, self.key, self.handler) = (loop, tls, key, handler)
-    tookLast = loop.now
-    if tls?.write(request) == nil { unsent = request }
-    try loop.register(socket.fd, [.readable, .writable]) { [weak self] events in self?.ready(events) }
+    connection = try ClientConnection(
+      place, tls: tls,
+      bounds: .init(
+        readBytes: Limits.readBytes, readsPerTurn: Limits.readsPerTurn, unsentBytes: Limits.surelyUnreadBytes), loop: loop)
+    (self.key, self.handler) = (key, handler)
+    connection.handler = { [weak self] in self?.handle($0) }
+    connection.send { $0 += request }
   }
 
   /// Octets that the peer has not taken.
-  var waiting: Int { unsent.count - sent }
+  var waiting: Int { connection.waiting }
+  /// When the peer last took something, or had nothing to take.
+  var tookLast: Instant { connection.tookLast }
 
   func send(_ kind: ClientFrameWriter.Kind, _ payload: [UInt8]) {
     guard state == .open else { return }
-    var frame: [UInt8] = []
-    ClientFrameWriter.append(kind, payload, mask: masks.next(), to: &frame)
-    if let tls { _ = tls.write(frame) } else { unsent += frame }
+    connection.send { ClientFrameWriter.append(kind, payload, mask: masks.next(), to: &$0) }
   }
 
   /// With a close frame where there is a WebSocket. Not told to the handler.
   func close(_ code: UInt16 = 1000) {
     guard state != .closed else { return }
-    if state == .open {
-      send(.close, [UInt8(code >> 8), UInt8(code & 0xff)])
-      tls?.close()
-      flush()
-    }
+    let wasOpen = state == .open
+    if wasOpen { send(.close, [UInt8(code >> 8), UInt8(code & 0xff)]) }
     state = .closed
-    loop.unregister(socket.fd)
+    if wasOpen { connection.flush() }
+    connection.close()
   }
 
-  func flush() {
-    guard state == .upgrading || state == .open else { return }
-    tls?.takeUnsent(into: &unsent)
-    if waiting == 0 { tookLast = loop.now }
-    while waiting > 0 {
-      var step: Result<Int, SystemError> = .success(0)
-      unsent.withUnsafeBytes { raw in
-        step = Result { () throws(SystemError) in try socket.write(UnsafeRawBufferPointer(rebasing: raw[sent...])) }
-      }
-      switch step {
-      case .failure(let error): return end("\(error)")
-      case .success(0): return watch(writes: true)
-      case .success(let count):
-        sent += count
-        tookLast = loop.now
-      }
-    }
-    unsent.removeAll(keepingCapacity: true)
-    sent = 0
-    watch(writes: false)
-  }
+  func flush() { connection.flush() }
 
-  private func watch(writes: Bool) {
-    if !writes || sent > Limits.unsentBytes {
-      unsent.removeFirst(sent)
-      sent = 0
-    }
-    guard writes != watchesWrites else { return }
-    watchesWrites = writes
-    try? loop.modify(socket.fd, writes ? [.readable, .writable] : .readable)
-  }
-
-  private func ready(_ events: IOEvents) {
-    if state == .connecting {
-      if let error = socket.connectionError() { return end("\(error)") }
-      guard events.contains(.writable) else { return }
-      state = .upgrading
-      tls?.start()
-    }
-    if events.contains(.writable) { flush() }
-    if state != .closed, events.contains(.readable) || events.hasFailure { read() }
-  }
-
-  private func read() {
-    withUnsafeTemporaryAllocation(byteCount: Limits.readBytes, alignment: 16) { buffer in
-      for _ in 0..<Limits.readsPerTurn {
-        guard state != .closed else { return }
-        do throws(SystemError) {
-          switch try socket.read(into: buffer) {
-          case .wait: return
-          case .closed: return end("it closed the connection")
-          case .bytes(let count): take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), buffer)
-          }
-        } catch {
-          return end("\(error)")
-        }
-      }
+  private func handle(_ event: ClientConnection.Event) {
+    switch event {
+    case .received(let bytes): take(bytes)
+    case .closed(let why): end(why)
     }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer, _ scratch: UnsafeMutableRawBufferPointer) {
-    guard let tls else { return take(plain: bytes) }
-    tls.received(bytes, plain: { take(plain: $0) }, into: scratch)
-    guard state != .closed else { return }
-    switch tls.state {
-    case .failed: end("TLS: \(tls.failure ?? "failed")")
-    case .closed: end("it closed TLS")
-    case .open, .handshaking: flush()
-    }
-  }
-
-  private func take(plain bytes: UnsafeRawBufferPointer) {
+  private func take(_ bytes: UnsafeRawBufferPointer) {
     guard state == .upgrading else { return takeFrames(bytes) }
     head += bytes
     guard let end = Self.endOfHead(head) else {

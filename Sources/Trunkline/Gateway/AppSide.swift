@@ -11,7 +11,6 @@ import SIPTrace
 import Store
 import Synchronization
 import Telemetry
-import WebPhone
 
 /// The two HTTP servers: the app port with sessions and the web phone, and the admin port.
 final class AppSide: Sendable {
@@ -141,8 +140,8 @@ final class AppSide: Sendable {
   /// another gateway, and shows nothing that a script could be put into.
   private static func phone(pushes gateway: String?) -> [String: Page] {
     let own = gateway.map(sources) ?? []
-    let pages = WebPhone.assets.map { asset in
-      let connects = asset.path == WebPhone.serviceWorker ? own + ["https:", "wss:"] : asset.path == "/" ? own : []
+    let pages = WebFiles.all.map { asset in
+      let connects = asset.path == WebFiles.serviceWorker ? own + ["https:", "wss:"] : asset.path == "/" ? own : []
       return (asset.path, Page(contentType: asset.contentType, bytes: asset.bytes, connects: connects))
     }
     return Dictionary(pages) { first, _ in first }

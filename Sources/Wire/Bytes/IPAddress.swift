@@ -64,7 +64,10 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
       let value = UInt32(truncatingIfNeeded: low)
       return "\(value >> 24).\(value >> 16 & 255).\(value >> 8 & 255).\(value & 255)"
     }
-    let groups = (0..<8).map { i in UInt16(truncatingIfNeeded: (i < 4 ? high : low) >> UInt64(48 - 16 * (i % 4))) }
+    let groups = (0..<8).map { i -> UInt16 in
+      let half = i < 4 ? high : low
+      return UInt16(truncatingIfNeeded: half >> UInt64(48 - 16 * (i % 4)))
+    }
     var best = 0..<0
     var start = 0
     while start < 8 {

@@ -1,0 +1,133 @@
+#include "CWebFiles.h"
+
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+// The page. A new file has three lines here and a row below.
+static const unsigned char phone_index_html[] = {
+#embed "../WebPhone/index.html"
+};
+static const unsigned char phone_phone_css[] = {
+#embed "../WebPhone/phone.css"
+};
+static const unsigned char phone_start_js[] = {
+#embed "../WebPhone/start.js"
+};
+static const unsigned char phone_phone_js[] = {
+#embed "../WebPhone/phone.js"
+};
+static const unsigned char phone_page_js[] = {
+#embed "../WebPhone/page.js"
+};
+static const unsigned char phone_calls_js[] = {
+#embed "../WebPhone/calls.js"
+};
+static const unsigned char phone_cards_js[] = {
+#embed "../WebPhone/cards.js"
+};
+static const unsigned char phone_dialer_js[] = {
+#embed "../WebPhone/dialer.js"
+};
+static const unsigned char phone_settings_js[] = {
+#embed "../WebPhone/settings.js"
+};
+static const unsigned char phone_push_js[] = {
+#embed "../WebPhone/push.js"
+};
+static const unsigned char phone_words_js[] = {
+#embed "../WebPhone/words.js"
+};
+static const unsigned char phone_bell_js[] = {
+#embed "../WebPhone/bell.js"
+};
+static const unsigned char phone_history_js[] = {
+#embed "../WebPhone/history.js"
+};
+static const unsigned char phone_meters_js[] = {
+#embed "../WebPhone/meters.js"
+};
+static const unsigned char phone_manifest_webmanifest[] = {
+#embed "../WebPhone/manifest.webmanifest"
+};
+static const unsigned char phone_icon_svg[] = {
+#embed "../WebPhone/icon.svg"
+};
+static const unsigned char phone_icon_192_png[] = {
+#embed "../WebPhone/icon-192.png"
+};
+static const unsigned char phone_icon_512_png[] = {
+#embed "../WebPhone/icon-512.png"
+};
+
+// The npm package that it stands on.
+static const unsigned char client_trunkline_js[] = {
+#embed "../WebClient/trunkline.js"
+};
+static const unsigned char client_call_js[] = {
+#embed "../WebClient/call.js"
+};
+static const unsigned char client_media_js[] = {
+#embed "../WebClient/media.js"
+};
+static const unsigned char client_session_js[] = {
+#embed "../WebClient/session.js"
+};
+static const unsigned char client_devices_js[] = {
+#embed "../WebClient/devices.js"
+};
+static const unsigned char client_push_js[] = {
+#embed "../WebClient/push.js"
+};
+static const unsigned char client_events_js[] = {
+#embed "../WebClient/events.js"
+};
+static const unsigned char client_texts_js[] = {
+#embed "../WebClient/texts.js"
+};
+static const unsigned char client_base64_js[] = {
+#embed "../WebClient/base64.js"
+};
+static const unsigned char client_browser_js[] = {
+#embed "../WebClient/browser.js"
+};
+static const unsigned char client_service_worker_js[] = {
+#embed "../WebClient/service-worker.js"
+};
+
+#define FILE(path, type, octets) {path, type, octets, sizeof octets}
+#define SCRIPT(path, octets) FILE(path, "text/javascript; charset=utf-8", octets)
+
+static const CWebFile files[] = {
+    FILE("/", "text/html; charset=utf-8", phone_index_html),
+    FILE("/phone.css", "text/css; charset=utf-8", phone_phone_css),
+    SCRIPT("/start.js", phone_start_js),
+    SCRIPT("/phone.js", phone_phone_js),
+    SCRIPT("/page.js", phone_page_js),
+    SCRIPT("/calls.js", phone_calls_js),
+    SCRIPT("/cards.js", phone_cards_js),
+    SCRIPT("/dialer.js", phone_dialer_js),
+    SCRIPT("/settings.js", phone_settings_js),
+    SCRIPT("/push.js", phone_push_js),
+    SCRIPT("/words.js", phone_words_js),
+    SCRIPT("/bell.js", phone_bell_js),
+    SCRIPT("/history.js", phone_history_js),
+    SCRIPT("/meters.js", phone_meters_js),
+    FILE("/manifest.webmanifest", "application/manifest+json", phone_manifest_webmanifest),
+    FILE("/icon.svg", "image/svg+xml", phone_icon_svg),
+    FILE("/icon-192.png", "image/png", phone_icon_192_png),
+    FILE("/icon-512.png", "image/png", phone_icon_512_png),
+    SCRIPT("/trunkline/trunkline.js", client_trunkline_js),
+    SCRIPT("/trunkline/call.js", client_call_js),
+    SCRIPT("/trunkline/media.js", client_media_js),
+    SCRIPT("/trunkline/session.js", client_session_js),
+    SCRIPT("/trunkline/devices.js", client_devices_js),
+    SCRIPT("/trunkline/push.js", client_push_js),
+    SCRIPT("/trunkline/events.js", client_events_js),
+    SCRIPT("/trunkline/texts.js", client_texts_js),
+    SCRIPT("/trunkline/base64.js", client_base64_js),
+    SCRIPT("/trunkline/browser.js", client_browser_js),
+    // At the root: what a service worker may control lies below it.
+    SCRIPT("/service-worker.js", client_service_worker_js),
+};
+
+const CWebFile *const cweb_files = files;
+const size_t cweb_file_count = sizeof files / sizeof *files;

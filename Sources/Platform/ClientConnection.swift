@@ -1,0 +1,166 @@
+public import Bytes
+
+/// One connection that we open, over TCP or TLS: octets out in the order of `send`, octets in. On its loop's thread.
+///
+/// | state | event | next |
+/// |---|---|---|
+/// | connecting | writable | open; TLS begins |
+/// | connecting, open | the kernel's or TLS's error, end of stream, too much unsent | closed, told once |
+/// | any | `close` | closed, not told |
+///
+/// What is sent before it is open waits for that.
+public final class ClientConnection {
+  public enum Event {
+    /// Until the handler returns.
+    case received(UnsafeRawBufferPointer)
+    /// Why; nothing follows.
+    case closed(String)
+  }
+  public struct Bounds: Sendable {
+    /// Of one read.
+    public var readBytes: Int
+    /// Reads before others of the loop have their turn.
+    public var readsPerTurn: Int
+    /// Octets that the peer has not taken; beyond it the connection is closed.
+    public var unsentBytes: Int
+    public init(readBytes: Int, readsPerTurn: Int, unsentBytes: Int) {
+      (self.readBytes, self.readsPerTurn, self.unsentBytes) = (readBytes, readsPerTurn, unsentBytes)
+    }
+  }
+
+  public var handler: ((Event) -> Void)?
+  public private(set) var isOpen = true
+  /// When the peer last took something, or had nothing to take.
+  public private(set) var tookLast: Instant
+  private let loop: EventLoop
+  private let socket: TCPSocket
+  private let tls: TLSSession?
+  private let bounds: Bounds
+  private var isConnecting = true
+  private var watchesWrites = true
+  /// What `flush` has not seen.
+  private var plain: [UInt8] = []
+  /// For the socket; of these the first `sent` are gone. What TLS has not taken yet waits in it.
+  private var unsent: [UInt8] = []
+  private var sent = 0
+
+  /// Throws what the kernel says at once.
+  public init(_ place: SocketAddress, tls: TLSSession?, bounds: Bounds, loop: EventLoop) throws(SystemError) {
+    socket = try TCPSocket(connect: place)
+    (self.loop, self.tls, self.bounds, tookLast) = (loop, tls, bounds, loop.now)
+    try loop.register(socket.fd, [.readable, .writable]) { [weak self] events in self?.ready(events) }
+  }
+
+  /// Octets that the peer has not taken.
+  public var waiting: Int { plain.count + unsent.count - sent }
+
+  /// Queues what `write` appends; `flush` sends it.
+  public func send(_ write: (inout [UInt8]) -> Void) { write(&plain) }
+
+  /// Not told to the handler. What was flushed may still go, what was not does not.
+  public func close() {
+    guard isOpen else { return }
+    isOpen = false
+    handler = nil
+    tls?.close()
+    if !isConnecting, let tls {
+      tls.takeUnsent(into: &unsent)
+      unsent[sent...].withUnsafeBytes { _ = try? socket.write($0) }
+    }
+    loop.unregister(socket.fd)
+  }
+
+  public func flush() {
+    guard isOpen, !isConnecting else { return }
+    if !plain.isEmpty {
+      if let tls {
+        guard tls.write(plain) else { return end(tls.failure ?? "TLS takes no more") }
+        plain.removeAll(keepingCapacity: plain.capacity <= bounds.readBytes)
+      } else if unsent.isEmpty {
+        swap(&unsent, &plain)
+      } else {
+        unsent += plain
+        plain.removeAll(keepingCapacity: plain.capacity <= bounds.readBytes)
+      }
+    }
+    tls?.takeUnsent(into: &unsent)
+    if sent == unsent.count { tookLast = loop.now }
+    while sent < unsent.count {
+      var step: Result<Int, SystemError> = .success(0)
+      unsent.withUnsafeBytes { raw in
+        step = Result { () throws(SystemError) in try socket.write(UnsafeRawBufferPointer(rebasing: raw[sent...])) }
+      }
+      switch step {
+      case .failure(let error): return end("\(error)")
+      case .success(0):
+        guard unsent.count - sent <= bounds.unsentBytes else { return end("it takes no more bytes") }
+        if sent > bounds.readBytes {
+          unsent.removeFirst(sent)
+          sent = 0
+        }
+        return watch(writes: true)
+      case .success(let count):
+        sent += count
+        tookLast = loop.now
+      }
+    }
+    unsent.removeAll(keepingCapacity: unsent.capacity <= bounds.readBytes)
+    sent = 0
+    watch(writes: false)
+  }
+
+  private func watch(writes: Bool) {
+    guard writes != watchesWrites else { return }
+    watchesWrites = writes
+    try? loop.modify(socket.fd, writes ? [.readable, .writable] : .readable)
+  }
+
+  private func ready(_ events: IOEvents) {
+    if isConnecting {
+      if let error = socket.connectionError() { return end("\(error)") }
+      guard events.contains(.writable) else { return }
+      isConnecting = false
+      tls?.start()
+    }
+    if events.contains(.writable) { flush() }
+    if isOpen, events.contains(.readable) || events.hasFailure { read() }
+  }
+
+  private func read() {
+    withUnsafeTemporaryAllocation(byteCount: bounds.readBytes, alignment: 16) { buffer in
+      for _ in 0..<bounds.readsPerTurn {
+        guard isOpen else { return }
+        do throws(SystemError) {
+          switch try socket.read(into: buffer) {
+          case .wait: return
+          case .closed: return end("it closed the connection")
+          case .bytes(let count): take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), buffer)
+          }
+        } catch {
+          return end("\(error)")
+        }
+      }
+    }
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer, _ scratch: UnsafeMutableRawBufferPointer) {
+    guard let tls else {
+      handler?(.received(bytes))
+      return
+    }
+    tls.received(bytes, plain: { handler?(.received($0)) }, into: scratch)
+    guard isOpen else { return }
+    switch tls.state {
+    case .failed: end("TLS: \(tls.failure ?? "failed")")
+    case .closed: end("it closed TLS")
+    case .open, .handshaking: flush()
+    }
+  }
+
+  private func end(_ why: String) {
+    guard isOpen else { return }
+    let handler = handler
+    close()
+    handler?(.closed(why))
+  }
+}
