@@ -12,14 +12,12 @@ extension CallMachine {
 
   mutating func originate(_ wanted: OriginateRequest, _ answer: @escaping Originated, _ turn: inout Turn) {
     let called = Handle(k: Routing.dialled(wanted.to) == nil ? .generic : .phone, h: wanted.to)
-    if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, answer), &turn) { return }
     let id = CallID(random: random)
     func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?) {
       turn.output.actions.append(
         .refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: .init(number: wanted.to, call: "\(id)"))))
       answer(.failure(Failure(code, msg: text)))
     }
-    guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
     if isDraining { return refuse(.overload, .draining, "the gateway takes no new calls") }
     if calls.count >= configuration.bounds.calls {
       return refuse(.overload, .overload, "the gateway has as many calls as it may")
@@ -27,6 +25,8 @@ extension CallMachine {
     if callsOfUser[wanted.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(.tooMany, .userLimit, "calls_per_user")
     }
+    if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, answer), &turn) { return }
+    guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
     guard let to = routing.destination(called, by: wanted.user) else {
       return refuse(.notFound, .notFound, "to is neither a number nor a user")
     }
