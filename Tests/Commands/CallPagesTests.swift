@@ -53,6 +53,17 @@ import Testing
     #expect(error.code == .badRequest)
   }
 
+  @Test func `on as false stops what plays; true says nothing, and both with a file say too much`() {
+    #expect(command("play", #"{"on":false}"#) == .success(.play(nil)))
+    for body in [#"{"on":true}"#, #"{"on":false,"file":"notice.wav"}"#, "{}", #"{"file":null}"#] {
+      guard case .failure(let error) = command("play", body) else {
+        Issue.record("\(body) was taken")
+        continue
+      }
+      #expect(error.code == .badRequest)
+    }
+  }
+
   @Test func `only what is in the folder is played, by its name`() {
     #expect(command("play", #"{"file":"notice.wav"}"#) == .success(.play(Self.notice)))
     for name in ["other.wav", "../notice.wav", "/etc/passwd", "./notice.wav", "notice.wav\u{0}", "NOTICE.WAV"] {

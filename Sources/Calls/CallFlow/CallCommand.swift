@@ -8,8 +8,8 @@ public enum CallCommand: Sendable, Equatable {
   case hold(Bool)
   case mute(Bool)
   case digits(CallDTMF)
-  /// The trunk hears this in place of the app.
-  case play(Announcement)
+  /// The trunk hears this in place of the app; nil: no more of it.
+  case play(Announcement?)
   /// An incoming call that nobody has yet becomes a program's.
   case stream(StreamTarget)
   /// Begins or ends a recording.

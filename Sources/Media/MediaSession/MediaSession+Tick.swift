@@ -50,8 +50,8 @@ extension MediaSession {
 
   private mutating func tickFromApp(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
-    if playback != nil {
-      tickPlayback(at: now, into: &output)
+    if playback != nil, tickPlayback(at: now, into: &output) {
+      // the announcement is what the trunk hears
     } else if bridge != nil {
       // the other session's ticks send
     } else if connectedAt != nil {
