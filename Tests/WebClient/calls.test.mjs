@@ -177,6 +177,20 @@ test("the token is a function: asked at the start, before the old one expires, a
   assert.equal(rig.phone.state, "connecting");
 });
 
+test("the answer to auth.refresh brings TURN credentials for the calls to come", async () => {
+  const server = (n) => ({ urls: ["turn:a.example"], username: `${n}:alice`, credential: `c${n}`, ttlMs: 1 });
+  const rig = new Rig();
+  await rig.welcome({ ice: [server(1)] });
+  await rig.say({ t: "auth.expiring", d: { at: 1 } });
+  await rig.ok("auth.refresh", { ice: [server(2)] });
+  await rig.ring();
+  assert.deepEqual(rig.peer.configuration.iceServers, [{ urls: ["turn:a.example"], username: "2:alice", credential: "c2" }]);
+  await rig.say({ t: "auth.expiring", d: { at: 1 } });
+  await rig.ok("auth.refresh", { ice: "none" });
+  await rig.ring(B);
+  assert.equal(rig.peer.configuration.iceServers[0].credential, "c2");
+});
+
 test("another path: a new socket beside the old one, resume, and media from a new peer connection; the old one is heard until then", async () => {
   const rig = await online();
   const call = await rig.talk();
