@@ -590,6 +590,8 @@ export class Phone extends Source {
         if (!wake || wake.call === row.call) this.#takeUp(row, one); else if (!one) this.#orphans.set(row.call, row);
       } else if (row.dir === "in" && row.state === "ringing" && typeof row.sdp === "string") {
         this.#offered(row.call, row, one);
+      } else {
+        known?.heardMuted(row.muted, one ?? this.#session);
       }
     }
     this.#takeGroups(rows);
