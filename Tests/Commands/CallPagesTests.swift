@@ -100,9 +100,11 @@ import Testing
     let made = OriginateRequest(user: "alice", to: "+4930123")
     #expect(
       wanted(#"{"user":"alice","to":"+4930123"}"#) == made && wanted(#"{"user":"alice","to":"+4930123","first":"user"}"#) == made)
+    #expect(
+      wanted(#"{"user":"alice","to":"+4930123","first":"number"}"#) == .init(user: "alice", to: "+4930123", first: .number))
     #expect(wanted(#"{"user":"alice","to":"1","from":"+2"}"#)?.from == "+2")
     for body in [
-      #"{"user":"alice"}"#, #"{"to":"1"}"#, #"{"user":"alice","to":"1","first":"number"}"#, #"{"user":"alice","to":"1","x":"y"}"#,
+      #"{"user":"alice"}"#, #"{"to":"1"}"#, #"{"user":"alice","to":"1","first":"both"}"#, #"{"user":"alice","to":"1","x":"y"}"#,
     ] {
       #expect(wanted(body) == nil, "\(body)")
     }

@@ -90,7 +90,12 @@ extension MediaSession {
       output.events.append(.played(id))
       return false
     }
-    if connectedAt != nil, bridge == nil { _ = uplink.receiver.pull(into: frame, band, at: now) }
+    if connectedAt == nil {
+      // first words of who has answered, while the number hears ringback
+      if uplink.kept != nil { keepUplink(at: now) }
+    } else if bridge == nil {
+      _ = uplink.receiver.pull(into: frame, band, at: now)
+    }
     for index in 0..<count { frame[index] = samples[start + index] }
     (frame + count).update(repeating: 0, count: band.samplesPerTick - count)
     playback?.position += 1

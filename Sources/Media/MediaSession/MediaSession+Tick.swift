@@ -114,7 +114,7 @@ extension MediaSession {
 
   // MARK: App → trunk
 
-  private mutating func keepUplink(at now: Instant) {
+  mutating func keepUplink(at now: Instant) {
     guard uplink.receiver.pull(into: frame, band, at: now) else { return }
     uplink.kept?.push(frame)
   }

@@ -5,15 +5,24 @@ import CallFlow
 extension Calls {
   struct Make: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Makes a call for a user: the user's devices ring, then the number is called.")
+      abstract: "Makes a call for a user: the user's devices ring, then the number is called.",
+      discussion: """
+        With --first number the number is called at once. Who answers there hears ringback while the user's devices ring.
+
+        EXAMPLES:
+          trunkline calls make alice +4930123456
+          trunkline calls make alice +4930123456 --from +15551230002 --first number
+        """)
     @Argument(help: "The user.") var user: String
     @Argument(help: "The number, as the user could dial it.") var number: String
     @Option(help: ArgumentHelp("One of the user's numbers.", valueName: "number")) var from: String?
+    @Option(help: "Who is called first: user or number.") var first = OriginateRequest.First.user
     @OptionGroup var endpoint: Endpoint
 
     func run() throws {
       var body = ["user": user, "to": number]
       if let from { body["from"] = from }
+      if first != .user { body["first"] = first.rawValue }
       try endpoint.post("/v1/calls", body)
     }
   }
@@ -150,3 +159,4 @@ extension Calls {
 }
 
 extension StreamTarget.Format: ExpressibleByArgument {}
+extension OriginateRequest.First: ExpressibleByArgument {}

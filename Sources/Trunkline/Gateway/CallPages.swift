@@ -10,7 +10,8 @@ import MediaSession
 ///
 ///     GET  /v1/calls                {"calls":[…]}, oldest first
 ///     GET  /v1/calls/ID             one call
-///     POST /v1/calls                {"user":U,"to":NUMBER} makes one: the user's devices ring, then the number is called
+///     POST /v1/calls                {"user":U,"to":NUMBER,"first":F} makes one: the user's devices ring, then the number is called, or the
+///                                   other way round
 ///     POST /v1/calls/ID/hangup      ends it; {"reason":R}, or nothing
 ///     POST /v1/calls/ID/hold        {"on":B}
 ///     POST /v1/calls/ID/mute        {"on":B}
@@ -190,10 +191,10 @@ struct CallPages: Sendable {
     guard let user = try body.text("user"), let to = try body.text("to") else {
       throw APIError(.badRequest, "user and to are needed")
     }
-    guard try body.text("first") ?? "user" == "user" else {
-      throw APIError(.badRequest, "first: only user is supported: the user's devices ring, then the number is called")
+    guard let first = OriginateRequest.First(rawValue: try body.text("first") ?? "user") else {
+      throw APIError(.badRequest, "first: user, whose devices ring before the number is called, or number, which is called first")
     }
-    return OriginateRequest(user: user, to: to, from: try body.text("from"))
+    return OriginateRequest(user: user, to: to, from: try body.text("from"), first: first)
   }
 }
 
