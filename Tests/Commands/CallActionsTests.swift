@@ -11,7 +11,7 @@ import Testing
     ["play"], ["play", "ID"], ["play", "ID", "a.wav", "--off"], ["record"], ["stream", "ID"],
     ["stream", "ID", "https://bot.example"], ["stream", "ID", "ws://bot.example/"],
     ["stream", "ID", "wss://bot.example/", "--format", "mp3"], ["hold"], ["transfer", "ID"],
-    ["transfer", "ID", "+49", "--user", "bob"], ["make", "alice"],
+    ["transfer", "ID", "+49", "--user", "bob"], ["make", "alice"], ["make", "alice", "+49", "--first", "both"],
   ])
   func `half a command is refused with words that help`(words: [String]) {
     do {
@@ -33,6 +33,8 @@ import Testing
     let stream = try #require(
       try Calls.parseAsRoot(["stream", id, "wss://bot.example/x", "--format", "pcm16"]) as? Calls.Stream)
     #expect(stream.url == "wss://bot.example/x" && stream.format == .pcm16)
+    #expect((try Calls.parseAsRoot(["make", "alice", "+49"]) as? Calls.Make)?.first == .user)
+    #expect((try Calls.parseAsRoot(["make", "alice", "+49", "--first", "number"]) as? Calls.Make)?.first == .number)
   }
 
   @Test func `every action has its help, with what it takes`() {
