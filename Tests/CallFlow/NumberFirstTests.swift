@@ -283,6 +283,25 @@ private let number = "+15557654321"
     world.expectRecord(.unanswered)
   }
 
+  @Test func `a number of another user rings that user's devices, and then the user's own`() throws {
+    let world = Surroundings()
+    let bob = DeviceKey(user: "bob", device: "bob's")
+    for device in [phone, bob] { world.connect(device) }
+    let call = try #require(try world.originate(.init(user: "alice", to: "+15551230009", first: .number))?.get())
+    let other = try #require(world.offeredCall(bob))
+    #expect(other != call && world.offeredCall() == nil)
+    world.warm(bob, other)
+    #expect(world.isOK(world.request(bob, .callAnswer(CallAnswer()), call: other)))
+    #expect(world.heard[bob]?.last == "call.connected" && world.offeredCall() == call)
+    world.session = world.firstSession
+    answer(world, call)
+    #expect(world.heard[phone] == ["call.offer", "call.connected"])
+    #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
+    #expect(world.heard[bob]?.last == "call.ended remoteHangup")
+    world.pass(.seconds(10))
+    #expect(world.records.count == 2 && world.records.allSatisfy { $0.peer != nil })
+  }
+
   @Test func `a recording begins when the two hear each other`() throws {
     let world = Surroundings { configuration, _ in configuration.recording = RecordingRules(when: .on) }
     let (call, _) = try waiting(world)
