@@ -307,7 +307,7 @@ let testTargets: [Target] = [
       "Platform", "SIPTransport",
       "AppServer",
       "Store", "Engine", "Configuration", "trunkline",
-    ], [yams, logging]),
+    ], [yams, logging, argumentParser]),
   tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "TrunklineClient", "ClientSockets", "COpenSSL"]),

@@ -3,10 +3,11 @@
 #
 #   calls.sh list
 #   calls.sh call alice +4930123456        alice's phones ring; when she answers, the number is called
+#   calls.sh call alice +4930123456 number the number is called at once; who answers hears alice's phones ring
 #   calls.sh hold CALL true|false
 #   calls.sh mute CALL true|false
 #   calls.sh digits CALL '12#'
-#   calls.sh play CALL notice.wav          of admin.play_folder
+#   calls.sh play CALL notice.wav          of admin.play_folder; play CALL off stops it
 #   calls.sh transfer CALL +4930123457
 #   calls.sh hangup CALL [busy|declined|…]
 #
@@ -41,11 +42,13 @@ for word in "$@"; do plain "$word"; done
 case ${1-}/$# in
   list/1) ask GET /v1/calls ;;
   call/3) ask POST /v1/calls "{\"user\":\"$2\",\"to\":\"$3\"}" ;;
+  call/4) ask POST /v1/calls "{\"user\":\"$2\",\"to\":\"$3\",\"first\":\"$4\"}" ;;
   hold/3 | mute/3) ask POST "/v1/calls/$2/$1" "{\"on\":$3}" ;;
   digits/3) ask POST "/v1/calls/$2/digits" "{\"digits\":\"$3\"}" ;;
-  play/3) ask POST "/v1/calls/$2/play" "{\"file\":\"$3\"}" ;;
+  play/3) if [ "$3" = off ]; then ask POST "/v1/calls/$2/play" '{"on":false}'; exit; fi
+    ask POST "/v1/calls/$2/play" "{\"file\":\"$3\"}" ;;
   transfer/3) ask POST "/v1/calls/$2/transfer" "{\"to\":\"$3\"}" ;;
   hangup/2) ask POST "/v1/calls/$2/hangup" ;;
   hangup/3) ask POST "/v1/calls/$2/hangup" "{\"reason\":\"$3\"}" ;;
-  *) sed -n '4,11s/^#//p' "$0" >&2; exit 2 ;;
+  *) sed -n '4,12s/^#//p' "$0" >&2; exit 2 ;;
 esac

@@ -66,6 +66,7 @@ import Testing
               outcome: .answeredElsewhere, reason: .remoteHangup, device: "d2", acct: "default")
           ], next: 4))),
     .ok(Success(names: [Handle(k: .phone, h: "+1", n: "Ann")])),
+    .ok(Success(ice: [ICEServer(urls: ["turn:x"], username: "u", credential: "c", ttlMs: 1)])),
     .dirChanged(DirectoryChanged(version: 9)),
     .dirFull(DirectoryPart(version: 9, block: [1], identify: [.init(15_550_000_001, "Ann")])),
     .dirDelta(DirectoryPart(version: 9, from: 7, block: [1], unblock: [2], identify: [.init(3, "Ann")], unidentify: [4])),

@@ -24,8 +24,30 @@ import Testing
     #expect(again.resumed && again.ice.last?.username == "1700000620:alice" && again.ice.last?.credential != first.credential)
   }
 
+  @Test func `auth.refresh brings credentials that are good from then on, in a session that outlives the first`() throws {
+    var bench = Bench()
+    bench.reconfigure { ($0.ice, $0.turn) = ([ICEServer(urls: ["stun:s"])], Self.servers) }
+    let client = try bench.login(lives: 700)
+    bench.pass(.seconds(15))
+    _ = bench.frames(client.connection)
+    bench.send(.authRefresh(AuthRefresh(auth: Bench.token(lives: 1_000))), on: client.connection, id: number(80))
+    let answers = bench.frames(client.connection).compactMap { frame -> Success? in
+      if case .message(.ok(let success)) = frame.body { success } else { nil }
+    }
+    #expect(answers.count == 1 && answers[0].ice?.map(\.urls) == [["stun:s"], Self.servers.urls])
+    #expect(answers[0].ice?.last?.username == "1700000615:alice" && answers[0].ice?.last?.ttlMs == 600_000)
+    // a token that is refused brings none
+    bench.send(.authRefresh(AuthRefresh(auth: Bench.token("bob"))), on: client.connection, id: number(81))
+    let refused = bench.frames(client.connection).map(\.body)
+    guard case .message(.err(let failure))? = refused.first, refused.count == 1 else { throw Trouble("\(refused)") }
+    #expect(failure.code == .auth)
+  }
+
   @Test func `without a server there is none`() throws {
     var bench = Bench()
-    #expect(try bench.login().welcome.ice.isEmpty)
+    let client = try bench.login()
+    #expect(client.welcome.ice.isEmpty)
+    bench.send(.authRefresh(AuthRefresh(auth: Bench.token(lives: 1_000))), on: client.connection, id: number(80))
+    #expect(bench.frames(client.connection).map(\.body) == [.message(.ok(Success()))])
   }
 }

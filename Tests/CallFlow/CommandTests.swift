@@ -72,13 +72,34 @@ extension Surroundings {
     #expect(world.command(nobody, .play(notice))?.code == .gone)
   }
 
+  @Test func `a program stops what it plays, and nothing else`() throws {
+    let world = Surroundings { configuration, _ in
+      configuration.recording = RecordingRules(notice: Announcement(Recording([Int16](repeating: 1, count: 400))))
+    }
+    let (_, call) = try world.connected()
+    let file = Announcement(Recording([Int16](repeating: 1, count: 800)))
+    func stop() -> [String] {
+      world.mediaHeard = []
+      #expect(world.command(call, .play(nil)) == nil, "stopping is safe to repeat")
+      return world.mediaHeard
+    }
+    #expect(stop() == [], "nothing plays")
+    #expect(world.command(call, .play(file)) == nil && stop() == ["no play"] && stop() == [])
+    #expect(world.command(call, .play(file)) == nil)
+    world.feed(.media(.played(try #require(world.session))))
+    #expect(stop() == [], "it is over")
+    #expect(world.command(call, .play(file)) == nil && world.command(call, .record(true)) == nil)
+    #expect(world.mediaHeard.last == "play 400" && stop() == [], "a recording's notice is heard to its end")
+    #expect(world.command(nobody, .play(nil))?.code == .gone)
+  }
+
   @Test func `a call that nobody has can be ended and nothing else; one that is not there cannot be either`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing()
     let others: [CallCommand] = [
       .hold(true), .mute(true), .digits(CallDTMF(digits: "1")),
       .transfer(CallTransfer(target: Handle(k: .phone, h: "+15558880000"))),
-      .transferToUser("bob"), .play(Announcement(Recording([1]))),
+      .transferToUser("bob"), .play(Announcement(Recording([1]))), .play(nil),
     ]
     for command in others {
       #expect(world.command(call, command)?.code == .badState)

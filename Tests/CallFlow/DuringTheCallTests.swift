@@ -8,6 +8,28 @@ import Testing
 private let phone = Surroundings.phone
 
 @Suite struct DuringTheCallTests {
+  @Test func `the snapshot says to the device that has the call whether it is muted, by whomever`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    func told(_ session: String) -> Bool? {
+      world.connect(Surroundings.phone, session)
+      return world.welcomes[SessionID(session)]?.calls.first?.muted
+    }
+    #expect(told("first") == false)
+    #expect(world.command(call, .mute(true)) == nil)
+    #expect(told("second") == true)
+    #expect(world.isOK(world.request(Surroundings.phone, .callMute(CallMute(on: false)), call: call)))
+    #expect(told("third") == false)
+  }
+
+  @Test func `a device that rings is told nothing of a mute`() throws {
+    let world = Surroundings()
+    _ = try world.ringing()
+    world.connect(Surroundings.phone, "again")
+    let row = try #require(world.welcomes[SessionID("again")]?.calls.first)
+    #expect(row.muted == nil)
+  }
+
   private func media(_ world: Surroundings) -> (MediaSessionID, AppLegID)? {
     guard let session = world.session, let leg = world.legs[phone]?.0 else { return nil }
     return (session, leg)

@@ -232,7 +232,7 @@ final class Surroundings {
           + (connects ? "" : " early"))
     case .tap(_, let tap): mediaHeard.append(tap == nil ? "no tap" : "tap")
     case .stream: mediaHeard.append("stream")
-    case .play(_, let announcement): mediaHeard.append("play \(announcement.milliseconds * 8)")
+    case .play(_, let announcement): mediaHeard.append(announcement.map { "play \($0.milliseconds * 8)" } ?? "no play")
     case .sendDigits(let id, let request):
       mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
     case .group(let id, let group): groups[id] = group

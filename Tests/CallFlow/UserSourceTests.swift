@@ -124,6 +124,63 @@ private let number = "+15557000001"
     #expect(world.machine.summaries.first?.trunk == "direct" && world.machine.summaries.first?.from == number)
   }
 
+  @discardableResult
+  private func start(_ world: Surroundings, _ key: DeviceKey, _ index: Int, to number: String, account: String? = nil)
+    -> RequestAnswer?
+  {
+    let start = CallStart(to: Handle(k: .phone, h: number), acct: account, sdp: Surroundings.appSDP(setup: "actpass"))
+    return world.request(key, .callStart(start), call: CallID(high: 1, low: UInt64(index)))
+  }
+
+  @Test func `a thousand calls of one app ask no more often than its rate, and another user's call is asked for at once`() {
+    let world = world()
+    online(world)
+    for index in 0..<1_000 { start(world, phone, index, to: "+1555900\(index)") }
+    #expect(world.userQuestions.count == 10)
+    #expect(world.answers.count == 990 && world.refusals.count { $0.reason == .userRate } == 990)
+    guard case .err(let failure)? = world.answers.values.first else { return #expect(Bool(false), "no refusal") }
+    #expect(failure.code == .overload && failure.retryMs == 500)
+    world.pass(.seconds(1))
+    for index in 1_000..<2_000 { start(world, phone, index, to: "+1555900\(index)") }
+    #expect(world.userQuestions.count == 12)
+    let other = DeviceKey(user: "dave", device: "phone")
+    world.connect(other, "dave's")
+    known(world, .user("dave"), "dave", ["+15557000002"])
+    start(world, other, 3_000, to: "+15559999999")
+    #expect(world.userQuestions.last == .number("+15559999999"))
+  }
+
+  @Test func `who asks too often can still dial an emergency number`() {
+    let world = world { routing in
+      routing.outbound.append(.init(prefix: "112", choices: [.init(trunk: "carrier")], allowsEmergency: true))
+    }
+    online(world)
+    for index in 0..<20 { start(world, phone, index, to: "+1555900\(index)") }
+    world.pass(.seconds(3_600))
+    for index in 20..<40 { start(world, phone, index, to: "+1555900\(index)") }
+    world.answers = [:]
+    #expect(world.isOK(start(world, phone, 100, to: "112")))
+  }
+
+  @Test func `what can be refused without an answer asks nobody`() {
+    let world = world()
+    online(world)
+    world.feed(.userKnown(.number("+15557654321"), .nobody))
+    #expect(world.code(start(world, phone, 1, to: "+15559000001", account: "work")) == .forbidden)
+    #expect(world.isOK(start(world, phone, 2, to: "+15557654321")))
+    world.machine.configuration.bounds.callsPerUser = 1
+    #expect(world.code(start(world, phone, 3, to: "+15559000002")) == .tooMany)
+    world.machine.configuration.bounds.calls = 1
+    #expect(world.code(start(world, phone, 4, to: "+15559000003")) == .overload)
+    guard case .failure(let failure)? = world.originate(.init(user: "carol", to: "+15559000004")) else {
+      return #expect(Bool(false), "it was taken")
+    }
+    #expect(failure.code == .overload)
+    world.feed(.draining)
+    #expect(world.code(start(world, phone, 5, to: "+15559000005")) == .overload)
+    #expect(world.userQuestions == [])
+  }
+
   @Test func `without an answer a user is what holds for any`() {
     let world = world { $0.directory = UserDirectory($0.users, anyone: .init(id: "", numbers: ["+15550000000"])) }
     world.connect(phone)

@@ -35,6 +35,17 @@ import Testing
     }
   }
 
+  @Test func `the answer to auth.refresh brings the servers of calls to come; one without servers leaves them`() throws {
+    var rig = PhoneRig()
+    _ = welcome(&rig, [ICEServer(urls: ["turn:a.example"], username: "1:alice", credential: "p")])
+    rig.give(.token("d.e.f"))
+    let next = ICEServer(urls: ["turn:a.example"], username: "2:alice", credential: "q")
+    let told = servers(rig.answer("auth.refresh", .ok(Success(ice: [next]))))
+    #expect(told == [[TURNServer(url: "turn:a.example", username: "2:alice", password: "q")].compactMap(\.self)])
+    rig.give(.token("g.h.i"))
+    #expect(servers(rig.answer("auth.refresh", .ok(Success()))).isEmpty)
+  }
+
   @Test func `a gateway without servers, and one with entries that are none, tell nothing`() {
     for ice in [
       [], [ICEServer(urls: [])], [ICEServer(urls: ["turn:a.example"])], [ICEServer(urls: ["x"], username: "u", credential: "p")],

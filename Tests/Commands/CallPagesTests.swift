@@ -53,6 +53,17 @@ import Testing
     #expect(error.code == .badRequest)
   }
 
+  @Test func `on as false stops what plays; true says nothing, and both with a file say too much`() {
+    #expect(command("play", #"{"on":false}"#) == .success(.play(nil)))
+    for body in [#"{"on":true}"#, #"{"on":false,"file":"notice.wav"}"#, "{}", #"{"file":null}"#] {
+      guard case .failure(let error) = command("play", body) else {
+        Issue.record("\(body) was taken")
+        continue
+      }
+      #expect(error.code == .badRequest)
+    }
+  }
+
   @Test func `only what is in the folder is played, by its name`() {
     #expect(command("play", #"{"file":"notice.wav"}"#) == .success(.play(Self.notice)))
     for name in ["other.wav", "../notice.wav", "/etc/passwd", "./notice.wav", "notice.wav\u{0}", "NOTICE.WAV"] {
@@ -89,9 +100,11 @@ import Testing
     let made = OriginateRequest(user: "alice", to: "+4930123")
     #expect(
       wanted(#"{"user":"alice","to":"+4930123"}"#) == made && wanted(#"{"user":"alice","to":"+4930123","first":"user"}"#) == made)
+    #expect(
+      wanted(#"{"user":"alice","to":"+4930123","first":"number"}"#) == .init(user: "alice", to: "+4930123", first: .number))
     #expect(wanted(#"{"user":"alice","to":"1","from":"+2"}"#)?.from == "+2")
     for body in [
-      #"{"user":"alice"}"#, #"{"to":"1"}"#, #"{"user":"alice","to":"1","first":"number"}"#, #"{"user":"alice","to":"1","x":"y"}"#,
+      #"{"user":"alice"}"#, #"{"to":"1"}"#, #"{"user":"alice","to":"1","first":"both"}"#, #"{"user":"alice","to":"1","x":"y"}"#,
     ] {
       #expect(wanted(body) == nil, "\(body)")
     }

@@ -168,6 +168,58 @@ extension Interop {
       try await gateway.finish()
     }
 
+    @Test func `the number first: the carrier hears ringback until the app has answered, then the app`() async throws {
+      let gateway = try await gateway()
+      try Speech.write(
+        (0..<80_000).map { [0, 5_656, 8_000, 5_656, 0, -5_656, -8_000, -5_656][$0 % 8] }, gateway.folder + "/tone.wav")
+      let audio = try await Peers.trunkAudio(gateway, ["--record", "trunk-heard.wav"])
+      let carrier = try await Peers.callee(gateway, "answer", audio: audio.port)
+      let phone = try await Peers.phone(
+        gateway, ["--answer-after", "2", "--play", "tone.wav", "--end-after", "2", "--calls", "1"])
+      _ = try await curl(gateway, "call", "alice", Self.number, "number")
+      #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await audio.peer.finish(within: 10) == 0)
+      let order = phone.events.compactMap { $0["event"] as? String }.filter { $0.hasPrefix("call.") }
+      #expect(order.prefix(2) == ["call.offer", "call.connected"], "\(order)")
+      let heard = try Speech.read(gateway.folder + "/trunk-heard.wav")
+      let levels = stride(from: 0, to: heard.count - 800, by: 800).map {
+        Speech.level(Array(heard[$0..<$0 + 800]), from: 0, to: 0.1)
+      }
+      // the tone of ringback, its pause, the app
+      let rings = levels.firstIndex { $0 > 1_000 } ?? 0
+      #expect(levels.dropFirst(rings + 1).prefix(8).allSatisfy { (2_000...3_400).contains($0) }, "\(levels)")
+      #expect(levels.dropFirst(rings + 11).prefix(7).allSatisfy { $0 < 100 }, "\(levels)")
+      #expect(levels.count { $0 > 3_700 } >= 15, "the app for 2 s: \(levels)")
+      let record = try #require(try await gateway.records(1).first)
+      let times = try #require(record["times"] as? [String: Int])
+      let (answered, connected) = (try #require(times["numberAnswered"]), try #require(times["connected"]))
+      let ended = try #require(times["ended"])
+      #expect(connected - answered > 1_500 && record["connectedMs"] as? Int == ended - answered, "\(record)")
+      #expect(record["direction"] as? String == "out" && record["device"] as? String == "d1", "\(record)")
+      try await gateway.finish()
+    }
+
+    @Test func `the number first: a user who declines is BYE with its cause to the carrier`() async throws {
+      let gateway = try await gateway()
+      var script = SippScript.callee(containing: ["From: .*\\+15551230001@"])
+      script.answers(180)
+      script.answers(200, sdp: SippScript.sdp())
+      script.awaits("ACK")
+      script.awaits("BYE", containing: ["Reason: Q.850;cause=21"])
+      script.replies()
+      let carrier = try await Peers.callee(gateway, script.file(gateway, "declined"))
+      let phone = try await Peers.phone(gateway, ["--calls", "1"])
+      _ = try await curl(gateway, "call", "alice", Self.number, "number")
+      _ = try await phone.event("call.offer")
+      phone.type("reject")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      let record = try #require(try await gateway.records(1).first)
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "declined", "\(record)")
+      try await gateway.finish()
+    }
+
     @Test func `a program refuses a caller: the carrier gets the reason's response`() async throws {
       let gateway = try await gateway()
       let phone = try await Peers.phone(gateway, ["--calls", "1"])
@@ -220,6 +272,7 @@ extension Interop {
         let refused = try await curl(gateway, "play", call, name, refused: true)
         #expect(code(refused) == "unknownFile", "\(refused)")
       }
+      _ = try await curl(gateway, "play", call, "off")
       _ = try await curl(gateway, "play", call, "pause.wav")
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
       #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")

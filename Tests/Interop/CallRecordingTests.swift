@@ -82,7 +82,10 @@ extension Interop {
         #expect(await eventually(within: 5) { try gateway.sum("trunkline_recordings") == 1 })
         // the notice is 3 s long
         #expect(await eventually(within: 8) { (Self.size(gateway.folder + "/rec/\(call)-1.wav.part") ?? 0) > 3_500 * 32 })
-        #expect(try post("{\"on\":false}") == 202)
+        let stop = try Spawned(
+          "calls", Surroundings.trunkline, ["calls", "record", call, "--off", "--admin", "127.0.0.1:\(gateway.admin)"],
+          in: gateway.folder)
+        #expect(try await stop.finish(within: 10) == 0, "\(stop.text)")
         #expect(await eventually(within: 5) { try gateway.sum("trunkline_recordings_total", "stopped") == 1 })
         #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
         #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")

@@ -89,7 +89,11 @@ extension Interop {
       for (query, status) in [
         ("after=nonsense", 400), ("limit=0", 400), ("kinds=call.nothing", 400), ("until=1", 400), ("after=00000000-1", 410),
         ("after=latest", 200),
-      ] { #expect(try gateway.get("/v1/events?" + query).status == status, "\(query)") }
+      ] {
+        let answer = try gateway.get("/v1/events?" + query)
+        let json = try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any]
+        #expect(answer.status == status && (json?["error"] == nil) == (status == 200), "\(query): \(answer.body)")
+      }
       await stop(sink)
       try await gateway.finish()
     }

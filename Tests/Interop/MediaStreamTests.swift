@@ -240,7 +240,9 @@ extension Interop {
       }
       #expect(try post("{\"url\":\"http://127.0.0.1:\(port)\"}") == 400)
       #expect(try post("{\"url\":\"ws://127.0.0.1:\(port)\",\"format\":\"mp3\"}") == 400)
-      #expect(try post("{\"url\":\"ws://127.0.0.1:\(port)\"}") == 202)
+      let words = ["calls", "stream", call, "ws://127.0.0.1:\(port)", "--admin", "127.0.0.1:\(gateway.admin)"]
+      let given = try Spawned("calls", Surroundings.trunkline, words, in: gateway.folder)
+      #expect(try await given.finish(within: 10) == 0, "\(given.text)")
       #expect(try post("{\"url\":\"ws://127.0.0.1:\(port)\"}") == 409)
       _ = try await bot.event("first_sound")
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")

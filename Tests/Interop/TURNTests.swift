@@ -60,6 +60,25 @@ extension Interop {
       }
     }
 
+    @Test func `a call of a later hour goes by the credentials that auth.refresh brought`() async throws {
+      try #require(FileManager.default.isExecutableFile(atPath: Self.turnserver), "no coturn: run Scripts/install test")
+      let port = try FreePorts.both()
+      let gateway = try await gateway(port)
+      let server = try await server(port, in: gateway.folder)
+      let phone = try await Peers.phone(gateway, ["--relay", "--answer-after", "0.5", "--calls", "1"])
+      phone.type("refresh")
+      let refreshed = try await phone.event("refreshed")
+      let user = try #require((refreshed["users"] as? [String])?.first, "\(refreshed)")
+      let caller = try Peers.caller(gateway, "call", ["-d", "1000"])
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      let isAllocated = server.text.contains("<\(user)>") && server.text.contains("ALLOCATE processed, success")
+      #expect(isAllocated, "\(user): \(server.text.suffix(2_000))")
+      server.signal(SIGTERM)
+      _ = await eventually(within: 10) { !server.isRunning }
+      try await gateway.finish()
+    }
+
     @Test func `a server with another secret takes nobody: the call fails with its reason, and before that rings`() async throws {
       let port = try FreePorts.both()
       let gateway = try await gateway(port)

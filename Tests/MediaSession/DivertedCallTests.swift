@@ -171,7 +171,39 @@ private struct Halves: ~Copyable {
     #expect(level(during) < 20 && bench.toTrunk.isContinuous)
     try bench.run(frames: 50, app: { tone($0, hertz: 400) })
     #expect(level(bench.heardByTrunk.suffix(20 * 160)) > 1_000 && bench.toTrunk.isContinuous)
-    #expect(bench.toTrunk.count == 150, "one packet for each tick but that of the end")
+    #expect(bench.toTrunk.count == 151, "one packet for each tick, and the app's in that of the end")
+  }
+
+  @Test(arguments: [AudioEncoding.pcmu, .opus]) func `the app is heard in the tick behind the last of an announcement`(
+    encoding: AudioEncoding
+  ) throws {
+    var bench = try Bench(app: encoding)
+    bench.connect()
+    try bench.run(frames: 50, app: { tone($0, hertz: 400) })
+    bench.command(.play(Bench.id, Announcement(Recording([Int16](repeating: 0, count: 50 * 160)))))
+    try bench.run(frames: 50, app: { tone($0, hertz: 400) })
+    #expect(level(bench.heardByTrunk.suffix(160)) < 20)
+    let before = bench.toTrunk.count
+    try bench.run(frames: 1, app: { tone($0, hertz: 400) })
+    #expect(bench.events.contains { if case .played = $0 { true } else { false } })
+    #expect(bench.toTrunk.count == before + 1 && level(bench.heardByTrunk.suffix(160)) > 1_000)
+  }
+
+  @Test(arguments: [AudioEncoding.pcmu, .opus]) func `an announcement that is stopped ends at once, without a word of its end`(
+    encoding: AudioEncoding
+  ) throws {
+    var bench = try Bench(app: encoding)
+    bench.connect()
+    try bench.run(frames: 50, app: { tone($0, hertz: 400) })
+    bench.command(.play(Bench.id, nil))
+    try bench.run(frames: 5, app: { tone($0, hertz: 400) })
+    bench.command(.play(Bench.id, Announcement(Recording([Int16](repeating: 0, count: 50 * 160)))))
+    try bench.run(frames: 10, app: { tone($0, hertz: 400) })
+    #expect(level(bench.heardByTrunk.suffix(160)) < 20)
+    bench.command(.play(Bench.id, nil))
+    try bench.run(frames: 2, app: { tone($0, hertz: 400) })
+    #expect(level(bench.heardByTrunk.suffix(160)) > 1_000 && bench.toTrunk.isContinuous && bench.toTrunk.count == 67)
+    #expect(!bench.events.contains { if case .played = $0 { true } else { false } })
   }
 
   @Test func `an announcement waits for the trunk's description, and an empty one is over at once`() throws {

@@ -85,6 +85,12 @@ import Testing
     recorder.perform(.start(recording("a.ogg")))
     #expect(reports.wait(for: 1).map(\.end) == [.diskFull])
     recorder.stop()
+    func value(_ name: String) -> Int64? {
+      let family = recorder.metrics.first { $0.name == name }
+      return if case .integer(let value)? = family?.snapshot().first?.value { value } else { nil }
+    }
+    #expect(value("trunkline_recording_minimum_free_bytes") == .max)
+    #expect((value("trunkline_recording_free_bytes") ?? 0) > 0)
     #expect(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
   }
 

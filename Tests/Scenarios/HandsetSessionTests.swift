@@ -261,6 +261,31 @@ import Testing
     Invariants.check(world, abandoned: ["cell"])
   }
 
+  @Test func `what a program mutes while the device is away is on its screen when it is back, with a session of its own`() throws
+  {
+    let world = World()
+    let handset = handset(world)
+    let leg = world.carrier.call()
+    world.run(.seconds(1))
+    let call = try #require(handset.shown.first)
+    handset.tap(.answer(call))
+    world.run(.seconds(1))
+    for isMuted in [true, false] {
+      handset.isLinkUp = false
+      handset.drop(.overflow)
+      world.give(.command(call, .mute(isMuted)) { #expect($0 == nil) })
+      world.run(.milliseconds(500))
+      #expect(handset.system.calls[call]?.isMuted == !isMuted, "nobody has told it")
+      handset.isLinkUp = true
+      world.run(.seconds(5))
+      #expect(handset.system.calls[call]?.isMuted == isMuted && handset.infos[call]?.isMuted == isMuted)
+      #expect(world.machine.summaries.first?.muted == isMuted && handset.disagreements() == [])
+    }
+    world.carrier.hangUp(leg)
+    world.run(.seconds(2))
+    Invariants.check(world, abandoned: ["cell"])
+  }
+
   @Test func `what is muted before the call is connected is muted at the gateway when it is`() throws {
     let world = World()
     let handset = handset(world)

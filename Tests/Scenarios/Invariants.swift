@@ -30,8 +30,8 @@ enum Invariants {
   /// No 200 before the gate: the winner is locked and its media is up.
   private static func answered(_ callID: String, _ world: World) {
     guard let summary = world.machine.summaries.first(where: { $0.sipCallId == callID }) else { return }
-    // the number that it was diverted to has answered: no device is on the line
-    if world.machine.calls[summary.call]?.isDivertedToNumber == true { return }
+    // the number that it was diverted to has answered, or a program: no device is on the line
+    if let call = world.machine.calls[summary.call], call.isDivertedToNumber || call.appMedia.stream != nil { return }
     guard let session = world.media.calls.first(where: { $0.value == summary.call })?.key,
       let winner = world.media.locked[session],
       world.media.up[session]?.contains(winner) == true, summary.devices.first?.ready == true

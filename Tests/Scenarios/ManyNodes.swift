@@ -32,8 +32,10 @@ final class ManyNodes {
   private(set) var closed: [(by: Int, call: CallID, legs: [OrphanedLeg])] = []
   private(set) var wakes: [(device: String, node: Int, call: CallID)] = []
 
-  init(_ count: Int = 3, seed: UInt64 = 1) {
-    self.seed = seed
+  private let routing: (inout Routing) -> Void
+
+  init(_ count: Int = 3, seed: UInt64 = 1, routing: @escaping (inout Routing) -> Void = { _ in }) {
+    (self.seed, self.routing) = (seed, routing)
     engine = MemoryEngine(seed: seed)
     for index in 0..<count { begin(index) }
     run(.seconds(3))
@@ -50,9 +52,10 @@ final class ManyNodes {
     let machine = ClusterMachine(settings, random: .seeded(seed &+ UInt64(lives) &* 77), at: now)
     let sessions = SessionCluster(
       incarnation: incarnation.description, url: Self.url(index), key: Array("the same thirty-two bytes at all".utf8))
-    let world = World(seed: seed &+ UInt64(lives), cluster: machine, sessionCluster: sessions) { configuration, _ in
+    let world = World(seed: seed &+ UInt64(lives), cluster: machine, sessionCluster: sessions) { configuration, routes in
       configuration.isClustered = true
       configuration.push?.gateway = Self.url(index)
+      routing(&routes)
     }
     world.now = now
     world.carrier.isEdge = true

@@ -9,9 +9,9 @@ import Testing
 @Suite struct OriginateScenarioTests {
   private static let number = "+15557654321"
 
-  private func originate(_ world: World) throws -> CallID {
+  private func originate(_ world: World, first: OriginateRequest.First = .user) throws -> CallID {
     let told = Mutex<Result<CallID, Failure>?>(nil)
-    world.give(.originate(.init(user: "alice", to: Self.number)) { answer in told.withLock { $0 = answer } })
+    world.give(.originate(.init(user: "alice", to: Self.number, first: first)) { answer in told.withLock { $0 = answer } })
     return try #require(told.withLock { $0 }).get()
   }
 
@@ -49,16 +49,36 @@ import Testing
     Invariants.check(world)
   }
 
+  @Test func `the number first: it is called at once, the app rings when it has answered and is connected`() throws {
+    let world = World()
+    world.carrier.answers = [(.milliseconds(20), 180), (.milliseconds(500), 200)]
+    let phone = world.app("phone") { $0.answersAfter = .milliseconds(300) }
+    let call = try originate(world, first: .number)
+    world.run(.milliseconds(400))
+    #expect(world.sentINVITEs.count == 1 && phone.heard(call).isEmpty)
+    world.run(.seconds(3))
+    #expect(phone.heard(call).filter { $0 != "call.update" } == ["call.offer", "call.connected"])
+    world.carrier.hangUp(try #require(world.carrier.inboundLeg))
+    world.run(.seconds(1))
+    Invariants.check(world)
+    let record = try #require(world.records.first)
+    #expect(try #require(record.times["numberAnswered"]) <= #require(record.times["gateOpen"]))
+  }
+
   /// The user, the carrier and the program act at any time, in any order, or never: one record, one end for each device, nothing left.
   @Test(arguments: [100, 400, 1_000, nil] as [Int?], [(20, 200), (600, 200), (150, 486), (40_000, 200)])
   func `whoever ends it, and whenever`(answers: Int?, carrier: (after: Int, code: Int)) throws {
+    for first in OriginateRequest.First.allCases { try end(answers, carrier, first) }
+  }
+
+  private func end(_ answers: Int?, _ carrier: (after: Int, code: Int), _ first: OriginateRequest.First) throws {
     for programEnds in [0, 1, 99, 100, 101, 130, 250, 390, 401, 700, 1_200, nil] as [Int?] {
       for userEnds in [50, 110, 140, 420, 1_050, nil] as [Int?] {
         let world = World()
         world.carrier.answers = [(.milliseconds(10), 180), (.milliseconds(carrier.after), carrier.code)]
         let phone = world.app("phone") { $0.answersAfter = answers.map { .milliseconds($0) } }
         world.app("tablet")
-        let call = try originate(world)
+        let call = try originate(world, first: first)
         if let programEnds {
           world.after(.milliseconds(programEnds)) { world.give(.command(call, .hangUp(.localEnd)) { _ in }) }
         }
@@ -70,7 +90,7 @@ import Testing
         world.run(.seconds(60))
         if world.records.isEmpty { world.give(.command(call, .hangUp(nil)) { _ in }) }
         Invariants.check(world)
-        #expect(world.records.map(\.call) == [call], "program \(programEnds ?? -1), user \(userEnds ?? -1)")
+        #expect(world.records.map(\.call) == [call], "\(first) first: program \(programEnds ?? -1), user \(userEnds ?? -1)")
       }
     }
   }

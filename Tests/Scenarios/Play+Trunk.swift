@@ -79,7 +79,7 @@ extension Play {
     switch command {
     case .setAppRemote(_, let leg, let remote, _, _):
       if let index = devices.firstIndex(where: { $0.name == remote.ufrag }) { devices[index].leg = (leg, remote.generation) }
-    case .play(let session, _): playing.insert(session)
+    case .play(let session, let audio): if audio == nil { playing.remove(session) } else { playing.insert(session) }
     case .bridge(_, let to, _): if closes[to] != 0 { mediaAfterEnd += 1 }
     case .close(let session):
       closes[session, default: 0] += 1

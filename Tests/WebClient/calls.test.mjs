@@ -177,6 +177,54 @@ test("the token is a function: asked at the start, before the old one expires, a
   assert.equal(rig.phone.state, "connecting");
 });
 
+test("the answer to auth.refresh brings TURN credentials for the calls to come", async () => {
+  const server = (n) => ({ urls: ["turn:a.example"], username: `${n}:alice`, credential: `c${n}`, ttlMs: 1 });
+  const rig = new Rig();
+  await rig.welcome({ ice: [server(1)] });
+  await rig.say({ t: "auth.expiring", d: { at: 1 } });
+  await rig.ok("auth.refresh", { ice: [server(2)] });
+  await rig.ring();
+  assert.deepEqual(rig.peer.configuration.iceServers, [{ urls: ["turn:a.example"], username: "2:alice", credential: "c2" }]);
+  await rig.say({ t: "auth.expiring", d: { at: 1 } });
+  await rig.ok("auth.refresh", { ice: "none" });
+  await rig.ring(B);
+  assert.equal(rig.peer.configuration.iceServers[0].credential, "c2");
+});
+
+test("a page that comes back hears that its call was muted, or is no longer; what it asked for itself meanwhile counts", async () => {
+  const rig = await online();
+  const call = await rig.talk();
+  const row = (muted) => ({ call: A, dir: "in", state: "connected", from: OFFER.from, to: OFFER.to, acct: "default", gen: 1, at: 1, muted });
+  const again = async (muted) => {
+    rig.socket.end(4008);
+    await rig.clock.advance(rig.clock.time + 300);
+    await rig.welcome({ calls: [row(muted)] });
+  };
+  await again(true);
+  assert.deepEqual([call.isMuted, call.isCapturing], [true, false]);
+  // as after call.muted this page says the same once more
+  await rig.clock.advance(rig.clock.time + 400);
+  await rig.ok("call.mute");
+  await again(undefined);
+  assert.equal(call.isMuted, true, "an older gateway says nothing of it");
+  await again(false);
+  assert.deepEqual([call.isMuted, call.isCapturing], [false, true]);
+  await rig.clock.advance(rig.clock.time + 400);
+  await rig.ok("call.mute");
+  call.mute(true);
+  await rig.clock.advance(rig.clock.time + 400);
+  const asked = rig.said("call.mute").length;
+  await again(false);
+  assert.equal(call.isMuted, true, "the gateway has not answered yet");
+  assert.equal(rig.said("call.mute").length, asked + 1, "it is asked again");
+  await rig.ok("call.mute");
+  await again(false);
+  assert.equal(call.isMuted, false);
+  const loaded = new Rig();
+  await loaded.welcome({ calls: [row(true)] });
+  assert.deepEqual([loaded.call.isMuted, loaded.call.isCapturing, loaded.said("call.mute").length], [true, false, 0]);
+});
+
 test("another path: a new socket beside the old one, resume, and media from a new peer connection; the old one is heard until then", async () => {
   const rig = await online();
   const call = await rig.talk();

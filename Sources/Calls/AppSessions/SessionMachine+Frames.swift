@@ -156,7 +156,7 @@ extension SessionMachine {
       if let accounts = claims.acct, !accounts.isEmpty { sessions[id]?.info.accounts = accounts }
       if let grant = try? claims.grant?.get() { output.events.append(.granted(session.device, id, grant)) }
       rearm(session: id, now)
-      return .ok
+      return settings.turn == nil ? .ok : .ok(Success(ice: iceServers(of: session, now)))
     } catch {
       stats.refusals[error.refusal, default: 0] += 1
       let address = session.connection.flatMap { connections[$0]?.address }

@@ -78,8 +78,7 @@ extension SessionMachine {
     var welcome = Welcome(
       sid: session.id.text, resumeToken: resumeToken(of: session, now), resumed: resumed,
       replayFrom: session.receivedSeq + 1, time: unixMilliseconds(now), hb: Int(settings.heartbeat.milliseconds),
-      ice: settings.ice
-        + (settings.turn.map { [$0.server(for: session.device.user, unixMilliseconds: unixMilliseconds(now))] } ?? []),
+      ice: iceServers(of: session, now),
       calls: calls, dirVersion: directoryVersion(session), caps: settings.caps,
       push: settings.webPushKey.map { .init(webpush: $0) })
     if let cluster = settings.cluster, session.info.knowsNodes {
@@ -87,6 +86,11 @@ extension SessionMachine {
       (welcome.node, welcome.url, welcome.spreadMs) = (cluster.node, cluster.url, spreadMilliseconds)
     }
     return welcome
+  }
+
+  /// With TURN credentials that are good from now on.
+  func iceServers(of session: Session, _ now: Instant) -> [ICEServer] {
+    settings.ice + (settings.turn.map { [$0.server(for: session.device.user, unixMilliseconds: unixMilliseconds(now))] } ?? [])
   }
 
   private func resumeToken(of session: Session, _ now: Instant) -> String {

@@ -154,6 +154,8 @@ extension Call {
 
   /// The recording is over, and with it the call.
   mutating func played(_ turn: inout Turn) {
+    appMedia.playsFile = false
+    ringBack(&turn)
     guard isLive, let (planned, _) = diversions.recording else { return }
     var ending = planned.ending
     ending.q850 = planned.trigger.cause

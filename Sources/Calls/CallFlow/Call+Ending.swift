@@ -28,7 +28,7 @@ extension Call {
     case .saidBye: mark(.bye, detail: "sent", &turn)
     case .refused, .nothing: break
     }
-    let status = sip ?? (times[.connected] == nil ? trunkLeg.finalStatus : nil)
+    let status = sip ?? (answeredAt == nil ? trunkLeg.finalStatus : nil)
     tellDevices(reason, others: others ?? reason, by: side, sip: status, &turn)
     bookkeeping.reasonForOthers = others ?? reason
     if appMedia.reservation != nil { turn.media(.close(session)) }
@@ -37,7 +37,7 @@ extension Call {
     turn.outcomes.append(.ended)
     mark(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &turn)
     timers[.finalStatistics] = appMedia.reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
-    let connected = times[.connected].map { turn.now - $0 } ?? .zero
+    let connected = answeredAt.map { turn.now - $0 } ?? .zero
     turn.measure(.callLength(direction, connected: connected))
   }
 
@@ -73,6 +73,9 @@ extension Call {
       diversions.planned = wanted
       return turn.outcomes.append(.diverts(wanted))
     }
+    var ending = ending
+    // a final response says it by its code, a BYE in no other way
+    if callsNumberFirst { ending.q850 = ending.q850 ?? trigger.cause }
     end(ending, &turn)
   }
 
@@ -163,7 +166,7 @@ extension Call {
       device: winner?.device, devices: bookkeeping.offeredDevices,
       times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
       end: bookkeeping.end ?? .init(.unknown, by: .gateway),
-      connectedMs: times[.connected].map { (ended - $0).milliseconds } ?? 0,
+      connectedMs: answeredAt.map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(
         trunk: (trunkLeg.media?.codec ?? statistics?.trunkEncoding)?.name,
         app: (leg?.negotiation.agreed?.codec ?? statistics?.appEncoding)?.name),

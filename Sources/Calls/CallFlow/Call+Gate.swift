@@ -26,6 +26,7 @@ extension Call {
     let proof = GateProof(winner: winner)
     switch direction {
     case .incoming: answerTrunk(proof, &turn)
+    case .outgoing where callsNumberFirst: joinNumber(proof, &turn)
     case .outgoing where bookkeeping.isJournalled: inviteTrunk(proof, &turn)
     case .outgoing: break  // the start line is on its way to disk
     }
@@ -33,6 +34,7 @@ extension Call {
 
   /// Another trunk, if the device still has media.
   mutating func inviteAgain(_ turn: inout Turn) {
+    if callsNumberFirst { return inviteNumber(&turn) }
     guard let winner = winnerIndex, devices[winner].hasMedia else {
       return end(.mediaFailed, by: .app, detail: "no media for the next trunk", &turn)
     }

@@ -61,7 +61,9 @@ extension Call {
     guard isUndecided, !parties.isVerifying, terminals[device.key] == nil, index(of: device.key) == nil,
       let index = addDevice(device, &turn)
     else { return }
-    if times[.offered] == nil, let start = times[.start] { turn.measure(.inviteToOffer(turn.now - start)) }
+    if times[.offered] == nil, let start = times[.numberAnswered] ?? times[.start] {
+      turn.measure(.inviteToOffer(turn.now - start))
+    }
     markOnce(.offered, &turn)
     devices[index].toldCapabilities = capabilities
     turn.send(.callOffer(callOffer(devices[index], turn)), to: device.key, call: id)
@@ -89,7 +91,7 @@ extension Call {
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber,
       user: users.owner.isEmpty ? nil : users.owner, start: turn.wall(times[.start] ?? turn.now),
-      connect: times[.connected].map { turn.wall($0) })
+      connect: answeredAt.map { turn.wall($0) })
   }
 
   /// A leg with its own ufrag, password and SSRC; nil if the call rings on as many devices as it may.
@@ -199,6 +201,7 @@ extension Call {
     timers[.journal] = nil
     guard isLive, !bookkeeping.isJournalled else { return }
     bookkeeping.isJournalled = true
+    if callsNumberFirst { return inviteNumber(&turn) }
     guard direction == .incoming else { return tryGate(&turn) }
     if isDivertedToNumber {
       inviteDiversion(&turn)

@@ -76,6 +76,7 @@ extension Call {
   private mutating func progressed(_ place: Int, _ code: Int, _ sdp: String?, _ turn: inout Turn) {
     guard legs[place].phase == .invited else { return }
     switch legs[place].purpose {
+    case .call where callsNumberFirst: numberProgressed(code, sdp, &turn)
     case .call: calleeProgressed(code, sdp, &turn)
     case .diversion: diversionProgressed(code, sdp, &turn)
     case .transfer: transferProgressed(code, sdp, &turn)
@@ -86,6 +87,7 @@ extension Call {
     guard legs[place].phase == .invited else { return }
     let problem = legs[place].answered(sdp, &turn)
     switch legs[place].purpose {
+    case .call where callsNumberFirst: numberAnswered(problem, &turn)
     case .call: calleeAnswered(problem, &turn)
     case .diversion: diversionAnswered(problem, &turn)
     case .transfer: transferAnswered(problem, &turn)
@@ -107,7 +109,9 @@ extension Call {
 
   private mutating func byeReceived(_ place: Int, _ reason: ReasonValue?, _ turn: inout Turn) {
     mark(.bye, detail: place == 0 ? "received" : "received from the diversion", &turn)
+    let isGivenUp = leavesBeforeAnswer
     legs[place].phase = .over
+    if isGivenUp { return end(.callerCancelled, by: .trunk, detail: reason?.description, &turn) }
     // who asked for a transfer need not wait for it
     if place == 0, isBeingTransferred { return }
     end(.remoteHangup, by: .trunk, detail: reason?.description, &turn)

@@ -35,8 +35,14 @@ extension Call {
 
   /// The one place that calls whom an app dials.
   mutating func inviteTrunk(_ proof: GateProof, _ turn: inout Turn) {
-    guard trunkLeg.phase == .idle, let peer = trunk.peer, trunkLeg.negotiation != nil else { return }
+    guard trunkLeg.phase == .idle else { return }
     if times[.gateOpen] == nil { noteGateOpen(since: ringsDevices ? .answered : .start, &turn) }
+    sendInvite(&turn)
+  }
+
+  /// With a `GateProof`, or to a number that is called before any device.
+  mutating func sendInvite(_ turn: inout Turn) {
+    guard trunkLeg.phase == .idle, let peer = trunk.peer, trunkLeg.negotiation != nil else { return }
     enter(.ready, &turn)
     mark(.inviteSent, detail: trunk.name, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing

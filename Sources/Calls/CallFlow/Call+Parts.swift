@@ -125,6 +125,8 @@ extension Call {
     /// In an app's place.
     var stream: Stream?
     var pendingDigits: [CallDTMF] = []
+    /// A program plays a file to the trunk.
+    var playsFile = false
     /// Its trunk hears those of the same group.
     var group: MediaGroupID?
     /// The device translates; on.

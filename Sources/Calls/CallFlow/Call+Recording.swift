@@ -30,7 +30,10 @@ extension Call {
     turn.output.actions.append(.recording(.start(CallRecording(call: id, file: file, tap: tap, facts: facts))))
     turn.media(.tap(session, tap))
     mark(.recording, detail: file, &turn)
-    if let notice = rules.notice { turn.media(.play(session, notice)) }
+    if let notice = rules.notice {
+      appMedia.playsFile = false
+      turn.media(.play(session, notice))
+    }
     return nil
   }
 

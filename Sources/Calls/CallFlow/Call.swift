@@ -41,6 +41,17 @@ import SIPDialogs
 ///     answering  deadline, media.fail, call.end           → ended       call.ended, no INVITE
 ///     ready      as outgoing
 ///
+/// The same with the number first:
+///
+///     starting   start line on disk                       → ready       INVITE
+///     ready      100, 18x                                 → progress    –
+///     both       200                                      → parked      ringback to the number, call.offer to each device
+///     both       300…699, 180 s, hung up                  → ended       CANCEL (not after a final response)
+///     parked     as incoming until a device has answered, without 180
+///     answering  gate opens                               → connected   connect, call.connected
+///     these      BYE of the number                        → ended       call.cancel or call.ended {callerCancelled}
+///     these      nobody takes it, no media                → ended       BYE
+///
 /// `ended` takes no input but the final statistics; then the record is written and only the tombstone is left. What does not
 /// fit the state crossed something on its way: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
 struct Call {
@@ -79,7 +90,8 @@ struct Call {
   ) {
     (self.id, self.direction, self.session) = (id, direction, session)
     (self.users, self.parties, legs) = (users, parties, [trunkLeg])
-    state = direction == .incoming || parties.origination != nil ? .parked : .starting
+    let rings = direction == .incoming || parties.origination?.first == .user
+    state = rings ? .parked : .starting
     stateSince = now
   }
 

@@ -8,8 +8,8 @@ public enum CallCommand: Sendable, Equatable {
   case hold(Bool)
   case mute(Bool)
   case digits(CallDTMF)
-  /// The trunk hears this in place of the app.
-  case play(Announcement)
+  /// The trunk hears this in place of the app; nil: no more of it.
+  case play(Announcement?)
   /// An incoming call that nobody has yet becomes a program's.
   case stream(StreamTarget)
   /// Begins or ends a recording.
@@ -35,12 +35,17 @@ public enum HangUpReason: String, Sendable, CaseIterable {
   }
 }
 
-/// A call that a program makes for a user: the user's devices ring, and who answers is connected with the number.
+/// A call that a program makes for a user: the user's devices ring, and who answers is connected with the number; or the other way round.
 public struct OriginateRequest: Sendable, Equatable {
+  public enum First: String, Sendable, CaseIterable { case user, number }
   public var user: String
   /// As the user could dial it.
   public var to: String
   /// One of the user's numbers; nil: the first of the user's account.
   public var from: String?
-  public init(user: String, to: String, from: String? = nil) { (self.user, self.to, self.from) = (user, to, from) }
+  /// Who is called first.
+  public var first: First
+  public init(user: String, to: String, from: String? = nil, first: First = .user) {
+    (self.user, self.to, self.from, self.first) = (user, to, from, first)
+  }
 }

@@ -38,9 +38,7 @@ extension CallMachine {
       return self.put(put, by: device, token, &turn)
     case .deviceDel: return delete(key, token, &turn)
     case .callStart(let start):
-      let input = Input.app(.request(key, session, token, message, call: call))
-      if mustAsk(questions(of: key.user, calling: start.to), before: input, &turn) { return }
-      return self.start(start, key, token, call, &turn)
+      return self.start(start, key, token, call, again: .app(.request(key, session, token, message, call: call)), &turn)
     default: break
     }
     guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
@@ -150,7 +148,10 @@ extension CallMachine {
 
   // MARK: call.start
 
-  private mutating func start(_ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, _ turn: inout Turn) {
+  /// - Parameter input: what comes again once the operator's server has said who the two are. What can be refused without it is refused before.
+  private mutating func start(
+    _ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, again input: Input, _ turn: inout Turn
+  ) {
     guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
     let caller = Refusal.Caller(device: key, number: start.to.h, call: "\(id)")
     if let running = calls[id] {
@@ -176,6 +177,13 @@ extension CallMachine {
     }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
     guard device.accounts.contains(account) else { return refuse(token, caller, .forbidden, .forbidden, "acct", &turn) }
+    switch mustAsk(questions(of: key.user, calling: start.to), of: key.user, before: input, &turn) {
+    case .no: break
+    case .waits: return
+    // such a call goes on with what is known
+    case .tooOften where isEmergency(start.to, by: key.user): break
+    case .tooOften: return refuseTooOften(token, caller, &turn)
+    }
     guard let to = routing.destination(start.to, by: key.user) else {
       return refuse(token, caller, .notFound, .notFound, "to", &turn)
     }

@@ -64,8 +64,11 @@ extension Call {
     return nil
   }
 
-  mutating func playByOperator(_ audio: Announcement, _ turn: inout Turn) -> Failure? {
+  mutating func playByOperator(_ audio: Announcement?, _ turn: inout Turn) -> Failure? {
     guard winner != nil, state == .connected else { return Self.nobodyHasIt }
+    // only a program's own file is stopped, no notice of a recording
+    if audio == nil, !appMedia.playsFile { return nil }
+    appMedia.playsFile = audio != nil
     turn.media(.play(session, audio))
     return nil
   }

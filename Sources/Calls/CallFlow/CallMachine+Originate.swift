@@ -6,20 +6,18 @@ import MediaSession
 import SIPDialogs
 
 /// Calls that a program makes for a user (`Input.originate`): the user's devices ring first, as for a call from the number, and the INVITE
-/// follows when one of them has answered and has media. The rules of `call.start` hold.
+/// follows when one of them has answered and has media; or the INVITE goes first (`Call+NumberFirst.swift`). The rules of `call.start` hold.
 extension CallMachine {
   public typealias Originated = @Sendable (Result<CallID, Failure>) -> Void
 
   mutating func originate(_ wanted: OriginateRequest, _ answer: @escaping Originated, _ turn: inout Turn) {
     let called = Handle(k: Routing.dialled(wanted.to) == nil ? .generic : .phone, h: wanted.to)
-    if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, answer), &turn) { return }
     let id = CallID(random: random)
     func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?) {
       turn.output.actions.append(
         .refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: .init(number: wanted.to, call: "\(id)"))))
       answer(.failure(Failure(code, msg: text)))
     }
-    guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
     if isDraining { return refuse(.overload, .draining, "the gateway takes no new calls") }
     if calls.count >= configuration.bounds.calls {
       return refuse(.overload, .overload, "the gateway has as many calls as it may")
@@ -27,10 +25,15 @@ extension CallMachine {
     if callsOfUser[wanted.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(.tooMany, .userLimit, "calls_per_user")
     }
+    if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, answer), &turn) { return }
+    guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
     guard let to = routing.destination(called, by: wanted.user) else {
       return refuse(.notFound, .notFound, "to is neither a number nor a user")
     }
     let number = to.number
+    if wanted.first == .number, routing.isEmergency(number) {
+      return refuse(.emergency, .emergency, "nobody would be there to speak with an emergency service")
+    }
     guard let own = callerNumber(of: wanted.user, wanted: wanted.from, account: nil, calling: to) else {
       return refuse(.forbidden, .forbidden, "from is not a number of this user")
     }
@@ -45,7 +48,7 @@ extension CallMachine {
     case .refused(let reason):
       return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk takes the call now: \(reason.rawValue)")
     }
-    let call = makeOriginated(id, wanted.user, own: own, number: number, candidates, turn.now)
+    let call = makeOriginated(id, wanted, own: own, number: number, candidates, turn.now)
     guard configuration.isClustered || isReachable(call, turn.now) else {
       return refuse(.badState, .notFound, unreachedEnding(call, turn.now).detail ?? "no device connected")
     }
@@ -60,13 +63,14 @@ extension CallMachine {
   }
 
   private mutating func makeOriginated(
-    _ id: CallID, _ user: String, own: String, number: String, _ candidates: [Routing.Trunk], _ now: Instant
+    _ id: CallID, _ wanted: OriginateRequest, own: String, number: String, _ candidates: [Routing.Trunk], _ now: Instant
   ) -> Call {
+    let user = wanted.user
     let session = MediaSessionID(raw: takeNumber())
     // the devices show it as a call from the number
     var parties = Call.Parties(
       from: Handle(number: number, name: nil), to: Handle(number: own, name: nil), callerNumber: own, calledNumber: number)
-    parties.origination = .init(displayName: routing.displayName(of: user, wanted: nil))
+    parties.origination = .init(displayName: routing.displayName(of: user, wanted: nil), first: wanted.first)
     let account = routing.account(of: user, called: own, route: nil)
     var call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account ?? Self.defaultAccount),
@@ -107,13 +111,14 @@ extension CallMachine {
         MediaRequest(call.id, session: call.session, user: call.users.owner, toward: call.trunk.peer?.flow.remote.ip)))
   }
 
-  /// Media is reserved: it is a call, and rings.
+  /// Media is reserved: it is a call, and rings, or waits for its start line on disk.
   mutating func originated(_ call: Call, _ reservation: MediaReservation, _ answer: Originated, _ turn: inout Turn) {
     var call = call
     call.mark(.start, detail: call.trunk.name, &turn)
     admit(call, &turn)
     change(call.id, &turn) { $0.originate(reservation, &$1) }
     answer(.success(call.id))
+    if call.callsNumberFirst { return }
     if configuration.isClustered { return locate(call.id, then: .diverted, &turn) }
     ring(call.id, &turn)
   }
@@ -133,6 +138,7 @@ extension Call {
   struct Origination {
     /// What the trunk is shown beside the user's number.
     var displayName: String?
+    var first: OriginateRequest.First
   }
 
   /// Its devices ring: it came from a trunk, or a program made it.

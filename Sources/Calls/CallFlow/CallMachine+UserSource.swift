@@ -19,15 +19,37 @@ import SIPDialogs
 extension CallMachine {
   /// True: `input` waits.
   mutating func mustAsk(_ questions: [UserQuestion], before input: Input, _ turn: inout Turn) -> Bool {
-    guard let source = routing.userSource,
-      let question = questions.first(where: { !routing.directory.isSettled($0) && !userCache.isFresh($0, at: turn.now) })
-    else { return false }
+    guard let source = routing.userSource, let question = unknown(questions, at: turn.now) else { return false }
     switch userCache.wait(input, for: question) {
     case .ask: turn.output.actions.append(.askUser(question, source.webhook))
     case .wait: break
     case .full: return false
     }
     return true
+  }
+
+  enum Asking { case no, waits, tooOften }
+
+  /// The same for what an app wants, which may ask as fast as its socket is read: a user's calls wait no more often than
+  /// `Limits.userQuestionBurst` and `userQuestionsPerSecond` allow.
+  mutating func mustAsk(_ questions: [UserQuestion], of user: String, before input: Input, _ turn: inout Turn) -> Asking {
+    guard let question = unknown(questions, at: turn.now) else { return .no }
+    guard userCache.mayWait(user, at: turn.now) else { return .tooOften }
+    return mustAsk([question], before: input, &turn) ? .waits : .no
+  }
+
+  func refuseTooOften(_ token: RequestToken, _ caller: Refusal.Caller, _ turn: inout Turn) {
+    let retry = Int(1_000 / Limits.userQuestionsPerSecond)
+    turn.answer(token, .err(Failure(.overload, msg: "too many calls to unknown numbers", retryMs: retry)))
+    turn.output.actions.append(.refused(Refusal(.userRate, .outgoing, detail: "questions", caller: caller)))
+  }
+
+  func isEmergency(_ to: Handle, by user: String) -> Bool {
+    to.k == .phone && routing.dialled(to.h, by: user).map { routing.isEmergency($0) } ?? false
+  }
+
+  private func unknown(_ questions: [UserQuestion], at now: Instant) -> UserQuestion? {
+    questions.first { !routing.directory.isSettled($0) && !userCache.isFresh($0, at: now) }
   }
 
   /// What is asked ahead, when a device of the user comes.

@@ -214,6 +214,7 @@ public struct CallMachine {
       case .legLeft(let leg):
         release(leg, at: turn.now)
         leaveSeat(leg, of: id, &turn)
+      case .numberAnswered: numberAnswered(id, &turn)
       case .connected: connected(id, &turn)
       case .ended: ended(id, &turn)
       }

@@ -34,7 +34,9 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case inviteSent
   /// 100 and 183 or another provisional response of the trunk.
   case trying, progress
-  /// 200 sent (incoming) or received (outgoing).
+  /// 200 of a number that a program's call reaches before its user.
+  case numberAnswered
+  /// 200 sent (incoming) or received (outgoing); of a call with `numberAnswered`, both sides have media.
   case connected
   /// ACK received (incoming).
   case acknowledged

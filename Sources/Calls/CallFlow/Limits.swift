@@ -61,6 +61,10 @@ enum Limits {
   static let userAnswersHeld = 100_000
   static let userQuestionsWaiting = 1_000
   static let userRetry = Duration.seconds(5)
+  /// How often calls of one user's apps may wait for such an answer, and users whose rate is remembered: a rate is forgotten after 5 s of rest.
+  static let userQuestionsPerSecond = 2.0
+  static let userQuestionBurst = 10.0
+  static let userQuestionRates = 50_000
   /// What no token has named for so long gives way; its last appearance is stored again when it moved by more than the other.
   static let grantSeconds: Int64 = 30 * 86_400
   static let grantSeenSeconds: Int64 = 3_600

@@ -42,6 +42,8 @@ enum CallOutcome {
   case routeTimedOut
   /// A leg that was replaced, or that failed: its place in its trunk is free.
   case legLeft(TrunkLeg)
+  /// Of a call whose number is called first.
+  case numberAnswered
   case connected
   case ended
 }

@@ -21,6 +21,8 @@ struct UserCache {
   /// Inputs that come again with the answer, in their order.
   private var waiting: [UserQuestion: [CallMachine.Input]] = [:]
   private(set) var waitingCount = 0
+  /// How often calls of a user may yet wait for an answer.
+  private var allowances: [String: TokenBucket] = [:]
 
   func isFresh(_ question: UserQuestion, at now: Instant) -> Bool { holds[question].map { $0.until > now } ?? false }
 
@@ -36,6 +38,16 @@ struct UserCache {
     let isAsked = waiting[question] != nil
     waiting[question, default: []].append(input)
     return isAsked ? .wait : .ask
+  }
+
+  /// One more call of this user may wait. False: its calls did so too often of late.
+  mutating func mayWait(_ user: String, at now: Instant) -> Bool {
+    if allowances[user] == nil, allowances.count >= Limits.userQuestionRates {
+      allowances = allowances.filter { !$0.value.isFull(at: now) }
+      if allowances.count >= Limits.userQuestionRates { return false }
+    }
+    let full = TokenBucket(perSecond: Limits.userQuestionsPerSecond, burst: Limits.userQuestionBurst, at: now)
+    return allowances[user, default: full].take(at: now)
   }
 
   /// Without anybody who waits for it. False: it was asked already, or too many are.

@@ -8,6 +8,8 @@ extension PhoneMachine {
     private(set) var isOn = false
     private var wanted = false
     private var asked: Bool?
+    /// The system has yet to perform it.
+    var isAsked: Bool { asked != nil }
 
     /// What to ask the system for, if anything.
     mutating func want(_ on: Bool) -> Bool? {

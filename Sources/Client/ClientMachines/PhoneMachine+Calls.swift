@@ -37,7 +37,10 @@ extension PhoneMachine {
 
   mutating func answered(_ question: Identifier, _ result: Result<Success, Failure>, _ now: Instant, _ out: inout [Action]) {
     var isDone = false
-    if case .success = result { isDone = true }
+    if case .success(let success) = result {
+      isDone = true
+      if let servers = success.ice { take(servers, &out) }
+    }
     if registration == question {
       registration = nil
       var refusal: ErrorCode?

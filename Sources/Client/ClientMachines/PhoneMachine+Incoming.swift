@@ -94,6 +94,9 @@ extension PhoneMachine {
         ended(row.call, .failed, now, &out)
       } else if row.dir == .incoming, row.state == .ringing, let sdp = row.sdp {
         offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), of: number, now, &out)
+      } else if let muted = row.muted, calls[row.call]?.call?.state == .connected, !isTellingMute(row.call) {
+        // what the gateway said of it meanwhile is in no message
+        wished(.mute(muted), row.call, now, &out)
       }
     }
     take(groupsOf: snapshot, now, &out)
@@ -102,6 +105,12 @@ extension PhoneMachine {
       // a node speaks for its own calls only
       if let its = calls[id]?.node, let node, its != node { goesAstray(id, now) } else { calls[id]?.isMissing = true }
     }
+  }
+
+  /// The gateway has yet to hear, or to answer, what this device wants: that is newer than its own word.
+  private func isTellingMute(_ id: Identifier) -> Bool {
+    guard let entry = calls[id] else { return true }
+    return entry.muteDue != nil || entry.mute.isAsked || tags.values.contains { $0.call == id && $0.tag == .mute }
   }
 
   /// The gateway cannot know of it yet.

@@ -256,7 +256,7 @@ extension PhoneMachine {
   }
 
   /// STUN servers are of no use: the gateway has an address that everybody reaches.
-  private mutating func take(_ servers: [ICEServer], _ out: inout [Action]) {
+  mutating func take(_ servers: [ICEServer], _ out: inout [Action]) {
     let found = servers.flatMap { server in
       server.urls.compactMap { TURNServer(url: $0, username: server.username ?? "", password: server.credential ?? "") }
     }.prefix(Limits.relayServers)

@@ -181,6 +181,12 @@ export class Call extends Source {
     this.changed();
   }
 
+  /** What the gateway holds, by a snapshot: an operator's program may have muted the call meanwhile. What this page has yet to say is newer. */
+  heardMuted(isOn, session) {
+    if (this.phase !== "connected" || typeof isOn !== "boolean" || this.phone.timers.has(this.#muting) || session.isAsking("call.mute", this.id)) return;
+    this.mute(isOn);
+  }
+
   #tellMute() {
     this.phone.timers.stop(this.#muting);
     if (this.phase === "connected") this.phone.ask("call.mute", this.id, { on: this.isMuted, mode: "input" });
@@ -479,6 +485,10 @@ export class Call extends Source {
     this.tappedAt = this.startedAt;
     this.#hold.isOn = row.state === "held";
     if (this.phase === "connected") this.connectedAt = row.at;
+    if (row.muted === true) {
+      this.isMuted = true;
+      this.media.mute(true);
+    }
     this.#skew = this.phone.skew;
     tell();
     if (this.isOver) return;

@@ -225,6 +225,9 @@ export class Session {
     return true;
   }
 
+  /** A request of this kind has no answer yet. */
+  isAsking(t, call) { return [...this.#open.values()].some(({ message }) => message.t === t && message.call === call); }
+
   notify(t, call, d) { this.#post({ t, call, ...(d && { d }) }); }
 
   #post(message) {

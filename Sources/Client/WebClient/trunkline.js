@@ -201,7 +201,7 @@ export class Phone extends Source {
       // a session of a push becomes a whole one; one that expires goes on
       this.#wake = null;
       this.#session.isWake = false;
-      this.ask("auth.refresh", null, { auth: token });
+      this.ask("auth.refresh", null, { auth: token }, (d) => this.#takeServers(d?.ice));
       this.#register();
       for (const row of this.#orphans.values()) this.#takeUp(row);
       this.#orphans.clear();
@@ -275,7 +275,7 @@ export class Phone extends Source {
       if (this.#token && one.wake && one.wake.call !== push.call) {
         one.wake = null;
         one.isWake = false;
-        one.request("auth.refresh", null, { auth: this.#token });
+        one.request("auth.refresh", null, { auth: this.#token }, (d) => this.#takeServers(d?.ice));
       }
       return call && this.#probe(call);
     }
@@ -344,7 +344,7 @@ export class Phone extends Source {
 
   #welcomed(d, snapshot) {
     if (Number.isFinite(d.time)) this.skew = d.time - this.seams.clock.now();
-    this.#ice = (d.ice ?? []).map(({ urls, username, credential }) => ({ urls, username, credential }));
+    this.#takeServers(d.ice ?? []);
     this.pushKey = d.push?.webpush ?? null;
     this.#onlineAt = this.seams.clock.now();
     if (!this.#wake) this.#tokenAttempts = 0;
@@ -362,6 +362,12 @@ export class Phone extends Source {
     for (const call of this.#live()) if (this.hears(call)) call.restartIfBroken();
     if (this.#isLoggingOut) this.#sendLogOut(); else if (snapshot) this.#register();
     this.#pusher?.subscribe().catch((error) => this.#pusher.tell(error));
+  }
+
+  /** TURN servers for calls and paths to come; what is no list changes nothing. */
+  #takeServers(list) {
+    if (!Array.isArray(list)) return;
+    this.#ice = list.map(({ urls, username, credential }) => ({ urls, username, credential }));
   }
 
   #refused(code) {
@@ -584,6 +590,8 @@ export class Phone extends Source {
         if (!wake || wake.call === row.call) this.#takeUp(row, one); else if (!one) this.#orphans.set(row.call, row);
       } else if (row.dir === "in" && row.state === "ringing" && typeof row.sdp === "string") {
         this.#offered(row.call, row, one);
+      } else {
+        known?.heardMuted(row.muted, one ?? this.#session);
       }
     }
     this.#takeGroups(rows);

@@ -187,8 +187,8 @@ public enum MediaCommand: Sendable {
   case bridge(MediaSessionID, to: MediaSessionID, connects: Bool)
   /// The call is in this group, with others of the same thread: its trunk hears theirs. Nil: it is in none any more.
   case group(MediaSessionID, MediaGroupID?)
-  /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end.
-  case play(MediaSessionID, Announcement)
+  /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end. Nil: no more of it, and no `.played`.
+  case play(MediaSessionID, Announcement?)
   /// A copy of the audio of both sides goes here from now on; nil: to nobody.
   case tap(MediaSessionID, AudioTap?)
   /// The trunk talks with this, and with no app: the call is answered.

@@ -69,31 +69,39 @@ extension MediaSession {
     tapFrame(.trunkToApp, at: now)
   }
 
-  mutating func play(_ announcement: Announcement) {
-    playback = Playback(announcement: announcement)
+  mutating func play(_ announcement: Announcement?) {
+    if announcement == nil, playback == nil { return }
+    playback = announcement.map { Playback(announcement: $0) }
     clearPacketizer()
     // an app's packets go through no more: after the end, with the app's next pause, they may again
     updateRelay()
   }
 
-  /// The next 20 ms of the announcement; after the last, `played`. A trunk that is held hears nothing, and its time goes by. What an app says
-  /// meanwhile is left out.
-  mutating func tickPlayback(at now: Instant, into output: inout MediaOutput) {
-    guard let playing = playback, trunk.isSet else { return }
-    if connectedAt != nil, bridge == nil { _ = uplink.receiver.pull(into: frame, band, at: now) }
+  /// The next 20 ms of the announcement. A trunk that is held hears nothing, and its time goes by. What an app says meanwhile is left out.
+  /// False after the last, with `played`: this tick is the app's again.
+  mutating func tickPlayback(at now: Instant, into output: inout MediaOutput) -> Bool {
+    guard let playing = playback else { return false }
+    guard trunk.isSet else { return true }
     let samples = playing.announcement.recording.samples(band)
     let start = playing.position * band.samplesPerTick
     let count = min(band.samplesPerTick, samples.count - start)
     guard count > 0 else {
       playback = nil
       output.events.append(.played(id))
-      return
+      return false
+    }
+    if connectedAt == nil {
+      // first words of who has answered, while the number hears ringback
+      if uplink.kept != nil { keepUplink(at: now) }
+    } else if bridge == nil {
+      _ = uplink.receiver.pull(into: frame, band, at: now)
     }
     for index in 0..<count { frame[index] = samples[start + index] }
     (frame + count).update(repeating: 0, count: band.samplesPerTick - count)
     playback?.position += 1
     tapFrame(.appToTrunk, at: now)
-    guard trunk.sends, let destination = trunk.destination else { return }
+    guard trunk.sends, let destination = trunk.destination else { return true }
     sendFrame(frame, to: destination, at: now, into: &output)
+    return true
   }
 }

@@ -50,8 +50,8 @@ extension MediaSession {
 
   private mutating func tickFromApp(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
-    if playback != nil {
-      tickPlayback(at: now, into: &output)
+    if playback != nil, tickPlayback(at: now, into: &output) {
+      // the announcement is what the trunk hears
     } else if bridge != nil {
       // the other session's ticks send
     } else if connectedAt != nil {
@@ -114,7 +114,7 @@ extension MediaSession {
 
   // MARK: App → trunk
 
-  private mutating func keepUplink(at now: Instant) {
+  mutating func keepUplink(at now: Instant) {
     guard uplink.receiver.pull(into: frame, band, at: now) else { return }
     uplink.kept?.push(frame)
   }

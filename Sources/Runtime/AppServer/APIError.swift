@@ -19,6 +19,8 @@ public struct APIError: Error, Sendable, Equatable {
     case tooMany
     case overload
     case server
+    /// It was there, and is kept no longer.
+    case gone
 
     public var status: Int {
       switch self {
@@ -28,6 +30,7 @@ public struct APIError: Error, Sendable, Equatable {
       case .unknownPage, .unknownCall, .unknownUser, .unknownFile: 404
       case .badMethod: 405
       case .badState, .inFlight: 409
+      case .gone: 410
       case .keyReused, .emergency, .notAllowed, .noRoute, .unsupported: 422
       case .tooMany: 429
       case .server: 500

@@ -20,7 +20,7 @@ enum AudioHeard: String, CaseIterable, Sendable {
 extension CallRecord {
   /// Nil for a call whose INVITE never went out.
   var outcome: CallOutcome? {
-    if times[CallStage.connected.rawValue] != nil { return .answered }
+    if times[CallStage.connected.rawValue] != nil || times[CallStage.numberAnswered.rawValue] != nil { return .answered }
     if direction == .outgoing, times[CallStage.inviteSent.rawValue] == nil { return nil }
     let hasRung = times[CallStage.ringing.rawValue] != nil
     switch end.reason {
@@ -35,14 +35,16 @@ extension CallRecord {
   /// Seconds from our INVITE to the first 18x or 2xx; nil for incoming calls and where neither came.
   var postDialDelay: Double? {
     guard direction == .outgoing, let sent = times[CallStage.inviteSent.rawValue] else { return nil }
-    let stages: [CallStage] = [.ringing, .forwarded, .progress, .connected]
+    let stages: [CallStage] = [.ringing, .forwarded, .progress, .numberAnswered, .connected]
     guard let first = stages.compactMap({ times[$0.rawValue] }).min() else { return nil }
     return max(0, Double(first - sent) / 1_000)
   }
 
-  /// Nil for calls that were too short to tell, without statistics, or answered by a recording, to which nobody is connected.
+  /// Nil for calls that were too short to tell, without statistics, or to which nobody is connected: answered by a recording, or by a number
+  /// whose user did not come.
   var audioHeard: AudioHeard? {
     guard connectedMs >= Limits.audioExpected, let fromTrunk, let fromApp else { return nil }
+    guard times[CallStage.numberAnswered.rawValue] == nil || times[CallStage.connected.rawValue] != nil else { return nil }
     guard diversions?.contains(where: { $0.recording != nil }) != true else { return nil }
     return switch (fromTrunk.packets > 0, fromApp.packets > 0) {
     case (true, true): .both

@@ -8,6 +8,8 @@ enum Limits {
   static let framesPerTurn = 512
   /// How often taps are read; a tap holds 50 times as much.
   static let interval: Duration = .milliseconds(100)
+  /// How often the room on the disk is looked at while nothing is recorded.
+  static let idleLook: Duration = .seconds(30)
   /// How far one side may be behind the other before there is silence in its place: 5 frames.
   static let slotsAhead = 5
   /// After so many frames without either side there is silence: well behind what a media thread and this one are late.

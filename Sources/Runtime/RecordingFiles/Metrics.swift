@@ -8,6 +8,7 @@ final class RecorderMetrics: Sendable {
   let bytes = Counter()
   let dropped = Counter()
   let free = Gauge()
+  let leastFree = Gauge()
 
   var families: [MetricFamily] {
     [
@@ -16,6 +17,8 @@ final class RecorderMetrics: Sendable {
       .counter("trunkline_recording_bytes_total", "Octets of closed recordings.", bytes),
       .counter("trunkline_recording_dropped_frames_total", "Frames of 20 ms that recordings lack: there is silence.", dropped),
       .gauge("trunkline_recording_free_bytes", "Free octets of the file system with the recordings.", free),
+      .gauge(
+        "trunkline_recording_minimum_free_bytes", "Octets that recordings leave free: recording.minimum_free_mib.", leastFree),
     ]
   }
 }

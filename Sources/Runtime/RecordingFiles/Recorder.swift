@@ -41,6 +41,7 @@ public final class Recorder: Sendable {
     _ folder: RecordingFolder, logger: Logger, closed: @escaping @Sendable (RecordingReport) -> Void
   ) throws(RecordingFolderFault) {
     (self.folder, self.logger, self.closed) = (folder, logger, closed)
+    statistics.leastFree.set(folder.leastFree)
     mkdir(folder.path, 0o750)
     guard access(folder.path, W_OK | X_OK) == 0 else { throw RecordingFolderFault(folder.path, errno) }
     for name in Leftovers.finish(in: folder.path) {
@@ -86,8 +87,9 @@ public final class Recorder: Sendable {
     var entries: [String: Entry] = [:]
     var commands: [RecordingCommand] = []
     var look = Instant.zero
+    _ = hasRoom()
     while !isOver.load(ordering: .acquiring) {
-      mailbox.wait(into: &commands, timeout: entries.isEmpty ? nil : Limits.interval, heartbeat: heartbeat)
+      mailbox.wait(into: &commands, timeout: entries.isEmpty ? Limits.idleLook : Limits.interval, heartbeat: heartbeat)
       commands += late.withLock { late in
         defer { late = [] }
         return late
@@ -101,7 +103,7 @@ public final class Recorder: Sendable {
       commands.removeAll(keepingCapacity: true)
       let now = MonotonicClock.now()
       var isFull = false
-      if now >= look, !entries.isEmpty {
+      if now >= look {
         look = now + .seconds(1)
         isFull = !hasRoom()
       }
@@ -155,6 +157,7 @@ public final class Recorder: Sendable {
     closed(report)
   }
 
+  /// Looked at also while nothing is recorded: the gauge is to say that there is too little room before a recording wants it.
   private func hasRoom() -> Bool {
     var status = statvfs()
     guard statvfs(folder.path, &status) == 0 else { return true }

@@ -8,6 +8,7 @@ package struct AdminClient {
   package struct Answer {
     package var status: Int
     package var bytes: [UInt8]
+    package init(status: Int, bytes: [UInt8]) { (self.status, self.bytes) = (status, bytes) }
     package var body: String { String(decoding: bytes, as: UTF8.self) }
     /// Of a refusal: the message of its JSON, or its text.
     package var reason: String {

@@ -1,18 +1,28 @@
 import ArgumentParser
+import CallFlow
 
 /// `trunkline calls …`: what the admin API does with a call (docs/control.md).
 extension Calls {
   struct Make: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Makes a call for a user: the user's devices ring, then the number is called.")
+      abstract: "Makes a call for a user: the user's devices ring, then the number is called.",
+      discussion: """
+        With --first number the number is called at once. Who answers there hears ringback while the user's devices ring.
+
+        EXAMPLES:
+          trunkline calls make alice +4930123456
+          trunkline calls make alice +4930123456 --from +15551230002 --first number
+        """)
     @Argument(help: "The user.") var user: String
     @Argument(help: "The number, as the user could dial it.") var number: String
     @Option(help: ArgumentHelp("One of the user's numbers.", valueName: "number")) var from: String?
+    @Option(help: "Who is called first: user or number.") var first = OriginateRequest.First.user
     @OptionGroup var endpoint: Endpoint
 
     func run() throws {
       var body = ["user": user, "to": number]
       if let from { body["from"] = from }
+      if first != .user { body["first"] = first.rawValue }
       try endpoint.post("/v1/calls", body)
     }
   }
@@ -46,12 +56,72 @@ extension Calls {
 
   struct Play: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Plays a file of admin.play_folder to the trunk, in place of the app.")
+      abstract: "Plays a file of admin.play_folder to the trunk, in place of the app, or stops it.",
+      discussion: """
+        EXAMPLES:
+          trunkline calls play 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 notice.wav
+          trunkline calls play 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --off
+        """)
     @Argument(help: "The call's id.") var call: String
-    @Argument(help: "Its name.") var file: String
+    @Argument(help: "Its name, without a path.") var file: String?
+    @Flag(help: "Stop what plays.") var off = false
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { try endpoint.post("/v1/calls/\(call)/play", ["file": file]) }
+    func validate() throws {
+      guard (file == nil) == off else {
+        throw ValidationError("the name of a file in admin.play_folder, or --off to stop what plays")
+      }
+    }
+
+    func run() throws {
+      let path = "/v1/calls/\(call)/play"
+      if let file { try endpoint.post(path, ["file": file]) } else { try endpoint.post(path, on: false) }
+    }
+  }
+
+  struct Record: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Records a connected call, or ends its recording.",
+      discussion: """
+        The configuration needs `recording:`, which says where the files are (docs/recording.md).
+
+        EXAMPLES:
+          trunkline calls record 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11
+          trunkline calls record 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --off
+        """)
+    @Argument(help: "The call's id.") var call: String
+    @Flag(help: "End the recording.") var off = false
+    @OptionGroup var endpoint: Endpoint
+
+    func run() throws { try endpoint.post("/v1/calls/\(call)/record", on: !off) }
+  }
+
+  struct Stream: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Gives an incoming call that nobody has answered yet to a program over a WebSocket.",
+      discussion: """
+        The gateway opens the WebSocket; what goes over it: docs/media-streams.md. Devices that ring stop ringing.
+
+        EXAMPLES:
+          trunkline calls stream 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 wss://bot.example.com/call
+          trunkline calls stream 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 ws://127.0.0.1:8080/ --format pcm16
+        """)
+    @Argument(help: "The call's id.") var call: String
+    @Argument(help: "wss://…, or ws://… of the gateway's machine.") var url: String
+    @Option(help: "Of the audio: mulaw, pcm8 or pcm16.") var format: StreamTarget.Format?
+    @OptionGroup var endpoint: Endpoint
+
+    func validate() throws {
+      guard StreamURL(url) != nil else {
+        throw ValidationError("\(url): a URL that begins with wss://, or with ws:// and is of the gateway's own machine")
+      }
+    }
+
+    func run() throws {
+      var body = ["url": url]
+      if let format { body["format"] = format.rawValue }
+      try endpoint.post("/v1/calls/\(call)/stream", body)
+    }
   }
 
   struct Transfer: ParsableCommand {
@@ -87,3 +157,6 @@ extension Calls {
     func run() throws { try endpoint.post("/v1/calls/\(call)/hangup", reason.map { ["reason": $0] } ?? [:]) }
   }
 }
+
+extension StreamTarget.Format: ExpressibleByArgument {}
+extension OriginateRequest.First: ExpressibleByArgument {}

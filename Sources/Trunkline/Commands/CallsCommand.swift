@@ -15,9 +15,12 @@ struct Calls: ParsableCommand {
         trunkline calls hangup 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --config gateway.yaml
         trunkline calls make alice +4930123456
         trunkline calls transfer 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 +4930123456
+        trunkline calls record 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11
+        trunkline calls play 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --off
       """,
     subcommands: [
-      List.self, Show.self, Make.self, Hold.self, Mute.self, Digits.self, Play.self, Transfer.self, HangUp.self,
+      List.self, Show.self, Make.self, Hold.self, Mute.self, Digits.self, Play.self, Record.self, Stream.self, Transfer.self,
+      HangUp.self,
     ])
 
   /// Where the gateway's admin endpoint is.

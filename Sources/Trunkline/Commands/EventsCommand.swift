@@ -69,7 +69,8 @@ struct Events: ParsableCommand {
           continue
         }
         guard status == 200 else {
-          complain("the gateway answered \(status): \(words.joined(separator: " "))")
+          let refusal = AdminClient.Answer(status: status, bytes: Array(words.joined(separator: " ").utf8))
+          complain("the gateway answered \(status): \(refusal.reason)")
           throw ExitCode(1)
         }
         if left > 0 { usleep(200_000) }

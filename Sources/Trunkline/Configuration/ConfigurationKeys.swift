@@ -270,7 +270,7 @@ extension ConfigurationKeys {
         .init("secret_file", .file("one line"), .required, "The secret that the servers have, too: `static-auth-secret`."),
         .init(
           "ttl", .duration(.seconds(600) ... .seconds(7 * 86_400)), .value("24h"),
-          "How long a client's credentials are good; it gets new ones with each `welcome`."),
+          "How long a client's credentials are good; it gets new ones with each `welcome` and `auth.refresh`."),
       ]),
     .init(
       "events", isTakenBySIGHUP: true,

@@ -50,6 +50,8 @@ struct ActionBody {
     }
   }
 
+  func has(_ key: String) -> Bool { fields[key] != nil }
+
   func flag(_ key: String) throws(APIError) -> Bool {
     guard case .flag(let flag) = fields[key] else { throw APIError(.badRequest, "\(key): true or false") }
     return flag

@@ -10,12 +10,13 @@ import MediaSession
 ///
 ///     GET  /v1/calls                {"calls":[…]}, oldest first
 ///     GET  /v1/calls/ID             one call
-///     POST /v1/calls                {"user":U,"to":NUMBER} makes one: the user's devices ring, then the number is called
+///     POST /v1/calls                {"user":U,"to":NUMBER,"first":F} makes one: the user's devices ring, then the number is called, or the
+///                                   other way round
 ///     POST /v1/calls/ID/hangup      ends it; {"reason":R}, or nothing
 ///     POST /v1/calls/ID/hold        {"on":B}
 ///     POST /v1/calls/ID/mute        {"on":B}
 ///     POST /v1/calls/ID/digits      {"digits":D}
-///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder
+///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder; {"on":false} stops it
 ///     POST /v1/calls/ID/record      {"on":B}
 ///     POST /v1/calls/ID/stream      {"url":U,"format":F} gives an incoming call that nobody has yet to a program
 ///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
@@ -130,8 +131,11 @@ struct CallPages: Sendable {
       else { throw APIError(.badRequest, "digits: 1 to 64 of 0-9, A-D, * and #") }
       return .digits(CallDTMF(digits: digits))
     case "play":
-      guard let name = try ActionBody(body, ["file"]).text("file") else {
-        throw APIError(.badRequest, "file: the name of a file in admin.play_folder")
+      let body = try ActionBody(body, ["file", "on"])
+      let name = try body.text("file")
+      if name == nil, body.has("on"), try !body.flag("on") { return .play(nil) }
+      guard let name, !body.has("on") else {
+        throw APIError(.badRequest, "file: the name of a file in admin.play_folder; or on: false, which stops it")
       }
       guard let audio = recordings()[name] else {
         throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it came after the last SIGHUP")
@@ -187,10 +191,10 @@ struct CallPages: Sendable {
     guard let user = try body.text("user"), let to = try body.text("to") else {
       throw APIError(.badRequest, "user and to are needed")
     }
-    guard try body.text("first") ?? "user" == "user" else {
-      throw APIError(.badRequest, "first: only user is supported: the user's devices ring, then the number is called")
+    guard let first = OriginateRequest.First(rawValue: try body.text("first") ?? "user") else {
+      throw APIError(.badRequest, "first: user, whose devices ring before the number is called, or number, which is called first")
     }
-    return OriginateRequest(user: user, to: to, from: try body.text("from"))
+    return OriginateRequest(user: user, to: to, from: try body.text("from"), first: first)
   }
 }
 

@@ -20,7 +20,7 @@ extension Settings {
 ///     GET /v1/events?after=ID&limit=100&kinds=call.ended&subject=CALL    {"events":[…],"after":"ID","more":false}
 ///     GET /v1/events                Accept: text/event-stream            the same, and what comes, as Server-Sent Events
 ///
-/// Without `after` from the oldest event on; `after=latest`: only what comes.
+/// Without `after` from the oldest event on; `after=latest`: only what comes. Refusals are `APIError`s, also of a stream.
 struct EventPages: Sendable {
   /// Nil: no events are kept.
   let folder: String?
@@ -30,15 +30,16 @@ struct EventPages: Sendable {
   private static let scanned = 20_000
 
   func answer(_ request: AdminRequest) -> AdminResponse {
-    guard let folder else { return .text(404, "no events are kept: add `events: {}` to the configuration") }
-    guard request.method != "POST" else { return .text(405, "GET /v1/events") }
+    guard let folder else { return APIError(.unknownPage, "no events are kept: add `events: {}` to the configuration").response }
+    guard request.method != "POST" else { return APIError(.badMethod, "GET /v1/events").response }
     let reader = EventReader(folder: folder)
-    guard let epoch = reader.epoch else { return .text(503, "the event journal cannot be read") }
+    guard let epoch = reader.epoch else { return APIError(.overload, "the event journal cannot be read").response }
     let query: Query
     let isStream = request.first("accept")?.contains("text/event-stream") ?? false
-    switch Query.read(request.query, lastEventID: isStream ? request.first("last-event-id") : nil) {
-    case .success(let read): query = read
-    case .failure(let problem): return .text(400, problem.text)
+    do throws(APIError) {
+      query = try Query.read(request.query, lastEventID: isStream ? request.first("last-event-id") : nil)
+    } catch {
+      return error.response
     }
     let range = reader.range
     var after = range.oldest - 1
@@ -47,13 +48,11 @@ struct EventPages: Sendable {
     case .latest: after = range.newest
     case .cursor(let cursor):
       guard cursor.epoch == epoch, cursor.position <= max(range.newest, range.oldest - 1) else {
-        return .text(410, "no such event in this journal: begin without after")
+        return APIError(.gone, "no such event in this journal: begin without after").response
       }
       guard cursor.position + 1 >= range.oldest else {
-        return .text(
-          410,
-          "events after this one are kept no longer: begin without after, from \(EventCursor(epoch: epoch, position: range.oldest))"
-        )
+        let oldest = EventCursor(epoch: epoch, position: range.oldest)
+        return APIError(.gone, "events after this one are kept no longer: begin without after, from \(oldest)").response
       }
       after = cursor.position
     }
@@ -88,8 +87,6 @@ struct EventPages: Sendable {
     return AdminResponse(200, contentType: "application/json", body: body)
   }
 
-  struct Problem: Error { var text: String }
-
   struct Query: Sendable {
     enum Start: Sendable { case start, latest, cursor(EventCursor) }
     var after = Start.start
@@ -97,39 +94,36 @@ struct EventPages: Sendable {
     var kinds: Set<String>?
     var subject: String?
 
-    static func read(_ text: String, lastEventID: String?) -> Result<Query, Problem> {
+    static func read(_ text: String, lastEventID: String?) throws(APIError) -> Query {
       var out = Query()
       for field in text.split(separator: "&") {
         let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let value = parts.count == 2 ? String(parts[1]) : ""
         switch parts[0] {
         case "after":
-          guard let start = start(value) else { return .failure(.init(text: "after: the id of an event, or latest")) }
+          guard let start = start(value) else { throw APIError(.badRequest, "after: the id of an event, or latest") }
           out.after = start
         case "limit":
           guard let limit = Int(value), (1...EventPages.limit).contains(limit) else {
-            return .failure(.init(text: "limit: 1 to \(EventPages.limit)"))
+            throw APIError(.badRequest, "limit: 1 to \(EventPages.limit)")
           }
           out.limit = limit
         case "kinds":
           let kinds = value.split(separator: ",").map(String.init)
           if let wrong = kinds.first(where: { GatewayEvent.Kind(rawValue: $0) == nil }) {
-            return .failure(
-              .init(
-                text:
-                  "kinds: no kind \(wrong.prefix(64)); there are \(GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", "))"
-              ))
+            let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
+            throw APIError(.badRequest, "kinds: no kind \(wrong.prefix(64)); there are \(known)")
           }
           out.kinds = Set(kinds)
         case "subject": out.subject = value
-        default: return .failure(.init(text: "known here: after, limit, kinds, subject"))
+        default: throw APIError(.badRequest, "known here: after, limit, kinds, subject")
         }
       }
       if let lastEventID, !lastEventID.isEmpty {
-        guard let cursor = EventCursor(lastEventID) else { return .failure(.init(text: "Last-Event-ID: the id of an event")) }
+        guard let cursor = EventCursor(lastEventID) else { throw APIError(.badRequest, "Last-Event-ID: the id of an event") }
         out.after = .cursor(cursor)
       }
-      return .success(out)
+      return out
     }
 
     private static func start(_ text: String) -> Start? {

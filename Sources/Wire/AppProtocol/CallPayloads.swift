@@ -134,6 +134,8 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   public var group: [Identifier]?
   /// It is translated; absent: it is not.
   public var translate: CallTranslate?
+  /// To the device that has the call: whether the gateway holds it muted, by the app's word or a program's.
+  public var muted: Bool?
   public init(
     call: Identifier, dir: Direction, state: State, from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String?,
     gen: Int,

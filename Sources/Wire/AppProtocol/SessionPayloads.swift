@@ -297,10 +297,13 @@ public struct Success: Hashable, Sendable, Codable {
   public var hist: HistoryPage?
   /// Of `hist.resolve`: those that have a name, with it.
   public var names: [Handle]?
+  /// Of `auth.refresh`: what takes the place of `welcome.ice`, where that had credentials for a time.
+  public var ice: [ICEServer]?
   public init(
     won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil, dir: DirectoryAnswer? = nil, hist: HistoryPage? = nil,
-    names: [Handle]? = nil
+    names: [Handle]? = nil, ice: [ICEServer]? = nil
   ) {
     (self.won, self.sdp, self.call, self.dir, self.hist, self.names) = (won, sdp, call, dir, hist, names)
+    self.ice = ice
   }
 }

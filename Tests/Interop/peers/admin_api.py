@@ -63,12 +63,16 @@ for word, body in good.items():
     ask("POST", action, 404, nobody + word, body)
     ask("POST", action, refused.get(word, 202), f"/v1/calls/{call}/{word}", body, {"Idempotency-Key": word})
 ask("POST", "/v1/calls/{call}/transfer", 422, f"/v1/calls/{call}/transfer", {"to": "112"})
+ask("POST", "/v1/calls/{call}/play", 202, f"/v1/calls/{call}/play", {"on": False})
+ask("POST", "/v1/calls/{call}/play", 400, f"/v1/calls/{call}/play", {"on": True})
 # the same key: the same answer, or none for another request
 ask("POST", "/v1/calls/{call}/hold", 202, f"/v1/calls/{call}/hold", good["hold"], {"Idempotency-Key": "hold"})
 ask("POST", "/v1/calls/{call}/hold", 422, f"/v1/calls/{call}/hold", {"on": True}, {"Idempotency-Key": "hold"})
 ask("POST", "/v1/calls/{call}/hold", 400, f"/v1/calls/{call}/hold", good["hold"], {"Idempotency-Key": "x" * 129})
-for wanted, body in ((400, None), (400, {"user": user}), (404, {"user": "nobody", "to": "+15557654321"}), (422, {"user": user, "to": "112"})):
+for wanted, body in ((400, None), (400, {"user": user}), (400, {"user": user, "to": "+15557654321", "first": "both"}), (404, {"user": "nobody", "to": "+15557654321"}), (422, {"user": user, "to": "112"})):
     ask("POST", "/v1/calls", wanted, None, body)
+made = ask("POST", "/v1/calls", 201, None, {"user": user, "to": "+15557654321", "first": "number"})["call"]
+ask("POST", "/v1/calls/{call}/hangup", 202, f"/v1/calls/{made}/hangup")
 made = ask("POST", "/v1/calls", 201, None, {"user": user, "to": "+15557654321"})["call"]
 ask("POST", "/v1/calls/{call}/hold", 409, f"/v1/calls/{made}/hold", {"on": True})
 ask("POST", "/v1/calls/{call}/hangup", 409, f"/v1/calls/{made}/hangup", {"reason": "busy"})

@@ -343,6 +343,8 @@ class Phone:
         call = live[-1] if live else None
         if word == "call":
             asyncio.ensure_future(self.place(rest[0]))
+        elif word == "refresh":
+            asyncio.ensure_future(self.refresh())
         elif word == "quit":
             await self.quit()
         elif word == "drop":
@@ -382,6 +384,13 @@ class Phone:
                 one.speech.at = 0
         elif word == "dtmf":
             asyncio.ensure_future(call.phone.send("call.dtmf", {"digits": rest[0], "kind": "tone"}, call.id, request=True))
+
+    async def refresh(self):
+        """From here on what `welcome` said of TURN servers counts no more."""
+        self.ice = []
+        reply = await self.send("auth.refresh", {"auth": options.token}, request=True, numbered=False)
+        self.ice = reply["d"].get("ice", [])
+        say("refreshed", users=[server.get("username") for server in self.ice])
 
     async def quit(self):
         options.resume_after = None

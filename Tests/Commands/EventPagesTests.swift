@@ -1,0 +1,58 @@
+import AppServer
+import Foundation
+import Testing
+
+@testable import trunkline
+
+/// Refusals of `/v1/events`, of its pages and of its stream; what it answers else: `EventTests`.
+@Suite struct EventPagesTests {
+  private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pages-\(UUID().uuidString)").path
+
+  private struct Refusal: Decodable {
+    struct Words: Decodable { var code, message: String }
+    var error: Words
+  }
+
+  private func request(_ query: String, _ method: String = "GET", isStream: Bool = false, last: String? = nil) -> AdminRequest {
+    var request = AdminRequest(method, "/v1/events")
+    request.query = query
+    if isStream { request.fields = [("accept", "text/event-stream")] }
+    if let last { request.fields.append(("last-event-id", last)) }
+    return request
+  }
+
+  private func expect(
+    _ code: APIError.Code, _ response: AdminResponse, _ location: SourceLocation = #_sourceLocation
+  ) {
+    let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(response.body))
+    #expect(response.status == code.status && refusal?.error.code == code.rawValue, sourceLocation: location)
+    #expect(response.contentType == "application/json" && response.stream == nil, sourceLocation: location)
+    #expect(refusal?.error.message.isEmpty == false, sourceLocation: location)
+  }
+
+  @Test(arguments: [false, true]) func `refusals are JSON with a code, also of a stream`(isStream: Bool) throws {
+    expect(.unknownPage, EventPages(folder: nil).answer(request("", isStream: isStream)))
+    expect(.overload, EventPages(folder: folder).answer(request("", isStream: isStream)))
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try Data("0123abcd\n".utf8).write(to: URL(fileURLWithPath: folder + "/epoch"))
+    let pages = EventPages(folder: folder)
+    expect(.badMethod, pages.answer(request("", "POST", isStream: isStream)))
+    for query in ["after=x", "limit=0", "limit=1001", "kinds=call.nothing", "until=1", #"kinds=""#] {
+      expect(.badRequest, pages.answer(request(query, isStream: isStream)))
+    }
+    for query in ["after=00000000-1", "after=0123abcd-5"] { expect(.gone, pages.answer(request(query, isStream: isStream))) }
+    let response = pages.answer(request("after=latest", isStream: isStream))
+    #expect(response.status == 200 && (response.stream != nil) == isStream)
+  }
+
+  @Test func `a stream goes on behind Last-Event-ID, and one that is none is refused`() throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try Data("0123abcd\n".utf8).write(to: URL(fileURLWithPath: folder + "/epoch"))
+    let pages = EventPages(folder: folder)
+    expect(.badRequest, pages.answer(request("", isStream: true, last: "x")))
+    expect(.gone, pages.answer(request("", isStream: true, last: "00000000-1")))
+    #expect(pages.answer(request("", isStream: true, last: "0123abcd-0")).status == 200)
+  }
+}
