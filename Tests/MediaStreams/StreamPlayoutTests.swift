@@ -97,11 +97,31 @@ import Testing
     #expect(line.held < 5)
   }
 
-  /// A frame, and so many milliseconds without another.
+  @Test(arguments: [2, 10, 18]) func `who sends a frame before each tick is played at the next one, and never held for more`(
+    phase: Int
+  ) {
+    var (line, time) = (playout, now)
+    var ring = 0
+    for _ in 0..<500 {
+      line.add([Int16](repeating: 3_000, count: 160), at: time)
+      for millisecond in 0..<20 {
+        if ring < 2, line.next(isStarving: ring == 0, at: time).frame != nil { ring += 1 }
+        if millisecond == phase {
+          #expect(ring == 1)
+          ring -= 1
+        }
+        time = time + .milliseconds(1)
+      }
+    }
+    #expect(line.held == 1 && line.count == 0)
+  }
+
+  /// A frame, and so many milliseconds without another, with a tick after 20 and each 20 more.
   private static func talk(_ playout: inout StreamPlayout, _ now: inout Instant, gap: Int) {
     playout.add([Int16](repeating: 1, count: 160), at: now)
-    for _ in 0..<gap / 5 {
-      _ = playout.next(isStarving: true, at: now)
+    for step in 1...gap / 5 {
+      let frame = playout.next(isStarving: true, at: now).frame
+      if step % 4 == 0, frame == nil { playout.ranDry(at: now) }
       now = now + .milliseconds(5)
     }
   }

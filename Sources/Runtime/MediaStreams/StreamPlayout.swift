@@ -7,13 +7,14 @@ import Bytes
 /// |---|---|---|
 /// | quiet | `held` frames wait, or less and nothing came for as long | talking |
 /// | talking | a whole frame waits | a frame is played |
-/// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played; quiet |
+/// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played |
+/// | talking | a tick found nothing to play (`ranDry`) | quiet |
 ///
 /// Of a peer that talks in real time nothing should wait: after a burst a silent frame in five is left out until it does not any more. What
 /// comes much faster waits in any case, and is played whole.
 ///
-/// Who goes on within half a second of running dry was late: one frame more is held from then on, up to five; after ten seconds without, one
-/// less.
+/// Between two ticks nothing need wait: who is in time has given a frame before each. Who goes on within half a second of a tick without
+/// one was late: one frame more is held from then on, up to five; after ten seconds without, one less.
 struct StreamPlayout {
   private enum Entry {
     case audio([Int16])
@@ -30,7 +31,7 @@ struct StreamPlayout {
   private(set) var held = Limits.heldFrames.lowerBound
   private var isTalking = false
   private var cameLast = Instant.zero
-  private var ranDry: Instant?
+  private var dryAt: Instant?
   private var wasLate = Instant.zero
   /// Frames since one was left out.
   private var sinceCut = 0
@@ -46,8 +47,8 @@ struct StreamPlayout {
       droppedSamples += samples.count
       return
     }
-    if count == 0, !isTalking, let ranDry { learn(from: now - ranDry, at: now) }
-    ranDry = nil
+    if count == 0, !isTalking, let dryAt { learn(from: now - dryAt, at: now) }
+    dryAt = nil
     cameLast = now
     entries.append(.audio(samples))
     count += samples.count
@@ -75,8 +76,14 @@ struct StreamPlayout {
   mutating func clear() -> [String] {
     let over = entries.compactMap { if case .mark(let name) = $0 { name } else { nil } }
     (entries, offset, count, marks) = ([], 0, 0, 0)
-    (isTalking, ranDry) = (false, nil)
+    (isTalking, dryAt) = (false, nil)
     return over
+  }
+
+  /// A tick found nothing, and still nothing waits.
+  mutating func ranDry(at now: Instant) {
+    guard isTalking, count == 0 else { return }
+    (isTalking, dryAt) = (false, now)
   }
 
   /// The next 20 ms if there is something to be played, and the marks that are over.
@@ -85,10 +92,7 @@ struct StreamPlayout {
     let waited = now - cameLast
     if !isTalking, count > 0, count >= held * samplesPerFrame || waited >= .milliseconds(20 * held) { isTalking = true }
     let isDue = isTalking && (count >= samplesPerFrame || (isStarving && count > 0 && waited >= .milliseconds(20)))
-    guard isDue else {
-      if isTalking, isStarving, count == 0 { (isTalking, ranDry) = (false, now) }
-      return (nil, takeMarks())
-    }
+    guard isDue else { return (nil, takeMarks()) }
     var over: [String] = []
     var frame = takeFrame(&over)
     sinceCut += 1
