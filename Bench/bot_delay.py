@@ -3,7 +3,8 @@ sends back each message of audio at once), so both ends have one clock. Nothing 
 
     bot_delay.py --gateway PORT --listen PORT --bot PORT --to NUMBER --format mulaw|pcm16 --calls N --seconds S
 
-Each packet of 20 ms is one level that names it; a message or a packet that comes is known by the level in its middle. From when the packet
+Each packet of 20 ms is one level that names it; a message or a packet that comes is known by the level in its middle. As in speech a pause comes every two
+seconds. From when the packet
 that holds a sample was sent to when the message that holds it has come, and the same back. Prints one JSON object: milliseconds by call.
 """
 import argparse, base64, hashlib, json, select, socket, struct, time
@@ -31,7 +32,13 @@ LEVELS = [expanded(code) for code in CODES]
 NAMES = 16
 
 
+# of each hundred packets the last twenty are silence, which has no name
+WORDS, TURN = 80, 100
+
+
 def nearest(value):
+    if value < LEVELS[0] / 2:
+        return None
     return min(range(NAMES), key=lambda name: abs(LEVELS[name] - value))
 
 
@@ -44,6 +51,10 @@ class Sent:
 
     def __init__(self):
         self.times = {}
+
+    def sent(self, name, now):
+        if name is not None:
+            self.times[name] = now
 
     def delay(self, name, now):
         """Once for each time that it was sent."""
@@ -93,10 +104,10 @@ class Call:
         self.request("ACK", 1)
 
     def speak(self, now):
-        name = self.sent % NAMES
+        name = self.sent % NAMES if self.sent % TURN < WORDS else None
         head = struct.pack("!BBHII", 0x80, 0x80 if self.sent == 0 else 0, self.sent & 0xFFFF, self.sent * 160, 0x626F74)
-        self.rtp.sendto(head + bytes([CODES[name]]) * 160, self.peer)
-        self.inside.times[name] = now
+        self.rtp.sendto(head + bytes([0xFF if name is None else CODES[name]]) * 160, self.peer)
+        self.inside.sent(name, now)
         self.sent += 1
 
     def listen(self, packet, now, counted):
@@ -136,7 +147,7 @@ class Call:
                 self.heard.append(delay)
             length = bytes([len(back)]) if len(back) < 126 else b"\x7e" + struct.pack("!H", len(back))
             self.bot.sendall(bytes([0x80 | kind]) + length + back)
-            self.outside.times[name] = time.monotonic()
+            self.outside.sent(name, time.monotonic())
 
     def accept(self, listener):
         self.bot, _ = listener.accept()
@@ -186,7 +197,7 @@ class Call:
 def main():
     listener = socket.create_server(("127.0.0.1", options.bot))
     calls = [Call(number).run(listener) for number in range(options.calls)]
-    expected = options.seconds * 50
+    expected = options.seconds * 50 * WORDS / TURN
     print(json.dumps({
         "toBot": [[round(x, 3) for x in heard] for heard, _ in calls], "toTrunk": [[round(x, 3) for x in said] for _, said in calls],
         "measured": round(min(min(len(heard), len(said)) for heard, said in calls) / expected, 4)}))

@@ -10,10 +10,10 @@ import Foundation
       "calls", about: "calls a second through the release gateway, with sipp as the carrier, its memory, and a bot's delay."
     ) { bench in
       let binary = Gateway.binary
+      if bench.mayWant("bot") { try BotRows.run(bench, binary) }
+      guard let sipp = Program.find("sipp") else { return bench.progress("left out: sipp is not installed (sip-tester)") }
       let gateway = try MeasuredGateway(binary)
       defer { gateway.end() }
-      try BotRows(bench, gateway).run()
-      guard let sipp = Program.find("sipp") else { return bench.progress("left out: sipp is not installed (sip-tester)") }
       let runs = CallRuns(bench, gateway, sipp)
       try runs.unreachable()
       try runs.answered()

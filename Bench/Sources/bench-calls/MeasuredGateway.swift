@@ -20,7 +20,8 @@ final class MeasuredGateway {
   let coresForLoad: String?
   private let process: ChildProcess
 
-  init(_ binary: String) throws {
+  /// - Parameter isAhead: of what else runs, where that is permitted.
+  init(_ binary: String, isAhead: Bool = false) throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-calls-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     let ports = try FreePorts.loopback(7)
@@ -32,7 +33,8 @@ final class MeasuredGateway {
     let cores = Cores.divided
     coresForLoad = cores?.load
     process = try ChildProcess(
-      URL(fileURLWithPath: binary).path, ["serve", "--config", "gateway.yaml"], in: folder, cores: cores?.measured)
+      URL(fileURLWithPath: binary).path, ["serve", "--config", "gateway.yaml"], in: folder, cores: cores?.measured,
+      isAhead: isAhead)
     try waitUntilReady(ports[2])
   }
 

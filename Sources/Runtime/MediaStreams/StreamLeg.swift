@@ -93,7 +93,7 @@ final class StreamLeg {
   private func take(_ received: StreamMessages.Received) {
     lookForMisses()
     switch received {
-    case .audio(let samples): playout.add(samples, at: loop.now)
+    case .audio(let samples): playout.add(samples, ahead: request.stream.said.count, at: loop.now)
     case .mark(let name): playout.add(mark: name)
     case .clear: for name in playout.clear() { link?.send(.text, messages.mark(name)) }
     case .other: break
