@@ -88,6 +88,34 @@ private let tablet = Surroundings.tablet
     #expect(world.code(group(world, second.call, made[0].call, by: tablet)) == .badState && world.groups.isEmpty)
   }
 
+  @Test func `who else is in its group is told whenever that changes, and stands in the list of calls`() throws {
+    let world = Surroundings()
+    world.feed(.events(.init(isOn: true)))
+    let made = try calls(3, world).map(\.call)
+    func told() -> [String] {
+      defer { world.events.removeAll() }
+      return world.events.compactMap { event in
+        guard case .call(let facts) = event.facts, let call = made.firstIndex(of: facts.call) else { return nil }
+        let others = facts.group?.compactMap { made.firstIndex(of: $0) }.map { "\($0)" } ?? []
+        return (["\(call)", event.kind == .callGrouped ? "with" : event.kind.rawValue] + others.sorted()).joined(separator: " ")
+      }
+    }
+    func listed(_ index: Int) -> [CallID]? { world.machine.summaries.first { $0.call == made[index] }?.group }
+    _ = told()
+    #expect(made.indices.allSatisfy { listed($0) == nil })
+    _ = group(world, made[0], made[1])
+    #expect(told() == ["0 with 1", "1 with 0"] && listed(0) == [made[1]] && listed(2) == nil)
+    _ = group(world, made[1], made[0])
+    #expect(told() == [], "nothing has changed")
+    _ = group(world, made[2], made[0])
+    #expect(Set(told()) == ["0 with 1 2", "1 with 0 2", "2 with 0 1"])
+    #expect(Set(listed(2) ?? []) == [made[0], made[1]])
+    _ = group(world, made[1], nil)
+    #expect(told() == ["1 call.ungrouped", "0 with 2", "2 with 0"] && listed(1) == nil && listed(0) == [made[2]])
+    world.request(phone, .callEnd(CallEnd()), call: made[0])
+    #expect(told() == ["2 call.ungrouped"] && listed(2) == nil)
+  }
+
   @Test func `calls whose media is on different threads cannot be grouped`() throws {
     let world = Surroundings()
     let first = try calls(1, world)[0]

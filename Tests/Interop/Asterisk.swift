@@ -102,6 +102,11 @@ final class Asterisk {
        same => n,Read(DIGITS,,4,,1,8)
        same => n,Verbose(1,got ${CHANNEL(endpoint)} ${DIGITS})
        same => n,Hangup()
+      exten => _+1555666XXXX,1,Answer()
+       same => n,MixMonitor(\(inside)/mixed-${EXTEN}.wav,r(\(inside)/heard-${EXTEN}.wav))
+       same => n,Wait(300)
+      exten => passage,1,Playback(\(inside)/passage)
+       same => n,Wait(300)
       exten => pcpid,1,Set(PJSIP_HEADER(add,P-Called-Party-ID)=<sip:+15551230001@127.0.0.6>)
        same => n,Return()
       exten => registered,1,Dial(PJSIP/reg,20,b(calls^pcpid^1))
@@ -175,6 +180,15 @@ final class Asterisk {
     let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     console.waitUntilExit()
     return text
+  }
+
+  /// The endpoint's call, of which there is one, goes on at another extension.
+  func redirect(_ endpoint: String, to extension: String) throws {
+    let rows = try said("core show channels concise").split(separator: "\n").map { $0.prefix { $0 != "!" } }
+    guard let channel = rows.first(where: { $0.hasPrefix("PJSIP/\(endpoint)-") }) else {
+      throw Spawned.Failure(description: "\(endpoint) has no call: \(rows)")
+    }
+    _ = try said("channel redirect \(channel) calls,\(`extension`),1")
   }
 
   var log: String { (try? String(contentsOfFile: folder + "/full", encoding: .utf8)) ?? "" }

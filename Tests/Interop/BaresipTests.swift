@@ -104,13 +104,18 @@ struct Baresip {
 
   /// A sentence's beginning, for calls of a few seconds.
   static let short = Array(Speech.fromFirstWord(Speech.telephone).prefix(20_000))
+  /// For calls in which it speaks by `say`: it hangs up when its file has ended.
+  static let silence = [Int16](repeating: 0, count: 8_000 * 300)
+  /// Where it takes commands.
+  private let console: UInt16?
 
-  /// `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
+  /// `console`: the UDP port of its console, for `say`. `certificate`: TLS beside UDP and TCP, on the port above, with this certificate and its key, and SRTP for every call.
   init(
     _ gateway: GatewayUnderTest, user: String, codec: String, certificate: String? = nil, transport: String = "udp",
     host: String = "127.0.0.1", in namespace: String? = nil, says: [Int16] = Speech.telephone, rate: Int = 8_000,
-    _ arguments: [String]
+    console: UInt16? = nil, _ arguments: [String]
   ) throws {
+    self.console = console
     folder = gateway.folder + "/baresip"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     // As long as the longer side speaks, and a second more.
@@ -141,6 +146,7 @@ struct Baresip {
       snd_path \(folder)
       module_app account.so
       module_app menu.so
+      \(console.map { "module cons.so\ncons_listen \(host):\($0)" } ?? "")
       \(certificate.map { "module srtp.so\nsip_certificate \($0)\nsip_verify_server no" } ?? "")
 
       """
@@ -162,6 +168,14 @@ struct Baresip {
   func expectReady() async throws {
     let isReady = await eventually(within: 10) { self.process.text.contains("baresip is ready") }
     guard isReady else { throw Spawned.Failure(description: text) }
+  }
+
+  /// Speaks from another file from now on, whose samples are at its rate; silence after its end, until it hangs up.
+  func say(_ path: String) throws {
+    guard let console else { throw Spawned.Failure(description: "it has no console") }
+    let own = folder + "/said-\(UUID().uuidString.prefix(8)).wav"
+    try Speech.write(try Speech.read(path) + Self.silence, own)
+    try RawTrunk(toward: console).send("/ausrc aufile,\(own)\n")
   }
 
   /// Its call is over and its files are closed. A test runner may have blocked the gentler signals for its children.

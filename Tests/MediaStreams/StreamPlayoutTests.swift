@@ -87,7 +87,7 @@ import Testing
 
   @Test func `who is late often is given more time, and less again after ten calm seconds`() {
     var (line, time) = (playout, now)
-    for _ in 0..<10 { Self.talk(&line, &time, gap: 60) }
+    for _ in 0..<10 { Self.talk(&line, &time, gap: 120) }
     #expect(line.held == 5)
     for _ in 0..<10 {
       // talkspurts far apart
@@ -97,11 +97,44 @@ import Testing
     #expect(line.held < 5)
   }
 
-  /// A frame, and so many milliseconds without another.
+  /// A ring and its ticks, a millisecond at a time: a frame comes each 20 ms, the one at `lateAt` so much later.
+  private func frames(waitingAfter count: Int, tickAt phase: Int, lateAt late: Int? = nil, pauseFrom: Int = .max) -> (
+    left: Int, held: Int
+  ) {
+    var (line, time, ring) = (playout, now, 0)
+    for number in 0..<count {
+      for millisecond in 0..<20 {
+        let arrival = number == late ? phase + 2 : 0
+        if millisecond == arrival {
+          line.add([Int16](repeating: number >= pauseFrom ? 0 : 3_000, count: 160), ahead: ring, at: time)
+        }
+        while ring < 2, line.next(isStarving: ring == 0, at: time).frame != nil { ring += 1 }
+        if millisecond == phase {
+          if ring == 0 { line.ranDry(at: time) } else { ring -= 1 }
+        }
+        time = time + .milliseconds(1)
+      }
+    }
+    return (ring + line.count / 160, line.held)
+  }
+
+  @Test(arguments: [2, 10, 17]) func `who sends a frame before each tick is played at the next one, and nothing is held`(
+    phase: Int
+  ) {
+    #expect(frames(waitingAfter: 500, tickAt: phase) == (0, 1))
+  }
+
+  @Test func `what came late once is in front of all that follows until a pause, and then no more`() {
+    #expect(frames(waitingAfter: 500, tickAt: 5, lateAt: 30) == (1, 1), "speech is not left out")
+    #expect(frames(waitingAfter: 100, tickAt: 5, lateAt: 30, pauseFrom: 90) == (0, 1))
+  }
+
+  /// A frame, and so many milliseconds without another, with a tick after 20 and each 20 more.
   private static func talk(_ playout: inout StreamPlayout, _ now: inout Instant, gap: Int) {
     playout.add([Int16](repeating: 1, count: 160), at: now)
-    for _ in 0..<gap / 5 {
-      _ = playout.next(isStarving: true, at: now)
+    for step in 1...gap / 5 {
+      let frame = playout.next(isStarving: true, at: now).frame
+      if step % 4 == 0, frame == nil { playout.ranDry(at: now) }
       now = now + .milliseconds(5)
     }
   }

@@ -45,8 +45,8 @@ public final class ChildProcess {
     }
   }()
 
-  /// Real-time scheduling, if `chrt` may give it.
-  private static let ahead: [String]? = Program.find("chrt").flatMap { chrt in
+  /// The words before a program's that give it real-time scheduling, if `chrt` may.
+  public static let ahead: [String]? = Program.find("chrt").flatMap { chrt in
     let words = [chrt, "--rr", "1"]
     return (try? Program.run(chrt, ["--rr", "1", "/bin/true"]))?.status == 0 ? words : nil
   }

@@ -13,23 +13,28 @@ final class MeasuredGateway {
   let sip: UInt16
   /// Where the carrier's sipp listens.
   let carrier: UInt16
+  /// Where the bots listen, by the format of their streams, and their numbers.
+  let bots: [String: (port: UInt16, number: String)]
   let folder: URL
   /// The cores that are left for the load, as `taskset` writes them; nil: all are shared.
   let coresForLoad: String?
   private let process: ChildProcess
 
-  init(_ binary: String) throws {
+  /// - Parameter isAhead: of what else runs, where that is permitted.
+  init(_ binary: String, isAhead: Bool = false) throws {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-calls-\(UUID().uuidString.prefix(8))")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    let ports = try FreePorts.loopback(5)
+    let ports = try FreePorts.loopback(7)
     (sip, carrier) = (ports[0], ports[1])
+    bots = ["mulaw": (ports[5], "+15551230003"), "pcm16": (ports[6], "+15551230004")]
     try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: folder.appendingPathComponent("jwt.key"))
     try Gateway.silence(seconds: 10).write(to: folder.appendingPathComponent("away.wav"))
     try Data(Self.configuration(ports).utf8).write(to: folder.appendingPathComponent("gateway.yaml"))
     let cores = Cores.divided
     coresForLoad = cores?.load
     process = try ChildProcess(
-      URL(fileURLWithPath: binary).path, ["serve", "--config", "gateway.yaml"], in: folder, cores: cores?.measured)
+      URL(fileURLWithPath: binary).path, ["serve", "--config", "gateway.yaml"], in: folder, cores: cores?.measured,
+      isAhead: isAhead)
     try waitUntilReady(ports[2])
   }
 
@@ -43,7 +48,11 @@ final class MeasuredGateway {
     users:
       - { id: nobody, numbers: [ "\(nobody)" ] }
       - { id: recorded, numbers: [ "\(recorded)" ], diversions: { unreached: { play: away.wav } } }
-    routes: { inbound: [ { trunk: carrier, to: users } ] }
+    routes:
+      inbound:
+        - { trunk: carrier, to: "ws://127.0.0.1:\(ports[5])/", numbers: [ "+15551230003" ] }
+        - { trunk: carrier, to: "ws://127.0.0.1:\(ports[6])/", numbers: [ "+15551230004" ], format: pcm16 }
+        - { trunk: carrier, to: users }
     log: { level: error }
 
     """

@@ -27,11 +27,18 @@ extension CallMachine {
     guard call.appMedia.reservation?.thread == other.appMedia.reservation?.thread else {
       return .err(Failure(.unsupported, msg: "the calls' media is on different threads"))
     }
+    // safe to repeat
+    guard call.appMedia.group == nil || call.appMedia.group != other.appMedia.group else { return .ok }
     var members = groupMembers(of: call, key)
     members += groupMembers(of: other, key).filter { !members.contains($0) }
     guard members.count <= Limits.groupedCalls else { return .err(Failure(.tooMany)) }
     let group = other.appMedia.group ?? call.appMedia.group ?? MediaGroupID(raw: takeNumber())
-    for member in members { change(member, &turn) { $0.enter(group, &$1) } }
+    for member in members {
+      change(member, &turn) { call, turn in
+        call.enter(group, &turn)
+        call.tellGroup(of: members, &turn)
+      }
+    }
     return .ok
   }
 
@@ -40,7 +47,9 @@ extension CallMachine {
     guard let call = calls[id], let winner = call.winner, call.appMedia.group != nil else { return }
     let others = groupMembers(of: call, winner).filter { $0 != id }
     change(id, &turn) { $0.leaveGroup(&$1) }
-    if others.count == 1 { change(others[0], &turn) { $0.leaveGroup(&$1) } }
+    for other in others {
+      change(other, &turn) { if others.count == 1 { $0.leaveGroup(&$1) } else { $0.tellGroup(of: others, &$1) } }
+    }
   }
 
   private func groupMembers(of call: Call, _ key: DeviceKey) -> [CallID] {
@@ -48,7 +57,7 @@ extension CallMachine {
     return callsOfUser[key.user]?.filter { calls[$0]?.appMedia.group == group } ?? [call.id]
   }
 
-  /// The others of a device's snapshot.
+  /// The others, for a device's snapshot and for operators; nil: it is in no group.
   func groupPeers(of id: CallID, for key: DeviceKey) -> [CallID]? {
     guard let call = calls[id], call.winner == key, call.appMedia.group != nil else { return nil }
     return groupMembers(of: call, key).filter { $0 != id }
@@ -72,6 +81,11 @@ extension Call {
     guard isLive else { return }
     mark(.ungrouped, &turn)
     turn.media(.group(session, nil))
+  }
+
+  /// Who is in the group with it from now on.
+  func tellGroup(of members: [CallID], _ turn: inout Turn) {
+    tell(.callGrouped, at: turn.now, &turn) { $0.group = members.filter { $0 != id } }
   }
 
   /// The device has the audio of both sides, and what it sends is the translation. A mute is of its microphone then, so that the translation

@@ -39,7 +39,11 @@ extension CallMachine {
     return calls.values.sorted {
       ($0.times[.start] ?? .zero, $0.session.raw) < ($1.times[.start] ?? .zero, $1.session.raw)
     }
-    .map { $0.summary(turn) }
+    .map { call in
+      var summary = call.summary(turn)
+      summary.group = call.winner.flatMap { groupPeers(of: call.id, for: $0) }
+      return summary
+    }
   }
 
   /// Counters, and gauges as of now.

@@ -25,6 +25,8 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var held: Bool
   public var heldByTrunk: Bool
   public var muted: Bool
+  /// The other calls of its group; nil: it is in none.
+  public var group: [CallID]?
   /// What is heard of each side, as the record will have it, from the newest statistics of the media thread (each 5 s); nil before.
   public var fromTrunk: CallRecord.Stream?
   public var fromApp: CallRecord.Stream?

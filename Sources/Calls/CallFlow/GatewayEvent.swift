@@ -10,6 +10,9 @@ public struct GatewayEvent: Sendable, Equatable {
     case callConnected = "call.connected"
     case callHeld = "call.held"
     case callResumed = "call.resumed"
+    /// The other calls of its group are others than before; it is in none any more.
+    case callGrouped = "call.grouped"
+    case callUngrouped = "call.ungrouped"
     case callTransferred = "call.transferred"
     case callDiverted = "call.diverted"
     /// Off unless asked for: digits are PINs and card numbers.
@@ -78,6 +81,8 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   public var digits: Digits?
   public var quality: Quality?
   public var recording: Recording?
+  /// The other calls of its group.
+  public var group: [CallID]?
 
   public init(
     call: CallID, sipCallId: String? = nil, direction: CallDirection, trunk: String, from: String, to: String,
@@ -131,6 +136,7 @@ extension GatewayEvent.Kind {
     case .connected: self = .callConnected
     case .heldByTrunk, .heldByApp: self = .callHeld
     case .resumedByTrunk, .resumedByApp: self = .callResumed
+    case .ungrouped: self = .callUngrouped
     case .transferred: self = .callTransferred
     case .diverting: self = .callDiverted
     case .trunkSilent, .trunkBack, .appSilent, .appBack: self = .callQuality

@@ -32,6 +32,7 @@ public final class AudioTap: Sendable {
   private let written = Atomic<Int>(0)
   private let read = Atomic<Int>(0)
   private let lost = Atomic<Int>(0)
+  private let missed = Atomic<Int>(0)
   // `capacity` heads, and `capacity` frames of `Frame.capacity` samples; freed in deinit. A slot is the writer's until `written` has passed
   // it, and the reader's until `read` has.
   nonisolated(unsafe) private let heads: UnsafeMutablePointer<TappedFrame>
@@ -56,6 +57,8 @@ public final class AudioTap: Sendable {
 
   /// Frames that found no room. Any thread.
   public var dropped: Int { lost.load(ordering: .relaxed) }
+  /// How often the reader came and found none. Any thread.
+  public var misses: Int { missed.load(ordering: .relaxed) }
   /// Frames that wait. Any thread.
   public var count: Int { written.load(ordering: .acquiring) &- read.load(ordering: .acquiring) }
 
@@ -78,7 +81,10 @@ public final class AudioTap: Sendable {
   @discardableResult
   public func take(_ body: (TappedFrame, UnsafePointer<Int16>) -> Void) -> Bool {
     let position = read.load(ordering: .relaxed)
-    guard written.load(ordering: .acquiring) &- position > 0 else { return false }
+    guard written.load(ordering: .acquiring) &- position > 0 else {
+      missed.wrappingAdd(1, ordering: .relaxed)
+      return false
+    }
     let slot = position % capacity
     body(heads[slot], UnsafePointer(samples + slot &* Frame.capacity))
     read.store(position &+ 1, ordering: .releasing)

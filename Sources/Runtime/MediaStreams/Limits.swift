@@ -35,6 +35,8 @@ enum Limits {
   /// What a peer that talks in real time may be behind: with more it talks faster. Of its silence one frame in so many is left out.
   static let liveFrames = 25
   static let cutEvery = 5
+  /// What still waited whenever one of so many pieces came is waited for in vain: half a second of 20 ms each.
+  static let sparePieces = 25
   /// Pieces that the audio which waits came in.
   static let queuedPieces = 20_000
   /// Questions and answers between the threads.

@@ -25,6 +25,8 @@ final class StreamLeg {
   private var band = AudioBand.narrowband
   private let heardConverter = BandConverter()
   private let saidConverter = BandConverter()
+  /// Ticks toward the trunk that found nothing, as counted when we looked last.
+  private var misses = 0
 
   init(
     _ request: StreamRequest, tls: TLSContext?, loop: EventLoop, statistics: StreamMetrics, told: @escaping (StreamNews) -> Void
@@ -89,8 +91,9 @@ final class StreamLeg {
   }
 
   private func take(_ received: StreamMessages.Received) {
+    lookForMisses()
     switch received {
-    case .audio(let samples): playout.add(samples, at: loop.now)
+    case .audio(let samples): playout.add(samples, ahead: request.stream.said.count, at: loop.now)
     case .mark(let name): playout.add(mark: name)
     case .clear: for name in playout.clear() { link?.send(.text, messages.mark(name)) }
     case .other: break
@@ -140,7 +143,15 @@ final class StreamLeg {
     }
   }
 
+  private func lookForMisses() {
+    let ring = request.stream.said
+    let now = ring.misses
+    if now != misses, ring.count == 0 { playout.ranDry(at: loop.now) }
+    misses = now
+  }
+
   private func say() {
+    lookForMisses()
     let ring = request.stream.said
     while ring.count < Limits.framesAhead {
       let (frame, marks) = playout.next(isStarving: ring.count == 0, at: loop.now)

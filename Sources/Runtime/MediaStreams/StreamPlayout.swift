@@ -7,13 +7,15 @@ import Bytes
 /// |---|---|---|
 /// | quiet | `held` frames wait, or less and nothing came for as long | talking |
 /// | talking | a whole frame waits | a frame is played |
-/// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played; quiet |
+/// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played |
+/// | talking | a tick found nothing to play (`ranDry`) | quiet |
 ///
 /// Of a peer that talks in real time nothing should wait: after a burst a silent frame in five is left out until it does not any more. What
 /// comes much faster waits in any case, and is played whole.
 ///
-/// Who goes on within half a second of running dry was late: one frame more is held from then on, up to five; after ten seconds without, one
-/// less.
+/// Between two ticks nothing need wait: who is in time has given a frame before each. Who goes on within half a second of a tick without
+/// one was late: what came late waits in front of all that follows. It is left out at the next pause if it was never needed since; who is
+/// late again within ten seconds has one frame more held from then on, up to five; after ten seconds without, one less.
 struct StreamPlayout {
   private enum Entry {
     case audio([Int16])
@@ -30,8 +32,13 @@ struct StreamPlayout {
   private(set) var held = Limits.heldFrames.lowerBound
   private var isTalking = false
   private var cameLast = Instant.zero
-  private var ranDry: Instant?
-  private var wasLate = Instant.zero
+  private var dryAt: Instant?
+  private var wasLate: Instant?
+  private var lessAt = Instant.zero
+  /// Frames that still waited whenever something came, and of how much that came; what of them nobody needed.
+  private var left = Int.max
+  private var pieces = 0
+  private var spare = 0
   /// Frames since one was left out.
   private var sinceCut = 0
   /// Samples and marks that found no room.
@@ -40,24 +47,34 @@ struct StreamPlayout {
 
   init(samplesPerFrame: Int) { self.samplesPerFrame = samplesPerFrame }
 
-  mutating func add(_ samples: [Int16], at now: Instant) {
+  /// - Parameter ahead: frames that the media thread has not taken yet.
+  mutating func add(_ samples: [Int16], ahead: Int = 0, at now: Instant) {
     guard !samples.isEmpty else { return }
+    look(at: ahead)
     guard count + samples.count <= Limits.queuedSeconds * 50 * samplesPerFrame, entries.count < Limits.queuedPieces else {
       droppedSamples += samples.count
       return
     }
-    if count == 0, !isTalking, let ranDry { learn(from: now - ranDry, at: now) }
-    ranDry = nil
+    if count == 0, !isTalking, let dryAt { learn(from: now - dryAt, at: now) }
+    dryAt = nil
     cameLast = now
     entries.append(.audio(samples))
     count += samples.count
   }
 
+  private mutating func look(at ahead: Int) {
+    left = min(left, ahead + count / samplesPerFrame)
+    pieces += 1
+    if pieces >= Limits.sparePieces { (spare, left, pieces) = (left, .max, 0) }
+  }
+
   private mutating func learn(from gap: Duration, at now: Instant) {
+    let isCalm = wasLate.map { now - $0 >= Limits.calm } ?? true
     if gap < Limits.lateWithin {
-      (held, wasLate) = (min(Limits.heldFrames.upperBound, held + 1), now)
-    } else if now - wasLate >= Limits.calm, held > Limits.heldFrames.lowerBound {
-      (held, wasLate) = (held - 1, now)
+      if !isCalm { held = min(Limits.heldFrames.upperBound, held + 1) }
+      wasLate = now
+    } else if isCalm, now - lessAt >= Limits.calm, held > Limits.heldFrames.lowerBound {
+      (held, lessAt) = (held - 1, now)
     }
   }
 
@@ -75,9 +92,19 @@ struct StreamPlayout {
   mutating func clear() -> [String] {
     let over = entries.compactMap { if case .mark(let name) = $0 { name } else { nil } }
     (entries, offset, count, marks) = ([], 0, 0, 0)
-    (isTalking, ranDry) = (false, nil)
+    (isTalking, dryAt) = (false, nil)
+    forgetSpare()
     return over
   }
+
+  /// A tick found nothing, and still nothing waits.
+  mutating func ranDry(at now: Instant) {
+    guard isTalking, count == 0 else { return }
+    (isTalking, dryAt) = (false, now)
+    forgetSpare()
+  }
+
+  private mutating func forgetSpare() { (spare, left, pieces) = (0, .max, 0) }
 
   /// The next 20 ms if there is something to be played, and the marks that are over.
   /// - Parameter isStarving: the media thread has nothing left.
@@ -85,18 +112,16 @@ struct StreamPlayout {
     let waited = now - cameLast
     if !isTalking, count > 0, count >= held * samplesPerFrame || waited >= .milliseconds(20 * held) { isTalking = true }
     let isDue = isTalking && (count >= samplesPerFrame || (isStarving && count > 0 && waited >= .milliseconds(20)))
-    guard isDue else {
-      if isTalking, isStarving, count == 0 { (isTalking, ranDry) = (false, now) }
-      return (nil, takeMarks())
-    }
+    guard isDue else { return (nil, takeMarks()) }
     var over: [String] = []
     var frame = takeFrame(&over)
     sinceCut += 1
     let surplus = count / samplesPerFrame
-    if sinceCut >= Limits.cutEvery, surplus > held, surplus <= Limits.liveFrames, waited < .milliseconds(40), Self.isSilent(frame)
-    {
-      frame = takeFrame(&over)
+    let isTooMuch = surplus > held || spare >= held
+    if sinceCut >= Limits.cutEvery, isTooMuch, surplus <= Limits.liveFrames, waited < .milliseconds(40), Self.isSilent(frame) {
       sinceCut = 0
+      forgetSpare()
+      if surplus > 0 { frame = takeFrame(&over) } else if !isStarving { return (nil, over + takeMarks()) }
     }
     return (frame, over + takeMarks())
   }

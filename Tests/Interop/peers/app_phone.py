@@ -1,7 +1,8 @@
 """An app client of trunkline.v1 on aiortc: answers or places one call at a time, plays a WAV file, records what it hears.
 
 Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}. Commands come as lines on standard input:
-answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, group (all its calls), leave (the newest one), say (its speech again), call NUMBER, drop (the socket), vanish (no farewell), quit.
+answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, group (all its calls), leave (the newest one), say (its speech again), ask TYPE CALL JSON (any request about its call of this number, from 1;
+"@2" in it is the id of its second one), call NUMBER, drop (the socket), vanish (no farewell), quit.
 
 With --nodes it has calls at several nodes: a call.wake opens a further socket (docs/protocol.md, Many nodes), whose events are said as the
 others are. --keep-wakes says them and follows none.
@@ -345,6 +346,8 @@ class Phone:
             asyncio.ensure_future(self.place(rest[0]))
         elif word == "refresh":
             asyncio.ensure_future(self.refresh())
+        elif word == "ask":
+            asyncio.ensure_future(self.ask(rest[0], int(rest[1]), " ".join(rest[2:])))
         elif word == "quit":
             await self.quit()
         elif word == "drop":
@@ -391,6 +394,13 @@ class Phone:
         reply = await self.send("auth.refresh", {"auth": options.token}, request=True, numbered=False)
         self.ice = reply["d"].get("ice", [])
         say("refreshed", users=[server.get("username") for server in self.ice])
+
+    async def ask(self, kind, index, text):
+        """Of a call that is over too: a request that should be refused."""
+        ids = {"@%d" % call.index: identifier for identifier, call in self.calls.items()}
+        body = {key: ids.get(value, value) if isinstance(value, str) else value for key, value in json.loads(text or "{}").items()}
+        reply = await self.send(kind, body, ids["@%d" % index], request=True)
+        say("reply", to=kind, index=index, ok=reply["t"] == "ok", code=reply.get("d", {}).get("code"), msg=reply.get("d", {}).get("msg"))
 
     async def quit(self):
         options.resume_after = None
