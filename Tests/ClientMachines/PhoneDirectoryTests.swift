@@ -7,7 +7,7 @@ import Testing
 @Suite struct PhoneDirectoryTests {
   private func rig(have: Int? = nil, _ version: Int = 9, caps: [String] = ["dir", "hist"]) -> PhoneRig {
     var rig = PhoneRig()
-    rig.give(.followDirectory(have: have))
+    rig.give(.followDirectory(have: have, of: nil))
     rig.give(.start)
     rig.give(.token("a.b.c"))
     _ = rig.welcome(dirVersion: version, caps: caps)
