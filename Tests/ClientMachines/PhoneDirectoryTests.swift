@@ -46,6 +46,19 @@ import Testing
     #expect(hear(.dirDelta(delta), &rig) == [[delta]])
   }
 
+  @Test func `where gateways share directories the version is of those that the device has: others are asked for, once`() {
+    var rig = rig()
+    rig.answer("dir.get", .ok(Success(dir: DirectoryAnswer(version: 9, of: "x", parts: 1))))
+    #expect(hear(.dirFull(DirectoryPart(version: 9, of: "x", identify: [.init(1, "n")])), &rig).first?.first?.of == "x")
+    rig.hear(.dirChanged(DirectoryChanged(version: 9, of: "x")))
+    #expect(asked(rig) == nil)
+    rig.hear(.dirChanged(DirectoryChanged(version: 9, of: "y")))
+    #expect(asked(rig) == DirectoryGet(have: 9, of: "x"))
+    rig.answer("dir.get", .ok(Success(dir: DirectoryAnswer(version: 11, of: "y", parts: 1))))
+    #expect(hear(.dirFull(DirectoryPart(version: 11, of: "y", identify: [.init(2, "n")])), &rig).count == 1)
+    #expect(asked(rig) == nil, "a version of its own, later than that of the directories")
+  }
+
   @Test func `a version that is known, a gateway without directories, and a phone whose app wants none: nothing is asked`() {
     #expect(asked(rig(have: 9)) == nil)
     #expect(asked(rig(0)) == nil)

@@ -76,6 +76,8 @@ public enum Limits {
   /// A directory that cannot be taken or given is tried again so long after; and how many are remembered for it.
   static let sharedFault = Duration.seconds(30)
   static let sharedFaults = 1_000
+  /// A node's versions are its place in so many milliseconds; a power of two.
+  static let versionSlots = 256
   /// A device that claims a later version gets none of its own.
   static let ownVersions = 9_000_000_000_000_000
   /// A version that came too late for the engine is given again as one that is so much later.

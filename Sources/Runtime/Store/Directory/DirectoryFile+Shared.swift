@@ -45,7 +45,17 @@ extension DirectoryFile {
       sql: """
         ALTER TABLE scope ADD COLUMN base INTEGER NOT NULL DEFAULT 0;
         ALTER TABLE scope ADD COLUMN whole INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE clock ADD COLUMN slot INTEGER NOT NULL DEFAULT 0;
         """)
+  }
+
+  /// From now on the file is that of a node: two nodes' versions differ, unless their names have the same hash, which those of 1 of 127 pairs have.
+  func share(as node: String) throws {
+    let hash = node.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    try write("directories") { database in
+      let slot = Int(hash % UInt64(Limits.versionSlots / 2 - 1)) + 1
+      try database.execute(sql: "UPDATE clock SET slot = ?", arguments: [slot])
+    }
   }
 
   func standing(_ scope: String) throws -> Standing {
@@ -137,7 +147,7 @@ extension DirectoryFile {
     try write("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.make(scope, database)
       let pending = try Self.pending(row, database)
-      if replaced > pending.whole, !pending.isEmpty { return false }
+      if replaced > 0, replaced >= pending.whole, !pending.isEmpty { return false }
       let taken = incoming.filter { $0.value.version >= pending.version(of: $0.key) }
       let list = try Self.list(taken.map { ($0.key, $0.value.contact) })
       let difference = try Self.named(list, row.id, database)

@@ -6,7 +6,7 @@ import GRDB
 /// block and throw `StoreError`. Readable by its owner only.
 ///
 /// Versions are milliseconds since 1970, or more than the last where that is later: they grow also when the file was lost. They are even: an odd
-/// one is a device's own (`sharedAnswer`).
+/// one is a device's own (`sharedAnswer`). Those of a node of a cluster are 256 ms apart or a multiple of it, so that no two nodes make the same.
 public final class DirectoryFile: @unchecked Sendable {
   // Unchecked: `DatabaseQueue` is thread-safe, and nothing else is kept.
   let queue: DatabaseQueue
@@ -99,8 +99,10 @@ public final class DirectoryFile: @unchecked Sendable {
 
   /// The next version; inside of a write.
   static func nextVersion(_ database: Database, now: Int64) throws -> Int {
-    let last = try Int.fetchOne(database, sql: "SELECT version FROM clock") ?? 0
-    let next = (max(last + 1, Int(now)) + 1) & ~1
+    let row = try Row.fetchOne(database, sql: "SELECT version, slot FROM clock")
+    let (last, slot) = row.map { ($0[0] as Int, $0[1] as Int) } ?? (0, 0)
+    var next = (max(last + 1, Int(now)) + 1) & ~1
+    if slot > 0 { next += (2 * slot - next) & (Limits.versionSlots - 1) }
     try database.execute(sql: "UPDATE clock SET version = ?", arguments: [next])
     return next
   }

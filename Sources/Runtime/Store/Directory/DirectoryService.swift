@@ -58,6 +58,7 @@ public final class DirectoryService: Sendable {
   public init(path: String, history: HistorySettings, engine: SharedEngine? = nil, logger: Logger) throws {
     (self.history, self.engine, self.logger) = (history, engine, logger)
     file = try DirectoryFile(path: path)
+    if let engine { try file.share(as: engine.node.node) }
     versions = try file.versions()
     mailbox = try Mailbox(capacity: Limits.directoryMailbox)
   }
