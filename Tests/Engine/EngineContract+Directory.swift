@@ -48,6 +48,16 @@ extension EngineContract {
     // later than what other runs have left
     guard case .directories(let before) = try a.ask(.directories(since: 0)) else { throw PeerFailure(description: "no versions") }
     let base = before.last
+    /// Of what came last.
+    func place(_ engine: any EngineUnderTest) throws -> Int64 {
+      var since: Int64 = 0
+      while case .directories(let seen) = try engine.ask(.directories(since: since)) {
+        since = seen.place
+        if !seen.hasMore { break }
+      }
+      return since
+    }
+    let start = try place(a)
     func commit(
       _ engine: any EngineUnderTest, _ scope: String, _ from: Int64, _ to: Int64, _ form: DirectoryCommit.Form = .whole,
       _ parts: [String] = ["p0"], isNew: Bool = true, claims: Int? = nil,
@@ -59,11 +69,11 @@ extension EngineContract {
         #expect(try engine.ask(.stageDirectory(name, part: index, Array(part.utf8))) == .done)
       }
       if form == .whole { _ = try engine.ask(.stageDirectory(name, part: nil, Array("head \(to)".utf8))) }
-      guard case .directories(let seen) = try engine.ask(.directories(since: 1 << 52)) else { return .full }
+      let place = try place(engine)
       let commit = DirectoryCommit(
         scope, from: from, to: to, form, staged: name, parts: claims ?? parts.count + (form == .whole ? 1 : 0), isNew: isNew,
-        after: after ?? seen.last)
-      guard case .committed(let outcome, _, _, _) = try engine.ask(.commitDirectory(commit)) else {
+        after: after ?? place)
+      guard case .committed(let outcome, _, _, _, _) = try engine.ask(.commitDirectory(commit)) else {
         throw PeerFailure(description: "no outcome")
       }
       return outcome
@@ -79,7 +89,7 @@ extension EngineContract {
     #expect(try values(.directoryPart(scope, 2)) == (["head \(base + 10)"], base + 10))
     #expect(try commit(b, scope, 0, base + 20) == .conflict, says("another version was expected"))
     #expect(try commit(b, other, 0, base + 10) == .conflict, says("a new version is later than any other"))
-    #expect(try commit(b, other, 0, base + 11, after: base + 9) == .conflict, says("who gives has taken what was given before"))
+    #expect(try commit(b, other, 0, base + 11, after: start) == .conflict, says("who gives has taken what was given before"))
     #expect(try commit(b, other, 0, base + 5, isNew: false) == .done, says("one that is put back need not be"))
     #expect(try commit(b, scope, base + 10, base + 20, .change, ["b", "a"]) == .done)
     #expect(try commit(a, scope, base + 20, base + 30, .change, ["c"]) == .done)
@@ -98,12 +108,14 @@ extension EngineContract {
     }
     #expect(try commit(a, scope, base + 43, base + 44, .change, many) == .mustBeWhole, says("changes have a limit"))
     #expect(try values(.directory(scope, since: 0, skip: 0)).texts.count == Limits.changesPerRead)
-    guard case .directories(let all) = try b.ask(.directories(since: base)) else { throw PeerFailure(description: "no versions") }
+    guard case .directories(let all) = try b.ask(.directories(since: start)) else {
+      throw PeerFailure(description: "no versions")
+    }
     let mine = all.versions.filter { [scope, other].contains($0.scope) }
     #expect(
-      mine.map(\.scope) == [other, scope] && mine.map(\.version) == [base + 5, base + 43], says("in the order of versions"))
-    #expect(!all.epoch.isEmpty && all.last >= base + 43)
-    guard case .directories(let later) = try b.ask(.directories(since: base + 43)) else { throw PeerFailure(description: "no") }
+      mine.map(\.scope) == [other, scope] && mine.map(\.version) == [base + 5, base + 43], says("in the order of their coming"))
+    #expect(!all.epoch.isEmpty && all.last >= base + 43 && all.place > start)
+    guard case .directories(let later) = try b.ask(.directories(since: all.place)) else { throw PeerFailure(description: "no") }
     #expect(!later.versions.contains { $0.scope == scope } && later.epoch == all.epoch)
   }
 }

@@ -80,7 +80,7 @@ import Testing
     }
     _ = try node.ask(.stageDirectory("s", part: nil, Array("1 whole 1000 10\n".utf8)))
     let commit = DirectoryCommit("user:alice", from: 0, to: 1_000, .whole, staged: "s", parts: 11, isNew: true, after: 0)
-    #expect(try node.ask(.commitDirectory(commit)) == .committed(.done, version: 0, last: 0, changes: 0))
+    #expect(try node.ask(.commitDirectory(commit)) == .committed(.done, version: 0, last: 0, place: 0, changes: 0))
     let contact = memory(redis, "tl:{dirs}:parts*") / Self.count
     print("bytes of a row of a history: \(row), of a contact: \(contact)")
     #expect(row <= 320 && contact <= 64)

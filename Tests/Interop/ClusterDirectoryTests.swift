@@ -197,7 +197,7 @@ extension Interop {
         })
       var isThere = false
       for _ in 0..<40 where !isThere {
-        isThere = try await cluster.redis("ZSCORE", "tl:{dirs}:versions", "user:alice") == "\(try version(first))"
+        isThere = try await cluster.redis("HGET", "tl:{dirs}:versions", "user:alice") == "\(try version(first))"
         if !isThere { _ = await eventually(within: 0.5) { false } }
       }
       #expect(isThere, "the directory is in the engine again, under its version")

@@ -37,23 +37,25 @@ struct HistoryStore: Sendable {
 struct DirectoryStore: Sendable {
   private struct Directory: Sendable {
     var version: Int64 = 0
+    var place: Int64 = 0
     var parts: [String: [UInt8]] = [:]
     var changes: [(version: Int64, part: [UInt8])] = []
   }
   private var directories: [String: Directory] = [:]
   private var staged: [String: (parts: [String: [UInt8]], ends: Instant)] = [:]
   private var last: Int64 = 0
+  private var place: Int64 = 0
   private var epoch = ""
 
   mutating func apply(_ request: EngineRequest, at now: Instant) -> EngineReply {
     switch request {
     case .directories(let since):
       var out = DirectoryVersions()
-      let later = directories.filter { $0.value.version > since }.sorted {
-        ($0.value.version, $0.key) < ($1.value.version, $1.key)
-      }
-      out.versions = later.prefix(Limits.directoriesPerRead).map { ($0.key, $0.value.version) }
-      (out.hasMore, out.epoch, out.last) = (later.count > out.versions.count, epoch, last)
+      let later = directories.filter { $0.value.place > since }.sorted { $0.value.place < $1.value.place }
+      let page = later.prefix(Limits.directoriesPerRead)
+      out.versions = page.map { ($0.key, $0.value.version) }
+      (out.place, out.hasMore) = (page.last?.value.place ?? since, later.count > page.count)
+      (out.epoch, out.last) = (epoch, last)
       return .directories(out)
     case .directory(let scope, let since, let skip):
       let found = (directories[scope]?.changes ?? []).filter { $0.version > since }.dropFirst(skip).prefix(Limits.changesPerRead)
@@ -76,9 +78,9 @@ struct DirectoryStore: Sendable {
     var directory = directories[commit.scope] ?? Directory()
     let before = directory.version
     func told(_ outcome: CommitOutcome) -> EngineReply {
-      .committed(outcome, version: before, last: last, changes: directory.changes.count)
+      .committed(outcome, version: before, last: last, place: place, changes: directory.changes.count)
     }
-    guard before == commit.expected, !commit.isNew || (commit.version > last && commit.after == last) else {
+    guard before == commit.expected, !commit.isNew || (commit.version > last && commit.after == place) else {
       return told(.conflict)
     }
     guard let parts = staged[commit.staged].flatMap({ $0.ends > now ? $0.parts : nil }), parts.count == commit.parts else {
@@ -96,10 +98,15 @@ struct DirectoryStore: Sendable {
       directory.changes = before == commit.version ? directory.changes.suffix(Limits.directoryChangesKept) : []
     }
     staged[commit.staged] = nil
+    let told = told(.done)
+    if before != commit.version {
+      place += 1
+      directory.place = place
+    }
     directory.version = commit.version
     directories[commit.scope] = directory
     last = max(last, commit.version)
     if epoch.isEmpty { epoch = commit.staged }
-    return told(.done)
+    return told
   }
 }

@@ -19,14 +19,12 @@ import Testing
     private let client: EngineClient
     private let answers = EngineHub.Answers()
     private let hub: EngineHub
-    var tells = 0
 
     init(_ name: String, _ hub: EngineHub, _ folder: Folder) throws {
       self.hub = hub
       file = try DirectoryFile(path: folder.path + "/\(name).directory")
-      let engine = SharedEngine(node: Incarnation(node: name, started: 1)) { [hub] request, answer in answer(hub.answer(request))
-      }
-      client = EngineClient(engine) { [answers] in answers.list.append(($0, $1)) }
+      try file.share(as: name)
+      client = hub.client(name, answers)
       let logger = Logger(label: "directory") { _ in SwiftLogNoOpLogHandler() }
       sync = DirectorySync(file, client, counters, logger: logger, clock: { [hub] in hub.now }) {}
     }
@@ -292,7 +290,7 @@ import Testing
     let all = try nodes(2)
     try all[0].replace([contact(1, "a")], in: "user:bob", at: 1_000_000)
     let texts = [
-      "", "1", "1 whole 5 1\n", "1 whole 99999999999999999999 1\n", "2 whole 5 0\n", "1 whole 5 -1\n",
+      "", "1", "1 whole 0 5 1\n", "1 whole 0 99999999999999999999 1\n", "2 whole 0 5 0\n", "1 whole 0 5 -1\n", "1 whole 6 5 1\n",
       "1 change 0 5 part 0 1\n+1,,\n",
       "1 change 0 5 part 1 1\n", "1 change 5 0 part 0 1\n",
       "1 change 0 5 part 0 1\n+15550000001,a,identify",
@@ -301,7 +299,8 @@ import Testing
     for (index, text) in texts.enumerated() {
       let bytes = Array(text.utf8)
       #expect(
-        DirectoryText.change(bytes) == nil && (DirectoryText.head(bytes) == nil || text == "1 whole 5 1\n"), "\(text.prefix(40))")
+        DirectoryText.change(bytes) == nil && (DirectoryText.head(bytes) == nil || text == "1 whole 0 5 1\n"),
+        "\(text.prefix(40))")
       for scope in ["user:x\(index)", "nobody\(index)", "user:\u{1}"] {
         for part in [nil, 0] { _ = hub.answer(.stageDirectory("s\(index)", part: part, bytes)) }
         _ = hub.answer(

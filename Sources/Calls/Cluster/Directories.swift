@@ -14,8 +14,8 @@ public struct DirectoryCommit: Hashable, Sendable {
   /// The name under which the parts were staged, and how many there are.
   public var staged: String
   public var parts: Int
-  /// What no node has told the engine before: its version has to be later than any that the engine ever had, and that has to be `after`: whoever
-  /// gives something has taken all that was given before.
+  /// What no node has told the engine before: its version has to be later than any that the engine ever had, and nothing may have come behind the
+  /// place `after`: whoever gives something has taken all that was given before.
   public var isNew: Bool
   public var after: Int64
   public init(
@@ -42,8 +42,10 @@ public enum CommitOutcome: Int64, Hashable, Sendable {
 
 /// Versions of directories in the engine.
 public struct DirectoryVersions: Hashable, Sendable {
-  /// Ascending by version.
+  /// In the order in which they came, each once.
   public var versions: [(scope: String, version: Int64)] = []
+  /// The place in that order of the last one; `since` of the next question.
+  public var place: Int64 = 0
   /// More of them follow behind the last one.
   public var hasMore = false
   /// Another text: the engine has lost its directories, or is another. Empty: it has none.
@@ -53,7 +55,7 @@ public struct DirectoryVersions: Hashable, Sendable {
   public init() {}
 
   public static func == (a: Self, b: Self) -> Bool {
-    a.versions.elementsEqual(b.versions, by: ==) && (a.hasMore, a.epoch, a.last) == (b.hasMore, b.epoch, b.last)
+    a.versions.elementsEqual(b.versions, by: ==) && (a.place, a.hasMore, a.epoch, a.last) == (b.place, b.hasMore, b.epoch, b.last)
   }
   public func hash(into hasher: inout Hasher) { hasher.combine(last) }
 }

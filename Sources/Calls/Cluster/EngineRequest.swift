@@ -87,7 +87,7 @@ public enum EngineRequest: Hashable, Sendable {
   case history(of: String, before: Int64?, most: Int, keep: Duration)
   /// → `count` of rows that are gone
   case forgetHistory(of: String)
-  /// Directories with a later version than `since`, at most `Limits.directoriesPerRead`. → `directories`
+  /// Directories that have come or changed behind the place `since`, at most `Limits.directoriesPerRead`. → `directories`
   case directories(since: Int64)
   /// Changes of a directory to versions later than `since`, in order, without the first `skip`; at most `Limits.changesPerRead`.
   /// → `values`, the number is the directory's version, 0: there is none
@@ -129,9 +129,9 @@ public enum EngineReply: Hashable, Sendable {
   /// As they were written; who asked reads them, and what the number says.
   case values([[UInt8]], Int64)
   case directories(DirectoryVersions)
-  /// `version`: of the directory until then. `last`: the highest that the engine ever had. `changes`: parts that it keeps for nodes that are
-  /// behind.
-  case committed(CommitOutcome, version: Int64, last: Int64, changes: Int)
+  /// `version`: of the directory until then. `last`: the highest that the engine ever had. `place`: of what came last until then. `changes`: parts
+  /// that are kept for nodes that are behind.
+  case committed(CommitOutcome, version: Int64, last: Int64, place: Int64, changes: Int)
 }
 
 /// What the engine has of a user. Hints: whoever reads them drops those of incarnations that are dead.

@@ -23,12 +23,13 @@ extension EngineCommand {
 
   init(ofDirectory request: EngineRequest, _ keys: EngineKeys) {
     let tag = EngineKeys.directories
-    let (versions, state) = (keys.key(tag, "versions"), keys.key(tag, "state"))
+    let (versions, state, order) = (keys.key(tag, "versions"), keys.key(tag, "state"), keys.key(tag, "order"))
     func key(_ rest: String, _ name: String) -> String { keys.key(tag, "\(rest):\(EngineKeys.escaped(name))") }
     switch request {
     case .directories(let since):
       self.init(
-        script: .directories, tag, [versions, state], [bytes(since), bytes(Cluster.Limits.directoriesPerRead)], .directories)
+        script: .directories, tag, [versions, state, order], [bytes(since), bytes(Cluster.Limits.directoriesPerRead)],
+        .directories)
     case .directory(let scope, let since, let skip):
       self.init(
         script: .changes, tag, [versions, key("changes", scope)],
@@ -42,7 +43,7 @@ extension EngineCommand {
     case .commitDirectory(let commit):
       let scope = commit.scope
       self.init(
-        script: .commit, tag, [versions, state, key("parts", scope), key("changes", scope), key("staged", commit.staged)],
+        script: .commit, tag, [versions, state, key("parts", scope), key("changes", scope), key("staged", commit.staged), order],
         [
           bytes(scope), bytes(commit.expected), bytes(commit.version), bytes(commit.parts),
           bytes(commit.form == .change ? "change" : "whole"), bytes(commit.isNew ? 1 : 0),

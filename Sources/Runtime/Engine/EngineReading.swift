@@ -39,10 +39,11 @@ extension EngineCommand {
       return .values(values.compactMap { $0.content.flatMap { $0.count <= Cluster.Limits.valueBytes ? $0 : nil } }, number)
     case .directories: return value.elements.flatMap(Self.directories)
     case .committed:
-      guard let parts = value.elements, parts.count == 4, let outcome = parts[0].number.flatMap(CommitOutcome.init),
-        let now = version(parts[1]), let last = version(parts[2]), let changes = parts[3].number
+      guard let parts = value.elements, parts.count == 5, let outcome = parts[0].number.flatMap(CommitOutcome.init),
+        let now = version(parts[1]), let last = version(parts[2]), let place = version(parts[3]),
+        let changes = parts[4].number
       else { return nil }
-      return .committed(outcome, version: now, last: last, changes: Int(changes))
+      return .committed(outcome, version: now, last: last, place: place, changes: Int(changes))
     }
   }
 
@@ -56,11 +57,11 @@ extension EngineCommand {
   }
 
   private static func directories(_ parts: [RESPValue]) -> EngineReply? {
-    guard parts.count == 4, let epoch = parts[0].text, let last = version(parts[1]), let rows = parts[2].elements,
-      let more = parts[3].number
+    guard parts.count == 5, let epoch = parts[0].text, let last = version(parts[1]), let place = version(parts[2]),
+      let rows = parts[3].elements, let more = parts[4].number
     else { return nil }
     var out = DirectoryVersions()
-    (out.epoch, out.last, out.hasMore) = (String(epoch.prefix(Limits.epochBytes)), last, more == 1)
+    (out.place, out.epoch, out.last, out.hasMore) = (place, String(epoch.prefix(Limits.epochBytes)), last, more == 1)
     for index in stride(from: 0, to: rows.count - 1, by: 2) {
       guard let scope = rows[index].text, let version = version(rows[index + 1]) else { continue }
       out.versions.append((scope, version))

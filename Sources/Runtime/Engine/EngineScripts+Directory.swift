@@ -52,20 +52,23 @@ extension EngineScript {
 
   var directoryBody: String {
     switch self {
-    // KEYS: versions, state. ARGV: since which version, most. → epoch, highest version ever, scopes and versions, 1 if there are more.
+    // KEYS: versions, state, order. ARGV: since which place, most. → epoch, highest version ever, place, scopes and versions, 1 if there are more.
     case .directories:
       """
       local most = tonumber(ARGV[2])
-      local rows = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
+      local rows = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
       local more = #rows > 2 * most and 1 or 0
-      for n = #rows, 2 * most + 1, -1 do rows[n] = nil end
-      return {redis.call('HGET', KEYS[2], 'epoch') or '', redis.call('HGET', KEYS[2], 'last') or '0', rows, more}
+      local out, place = {}, ARGV[1]
+      for n = 1, math.min(#rows, 2 * most), 2 do
+        out[n], out[n + 1], place = rows[n], redis.call('HGET', KEYS[1], rows[n]) or '0', rows[n + 1]
+      end
+      return {redis.call('HGET', KEYS[2], 'epoch') or '', redis.call('HGET', KEYS[2], 'last') or '0', place, out, more}
       """
     // KEYS: versions, changes. ARGV: scope, since which version, how many of these not, most. → parts, version.
     case .changes:
       """
       local parts = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. ARGV[2], '+inf', 'LIMIT', ARGV[3], ARGV[4])
-      return {parts, redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0'}
+      return {parts, redis.call('HGET', KEYS[1], ARGV[1]) or '0'}
       """
     // KEYS: versions, parts. ARGV: scope, which one. → head and part, version.
     case .part:
@@ -75,7 +78,7 @@ extension EngineScript {
       local part = redis.call('HGET', KEYS[2], ARGV[2])
       if head then out[1] = head end
       if head and part then out[2] = part end
-      return {out, redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0'}
+      return {out, redis.call('HGET', KEYS[1], ARGV[1]) or '0'}
       """
     // KEYS: staged. ARGV: which one, content, milliseconds.
     case .stage:
@@ -84,19 +87,21 @@ extension EngineScript {
       redis.call('PEXPIRE', KEYS[1], ARGV[3])
       return 1
       """
-    // KEYS: versions, state, parts, changes, staged. ARGV: scope, version that has to be there, new version, how many are staged, change or whole,
-    // 1 if it is new, most changes, changes that are kept, most directories, an epoch, the highest version ever as the node knows it. → outcome, version until now, highest ever, changes.
+    // KEYS: versions, state, parts, changes, staged, order. ARGV: scope, version that has to be there, new version, how many are staged, change or whole,
+    // 1 if it is new, most changes, changes that are kept, most directories, an epoch, the last place as the node knows it. → outcome, version until now, highest ever, last place, changes.
     default:
       """
-      local now = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or '0') or 0
+      local now = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0') or 0
       local last = tonumber(redis.call('HGET', KEYS[2], 'last') or '0') or 0
+      local place = tonumber(redis.call('HGET', KEYS[2], 'place') or '0') or 0
       local version, staged = tonumber(ARGV[3]), tonumber(ARGV[4])
       local function told(outcome)
-        return {outcome, string.format('%.0f', now), string.format('%.0f', last), redis.call('ZCARD', KEYS[4])}
+        return {outcome, string.format('%.0f', now), string.format('%.0f', last), string.format('%.0f', place),
+          redis.call('ZCARD', KEYS[4])}
       end
-      if now ~= tonumber(ARGV[2]) or (ARGV[6] == '1' and (version <= last or last ~= tonumber(ARGV[11]))) then return told(0) end
+      if now ~= tonumber(ARGV[2]) or (ARGV[6] == '1' and (version <= last or place ~= tonumber(ARGV[11]))) then return told(0) end
       if redis.call('HLEN', KEYS[5]) ~= staged then return told(3) end
-      if now == 0 and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[9]) then return told(4) end
+      if now == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[9]) then return told(4) end
       if ARGV[5] == 'change' then
         if redis.call('ZCARD', KEYS[4]) + staged > tonumber(ARGV[7]) then return told(2) end
         for n = 0, staged - 1 do
@@ -115,7 +120,12 @@ extension EngineScript {
           redis.call('UNLINK', KEYS[4])
         end
       end
-      redis.call('ZADD', KEYS[1], ARGV[3], ARGV[1])
+      if now ~= version then
+        local next = string.format('%.0f', place + 1)
+        redis.call('HSET', KEYS[2], 'place', next)
+        redis.call('ZADD', KEYS[6], next, ARGV[1])
+      end
+      redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
       if version > last then redis.call('HSET', KEYS[2], 'last', ARGV[3]) end
       if not redis.call('HGET', KEYS[2], 'epoch') then redis.call('HSET', KEYS[2], 'epoch', ARGV[10]) end
       return told(1)

@@ -242,7 +242,7 @@ enum EngineScript: String, CaseIterable, Sendable {
         {'DEL', k}, {'SET', k, '1', 'PX', '1000'}, {'GET', k}, {'MGET', k}, {'PEXPIRE', k, '1000'}, {'DEL', k},
         {'HSET', k, 'a', 'b'}, {'HGET', k, 'a'}, {'HGETALL', k}, {'HVALS', k}, {'HKEYS', k}, {'HLEN', k}, {'HDEL', k, 'a'}, {'DEL', k},
         {'SADD', k, 'a'}, {'SMEMBERS', k}, {'SREM', k, 'a'}, {'DEL', k},
-        {'ZADD', k, '1', 'a'}, {'ZCARD', k}, {'ZSCORE', k, 'a'}, {'ZRANGEBYSCORE', k, '(1', '+inf', 'LIMIT', '0', '1'},
+        {'ZADD', k, '1', 'a'}, {'ZCARD', k}, {'ZRANGEBYSCORE', k, '(1', '+inf', 'LIMIT', '0', '1'},
         {'ZREMRANGEBYRANK', k, '5', '6'}, {'ZREMRANGEBYSCORE', k, '-inf', '+inf'}, {'DEL', k},
         {'LPUSH', k, 'a'}, {'LRANGE', k, '0', '-1'}, {'LLEN', k}, {'LTRIM', k, '0', '0'}, {'RENAME', k, k}, {'PERSIST', k},
         {'UNLINK', k},

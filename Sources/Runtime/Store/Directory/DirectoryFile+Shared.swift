@@ -169,8 +169,9 @@ extension DirectoryFile {
   /// - Parameters:
   ///   - changed: by which version others have changed a number, as far as it is known.
   ///   - replaced: the last of their changes that replaced the directory; nil: it is not known what they changed.
+  ///   - isBroken: what is here was the engine's and is lost there: devices may have it, and get the whole at every node.
   func take(
-    whole list: ContactList, _ scope: String, changed: [Int64: Incoming], replaced: Int?, version: Int, now: Int64
+    whole list: ContactList, _ scope: String, changed: [Int64: Incoming], replaced: Int?, isBroken: Bool, version: Int, now: Int64
   ) throws {
     try write("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.make(scope, database)
@@ -191,7 +192,9 @@ extension DirectoryFile {
       let difference = try Self.difference(merged, row.id, database)
       try Self.replaceContacts(difference, merged, &row, database)
       let isLate = try Self.isLate(version, row, !difference.isEmpty, database)
-      let isPending = isLate || merged.count != list.count || own.contains { list.find($0.key) != $0.value }
+      let isPending =
+        isLate || (isBroken && !difference.isEmpty) || merged.count != list.count
+        || own.contains { list.find($0.key) != $0.value }
       row.version = isPending ? try Self.nextVersion(database, now: now) : version
       try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
       (row.floor, row.logged) = (row.version, 0)

@@ -24,8 +24,9 @@ import Platform
 /// (`CommitOutcome.conflict` else: compared again).
 ///
 /// **One order for all directories.** A device has one version of all of its directories, so whoever has been told of one must not miss an
-/// earlier one of another. Hence new versions come to the engine in ascending order, are taken in that order, and nothing is given before all is
-/// taken. A version that is taken late all the same, because here is a later one that was not given yet, becomes a new version of this node.
+/// earlier one of another. Hence new versions come to the engine in ascending order, are taken in the order in which they came, and nothing new is
+/// given before all is taken. A version that is taken late all the same (a later one is here that was not given yet; directories were put back
+/// after a flush) becomes a new version of this node.
 final class DirectorySync {
   typealias Scope = String
   private enum Fault: Error { case engine, unreadable(String) }
@@ -37,7 +38,7 @@ final class DirectorySync {
   /// The file has other versions.
   private let changed: () -> Void
   private let clock: () -> Instant
-  /// What others have, ascending by version; those behind `nextTake` are to be taken.
+  /// What others have, in the order in which it came; those behind `nextTake` are to be taken.
   private var takes: [(scope: Scope, version: Int)] = []
   private var nextTake = 0
   /// What they do not have; those behind `nextGive` are to be given.
@@ -112,7 +113,6 @@ final class DirectorySync {
     if given.count < Limits.directories, given.insert(scope).inserted { gives.append(scope) }
   }
 
-  /// In the order of versions.
   private func take(_ scope: Scope, _ version: Int) {
     if Self.isScope(scope), takes.count - nextTake < Limits.directories { takes.append((scope, version)) }
   }
@@ -185,14 +185,13 @@ final class DirectorySync {
       }
       last = seen.last
       try file.heard(Int(last))
+      since = seen.place
       for (scope, version) in seen.versions {
-        since = version
         let here = try file.standing(scope)
         if here.base < version { take(scope, Int(version)) } else if here.base > version { give(scope) }
         if comparesAll, found.count < Limits.directories { found.insert(scope) }
       }
       if seen.hasMore, !seen.versions.isEmpty { return askForVersions(comparesAll: comparesAll) }
-      since = max(since, seen.last)
       if comparesAll { try compareAll() }
     }
   }
@@ -234,7 +233,12 @@ final class DirectorySync {
         if version < here.base || version == 0 {
           return giveWhole(comparison.scope, from: version, to: here.version, isNew: here.isPending)
         }
-        if version == here.base { return here.isPending ? try give(comparison.scope, here) : () }
+        if version == here.base {
+          guard here.isPending else { return }
+          // an import since then
+          guard try file.standing(comparison.scope) == here else { return give(comparison.scope) }
+          return try giveChanges(comparison.scope, here)
+        }
         guard comparison.listed == version else { return moved(comparison) }
       }
       guard comparison.chain.add(values) else { return readPart(comparison, WholeReading()) }
@@ -268,6 +272,8 @@ final class DirectorySync {
     let isAfter: ChangeChain?
     var head: [UInt8] = []
     var version = 0
+    /// The engine has lost what is here, and goes on without it.
+    var isBroken = false
     var parts = 0
     var next = 0
     var reader = ContactReader(.csv)
@@ -287,6 +293,8 @@ final class DirectorySync {
       }
       if reading.head.isEmpty {
         (reading.head, reading.version, reading.parts) = (bytes, head.version, head.parts)
+        let base = comparison.here.base
+        reading.isBroken = comparison.chain.isBroken || (head.from < base && base < head.version)
         try reading.reader.take(Array((ContactReader.head + "\n").utf8))
       }
       guard bytes == reading.head else { return moved(comparison) }
@@ -315,14 +323,14 @@ final class DirectorySync {
       let whole = try reading.list.overlaid(by: reading.chain.incoming.mapValues(\.contact))
       try file.take(
         whole: whole, scope, changed: reading.isAfter?.incoming ?? reading.chain.incoming,
-        replaced: reading.isAfter?.replaced, version: Int(number), now: WallClock.nowMilliseconds())
+        replaced: reading.isAfter?.replaced, isBroken: reading.isBroken, version: Int(number), now: WallClock.nowMilliseconds())
       try taken(scope)
     }
   }
 
   // MARK: giving
 
-  private func give(_ scope: Scope, _ here: DirectoryFile.Standing) throws {
+  private func giveChanges(_ scope: Scope, _ here: DirectoryFile.Standing) throws {
     guard case .changes(let contacts, let replaces) = try file.outgoing(scope) else {
       return giveWhole(scope, from: here.base, to: here.version, isNew: true)
     }
@@ -363,7 +371,7 @@ final class DirectorySync {
     var next = commit
     next.parts += 1
     guard let lastContact = contacts.last else {
-      let head = DirectoryText.head(version: Int(commit.version), parts: commit.parts)
+      let head = DirectoryText.head(from: Int(commit.expected), version: Int(commit.version), parts: commit.parts)
       return ask(.stageDirectory(commit.staged, part: nil, head), commit.scope) { [unowned self] _ in self.commit(next) }
     }
     // labels of many bytes: what has no room comes with the next part
@@ -382,11 +390,11 @@ final class DirectorySync {
   private func commit(_ commit: DirectoryCommit) {
     let scope = commit.scope
     ask(.commitDirectory(commit), scope) { [unowned self] reply in
-      guard case .committed(let outcome, let before, let last, let changes) = reply else { throw Fault.engine }
+      guard case .committed(let outcome, let before, let last, let place, let changes) = reply else { throw Fault.engine }
       switch outcome {
-      case .done: try committed(commit, changes: changes)
+      case .done: try committed(commit, after: place, changes: changes)
       case .conflict:
-        if before != commit.expected || last != commit.after {
+        if before != commit.expected || place != commit.after {
           mustLook = true
         } else {
           try file.renumber(scope, after: Int(last), now: WallClock.nowMilliseconds())
@@ -400,12 +408,14 @@ final class DirectorySync {
     }
   }
 
-  private func committed(_ commit: DirectoryCommit, changes: Int) throws {
+  private func committed(_ commit: DirectoryCommit, after place: Int64, changes: Int) throws {
     let (scope, version) = (commit.scope, Int(commit.version))
     if commit.expected != commit.version {
       counters.given.increment()
       try file.confirm(scope, version)
-      if commit.isNew { (since, last) = (commit.version, commit.version) }
+      // nothing else came in between
+      if place == since { since += 1 }
+      last = max(last, commit.version)
       engine.tell(.broadcast(.directories))
     }
     let here = try file.standing(scope)

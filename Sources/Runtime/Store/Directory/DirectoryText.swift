@@ -2,7 +2,7 @@ import Cluster
 
 /// Parts of directories as the engine has them: a line of their own, then contacts as an import has them (`ContactReader`).
 ///
-///     1 whole VERSION PARTS                               the head of a whole directory; its parts are lines of contacts only
+///     1 whole FROM VERSION PARTS                          the head of a whole directory; its parts are lines of contacts only
 ///     1 change FROM TO whole|part NUMBER OF               one of OF parts of a change; whole: the directory was replaced
 ///
 /// The first number is the format. Whatever is not so is nil: who may write to the engine may have written it.
@@ -50,13 +50,17 @@ enum DirectoryText {
     }
   }
 
-  static func head(version: Int, parts: Int) -> [UInt8] { Array("\(format) whole \(version) \(parts)\n".utf8) }
+  /// - Parameter from: the version that the engine had before; 0: none. The same: only written anew.
+  static func head(from: Int, version: Int, parts: Int) -> [UInt8] {
+    Array("\(format) whole \(from) \(version) \(parts)\n".utf8)
+  }
 
-  static func head(_ bytes: [UInt8]) -> (version: Int, parts: Int)? {
-    guard let (words, rest) = firstLine(bytes), rest.isEmpty, words.count == 4, words[1] == "whole",
-      let version = number(words[2]), let parts = number(words[3]), version > 0, parts <= Limits.contacts
+  static func head(_ bytes: [UInt8]) -> (from: Int, version: Int, parts: Int)? {
+    guard let (words, rest) = firstLine(bytes), rest.isEmpty, words.count == 5, words[1] == "whole",
+      let from = number(words[2]), let version = number(words[3]), let parts = number(words[4]), version > 0, from <= version,
+      parts <= Limits.contacts
     else { return nil }
-    return (version, parts)
+    return (from, version, parts)
   }
 
   static func change(_ bytes: [UInt8]) -> Change? {
@@ -97,6 +101,8 @@ struct ChangeChain {
   private(set) var version: Int
   private var parts: Set<Int> = []
   private var current: DirectoryText.Change?
+  /// Somebody who did not have `base` has changed what was before it: the engine has lost it.
+  private(set) var isBroken = false
 
   init(from base: Int) { (self.base, version) = (base, base) }
 
@@ -109,7 +115,10 @@ struct ChangeChain {
           return false
         }
       } else {
-        guard current == nil, change.from == version else { return false }
+        guard current == nil, change.from == version else {
+          isBroken = version == base && change.from < base
+          return false
+        }
         (current, parts) = (change, [])
       }
       guard parts.insert(change.number).inserted else { return false }
