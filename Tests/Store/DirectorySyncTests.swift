@@ -132,7 +132,11 @@ import Testing
     Contact(15_550_000_000 + number, label: label, isBlocked: isBlocked)
   }
   private func agree(_ nodes: [Node], _ scope: String = "user:alice") throws {
-    for node in nodes + nodes { node.run() }
+    for node in nodes + nodes {
+      // what was read across a flush is read again
+      hub.now = hub.now + Limits.sharedFault
+      node.run()
+    }
     for node in nodes.dropFirst() {
       #expect(try node.contacts(scope) == nodes[0].contacts(scope))
       #expect(try node.file.standing(scope) == nodes[0].file.standing(scope))
@@ -316,8 +320,11 @@ import Testing
     #expect(all[1].counters.failures.value > 0)
   }
 
-  @Test(arguments: 1...12 as ClosedRange<UInt64>)
-  func `whatever happens in whatever order, in the end all nodes and all devices have the same`(seed: UInt64) throws {
+  /// After a flush a device may have contacts of a change that went with the engine: docs/design/cluster.md says so.
+  @Test(arguments: 1...12 as ClosedRange<UInt64>, [false, true])
+  func `whatever happens in whatever order, in the end all nodes and, without a flush, all devices have the same`(
+    seed: UInt64, isFlushed: Bool
+  ) throws {
     var random = SplitMix64(seed: seed)
     func below(_ count: Int) -> Int { Int.random(in: 0..<count, using: &random) }
     hub.random = SplitMix64(seed: seed)
@@ -338,7 +345,7 @@ import Testing
         try node.change(unique.values.map(\.self), removing: [removed], in: scopes[below(2)], at: at)
       case 2 where below(3) == 0:
         try node.replace((0..<below(5)).map { contact(Int64($0 + 8), "w\(step)") }, in: scopes[below(2)], at: at)
-      case 3 where below(6) == 0: hub.store = EngineStore()
+      case 3 where isFlushed && below(6) == 0: hub.store = EngineStore()
       case 4: hub.losesReplies = below(3) == 0 ? 0.3 : 0
       case 5: hub.isAway = below(5) == 0
       case 6: try devices[below(3)].ask(node)
@@ -351,7 +358,7 @@ import Testing
     // one more change: a device whose version is that of before hears of it
     try all[below(3)].change([contact(40, "last")], in: "user:alice", at: time + 10_000)
     for scope in scopes { try agree(all, scope) }
-    for index in devices.indices {
+    for index in devices.indices where !isFlushed {
       try devices[index].ask(all[below(3)])
       #expect(try devices[index].numbers == devices[index].expected(all[0]), "seed \(seed), device \(index)")
     }
