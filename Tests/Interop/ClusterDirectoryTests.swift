@@ -163,8 +163,9 @@ extension Interop {
       for node in cluster.nodes { #expect(await eventually(within: 5) { try node.sum("trunkline_cluster_state", "away") == 1 }) }
       let refused = try await say(tablet, "hist.list")
       #expect(refused.t == "err" && refused.d["code"] as? String == "overload", "never an empty list: \(refused)")
-      #expect(try admin("POST", Self.path, first, "+15550000001,Uno,identify\n+15550000003,Three,identify\n").status == 200)
-      #expect(try admin("POST", Self.path, second, "+15550000001,Eins,identify\n+15550000002,,remove\n").status == 200)
+      let one = try admin("POST", Self.path, first, "+15550000001,Uno,identify\n+15550000003,Three,identify\n")
+      let other = try admin("POST", Self.path, second, "+15550000001,Eins,identify\n+15550000002,,remove\n")
+      #expect(one.status == 200 && other.status == 200, "\(one) \(other)")
       let erased = try admin("DELETE", "/v1/users/bob/data", second)
       #expect(erased.status == 503, "\(erased)")
       let cell = try await Peers.ownPhone(
@@ -175,14 +176,18 @@ extension Interop {
 
       try cluster.startRedis()
       #expect(await eventually(within: 20) { try version(first) == version(second) && version(first) > before.version })
-      let want = "+15550000001,Eins,identify\n+15550000003,Three,identify\n"
+      // the engine came back empty: of one number that of the node which came second stays
+      let wanted = ["Uno", "Eins"].map { "number,label,kind\n+15550000001,\($0),identify\n+15550000003,Three,identify\n" }
+      var exports: Set<String> = []
       for node in cluster.nodes {
         let export = try Spawned(
           "command", Surroundings.trunkline,
           ["directory", "export", "--scope", "user:alice", "--config", node.folder + "/gateway.yaml"], in: node.folder)
         #expect(try await export.finish(within: 20) == 0)
-        #expect(export.text == "number,label,kind\n" + want, "\(export.text)")
+        exports.insert(export.text)
+        #expect(wanted.contains(export.text), "\(export.text)")
       }
+      #expect(exports.count == 1, "\(exports)")
       let merged = try await directory(tablet, before)
       #expect(try merged.version == version(first) && merged.names[15_550_000_003] == "Three")
       #expect(await eventually(within: 20) { try second.sum("trunkline_history_calls_total") == 1 })

@@ -196,7 +196,7 @@ import Testing
       if isLateFirst { try all[2].change([contact(30, "before")], at: start + 500_000) }
       try all[1].replace([contact(20, "late")], at: start + 1_000_000)
       if isLateFirst { try all[2].change([contact(31, "after")], at: start + 2_000_000) }
-      for node in isLateFirst ? [all[1], all[0], all[2]] : [all[0], all[2], all[1]] { node.run() }
+      for node in isLateFirst ? [all[1], all[2], all[0]] : [all[0], all[2], all[1]] { node.run() }
       try agree(all)
       let after = isLateFirst ? [contact(31, "after")] : []
       #expect(try all[0].contacts() == [contact(20, "late")] + after, "late first: \(isLateFirst)")

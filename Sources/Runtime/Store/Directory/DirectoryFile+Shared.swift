@@ -192,8 +192,9 @@ extension DirectoryFile {
       let difference = try Self.difference(merged, row.id, database)
       try Self.replaceContacts(difference, merged, &row, database)
       let isLate = try Self.isLate(version, row, !difference.isEmpty, database)
+      // what was pending and goes has been told to devices, which may be at any node by now
       let isPending =
-        isLate || (isBroken && !difference.isEmpty) || merged.count != list.count
+        isLate || ((isBroken || !pending.isEmpty) && !difference.isEmpty) || merged.count != list.count
         || own.contains { list.find($0.key) != $0.value }
       row.version = isPending ? try Self.nextVersion(database, now: now) : version
       try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
