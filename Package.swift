@@ -123,8 +123,8 @@ let runtime: [Target] = [
   module(
     "Runtime", "Store",
     [
-      "Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "SIPDialogs", "Platform",
-      "EventJournal",
+      "Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "SIPDialogs",
+      "Platform", "EventJournal",
     ],
     [logging, grdb]),
   module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
@@ -269,7 +269,7 @@ let testTargets: [Target] = [
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
   tests("EventJournal", ["Bytes", "Platform", "EventJournal"]),
-  tests("Store", callStack + ["Platform", "EventJournal", "Store"], [logging]),
+  tests("Store", callStack + ["Cluster", "MemoryEngine", "Platform", "EventJournal", "Store"], [logging]),
   tests(
     "PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging],
     exclude: ["push_peer.py", "verifier_peer.py"]),

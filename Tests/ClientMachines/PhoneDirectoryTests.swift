@@ -7,7 +7,7 @@ import Testing
 @Suite struct PhoneDirectoryTests {
   private func rig(have: Int? = nil, _ version: Int = 9, caps: [String] = ["dir", "hist"]) -> PhoneRig {
     var rig = PhoneRig()
-    rig.give(.followDirectory(have: have))
+    rig.give(.followDirectory(have: have, of: nil))
     rig.give(.start)
     rig.give(.token("a.b.c"))
     _ = rig.welcome(dirVersion: version, caps: caps)
@@ -44,6 +44,19 @@ import Testing
     rig.answer("dir.get", ok(12, from: 9, parts: 1))
     let delta = DirectoryPart(version: 12, from: 9, unblock: [5])
     #expect(hear(.dirDelta(delta), &rig) == [[delta]])
+  }
+
+  @Test func `where gateways share directories the version is of those that the device has: others are asked for, once`() {
+    var rig = rig()
+    rig.answer("dir.get", .ok(Success(dir: DirectoryAnswer(version: 9, of: "x", parts: 1))))
+    #expect(hear(.dirFull(DirectoryPart(version: 9, of: "x", identify: [.init(1, "n")])), &rig).first?.first?.of == "x")
+    rig.hear(.dirChanged(DirectoryChanged(version: 9, of: "x")))
+    #expect(asked(rig) == nil)
+    rig.hear(.dirChanged(DirectoryChanged(version: 9, of: "y")))
+    #expect(asked(rig) == DirectoryGet(have: 9, of: "x"))
+    rig.answer("dir.get", .ok(Success(dir: DirectoryAnswer(version: 11, of: "y", parts: 1))))
+    #expect(hear(.dirFull(DirectoryPart(version: 11, of: "y", identify: [.init(2, "n")])), &rig).count == 1)
+    #expect(asked(rig) == nil, "a version of its own, later than that of the directories")
   }
 
   @Test func `a version that is known, a gateway without directories, and a phone whose app wants none: nothing is asked`() {

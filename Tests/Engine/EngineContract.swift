@@ -39,12 +39,14 @@ struct EngineContract {
     try tasks(a, b)
     try records(a, b)
     try messages(a, b)
+    try histories(a, b)
+    try directories(a, b)
     try strangeNames(a)
   }
 
-  private func says(_ what: String) -> Comment { "\(name): \(what)" }
-  private func user(_ text: String) -> String { text + "-" + run }
-  private func call(_ number: UInt64) -> CallID { CallID(high: UInt64(run) ?? 0, low: 0x8000_0000_0000_0000 | number) }
+  func says(_ what: String) -> Comment { "\(name): \(what)" }
+  func user(_ text: String) -> String { text + "-" + run }
+  func call(_ number: UInt64) -> CallID { CallID(high: UInt64(run) ?? 0, low: 0x8000_0000_0000_0000 | number) }
 
   private func located(_ engine: any EngineUnderTest, _ user: String, entering: CallPlace? = nil) throws -> LocatedUser {
     guard case .located(let located) = try engine.ask(.locate(user: user, entering: entering)) else {

@@ -57,6 +57,35 @@ import Testing
     #expect(each <= 1_024)
   }
 
+  @Test func `a row of a history, and a contact of a directory`() throws {
+    let redis = try RedisPeer()
+    let node = try RedisNode("n1", settings(redis.port), started: 1_790_000_000_000)
+    let rows = 200
+    try all(
+      node,
+      (0..<Self.count).map { number -> EngineRequest in
+        let call = CallID(random: .seeded(UInt64(number)))
+        let row = """
+          "v":1,"c":"\(call)","d":"in","p":"+4917612345678","s":1790000000000,"k":1790000005000,"e":1790000065000,"o":"answered",\
+          "r":"remoteHangup","x":"\(CallID(random: .seeded(7)))","a":"default"}
+          """
+        return .addHistory(
+          call, user: "user\(number / rows)@example.com", row: Array(row.utf8), most: rows, keep: .seconds(86_400))
+      })
+    let row = memory(redis, "tl:{u:*") / Self.count
+    let lines = (0..<Self.count).map { "+\(4_917_600_000_000 + $0 * 7_919),Contact Number \($0),identify\n" }
+    for start in stride(from: 0, to: lines.count, by: 1_000) {
+      let part = Array(lines[start..<start + 1_000].joined().utf8)
+      _ = try node.ask(.stageDirectory("s", part: start / 1_000, part))
+    }
+    _ = try node.ask(.stageDirectory("s", part: nil, Array("1 whole 1000 10\n".utf8)))
+    let commit = DirectoryCommit("user:alice", from: 0, to: 1_000, .whole, staged: "s", parts: 11, isNew: true, after: 0)
+    #expect(try node.ask(.commitDirectory(commit)) == .committed(.done, version: 0, last: 0, place: 0, changes: 0))
+    let contact = memory(redis, "tl:{dirs}:parts*") / Self.count
+    print("bytes of a row of a history: \(row), of a contact: \(contact)")
+    #expect(row <= 320 && contact <= 64)
+  }
+
   @Test func `a live call`() throws {
     let redis = try RedisPeer()
     let node = try RedisNode("n1", settings(redis.port), started: 1_790_000_000_000)

@@ -37,6 +37,8 @@ public struct EngineStore: Sendable {
   public private(set) var trunks: [String: [Incarnation: Int]] = [:]
   private var leaders: [SingleTask: Held<Incarnation>] = [:]
   public private(set) var records: [CallID: [UInt8]] = [:]
+  private var histories = HistoryStore()
+  private var directories = DirectoryStore()
   private var rank: Int64 = 0
   private var number: UInt64 = 0
 
@@ -129,6 +131,8 @@ public struct EngineStore: Sendable {
         entries[incarnation]?.numberOf[call] == nil ? nil : entries[incarnation]?.inOrder.first { $0.entry.line.call == call }
       return .entries(found.map { [$0.entry] } ?? [], next: 0)
     case .record(let call): return .record(records[call])
+    case .addHistory, .history, .forgetHistory: return histories.apply(request, whereabouts, at: now)
+    case .directories, .directory, .directoryPart, .stageDirectory, .commitDirectory: return directories.apply(request, at: now)
     }
     return .done
   }

@@ -72,7 +72,7 @@ private let now: Int64 = 1_790_000_000_000
     #expect(told.part.identify?.map(\.n) == [ann.number, spam.number] && told.part.block == [spam.number, nobody.number])
     #expect(try file.blocked(in: "user:alice") == [spam.number, nobody.number])
     #expect(try replace([ann, spam, nobody]).version == Int(now), "the same again is no change")
-    #expect(try replace([ann], at: now - 5_000).version == Int(now) + 1, "a clock that went back")
+    #expect(try replace([ann], at: now - 5_000).version == Int(now) + 2, "a clock that went back")
     var all: [Contact] = []
     try file.forEach(in: "user:alice") { all.append($0) }
     #expect(all == [ann])

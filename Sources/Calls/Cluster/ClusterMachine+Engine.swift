@@ -150,6 +150,7 @@ extension ClusterMachine {
     case .dead(let other):
       // may come before our own reading of the leases
       if other != incarnation { reportedDead.set(other, (), until: turn.now + Limits.suspects, at: turn.now) }
+    case .directories, .history: turn.actions.append(.news(message))
     case .lost(let call, let user): if from != incarnation { turn.actions.append(.lost(call, user: user)) }
     }
   }

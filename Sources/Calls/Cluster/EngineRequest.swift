@@ -78,6 +78,27 @@ public enum EngineRequest: Hashable, Sendable {
   /// A call's record, as a line of JSON; a second one of the same call is not added. → `granted`: it was added
   case append(CallID, record: [UInt8])
 
+  // MARK: histories and directories
+
+  /// A call of a user's history; one that is there is not added again. `row` is JSON of the call, without its first brace and with `"c"`, the
+  /// call, first: the engine puts the number before it. At most `most` are kept, none longer than `keep`. → `added`
+  case addHistory(CallID, user: String, row: [UInt8], most: Int, keep: Duration)
+  /// The newest rows of a user with numbers below `before` (nil: all), at most `most`. → `values`, the number is 1 if there are more
+  case history(of: String, before: Int64?, most: Int, keep: Duration)
+  /// → `count` of rows that are gone
+  case forgetHistory(of: String)
+  /// Directories that have come or changed behind the place `since`, at most `Limits.directoriesPerRead`. → `directories`
+  case directories(since: Int64)
+  /// Changes of a directory to versions later than `since`, in order, without the first `skip`; at most `Limits.changesPerRead`.
+  /// → `values`, the number is the directory's version, 0: there is none
+  case directory(String, since: Int64, skip: Int)
+  /// A part of a whole directory. → `values`, its head and this part if they are there; the number is its version
+  case directoryPart(String, Int)
+  /// A part of what `commitDirectory` puts in place, kept for `Limits.staged`. Part nil: the head of a whole directory. → `done`
+  case stageDirectory(String, part: Int?, [UInt8])
+  /// → `committed`
+  case commitDirectory(DirectoryCommit)
+
   // MARK: for operators
 
   /// The record of a call, if it is of the last day and still in the stream. → `record`
@@ -102,6 +123,15 @@ public enum EngineReply: Hashable, Sendable {
   case tombstone(RemoteTombstone?, dropped: Int = 0)
   /// A line of JSON; nil: there is none.
   case record([UInt8]?)
+  /// The number of a history's new row, nil: it was there; and the nodes at which the user's devices are.
+  case added(Int64?, at: Set<Incarnation>)
+  case count(Int)
+  /// As they were written; who asked reads them, and what the number says.
+  case values([[UInt8]], Int64)
+  case directories(DirectoryVersions)
+  /// `version`: of the directory until then. `last`: the highest that the engine ever had. `place`: of what came last until then. `changes`: parts
+  /// that are kept for nodes that are behind.
+  case committed(CommitOutcome, version: Int64, last: Int64, place: Int64, changes: Int)
 }
 
 /// What the engine has of a user. Hints: whoever reads them drops those of incarnations that are dead.

@@ -36,6 +36,23 @@ public enum Limits {
   /// A single task is taken over so long after its leader was heard last.
   public static let leadership = Duration.seconds(10)
 
+  // MARK: histories and directories
+
+  /// Calls of a user's history.
+  public static let historyRows = 200
+  public static let directoriesPerRead = 500
+  /// Parts of changes in one reply: of `valueBytes` each, they are half a megabyte.
+  public static let changesPerRead = 8
+  /// Parts of changes of a directory that are kept for nodes that are behind; from so many on the directory is written whole, and then so many
+  /// stay.
+  public static let directoryChanges = 1_000
+  public static let directoryChangesWritten = 500
+  public static let directoryChangesKept = 250
+  /// What is not put in place within it is gone.
+  public static let staged = Duration.seconds(60)
+  /// Directories.
+  public static let directories = 100_000
+
   // MARK: the cluster machine
 
   /// Ringing calls of a silent node are moved so long after its lease was missed.

@@ -117,7 +117,7 @@ extension GatewayCore {
       case .nodes(let count): pending.append(.nodes(count))
       case .troubles(let troubles):
         pending.append(.trunking(.reported(troubles.mapValues { TrunkStatus.Trouble(rawValue: $0) ?? .notAnswering })))
-      case .engine, .probe, .close, .reapedBefore, .forgotten, .taken, .incompatible, .state:
+      case .engine, .probe, .close, .reapedBefore, .forgotten, .taken, .incompatible, .state, .news:
         output.effects.append(.cluster(action))
       }
     }

@@ -6,7 +6,7 @@ import Bytes
 /// | event | asks `dir.get` |
 /// |---|---|
 /// | online with another version than the app has | yes |
-/// | `dir.changed` | yes, or once more behind the answer that is under way |
+/// | `dir.changed`, also of other directories (`of`) | yes, or once more behind the answer that is under way |
 /// | an answer with `next` | for the rest |
 /// | an answer of another version than the one before | its parts begin anew |
 /// | offline between an answer and its parts | when online again, from the beginning |
@@ -15,6 +15,8 @@ extension PhoneMachine {
   struct Following: Sendable {
     /// What the app has; nil: nothing.
     var have: Int?
+    /// Which directories that is a version of, where the gateway says so.
+    var of: String?
     /// Not answered yet.
     var question: Identifier?
     var gathered: [DirectoryPart] = []
@@ -24,12 +26,16 @@ extension PhoneMachine {
     var missing = 0
     /// The newest version that was heard of.
     var known = 0
+    /// The directories that were heard of last; nil: nothing was said of them.
+    var knownOf: String?
     var retryAt: Instant?
+
+    var isBehind: Bool { known != have ?? 0 || (have != nil && knownOf != nil && knownOf != of) }
   }
 
-  mutating func follow(have: Int?, _ now: Instant, _ out: inout [Action]) {
+  mutating func follow(have: Int?, of: String?, _ now: Instant, _ out: inout [Action]) {
     let known = following?.known ?? directoryVersion
-    following = Following(have: have)
+    following = Following(have: have, of: of)
     following?.known = known
     askForDirectory(now, &out)
   }
@@ -39,6 +45,7 @@ extension PhoneMachine {
     hasDirectory = welcome.caps.contains("dir")
     directoryVersion = welcome.dirVersion
     following?.known = welcome.dirVersion
+    following?.knownOf = nil
     askForDirectory(now, &out)
   }
 
@@ -65,6 +72,7 @@ extension PhoneMachine {
     case .dirChanged(let changed):
       directoryVersion = changed.version
       following?.known = changed.version
+      following?.knownOf = changed.of
       askForDirectory(now, &out)
     case .dirFull(let part), .dirDelta(let part): take(part, now, &out)
     case .histChanged(let changed): out.append(.historyChanged(changed.id))
@@ -75,9 +83,9 @@ extension PhoneMachine {
 
   private mutating func askForDirectory(_ now: Instant, _ out: inout [Action]) {
     guard hasDirectory, isRegistrable(), let following, following.question == nil, following.answer == nil,
-      following.retryAt == nil, following.known != following.have ?? 0
+      following.retryAt == nil, following.isBehind
     else { return }
-    ask(DirectoryGet(have: following.have), now, &out)
+    ask(DirectoryGet(have: following.have, of: following.of), now, &out)
   }
 
   private mutating func ask(_ get: DirectoryGet, _ now: Instant, _ out: inout [Action]) {
@@ -101,7 +109,9 @@ extension PhoneMachine {
         following?.retryAt = now + Limits.directoryRetry
         return true
       }
-      if let first = following?.gathered.first, first.version != answer.version || first.from != answer.from {
+      if let first = following?.gathered.first,
+        first.version != answer.version || first.from != answer.from || first.of != answer.of
+      {
         following?.gathered = []
       }
       following?.answer = answer
@@ -125,11 +135,14 @@ extension PhoneMachine {
     guard let answer = following?.answer else { return }
     following?.answer = nil
     if let next = answer.next {
-      return ask(DirectoryGet(have: following?.have, version: answer.version, after: next), now, &out)
+      let (have, of) = (following?.have, following?.of)
+      return ask(DirectoryGet(have: have, version: answer.version, after: next, of: of), now, &out)
     }
     let parts = following?.gathered ?? []
     following?.gathered = []
     following?.have = answer.version
+    following?.of = answer.of
+    following?.knownOf = answer.of
     // it may have changed since
     let known = max(following?.known ?? 0, answer.version)
     following?.known = known

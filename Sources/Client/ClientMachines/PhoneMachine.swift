@@ -85,8 +85,9 @@ public struct PhoneMachine: Sendable {
     case dial(Identifier, to: Handle, from: Handle?, account: String? = nil)
     case wish(Identifier, Wish)
     case logOut
-    /// From now on each new version of the user's directory comes as `Action.directory`; `have`: what the app has already.
-    case followDirectory(have: Int?)
+    /// From now on each new version of the user's directory comes as `Action.directory`; `have`: what the app has already, and
+    /// of which directories it is.
+    case followDirectory(have: Int?, of: String?)
     /// A request that only reads; its answer comes as `Action.read` with the same number.
     case read(Int, ClientMessage)
     // the gateway
@@ -245,7 +246,7 @@ public struct PhoneMachine: Sendable {
     case .dial(let id, let to, let from, let account): dial(id, to, from, account, now, &out)
     case .wish(let id, let wish): wished(wish, id, now, &out)
     case .logOut: logOut(now, &out)
-    case .followDirectory(let have): follow(have: have, now, &out)
+    case .followDirectory(let have, let of): follow(have: have, of: of, now, &out)
     case .read(let number, let message):
       guard isRegistrable(), let id = ask(message, call: nil, now, &out) else { return out.append(.read(number, nil)) }
       reads[id] = number

@@ -11,12 +11,15 @@ extension Phone {
   ///
   /// - Parameters:
   ///   - version: what the app has already; nil: nothing, or it is damaged.
-  ///   - take: all parts have the same `version` and the same `from`; nil there: they are the full directory.
-  public func followDirectory(from version: Int? = nil, _ take: @escaping @Sendable ([DirectoryPart]) -> Void) {
+  ///   - of: the `of` of the parts of that version. Gateways of a cluster send the difference only to who says it, the full directory else.
+  ///   - take: all parts have the same `version`, `from` and `of`; nil in `from`: they are the full directory.
+  public func followDirectory(
+    from version: Int? = nil, of: String? = nil, _ take: @escaping @Sendable ([DirectoryPart]) -> Void
+  ) {
     let queue = DispatchQueue(label: "org.trunkline.directory")
     engine?.enqueue { engine in
       engine.directoryTaker = { parts in queue.async { take(parts) } }
-      engine.give(.followDirectory(have: version))
+      engine.give(.followDirectory(have: version, of: of))
     }
   }
 

@@ -13,7 +13,7 @@ extension Control {
     case .engine(let id, let request): outputs.engine(id, request)
     case .probe(let incarnation, let sip): probe(incarnation, sip)
     case .close(_, let legs): close(legs.compactMap(ours))
-    case .state, .lead, .taken, .incompatible, .forgotten, .reapedBefore: outputs.clusterNews(action)
+    case .state, .lead, .taken, .incompatible, .forgotten, .reapedBefore, .news: outputs.clusterNews(action)
     case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .welcome, .wakeHere, .remoteDeviceConnected, .replaced,
       .revoked, .orphan,
       .reaped, .recordsDue, .lost, .clock:

@@ -25,6 +25,11 @@ struct EngineCommand: Sendable {
     case entry(CallID)
     case tombstone
     case record
+    case added
+    case count
+    case values
+    case directories
+    case committed
   }
   enum ClaimHolder: Sendable { case always, ifRefused }
 
@@ -68,8 +73,8 @@ struct EngineCommand: Sendable {
   }
 }
 
-private func bytes(_ text: some CustomStringConvertible) -> [UInt8] { Array(text.description.utf8) }
-private func milliseconds(_ duration: Duration) -> [UInt8] { bytes(max(1, duration.milliseconds)) }
+func bytes(_ text: some CustomStringConvertible) -> [UInt8] { Array(text.description.utf8) }
+func milliseconds(_ duration: Duration) -> [UInt8] { bytes(max(1, duration.milliseconds)) }
 
 extension EngineCommand {
   /// - Parameter node: who says it, in messages.
@@ -115,6 +120,8 @@ extension EngineCommand {
         script: .append, tag, [keys.key(tag), keys.key(tag, call.description)],
         [record, milliseconds(Limits.recordMark), bytes(Limits.records)], .isOne)
       mayRepeat = false
+    case .addHistory, .history, .forgetHistory: self.init(ofHistory: request, keys)
+    case .directories, .directory, .directoryPart, .stageDirectory, .commitDirectory: self.init(ofDirectory: request, keys)
     case .record(let call):
       let tag = EngineKeys.records
       self.init(script: .record, tag, [keys.key(tag), keys.key(tag, call.description)], [], .record)
@@ -231,12 +238,12 @@ extension EngineCommand {
     isTooLong = content.count > Cluster.Limits.messageBytes
   }
 
-  private init(plain name: String, _ tag: String, _ command: RESPCommand, _ reading: Reading = .done) {
+  init(plain name: String, _ tag: String, _ command: RESPCommand, _ reading: Reading = .done) {
     self.init(name: name, tag: tag, form: .plain(command), reading: reading)
     isTooLong = valueBytes > Cluster.Limits.valueBytes
   }
 
-  private init(
+  init(
     script: EngineScript, _ tag: String, _ keys: [String], _ arguments: [[UInt8]], _ reading: Reading, name: String? = nil
   ) {
     self.init(

@@ -30,7 +30,43 @@ extension EngineCommand {
       let found = Self.one(value, &dropped) { ValueCoding.decode(StoredEnd.self, $0)?.value }
       return .tombstone(found, dropped: dropped)
     case .record: return .record(value.content)
+    case .added: return value.elements.flatMap(Self.added)
+    case .count: return value.number.map { .count(Int($0)) }
+    case .values:
+      guard let parts = value.elements, parts.count == 2, let values = parts[0].elements, let number = version(parts[1]) else {
+        return nil
+      }
+      return .values(values.compactMap { $0.content.flatMap { $0.count <= Cluster.Limits.valueBytes ? $0 : nil } }, number)
+    case .directories: return value.elements.flatMap(Self.directories)
+    case .committed:
+      guard let parts = value.elements, parts.count == 5, let outcome = parts[0].number.flatMap(CommitOutcome.init),
+        let now = version(parts[1]), let last = version(parts[2]), let place = version(parts[3]),
+        let changes = parts[4].number
+      else { return nil }
+      return .committed(outcome, version: now, last: last, place: place, changes: Int(changes))
     }
+  }
+
+  private static func added(_ parts: [RESPValue]) -> EngineReply? {
+    guard parts.count == 2, let text = parts[0].text, let values = parts[1].elements else { return nil }
+    let places = values.prefix(Cluster.Limits.whereaboutsPerUser).compactMap { value in
+      value.content.flatMap { ValueCoding.decode(StoredWhereabouts.self, $0) }.flatMap { Incarnation($0.i) }
+    }
+    guard !text.isEmpty else { return .added(nil, at: []) }
+    return version(parts[0]).map { .added($0, at: Set(places)) }
+  }
+
+  private static func directories(_ parts: [RESPValue]) -> EngineReply? {
+    guard parts.count == 5, let epoch = parts[0].text, let last = version(parts[1]), let place = version(parts[2]),
+      let rows = parts[3].elements, let more = parts[4].number
+    else { return nil }
+    var out = DirectoryVersions()
+    (out.place, out.epoch, out.last, out.hasMore) = (place, String(epoch.prefix(Limits.epochBytes)), last, more == 1)
+    for index in stride(from: 0, to: rows.count - 1, by: 2) {
+      guard let scope = rows[index].text, let version = version(rows[index + 1]) else { continue }
+      out.versions.append((scope, version))
+    }
+    return .directories(out)
   }
 
   private static func nodes(_ parts: [RESPValue], _ leases: inout LeaseReading) -> EngineReply? {
@@ -101,4 +137,9 @@ extension EngineCommand {
     }
     return out
   }
+}
+
+/// A version or a row's number: whatever is computed with it later does not overflow.
+private func version(_ value: RESPValue) -> Int64? {
+  value.text.flatMap { Int64($0) }.flatMap { (0...1 << 53).contains($0) ? $0 : nil }
 }

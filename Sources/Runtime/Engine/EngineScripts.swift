@@ -2,11 +2,12 @@
 /// engine's own.
 enum EngineScript: String, CaseIterable, Sendable {
   case renew, endLease, enter, update, leave, locate, register, claim, reaped, release, admit, take, append, record
+  case addHistory, history, forgetHistory, directories, changes, part, stage, commit
 
   var source: String { Self.head + body }
 
   /// Before Redis 7 a script that has asked the time may write only if its effects are replicated, and not its text.
-  private static let head = "if redis.replicate_commands then redis.replicate_commands() end\n"
+  static let head = "if redis.replicate_commands then redis.replicate_commands() end\n"
 
   private var body: String {
     switch self {
@@ -218,6 +219,8 @@ enum EngineScript: String, CaseIterable, Sendable {
       end
       return false
       """
+    case .addHistory, .history, .forgetHistory: historyBody
+    case .directories, .changes, .part, .stage, .commit: directoryBody
     }
   }
 
@@ -239,7 +242,10 @@ enum EngineScript: String, CaseIterable, Sendable {
         {'DEL', k}, {'SET', k, '1', 'PX', '1000'}, {'GET', k}, {'MGET', k}, {'PEXPIRE', k, '1000'}, {'DEL', k},
         {'HSET', k, 'a', 'b'}, {'HGET', k, 'a'}, {'HGETALL', k}, {'HVALS', k}, {'HKEYS', k}, {'HLEN', k}, {'HDEL', k, 'a'}, {'DEL', k},
         {'SADD', k, 'a'}, {'SMEMBERS', k}, {'SREM', k, 'a'}, {'DEL', k},
-        {'ZADD', k, '1', 'a'}, {'ZCARD', k}, {'ZREMRANGEBYSCORE', k, '-inf', '+inf'}, {'DEL', k},
+        {'ZADD', k, '1', 'a'}, {'ZCARD', k}, {'ZRANGEBYSCORE', k, '(1', '+inf', 'LIMIT', '0', '1'},
+        {'ZREMRANGEBYRANK', k, '5', '6'}, {'ZREMRANGEBYSCORE', k, '-inf', '+inf'}, {'DEL', k},
+        {'LPUSH', k, 'a'}, {'LRANGE', k, '0', '-1'}, {'LLEN', k}, {'LTRIM', k, '0', '0'}, {'RENAME', k, k}, {'PERSIST', k},
+        {'UNLINK', k},
         {'XADD', k, 'MAXLEN', '~', '10', '*', 'a', 'b'}, {'XRANGE', k, '-', '+', 'COUNT', '1'}, {'DEL', k}, {'TIME'}, {'PUBLISH', ARGV[1], ''},
       }
       for _, trial in ipairs(trials) do

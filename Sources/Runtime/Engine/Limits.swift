@@ -22,6 +22,8 @@ enum Limits {
   static let redirections = 3
   /// Of an error of the engine what is told on.
   static let errorBytes = 64
+  /// Of a text that says whether the engine's directories are those of before.
+  static let epochBytes = 256
   /// A refusal of one kind is logged so often.
   static let logInterval = Duration.seconds(60)
   /// Records in the stream, about; and for how long a call's second record is found.

@@ -260,7 +260,7 @@ struct StoredEnd: StoredValue {
 
 /// A message of a channel.
 struct StoredMessage: StoredValue {
-  enum Kind: String, Codable { case wake, came, replaced, revoked, lost, dead }
+  enum Kind: String, Codable { case wake, came, replaced, revoked, lost, dead, directories, history }
   var v = Cluster.Limits.format
   /// The sender, as it claims.
   var f: String
@@ -272,6 +272,8 @@ struct StoredMessage: StoredValue {
   var c: String?
   var s: String?
   var w: StoredWhereabouts?
+  /// A row's number.
+  var n: Int64?
 
   init(_ message: ClusterMessage, from: Incarnation) {
     f = from.description
@@ -284,6 +286,8 @@ struct StoredMessage: StoredValue {
     case .revoked(let key): (k, u, d) = (.revoked, key.user, key.device)
     case .lost(let call, let user): (k, u, self.call) = (.lost, user, call)
     case .dead(let other): (k, u, s) = (.dead, "", other.description)
+    case .directories: (k, u) = (.directories, "")
+    case .history(let user, let row): (k, u, n) = (.history, user, row)
     }
   }
 
@@ -291,6 +295,8 @@ struct StoredMessage: StoredValue {
     guard let from = Incarnation(f) else { return nil }
     if k == .lost { return call.map { (.lost($0, user: u), from) } }
     if k == .dead { return s.flatMap { Incarnation($0) }.map { (.dead($0), from) } }
+    if k == .directories { return (.directories, from) }
+    if k == .history { return n.flatMap { isPlausible($0) ? (.history(user: u, row: $0), from) : nil } }
     guard let d else { return nil }
     let key = DeviceKey(user: u, device: d)
     switch k {
@@ -300,7 +306,7 @@ struct StoredMessage: StoredValue {
     case .came: return w?.value(key).map { (.came($0), from) }
     case .replaced: return s.map { (.replaced(key, SessionID($0)), from) }
     case .revoked: return (.revoked(key), from)
-    case .lost, .dead: return nil
+    case .lost, .dead, .directories, .history: return nil
     }
   }
 }

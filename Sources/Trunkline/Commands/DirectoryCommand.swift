@@ -59,9 +59,6 @@ struct DirectoryCommand: ParsableCommand {
         complain("\(error)\nnothing was changed")
         throw ExitCode(1)
       }
-      if settings.cluster?.nodes != nil {
-        complain("warning: a gateway of many nodes keeps no directories: nobody reads this one")
-      }
     }
 
     private func read() throws -> ContactList {

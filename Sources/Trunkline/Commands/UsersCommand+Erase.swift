@@ -33,6 +33,11 @@ extension UsersCommand {
           "erased of \(user): \(erased.calls) calls, \(erased.contacts) contacts, \(known.count) devices, \(granted ? 1 : 0) grants"
         )
         print("not erased: \(ErasedUser.remains)")
+        if settings.cluster?.nodes != nil {
+          complain(
+            "not erased: the history of \(user), which is in the engine, and what other nodes keep; ask each running node: curl -X DELETE http://ADMIN/v1/users/\(user)/data"
+          )
+        }
       } catch {
         complain("\(error)\nwhile the gateway runs, ask it: curl -X DELETE http://ADMIN/v1/users/\(user)/data")
         throw ExitCode(1)

@@ -301,7 +301,7 @@ extension ConfigurationKeys {
       ]),
     .init(
       "history", isTakenBySIGHUP: true,
-      "Users' [histories](directory.md#history) are in `store.sqlite` with `.directory` behind it. The records file is another matter.",
+      "Users' [histories](directory.md#history) are in `store.sqlite` with `.directory` behind it, in a cluster in the engine. The records file is another matter.",
       [
         .init(
           "keep", .duration(Limits.historyKeep), .value(durationText(settings.history.keep)),

@@ -33,14 +33,13 @@ final class AppSide: Sendable {
   private let wakes: WakeTokens
   /// Nil: this node is alone.
   private let cluster: ClusterSide?
-  /// Nil in a cluster.
-  private let directory: DirectoryService?
+  private let directory: DirectoryService
   /// Where woken apps connect.
   private let gateway: Mutex<String?>
 
   init(
     _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceCollector, push: PushSide,
-    wakes: WakeTokens, cluster: ClusterSide?, directory: DirectoryService?, watch: ThreadWatch, logs: Logs
+    wakes: WakeTokens, cluster: ClusterSide?, directory: DirectoryService, watch: ThreadWatch, logs: Logs
   ) {
     self.directory = directory
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
@@ -64,12 +63,10 @@ final class AppSide: Sendable {
     app.proxies = settings.listen.appProxies
     app.isReady = { [readiness] in readiness.isReadyForApps }
     app.connections = min(app.connections, descriptors.apps)
-    if let directory {
-      app.directoryVersions = directory.versions
-      app.directory = { DirectoryDownload.answer($2, $0, $1, directory, $3) }
-    }
+    app.directoryVersions = directory.versions
+    app.directory = { [directory] in DirectoryDownload.answer($2, $0, $1, directory, $3) }
     let server = try AppServer.start(app, logger: logs.logger("app")) { [self] event in
-      if let directory, directory.take(event, tell: { [self] in post($0) }) { return true }
+      if directory.take(event, tell: { [self] in post($0) }) { return true }
       return inbox.post(.app(event))
     }
     servers.withLock { $0.app = server }
@@ -167,8 +164,7 @@ extension Settings {
     out.grants = grantRules
     out.turn = turn
     out.cluster = cluster
-    // a directory and a history are one node's: of many nodes each would have another
-    out.caps += cluster != nil ? ["nodes"] : ["dir", "hist"]
+    out.caps += ["dir", "hist"] + (cluster != nil ? ["nodes"] : [])
     return out
   }
 }

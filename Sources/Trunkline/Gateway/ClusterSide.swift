@@ -27,6 +27,8 @@ final class ClusterSide: Sendable {
   private let isEnding = Mutex(false)
   private let seen = Mutex<Set<SocketAddress>>([])
   private let twins = Mutex<Set<String>>([])
+  /// Hears what other nodes say of directories and histories.
+  private let directory = Mutex<DirectoryService?>(nil)
 
   /// Nil: this gateway is alone. Throws if the file of the last incarnation cannot be written, or certificates cannot be read.
   static func make(
@@ -93,6 +95,7 @@ final class ClusterSide: Sendable {
     case .lead(let task, let isOurs):
       logger.notice(isOurs ? "this node does a task for all" : "another node does a task now", metadata: ["task": "\(task)"])
     case .reapedBefore(let call): store.disown(call)
+    case .news(let message): directory.withLock { $0 }?.heard(message)
     case .forgotten(let node, let outcome):
       logger.notice("a node was forgotten by an operator", metadata: ["node": "\(node)", "outcome": "\(outcome.rawValue)"])
     case .taken(let lease, let atStart): taken(lease, atStart)
@@ -174,6 +177,9 @@ final class ClusterSide: Sendable {
     }
   }
 
+  /// Before the first message is heard.
+  func tell(_ service: DirectoryService) { directory.withLock { $0 = service } }
+
   /// Records of `file` also go to the cluster's stream.
   func stream(_ file: String, of store: CallStore) {
     store.stream(file) { [questions, engine] call, line, answer in
@@ -190,6 +196,7 @@ final class ClusterSide: Sendable {
   func stop() {
     questions.stop()
     engine.stop()
+    directory.withLock { $0 = nil }
   }
 
   var metrics: [MetricFamily] { engine.metrics }

@@ -16,6 +16,7 @@ enum DirectoryDownload {
   /// `dir.full`'s content, and where the next page begins.
   private struct Body: Encodable {
     var version: Int
+    var of: String?
     var block: [Int64]
     var identify: [DirectoryPart.Name]
     var next: Int64?
@@ -39,15 +40,16 @@ enum DirectoryDownload {
     service.page(of: device, accounts: accounts, version: asked, after: start) { result in
       switch result {
       case .failure(.busy): answer(APIError(.overload, "busy").response)
-      case .failure(.store): answer(APIError(.server, "the directory cannot be read").response)
+      case .failure: answer(APIError(.server, "the directory cannot be read").response)
       case .success(let page):
         let now = page.part.version
         if let asked, asked != now { return answer(.json(412, Changed(version: now))) }
-        let tag = "\"\(now)-\(asked == nil ? 0 : start ?? 0)\""
+        // of a cluster the version alone does not say which directories
+        let tag = "\"\(now)-\(asked == nil ? 0 : start ?? 0)\(page.of.map { "-" + $0 } ?? "")\""
         let headers = [("ETag", tag), ("Cache-Control", "private, no-cache")]
         if wanted == tag { return answer(HTTPResponse(304, contentType: "application/json", headers: headers, body: [])) }
         var response = AdminResponse.json(
-          200, Body(version: now, block: page.part.block ?? [], identify: page.part.identify ?? [], next: page.next))
+          200, Body(version: now, of: page.of, block: page.part.block ?? [], identify: page.part.identify ?? [], next: page.next))
         response.headers = headers
         answer(response)
       }
@@ -63,26 +65,22 @@ enum DirectoryDownload {
 ///     DELETE /v1/directory/user:alice      empties it
 ///     DELETE /v1/users/alice/data          the history and the directory of the user, devices and grants
 struct DirectoryPages: Sendable {
-  /// Nil: this gateway is a node of a cluster.
-  let service: DirectoryService?
+  let service: DirectoryService
   /// Forgets devices and grants; any thread, and the closure hears how many.
   let forget: @Sendable (String, @escaping @Sendable (ForgottenUser) -> Void) -> Bool
 
   func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    guard let service else {
-      return answer(APIError(.unsupported, "directories and histories are not kept by a gateway of many nodes").response)
-    }
     let name = parts.count > 1 ? parts[1] : ""
     switch (request.method, parts.first, parts.count) {
-    case ("GET", "directory", 1): list(service, answer)
+    case ("GET", "directory", 1): list(answer)
     case ("PUT", "directory", 2), ("POST", "directory", 2):
-      take(request, name, replaces: request.method == "PUT", service, answer)
+      take(request, name, replaces: request.method == "PUT", answer)
     case ("DELETE", "directory", 2):
       guard Self.isScope(name) else { return answer(Self.badScope) }
       var empty = ContactList()
       try? empty.finish()
-      store(empty, name, replaces: true, service, answer)
-    case ("DELETE", "users", 3) where parts[2] == "data": erase(name, service, answer)
+      store(empty, name, replaces: true, answer)
+    case ("DELETE", "users", 3) where parts[2] == "data": erase(name, answer)
     default: answer(APIError(.badMethod, "see docs/admin-api.yaml").response)
     }
   }
@@ -95,7 +93,7 @@ struct DirectoryPages: Sendable {
     APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
   }
 
-  private func list(_ service: DirectoryService, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  private func list(_ answer: @escaping @Sendable (AdminResponse) -> Void) {
     struct Row: Encodable {
       var scope: String
       var version: Int
@@ -110,8 +108,7 @@ struct DirectoryPages: Sendable {
   }
 
   private func take(
-    _ request: AdminRequest, _ scope: String, replaces: Bool, _ service: DirectoryService,
-    _ answer: @escaping @Sendable (AdminResponse) -> Void
+    _ request: AdminRequest, _ scope: String, replaces: Bool, _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     let isJSON = request.first("content-type")?.contains("json") ?? false
@@ -122,7 +119,7 @@ struct DirectoryPages: Sendable {
         for start in stride(from: 0, to: request.body.count, by: 1 << 20) {
           try reader.take(request.body[start..<min(start + 1 << 20, request.body.count)])
         }
-        store(try reader.finish(), scope, replaces: replaces, service, answer)
+        store(try reader.finish(), scope, replaces: replaces, answer)
       } catch {
         answer(APIError(.badRequest, "\(error); nothing was changed").response)
       }
@@ -130,19 +127,19 @@ struct DirectoryPages: Sendable {
   }
 
   private func store(
-    _ list: ContactList, _ scope: String, replaces: Bool, _ service: DirectoryService,
-    _ answer: @escaping @Sendable (AdminResponse) -> Void
+    _ list: ContactList, _ scope: String, replaces: Bool, _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     service.take(list, into: scope, replaces: replaces) { result in
       switch result {
       case .success(let change): answer(.json(200, change))
       case .failure(.busy): answer(APIError(.overload, "busy").response)
       case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
+      case .failure(.engine): answer(APIError(.server, "the engine does not answer").response)
       }
     }
   }
 
-  private func erase(_ user: String, _ service: DirectoryService, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  private func erase(_ user: String, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
     struct Body: Encodable {
       var calls: Int
       var contacts: Int
@@ -151,8 +148,13 @@ struct DirectoryPages: Sendable {
       var remains = ErasedUser.remains
     }
     service.erase(user: user) { [forget] result in
-      guard case .success(let erased) = result else {
-        return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
+      let erased: DirectoryFile.Erased
+      switch result {
+      case .success(let all): erased = all
+      case .failure(.engine):
+        let why = "the engine does not answer: the directory is emptied, the history and devices are not erased; ask again"
+        return answer(APIError(.overload, why).response)
+      case .failure: return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
       }
       let isAsked = forget(user) { forgotten in
         answer(

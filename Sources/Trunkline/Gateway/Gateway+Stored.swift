@@ -13,9 +13,12 @@ extension Gateway {
     return table
   }
 
-  /// Directories and histories. Nil in a cluster: each of its nodes would have another one. Blocks.
-  static func directory(_ settings: Settings, _ logs: Logs) throws -> DirectoryService? {
-    guard settings.cluster?.nodes == nil else { return nil }
-    return try DirectoryService(path: settings.directory, history: settings.historySettings, logger: logs.logger("directory"))
+  /// Directories and histories, which nodes of a cluster share. Blocks.
+  static func directory(_ settings: Settings, _ cluster: ClusterSide?, _ logs: Logs) throws -> DirectoryService {
+    let engine = cluster.map { cluster in SharedEngine(node: cluster.machine.incarnation) { cluster.ask($0, $1) } }
+    let service = try DirectoryService(
+      path: settings.directory, history: settings.historySettings, engine: engine, logger: logs.logger("directory"))
+    cluster?.tell(service)
+    return service
   }
 }

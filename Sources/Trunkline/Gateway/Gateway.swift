@@ -41,7 +41,7 @@ final class Gateway: @unchecked Sendable {
   private let push: PushSide
   private let hooks: Webhooks
   /// Nil in a cluster: of many nodes each would have another one.
-  private let directory: DirectoryService?
+  private let directory: DirectoryService
   /// Nil: no events are kept.
   private let events: EventSender?
   private let audio: AudioSide
@@ -112,7 +112,7 @@ final class Gateway: @unchecked Sendable {
     } user: { [inbox] question, answer in
       inbox.post(.userKnown(question, answer))
     }
-    let directory = try Self.directory(settings, logs)
+    let directory = try Self.directory(settings, cluster, logs)
     self.directory = directory
     app = AppSide(
       settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes,
@@ -121,7 +121,7 @@ final class Gateway: @unchecked Sendable {
       sqlite: settings.store, records: settings.records,
       events: settings.events.map { _ in EventSettings(folder: settings.eventFolder, source: settings.eventSource) },
       keepsOrphans: cluster != nil, readiness: readiness,
-      logger: logs.logger("store"), written: { [directory] in directory?.written($0) })
+      logger: logs.logger("store"), written: { [directory] in directory.written($0) })
     events = try settings.events.map {
       try EventSender(
         folder: settings.eventFolder, webhooks: $0.webhooks, tls: TLSFiles(authorities: $0.authorities), random: .system,
@@ -230,7 +230,7 @@ final class Gateway: @unchecked Sendable {
     machine.handle(.grants(store.grants, at: WallClock.nowMilliseconds()), at: loop.now, into: &stale)
     for case .grants(let changes) in stale.actions { store.change(changes) }
     machine.handle(.devices(.defaults(settings.registrationDefaults)), at: loop.now, into: &nothing)
-    for (scope, numbers) in try directory?.blocked() ?? [] {
+    for (scope, numbers) in try directory.blocked() {
       machine.handle(.blocked(scope: scope, numbers), at: loop.now, into: &nothing)
     }
     let begun = loop.now
@@ -277,7 +277,7 @@ final class Gateway: @unchecked Sendable {
     if let cluster { registry.register(cluster.metrics) }
     registry.register(push.metrics)
     registry.register(hooks.metrics)
-    if let directory { registry.register(directory.metrics) }
+    registry.register(directory.metrics)
     if let events { registry.register(events.metrics) }
     registry.register(audio.metrics)
     registry.register(logs.metrics)
@@ -300,7 +300,7 @@ final class Gateway: @unchecked Sendable {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start(descriptors: descriptors)
-    try directory?.start(tell: { [app] in app.post($0) }, block: { [inbox] in inbox.post(.blocked(scope: $0, $1)) })
+    try directory.start(tell: { [app] in app.post($0) }, block: { [inbox] in inbox.post(.blocked(scope: $0, $1)) })
     try watchCertificates()
     try names.start(media.addresses, logger: logs.logger("media")) { [media] in media.advertise($0, for: $1) }
     loop.post { [self] in
@@ -317,7 +317,7 @@ final class Gateway: @unchecked Sendable {
       MailboxReading.families(
         [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? [])
           + audio.queues + media.mailboxes
-          + app.queues + (directory.map { [$0.queue] } ?? [])
+          + app.queues + [directory.queue]
           + (cluster.map { [$0.queue] } ?? [])))
     readiness.set("calls", ready: true)
   }
@@ -332,7 +332,7 @@ final class Gateway: @unchecked Sendable {
     certificates.replace(certified(new))
     audio.reload(new)
     hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
-    directory?.reconfigure(new.historySettings)
+    directory.reconfigure(new.historySettings)
     if let events, let next = new.events {
       events.replace(next.webhooks, tls: TLSFiles(authorities: next.authorities))
       inbox.post(.events(new.eventRules))
@@ -490,7 +490,7 @@ final class Gateway: @unchecked Sendable {
     media.stop()
     audio.stop()
     store.stop()
-    directory?.stop()
+    directory.stop()
     events?.stop()
     cluster?.stop()
     certificates.stop()

@@ -5,14 +5,17 @@ public struct DirectoryGet: Hashable, Sendable, Codable {
   /// To go on where an answer ended: the version that it named, and its `next`.
   public var version: Int?
   public var after: Int64?
-  public init(have: Int? = nil, version: Int? = nil, after: Int64? = nil) {
-    (self.have, self.version, self.after) = (have, version, after)
+  /// With `have`: the `of` that came with that version.
+  public var of: String?
+  public init(have: Int? = nil, version: Int? = nil, after: Int64? = nil, of: String? = nil) {
+    (self.have, self.version, self.after, self.of) = (have, version, after, of)
   }
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     have = try values.optionalNumber(.have, in: Limits.directoryVersion)
     version = try values.optionalNumber(.version, in: Limits.directoryVersion)
     after = try values.optionalNumber(.after, in: Limits.directoryNumber).map(Int64.init)
+    of = try values.decodeIfPresent(String.self, forKey: .of)
   }
 }
 
@@ -22,12 +25,14 @@ public struct DirectoryAnswer: Hashable, Sendable, Codable {
   public var version: Int
   /// The version that the parts are the difference to; nil: they are the full directory.
   public var from: Int?
+  /// Where many gateways share directories: which ones this is the version of. Another text: other directories, and the version says nothing.
+  public var of: String?
   /// How many `dir.full` or `dir.delta` follow. 0, and no `next`: the device has this version.
   public var parts: Int
   /// There is more: ask again with `version` and this for `after`.
   public var next: Int64?
-  public init(version: Int, from: Int? = nil, parts: Int, next: Int64? = nil) {
-    (self.version, self.from, self.parts, self.next) = (version, from, parts, next)
+  public init(version: Int, from: Int? = nil, of: String? = nil, parts: Int, next: Int64? = nil) {
+    (self.version, self.from, self.of, self.parts, self.next) = (version, from, of, parts, next)
   }
 }
 
@@ -47,6 +52,8 @@ public struct DirectoryPart: Hashable, Sendable, Codable {
   public var version: Int
   /// The version that is changed; nil: this is a part of the full directory.
   public var from: Int?
+  /// See ``DirectoryAnswer``: to be kept with the version.
+  public var of: String?
   /// Numbers that are blocked, or not any more.
   public var block: [Int64]?
   /// See ``block``.
@@ -57,10 +64,10 @@ public struct DirectoryPart: Hashable, Sendable, Codable {
   public var unidentify: [Int64]?
   /// A part; an absent list is empty.
   public init(
-    version: Int, from: Int? = nil, block: [Int64]? = nil, unblock: [Int64]? = nil, identify: [Name]? = nil,
+    version: Int, from: Int? = nil, of: String? = nil, block: [Int64]? = nil, unblock: [Int64]? = nil, identify: [Name]? = nil,
     unidentify: [Int64]? = nil
   ) {
-    (self.version, self.from, self.block, self.unblock) = (version, from, block, unblock)
+    (self.version, self.from, self.of, self.block, self.unblock) = (version, from, of, block, unblock)
     (self.identify, self.unidentify) = (identify, unidentify)
   }
 }
@@ -68,5 +75,7 @@ public struct DirectoryPart: Hashable, Sendable, Codable {
 /// `dir.changed`: the directory of this device has another version.
 public struct DirectoryChanged: Hashable, Sendable, Codable {
   public var version: Int
-  public init(version: Int) { self.version = version }
+  /// See `DirectoryAnswer`.
+  public var of: String?
+  public init(version: Int, of: String? = nil) { (self.version, self.of) = (version, of) }
 }

@@ -17,12 +17,15 @@ extension DirectoryFile {
     var floor: Int
     var entries: Int
     var logged: Int
+    /// See `Standing`.
+    var base = 0
   }
-  private struct Difference {
+  struct Difference {
     var removed: [Int64] = []
     /// Places in the list.
     var stored: [Int] = []
     var added = 0
+    var isEmpty: Bool { removed.isEmpty && stored.isEmpty }
   }
 
   /// Replaces a directory by a list, or changes in it what the list names. All or nothing.
@@ -33,17 +36,17 @@ extension DirectoryFile {
       var row = try Self.scope(scope, database) ?? Self.make(scope, database)
       let difference =
         replaces ? try Self.difference(list, row.id, database) : try Self.named(list, row.id, database)
-      let entries = row.entries + difference.added - difference.removed.count
-      guard entries <= Limits.contacts else { throw StoreError("more than \(Limits.contacts) contacts in \(scope)") }
-      let others = try Int.fetchOne(database, sql: "SELECT sum(entries) FROM scope WHERE id <> ?", arguments: [row.id]) ?? 0
-      guard entries + others <= Limits.allContacts else { throw StoreError("more than \(Limits.allContacts) contacts in all") }
+      row.entries += difference.added - difference.removed.count
+      try Self.checkRoom(row, database)
+      let entries = row.entries
       let count = difference.stored.count + difference.removed.count
       guard count > 0 else { return Change(version: row.version, entries: entries, added: 0, changed: 0, removed: 0) }
       row.version = try Self.nextVersion(database, now: now)
-      row.entries = entries
       try Self.apply(difference, list, row.id, database)
-      try Self.log(difference, list, &row, database)
+      try Self.log(
+        difference.removed + difference.stored.map { list.contact($0).contact.number }, &row, database)
       try Self.store(row, database)
+      if replaces { try Self.markReplaced(row, database) }
       return Change(
         version: row.version, entries: entries, added: difference.added, changed: difference.stored.count - difference.added,
         removed: difference.removed.count)
@@ -102,11 +105,18 @@ extension DirectoryFile {
 
   static func scope(_ name: String, _ database: Database) throws -> Scope? {
     try Row.fetchOne(
-      database.cachedStatement(sql: "SELECT id, version, floor, entries, logged FROM scope WHERE name = ?"), arguments: [name]
-    ).map { Scope(id: $0[0], version: $0[1], floor: $0[2], entries: $0[3], logged: $0[4]) }
+      database.cachedStatement(sql: "SELECT id, version, floor, entries, logged, base FROM scope WHERE name = ?"),
+      arguments: [name]
+    ).map { Scope(id: $0[0], version: $0[1], floor: $0[2], entries: $0[3], logged: $0[4], base: $0[5]) }
   }
 
-  private static func make(_ name: String, _ database: Database) throws -> Scope {
+  static func checkRoom(_ row: Scope, _ database: Database) throws {
+    guard row.entries <= Limits.contacts else { throw StoreError("more than \(Limits.contacts) contacts in a directory") }
+    let others = try Int.fetchOne(database, sql: "SELECT sum(entries) FROM scope WHERE id <> ?", arguments: [row.id]) ?? 0
+    guard row.entries + others <= Limits.allContacts else { throw StoreError("more than \(Limits.allContacts) contacts in all") }
+  }
+
+  static func make(_ name: String, _ database: Database) throws -> Scope {
     guard name.utf8.count <= Limits.directoryNameBytes else { throw StoreError("a name of more than 256 bytes") }
     guard try Int.fetchOne(database, sql: "SELECT count(*) FROM scope") ?? 0 < Limits.directories else {
       throw StoreError("more than \(Limits.directories) directories")
@@ -116,14 +126,14 @@ extension DirectoryFile {
     return Scope(id: database.lastInsertedRowID, version: 0, floor: 0, entries: 0, logged: 0)
   }
 
-  private static func store(_ row: Scope, _ database: Database) throws {
+  static func store(_ row: Scope, _ database: Database) throws {
     try database.execute(
       sql: "UPDATE scope SET version = ?, floor = ?, entries = ?, logged = ? WHERE id = ?",
       arguments: [row.version, row.floor, row.entries, row.logged, row.id])
   }
 
   /// Both are in the order of numbers: one pass.
-  private static func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
+  static func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     var place = 0
     let rows = try Row.fetchCursor(
@@ -148,7 +158,7 @@ extension DirectoryFile {
   }
 
   /// Of a list that changes a directory.
-  private static func named(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
+  static func named(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     let find = try database.makeStatement(sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number = ?")
     for place in 0..<list.count {
@@ -165,7 +175,7 @@ extension DirectoryFile {
     return out
   }
 
-  private static func apply(_ difference: Difference, _ list: ContactList, _ scope: Int64, _ database: Database) throws {
+  static func apply(_ difference: Difference, _ list: ContactList, _ scope: Int64, _ database: Database) throws {
     let delete = try database.makeStatement(sql: "DELETE FROM contact WHERE scope = ? AND number = ?")
     for number in difference.removed { try delete.execute(arguments: [scope, number]) }
     let insert = try database.makeStatement(sql: "INSERT OR REPLACE INTO contact VALUES (?, ?, ?, ?)")
@@ -176,18 +186,15 @@ extension DirectoryFile {
   }
 
   /// Keeps which numbers have changed, or, of too many, only since when nobody knows.
-  private static func log(_ difference: Difference, _ list: ContactList, _ row: inout Scope, _ database: Database) throws {
-    let count = difference.stored.count + difference.removed.count
+  static func log(_ numbers: [Int64], _ row: inout Scope, _ database: Database) throws {
+    let count = numbers.count
     guard count <= Limits.loggedPerImport else {
       try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
       (row.floor, row.logged) = (row.version, 0)
       return
     }
-    let insert = try database.makeStatement(sql: "INSERT INTO change VALUES (?, ?, ?)")
-    for number in difference.removed { try insert.execute(arguments: [row.id, row.version, number]) }
-    for place in difference.stored {
-      try insert.execute(arguments: [row.id, row.version, list.contact(place).contact.number])
-    }
+    let insert = try database.makeStatement(sql: "INSERT OR REPLACE INTO change VALUES (?, ?, ?)")
+    for number in numbers { try insert.execute(arguments: [row.id, row.version, number]) }
     row.logged += count
     guard row.logged > Limits.logged else { return }
     let cut = try Int.fetchOne(

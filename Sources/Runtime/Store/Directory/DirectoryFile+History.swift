@@ -80,17 +80,30 @@ extension DirectoryFile {
       let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database)?.id }
       let entries = try rows.prefix(limit).compactMap { row -> HistoryEntry? in
         guard let call = CallID(row["call"] as String) else { return nil }
-        var entry = HistoryEntry(
+        let entry = HistoryEntry(
           id: row["id"], call: call, dir: CallSnapshot.Direction(rawValue: row["direction"]) ?? .incoming,
           peer: Self.handle(row["peer"]), start: row["start"], connect: row["connect"], end: row["end"],
           outcome: HistoryEntry.Outcome(rawValue: row["outcome"]) ?? .failed,
           reason: EndReason(rawValue: row["reason"]) ?? .unknown, device: row["device"], acct: row["account"])
-        if entry.outcome == .answered, let had = entry.device, had != device.device { entry.outcome = .answeredElsewhere }
-        if let number = try? ContactList.number(entry.peer.h) { entry.peer.n = try label(of: number, in: scopes, database) }
-        return entry
+        return try see(entry, device, scopes, database)
       }
       return HistoryPage(calls: entries, next: rows.count > limit ? entries.last?.id : nil)
     }
+  }
+
+  /// Calls as a device of their user sees them.
+  func seen(_ calls: [HistoryEntry], by device: DeviceKey, accounts: [String]) throws -> [HistoryEntry] {
+    try read("directory") { database in
+      let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database)?.id }
+      return try calls.map { try see($0, device, scopes, database) }
+    }
+  }
+
+  private func see(_ call: HistoryEntry, _ device: DeviceKey, _ scopes: [Int64], _ database: Database) throws -> HistoryEntry {
+    var entry = call
+    if entry.outcome == .answered, let had = entry.device, had != device.device { entry.outcome = .answeredElsewhere }
+    if let number = try? ContactList.number(entry.peer.h) { entry.peer.n = try label(of: number, in: scopes, database) }
+    return entry
   }
 
   /// What a device's directories call these.
@@ -106,7 +119,7 @@ extension DirectoryFile {
     }
   }
 
-  private static func handle(_ text: String) -> Handle {
+  static func handle(_ text: String) -> Handle {
     let isNumber = text.hasPrefix("+") || (!text.isEmpty && text.utf8.allSatisfy { (48...57).contains($0) })
     return Handle(k: isNumber ? .phone : .generic, h: text.isEmpty ? "unknown" : text)
   }

@@ -14,8 +14,15 @@ extension DirectoryFile {
     var after: Int64?
     /// Contacts of an answer by HTTP; nil: as many parts as go over a socket at once.
     var page: Int?
-    init(_ get: DirectoryGet) { (have, version, after) = (get.have, get.version, get.after) }
-    init(version: Int?, after: Int64?, page: Int) { (self.version, self.after, self.page) = (version, after, page) }
+    /// The nodes of a cluster share directories: nothing is kept of a device, which says itself which directories (`of`) it has a version of.
+    var isShared: Bool
+    var of: String?
+    init(_ get: DirectoryGet, isShared: Bool = false) {
+      (have, version, after, of, self.isShared) = (get.have, get.version, get.after, get.of, isShared)
+    }
+    init(version: Int?, after: Int64?, page: Int, isShared: Bool = false) {
+      (self.version, self.after, self.page, self.isShared) = (version, after, page, isShared)
+    }
   }
   struct Answer {
     var answer: DirectoryAnswer
@@ -33,21 +40,62 @@ extension DirectoryFile {
   func answer(_ question: Question, to device: DeviceKey, accounts: [String], now: Int64) throws -> Answer {
     // what another process imports meanwhile is not waited for: an answer seldom writes
     try snapshot { database in
+      if question.isShared { return try sharedAnswer(question, device, accounts, database) }
       let view = try self.view(question.have, device, accounts, now, database)
       if question.have == view.version || view.version == 0 {
         return Answer(answer: DirectoryAnswer(version: view.version, parts: 0), parts: [])
       }
-      let after = question.version == view.version ? question.after ?? 0 : 0
-      let scopes = view.scopes.map(\.id)
-      if view.hasDifference, let have = question.have {
-        var parts = Parts(DirectoryPart(version: view.version, from: have), page: question.page)
-        let next = try self.difference(since: have, after: after, scopes, &parts, database)
-        return parts.answer(next)
-      }
-      var parts = Parts(DirectoryPart(version: view.version), page: question.page)
-      let next = try all(after: after, scopes, &parts, database)
+      return try parts(question, view, of: nil, database)
+    }
+  }
+
+  private func parts(_ question: Question, _ view: View, of mark: String?, _ database: Database) throws -> Answer {
+    let after = question.version == view.version ? question.after ?? 0 : 0
+    let scopes = view.scopes.map(\.id)
+    if view.hasDifference, let have = question.have {
+      var parts = Parts(DirectoryPart(version: view.version, from: have, of: mark), page: question.page)
+      let next = try self.difference(since: have, after: after, scopes, &parts, database)
       return parts.answer(next)
     }
+    var parts = Parts(DirectoryPart(version: view.version, of: mark), page: question.page)
+    let next = try all(after: after, scopes, &parts, database)
+    return parts.answer(next)
+  }
+
+  /// Of directories that nodes share. The device's version counts if it is of the same directories: one that this node does not have yet is
+  /// later, and the difference comes once the node has it.
+  private func sharedAnswer(_ question: Question, _ device: DeviceKey, _ accounts: [String], _ database: Database) throws
+    -> Answer
+  {
+    let mark = Self.mark(device, accounts)
+    let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database) }
+    let newest = scopes.map(\.version).max() ?? 0
+    let have = question.of == mark ? question.have : nil
+    if let have, have >= newest { return Answer(answer: DirectoryAnswer(version: have, of: mark, parts: 0), parts: []) }
+    if newest == 0, question.have ?? 0 == 0 {
+      return Answer(answer: DirectoryAnswer(version: 0, of: mark, parts: 0), parts: [])
+    }
+    // whoever has other directories than before gets a version that is later, and none that a directory will have
+    let old = question.have ?? 0
+    let version = newest > old || old > Limits.ownVersions ? newest : old + 1 + (old & 1)
+    // what the engine did not have yet says nothing of versions that devices have from elsewhere
+    let floor = scopes.map { $0.base == 0 ? $0.version : $0.floor }.max() ?? 0
+    let view = View(scopes: scopes, version: version, hasDifference: have.map { $0 >= floor && $0 > 0 } ?? false)
+    return try parts(question, view, of: mark, database)
+  }
+
+  /// The version and the mark of a device's directories, where nodes share them.
+  func sharedVersion(of device: DeviceKey, accounts: [String]) throws -> (version: Int, of: String) {
+    try read("directory") { database in
+      let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database) }
+      return (scopes.map(\.version).max() ?? 0, Self.mark(device, accounts))
+    }
+  }
+
+  /// A short text that stands for which directories a device has, in order: the same at all nodes (FNV-1a of 64 bits).
+  static func mark(_ device: DeviceKey, _ accounts: [String]) -> String {
+    let hash = text(device, accounts).utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+    return String(hash, radix: 36)
   }
 
   /// The version that a device would get now, without noting that it has asked: nil if its directories are still those of before.
@@ -205,6 +253,7 @@ private struct Parts {
   /// A full directory without a contact has a part too.
   func answer(_ next: Int64?) -> DirectoryFile.Answer {
     let all = done + [part]
-    return .init(answer: DirectoryAnswer(version: empty.version, from: empty.from, parts: all.count, next: next), parts: all)
+    return .init(
+      answer: DirectoryAnswer(version: empty.version, from: empty.from, of: empty.of, parts: all.count, next: next), parts: all)
   }
 }

@@ -5,7 +5,8 @@ import GRDB
 /// up no start line, and the command line may write it while a gateway runs (write-ahead log). Used by one thread at a time; all functions
 /// block and throw `StoreError`. Readable by its owner only.
 ///
-/// Versions are milliseconds since 1970, or one more than the last where that is later: they grow also when the file was lost.
+/// Versions are milliseconds since 1970, or more than the last where that is later: they grow also when the file was lost. They are even: an odd
+/// one is a device's own (`sharedAnswer`). Those of a node of a cluster are 256 ms apart or a multiple of it, so that no two nodes make the same.
 public final class DirectoryFile: @unchecked Sendable {
   // Unchecked: `DatabaseQueue` is thread-safe, and nothing else is kept.
   let queue: DatabaseQueue
@@ -22,6 +23,7 @@ public final class DirectoryFile: @unchecked Sendable {
       var migrator = DatabaseMigrator()
       migrator.registerMigration("contacts", migrate: Self.makeContacts)
       migrator.registerMigration("history", migrate: Self.makeHistory)
+      migrator.registerMigration("shared", migrate: Self.makeShared)
       guard try !queue.read(migrator.hasBeenSuperseded) else { throw StoreError("it is of a later version") }
       try migrator.migrate(queue)
       if geteuid() == 0 { Self.own(path) }
@@ -97,8 +99,10 @@ public final class DirectoryFile: @unchecked Sendable {
 
   /// The next version; inside of a write.
   static func nextVersion(_ database: Database, now: Int64) throws -> Int {
-    let last = try Int.fetchOne(database, sql: "SELECT version FROM clock") ?? 0
-    let next = max(last + 1, Int(now))
+    let row = try Row.fetchOne(database, sql: "SELECT version, slot FROM clock")
+    let (last, slot) = row.map { ($0[0] as Int, $0[1] as Int) } ?? (0, 0)
+    var next = (max(last + 1, Int(now)) + 1) & ~1
+    if slot > 0 { next += (2 * slot - next) & (Limits.versionSlots - 1) }
     try database.execute(sql: "UPDATE clock SET version = ?", arguments: [next])
     return next
   }

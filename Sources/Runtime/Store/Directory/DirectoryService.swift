@@ -2,6 +2,7 @@ public import AppProtocol
 public import AppSessions
 import Bytes
 public import CallFlow
+public import Cluster
 import Foundation
 public import Logging
 public import Platform
@@ -25,6 +26,8 @@ public final class DirectoryService: Sendable {
     case busy
     /// The file, or a limit.
     case store(String)
+    /// The engine does not answer: what is in this node's file is done, what is in the engine is not.
+    case engine
   }
   enum Message: Sendable {
     case event(SessionEvent)
@@ -34,6 +37,9 @@ public final class DirectoryService: Sendable {
     case look(@Sendable (DirectoryFile) -> Void)
     case erase(user: String, @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void)
     case history(HistorySettings)
+    /// The engine's answer to a question of this thread, by its number.
+    case answer(UInt64, SharedEngine.Result)
+    case news(ClusterMessage)
     case stop
   }
 
@@ -42,14 +48,17 @@ public final class DirectoryService: Sendable {
   public let versions: [String: Int]
   let counters = DirectoryCounters()
   private let history: HistorySettings
+  private let engine: SharedEngine?
   private let mailbox: Mailbox<Message>
   private let logger: Logger
   private let thread = Mutex<NamedThread?>(nil)
 
   /// Opens the file. Blocks; throws `StoreError`.
-  public init(path: String, history: HistorySettings, logger: Logger) throws {
-    (self.history, self.logger) = (history, logger)
+  /// - Parameter engine: of a cluster: directories are shared with its other nodes, and histories are in the engine only.
+  public init(path: String, history: HistorySettings, engine: SharedEngine? = nil, logger: Logger) throws {
+    (self.history, self.engine, self.logger) = (history, engine, logger)
     file = try DirectoryFile(path: path)
+    if let engine { try file.share(as: engine.node.node) }
     versions = try file.versions()
     mailbox = try Mailbox(capacity: Limits.directoryMailbox)
   }
@@ -70,8 +79,9 @@ public final class DirectoryService: Sendable {
     tell: @escaping @Sendable (SessionCommand) -> Void, block: @escaping @Sendable (String, [Int64]) -> Bool
   ) throws {
     let (file, versions, history, counters, logger) = (file, versions, history, counters, logger)
-    let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox] in
-      DirectoryWork(file, versions, history, counters, logger: logger, tell: tell, block: block).run(mailbox)
+    let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox, engine] in
+      let client = engine.map { EngineClient($0) { mailbox.post(.answer($0, $1)) } }
+      DirectoryWork(file, versions, history, counters, client, logger: logger, tell: tell, block: block).run(mailbox)
     }
     thread.withLock { $0 = running }
   }
@@ -119,6 +129,9 @@ public final class DirectoryService: Sendable {
     if !mailbox.post(.erase(user: user, done)) { done(.failure(.busy)) }
   }
 
+  /// Any thread: a living node's word on directories or a history.
+  public func heard(_ message: ClusterMessage) { mailbox.post(.news(message)) }
+
   /// Any thread.
   public func reconfigure(_ history: HistorySettings) { mailbox.post(.history(history)) }
 
@@ -140,6 +153,8 @@ public final class DirectoryService: Sendable {
 /// A part of a device's directory, and where the next one begins.
 public struct DirectoryPage: Sendable {
   public var part: DirectoryPart
+  /// See `DirectoryAnswer`.
+  public var of: String?
   public var next: Int64?
 }
 
@@ -161,6 +176,9 @@ final class DirectoryCounters: Sendable {
   let lost = Counter()
   let failures = Counter()
   let answers = Counter()
+  let waiting = Gauge()
+  let fetched = Counter()
+  let given = Counter()
 
   var families: [MetricFamily] {
     [
@@ -171,6 +189,9 @@ final class DirectoryCounters: Sendable {
       .counter(
         "trunkline_history_lost_total", "Calls that found no room on their way to a history; their records are written.", lost),
       .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
+      .gauge("trunkline_directory_waiting", "Directories of a cluster that wait to be compared with the engine's.", waiting),
+      .counter("trunkline_directory_fetched_total", "Versions of directories that were taken from other nodes.", fetched),
+      .counter("trunkline_directory_given_total", "Versions of directories that were given to other nodes.", given),
     ]
   }
 }

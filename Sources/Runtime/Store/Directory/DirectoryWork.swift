@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import CallFlow
+import Cluster
 import Logging
 import Platform
 
@@ -18,10 +19,17 @@ final class DirectoryWork {
   private let tell: (SessionCommand) -> Void
   private let block: (String, [Int64]) -> Bool
   private var history: HistorySettings
+  /// Of a cluster.
+  private let engine: EngineClient?
+  private var sync: DirectorySync?
+  private var sharedHistory: SharedHistory?
   private var versions: [String: Int]
   private var stamp = 0
   /// Scopes whose blocked callers the call machine has not been told of.
   private var untold: Set<String> = []
+  /// What other nodes have changed is in the file, and is not told yet.
+  private var isStale = false
+  private var refreshAt = Instant.zero
   private var live: [DeviceKey: Live] = [:]
   private var devicesOfUser: [String: Set<String>] = [:]
   private var waiting: [CallRecord] = []
@@ -30,11 +38,17 @@ final class DirectoryWork {
   private var problem: String?
 
   init(
-    _ file: DirectoryFile, _ versions: [String: Int], _ history: HistorySettings, _ counters: DirectoryCounters, logger: Logger,
-    tell: @escaping (SessionCommand) -> Void, block: @escaping (String, [Int64]) -> Bool
+    _ file: DirectoryFile, _ versions: [String: Int], _ history: HistorySettings, _ counters: DirectoryCounters,
+    _ engine: EngineClient?,
+    logger: Logger, tell: @escaping (SessionCommand) -> Void, block: @escaping (String, [Int64]) -> Bool
   ) {
     (self.file, self.versions, self.history, self.counters) = (file, versions, history, counters)
-    (self.logger, self.tell, self.block) = (logger, tell, block)
+    (self.engine, self.logger, self.tell, self.block) = (engine, logger, tell, block)
+    guard let engine else { return }
+    sync = DirectorySync(file, engine, counters, logger: logger) { [unowned self] in isStale = true }
+    sharedHistory = SharedHistory(engine, history, counters) { [unowned self] user, row in
+      self.tell(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
+    }
   }
 
   func run(_ mailbox: Mailbox<DirectoryService.Message>) {
@@ -50,14 +64,37 @@ final class DirectoryWork {
     count()
     while true {
       batch.removeAll(keepingCapacity: true)
-      mailbox.wait(into: &batch, timeout: Limits.directoryLook, heartbeat: heartbeat)
+      mailbox.wait(into: &batch, timeout: pause, heartbeat: heartbeat)
       var isOver = false
       for message in batch {
         if case .stop = message { isOver = true } else { take(message) }
       }
       flush()
       look()
-      if isOver { return }
+      share()
+      if isOver {
+        sharedHistory?.stop()
+        return
+      }
+    }
+  }
+
+  private var pause: Duration {
+    guard let sync else { return Limits.directoryLook }
+    return max(.zero, min(Limits.directoryLook, sync.nextTurn - MonotonicClock.now()))
+  }
+
+  /// The cluster's part of a turn.
+  private func share() {
+    guard let engine else { return }
+    let now = MonotonicClock.now()
+    engine.expire(at: now)
+    sharedHistory?.turn(at: now)
+    sync?.turn(at: now)
+    // each telling reads all versions: many that come together are told together
+    if isStale, now >= refreshAt || sync?.isIdle ?? true {
+      (isStale, refreshAt) = (false, now + Limits.directoryLook)
+      refresh()
     }
   }
 
@@ -65,6 +102,7 @@ final class DirectoryWork {
     switch message {
     case .event(let event): take(event)
     case .records(let records):
+      if let sharedHistory { return sharedHistory.add(records) }
       let room = max(0, Limits.waitingHistory - waiting.count)
       waiting += records.prefix(room)
       if records.count > room { counters.lost.increment(by: UInt64(records.count - room)) }
@@ -74,20 +112,37 @@ final class DirectoryWork {
     case .page(let device, let accounts, let version, let after, let done):
       done(
         result {
-          let question = DirectoryFile.Question(version: version, after: after, page: Limits.directoryPage)
+          let question = DirectoryFile.Question(
+            version: version, after: after, page: Limits.directoryPage, isShared: engine != nil)
           let found = try file.answer(question, to: device, accounts: accounts, now: WallClock.nowMilliseconds())
           let part = found.parts.first ?? DirectoryPart(version: found.answer.version)
-          return DirectoryPage(part: part, next: found.answer.next)
+          return DirectoryPage(part: part, of: found.answer.of, next: found.answer.next)
         })
     case .look(let look): look(file)
-    case .erase(let user, let done):
-      done(result { try file.erase(user: user, now: WallClock.nowMilliseconds()) })
-      refresh()
-      tell(of: user) { .histChanged(HistoryChanged(id: 0)) }
+    case .erase(let user, let done): erase(user, done)
+    case .answer(let number, let result): engine?.answered(number, result)
+    case .news(.directories): sync?.heard()
+    case .news(.history(let user, let row)): tell(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
+    case .news: break
     case .history(let settings):
       history = settings
+      sharedHistory?.settings = settings
       sweepAt = MonotonicClock.now()
     case .stop: break
+    }
+  }
+
+  private func erase(_ user: String, _ done: @escaping @Sendable (Result<DirectoryFile.Erased, DirectoryService.Fault>) -> Void) {
+    let erased = result { try file.erase(user: user, now: WallClock.nowMilliseconds()) }
+    refresh()
+    guard let sharedHistory, case .success(var all) = erased else {
+      done(erased)
+      return tell(of: user) { .histChanged(HistoryChanged(id: 0)) }
+    }
+    sharedHistory.erase(user, at: MonotonicClock.now()) { count in
+      guard let count else { return done(.failure(.engine)) }
+      all.calls += count
+      done(.success(all))
     }
   }
 
@@ -109,6 +164,11 @@ final class DirectoryWork {
       live[device] = Live(session: session, accounts: info.accounts)
       devicesOfUser[device.user, default: []].insert(device.device)
       attempt {
+        if engine != nil {
+          // it may come from another node, with other directories
+          let (version, mark) = try file.sharedVersion(of: device, accounts: info.accounts)
+          return tell(.tell(device, .dirChanged(DirectoryChanged(version: version, of: mark))))
+        }
         guard let version = try file.viewChanged(device, accounts: info.accounts, now: WallClock.nowMilliseconds()) else {
           return
         }
@@ -127,10 +187,19 @@ final class DirectoryWork {
   private func answer(_ message: ClientMessage, _ device: DeviceKey, _ token: RequestToken) {
     func reply(_ message: ServerMessage) { tell(.tell(device, message, re: token.request)) }
     guard let accounts = live[device]?.accounts else { return reply(.err(Failure(.overload, retryMs: 1_000))) }
+    if let sharedHistory, case .histList(let list) = message {
+      return sharedHistory.page(list, of: device.user, at: MonotonicClock.now()) { [unowned self] page in
+        counters.answers.increment()
+        guard var page else { return reply(.err(Failure(.overload, retryMs: 2_000))) }
+        attempt { page.calls = try file.seen(page.calls, by: device, accounts: accounts) }
+        reply(.ok(Success(hist: page)))
+      }
+    }
     let found = result { () throws -> [ServerMessage] in
       switch message {
       case .dirGet(let get):
-        let found = try file.answer(.init(get), to: device, accounts: accounts, now: WallClock.nowMilliseconds())
+        let found = try file.answer(
+          .init(get, isShared: engine != nil), to: device, accounts: accounts, now: WallClock.nowMilliseconds())
         let isFull = found.answer.from == nil
         return [.ok(Success(dir: found.answer))] + found.parts.map { isFull ? .dirFull($0) : .dirDelta($0) }
       case .histList(let list): return [.ok(Success(hist: try file.page(list, of: device, accounts: accounts)))]
@@ -189,6 +258,7 @@ final class DirectoryWork {
       let now = try file.versions()
       let changed = now.filter { versions[$0.key] != $0.value }
       guard !changed.isEmpty else { return }
+      try sync?.changedHere()
       versions = now
       for (scope, version) in changed {
         tell(.directory(scope: scope, version: version))
@@ -196,7 +266,8 @@ final class DirectoryWork {
       }
       for (device, known) in live {
         let version = DirectoryScope.of(device, accounts: known.accounts).compactMap { changed[$0] }.max()
-        if let version { tell(.tell(device, .dirChanged(DirectoryChanged(version: version)))) }
+        let mark = engine == nil ? nil : DirectoryFile.mark(device, known.accounts)
+        if let version { tell(.tell(device, .dirChanged(DirectoryChanged(version: version, of: mark)))) }
       }
       for scope in untold { tellBlocked(scope) }
       count()

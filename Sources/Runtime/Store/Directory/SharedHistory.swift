@@ -1,0 +1,157 @@
+import AppProtocol
+import Bytes
+import CallFlow
+import Cluster
+import Foundation
+import Platform
+
+/// Histories of a cluster: in the engine only, a list of the last calls of each user. One thread.
+///
+/// | event | does |
+/// |---|---|
+/// | records written | a row for each user whom a call was for waits; beyond `Limits.waitingHistory` it is lost |
+/// | a turn | up to `Limits.historyUnanswered` rows are under way |
+/// | added | devices here hear `hist.changed`, and nodes where the user has others pass it on |
+/// | it was there already | nothing: a second record of one call |
+/// | no answer, or refused | the row waits again; the next try after 1 to 2 s |
+final class SharedHistory {
+  private struct Row {
+    var user: String
+    var call: CallID
+    var content: [UInt8]
+  }
+  private let engine: EngineClient
+  private let counters: DirectoryCounters
+  private let changed: (_ user: String, _ row: Int64) -> Void
+  private var waiting: [Row] = []
+  private var underWay = 0
+  private var retryAt: Instant?
+  var settings: HistorySettings
+
+  /// - Parameter changed: a user's history has this row; for devices here.
+  init(
+    _ engine: EngineClient, _ settings: HistorySettings, _ counters: DirectoryCounters,
+    changed: @escaping (_ user: String, _ row: Int64) -> Void
+  ) {
+    (self.engine, self.settings, self.counters, self.changed) = (engine, settings, counters, changed)
+  }
+
+  private var most: Int { min(settings.perUser, Cluster.Limits.historyRows) }
+
+  func add(_ records: [CallRecord]) {
+    guard most > 0 else { return }
+    for record in records {
+      for (user, outcome) in record.outcomes {
+        keep(Row(user: user, call: record.call, content: StoredCall(record, user, outcome).row))
+      }
+    }
+  }
+
+  private func keep(_ row: Row) {
+    guard waiting.count + underWay < Limits.waitingHistory else { return counters.lost.increment() }
+    waiting.append(row)
+  }
+
+  func turn(at now: Instant) {
+    if let retryAt, now < retryAt { return }
+    retryAt = nil
+    let count = min(waiting.count, Limits.historyUnanswered - underWay)
+    guard count > 0 else { return }
+    let rows = waiting.prefix(count)
+    waiting.removeFirst(count)
+    underWay += count
+    for row in rows { engine.ask(request(row), at: now) { [unowned self] in answered(row, $0) } }
+  }
+
+  private func request(_ row: Row) -> EngineRequest {
+    .addHistory(row.call, user: row.user, row: row.content, most: most, keep: settings.keep)
+  }
+
+  private func answered(_ row: Row, _ result: SharedEngine.Result) {
+    underWay -= 1
+    guard case .success(.added(let number, let nodes)) = result else {
+      keep(row)
+      retryAt = retryAt ?? MonotonicClock.now() + Limits.retry + .milliseconds(Int64.random(in: 0...1_000))
+      return
+    }
+    guard let number else { return }
+    counters.calls.increment()
+    changed(row.user, number)
+    for node in nodes where node.node != engine.node.node {
+      engine.tell(.publish(.history(user: row.user, row: number), to: node.node))
+    }
+  }
+
+  /// What waits is sent; whether it comes is not waited for.
+  func stop() {
+    for row in waiting { engine.tell(request(row)) }
+    waiting = []
+  }
+
+  func page(_ list: HistoryList, of user: String, at now: Instant, _ answer: @escaping (HistoryPage?) -> Void) {
+    let limit = min(list.limit ?? Limits.historyPage, Limits.historyPage)
+    engine.ask(.history(of: user, before: list.before.map(Int64.init), most: limit, keep: settings.keep), at: now) {
+      [counters] result in
+      guard case .success(.values(let rows, let more)) = result else { return answer(nil) }
+      let calls = rows.compactMap(StoredCall.entry)
+      counters.failures.increment(by: UInt64(rows.count - calls.count))
+      answer(HistoryPage(calls: calls, next: more == 1 ? calls.last?.id : nil))
+    }
+  }
+
+  /// How many calls are gone; nil: the engine has not answered.
+  func erase(_ user: String, at now: Instant, _ answer: @escaping (Int?) -> Void) {
+    waiting.removeAll { $0.user == user }
+    engine.ask(.forgetHistory(of: user), at: now) { [engine, changed] result in
+      guard case .success(.count(let count)) = result else { return answer(nil) }
+      changed(user, 0)
+      engine.tell(.broadcast(.history(user: user, row: 0)))
+      answer(count)
+    }
+  }
+}
+
+/// A row of a history in the engine, which puts the number, `n`, before it.
+private struct StoredCall: Codable {
+  var n: Int?
+  var v = Cluster.Limits.format
+  /// The engine looks for it: a call is added once.
+  var c: CallID
+  var d: CallSnapshot.Direction
+  var p: String
+  var s: Int64
+  var k: Int64?
+  var e: Int64
+  var o: HistoryEntry.Outcome
+  var r: EndReason
+  var x: String?
+  var a: String?
+
+  init(_ record: CallRecord, _ user: String, _ outcome: HistoryEntry.Outcome) {
+    let isIncoming = record.direction == .incoming
+    (c, d, p) = (record.call, isIncoming ? .incoming : .outgoing, isIncoming ? record.from : record.to)
+    s = record.times[CallStage.start.rawValue] ?? 0
+    (k, e) = (record.times[CallStage.connected.rawValue], record.times[CallStage.ended.rawValue] ?? s)
+    (o, r) = (outcome, record.end.reason)
+    (x, a) = user == record.user ? (record.device, record.account) : (nil, nil)
+  }
+
+  /// Without its first brace.
+  var row: [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = .withoutEscapingSlashes
+    return (try? encoder.encode(self)).map { [UInt8]($0.dropFirst()) } ?? []
+  }
+
+  /// Nil: no such row was written by a node.
+  static func entry(_ bytes: [UInt8]) -> HistoryEntry? {
+    guard bytes.count <= Limits.historyRowBytes, let row = try? JSONDecoder().decode(StoredCall.self, from: Data(bytes)),
+      (Cluster.Limits.oldestFormat...Cluster.Limits.format).contains(row.v), let number = row.n,
+      [Int64(number), row.s, row.k ?? 0, row.e].allSatisfy({ (0...1 << 53).contains($0) }),
+      row.p.utf8.allSatisfy({ $0 >= 32 && $0 != 127 })
+    else { return nil }
+    return HistoryEntry(
+      id: number, call: row.c, dir: row.d, peer: DirectoryFile.handle(row.p), start: row.s, connect: row.k, end: row.e,
+      outcome: row.o, reason: row.r, device: row.x, acct: row.a)
+  }
+}

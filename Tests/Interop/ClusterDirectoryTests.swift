@@ -1,0 +1,215 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// Directories and histories that two gateways share over Redis, with a Python client's devices at both.
+  @Suite(
+    .enabled(
+      if: Surroundings.isRequired
+        || (Surroundings.missing == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/redis-server")),
+      "no redis: run Scripts/install test"),
+    .serialized)
+  struct ClusterDirectoryTests {
+    private static let caller = "+15557770001"
+    private static let path = "/v1/directory/user:alice"
+
+    private func admin(_ method: String, _ path: String, _ node: GatewayUnderTest, _ body: String = "") throws -> (
+      status: Int, json: [String: Any]
+    ) {
+      let text = body.isEmpty ? "" : "number,label,kind\n" + body
+      let answer = try HTTP.request(method, path, port: node.admin, headers: ["Content-Type: text/csv"], body: text)
+      return (answer.status, try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any] ?? [:])
+    }
+
+    /// A device that is not ours.
+    private func stranger(_ node: GatewayUnderTest, _ device: String) async throws -> Spawned {
+      let token = try await node.token("alice", device)
+      let peer = try Peers.python(
+        "stranger", "directory_stranger.py",
+        ["--url", "ws://127.0.0.1:\(node.app)/v1/connect", "--token", token, "--device", device], node)
+      let welcome = try await peer.event("heard") { $0["t"] as? String == "welcome" }
+      let caps = (welcome["d"] as? [String: Any])?["caps"] as? [String] ?? []
+      #expect(caps.contains("dir") && caps.contains("hist") && caps.contains("nodes"), "\(caps)")
+      return peer
+    }
+
+    private func say(_ peer: Spawned, _ type: String, _ d: String = "{}") async throws -> (
+      t: String, d: [String: Any], id: String
+    ) {
+      let id = UUID().uuidString.lowercased()
+      peer.type(#"{"t":"\#(type)","id":"\#(id)","d":\#(d)}"#)
+      let heard = try await peer.event("heard") { $0["re"] as? String == id }
+      return (heard["t"] as? String ?? "", heard["d"] as? [String: Any] ?? [:], id)
+    }
+
+    private struct Answer {
+      var version = 0
+      var from: Int?
+      var of = ""
+      var names: [Int: String] = [:]
+      var block: [Int] = []
+    }
+    /// `dir.get` with its one part.
+    private func directory(_ peer: Spawned, _ before: Answer? = nil) async throws -> Answer {
+      let d = before.map { #"{"have":\#($0.version),"of":"\#($0.of)"}"# } ?? "{}"
+      let said = try await say(peer, "dir.get", d)
+      let dir = try #require(said.d["dir"] as? [String: Any], "\(said)")
+      var out = Answer(version: dir["version"] as? Int ?? 0, from: dir["from"] as? Int, of: dir["of"] as? String ?? "")
+      guard dir["parts"] as? Int == 1 else { return out }
+      let heard = try await peer.event("heard") { $0["re"] as? String == said.id && $0["t"] as? String != "ok" }
+      let part = try #require(heard["d"] as? [String: Any])
+      for name in part["identify"] as? [[String: Any]] ?? [] { out.names[name["n"] as? Int ?? 0] = name["l"] as? String }
+      out.block = part["block"] as? [Int] ?? []
+      return out
+    }
+    /// Until a device has heard of this version.
+    private func changed(_ peer: Spawned, _ version: Int) async throws {
+      _ = try await peer.event("heard") {
+        $0["t"] as? String == "dir.changed" && ($0["d"] as? [String: Any])?["version"] as? Int == version
+      }
+    }
+    private func version(_ node: GatewayUnderTest) throws -> Int {
+      let rows = try admin("GET", "/v1/directory", node).json["directories"] as? [[String: Any]] ?? []
+      return rows.first { $0["scope"] as? String == "user:alice" }?["version"] as? Int ?? 0
+    }
+    private func history(_ peer: Spawned) async throws -> [[String: Any]] {
+      let said = try await say(peer, "hist.list", #"{"limit":10}"#)
+      return (said.d["hist"] as? [String: Any])?["calls"] as? [[String: Any]] ?? []
+    }
+
+    @Test
+    func
+      `an import at one node is at devices of the other under one version and blocks callers there; a call of one is in the history of the other; erased everywhere`()
+      async throws
+    {
+      let cluster = try await ClusterUnderTest(2, hasEdge: false)
+      let (first, second) = (cluster.nodes[0], cluster.nodes[1])
+      let tablet = try await stranger(second, "tablet")
+      let imported = try admin("PUT", Self.path, first, "\(Self.caller),Spam Inc,block\n+4930123456,Zoë,identify\n")
+      let given = try #require(imported.json["version"] as? Int, "\(imported)")
+      try await changed(tablet, given)
+      let whole = try await directory(tablet)
+      #expect(whole.version == given && whole.names[4_930_123_456] == "Zoë" && whole.block == [15_557_770_001])
+      #expect(try version(second) == given)
+
+      // the node that has the import from the other refuses the caller
+      let refused = try Spawned(
+        "caller", Surroundings.lab,
+        [
+          "trunk", "--gateway", "127.0.0.1:\(second.sip)", "--listen", "127.0.0.1:\(try FreePorts.both())", "--events", "--call",
+          "+15551230001", "--from", Self.caller,
+        ], in: second.folder)
+      #expect(try await refused.finish(within: 15) != 0, "\(refused.text)")
+      let record = try #require(try await second.records(1).first)
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "blocked", "\(record)")
+
+      // a call at the first node, which has a device of its own
+      let desk = try await Peers.ownPhone(first, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "1"])
+      let caller = try cluster.call(to: first, ["-d", "100"])
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await desk.finish(within: 10) == 0, "\(desk.text)")
+      let call = try #require(try await first.records(1).first?["call"] as? String)
+      let news = try await tablet.event("heard") { event in
+        event["t"] as? String == "hist.changed" && ((event["d"] as? [String: Any])?["id"] as? Int ?? 0) > 0
+      }
+      _ = news
+      #expect(await eventually(within: 5) { try first.sum("trunkline_history_calls_total") == 1 })
+      let rows = try await history(tablet)
+      #expect(rows.map { $0["outcome"] as? String } == ["answeredElsewhere", "blocked"], "\(rows)")
+      #expect(rows.first?["call"] as? String == call && rows.first?["device"] as? String == "desk")
+      #expect((rows.last?["peer"] as? [String: Any])?["n"] as? String == "Spam Inc", "named by this node's directory")
+      let page = try await say(tablet, "hist.list", #"{"limit":1}"#).d["hist"] as? [String: Any]
+      let next = try #require(page?["next"] as? Int)
+      let rest = try await say(tablet, "hist.list", #"{"before":\#(next)}"#).d["hist"] as? [String: Any]
+      #expect((rest?["calls"] as? [[String: Any]])?.count == 1 && rest?["next"] == nil)
+
+      // a device that has moved gets the difference
+      let change = try admin("POST", Self.path, second, "+15557770001,Ann,identify\n")
+      let newer = try #require(change.json["version"] as? Int)
+      tablet.closeInput()
+      _ = await eventually(within: 5) { !tablet.isRunning }
+      #expect(await eventually(within: 5) { try version(first) == newer })
+      let moved = try await stranger(first, "tablet")
+      let difference = try await directory(moved, whole)
+      #expect(difference.from == given && difference.version == newer && difference.names == [15_557_770_001: "Ann"])
+      let foreign = try await directory(moved, Answer(version: given, of: "nothing"))
+      #expect(foreign.from == nil && foreign.names.count == 2, "of other directories")
+
+      let gone = try admin("DELETE", "/v1/users/alice/data", second)
+      #expect(gone.status == 200 && gone.json["calls"] as? Int == 2 && gone.json["contacts"] as? Int == 2, "\(gone)")
+      _ = try await moved.event("heard") {
+        $0["t"] as? String == "hist.changed" && ($0["d"] as? [String: Any])?["id"] as? Int == 0
+      }
+      #expect(try await history(moved).isEmpty)
+      #expect(await eventually(within: 5) { try version(first) == version(second) && version(first) > newer })
+      let empty = try await directory(moved, difference)
+      #expect(empty.names.isEmpty && empty.version > newer)
+      #expect(try await cluster.redis("EXISTS", "tl:{u:alice}:history") == "0")
+      moved.closeInput()
+      _ = await eventually(within: 5) { !moved.isRunning }
+      try await cluster.finish()
+    }
+
+    @Test func `redis dies and comes back empty: what both nodes changed meanwhile is merged, and calls are in the history`()
+      async throws
+    {
+      let cluster = try await ClusterUnderTest(2, hasEdge: false)
+      let (first, second) = (cluster.nodes[0], cluster.nodes[1])
+      let tablet = try await stranger(second, "tablet")
+      let imported = try admin("PUT", Self.path, first, "+15550000001,One,identify\n+15550000002,Two,identify\n")
+      try await changed(tablet, try #require(imported.json["version"] as? Int))
+      let before = try await directory(tablet)
+      try await cluster.killRedis()
+      for node in cluster.nodes { #expect(await eventually(within: 5) { try node.sum("trunkline_cluster_state", "away") == 1 }) }
+      let refused = try await say(tablet, "hist.list")
+      #expect(refused.t == "err" && refused.d["code"] as? String == "overload", "never an empty list: \(refused)")
+      let one = try admin("POST", Self.path, first, "+15550000001,Uno,identify\n+15550000003,Three,identify\n")
+      let other = try admin("POST", Self.path, second, "+15550000001,Eins,identify\n+15550000002,,remove\n")
+      #expect(one.status == 200 && other.status == 200, "\(one) \(other)")
+      let erased = try admin("DELETE", "/v1/users/bob/data", second)
+      #expect(erased.status == 503, "\(erased)")
+      let cell = try await Peers.ownPhone(
+        second, device: "cell", ["--answer", "--answer-after", "0.1", "--calls", "1"])
+      let caller = try cluster.call(to: second, ["-d", "100"])
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await cell.finish(within: 10) == 0, "\(cell.text)")
+
+      try cluster.startRedis()
+      #expect(await eventually(within: 20) { try version(first) == version(second) && version(first) > before.version })
+      // the engine came back empty: of one number that of the node which came second stays
+      let wanted = ["Uno", "Eins"].map { "number,label,kind\n+15550000001,\($0),identify\n+15550000003,Three,identify\n" }
+      var exports: Set<String> = []
+      for node in cluster.nodes {
+        let export = try Spawned(
+          "command", Surroundings.trunkline,
+          ["directory", "export", "--scope", "user:alice", "--config", node.folder + "/gateway.yaml"], in: node.folder)
+        #expect(try await export.finish(within: 20) == 0)
+        exports.insert(export.text)
+        #expect(wanted.contains(export.text), "\(export.text)")
+      }
+      #expect(exports.count == 1, "\(exports)")
+      let merged = try await directory(tablet, before)
+      #expect(try merged.version == version(first) && merged.names[15_550_000_003] == "Three")
+      #expect(await eventually(within: 20) { try second.sum("trunkline_history_calls_total") == 1 })
+      #expect(try await history(tablet).count == 1)
+      #expect(try second.sum("trunkline_history_lost_total") == 0)
+
+      // flushed behind connections that stand
+      _ = try await cluster.redis("FLUSHALL")
+      #expect(
+        await eventually(within: 20) {
+          try first.sum("trunkline_cluster_flushes_total") + second.sum("trunkline_cluster_flushes_total") > 0
+        })
+      var isThere = false
+      for _ in 0..<40 where !isThere {
+        isThere = try await cluster.redis("HGET", "tl:{dirs}:versions", "user:alice") == "\(try version(first))"
+        if !isThere { _ = await eventually(within: 0.5) { false } }
+      }
+      #expect(isThere, "the directory is in the engine again, under its version")
+      tablet.closeInput()
+      _ = await eventually(within: 5) { !tablet.isRunning }
+      _ = try await second.records(1)
+      try await cluster.finish()
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import Bytes
+import Cluster
+import MemoryEngine
+
+@testable import Store
+
+/// An engine in memory, and what becomes of requests on their way. One thread.
+final class EngineHub: @unchecked Sendable {
+  /// On their way to a thread.
+  final class Answers: @unchecked Sendable {
+    var list: [(UInt64, SharedEngine.Result)] = []
+
+    func deliver(to client: EngineClient) {
+      let arrived = list
+      list = []
+      for (number, result) in arrived { client.answered(number, result) }
+    }
+  }
+  var store = EngineStore()
+  var now = Instant.zero + .seconds(1_000_000)
+  var isAway = false
+  /// Of 1.
+  var losesReplies = 0.0
+  var random = SplitMix64(seed: 1)
+  var requests = 0
+
+  func answer(_ request: EngineRequest) -> SharedEngine.Result {
+    guard !isAway else { return .failure(.away) }
+    requests += 1
+    let reply = store.apply(request, at: now)
+    return Double.random(in: 0..<1, using: &random) < losesReplies ? .failure(.timeout) : .success(reply)
+  }
+
+  func client(_ node: String, _ answers: Answers) -> EngineClient {
+    let engine = SharedEngine(node: Incarnation(node: node, started: 1)) { [self] request, answer in answer(self.answer(request))
+    }
+    return EngineClient(engine) { answers.list.append(($0, $1)) }
+  }
+}
