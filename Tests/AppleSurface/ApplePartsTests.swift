@@ -53,6 +53,28 @@ import Testing
     try expect(["monitor cancelled: true"])
   }
 
+  @Test func `a TURN server is spoken to over UDP, TCP and TLS for its name, and what waits goes before the end`() throws {
+    try expect([
+      "udp is UDP to 192.0.2.7:443", "tcp is TCP, no delay to 192.0.2.7:443",
+      "tls is TLS for turn.example.com, no delay to 192.0.2.7:443",
+    ])
+    for transport in ["udp", "tcp", "tls"] {
+      try expect([
+        "\(transport): opened", "\(transport): received([2, 3])", "\(transport) given: true true", "\(transport): received([4])",
+        "\(transport) sent: 64, cancelled: 0", "\(transport) when all is sent, cancelled: 1", "\(transport): closed(\"closed\")",
+      ])
+    }
+  }
+
+  @Test func `a TURN server that is not there, or goes, is told once, and there are only so many`() throws {
+    try expect([
+      "refused: closed(\"refused\")", "refused, cancelled: true, in use: true", "reset: closed(\"reset\")",
+      "reset, cancelled: true, in use: true", "ended: opened", "ended: closed(\"the server has ended it\")",
+      "ended, cancelled: true, in use: true", "no port: true, at once: 24",
+    ])
+    #expect(try !Self.outcome.get().text.contains("late"))
+  }
+
   @Test func `an address that is none is a socket that closes, and no exception of URLSession`() throws {
     let text = try Self.outcome.get().text
     for address in ["", "phone.example.com", "https://phone.example.com/v1/connect", "wss://", "wss:// /"] {

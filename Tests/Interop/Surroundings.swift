@@ -12,7 +12,7 @@ import Testing
 enum Surroundings {
   static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path
   static let package = URL(fileURLWithPath: sources).deletingLastPathComponent().deletingLastPathComponent().path
-  /// The gateway of a release build, where `TRUNKLINE_BINARY` names one: it takes a third of the time of that which was built beside the tests.
+  /// The gateway of a release build where `TRUNKLINE_BINARY` names one: what users run. Else that which was built beside the tests.
   static let trunkline = released ?? beside("trunkline")
   static let lab =
     released.map { URL(fileURLWithPath: $0).deletingLastPathComponent().appendingPathComponent("trunkline-lab").path }

@@ -2,13 +2,17 @@
   import Foundation
   import Synchronization
 
-  /// WebSockets and the one POST by URLSession: TLS and its verification are the system's, certificates of tests are not taken.
+  /// WebSockets and the one POST by URLSession, TURN servers by Network: TLS and its verification are the system's, certificates of tests are not
+  /// taken.
   public final class URLSessionSockets: SocketConnector {
     private let events: SocketDelegate
     private let session: URLSession
     /// Seconds: of a connection attempt, and of a POST.
     private static let timeout = 10.0
     private static let longestMessage = 65_536
+    /// Connections to TURN servers at once: two paths of two calls, and what is on its way.
+    private static let mostRelays = 24
+    private let relays = Mutex(0)
 
     public init() {
       let configuration = URLSessionConfiguration.ephemeral
@@ -42,6 +46,18 @@
       request.setValue("Bearer " + bearer, forHTTPHeaderField: "Authorization")
       request.setValue("application/json", forHTTPHeaderField: "Content-Type")
       session.dataTask(with: request) { _, _, _ in }.resume()
+    }
+
+    public func openRelay(_ address: RelayAddress, events: @escaping @Sendable (RelayEvent) -> Void) -> (any RelaySocket)? {
+      let isRoom = relays.withLock { count in
+        guard count < Self.mostRelays else { return false }
+        count += 1
+        return true
+      }
+      guard isRoom else { return nil }
+      let made = NetworkRelay(address, events: events) { [weak self] in self?.relays.withLock { $0 -= 1 } }
+      if made == nil { relays.withLock { $0 -= 1 } }
+      return made
     }
 
     private struct TaskSocket: Socket {

@@ -156,6 +156,51 @@ func run() {
     socket.send([1])
     socket.close(1000)
   }
+
+  // MARK: NetworkRelay
+
+  for transport in RelayAddress.Transport.allCases {
+    let address = RelayAddress(host: "192.0.2.7", port: 443, transport: transport, certificateHost: "turn.example.com")
+    guard let relay = sockets.openRelay(address, events: { say("\(transport): \($0)") }), let connection = NWConnection.last
+    else {
+      return say("no relay")
+    }
+    say("\(transport) is \(connection.text)")
+    relay.send([1])
+    connection.tell(.preparing)
+    connection.tell(.ready)
+    say("\(transport) given: \(connection.give([2, 3])) \(connection.give([4]))")
+    for _ in 0..<100 { relay.send([5]) }
+    relay.close()
+    relay.send([6])
+    say("\(transport) sent: \(connection.sends.count), cancelled: \(connection.cancels)")
+    for send in connection.sends { send.done(nil) }
+    say("\(transport) when all is sent, cancelled: \(connection.cancels)")
+    connection.tell(.cancelled)
+    connection.tell(.failed(NWError("late")))
+  }
+  let turn = RelayAddress(host: "turn.example.com", port: 3478, transport: .tcp)
+  for (why, tell) in [
+    ("refused", { (connection: NWConnection) in connection.tell(.waiting(NWError("refused"))) }),
+    ("reset", { $0.tell(.failed(NWError("reset"))) }),
+    (
+      "ended",
+      { connection in
+        connection.tell(.ready)
+        _ = connection.give(nil, isLast: true)
+      }
+    ),
+  ] as [(String, (NWConnection) -> Void)] {
+    let relay = sockets.openRelay(turn) { say("\(why): \($0)") }
+    if let connection = NWConnection.last {
+      tell(connection)
+      say("\(why), cancelled: \(connection.cancels > 0), in use: \(relay != nil)")
+    }
+  }
+  let many = (0..<30).compactMap { _ in sockets.openRelay(turn) { _ in } }
+  let nowhere = RelayAddress(host: "turn.example.com", port: 0, transport: .udp)
+  say("no port: \(sockets.openRelay(nowhere) { _ in } == nil), at once: \(many.count)")
+
   sockets.post("no address", bearer: "x", body: [])
   sockets.post("file:///etc/passwd", bearer: "x", body: [])
   guard let listener = Listener() else { return say("no port") }

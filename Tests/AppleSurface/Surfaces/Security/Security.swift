@@ -52,3 +52,13 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 }
 /// Security/SecItem.h
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus { Keychain.shared.delete(query) }
+
+/// Security/SecProtocolTypes.h
+public final class sec_protocol_options_t {
+  public fileprivate(set) var serverName = "the host"
+  public init() {}
+}
+/// Security/SecProtocolOptions.h
+public func sec_protocol_options_set_tls_server_name(_ options: sec_protocol_options_t, _ name: String) {
+  options.serverName = name
+}
