@@ -88,14 +88,14 @@ extension Interop {
       try await gateway.finish(calls: calls)
     }
 
-    /// A file system of 256 KB that is really full, the journal's database on it too. Only root can mount one.
+    /// A file system of 512 KB that is really full, the journal's database on it too. Only root can mount one.
     @Test(.enabled(if: geteuid() == 0 && FileManager.default.isExecutableFile(atPath: "/bin/mount")))
     func `a disk that is full for journal and records: calls go on, and later every record is there`() async throws {
       let disk = NSTemporaryDirectory() + "/trunkline-disk-\(UUID().uuidString.prefix(8))"
       try FileManager.default.createDirectory(atPath: disk, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(atPath: disk) }
       let mount = try Spawned(
-        "mount", "/bin/mount", ["-t", "tmpfs", "-o", "size=256k", "none", disk], in: NSTemporaryDirectory())
+        "mount", "/bin/mount", ["-t", "tmpfs", "-o", "size=512k", "none", disk], in: NSTemporaryDirectory())
       guard try await mount.finish(within: 5) == 0 else { return }  // a container that may not mount
       defer { umount2(disk, Int32(MNT_DETACH)) }
       let gateway = try await GatewayUnderTest(["store: { sqlite: \(disk)/t.db }", "records: { file: \(disk)/calls.jsonl }"])

@@ -72,7 +72,8 @@ ask("POST", "/v1/calls/{call}/hold", 400, f"/v1/calls/{call}/hold", good["hold"]
 for wanted, body in ((400, None), (400, {"user": user}), (400, {"user": user, "to": "+15557654321", "first": "both"}), (404, {"user": "nobody", "to": "+15557654321"}), (422, {"user": user, "to": "112"})):
     ask("POST", "/v1/calls", wanted, None, body)
 made = ask("POST", "/v1/calls", 201, None, {"user": user, "to": "+15557654321", "first": "number"})["call"]
-ask("POST", "/v1/calls/{call}/hangup", 202, f"/v1/calls/{made}/hangup")
+# the trunk may have refused it by now
+ask("POST", "/v1/calls/{call}/hangup", (202, 404), f"/v1/calls/{made}/hangup")
 made = ask("POST", "/v1/calls", 201, None, {"user": user, "to": "+15557654321"})["call"]
 ask("POST", "/v1/calls/{call}/hold", 409, f"/v1/calls/{made}/hold", {"on": True})
 ask("POST", "/v1/calls/{call}/hangup", 409, f"/v1/calls/{made}/hangup", {"reason": "busy"})

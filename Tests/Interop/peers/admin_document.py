@@ -21,7 +21,7 @@ def resolved(value):
 
 
 def ask(method, template, wanted, url=None, body=None, headers={}):
-    """One request; the body if the answer has the wanted status and is as the document says."""
+    """One request; the body if the answer has the wanted status, or one of several, and is as the document says."""
     request = urllib.request.Request(base + (url or template), method=method, headers=dict(headers),
         data=None if body is None else body if isinstance(body, bytes) else json.dumps(body).encode())
     try:
@@ -30,7 +30,7 @@ def ask(method, template, wanted, url=None, body=None, headers={}):
         answer = refused
     body, kind = answer.read(), (answer.headers.get("Content-Type") or "").split(";")[0]
     name = f"{method} {url or template} {answer.status}"
-    if answer.status != wanted:
+    if answer.status not in (wanted if isinstance(wanted, tuple) else (wanted,)):
         faults.append(f"{name}: {wanted} is wanted: {body[:200]!r}")
     if 200 <= answer.status < 300:
         done.add((method, template))
