@@ -17,6 +17,7 @@ enum Surroundings {
   static let lab =
     released.map { URL(fileURLWithPath: $0).deletingLastPathComponent().appendingPathComponent("trunkline-lab").path }
     ?? beside("trunkline-lab")
+  static let quickStart = beside("quick-start")
   private static let released = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"].flatMap { $0.isEmpty ? nil : $0 }
   static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
   static let tshark = first(["/usr/bin/tshark", "/usr/local/bin/tshark", "/opt/homebrew/bin/tshark"])

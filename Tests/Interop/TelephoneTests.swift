@@ -46,8 +46,7 @@ extension Interop {
       expect idle within 20s
       expect clean
       """.write(toFile: gateway.folder + "/script", atomically: true, encoding: .utf8)
-      let quickStart = URL(fileURLWithPath: Surroundings.lab).deletingLastPathComponent().appendingPathComponent("quick-start")
-        .path
+      let quickStart = Surroundings.quickStart
       // it has logged in before
       let secrets = gateway.folder + "/secrets"
       #expect(FileSecrets(folder: secrets).write("device-id", Array("cell".utf8)))
