@@ -111,6 +111,18 @@ import Testing
     #expect(try #require(page()).calls.isEmpty)
   }
 
+  @Test func `a row that was under way when its user was erased does not come back`() throws {
+    history.add([record(1)])
+    hub.isAway = true
+    hub.now = hub.now + .seconds(3)
+    history.turn(at: hub.now)
+    hub.isAway = false
+    history.erase("alice", at: hub.now) { _ in }
+    answers.deliver(to: client)
+    for _ in 0..<3 { turn() }
+    #expect(try #require(page()).calls.isEmpty && counters.calls.value == 0)
+  }
+
   @Test func `rows that no node has written are left out and counted`() throws {
     let texts = [
       "}", #""c":1}"#, #""v":1,"c":"00000000-0000-4000-8000-000000000001"}"#, String(repeating: "[", count: 6_000),

@@ -109,7 +109,7 @@ extension Call {
 
   private mutating func byeReceived(_ place: Int, _ reason: ReasonValue?, _ turn: inout Turn) {
     mark(.bye, detail: place == 0 ? "received" : "received from the diversion", &turn)
-    let isGivenUp = leavesBeforeAnswer
+    let isGivenUp = ringsBack
     legs[place].phase = .over
     if isGivenUp { return end(.callerCancelled, by: .trunk, detail: reason?.description, &turn) }
     // who asked for a transfer need not wait for it

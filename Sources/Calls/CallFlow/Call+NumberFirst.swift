@@ -11,8 +11,8 @@ extension Call {
   /// When the trunk's 200 came or went: from then on it costs.
   var answeredAt: Instant? { times[.numberAnswered] ?? times[.connected] }
 
-  /// The number waits for a device.
-  private var ringsBack: Bool {
+  /// The number waits for a device. If it hangs up now it is to the devices a caller who gave up.
+  var ringsBack: Bool {
     callsNumberFirst && trunkLeg.phase == .confirmed && [.parked, .ringing, .answering].contains(state)
   }
 
@@ -62,9 +62,6 @@ extension Call {
     join(proof.winner, &turn)
     announceConnected(&turn)
   }
-
-  /// The number hangs up before anybody has the call: to the devices it is a caller who gave up.
-  var leavesBeforeAnswer: Bool { ringsBack }
 }
 
 extension CallMachine {

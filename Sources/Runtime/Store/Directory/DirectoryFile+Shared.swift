@@ -66,13 +66,6 @@ extension DirectoryFile {
     }
   }
 
-  func standings() throws -> [String: Standing] {
-    try read("directories") { database in
-      let rows = try Row.fetchAll(database, sql: "SELECT name, version, base FROM scope")
-      return Dictionary(rows.map { ($0[0] as String, Standing(version: $0[1], base: $0[2])) }) { first, _ in first }
-    }
-  }
-
   func pendingScopes() throws -> [String] {
     try read("directories") { try String.fetchAll($0, sql: "SELECT name FROM scope WHERE version <> base ORDER BY version") }
   }

@@ -24,7 +24,9 @@ final class SharedHistory {
   private let counters: DirectoryCounters
   private let changed: (_ user: String, _ row: Int64) -> Void
   private var waiting: [Row] = []
-  private var underWay = 0
+  /// By their numbers.
+  private var underWay: [UInt64: Row] = [:]
+  private var number: UInt64 = 0
   private var retryAt: Instant?
   var settings: HistorySettings
 
@@ -48,27 +50,31 @@ final class SharedHistory {
   }
 
   private func keep(_ row: Row) {
-    guard waiting.count + underWay < Limits.waitingHistory else { return counters.lost.increment() }
+    guard waiting.count + underWay.count < Limits.waitingHistory else { return counters.lost.increment() }
     waiting.append(row)
   }
 
   func turn(at now: Instant) {
     if let retryAt, now < retryAt { return }
     retryAt = nil
-    let count = min(waiting.count, Limits.historyUnanswered - underWay)
+    let count = min(waiting.count, Limits.historyUnanswered - underWay.count)
     guard count > 0 else { return }
     let rows = waiting.prefix(count)
     waiting.removeFirst(count)
-    underWay += count
-    for row in rows { engine.ask(request(row), at: now) { [unowned self] in answered(row, $0) } }
+    for row in rows {
+      number += 1
+      underWay[number] = row
+      engine.ask(request(row), at: now) { [unowned self, number] in answered(number, $0) }
+    }
   }
 
   private func request(_ row: Row) -> EngineRequest {
     .addHistory(row.call, user: row.user, row: row.content, most: most, keep: settings.keep)
   }
 
-  private func answered(_ row: Row, _ result: SharedEngine.Result) {
-    underWay -= 1
+  private func answered(_ question: UInt64, _ result: SharedEngine.Result) {
+    // nil: erased since
+    guard let row = underWay.removeValue(forKey: question) else { return }
     guard case .success(.added(let number, let nodes)) = result else {
       keep(row)
       retryAt = retryAt ?? MonotonicClock.now() + Limits.retry + .milliseconds(Int64.random(in: 0...1_000))
@@ -102,6 +108,7 @@ final class SharedHistory {
   /// How many calls are gone; nil: the engine has not answered.
   func erase(_ user: String, at now: Instant, _ answer: @escaping (Int?) -> Void) {
     waiting.removeAll { $0.user == user }
+    underWay = underWay.filter { $0.value.user != user }
     engine.ask(.forgetHistory(of: user), at: now) { [engine, changed] result in
       guard case .success(.count(let count)) = result else { return answer(nil) }
       changed(user, 0)

@@ -1,0 +1,106 @@
+import Bytes
+import Glibc
+import Platform
+import Testing
+
+/// A connection that we open, against a peer on loopback of which a test has the other end.
+@Suite struct ClientConnectionTests {
+  private static let bounds = ClientConnection.Bounds(readBytes: 4_096, readsPerTurn: 4, unsentBytes: 100_000)
+  private let loop: EventLoop
+  private let listener: TCPListener
+  private let heard = Heard()
+
+  private final class Heard {
+    var bytes: [UInt8] = []
+    var ends: [String] = []
+    var peer: TCPSocket?
+  }
+
+  init() throws {
+    loop = try EventLoop(name: "connection")
+    listener = try TCPListener(bind: SocketAddress(.loopback, 0))
+  }
+
+  private func connect() throws -> ClientConnection {
+    let connection = try ClientConnection(listener.localAddress, tls: nil, bounds: Self.bounds, loop: loop)
+    connection.handler = { [heard, loop] event in
+      switch event {
+      case .received(let bytes): heard.bytes += bytes
+      case .closed(let why):
+        heard.ends.append(why)
+        loop.stop()
+      }
+    }
+    return connection
+  }
+
+  private func accept(_ then: @escaping (TCPSocket) -> Void) throws {
+    try loop.register(listener.fd, .readable) { [heard, listener] _ in
+      guard let peer = try? listener.accept() else { return }
+      heard.peer = peer
+      then(peer)
+    }
+  }
+
+  /// Until it is stopped; a test that waits for nothing fails.
+  private func run() {
+    let loop = loop
+    let late = loop.addTimer { loop.stop() }
+    loop.setTimer(late, at: MonotonicClock.now() + .seconds(20))
+    loop.run()
+  }
+
+  @Test func `what was sent before it was open arrives, the answer comes, and the end is told once`() throws {
+    let connection = try connect()
+    connection.send { $0 += [1, 2, 3] }
+    #expect(connection.waiting == 3)
+    try accept { [heard, loop] peer in
+      try? loop.register(peer.fd, .readable) { _ in
+        var buffer = [UInt8](repeating: 0, count: 16)
+        guard case .bytes(let count)? = try? buffer.withUnsafeMutableBytes({ try peer.read(into: $0) }) else { return }
+        _ = try? buffer.prefix(count).reversed().withUnsafeBytes { try peer.write($0) }
+        loop.unregister(peer.fd)
+        heard.peer = nil
+      }
+    }
+    run()
+    #expect(heard.bytes == [3, 2, 1] && heard.ends == ["it closed the connection"])
+    #expect(!connection.isOpen && connection.waiting == 0)
+    connection.close()
+    #expect(heard.ends.count == 1)
+  }
+
+  @Test func `a peer that reads nothing is given up at the bound`() throws {
+    let connection = try connect()
+    try accept { _ in }
+    let loop = loop
+    var sent = 0
+    var timer: EventLoop.TimerID?
+    timer = loop.addTimer {
+      guard connection.isOpen, let timer else { return }
+      // more than the bound in one go, so that it is the kernel that takes or does not
+      sent += 10_000
+      connection.send { $0 += [UInt8](repeating: 0, count: 10_000) }
+      connection.flush()
+      loop.setTimer(timer, at: loop.now)
+    }
+    if let timer { loop.setTimer(timer, at: MonotonicClock.now()) }
+    run()
+    #expect(heard.ends == ["it takes no more bytes"] && sent > 100_000, "\(sent)")
+  }
+
+  @Test func `a refused connection says why, and one that we close says nothing`() throws {
+    let refused = try SocketAddress(.loopback, TCPListener(bind: SocketAddress(.loopback, 0)).localAddress.port)
+    let connection = try ClientConnection(refused, tls: nil, bounds: Self.bounds, loop: loop)
+    let (heard, loop) = (heard, loop)
+    connection.handler = { event in
+      if case .closed(let why) = event { heard.ends.append(why) }
+      loop.stop()
+    }
+    let ours = try connect()
+    ours.close()
+    run()
+    #expect(heard.ends.count == 1 && heard.ends[0].contains("refused"), "\(heard.ends)")
+    #expect(!ours.isOpen)
+  }
+}
