@@ -130,7 +130,10 @@ let runtime: [Target] = [
   module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
   module(
     "Runtime", "Engine",
-    ["Bytes", "RESP", "AppProtocol", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster", "Platform"],
+    [
+      "Bytes", "RESP", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster",
+      "Platform",
+    ],
     [logging]),
   module("Runtime", "Telemetry", ["Bytes", "Platform"], [logging]),
   module(

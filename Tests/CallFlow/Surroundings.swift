@@ -157,7 +157,7 @@ final class Surroundings {
     case .wake(let key, let node, let content): wakes.append((key, node, content))
     case .pushCallOver(let call): pushesOver.append(call)
     case .devices(let changes): deviceChanges += changes
-    case .grants: break
+    case .grants, .shareGrants: break
     case .event(let event): events.append(event)
     case .recording(let command): recordings.append(command)
     case .stream(let command): streams.append(command)

@@ -58,7 +58,7 @@ import Testing
       } == ["users[0].webhook: key_file is missing: the s", "users[0].webhook.url: expected a URL: https:"])
   }
 
-  @Test func `claims are for any alone, and not with a cluster`() throws {
+  @Test func `claims are for any alone`() throws {
     let folder = try TemporaryFolder()
     #expect(
       folder.problems(key + "users: [ { id: alice, claims: { numbers: [ \"+1\" ] } } ]\n")
@@ -67,12 +67,6 @@ import Testing
       folder.problems(key + "users: [ { id: any, claims: { numbers: [ alice ], max_numbers: 101 } } ]\n").map {
         String($0.split(separator: " ", maxSplits: 1)[1].prefix(40))
       } == ["users[0].claims.numbers[0]: expected the", "users[0].claims.max_numbers: 101 is outs"])
-    let cluster =
-      "cluster: { node: n1, url: \"wss://n1.example/v1/connect\", key_file: jwt.key, engine: { redis: \"127.0.0.1:6379\" } }\n"
-    #expect(
-      folder.problems(key + cluster + "users: [ { id: alice }, { id: any, claims: { numbers: [ \"+1\" ] } } ]\n").contains {
-        $0.contains("users[1].claims: is not possible with cluster: use trunkline users import")
-      })
   }
 
   @Test func `any has no number, and is the last`() throws {

@@ -41,6 +41,8 @@ struct EngineContract {
     try messages(a, b)
     try histories(a, b)
     try directories(a, b)
+    try grants(a, b)
+    if name != "memory" { try oldGrants(a) }
     try strangeNames(a)
   }
 

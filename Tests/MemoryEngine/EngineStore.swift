@@ -39,6 +39,7 @@ public struct EngineStore: Sendable {
   public private(set) var records: [CallID: [UInt8]] = [:]
   private var histories = HistoryStore()
   private var directories = DirectoryStore()
+  private var grants = GrantStore()
   private var rank: Int64 = 0
   private var number: UInt64 = 0
 
@@ -59,6 +60,7 @@ public struct EngineStore: Sendable {
   public func tombstone(of call: CallID, at now: Instant) -> RemoteTombstone? {
     tombstones[call].flatMap { $0.ends > now ? $0.value : nil }
   }
+  public var grantRows: [String: SharedGrant] { grants.rows.mapValues(\.grant) }
   public var deviceCount: Int { whereabouts.values.reduce(0) { $0 + $1.count } }
 
   // MARK: requests
@@ -133,6 +135,8 @@ public struct EngineStore: Sendable {
     case .record(let call): return .record(records[call])
     case .addHistory, .history, .forgetHistory: return histories.apply(request, whereabouts, at: now)
     case .directories, .directory, .directoryPart, .stageDirectory, .commitDirectory: return directories.apply(request, at: now)
+    case .putGrants(let rows): return grants.put(rows, at: now)
+    case .grants(let since): return grants.read(since: since)
     }
     return .done
   }

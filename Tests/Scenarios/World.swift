@@ -218,7 +218,7 @@ final class World {
     case .push(let key, let target, let content, _): push(key, target, content)
     case .pushCallOver, .devices, .grants, .event, .recording, .stream, .askRoute, .askUser, .locate, .claim, .admit, .released,
       .unclaimed,
-      .askTombstone,
+      .askTombstone, .shareGrants,
       .wake:
       break
     case .verify(let call, let question):

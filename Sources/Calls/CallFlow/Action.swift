@@ -68,6 +68,8 @@ extension CallMachine {
     case devices([DeviceChange])
     /// To the store: what login tokens grant has changed. In order.
     case grants([UserGrants.Change])
+    /// To the other nodes: what login tokens grant here, or do not any more.
+    case shareGrants([SharedGrant])
     /// For log, metrics and the transport's allow-list.
     case trunkNews(TrunkNews)
     /// To the store before the first 180 or INVITE, and again with the time of the 200; answer with `journalled`.

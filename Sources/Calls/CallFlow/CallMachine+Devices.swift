@@ -47,9 +47,7 @@ extension CallMachine {
         forbidPushes(to: key, &turn)
       }
       for key in Set(known + (presences[user] ?? []).map(\.key)) { turn.app(.revoke(key)) }
-      let grants = routing.directory.grants.remove(user)
-      granted(grants, &turn)
-      done(known.count, grants.count)
+      done(known.count, forgetGrants(of: user, &turn))
     case .allow(let key, let done):
       do throws(DeviceError) {
         changed(try devices.allow(key), &turn)

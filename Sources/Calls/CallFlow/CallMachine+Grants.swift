@@ -2,19 +2,26 @@ import AppProtocol
 import AppSessions
 import Bytes
 import JSONWebToken
+import SIPDialogs
 
 /// Numbers and limits that login tokens carry: kept in the directory, and handed to the store.
 extension CallMachine {
   mutating func granted(_ grant: TokenGrant, _ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
     // the file has said who this is
     if routing.directory.isListed(key.user) { return }
+    if sharesGrants, grant.issuedAt == 0 {
+      let fault = TokenGrant.Fault("", "the token needs iat: by it the nodes of a cluster know which of two is the later one")
+      return turn.app(.refuse(session, Failure(.auth, msg: fault.description, fatal: true)))
+    }
     func refuse(_ index: Int) {
       let fault = TokenGrant.Fault("numbers[\(index)]", "\(grant.numbers[index]) is another user's here")
       turn.app(.refuse(session, Failure(.auth, msg: fault.description, fatal: true)))
     }
     if let index = grant.numbers.firstIndex(where: { !routing.directory.isFree($0, for: key.user) }) { return refuse(index) }
     do throws(UserGrants.Fault) {
-      granted(try routing.directory.grants.take(grant, of: key.user, at: turn.wallNow), &turn)
+      let changes = try routing.directory.grants.take(grant, of: key.user, at: turn.wallNow)
+      granted(changes, &turn)
+      share(changes.compactMap { if case .stored(let entry) = $0 { SharedGrant(entry) } else { nil } }, &turn)
     } catch {
       switch error {
       case .taken(let index): refuse(index)
@@ -33,6 +40,39 @@ extension CallMachine {
 
   func granted(_ changes: [UserGrants.Change], _ turn: inout Turn) {
     if !changes.isEmpty { turn.output.actions.append(.grants(changes)) }
+  }
+
+  // MARK: in a cluster
+
+  /// What tokens grant at one node holds at all.
+  var sharesGrants: Bool { configuration.isClustered && routing.directory.grantRules != nil }
+
+  private func share(_ grants: [SharedGrant], _ turn: inout Turn) {
+    if sharesGrants, !grants.isEmpty { turn.output.actions.append(.shareGrants(grants)) }
+  }
+
+  /// What other nodes have said.
+  mutating func merge(_ grants: SharedGrants, _ turn: inout Turn) {
+    let merged = routing.directory.grants.merge(grants.rows, routing.directory.grantRules, at: turn.wallNow)
+    granted(merged.stored, &turn)
+    share(merged.shared, &turn)
+    guard let known = grants.known else { return }
+    hasSharedGrants = true
+    share(routing.directory.grants.missing(in: known), &turn)
+  }
+
+  /// What tokens granted to this user goes, at all nodes.
+  mutating func forgetGrants(of user: String, _ turn: inout Turn) -> Int {
+    let issuedAt = max(turn.wallNow, routing.directory.grants[user]?.issuedAt ?? 0)
+    let removed = routing.directory.grants.remove(user)
+    granted(removed, &turn)
+    share([SharedGrant(user: user, grant: nil, issuedAt: issuedAt, seen: turn.wallNow)], &turn)
+    return removed.count
+  }
+
+  /// Nobody has the number here, and what other nodes know was not read yet.
+  func mayBeElsewhere(_ invite: InboundInvite) -> Bool {
+    sharesGrants && !hasSharedGrants && routing.isForUsers(of: invite.trunk)
   }
 }
 

@@ -60,6 +60,9 @@ extension CallMachine {
       if isUnanswered(questions(of: invite)) {
         return reject(call, .overload, by: .gateway, detail: "no answer of users[].webhook", &turn)
       }
+      if mayBeElsewhere(invite) {
+        return reject(call, .overload, by: .gateway, detail: "what tokens grant at other nodes is not known yet", &turn)
+      }
       return reject(call, .notFound, by: .gateway, q850: 1, &turn)
     }
     if route.hook == nil, let scope = blocking(call, user: route.user, account: call.users.accounts[route.user]) {

@@ -139,8 +139,11 @@ extension UserDirectory {
 
 extension Routing {
   /// Calls of this trunk are for whoever has the number.
+  func isForUsers(of trunk: String) -> Bool {
+    trunk == Self.directTrunk || inbound.contains { $0.trunk == trunk && $0.target == .users }
+  }
+
   fileprivate func asksForUsers(of trunk: String) -> Bool {
-    guard userSource != nil else { return false }
-    return trunk == Self.directTrunk || inbound.contains { $0.trunk == trunk && $0.target == .users }
+    userSource != nil && isForUsers(of: trunk)
   }
 }

@@ -47,6 +47,8 @@ public struct CallMachine {
   var sessions: [MediaSessionID: CallID] = [:]
   var direct = DirectDialogs()
   var userCache = UserCache()
+  /// What tokens grant at other nodes was read once.
+  var hasSharedGrants = false
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
   /// Legs that wait for a place among their trunk's calls of all nodes; one at a time of a call.
@@ -122,6 +124,8 @@ public struct CallMachine {
 
   /// What the SIP user agent is to be told of each trunk, now and after each `Input.routing`.
   public var trunkRules: [String: TrunkRules] { routing.rules }
+  /// What login tokens may grant; nil: nothing.
+  public var grantRules: GrantRules? { routing.directory.grantRules }
 
   /// Takes one input and appends what it causes to `output`.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
@@ -170,6 +174,7 @@ public struct CallMachine {
     case .grants(let stored, let now):
       granted(routing.directory.grants.load(stored, at: now), &turn)
       granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)
+    case .sharedGrants(let grants): merge(grants, &turn)
     case .routing(let routing):
       replace(routing, &turn)
       toldTrunks = toldTrunks.filter { routing.trunk($0.key) != nil }

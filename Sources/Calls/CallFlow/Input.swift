@@ -51,6 +51,8 @@ extension CallMachine {
     case devices(DeviceCommand)
     /// What the store held of login tokens' grants; at the start, when the wall clock says `at`, in milliseconds since 1970.
     case grants([UserGrants.Entry], at: Int64)
+    /// What login tokens grant at other nodes.
+    case sharedGrants(SharedGrants)
     /// More is known of who calls than the INVITE said: what devices show changes by `call.update`, never by another push.
     case callerKnown(CallID, Handle)
     /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not stand for the caller, or did not answer.

@@ -38,9 +38,9 @@ public struct UserGrants: Sendable {
     case full
   }
 
-  private var entries: [String: Entry] = [:]
+  private(set) var entries: [String: Entry] = [:]
   /// By canonical number.
-  private var owners: [String: String] = [:]
+  private(set) var owners: [String: String] = [:]
   private let users: Int
   private let numbers: Int
 
@@ -134,19 +134,19 @@ public struct UserGrants: Sendable {
     return [.stored(entry)]
   }
 
-  private mutating func put(_ entry: Entry) {
+  mutating func put(_ entry: Entry) {
     entries[entry.user] = entry
     for number in entry.grant.numbers { owners[String(Routing.canonical(number))] = entry.user }
   }
 
-  private mutating func forget(_ user: String) {
+  mutating func forget(_ user: String) {
     guard let entry = entries.removeValue(forKey: user) else { return }
     for number in entry.grant.numbers where owners[String(Routing.canonical(number))] == user {
       owners[String(Routing.canonical(number))] = nil
     }
   }
 
-  private mutating func lose(_ numbers: [String], from user: String) -> [Change] {
+  mutating func lose(_ numbers: [String], from user: String) -> [Change] {
     guard var entry = entries[user] else { return [] }
     let lost = Set(numbers.map(Routing.canonical))
     forget(user)
@@ -155,7 +155,7 @@ public struct UserGrants: Sendable {
     return [.stored(entry)]
   }
 
-  private mutating func makeRoom(for grant: TokenGrant, of user: String, at now: Int64) throws(Fault) -> [Change] {
+  mutating func makeRoom(for grant: TokenGrant, of user: String, at now: Int64) throws(Fault) -> [Change] {
     func hasRoom(_ me: Self) -> Bool {
       let isNew = me.entries[user] == nil
       return me.entries.count + (isNew ? 1 : 0) <= me.users

@@ -23,6 +23,7 @@ extension ClusterMachine {
     if flushed { forgetWhatTheEngineHad(&turn) }
     mustReview = true
     restoreFrom = turn.now + jitter(settings.restoreSpread)
+    compareGrants(&turn)
     for task in tasks.keys { tasks[task]?.isAsking = false }
     for other in suspects.keys { stopReading(other) }
     renew(&turn)
@@ -33,6 +34,7 @@ extension ClusterMachine {
     calmUntil = turn.now + settings.calm
     forgetWhatTheEngineHad(&turn)
     statistics.flushes += 1
+    compareGrants(&turn)
     mustReview = true
     restoreFrom = turn.now + jitter(settings.restoreSpread)
     for other in suspects.keys { stopReading(other) }
@@ -87,6 +89,8 @@ extension ClusterMachine {
     case .ownMissing(let call): ownMissingClaimed(call, result, &turn)
     case .reaping(let item): reapingClaimed(item, result, &turn)
     case .inheriting(let call): inheritClaimed(call, result, &turn)
+    case .grants: grantsRead(result, &turn)
+    case .putGrants(let batch): grantsPut(batch, result, &turn)
     case .none: break
     }
   }
@@ -150,6 +154,7 @@ extension ClusterMachine {
     case .dead(let other):
       // may come before our own reading of the leases
       if other != incarnation { reportedDead.set(other, (), until: turn.now + Limits.suspects, at: turn.now) }
+    case .grants: heardOfGrants(&turn)
     case .directories, .history: turn.actions.append(.news(message))
     case .lost(let call, let user): if from != incarnation { turn.actions.append(.lost(call, user: user)) }
     }

@@ -96,7 +96,7 @@ extension ClusterMachine {
 
   /// We have a lease: what has to be put back goes out, after a new connection from a random time on.
   mutating func startRestoring(_ turn: inout Turn) {
-    guard mustReview || unwritten > 0 else { return }
+    guard mustReview || !writesOfCalls.isEmpty || !writesOfDevices.isEmpty else { return }
     timers.schedule(.restore, notLaterThan: max(restoreFrom ?? turn.now, turn.now))
   }
 

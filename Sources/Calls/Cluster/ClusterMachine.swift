@@ -118,6 +118,8 @@ public struct ClusterMachine: Sendable {
   var writes: TokenBucket
   var restores: TokenBucket
 
+  var grants = GrantSync()
+
   // tasks
   var tasks: [SingleTask: TaskState] = [.reaper: TaskState()]
   var limitedTrunks: Set<String> = []
@@ -178,7 +180,7 @@ public struct ClusterMachine: Sendable {
   public var leads: Set<SingleTask> { Set(tasks.filter { $0.value.until != nil }.keys) }
 
   /// What waits to be put back into the engine.
-  public var unwritten: Int { writesOfCalls.count + writesOfDevices.count }
+  public var unwritten: Int { writesOfCalls.count + writesOfDevices.count + grants.unwritten.count }
 
   /// What one input causes.
   struct Turn {
@@ -222,6 +224,8 @@ public struct ClusterMachine: Sendable {
     case .inherited(let entries, let before): inherit(entries, before, &turn)
     case .probed(let incarnation, let result): probed(incarnation, result, &turn)
     case .forget(let node): forget(node, &turn)
+    case .sharesGrants(let isOn): sharesGrants(isOn, &turn)
+    case .grants(let grants): share(grants, &turn)
     case .timer: break
     }
     while let timer = timers.takeDue(at: turn.now) { fire(timer, &turn) }
@@ -239,6 +243,7 @@ public struct ClusterMachine: Sendable {
     case .suspect(let incarnation): suspectDue(incarnation, &turn)
     case .ownEntries: readOwnEntries(isSecond: true, &turn)
     case .doubt: doubtDue(&turn)
+    case .grants: goOnWithGrants(&turn)
     }
   }
 

@@ -99,6 +99,13 @@ public enum EngineRequest: Hashable, Sendable {
   /// → `committed`
   case commitDirectory(DirectoryCommit)
 
+  // MARK: grants of login tokens
+
+  /// Of each the later one stays (`SharedGrant.isLater`), and those that nobody named for `Limits.grantsKept` go. → `grantsPut`
+  case putGrants([SharedGrant])
+  /// Those that have come or changed behind the place `since`, at most `Limits.grantsPerRead`, in the order in which they came. → `grants`
+  case grants(since: Int64)
+
   // MARK: for operators
 
   /// The record of a call, if it is of the last day and still in the stream. → `record`
@@ -129,6 +136,9 @@ public enum EngineReply: Hashable, Sendable {
   /// As they were written; who asked reads them, and what the number says.
   case values([[UInt8]], Int64)
   case directories(DirectoryVersions)
+  case grants(GrantPage)
+  /// How many were put, and what the engine has in place of others: as late or later.
+  case grantsPut(Int, later: [SharedGrant], dropped: Int = 0)
   /// `version`: of the directory until then. `last`: the highest that the engine ever had. `place`: of what came last until then. `changes`: parts
   /// that are kept for nodes that are behind.
   case committed(CommitOutcome, version: Int64, last: Int64, place: Int64, changes: Int)
@@ -142,6 +152,20 @@ public struct LocatedUser: Hashable, Sendable {
   public var calls: [CallPlace] = []
   public var dropped = 0
   public init(_ user: String) { self.user = user }
+}
+
+/// Grants of the engine.
+public struct GrantPage: Hashable, Sendable {
+  public var rows: [SharedGrant] = []
+  /// The place of the last one; `since` of the next question.
+  public var place: Int64 = 0
+  public var hasMore = false
+  /// Another text: the engine has lost its grants, or is another. Empty: it has none.
+  public var epoch = ""
+  /// The place of what came last of all.
+  public var last: Int64 = 0
+  public var dropped = 0
+  public init() {}
 }
 
 /// Why a request has no reply.

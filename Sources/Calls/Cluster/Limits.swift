@@ -36,6 +36,20 @@ public enum Limits {
   /// A single task is taken over so long after its leader was heard last.
   public static let leadership = Duration.seconds(10)
 
+  // MARK: grants of login tokens
+
+  /// Users; as many as a node takes.
+  public static let grants = 200_000
+  public static let grantsPerRead = 200
+  public static let grantsPerPut = 32
+  /// Kept without a word of a token; of a user who was erased, for tokens that go on.
+  public static let grantsKept = Duration.seconds(30 * 86_400)
+  /// A node that has missed the news looks so often.
+  static let grantsLook = Duration.seconds(10)
+  static let newsOfGrants = Duration.milliseconds(50)
+  /// Taken in one turn of control.
+  static let grantsPerStep = 500
+
   // MARK: histories and directories
 
   /// Calls of a user's history.

@@ -36,6 +36,9 @@ public struct ClusterStatistics: Hashable, Sendable {
   public var failures: UInt64 = 0
   /// The engine had lost what it held, while this node was connected.
   public var flushes: UInt64 = 0
+  /// Of login tokens, from and to the engine.
+  public var grantsRead: UInt64 = 0
+  public var grantsPut: UInt64 = 0
   /// What was not written at once and was put back later.
   public var restored: UInt64 = 0
   /// What did not fit into the tables of what has to be put back.

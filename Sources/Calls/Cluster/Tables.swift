@@ -15,6 +15,7 @@ extension ClusterMachine {
     case ownEntries
     /// A record has waited long enough.
     case doubt
+    case grants
   }
 
   /// What one request is for.
@@ -30,6 +31,8 @@ extension ClusterMachine {
     case ownMissing(CallID)
     case reaping(ReapItem)
     case inheriting(CallID)
+    case grants
+    case putGrants([SharedGrant])
     case none
   }
 

@@ -130,6 +130,8 @@ public enum ClusterMessage: Hashable, Sendable {
   case lost(CallID, user: String)
   /// To all: a node is dead, and what it left is closed.
   case dead(Incarnation)
+  /// To all: login tokens grant something else.
+  case grants
   /// To all: directories have other versions.
   case directories
   /// To the nodes of a user's devices: the history has this row; 0: it was erased.

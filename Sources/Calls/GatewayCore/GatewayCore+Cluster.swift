@@ -22,6 +22,7 @@ extension GatewayCore {
     case .app(.stateChanged(let key, _)):
       if let (session, info) = machine.session(of: key) { cluster(.deviceChanged(key, session, info), at: now) }
     case .draining: cluster(.draining, at: now)
+    case .routing: tellGrantRules(at: now)
     default: break
     }
   }
@@ -40,6 +41,7 @@ extension GatewayCore {
     case .unclaimed(let call): cluster(.ended(call, over: nil), at: now)
     case .wake(let key, let node, let content):
       cluster(.wake(content.call, key, node: node, content: content.wakeContent), at: now)
+    case .shareGrants(let grants): cluster(.grants(grants), at: now)
     case .devices(let changes):
       cluster(.devices(changes), at: now)
       return false
@@ -53,6 +55,13 @@ extension GatewayCore {
     default: return false
     }
     return true
+  }
+
+  private mutating func tellGrantRules(at now: Instant) {
+    let rules = machine.grantRules
+    guard rules != grantRules else { return }
+    grantRules = rules
+    cluster(.sharesGrants(rules != nil), at: now)
   }
 
   /// What is wrong with the trunks that this node leads.
@@ -114,6 +123,7 @@ extension GatewayCore {
       case .clock(let offset):
         knowsEngineClock = true
         signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
+      case .grants(let grants): pending.append(.sharedGrants(grants))
       case .nodes(let count): pending.append(.nodes(count))
       case .troubles(let troubles):
         pending.append(.trunking(.reported(troubles.mapValues { TrunkStatus.Trouble(rawValue: $0) ?? .notAnswering })))

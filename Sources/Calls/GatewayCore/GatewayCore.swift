@@ -1,3 +1,4 @@
+import AppSessions
 public import Bytes
 public import CallFlow
 public import Cluster
@@ -66,6 +67,8 @@ public struct GatewayCore {
   var knowsEngineClock = false
   /// An operator turns devices away in this turn: other nodes are told.
   var isRevoking = false
+  /// What tokens may grant, as the cluster machine was told last.
+  var grantRules: GrantRules?
   /// Of calls that ended while this node had no lease. One that others closed has a record of theirs.
   var heldRecords: [CallID: CallRecord] = [:]
   private var signalling = UserAgent.Output()
@@ -91,6 +94,8 @@ public struct GatewayCore {
   public init(userAgent: UserAgent, machine: CallMachine, cluster: ClusterMachine? = nil) {
     (self.userAgent, self.machine, self.cluster) = (userAgent, machine, cluster)
     self.userAgent.handle(.rules(machine.trunkRules), at: .zero, into: &signalling)
+    grantRules = machine.grantRules
+    self.cluster?.handle(.sharesGrants(grantRules != nil), at: .zero, into: &clustered)
   }
 
   /// When `handle(.timer)` is due; nil if nothing waits.

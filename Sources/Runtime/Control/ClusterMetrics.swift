@@ -101,6 +101,12 @@ public final class ClusterMetrics: Sendable {
           ("trunk", Int64(clamping: now.cluster.trunkRefusals)), ("user", Int64(clamping: now.cluster.userRefusals)),
         ]
       },
+      counted("trunkline_cluster_grants_taken_total", "Users' grants of login tokens that were read from the engine.") {
+        $0.grantsRead
+      },
+      counted("trunkline_cluster_grants_given_total", "Users' grants of login tokens that were put into the engine.") {
+        $0.grantsPut
+      },
       counted("trunkline_cluster_timeouts_total", "Requests to the engine without an answer in time.") { $0.timeouts },
       counted("trunkline_cluster_failures_total", "Requests to the engine that failed.") { $0.failures },
       counted("trunkline_cluster_flushes_total", "Times that the engine had lost what it held, while connected.") { $0.flushes },

@@ -162,7 +162,7 @@ public final class Control: @unchecked Sendable {
     case .push(let key, let target, let content, let deadline):
       outputs.push(key, target, content, deadline, key.call == newCall ? loop.now : nil)
     // with `cluster:` the core answers these itself
-    case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake: break
+    case .locate, .claim, .admit, .released, .unclaimed, .askTombstone, .wake, .shareGrants: break
     case .disowned(let call): outputs.disowned(call)
     case .askRoute(let question, let hook): outputs.askRoute(question, hook)
     case .askUser(let question, let hook): outputs.askUser(question, hook)

@@ -29,6 +29,8 @@ struct EngineCommand: Sendable {
     case count
     case values
     case directories
+    case grants
+    case grantsPut
     case committed
   }
   enum ClaimHolder: Sendable { case always, ifRefused }
@@ -122,6 +124,7 @@ extension EngineCommand {
       mayRepeat = false
     case .addHistory, .history, .forgetHistory: self.init(ofHistory: request, keys)
     case .directories, .directory, .directoryPart, .stageDirectory, .commitDirectory: self.init(ofDirectory: request, keys)
+    case .putGrants, .grants: self.init(ofGrants: request, keys)
     case .record(let call):
       let tag = EngineKeys.records
       self.init(script: .record, tag, [keys.key(tag), keys.key(tag, call.description)], [], .record)

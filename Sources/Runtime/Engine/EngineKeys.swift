@@ -9,6 +9,7 @@ struct EngineKeys {
   static let nodes = "nodes"
   static let records = "records"
   static let directories = "dirs"
+  static let grants = "grants"
   static func user(_ user: String) -> String { "u:" + escaped(user) }
   static func call(_ call: String) -> String { "c:" + call }
   static func incarnation(_ incarnation: Incarnation) -> String { "i:" + escaped(incarnation.description) }

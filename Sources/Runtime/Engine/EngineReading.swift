@@ -38,6 +38,11 @@ extension EngineCommand {
       }
       return .values(values.compactMap { $0.content.flatMap { $0.count <= Cluster.Limits.valueBytes ? $0 : nil } }, number)
     case .directories: return value.elements.flatMap(Self.directories)
+    case .grants: return value.elements.flatMap(Self.grants)
+    case .grantsPut:
+      guard let parts = value.elements, parts.count == 2, let count = parts[0].number else { return nil }
+      var dropped = 0
+      return .grantsPut(Int(count), later: Self.grantRows(parts[1], &dropped), dropped: dropped)
     case .committed:
       guard let parts = value.elements, parts.count == 5, let outcome = parts[0].number.flatMap(CommitOutcome.init),
         let now = version(parts[1]), let last = version(parts[2]), let place = version(parts[3]),
@@ -67,6 +72,22 @@ extension EngineCommand {
       out.versions.append((scope, version))
     }
     return .directories(out)
+  }
+
+  private static func grants(_ parts: [RESPValue]) -> EngineReply? {
+    guard parts.count == 5, let epoch = parts[0].text, let last = version(parts[1]), let place = version(parts[2]),
+      let more = parts[4].number
+    else { return nil }
+    var out = GrantPage()
+    (out.place, out.epoch, out.last, out.hasMore) = (place, String(epoch.prefix(Limits.epochBytes)), last, more == 1)
+    out.rows = grantRows(parts[3], &out.dropped)
+    return .grants(out)
+  }
+
+  private static func grantRows(_ value: RESPValue, _ dropped: inout Int) -> [SharedGrant] {
+    fields(value, Cluster.Limits.grantsPerRead, &dropped) { user, bytes in
+      ValueCoding.decode(StoredGrant.self, bytes)?.value(user)
+    }
   }
 
   private static func nodes(_ parts: [RESPValue], _ leases: inout LeaseReading) -> EngineReply? {

@@ -80,8 +80,9 @@ extension EngineReply {
     switch self {
     case .done, .granted, .record, .added, .count, .values, .directories, .committed: 0
     case .nodes(_, _, _, let dropped), .entered(_, _, _, _, _, let dropped), .entries(_, _, let dropped),
-      .tombstone(_, let dropped):
+      .tombstone(_, let dropped), .grantsPut(_, _, let dropped):
       dropped
+    case .grants(let page): page.dropped
     case .located(let user): user.dropped
     }
   }

@@ -5,6 +5,7 @@ import CallFlow
 import Cluster
 import Devices
 import Foundation
+import JSONWebToken
 import PushPolicy
 import SIPDialogs
 
@@ -249,6 +250,24 @@ extension Device {
   var word: Int64 { max(lastSeen, revokedAt ?? .min) }
 }
 
+/// The script puts `"t":`, the token's `iat`, `"m":`, the rank, and `"s":`, when it was seen, in front.
+struct StoredGrant: StoredValue {
+  var v = Cluster.Limits.format
+  var t: Int64?
+  var s: Int64?
+  /// The claim; nil: erased.
+  var g: TokenGrant?
+
+  init(_ grant: SharedGrant) { g = grant.grant }
+
+  func value(_ user: String) -> SharedGrant? {
+    guard let t, let s, isPlausible(t, s), !user.isEmpty else { return nil }
+    var grant = g
+    grant?.issuedAt = t
+    return SharedGrant(user: user, grant: grant, issuedAt: t, seen: s)
+  }
+}
+
 struct StoredEnd: StoredValue {
   var v = Cluster.Limits.format
   var u: [String]
@@ -260,7 +279,7 @@ struct StoredEnd: StoredValue {
 
 /// A message of a channel.
 struct StoredMessage: StoredValue {
-  enum Kind: String, Codable { case wake, came, replaced, revoked, lost, dead, directories, history }
+  enum Kind: String, Codable { case wake, came, replaced, revoked, lost, dead, grants, directories, history }
   var v = Cluster.Limits.format
   /// The sender, as it claims.
   var f: String
@@ -286,6 +305,7 @@ struct StoredMessage: StoredValue {
     case .revoked(let key): (k, u, d) = (.revoked, key.user, key.device)
     case .lost(let call, let user): (k, u, self.call) = (.lost, user, call)
     case .dead(let other): (k, u, s) = (.dead, "", other.description)
+    case .grants: (k, u) = (.grants, "")
     case .directories: (k, u) = (.directories, "")
     case .history(let user, let row): (k, u, n) = (.history, user, row)
     }
@@ -295,6 +315,7 @@ struct StoredMessage: StoredValue {
     guard let from = Incarnation(f) else { return nil }
     if k == .lost { return call.map { (.lost($0, user: u), from) } }
     if k == .dead { return s.flatMap { Incarnation($0) }.map { (.dead($0), from) } }
+    if k == .grants { return (.grants, from) }
     if k == .directories { return (.directories, from) }
     if k == .history { return n.flatMap { isPlausible($0) ? (.history(user: u, row: $0), from) : nil } }
     guard let d else { return nil }
@@ -306,7 +327,7 @@ struct StoredMessage: StoredValue {
     case .came: return w?.value(key).map { (.came($0), from) }
     case .replaced: return s.map { (.replaced(key, SessionID($0)), from) }
     case .revoked: return (.revoked(key), from)
-    case .lost, .dead, .directories, .history: return nil
+    case .lost, .dead, .grants, .directories, .history: return nil
     }
   }
 }

@@ -10,7 +10,6 @@ extension ConfigurationParser {
     checkPorts(configuration)
     checkTrunks(configuration.trunks)
     checkUsers(configuration.users)
-    checkClaims(configuration)
     checkRoutes(configuration)
     checkTransports(configuration)
     checkReachability(configuration)
@@ -98,12 +97,6 @@ extension ConfigurationParser {
         }
       }
     }
-  }
-
-  /// What a token grants is known to the node where it came, and nowhere else.
-  private func checkClaims(_ configuration: Settings) {
-    guard configuration.grantRules != nil, configuration.cluster?.nodes != nil else { return }
-    problem("users[\(configuration.users.count)].claims", "is not possible with cluster: use trunkline users import")
   }
 
   private func checkUsers(_ users: [Routing.User]) {

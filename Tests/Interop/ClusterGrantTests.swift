@@ -1,0 +1,127 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// Two gateways and no list of users: what a token grants at one rings at both. Debian's Redis, Kamailio and sipp, and a Python client's devices.
+  @Suite(
+    .enabled(
+      if: Surroundings.isRequired
+        || (Surroundings.missing == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/redis-server")),
+      "no redis: run Scripts/install test"),
+    .serialized)
+  struct ClusterGrantTests {
+    private static let number = "+15557000001"
+    private static let users = "users: [ { id: any, max_calls: 2, claims: { numbers: [\"+1555\"], max_numbers: 2 } } ]"
+
+    /// A backend's token.
+    private func token(_ node: GatewayUnderTest, _ user: String, iat: Int, _ grant: String) async throws -> String {
+      let claims = "{\"sub\":\"\(user)\",\"dev\":\"d-\(user)\",\"iat\":\(iat),\"trunkline\":\(grant)}"
+      let signer = try Peers.python("signer", "sign_token.py", [node.folder + "/jwt.key", claims], node)
+      guard try await signer.finish(within: 10) == 0 else { throw Spawned.Failure(description: signer.text) }
+      return signer.text.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+    private func phone(_ node: GatewayUnderTest, _ user: String, iat: Int, _ grant: String, _ more: [String] = []) async throws
+      -> Spawned
+    {
+      let token = try await token(node, user, iat: iat, grant)
+      return try await Peers.phone(node, user: user, device: "d-\(user)", token: token, ["--answer-after", "0.1"] + more)
+    }
+    /// Two calls through the edge, both to this user.
+    private func ring(_ user: String, _ cluster: ClusterUnderTest) async throws {
+      let before = cluster.nodes.flatMap(\.records).count
+      for _ in 0..<2 {
+        let call = try cluster.call(number: Self.number)
+        #expect(try await call.finish(within: 20) == 0, "\(call.text.suffix(2_000))")
+      }
+      let users = try await cluster.records(before + 2).compactMap { $0["user"] as? String }
+      #expect(users.count { $0 == user } == 2 && users.count == before + 2, "\(users)")
+      let steered = try cluster.nodes.reduce(0) { $0 + (try $1.sum("trunkline_cluster_locates_total", "steered")) }
+      #expect(steered >= Double(before + 2) / 2, "no call came to the other node first")
+    }
+    private func leave(_ phones: Spawned...) async {
+      for phone in phones {
+        phone.type("quit")
+        _ = await eventually(within: 5) { !phone.isRunning }
+      }
+    }
+
+    @Test
+    func
+      `a number that a token grants at one node is that user's at the other, moves there, outlives the engine's loss, and goes with an erased user`()
+      async throws
+    {
+      let cluster = try await ClusterUnderTest(2, [Self.users])
+      let (first, second) = (cluster.nodes[0], cluster.nodes[1])
+      let grant = "{\"numbers\":[\"\(Self.number)\"]}"
+      let carol = try await phone(first, "carol", iat: 1_700_000_000, grant)
+      #expect(await eventually(within: 5) { try second.sum("trunkline_cluster_grants_taken_total") > 0 })
+      // the edge gives calls to both nodes in turn: the one where she is not knows where she is
+      try await ring("carol", cluster)
+
+      // a later token at the other node takes the number
+      let dora = try await phone(second, "dora", iat: 1_700_000_100, grant)
+      #expect(await eventually(within: 5) { try first.sum("trunkline_cluster_grants_taken_total") > 1 })
+      try await ring("dora", cluster)
+
+      // the engine comes back empty: the nodes put back what they have
+      func given() throws -> Double {
+        try [first, second].reduce(0) { $0 + (try $1.sum("trunkline_cluster_grants_given_total")) }
+      }
+      let before = try given()
+      try await cluster.killRedis()
+      try cluster.startRedis()
+      #expect(await eventually(within: 30) { try given() >= before + 2 })
+      let rows = try await cluster.redis("HLEN", "tl:{grants}:rows")
+      #expect(rows.contains("2"), "\(rows)")
+
+      // a new process that knows nothing but what the engine has
+      second.process.signal(SIGKILL)
+      try await second.process.finish(within: 5)
+      for suffix in ["", "-wal", "-shm"] { try? FileManager.default.removeItem(atPath: second.folder + "/trunkline.db\(suffix)") }
+      try await second.restart()
+      #expect(await eventually(within: 20) { try second.sum("trunkline_cluster_grants_taken_total") > 1 })
+      // her device was there: nobody is, which is not "no such number"
+      let known = try Peers.sipp(
+        first, "refused_480",
+        ["127.0.0.1:\(second.sip)", "-s", Self.number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "9"])
+      #expect(try await known.finish(within: 40) == 0, "\(known.text.suffix(2_000))")
+
+      // erased at one node: the number is nobody's at both
+      let taken = try second.sum("trunkline_cluster_grants_taken_total")
+      let erased = try HTTP.request("DELETE", "/v1/users/dora/data", port: first.admin)
+      #expect(erased.status == 200 && erased.body.contains("\"grants\":1"), "\(erased)")
+      #expect(await eventually(within: 10) { try second.sum("trunkline_cluster_grants_taken_total") > taken })
+      for node in [first, second] {
+        let nobody = try Peers.sipp(
+          first, "refused_404",
+          ["127.0.0.1:\(node.sip)", "-s", Self.number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "9"])
+        #expect(try await nobody.finish(within: 20) == 0, "\(nobody.text.suffix(2_000))")
+      }
+      await leave(carol)
+      dora.signal(SIGTERM)
+      _ = await eventually(within: 5) { !dora.isRunning }
+      try await cluster.finish()
+    }
+
+    @Test func `a token without iat is refused, and says why`() async throws {
+      let cluster = try await ClusterUnderTest(2, hasEdge: false, [Self.users])
+      let node = cluster.nodes[0]
+      let signer = try Peers.python(
+        "signer", "sign_token.py",
+        [
+          node.folder + "/jwt.key",
+          "{\"sub\":\"carol\",\"dev\":\"d-carol\",\"trunkline\":{\"numbers\":[\"\(Self.number)\"]}}",
+        ], node)
+      _ = try await signer.finish(within: 10)
+      let token = signer.text.trimmingCharacters(in: .whitespacesAndNewlines)
+      let peer = try Peers.python(
+        "stranger", "directory_stranger.py",
+        ["--url", "ws://127.0.0.1:\(node.app)/v1/connect", "--token", token, "--device", "d-carol"], node)
+      _ = await eventually(within: 10) { peer.text.contains("iat") || !peer.isRunning }
+      #expect(peer.text.contains("the token needs iat"), "\(peer.text)")
+      peer.signal(SIGTERM)
+      _ = await eventually(within: 5) { !peer.isRunning }
+      try await cluster.finish()
+    }
+  }
+}
