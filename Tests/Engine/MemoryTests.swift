@@ -5,6 +5,7 @@ import Cluster
 import Devices
 import Engine
 import Foundation
+import JSONWebToken
 import PushPolicy
 import SIPDialogs
 import Testing
@@ -84,6 +85,21 @@ import Testing
     let contact = memory(redis, "tl:{dirs}:parts*") / Self.count
     print("bytes of a row of a history: \(row), of a contact: \(contact)")
     #expect(row <= 320 && contact <= 64)
+  }
+
+  @Test func `what a token grants`() throws {
+    let redis = try RedisPeer()
+    let node = try RedisNode("n1", settings(redis.port), started: 1_790_000_000_000)
+    let rows = (0..<Self.count).map { number -> SharedGrant in
+      let grant = TokenGrant(numbers: ["+\(4_930_000_000_000 + number)"], name: "Name \(number)", maxCalls: 2, issuedAt: 1)
+      // the engine drops what is old by its own clock
+      return SharedGrant(user: "user\(number)@example.com", grant: grant, issuedAt: 1_790_000_000_000, seen: 1 << 50)
+    }
+    let step = Cluster.Limits.grantsPerPut
+    try all(node, stride(from: 0, to: rows.count, by: step).map { .putGrants(Array(rows[$0..<min($0 + step, rows.count)])) })
+    let each = memory(redis, "tl:{grants}*") / Self.count
+    print("bytes of what a token grants: \(each)")
+    #expect(each <= 512)
   }
 
   @Test func `a live call`() throws {

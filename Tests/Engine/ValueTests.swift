@@ -4,6 +4,7 @@ import CallFlow
 import Cluster
 import Devices
 import Foundation
+import JSONWebToken
 import SIPDialogs
 import Testing
 
@@ -33,6 +34,36 @@ import Testing
   private static let call = """
     {"v":1,"s":"a@b","d":"in","t":"carrier","f":"+491","o":"+492","b":1790000000000,"k":1790000001000,"u":["alice"],"l":[LEG]}
     """.replacing("LEG", with: leg)
+
+  private static let grant = """
+    {"t":1790000000000,"m":2,"s":1790000000000,"v":1,"g":{"numbers":["+15551","+15552"],"name":"A","max_calls":2,"record":true,\
+    "diversions":{"no_answer":{"number":"+15559","after":15}}}}
+    """
+  private func readGrant(_ json: String, of user: String = "alice") -> SharedGrant? {
+    ValueCoding.decode(StoredGrant.self, Array(json.utf8))?.value(user)
+  }
+  private func merge(_ grant: SharedGrant) -> UserGrants {
+    var grants = UserGrants()
+    let own = SharedGrant(user: "bob", grant: TokenGrant(numbers: ["+15552"]), issuedAt: 1, seen: 1)
+    _ = grants.merge([own, grant], GrantRules(numbers: ["+1"], takesDiversions: true), at: 1_790_000_000_000)
+    return grants
+  }
+
+  @Test func `a grant that no token could have, or of no user, is none; what the rules forbid is not taken`() throws {
+    let good = try #require(readGrant(Self.grant))
+    #expect(good.grant?.issuedAt == 1_790_000_000_000 && merge(good)["alice"]?.numbers == ["+15551", "+15552"])
+    let erased = try #require(readGrant(#"{"t":5,"m":-1,"s":5,"v":1}"#))
+    #expect(erased.grant == nil && erased.rank == -1)
+    for (good, bad) in [
+      ("\"t\":1790000000000", "\"t\":-1"), ("\"t\":1790000000000", "\"t\":9223372036854775807"), ("\"t\":1790000000000,", ""),
+      ("\"s\":1790000000000,", ""), ("\"+15551\"", "\"<sip:x>\""), ("\"+15551\"", "\"+15552\""),
+      ("\"max_calls\":2", "\"max_calls\":-1"),
+      ("\"v\":1", "\"v\":2"), ("\"name\":\"A\"", "\"name\":\"A\\r\\n\""),
+    ] { #expect(readGrant(Self.grant.replacing(good, with: bad)) == nil, "\(bad)") }
+    for user in ["", "a\u{1b}[2J", String(repeating: "u", count: 257)] { #expect(readGrant(Self.grant, of: user) == nil) }
+    let wide = try #require(readGrant(Self.grant.replacing("+15551", with: "+4915551")))
+    #expect(merge(wide)["alice"] == nil)
+  }
 
   @Test func `numbers that no clock and no count says are no value`() throws {
     let good = try #require(readEntry(Self.call))
@@ -115,7 +146,7 @@ import Testing
   @Test func `a hundred thousand damaged values are read or dropped`() {
     var random = SplitMix64(seed: 19)
     let samples = [
-      Self.call, text(StoredLease(lease(node))), text(StoredDevice(device("alice", "phone", seen: 5))),
+      Self.call, text(StoredLease(lease(node))), text(StoredDevice(device("alice", "phone", seen: 5))), Self.grant,
     ].map { Array($0.utf8) }
     let pieces = [
       "-9223372036854775808", "9223372036854775807", "4294967295", "1e999", "null", "\\r\\n", "\u{0}", "\"", "{", "]",
@@ -145,6 +176,10 @@ import Testing
         registry.learn([device], of: "alice", at: 1_790_000_000_000)
       }
       if readLease(json) != nil { read += 1 }
+      if let grant = readGrant(json) {
+        read += 1
+        _ = merge(grant)
+      }
     }
     #expect(read > 1_000, "some are still good: \(read)")
   }

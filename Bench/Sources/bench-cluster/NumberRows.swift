@@ -1,6 +1,8 @@
+import AppSessions
 import BenchKit
 import CallFlow
 import Foundation
+import JSONWebToken
 
 /// A million numbers that were imported: who has one, what they take, and how long the import does.
 struct NumberRows {
@@ -14,6 +16,8 @@ struct NumberRows {
   func all() throws {
     let lookUp = "number → user among \(bench.isSmall ? "50,000" : "1,000,000")"
     if bench.mayWant(lookUp, "numbers: ") { try table(lookUp) }
+    let merge = "grants of tokens from other nodes, each"
+    if bench.mayWant(merge) { try merging(merge) }
     guard bench.counted == nil, bench.mayWant("users import") else { return }
     try importing()
   }
@@ -34,6 +38,28 @@ struct NumberRows {
         "numbers: memory of one, with its user", unit: "bytes",
         ours: BenchFigure("ours", Double(directory.imported.bytes) / Double(count)), goal: .atMost(120),
         note: "ids of \(Self.user(count - 1).utf8.count) bytes, a user a number"))
+  }
+
+  /// What a node does of a page of the engine's on the thread of control.
+  private func merging(_ what: String) throws {
+    let rules = GrantRules(numbers: ["+"])
+    let steps = (0..<max(1, count / 5 / 500)).map { step in
+      (0..<500).map { row -> SharedGrant in
+        let (index, issuedAt) = (step * 500 + row, Int64(step) + 1)
+        return SharedGrant(
+          user: Self.user(index), grant: TokenGrant(numbers: [Self.number(index)], maxCalls: 2, issuedAt: issuedAt),
+          issuedAt: issuedAt, seen: 1)
+      }
+    }
+    var grants = UserGrants()
+    try bench.compare(
+      what, operations: steps.count * 500,
+      ours: BenchWork("ours") { loop in
+        grants = UserGrants()
+        loop.run { index in
+          index % 500 == 0 ? UInt64(grants.merge(steps[index / 500 % steps.count], rules, at: 1).stored.count) : 0
+        }
+      }, goal: .atMost(10_000), oursMayAllocate: true, note: "in steps of 500; \(count / 5) users in the end")
   }
 
   private func importing() throws {

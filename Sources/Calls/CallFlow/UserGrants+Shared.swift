@@ -1,4 +1,4 @@
-import AppSessions
+public import AppSessions
 public import JSONWebToken
 import Trunking
 
@@ -46,9 +46,11 @@ public struct SharedGrants: Sendable {
 /// | an earlier one | | nothing: ours is on its way there |
 /// | an erased user | the token here is not later | it goes |
 extension UserGrants {
-  /// The latest token first: a number that moves is nobody's at no moment.
+  /// The latest token first: a number that moves is nobody's at no moment. Costs some hashes for each number.
   /// - Returns: what a store has to hold, and what other nodes do not know yet: whose numbers were lost to a later token.
-  mutating func merge(_ rows: [SharedGrant], _ rules: GrantRules?, at now: Int64) -> (stored: [Change], shared: [SharedGrant]) {
+  public mutating func merge(
+    _ rows: [SharedGrant], _ rules: GrantRules?, at now: Int64
+  ) -> (stored: [Change], shared: [SharedGrant]) {
     var out: (stored: [Change], shared: [SharedGrant]) = ([], [])
     for row in rows.sorted(by: { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }) {
       let known = entries[row.user]
@@ -64,7 +66,8 @@ extension UserGrants {
   }
 
   private mutating func merge(
-    _ row: SharedGrant, _ grant: TokenGrant, _ known: Entry?, at now: Int64, _ out: inout (stored: [Change], shared: [SharedGrant])
+    _ row: SharedGrant, _ grant: TokenGrant, _ known: Entry?, at now: Int64,
+    _ out: inout (stored: [Change], shared: [SharedGrant])
   ) {
     var entry = Entry(user: row.user, grant: grant, seen: max(row.seen, known?.seen ?? 0))
     if let known, known.grant.issuedAt == grant.issuedAt {
@@ -91,7 +94,7 @@ extension UserGrants {
   }
 
   /// What an engine with these users lacks, or has an earlier token of.
-  func missing(in known: [String: Int64]) -> [SharedGrant] {
+  public func missing(in known: [String: Int64]) -> [SharedGrant] {
     entries.values.compactMap { entry in
       known[entry.user].map { $0 < entry.grant.issuedAt } ?? true ? SharedGrant(entry) : nil
     }

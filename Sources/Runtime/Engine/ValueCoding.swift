@@ -261,7 +261,9 @@ struct StoredGrant: StoredValue {
   init(_ grant: SharedGrant) { g = grant.grant }
 
   func value(_ user: String) -> SharedGrant? {
-    guard let t, let s, isPlausible(t, s), !user.isEmpty else { return nil }
+    guard let t, let s, isPlausible(t, s), !user.isEmpty, user.utf8.count <= JSONWebToken.Limits.claimBytes, isPlain(user) else {
+      return nil
+    }
     var grant = g
     grant?.issuedAt = t
     return SharedGrant(user: user, grant: grant, issuedAt: t, seen: s)

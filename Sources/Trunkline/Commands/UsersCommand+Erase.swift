@@ -35,7 +35,7 @@ extension UsersCommand {
         print("not erased: \(ErasedUser.remains)")
         if settings.cluster?.nodes != nil {
           complain(
-            "not erased: the history of \(user), which is in the engine, and what other nodes keep; ask each running node: curl -X DELETE http://ADMIN/v1/users/\(user)/data"
+            "not erased: what the engine and other nodes have of \(user), which comes back from there; ask each running node: curl -X DELETE http://ADMIN/v1/users/\(user)/data"
           )
         }
       } catch {

@@ -251,7 +251,7 @@ extension ConfigurationKeys {
       "users[].claims", isTakenBySIGHUP: true,
       """
       The row's `allow`, `max_calls` and `calls_per_hour` hold for tokens, too: a token that grants more than all this allows is refused, \
-      never narrowed. Not with `cluster`. The claim, its bounds and whose number it is: [protocol](protocol.md#what-a-token-grants).
+      never narrowed. The claim, its bounds and whose number it is: [protocol](protocol.md#what-a-token-grants).
       """,
       [
         .init(
