@@ -78,6 +78,15 @@ private let now: Int64 = 1_790_000_000_000
     #expect(all == [ann])
   }
 
+  @Test func `a long write shows that it goes on: its thread is not taken for one that hangs`() throws {
+    var signs = 0
+    file.getsOn = { signs += 1 }
+    _ = try replace((0..<5_000).map { Contact(15_550_000_000 + Int64($0), isBlocked: true) })
+    #expect(signs == 5)
+    _ = try replace([])
+    #expect(signs == 10)
+  }
+
   @Test func `DIR-2: who has a version gets the difference: names, blocks and what is gone`() throws {
     let first = try replace([ann, spam]).version
     _ = try ask()

@@ -42,7 +42,7 @@ extension DirectoryFile {
       let count = difference.stored.count + difference.removed.count
       guard count > 0 else { return Change(version: row.version, entries: entries, added: 0, changed: 0, removed: 0) }
       row.version = try Self.nextVersion(database, now: now)
-      try Self.apply(difference, list, row.id, database)
+      try apply(difference, list, row.id, database)
       try Self.log(
         difference.removed + difference.stored.map { list.contact($0).contact.number }, &row, database)
       try Self.store(row, database)
@@ -175,11 +175,15 @@ extension DirectoryFile {
     return out
   }
 
-  static func apply(_ difference: Difference, _ list: ContactList, _ scope: Int64, _ database: Database) throws {
+  func apply(_ difference: Difference, _ list: ContactList, _ scope: Int64, _ database: Database) throws {
     let delete = try database.makeStatement(sql: "DELETE FROM contact WHERE scope = ? AND number = ?")
-    for number in difference.removed { try delete.execute(arguments: [scope, number]) }
+    for (count, number) in difference.removed.enumerated() {
+      if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
+      try delete.execute(arguments: [scope, number])
+    }
     let insert = try database.makeStatement(sql: "INSERT OR REPLACE INTO contact VALUES (?, ?, ?, ?)")
-    for place in difference.stored {
+    for (count, place) in difference.stored.enumerated() {
+      if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
       let contact = list.contact(place).contact
       try insert.execute(arguments: [scope, contact.number, contact.label, contact.isBlocked])
     }

@@ -144,7 +144,7 @@ extension DirectoryFile {
       let taken = incoming.filter { $0.value.version >= pending.version(of: $0.key) }
       let list = try Self.list(taken.map { ($0.key, $0.value.contact) })
       let difference = try Self.named(list, row.id, database)
-      try Self.replaceContacts(difference, list, &row, database)
+      try replaceContacts(difference, list, &row, database)
       let isLate = try Self.isLate(version, row, !difference.isEmpty, database)
       let isPending = isLate || pending.whole > replaced || pending.numbers.keys.contains { taken[$0] == nil }
       try Self.raise(to: version, database)
@@ -183,7 +183,7 @@ extension DirectoryFile {
         uniqueKeysWithValues: kept.keys.map { ($0, try Self.contact($0, row.id, database)) })
       let merged = try list.overlaid(by: own)
       let difference = try Self.difference(merged, row.id, database)
-      try Self.replaceContacts(difference, merged, &row, database)
+      try replaceContacts(difference, merged, &row, database)
       let isLate = try Self.isLate(version, row, !difference.isEmpty, database)
       // what was pending and goes has been told to devices, which may be at any node by now
       let isPending =
@@ -255,11 +255,11 @@ extension DirectoryFile {
   }
 
   /// Within the limits of an import.
-  private static func replaceContacts(
+  private func replaceContacts(
     _ difference: Difference, _ list: ContactList, _ row: inout Scope, _ database: Database
   ) throws {
     row.entries += difference.added - difference.removed.count
-    try checkRoom(row, database)
+    try Self.checkRoom(row, database)
     try apply(difference, list, row.id, database)
   }
 }

@@ -53,7 +53,11 @@ final class DirectoryWork {
 
   func run(_ mailbox: Mailbox<DirectoryService.Message>) {
     let heartbeat = Heartbeat()
-    defer { heartbeat.end() }
+    file.getsOn = { heartbeat.woke() }
+    defer {
+      file.getsOn = {}
+      heartbeat.end()
+    }
     var batch: [DirectoryService.Message] = []
     attempt {
       stamp = try file.stamp()
