@@ -100,6 +100,18 @@ import Testing
     nodes.expectSame()
   }
 
+  @Test func `what had no answer is asked again after a second or two`() {
+    let nodes = Nodes(2)
+    nodes.world.run(for: .seconds(15))
+    nodes.world.engine.faults.losesRequests = 1
+    nodes.token(0, "alice", ["+1"], 10)
+    nodes.world.run(for: .milliseconds(300))
+    nodes.world.engine.faults.losesRequests = 0
+    nodes.world.run(for: .milliseconds(2_300))
+    nodes.expectSame()
+    #expect(nodes.grants[1].userCount == 1)
+  }
+
   @Test func `what came while the engine was away, or what it has lost, is put back`() {
     let nodes = Nodes(3)
     nodes.world.run(for: .seconds(15))

@@ -13,17 +13,11 @@ extension Interop {
     private static let number = "+15557000001"
     private static let users = "users: [ { id: any, max_calls: 2, claims: { numbers: [\"+1555\"], max_numbers: 2 } } ]"
 
-    /// A backend's token.
-    private func token(_ node: GatewayUnderTest, _ user: String, iat: Int, _ grant: String) async throws -> String {
-      let claims = "{\"sub\":\"\(user)\",\"dev\":\"d-\(user)\",\"iat\":\(iat),\"trunkline\":\(grant)}"
-      let signer = try Peers.python("signer", "sign_token.py", [node.folder + "/jwt.key", claims], node)
-      guard try await signer.finish(within: 10) == 0 else { throw Spawned.Failure(description: signer.text) }
-      return signer.text.trimmingCharacters(in: .whitespacesAndNewlines)
-    }
     private func phone(_ node: GatewayUnderTest, _ user: String, iat: Int, _ grant: String, _ more: [String] = []) async throws
       -> Spawned
     {
-      let token = try await token(node, user, iat: iat, grant)
+      let claims = "{\"sub\":\"\(user)\",\"dev\":\"d-\(user)\",\"iat\":\(iat),\"trunkline\":\(grant)}"
+      let token = try await Peers.signed(node, claims)
       return try await Peers.phone(node, user: user, device: "d-\(user)", token: token, ["--answer-after", "0.1"] + more)
     }
     /// Two calls through the edge, both to this user.
@@ -106,14 +100,8 @@ extension Interop {
     @Test func `a token without iat is refused, and says why`() async throws {
       let cluster = try await ClusterUnderTest(2, hasEdge: false, [Self.users])
       let node = cluster.nodes[0]
-      let signer = try Peers.python(
-        "signer", "sign_token.py",
-        [
-          node.folder + "/jwt.key",
-          "{\"sub\":\"carol\",\"dev\":\"d-carol\",\"trunkline\":{\"numbers\":[\"\(Self.number)\"]}}",
-        ], node)
-      _ = try await signer.finish(within: 10)
-      let token = signer.text.trimmingCharacters(in: .whitespacesAndNewlines)
+      let token = try await Peers.signed(
+        node, "{\"sub\":\"carol\",\"dev\":\"d-carol\",\"trunkline\":{\"numbers\":[\"\(Self.number)\"]}}")
       let peer = try Peers.python(
         "stranger", "directory_stranger.py",
         ["--url", "ws://127.0.0.1:\(node.app)/v1/connect", "--token", token, "--device", "d-carol"], node)

@@ -82,6 +82,13 @@ enum Peers {
     return peer
   }
 
+  /// A login token with these claims, by a backend that has nothing of ours.
+  static func signed(_ gateway: GatewayUnderTest, _ claims: String) async throws -> String {
+    let signer = try python("signer", "sign_token.py", [gateway.folder + "/jwt.key", claims], gateway)
+    guard try await signer.finish(within: 10) == 0 else { throw Spawned.Failure(description: signer.text) }
+    return signer.text.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
   static func sipp(
     _ gateway: GatewayUnderTest, _ scenario: String, host: String = "127.0.0.1", _ arguments: [String]
   ) throws -> Spawned {

@@ -16,9 +16,7 @@ extension Interop {
     /// Signed a second after the one before.
     private func token(_ gateway: GatewayUnderTest, _ user: String, iat: Int, _ grant: String) async throws -> String {
       let claims = "{\"sub\":\"\(user)\",\"dev\":\"d-\(user)\",\"iat\":\(iat),\"trunkline\":\(grant)}"
-      let signer = try Peers.python("signer", "sign_token.py", [gateway.folder + "/jwt.key", claims], gateway)
-      guard try await signer.finish(within: 10) == 0 else { throw Spawned.Failure(description: signer.text) }
-      return signer.text.trimmingCharacters(in: .whitespacesAndNewlines)
+      return try await Peers.signed(gateway, claims)
     }
 
     private func phone(_ gateway: GatewayUnderTest, _ user: String, _ token: String, _ more: [String]) async throws -> Spawned {

@@ -93,7 +93,11 @@ extension ClusterMachine {
       send(.broadcast(.grants), .none, &turn)
     }
     var next = grants.lookAt
-    if !grants.rows.isEmpty { next = now + Limits.restoreStep }
+    if !grants.rows.isEmpty {
+      next = now + Limits.restoreStep
+    } else if grants.reading == nil && (grants.mustCompare || grants.mustLook) || !grants.isPutting && !grants.order.isEmpty {
+      next = grants.retryAt
+    }
     if grants.mustTell, let toldAt = grants.toldAt { next = min(next, toldAt + newsOfGrants) }
     timers.schedule(.grants, at: max(next, grants.retryAt, now + .milliseconds(1)))
   }
