@@ -9,12 +9,14 @@ extension EngineContract {
   func grants(_ a: any EngineUnderTest, _ b: any EngineUnderTest) throws {
     let (alice, bob) = (user("grants}"), user("bob \u{e9}"))
     // a fraction of a second ago: the engine drops what is old by its own clock
-    let seen = try #require(try { () throws -> Int64? in
-      guard case .added(let number, _) = try a.ask(
-        .addHistory(call(99), user: user("clock"), row: Array(#""c":"\#(call(99))"}"#.utf8), most: 1, keep: .seconds(60)))
-      else { return nil }
-      return number
-    }())
+    let seen = try #require(
+      try { () throws -> Int64? in
+        guard
+          case .added(let number, _) = try a.ask(
+            .addHistory(call(99), user: user("clock"), row: Array(#""c":"\#(call(99))"}"#.utf8), most: 1, keep: .seconds(60)))
+        else { return nil }
+        return number
+      }())
     func put(_ engine: any EngineUnderTest, _ rows: SharedGrant...) throws -> (count: Int, later: [SharedGrant]) {
       guard case .grantsPut(let count, let later, 0) = try engine.ask(.putGrants(rows)) else {
         throw PeerFailure(description: "not put")

@@ -14,7 +14,8 @@ extension EngineCommand {
     switch request {
     case .putGrants(let grants):
       var arguments = [
-        bytes(Cluster.Limits.grants), milliseconds(Cluster.Limits.grantsKept), bytes(String(UInt64.random(in: 0 ... .max), radix: 36)),
+        bytes(Cluster.Limits.grants), milliseconds(Cluster.Limits.grantsKept),
+        bytes(String(UInt64.random(in: 0 ... .max), radix: 36)),
       ]
       for grant in grants {
         arguments += [
