@@ -3,12 +3,7 @@ import Testing
 
 extension Interop {
   /// Directories and histories that two gateways share over Redis, with a Python client's devices at both.
-  @Suite(
-    .enabled(
-      if: Surroundings.isRequired
-        || (Surroundings.missing == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/redis-server")),
-      "no redis: run Scripts/install test"),
-    .serialized)
+  @Suite(.withRedis, .serialized)
   struct ClusterDirectoryTests {
     private static let caller = "+15557770001"
     private static let path = "/v1/directory/user:alice"

@@ -5,12 +5,7 @@ import Testing
 extension Interop {
   /// What whoever may write to the engine could write there, while calls run: nothing of it is believed that a lease does not stand for, nothing
   /// traps, and no call notices.
-  @Suite(
-    .enabled(
-      if: Surroundings.isRequired
-        || (Surroundings.missing == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/redis-server")),
-      "no redis: run Scripts/install test"),
-    .serialized)
+  @Suite(.withRedis, .serialized)
   struct ClusterEngineTests {
     @Test func `ten thousand forged, cut and doubled messages at once end no call and turn nobody away`() async throws {
       let cluster = try await ClusterUnderTest(2, hasEdge: false)

@@ -3,12 +3,7 @@ import Testing
 
 extension Interop {
   /// Records of a cluster on their way: log rotation, a full disk, and on to files and a collector by Debian's rsyslog, as Deploy/records has it.
-  @Suite(
-    .enabled(
-      if: Surroundings.isRequired
-        || (Surroundings.missing == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/redis-server")),
-      "no redis: run Scripts/install test"),
-    .serialized)
+  @Suite(.withRedis, .serialized)
   struct ClusterRecordsTests {
     private static let stream = "records: { file: calls.jsonl, stream: true }"
 

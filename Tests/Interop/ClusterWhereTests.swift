@@ -3,12 +3,7 @@ import Testing
 
 extension Interop {
   /// `trunkline where`, `calls list --cluster` and the admin API behind them, at nodes that live, die, and lose their engine.
-  @Suite(
-    .enabled(
-      if: Surroundings.isRequired
-        || (Surroundings.missing == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/redis-server")),
-      "no redis: run Scripts/install test"),
-    .serialized)
+  @Suite(.withRedis, .serialized)
   struct ClusterWhereTests {
     private func trunkline(_ node: GatewayUnderTest, _ arguments: String...) async throws -> (status: Int32, text: String) {
       let command = try Spawned(

@@ -8,6 +8,16 @@ import Testing
 /// The tests of a suite run one after the other; Scripts/live-tests runs suites side by side, each in a process and a network of its own.
 @Suite(.serialized) enum Interop {}
 
+extension Trait where Self == ConditionTrait {
+  /// Of suites with more than one gateway.
+  static var withRedis: Self {
+    .enabled(
+      if: Surroundings.isRequired
+        || (Surroundings.missing == nil && FileManager.default.isExecutableFile(atPath: "/usr/bin/redis-server")),
+      "no redis: run Scripts/install test")
+  }
+}
+
 /// Programs and files that the tests stand on.
 enum Surroundings {
   static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path
