@@ -24,7 +24,7 @@ public struct IOEvents: OptionSet, Hashable, Sendable {
 ///
 ///     let loop = try EventLoop()
 ///     try loop.register(socket.fd, .readable) { _ in … }
-///     let retransmit = loop.addTimer { … }
+///     let retransmit = loop.addTimer("retransmit") { … }
 ///     loop.setTimer(retransmit, at: loop.now + .milliseconds(500))
 ///     let thread = try NamedThread.start(name: "control") { loop.run() }
 ///     loop.stop(); thread.join()
@@ -35,8 +35,20 @@ public final class EventLoop: @unchecked Sendable {
     var handler: (IOEvents) -> Void
   }
   private struct Timer {
+    let name: String
     var deadline = Instant.distantFuture
+    /// What the owner asked for: earlier than `deadline` while the timer is stuck.
+    var asked = Instant.distantFuture
+    /// The deadline that the timer last fired for, and when it fired.
+    var fired: (deadline: Instant, at: Instant)?
+    var isReported = false
     var handler: () -> Void
+
+    /// The handler has run for this deadline, which was past then, and its owner asks for it again.
+    func isStuck(_ deadline: Instant) -> Bool {
+      guard let fired else { return false }
+      return deadline <= fired.deadline && deadline < fired.at
+    }
   }
 
   /// The instant of this turn.
@@ -45,6 +57,15 @@ public final class EventLoop: @unchecked Sendable {
   public var posted: MailboxReading { mailbox.reading(name) }
   /// How long turns took from the wake-up to the next sleep, in seconds.
   public let turns = Histogram(bounds: Histogram.tickBounds)
+
+  /// Firings of timers whose owner asked again for a deadline that had fired already, by loop and timer: each one is a fault of ours.
+  /// One table for the process.
+  public static let stuckTimers = CounterTable(labelNames: ["loop", "timer"])
+  private static let stuckTimerReport = Mutex<(@Sendable (_ loop: String, _ timer: String) -> Void)?>(nil)
+  /// `report` is called once for each timer that is stuck, on its loop's thread. Any thread.
+  public static func reportStuckTimers(_ report: @escaping @Sendable (_ loop: String, _ timer: String) -> Void) {
+    stuckTimerReport.withLock { $0 = report }
+  }
 
   private let name: String
   private let epoll: Int32
@@ -70,9 +91,11 @@ public final class EventLoop: @unchecked Sendable {
       close(epoll)
       throw error
     }
-    try register(timer, .readable) { [timer] _ in
+    try register(timer, .readable) { [unowned self, timer] _ in
       var expirations: UInt64 = 0
       _ = read(timer, &expirations, 8)
+      // It has expired: the same deadline must be armed again, or the loop would sleep on it.
+      armed = .distantFuture
     }
     try register(mailbox.event.fd, .readable) { [unowned self] _ in runPosted() }
   }
@@ -118,17 +141,25 @@ public final class EventLoop: @unchecked Sendable {
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nil)
   }
 
-  /// A timer, not yet set. Timers live as long as the loop: one per machine, not one per event.
-  public func addTimer(_ handler: @escaping () -> Void) -> TimerID {
+  /// A timer, not yet set. Timers live as long as the loop: one per machine, not one per event. `name` is for the log and a metric.
+  public func addTimer(_ name: String, _ handler: @escaping () -> Void) -> TimerID {
     preconditionOnThread()
-    timers.append(Timer(handler: handler))
+    timers.append(Timer(name: name, handler: handler))
     return TimerID(index: timers.count - 1)
   }
 
   /// Sets or moves a timer, or with nil puts it off. It fires once, in the first turn at or after `deadline`.
+  ///
+  /// A deadline that the timer has fired for, and that was past then, makes no progress: its owner is at fault. The timer then fires at
+  /// most every 10 ms (`Limits.stuckTimerPause`), so that the loop neither sleeps on the deadline nor spins; `stuckTimers` counts it.
   public func setTimer(_ id: TimerID, at deadline: Instant?) {
     preconditionOnThread()
-    timers[id.index].deadline = deadline ?? .distantFuture
+    let asked = deadline ?? .distantFuture
+    timers[id.index].asked = asked
+    timers[id.index].deadline = asked
+    if timers[id.index].isStuck(asked), let fired = timers[id.index].fired {
+      timers[id.index].deadline = fired.at + Limits.stuckTimerPause
+    }
   }
 
   /// Called at the end of every turn: for sending what the turn's handlers gathered.
@@ -186,12 +217,22 @@ public final class EventLoop: @unchecked Sendable {
     var index = 0
     while index < timers.count {
       if timers[index].deadline <= now {
+        if timers[index].isStuck(timers[index].asked) { reportStuck(index) }
+        timers[index].fired = (timers[index].asked, now)
         timers[index].deadline = .distantFuture
         let handler = timers[index].handler
         handler()
       }
       index += 1
     }
+  }
+
+  private func reportStuck(_ index: Int) {
+    Self.stuckTimers.counter(name, timers[index].name).increment()
+    guard !timers[index].isReported else { return }
+    timers[index].isReported = true
+    let report = Self.stuckTimerReport.withLock { $0 }
+    report?(name, timers[index].name)
   }
 
   private func endTurn() { for flush in flushes { flush() } }

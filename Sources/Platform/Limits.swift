@@ -10,6 +10,8 @@ enum Limits {
   static let realtimePriority: Int32 = 1
   /// Events taken from epoll in one turn of a loop.
   static let eventsPerTurn = 128
+  /// Between two firings of a timer whose deadline makes no progress.
+  static let stuckTimerPause = Duration.milliseconds(10)
   /// Closures waiting for a loop; a post beyond that is refused and counted.
   static let postedClosures = 8_192
   /// Bytes that wait for the end of a TLS handshake.

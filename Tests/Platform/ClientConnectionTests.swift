@@ -45,7 +45,7 @@ import Testing
   /// Until it is stopped; a test that waits for nothing fails.
   private func run() {
     let loop = loop
-    let late = loop.addTimer { loop.stop() }
+    let late = loop.addTimer("late") { loop.stop() }
     loop.setTimer(late, at: MonotonicClock.now() + .seconds(20))
     loop.run()
   }
@@ -76,7 +76,7 @@ import Testing
     let loop = loop
     var sent = 0
     var timer: EventLoop.TimerID?
-    timer = loop.addTimer {
+    timer = loop.addTimer("timer") {
       guard connection.isOpen, let timer else { return }
       // more than the bound in one go, so that it is the kernel that takes or does not
       sent += 10_000

@@ -28,12 +28,12 @@ import Testing
     var fired: [String] = []
     let start = MonotonicClock.now()
     var at: [String: Duration] = [:]
-    let off = loop.addTimer { fired.append("off") }
-    let early = loop.addTimer {
+    let off = loop.addTimer("off") { fired.append("off") }
+    let early = loop.addTimer("early") {
       fired.append("early")
       at["early"] = loop.now - start
     }
-    let late = loop.addTimer {
+    let late = loop.addTimer("late") {
       fired.append("late")
       at["late"] = loop.now - start
       loop.stop()
@@ -53,7 +53,7 @@ import Testing
     let loop = try EventLoop()
     var count = 0
     let box = TimerBox()
-    let timer = loop.addTimer {
+    let timer = loop.addTimer("again") {
       count += 1
       if count == 5 { loop.stop() } else if let id = box.id { loop.setTimer(id, at: loop.now + .milliseconds(1)) }
     }
@@ -61,6 +61,50 @@ import Testing
     loop.setTimer(timer, at: loop.now)
     loop.run()
     #expect(count == 5)
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `a deadline that stays in the past neither stops the loop nor spins it, and is counted and reported once`() throws {
+    let loop = try EventLoop(name: "stuck-test")
+    let reports = Mutex<[String]>([])
+    EventLoop.reportStuckTimers { loop, timer in if loop == "stuck-test" { reports.withLock { $0.append(timer) } } }
+    defer { EventLoop.reportStuckTimers { _, _ in } }
+    let start = MonotonicClock.now()
+    var (stuck, beats) = (0, 0)
+    let timer = loop.addTimer("machine") {
+      stuck += 1
+      if stuck == 10 { loop.stop() }
+    }
+    let box = TimerBox()
+    box.id = loop.addTimer("beat") {
+      beats += 1
+      if let id = box.id { loop.setTimer(id, at: loop.now + .milliseconds(1)) }
+    }
+    loop.addFlush { loop.setTimer(timer, at: start) }
+    if let id = box.id { loop.setTimer(id, at: start) }
+    loop.run()
+    // the first firing is in time; each of the others waits for its pause, whatever else the loop does
+    #expect(loop.now - start >= .milliseconds(90))
+    #expect(beats > 1)
+    #expect(reports.withLock { $0 } == ["machine"])
+    #expect(EventLoop.stuckTimers.counter("stuck-test", "machine").value == 9)
+    #expect(EventLoop.stuckTimers.counter("stuck-test", "beat").value == 0)
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `a deadline in the past that moves on is caught up with, not slowed down`() throws {
+    let loop = try EventLoop(name: "late-test")
+    let start = MonotonicClock.now()
+    let box = TimerBox()
+    var ticks = 0
+    box.id = loop.addTimer("tick") {
+      ticks += 1
+      guard let id = box.id, ticks < 1_000 else { return loop.stop() }
+      loop.setTimer(id, at: Instant(nanoseconds: start.nanoseconds - 1_000_000_000 + Int64(ticks) * 1_000))
+    }
+    if let id = box.id { loop.setTimer(id, at: Instant(nanoseconds: start.nanoseconds - 1_000_000_000)) }
+    loop.run()
+    #expect(ticks == 1_000)
+    #expect(EventLoop.stuckTimers.counter("late-test", "tick").value == 0)
   }
 
   @Test func `a readable descriptor calls its handler until it is unregistered`() throws {

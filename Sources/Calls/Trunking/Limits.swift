@@ -23,6 +23,8 @@ enum Limits {
   /// What a registrar may grant, and the pause after a failure, doubled from the first to the second.
   static let registrationSeconds = 10...86_400
   static let registrationPause: ClosedRange<Duration> = .seconds(5) ... .seconds(300)
+  /// Until a trunk is looked at again none of whose servers a listener reaches.
+  static let unreachablePause: Duration = .seconds(5)
   static let longestRetryAfter: Duration = .seconds(3_600)
   /// An OPTIONS without an answer for this long counts as lost: Timer F's 32 s (RFC 3261 §17.1.2.2) would tell of a dead trunk after
   /// more than a minute and a half.

@@ -14,6 +14,8 @@ struct Prober {
   init(_ settings: TrunkSettings.Probe, at now: Instant) { (self.settings, due) = (settings, now) }
 
   mutating func sent(_ id: RequestID, at now: Instant) { (due, pending) = (nil, (id, now + Limits.probeTime)) }
+  /// No server can be reached now.
+  mutating func postpone(until later: Instant) { due = later }
 
   /// True if the trunk's state changed. A trunk that is down, or may be, is probed more often.
   mutating func answered(alive: Bool, at now: Instant) -> Bool {

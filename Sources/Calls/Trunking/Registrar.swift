@@ -38,6 +38,8 @@ struct Registrar: Equatable {
   func isGranted(at now: Instant) -> Bool { isBound(at: now) && !isFailing }
 
   mutating func sent() { due = nil }
+  /// No server can be reached now.
+  mutating func postpone(until later: Instant) { due = later }
   /// Ask at once: the connection that the registrar knows is gone, or another server is to be tried.
   mutating func registerNow(at now: Instant) { if due != nil { due = now } }
 

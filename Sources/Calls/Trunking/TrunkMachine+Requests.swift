@@ -60,9 +60,19 @@ extension TrunkMachine {
       if let pending = trunks[name]?.prober?.pending, pending.until <= now {
         answered(pending.id, RequestOutcome(code: 408), at: now, &output)
       }
-      guard let trunk = trunks[name], !trunk.plan.rows.isEmpty, isOnDuty(name) else { continue }
-      if let due = trunk.registrar?.due, due <= now { ask(name, .registration, targets(trunk, at: now), at: now, &output) }
-      if let due = trunk.prober?.due, due <= now { ask(name, .probe, targets(trunk, at: now), at: now, &output) }
+      guard let trunk = trunks[name], trunk.isLocated, isOnDuty(name) else { continue }
+      let registers = trunk.registrar?.due.map { $0 <= now } ?? false
+      let probes = trunk.prober?.due.map { $0 <= now } ?? false
+      guard registers || probes else { continue }
+      let targets = targets(trunk, at: now)
+      guard !targets.isEmpty else {
+        // No listener reaches any of its servers. That may change with the network: it is looked at again later.
+        if registers { trunks[name]?.registrar?.postpone(until: now + Limits.unreachablePause) }
+        if probes { trunks[name]?.prober?.postpone(until: now + Limits.unreachablePause) }
+        continue
+      }
+      if registers { ask(name, .registration, targets, at: now, &output) }
+      if probes { ask(name, .probe, targets, at: now, &output) }
     }
   }
 

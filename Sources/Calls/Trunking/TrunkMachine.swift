@@ -66,6 +66,9 @@ public struct TrunkMachine: Sendable {
     var registeredFlow: Flow?
     var isUnlocatedReported = false
     var lastRefusal: RefusedRequest?
+
+    /// Servers are known: requests can be sent when they are due.
+    var isLocated: Bool { !plan.rows.isEmpty }
   }
   enum RequestPurpose { case registration, probe, leaving }
 
@@ -103,7 +106,8 @@ public struct TrunkMachine: Sendable {
     var next = names.nextDeadline
     // by index: each trunk would be copied
     for index in trunks.indices {
-      if isOnDuty(trunks.keys[index]) {
+      // the deadlines of a name that is not found yet are those of its questions
+      if isOnDuty(trunks.keys[index]), trunks.values[index].isLocated {
         next = .earliest(next, .earliest(trunks.values[index].registrar?.due, trunks.values[index].prober?.due))
       }
       next = .earliest(next, trunks.values[index].prober?.pending?.until)

@@ -28,7 +28,7 @@ final class SandboxServer {
   }
 
   func run() {
-    timer = loop.addTimer { [unowned self] in runLater() }
+    timer = loop.addTimer("answers") { [unowned self] in runLater() }
     do {
       try loop.register(service.fd, .readable) { [unowned self] _ in acceptService() }
       try loop.register(apps.fd, .readable) { [unowned self] _ in acceptApp() }

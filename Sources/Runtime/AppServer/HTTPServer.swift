@@ -92,8 +92,8 @@ final class HTTPServer: Transport, @unchecked Sendable {
     (self.listener, address) = (listener, listener.localAddress)
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
     try loop.register(listener.fd, .readable) { [unowned self] _ in accept() }
-    turnTimer = loop.addTimer {}  // what is due is done at the end of every turn
-    sweepTimer = loop.addTimer { [unowned self] in sweep() }
+    turnTimer = loop.addTimer("sessions") {}  // what is due is done at the end of every turn
+    sweepTimer = loop.addTimer("sweep") { [unowned self] in sweep() }
     loop.addFlush { [unowned self] in turn() }
     do {
       thread = try NamedThread.start(name: settings.name, logger: logger) { [self] in run() }

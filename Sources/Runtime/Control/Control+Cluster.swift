@@ -34,7 +34,7 @@ extension Control {
       return run(.cluster(.probed(incarnation, .silent)))
     }
     probes.append((loop.now + Limits.probe, incarnation))
-    if probeTimer == nil { probeTimer = loop.addTimer { [unowned self] in probesDue() } }
+    if probeTimer == nil { probeTimer = loop.addTimer("probes") { [unowned self] in probesDue() } }
     if let probeTimer, let first = probes.first { loop.setTimer(probeTimer, at: first.at) }
     run(.probe(incarnation, uri: sip, flow))
   }

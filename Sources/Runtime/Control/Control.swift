@@ -58,9 +58,9 @@ public final class Control: @unchecked Sendable {
     most = Int64(machine.mostCalls)
     metrics.callsLimit.set(most)
     try loop.register(inbox.mailbox.event.fd, .readable) { [unowned self] _ in takeInbox() }
-    timer = loop.addTimer { [unowned self] in run(.timer) }
-    clock = loop.addTimer { [unowned self] in checkClock() }
-    let pressureTimer = loop.addTimer { [unowned self] in checkPressure() }
+    timer = loop.addTimer("calls") { [unowned self] in run(.timer) }
+    clock = loop.addTimer("clock") { [unowned self] in checkClock() }
+    let pressureTimer = loop.addTimer("pressure") { [unowned self] in checkPressure() }
     pressure = pressureTimer
     loop.addFlush { [unowned self] in endTurn() }
     checkClock()

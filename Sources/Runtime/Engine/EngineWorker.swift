@@ -85,7 +85,7 @@ final class EngineWorker {
     } catch {
       logger.error("the engine's thread hears nobody", metadata: ["why": "\(error)"])
     }
-    timer = loop.addTimer { [unowned self] in lookAtTime() }
+    timer = loop.addTimer("engine") { [unowned self] in lookAtTime() }
     loop.addFlush { [unowned self] in endTurn() }
     note("not connected yet")
     loop.run()

@@ -70,7 +70,7 @@ public final class RecordFollower {
   /// Until `take` is false. Throws if the engine is not there at the first try, or refuses us.
   public func run(_ take: @escaping (Entry) -> Bool) throws(Failure) {
     self.take = take
-    timer = loop.addTimer { [unowned self] in lookAtTime() }
+    timer = loop.addTimer("records") { [unowned self] in lookAtTime() }
     loop.addFlush { [unowned self] in
       dialog?.flush()
       link?.flush()

@@ -77,7 +77,7 @@ private final class StreamWorker {
   }
 
   func start() throws(SystemError) {
-    timer = loop.addTimer { [unowned self] in tick() }
+    timer = loop.addTimer("streams") { [unowned self] in tick() }
     try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in take() }
   }
 

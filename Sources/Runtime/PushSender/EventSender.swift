@@ -103,7 +103,7 @@ final class EventWorker: HTTPWorker {
   }
 
   func started() {
-    timer = loop.addTimer { [unowned self] in turn() }
+    timer = loop.addTimer("events") { [unowned self] in turn() }
     replace(initial)
     turn()
   }

@@ -16,7 +16,7 @@ final class HTTPTransfers {
 
   init(loop: EventLoop, tls: TLSFiles) {
     (self.loop, self.tls) = (loop, tls)
-    timer = loop.addTimer { [unowned self] in onTimer() }
+    timer = loop.addTimer("transfers") { [unowned self] in onTimer() }
   }
 
   /// `completion` is called exactly once, later, on the loop's thread, unless `close` comes first.

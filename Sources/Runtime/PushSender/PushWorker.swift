@@ -31,7 +31,7 @@ final class PushWorker: HTTPWorker {
     machine = PushMachine(providers: providers, random: random, unixSecondsAtZero: Self.unixSecondsAtZero())
   }
 
-  func started() { timer = loop.addTimer { [unowned self] in feed(.timer) } }
+  func started() { timer = loop.addTimer("push") { [unowned self] in feed(.timer) } }
 
   func take(_ messages: [Message]) {
     machine.unixSecondsAtZero = Self.unixSecondsAtZero()

@@ -38,8 +38,8 @@ public final class Resolver: @unchecked Sendable {
     (self.loop, self.servers, self.logger, self.deliver) = (loop, servers, logger, deliver)
     guard ares_library_init(ARES_LIB_INIT_ALL) == 0 else { throw ResolverFailure(description: "c-ares cannot be initialised") }
     channel = try open()
-    timer = loop.addTimer { [weak self] in self?.process(ARES_SOCKET_BAD, ARES_SOCKET_BAD) }
-    deliveryTimer = loop.addTimer { [weak self] in self?.deliverWaiting() }
+    timer = loop.addTimer("names") { [weak self] in self?.process(ARES_SOCKET_BAD, ARES_SOCKET_BAD) }
+    deliveryTimer = loop.addTimer("answers") { [weak self] in self?.deliverWaiting() }
   }
 
   public var metrics: [MetricFamily] { counts.families }

@@ -76,10 +76,10 @@ public final class SIPSockets: @unchecked Sendable {
     for listener in tls {
       try loop.register(listener.fd, .readable) { [weak self] _ in self?.accept(listener, .tls) }
     }
-    deadlineTimer = loop.addTimer { [weak self] in self?.closeLate() }
-    failureTimer = loop.addTimer { [weak self] in self?.tellFailures() }
-    resumeTimer = loop.addTimer { [weak self] in self?.resumeListeners() }
-    pauseTimer = loop.addTimer { [weak self] in self?.endPauses() }
+    deadlineTimer = loop.addTimer("connections") { [weak self] in self?.closeLate() }
+    failureTimer = loop.addTimer("failures") { [weak self] in self?.tellFailures() }
+    resumeTimer = loop.addTimer("accept") { [weak self] in self?.resumeListeners() }
+    pauseTimer = loop.addTimer("pauses") { [weak self] in self?.endPauses() }
     loop.addFlush { [weak self] in self?.flush() }
   }
 

@@ -76,6 +76,11 @@ final class Gateway: @unchecked Sendable {
     certificates = try CertificateWatch(settings)
     names = try AdvertisedNames()
     descriptors = Self.descriptors(settings, logs.logger("trunkline"))
+    EventLoop.reportStuckTimers { [logger = logs.logger("trunkline")] loop, timer in
+      logger.error(
+        "a timer's deadline makes no progress; it goes on at a bounded rate. Please report this fault",
+        metadata: ["loop": "\(loop)", "timer": "\(timer)"])
+    }
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
     self.inbox = inbox
@@ -283,6 +288,11 @@ final class Gateway: @unchecked Sendable {
     registry.register(logs.metrics)
     registry.register(certificates.metrics)
     registry.register(ProcessMetrics.families(version: Version.number))
+    registry.register([
+      .counters(
+        "trunkline_loop_stuck_timers_total", "Firings of a timer whose deadline made no progress: a fault of the gateway.",
+        EventLoop.stuckTimers)
+    ])
   }
 
   /// What nodes share of trunks: whose REGISTER and OPTIONS one does for all, and whose calls are counted over all.
@@ -444,7 +454,7 @@ final class Gateway: @unchecked Sendable {
   private func dropRetired(except live: Set<String>) {
     if retired.drop(except: live, at: loop.now) { admit() }
     guard retired.hasRetired else { return }
-    if retirement == nil { retirement = loop.addTimer { [weak self] in self?.admitTrunks() } }
+    if retirement == nil { retirement = loop.addTimer("retired trunks") { [weak self] in self?.admitTrunks() } }
     if let retirement { loop.setTimer(retirement, at: loop.now + RetiredTrunks.interval) }
   }
 

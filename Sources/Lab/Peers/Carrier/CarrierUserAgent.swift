@@ -27,7 +27,7 @@ final class CarrierUserAgent {
       loop: loop, udp: [udp], tcp: tcp.map { [$0] } ?? [], trunks: allowed, logger: Logger(label: name),
       settings: (setting, setting)
     ) { [unowned self] in handle($0) }
-    timer = loop.addTimer { [unowned self] in handle(.timer) }
+    timer = loop.addTimer("calls") { [unowned self] in handle(.timer) }
   }
 
   func run(_ command: UserAgent.Command) { handle(.command(command)) }

@@ -96,8 +96,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
       loop: loop, name: "carrier", udp: options.listen, tcp: options.listen, gateway: options.gateway, setting: "--listen",
       random: random)
     userAgent.handler = { [unowned self] in handle($0) }
-    tickTimer = loop.addTimer { [unowned self] in tick() }
-    placeTimer = loop.addTimer { [unowned self] in place() }
+    tickTimer = loop.addTimer("tick") { [unowned self] in tick() }
+    placeTimer = loop.addTimer("place") { [unowned self] in place() }
   }
 
   /// May be called from any thread: hangs up, then `run` returns.

@@ -61,7 +61,7 @@ public final class PhoneFleet: @unchecked Sendable {
     frames = try CodedSpeech(relayed: true).appFrames
     identity = try DTLSIdentity()
     phones = options.members.enumerated().map { FleetPhone($0, $1, random) }
-    timer = loop.addTimer { [unowned self] in keepTime() }
+    timer = loop.addTimer("phones") { [unowned self] in keepTime() }
     pool = try WebSocketPool(
       endpoint: try WebSocketPool.Endpoint(url: options.url, isInsecure: true), count: phones.count * Self.sockets
     ) { [unowned self] number, event in

@@ -54,7 +54,7 @@ public final class LoadGenerator: @unchecked Sendable {
     let endpoint = try WebSocketPool.Endpoint(url: options.url, isInsecure: true)
     userAgent.handler = { [unowned self] in handle($0) }
     try makeCalls()
-    stepTimer = loop.addTimer { [unowned self] in steps() }
+    stepTimer = loop.addTimer("step") { [unowned self] in steps() }
     // the second half is for sessions at further nodes
     webSockets = try WebSocketPool(endpoint: endpoint, count: 2 * calls.count) { [unowned self] number, event in
       loop.post { [unowned self] in
