@@ -62,4 +62,4 @@ sanitize:
 	Scripts/sanitize
 
 clean:
-	rm -rf dist .build .build-address .build-thread .venv run Bench/.build docs/.build
+	rm -rf dist .build .build-* .venv run Bench/.build docs/.build

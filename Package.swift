@@ -9,12 +9,25 @@ import PackageDescription
 let strict: [SwiftSetting] = Context.environment["TRUNKLINE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
 let swift: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")] + strict
 
+// `TRUNKLINE_CHECK=1`: the build that tests, live gateway and benches share (Scripts/build-check). All of it is unoptimised but for what carries
+// audio, and for what the tests' time goes into.
+let optimisedInCheck: Set<String> = [
+  "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SIPDialogs",
+  "MediaThreads", "SpeechScore",
+]
+func settings(of name: String) -> [SwiftSetting] {
+  guard Context.environment["TRUNKLINE_CHECK"] != nil, optimisedInCheck.contains(name) else { return swift }
+  // behind -Onone, which the whole build is given
+  return swift + [.unsafeFlags(["-Xfrontend", "-O", "-Xfrontend", "-enable-default-cmo"])]
+}
+
 func library(_ path: String, _ name: String, pkgConfig: String, apt: String) -> Target {
   .systemLibrary(name: name, path: "Sources/CLibraries/\(path)", pkgConfig: pkgConfig, providers: [.apt([apt])])
 }
 func module(_ folder: String, _ name: String, _ uses: [String], _ products: [Target.Dependency] = []) -> Target {
   let path = folder.isEmpty ? "Sources/\(name)" : "Sources/\(folder)/\(name)"
-  return .target(name: name, dependencies: uses.map { .byName(name: $0) } + products, path: path, swiftSettings: swift)
+  return .target(
+    name: name, dependencies: uses.map { .byName(name: $0) } + products, path: path, swiftSettings: settings(of: name))
 }
 func tests(_ name: String, _ uses: [String], _ products: [Target.Dependency] = [], exclude: [String] = []) -> Target {
   .testTarget(

@@ -106,12 +106,13 @@ func pause(_ milliseconds: Double) -> [Double] { [Double](repeating: 0, count: I
   }
   @Test func `noise alone, single tones and dial tone are no digits`() {
     #expect(heard([pause(20_000)], noise: -20).isEmpty)
+    func sine(_ hertz: Double, _ sample: Int) -> Double { sin(2 * .pi * hertz * Double(sample) / 8_000) }
     for hertz in stride(from: 300.0, to: 3_400, by: 37) {
-      #expect(heard([(0..<3_200).map { 8_000 * sin(2 * .pi * hertz * Double($0) / 8_000) }]).isEmpty, "\(hertz)")
+      let tone: [Double] = (0..<3_200).map { sample in 8_000 * sine(hertz, sample) }
+      #expect(heard([tone]).isEmpty, "\(hertz)")
     }
-    #expect(
-      heard([(0..<8_000).map { 5_000 * (sin(2 * .pi * 350 * Double($0) / 8_000) + sin(2 * .pi * 440 * Double($0) / 8_000)) }])
-        .isEmpty)
+    let dialTone: [Double] = (0..<8_000).map { sample in 5_000 * (sine(350, sample) + sine(440, sample)) }
+    #expect(heard([dialTone]).isEmpty)
   }
 
   @Test func `a digit that never ended is told when nothing comes any more`() {

@@ -36,11 +36,11 @@ private struct Halves: ~Copyable {
       if let samples = calledSays(frame) { called.trunkSays(samples) }
       caller.session.tick(.trunkToApp, at: caller.now, into: &caller.output)
       if caller.session.bridgeTarget == Self.second {
-        called.session.playBridged(from: caller.session, at: caller.now, into: &called.output)
+        called.session.playBridged(caller.session.bridgedFrame, at: caller.now, into: &called.output)
       }
       called.session.tick(.trunkToApp, at: called.now, into: &called.output)
       if called.session.bridgeTarget == Bench.id {
-        caller.session.playBridged(from: called.session, at: called.now, into: &caller.output)
+        caller.session.playBridged(called.session.bridgedFrame, at: called.now, into: &caller.output)
       }
       caller.session.tick(.appToTrunk, at: caller.now, into: &caller.output)
       called.session.tick(.appToTrunk, at: called.now, into: &called.output)

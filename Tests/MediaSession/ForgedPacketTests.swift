@@ -22,7 +22,7 @@ import Testing
     var events: Int
     var silent: Bool
 
-    init(_ bench: borrowing Bench) {
+    init(_ bench: inout Bench) {
       statistics = bench.session.statistics()
       statistics.fromApp.dropped = 0
       let leg = bench.session.legs
@@ -46,7 +46,7 @@ import Testing
     var forger = try SRTPSender(.aeadAES128GCM, Bench.keyMaterial(77).client)
     var random = SplitMix64(seed: 3)
     let genuine = try sealed(&bench, 60)
-    let before = Picture(bench)
+    let before = Picture(&bench)
     let dropped = bench.session.statistics().fromApp.dropped
     var sent: UInt64 = 0
     for step in 0..<600 {
@@ -62,7 +62,7 @@ import Testing
       bytes.withUnsafeMutableBytes { bench.appDatagram($0, from: step % 3 == 0 ? stranger : Bench.appAddress) }
       sent += 1
     }
-    let after = Picture(bench)
+    let after = Picture(&bench)
     #expect(after == before)
     #expect(bench.session.statistics().fromApp.dropped == dropped + sent)
     // What was damaged above arrives as it was sent: the window remembers nothing of it.
@@ -72,12 +72,12 @@ import Testing
     }
     #expect(bench.session.statistics().fromApp.packets == before.statistics.fromApp.packets + UInt64(genuine.count))
     // And once more it is a replay.
-    let replayed = Picture(bench)
+    let replayed = Picture(&bench)
     for packet in genuine {
       var bytes = packet
       bytes.withUnsafeMutableBytes { bench.appDatagram($0) }
     }
-    let end = Picture(bench)
+    let end = Picture(&bench)
     #expect(end == replayed)
   }
 

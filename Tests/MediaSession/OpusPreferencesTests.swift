@@ -97,12 +97,14 @@ import Testing
       var random = SplitMix64(seed: UInt64(lie))
       for step in 0..<40 {
         try bench.run(frames: 20, trunk: { speech[(step * 20 + $0) % speech.count] })
+        let fractions: [UInt8] = [255, 0, UInt8(step % 2 * 255), 13]
+        let lost: Int32 = lie == 3 ? .min : Int32(truncatingIfNeeded: random.next())
+        let senderReport: UInt32 = lie == 3 ? UInt32(truncatingIfNeeded: random.next()) : UInt32(1_000_000 - step)
+        let delay: UInt32 = lie == 3 ? .max : UInt32(step)
         let block = ReportBlock(
-          source: SSRC(raw: 0xabcd_0001), fractionLost: [255, 0, UInt8(step % 2 * 255), 13][lie],
-          cumulativeLost: lie == 3 ? .min : Int32(truncatingIfNeeded: random.next()),
-          highestSequence: UInt32(1_000_000 - step * 1_000), jitter: .max,
-          lastSenderReport: lie == 3 ? UInt32(truncatingIfNeeded: random.next()) : UInt32(1_000_000 - step),
-          delaySinceLastSenderReport: lie == 3 ? .max : UInt32(step))
+          source: SSRC(raw: 0xabcd_0001), fractionLost: fractions[lie], cumulativeLost: lost,
+          highestSequence: UInt32(1_000_000 - step * 1_000), jitter: .max, lastSenderReport: senderReport,
+          delaySinceLastSenderReport: delay)
         try bench.appReports(block)
       }
       #expect(bench.toApp.isContinuous && bench.toApp.count > 780, "\(bench.toApp.count)")

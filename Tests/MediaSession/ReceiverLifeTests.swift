@@ -23,7 +23,7 @@ import Testing
   }
 
   @Test func `a relayed call has none, and what they counted stays`() throws {
-    let bench = try relayed()
+    var bench = try relayed()
     #expect(bench.codecFromApp == nil && bench.codecFromTrunk == nil)
     let counts = bench.session.statistics()
     #expect(counts.fromTrunk.playout.fetched >= 10 && counts.fromApp.playout.fetched >= 10)

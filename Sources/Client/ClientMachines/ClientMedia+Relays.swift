@@ -89,12 +89,14 @@ extension ClientMedia {
   }
 
   var relayDeadline: Instant? {
-    var due = relaysDue
-    func consider(_ other: Instant?) { if let other { due = min(due ?? other, other) } }
-    consider(relays?.nextDeadline)
-    consider(lastRelays?.nextDeadline)
-    consider(lastRelaysDue)
-    return due
+    mutating get {
+      var due = relaysDue
+      func consider(_ other: Instant?) { if let other { due = min(due ?? other, other) } }
+      consider(relays?.nextDeadline)
+      consider(lastRelays?.nextDeadline)
+      consider(lastRelaysDue)
+      return due
+    }
   }
 
   /// What the relays have come to.

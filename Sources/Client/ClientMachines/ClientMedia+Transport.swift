@@ -7,13 +7,16 @@ import SDP
 import SRTP
 
 extension ClientMedia {
+  // `mutating`: of a borrowed large noncopyable struct the compiler takes seconds (swiftlang/swift #92103, contributing.md).
   /// When `handleTimeout` is due: ICE checks, DTLS retransmission.
   public var nextDeadline: Instant? {
-    var due = remote == nil ? nil : agent.nextDeadline
-    if let handshakeDeadline { due = min(due ?? handshakeDeadline, handshakeDeadline) }
-    if let nextReport { due = min(due ?? nextReport, nextReport) }
-    if let relayDeadline { due = min(due ?? relayDeadline, relayDeadline) }
-    return due
+    mutating get {
+      var due = remote == nil ? nil : agent.nextDeadline
+      if let handshakeDeadline { due = min(due ?? handshakeDeadline, handshakeDeadline) }
+      if let nextReport { due = min(due ?? nextReport, nextReport) }
+      if let relayDeadline { due = min(due ?? relayDeadline, relayDeadline) }
+      return due
+    }
   }
 
   public mutating func handleTimeout(at now: Instant, into output: inout Output) {

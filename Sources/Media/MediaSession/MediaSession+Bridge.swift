@@ -20,6 +20,15 @@ struct Playback {
   var position = 0
 }
 
+/// One tick of one half of a diverted call, for the other half. It is lent: valid until the session that it is of is used again.
+public struct BridgedFrame {
+  /// Nil before the trunk is set.
+  let trunkBand: AudioBand?
+  let band: AudioBand
+  /// `band.samplesPerTick` samples.
+  let samples: UnsafePointer<Int16>
+}
+
 // A diverted call has two sessions on one thread, each with a trunk leg and no app: what a tick of one hears, the other sends.
 // Through play-out buffers and encoders on both sides, so that neither carrier sees the other's jitter, numbers or codec.
 
@@ -27,9 +36,14 @@ extension MediaSession {
   /// Whose trunk hears this session's trunk; nil as long as it is no half of a diverted call.
   public var bridgeTarget: MediaSessionID? { bridge }
 
+  /// What this session's trunk has said in the last `tick`, for `playBridged` of the other half of a diverted call. HOT
+  public var bridgedFrame: BridgedFrame {
+    mutating get { BridgedFrame(trunkBand: trunkBand, band: band, samples: UnsafePointer(frame)) }
+  }
+
   /// What the trunk of the other half of a diverted call has said in that session's last `tick`, for this session's trunk. Digits of ours and
   /// announcements go before. HOT
-  public mutating func playBridged(from other: borrowing MediaSession, at now: Instant, into output: inout MediaOutput) {
+  public mutating func playBridged(_ other: BridgedFrame, at now: Instant, into output: inout MediaOutput) {
     if other.trunkBand != bridgeBand {
       bridgeBand = other.trunkBand
       updateRelay()
@@ -38,12 +52,12 @@ extension MediaSession {
       return
     }
     guard other.band != band else {
-      tap?.put(TappedFrame(.appToTrunk, band, at: now), other.frame)
-      return sendFrame(other.frame, to: destination, at: now, into: &output)
+      tap?.put(TappedFrame(.appToTrunk, band, at: now), other.samples)
+      return sendFrame(other.samples, to: destination, at: now, into: &output)
     }
     // The other half hears of our band with our next frame.
     var converter = BandInterpolator()
-    converter.convert(other.frame, other.band.samplesPerTick, from: other.band, to: band, into: frame)
+    converter.convert(other.samples, other.band.samplesPerTick, from: other.band, to: band, into: frame)
     tapFrame(.appToTrunk, at: now)
     sendFrame(frame, to: destination, at: now, into: &output)
   }

@@ -142,7 +142,7 @@ extension MediaSession {
   }
 
   /// libopus refuses nothing but parameters, and ours are constant.
-  private func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences) -> AudioEncoder? {
+  private mutating func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences) -> AudioEncoder? {
     do throws(OpusError) {
       var encoder = try AudioEncoder(
         encoding: encoding, band: band, control: preferences.control(band), complexity: setup.opusComplexity,
@@ -236,14 +236,14 @@ extension MediaSession {
   var isCoding: Bool { trunk.isSet && !(downlink.relays && uplink.relays) }
 
   /// What both sides can carry: of the trunk, and of the app or the other half of a diverted call. Recordings are of either band.
-  private var commonBand: AudioBand {
+  private mutating func commonBand() -> AudioBand {
     let other = bridge != nil ? bridgeBand : hasLeg(winner) ? legs[winner].band : nil
     return min(trunkBand ?? .narrowband, other ?? .wideband)
   }
 
   /// Receivers, encoders and kept audio go over to the band of the call.
   private mutating func updateBand() {
-    let wanted = commonBand
+    let wanted = commonBand()
     guard wanted != band else { return }
     if trunk.isSet { clearPacketizer() }
     band = wanted

@@ -3,9 +3,10 @@ import Bytes
 import RTP
 
 // What both legs received: counts, levels, bursts, and what it is worth to a listener.
+// `mutating`, though nothing changes: of a borrowed session the compiler takes seconds (swiftlang/swift #92103, contributing.md).
 
 extension MediaSession {
-  func trunkStatistics(_ out: inout StreamStatistics) {
+  mutating func trunkStatistics(_ out: inout StreamStatistics) {
     out.take(trunk.reception, trunk.reports, packetMilliseconds: trunk.packetMilliseconds)
     (out.bytes, out.dropped) = (trunk.bytesReceived, trunk.dropped)
     out.playout = downlink.receiver.statistics
@@ -13,7 +14,7 @@ extension MediaSession {
     out.meanOpinionScore = opinion(out, trunk.encoding, trunk.packetMilliseconds)?.mean
   }
 
-  func appStatistics(_ out: inout StreamStatistics, _ leg: borrowing AppLeg) {
+  mutating func appStatistics(_ out: inout StreamStatistics, _ leg: borrowing AppLeg) {
     out.take(leg.reception, leg.reports, packetMilliseconds: leg.packetMilliseconds)
     (out.bytes, out.dropped) = (leg.bytesReceived, leg.dropped)
     out.playout = uplink.receiver.statistics
@@ -22,7 +23,7 @@ extension MediaSession {
   }
 
   /// What the trunk sent us, as it asked to be told (RFC 3611 §4.7).
-  func voipMetrics() -> VoIPMetrics {
+  mutating func voipMetrics() -> VoIPMetrics {
     var stream = StreamStatistics()
     trunkStatistics(&stream)
     let pattern = trunk.reception.pattern.settled

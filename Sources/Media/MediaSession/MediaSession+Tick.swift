@@ -12,7 +12,7 @@ extension MediaSession {
   }
 
   /// Nothing but time-outs and reports is to be done before the next tick but `Limits.skippedTicks`.
-  private func maySkipTicks(at now: Instant) -> Bool {
+  private mutating func maySkipTicks(at now: Instant) -> Bool {
     guard downlink.relays, uplink.relays, bridge == nil, playback == nil else { return false }
     guard uplink.sender.isIdle, let connectedAt else { return false }
     let quiet = now - max(uplink.lastForwarded, connectedAt)

@@ -175,7 +175,8 @@ public struct MediaSession: ~Copyable {
   func wallClock(_ now: Instant) -> NTPTimestamp { NTPTimestamp(unixNanoseconds: (now + setup.wallClockOffset).nanoseconds) }
 
   /// Statistics as they stand; also in `quality` and `closed` events.
-  public func statistics() -> MediaStatistics {
+  public mutating func statistics() -> MediaStatistics {
+    let legs = legs
     var out = MediaStatistics()
     out.trunkEncoding = trunk.isSet ? trunk.encoding : nil
     out.band = isCoding ? band : nil

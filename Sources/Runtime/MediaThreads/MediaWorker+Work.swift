@@ -72,7 +72,7 @@ extension MediaWorker {
   /// What the trunk of one half of a diverted call has said goes to the other's. HOT
   mutating func passOn(_ slot: Int, to other: MediaSessionID) {
     guard let target = slotOf[other], target != slot, let from = entries[slot], let to = entries[target] else { return }
-    to.pointee.session.playBridged(from: from.pointee.session, at: now, into: &output)
+    to.pointee.session.playBridged(from.pointee.session.bridgedFrame, at: now, into: &output)
     afterSession(target)
   }
 
