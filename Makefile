@@ -64,7 +64,7 @@ fuzz:
 
 # The tests of media and of the client's engine under the address and the thread sanitizer.
 sanitize:
-	Scripts/install run
+	Scripts/install sanitize
 	Scripts/sanitize
 
 clean:
