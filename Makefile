@@ -1,12 +1,18 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run run-cluster faults test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
+.PHONY: run release run-cluster faults test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
 
 JOBS ?= 2
 
 run:
 	Scripts/install run
 	Scripts/run
+
+# What is deployed, measured and packed: .build/release/trunkline and .build/release/trunkline-lab.
+release:
+	Scripts/install run
+	@echo "Building, optimised; the first time takes 5 minutes on 2 cores …"
+	Scripts/build .build
 
 # A whole cluster on this machine, one of whose nodes is killed: engine, edges, three gateways.
 run-cluster:
@@ -58,7 +64,7 @@ fuzz:
 
 # The tests of media and of the client's engine under the address and the thread sanitizer.
 sanitize:
-	Scripts/install run
+	Scripts/install sanitize
 	Scripts/sanitize
 
 clean:

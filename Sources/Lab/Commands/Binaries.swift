@@ -11,7 +11,7 @@ enum Binaries {
     let named = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"].flatMap { $0.isEmpty ? nil : URL(fileURLWithPath: $0) }
     let url = named ?? lab.deletingLastPathComponent().appendingPathComponent("trunkline")
     guard FileManager.default.isExecutableFile(atPath: url.path) else {
-      throw ValidationError("no gateway at \(url.path): build it with `swift build -c release`, or name it by TRUNKLINE_BINARY")
+      throw ValidationError("no gateway at \(url.path): build it with `make release`, or name it by TRUNKLINE_BINARY")
     }
     return url
   }

@@ -26,16 +26,28 @@ struct DemoCall {
       record: DemoOutcome.appFile)
     defer { phone.end() }
     guard phone.wait(seconds: 10, for: { $0.contains { $0.event == "online" } }) else {
-      throw Failure(description: "the app did not come online: see phone.log")
+      throw failure("the app did not come online", "phone.log")
     }
     Console.line("\(user)'s app is online. The carrier calls \(number) …")
+    let watch = try MachineWatch()
+    defer { _ = watch.stop() }
     let carrier = try start(
       "carrier", ["trunk", "--call", number, "--talk", "\(Self.talkSeconds)", "--listen", carrierAddress],
       record: DemoOutcome.trunkFile)
     defer { carrier.end() }
-    _ = carrier.exitStatus(within: Self.deadlineSeconds)
+    let status = carrier.exitStatus(within: Self.deadlineSeconds)
+    // Its address may be another's; a call that was placed and failed has its record.
+    guard status == 0 || carrier.events.contains(where: { $0.event == "invite" }) else {
+      throw failure("the carrier did not call", "carrier.log")
+    }
     _ = phone.exitStatus(within: 5)
-    return try DemoOutcome(carrier: carrier.events, phone: phone.events, record: lastRecord(), folder: folder)
+    let lateness = watch.stop()
+    return try DemoOutcome(carrier: carrier.events, phone: phone.events, record: lastRecord(), lateness: lateness, folder: folder)
+  }
+
+  private func failure(_ text: String, _ log: String) -> Failure {
+    let end = DemoFolder.end(of: folder.appendingPathComponent(log), lines: 3)
+    return Failure(description: "\(text); the end of \(log):\n\(end)")
   }
 
   private var carrierAddress: String { "127.0.0.1:5080" }

@@ -15,15 +15,16 @@ struct DemoCommand: ParsableCommand {
 
       EXAMPLES:
         trunkline-lab demo
-        trunkline-lab demo --once        # ends after the call; status 0 only if both sides heard speech
+        trunkline-lab demo --once        # ends after the call; status 0 only if both sides heard speech, 75 if the machine was too late to tell
       """)
 
   @Flag(help: "Ends after the demo call; status 0 only if both sides heard speech.") var once = false
   @Option(help: "Where the gateway keeps its state, logs and the WAV files.") var directory = "run/demo"
 
   func run() throws {
-    let folder = URL(fileURLWithPath: directory, isDirectory: true).standardizedFileURL
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    let taken = try DemoFolder(directory)
+    defer { withExtendedLifetime(taken) {} }
+    let folder = taken.url
     guard FileManager.default.changeCurrentDirectoryPath(folder.path) else { throw ValidationError("cannot use \(folder.path)") }
     let settings = try SettingsSource.load(nil)
 
@@ -36,7 +37,7 @@ struct DemoCommand: ParsableCommand {
     let outcome = try call.run()
     outcome.print()
     guard !once else {
-      if !outcome.bothHeardSpeech { throw ExitCode(1) }
+      if let status = outcome.failure { throw ExitCode(status) }
       return
     }
     try serveWebPhone(settings, gateway)
@@ -50,8 +51,7 @@ struct DemoCommand: ParsableCommand {
       if let answer = try? admin.request("GET", "/readyz"), answer.status == 200, gateway.isRunning { return }
       _ = gateway.exitStatus(within: 0.1)
     }
-    let log = (try? String(contentsOf: folder.appendingPathComponent("gateway.log"), encoding: .utf8)) ?? ""
-    complain("the gateway did not become ready:\n" + log.split(separator: "\n").suffix(5).joined(separator: "\n"))
+    complain("the gateway did not become ready:\n" + DemoFolder.end(of: folder.appendingPathComponent("gateway.log"), lines: 5))
     throw ExitCode(1)
   }
 

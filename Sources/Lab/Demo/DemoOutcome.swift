@@ -25,13 +25,17 @@ struct DemoOutcome {
   let record: DemoRecord?
   let toApp: Hearing
   let toTrunk: Hearing
+  let lateness: MachineLateness
   private let carrier: [PeerEvent]
   private let phone: [PeerEvent]
 
   var bothHeardSpeech: Bool { [toApp, toTrunk].allSatisfy { $0.comparison?.heardSpeech == true } }
 
-  init(carrier: [PeerEvent], phone: [PeerEvent], record: DemoRecord?, folder: URL) throws {
-    (self.carrier, self.phone, self.record) = (carrier, phone, record)
+  /// The exit status of a demo that was not heard: 75 (EX_TEMPFAIL) where the machine, not the gateway, may be why.
+  var failure: Int32? { bothHeardSpeech ? nil : lateness.isLate ? 75 : 1 }
+
+  init(carrier: [PeerEvent], phone: [PeerEvent], record: DemoRecord?, lateness: MachineLateness, folder: URL) throws {
+    (self.carrier, self.phone, self.record, self.lateness) = (carrier, phone, record, lateness)
     let ends = (
       carrier: carrier.last { $0.event == "ended" }?.fields ?? [:], phone: phone.last { $0.event == "ended" }?.fields ?? [:]
     )
@@ -71,15 +75,31 @@ struct DemoOutcome {
     } else {
       Console.line("\nNo record was written: see gateway.log")
     }
-    Console.line(bothHeardSpeech ? "Both sides heard speech." : "NOT both sides heard speech.")
+    Console.line("This machine: \(lateness)\(lateness.isLate ? ", too late for a call" : "").")
+    Console.line(verdict)
+  }
+
+  /// The last line.
+  var verdict: String {
+    switch (bothHeardSpeech, lateness.isLate) {
+    case (true, false): "Both sides heard speech."
+    case (true, true):
+      "Both sides heard speech; how well, says nothing about the gateway. Run it again when the machine has less to do."
+    case (false, false): "NOT both sides heard speech."
+    case (false, true): "VOID: not both sides heard speech, and the machine may be why. Run it again when it has less to do."
+    }
   }
 
   private func describe(_ hearing: Hearing) {
     guard let comparison = hearing.comparison else { return Console.line("  \(hearing.who): nothing") }
+    let what = "  \(hearing.who): \(comparison.heardSpeech ? "speech" : "no clear speech") · "
+    // Delay and sound would be the machine's.
+    guard !lateness.isLate else {
+      return Console.line(what + "\(hearing.received) packets, \(hearing.lost) lost\n    \(hearing.file)")
+    }
     let score = hearing.meanOpinionScore.map { " · MOS \(Self.decimal($0))" } ?? ""
     Console.line(
-      "  \(hearing.who): \(comparison.heardSpeech ? "speech" : "no clear speech") · "
-        + "delay \(hearing.delayMilliseconds.map { Self.decimal($0) } ?? "?") ms mouth to ear, both peers included · "
+      what + "delay \(hearing.delayMilliseconds.map { Self.decimal($0) } ?? "?") ms mouth to ear, both peers included · "
         + "\(hearing.received) packets, \(hearing.lost) lost · start clipped \(comparison.clippedStartMilliseconds) ms · "
         + "likeness \(Self.decimal(comparison.similarity * 100)) % · level \(Self.decimal(comparison.levelDifferenceDecibels)) dB\(score)"
     )
