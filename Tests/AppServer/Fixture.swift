@@ -59,9 +59,12 @@ final class Fixture {
   let app: AppServer
   let ears = Ears()
 
+  static var sessions: SessionSettings {
+    SessionSettings(verifier: TokenVerifier(keys: keys, audience: "trunkline"), users: ["alice", "bob"])
+  }
+
   init(_ change: (inout AppServer.Settings) -> Void = { _ in }) throws {
-    let sessions = SessionSettings(verifier: TokenVerifier(keys: Self.keys, audience: "trunkline"), users: ["alice", "bob"])
-    var settings = AppServer.Settings(address: SocketAddress(.loopback, 0), sessions: sessions)
+    var settings = AppServer.Settings(address: SocketAddress(.loopback, 0), sessions: Self.sessions)
     change(&settings)
     app = try AppServer.start(settings, logger: Self.logger) { [ears] in ears.heard($0) }
     ears.app = app

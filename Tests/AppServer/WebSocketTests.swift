@@ -1,10 +1,11 @@
 import AppProtocol
-import AppServer
 import AppSessions
 import Bytes
 import Foundation
 import Platform
 import Testing
+
+@testable import AppServer
 
 @Suite(.serialized) struct WebSocketTests {
   @Test func `a session over a real socket: hello, welcome, an offer, its ack, a request and its answer`() throws {
@@ -102,7 +103,8 @@ import Testing
   }
 
   @Test func `a consumer that stops reading is closed with 4008 and cut, others go on`() throws {
-    let fixture = try Fixture()
+    #expect(AppServer.Settings(address: SocketAddress(.loopback, 0), sessions: Fixture.sessions).closeTime == .seconds(5))
+    let fixture = try Fixture { $0.closeTime = .milliseconds(100) }
     let slow = try fixture.login(receiveBuffer: 4_096)
     let fine = try fixture.login("bob", "d1")
     let filler = ServerMessage.quality(Quality(level: String(repeating: "x", count: 60_000)))
@@ -112,9 +114,9 @@ import Testing
     }
     #expect(fixture.waitFor { if case .ended(alice, _) = $0 { true } else { false } } != nil)
     #expect(fixture.answersPing(fine))
-    // Cut within `closeSeconds`: it is still not reading, then finds the end.
+    // Cut after `closeTime`: it is still not reading, then finds the end.
     let cut = Date(timeIntervalSinceNow: 9)
-    while slow.write(TestSocket.frame(1, Array(#"{"t":"ping"}"#.utf8))), Date() < cut { Thread.sleep(forTimeInterval: 0.05) }
+    while slow.write(TestSocket.frame(1, Array(#"{"t":"ping"}"#.utf8))), Date() < cut { Thread.sleep(forTimeInterval: 0.005) }
     #expect(Date() < cut)
     #expect(fixture.answersPing(fine))
   }

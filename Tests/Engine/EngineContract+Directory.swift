@@ -39,7 +39,7 @@ extension EngineContract {
     #expect(try rows().calls == [10, 9, 8, 7, 6], says("the oldest go"))
     #expect(try b.ask(.forgetHistory(of: user)) == .count(5) && a.ask(.forgetHistory(of: user)) == .count(0))
     #expect(try rows().calls.isEmpty && (add(1, a, keep: .milliseconds(1)).number ?? 0) > 0)
-    try waitUntil("the row is older than it is kept") { try rows(keep: .milliseconds(1)).calls.isEmpty }
+    try a.wait(for: "the row is older than it is kept") { try rows(keep: .milliseconds(1)).calls.isEmpty }
   }
 
   func directories(_ a: any EngineUnderTest, _ b: any EngineUnderTest) throws {

@@ -82,7 +82,7 @@ struct EngineContract {
       says("another life of the name does not get a lease that lives"))
     _ = try a.ask(.endLease(Incarnation(node: "a", started: 2)))
     #expect(try names(a, mine, .seconds(60)).count == 2, says("nobody ends another life's lease"))
-    try waitUntil("the lease of b ends") { try names(a, mine, .seconds(60)) == [mine] }
+    try a.wait(for: "the lease of b ends") { try names(a, mine, .seconds(60)) == [mine] }
     #expect(try a.ask(.endLease(a.incarnation)) == .done)
     #expect(try names(b, third, .seconds(60)) == [third], says("after its end the next life has the name"))
     #expect(try b.ask(.endLease(third.incarnation)) == .done)
@@ -345,7 +345,7 @@ struct EngineContract {
     for message in toB { #expect(try a.ask(.publish(message, to: "b")) == .done) }
     for message in toAll { #expect(try a.ask(.broadcast(message)) == .done) }
     #expect(try a.ask(.publish(.lost(call(9), user: "x"), to: "nobody")) == .done, says("nobody may hear"))
-    try waitUntil("messages of \(name)") {
+    try b.wait(for: "messages of \(name)") {
       b.messages.count { toB.contains($0) } == 3 && b.messages.count { toAll.contains($0) } == 3
     }
     #expect(!a.messages.contains { toB.contains($0) }, says("a message has one reader"))

@@ -3,11 +3,11 @@ import Cluster
 import Foundation
 import MemoryEngine
 
-/// The engine in memory, as the contract uses it: on the time of the machine, and from any thread.
+/// The engine in memory, as the contract uses it: from any thread, on a time of its own, which goes on when somebody waits and not otherwise.
 final class MemoryHub: @unchecked Sendable {
   private let lock = NSLock()
   private var engine = MemoryEngine(seed: 1)
-  private let start = ContinuousClock.now
+  private var now = Instant(nanoseconds: 1_000_000_000)
   private var count = 0
   private var replies: [Int: [EngineRequestID: Result<EngineReply, EngineFailure>]] = [:]
   private var heard: [Int: [ClusterMessage]] = [:]
@@ -15,13 +15,6 @@ final class MemoryHub: @unchecked Sendable {
 
   init() {
     engine.faults.latency = 0...0.000_1
-    // as `settings` says of Redis, for busy machines
-    engine.timeout = .seconds(10)
-  }
-
-  private var now: Instant {
-    let (seconds, attoseconds) = (ContinuousClock.now - start).components
-    return Instant(nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
   }
 
   func attach(_ incarnation: Incarnation) throws -> Int {
@@ -47,6 +40,9 @@ final class MemoryHub: @unchecked Sendable {
     }
   }
 
+  /// Time goes on by as much as the contract lets pass between two looks at a real engine.
+  func pass() { lock.withLock { now = now + .milliseconds(5) } }
+
   private func take() {
     while let (client, event) = engine.take(at: now) {
       switch event {
@@ -58,11 +54,14 @@ final class MemoryHub: @unchecked Sendable {
     }
   }
 
+  /// From event to event. One after the other of those who wait: a thread that finds its reply taken by another's step is done.
   private func wait(until isDone: () -> Bool) throws {
-    try waitUntil("the engine in memory") {
-      lock.withLock {
+    try lock.withLock {
+      take()
+      while !isDone() {
+        guard let next = engine.next else { throw PeerFailure(description: "the engine in memory never answers") }
+        now = max(now, next)
         take()
-        return isDone()
       }
     }
   }
@@ -92,4 +91,12 @@ final class MemoryNode: EngineUnderTest, @unchecked Sendable {
   }
 
   func stop() {}
+
+  func wait(for what: String, _ condition: () throws -> Bool) throws {
+    for _ in 0..<4_000 {
+      if try condition() { return }
+      hub.pass()
+    }
+    throw PeerFailure(description: "not within 20 s of the engine's time: \(what)")
+  }
 }

@@ -17,9 +17,12 @@ protocol EngineUnderTest: AnyObject {
   /// What was heard so far.
   var messages: [ClusterMessage] { get }
   func stop()
+  /// Until it is so, or 20 s of this engine's time have passed.
+  func wait(for what: String, _ condition: () throws -> Bool) throws
 }
 
 extension EngineUnderTest {
+  func wait(for what: String, _ condition: () throws -> Bool) throws { try waitUntil(what, condition) }
   func ask(_ request: EngineRequest) throws -> EngineReply {
     let replies = try ask([request])
     return try replies[0].get()

@@ -61,6 +61,20 @@ import Testing
     #expect(connection.deadline == later + .seconds(19 + 5 * 3_600))
   }
 
+  @Test func `the TLS handshake has 10 s from the accept`() throws {
+    let certificates = try Certificates()
+    let own = try certificates.make("server", "DNS:carrier.example")
+    let session = TLSSession(try TLSContext(server: TLSServerSettings(identity: own)), isServer: true)
+    let flow = Flow(transport: .tls, local: listener.localAddress, remote: socket.remoteAddress)
+    var connection = TCPConnection(accepted: socket, flow: flow, trunk: "carrier", tls: try #require(session), at: start)
+    #expect(connection.deadline == start + .seconds(10))
+    #expect(try hear(&connection, "\r\n\r\n", at: start + .seconds(9)).isEmpty)
+    #expect(connection.deadline == start + .seconds(10), "bytes do not lengthen it")
+    #expect(connection.lateness == .handshake)
+    let end = connection.expired(at: start + .seconds(10))
+    #expect(end == .ended)
+  }
+
   @Test func `a guest has 30 s without traffic and 60 s in all, until it has authenticated`() throws {
     var connection = connection(isGuest: true)
     #expect(connection.deadline == start + .seconds(30) && connection.lateness == .unauthenticated)

@@ -29,7 +29,8 @@ public struct DTLSAssociation: ~Copyable {
   /// SHA-256 of what the peer showed, once the handshake is done; for the log.
   public private(set) var peerFingerprint: DTLSFingerprint?
 
-  private let ssl: OpaquePointer
+  /// Not private for the tests, which set a timer of their own: OpenSSL knows no clock but the machine's.
+  let ssl: OpaquePointer
   private let input: OpaquePointer
   private let output: OpaquePointer
   private let datagramBytes: Int
@@ -51,9 +52,7 @@ public struct DTLSAssociation: ~Copyable {
     SSL_set_bio(ssl, input, output)
     let size = max(256, min(datagramBytes, Limits.datagramBytes))
     _ = cossl_set_mtu(ssl, size)
-    DTLS_set_timer_cb(ssl) { _, last in
-      last == 0 ? Limits.firstTimeoutMicroseconds : min(last &* 2, Limits.longestTimeoutMicroseconds)
-    }
+    DTLS_set_timer_cb(ssl) { _, last in DTLSAssociation.microseconds(after: last) }
     if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
     (self.role, self.ssl, self.input, self.output, self.datagramBytes) = (role, ssl, input, output, size)
     expected = remoteFingerprint
@@ -82,6 +81,11 @@ public struct DTLSAssociation: ~Copyable {
     }
     expected = fingerprint
     if state == .unverified { verify() }
+  }
+
+  /// How long a flight is waited for that was waited for `last` before; 0: it was sent just now.
+  static func microseconds(after last: UInt32) -> UInt32 {
+    last == 0 ? Limits.firstTimeoutMicroseconds : min(last &* 2, Limits.longestTimeoutMicroseconds)
   }
 
   /// Time until `handleTimeout` is due; nil while nothing is to be retransmitted.

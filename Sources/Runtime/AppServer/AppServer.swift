@@ -28,6 +28,8 @@ public final class AppServer: Sendable {
     public var directoryVersions: [String: Int] = [:]
     /// Answers `GET /v1/directory` of a device and its accounts, whose login token was checked; nil: there is no such page. Any thread.
     public var directory: DirectoryHandler?
+    /// The tests have a shorter one.
+    var closeTime = Limits.closeTime
     public init(
       address: SocketAddress, tls: TLSFiles? = nil, origins: Set<String> = [], pages: [String: Page] = [:],
       sessions: SessionSettings
@@ -52,7 +54,8 @@ public final class AppServer: Sendable {
     let server = try HTTPServer(
       .init(
         name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, webSocketPath: "/v1/connect",
-        proxies: settings.proxies, connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress),
+        proxies: settings.proxies, connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress,
+        closeTime: settings.closeTime),
       delegate: loop,
       logger: logger)
     let orders = try Mailbox<AppOrder>(capacity: Limits.commands) { [unowned server] in server.wake() }

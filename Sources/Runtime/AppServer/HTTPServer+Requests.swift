@@ -223,7 +223,7 @@ extension HTTPServer {
   func close(_ connection: HTTPConnection) {
     connection.phase = .closing
     connection.reader = nil
-    setDeadline(connection, loop.now + (connection.webSocket == nil ? Limits.answerTime : Limits.closeTime))
+    setDeadline(connection, loop.now + (connection.webSocket == nil ? Limits.answerTime : settings.closeTime))
     dirty.insert(connection.number)
   }
 

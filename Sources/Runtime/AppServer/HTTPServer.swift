@@ -25,6 +25,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var proxies: [IPNetwork] = []
     var connections: Int
     var connectionsPerAddress: Int
+    var closeTime = Limits.closeTime
     /// The most of a request's body.
     var bodyBytes: @Sendable (RequestHead) -> Int = { _ in Limits.bodyBytes }
   }

@@ -4,6 +4,8 @@ enum Limits {
   static let questions = 1_024
   /// Name servers of the configuration.
   static let servers = 16
+  /// For the first try at each server; doubled with each of the rounds.
+  static let firstTime = Duration.milliseconds(1_500)
   /// Records read of one answer, and how far compressed names are followed when its times are read.
   static let records = 256
 }

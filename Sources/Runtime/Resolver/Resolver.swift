@@ -21,6 +21,7 @@ public final class Resolver: @unchecked Sendable {
 
   private let loop: EventLoop
   private let logger: Logger
+  private let firstTime: Duration
   private let deliver: (DNSQuestion, DNSAnswer) -> Void
   private var servers: [SocketAddress]
   private var channel: ares_channel?
@@ -32,10 +33,18 @@ public final class Resolver: @unchecked Sendable {
   let counts = ResolverMetrics()
 
   /// Without `servers` those of the system's `resolv.conf`.
-  public init(
+  public convenience init(
     loop: EventLoop, servers: [SocketAddress] = [], logger: Logger, deliver: @escaping (DNSQuestion, DNSAnswer) -> Void
   ) throws(ResolverFailure) {
-    (self.loop, self.servers, self.logger, self.deliver) = (loop, servers, logger, deliver)
+    try self.init(loop: loop, servers: servers, logger: logger, firstTime: Limits.firstTime, deliver: deliver)
+  }
+
+  /// - Parameter firstTime: of the first try at each server; doubled with each round.
+  init(
+    loop: EventLoop, servers: [SocketAddress], logger: Logger, firstTime: Duration,
+    deliver: @escaping (DNSQuestion, DNSAnswer) -> Void
+  ) throws(ResolverFailure) {
+    (self.loop, self.servers, self.logger, self.firstTime, self.deliver) = (loop, servers, logger, firstTime, deliver)
     guard ares_library_init(ARES_LIB_INIT_ALL) == 0 else { throw ResolverFailure(description: "c-ares cannot be initialised") }
     channel = try open()
     timer = loop.addTimer("names") { [weak self] in self?.process(ARES_SOCKET_BAD, ARES_SOCKET_BAD) }
@@ -95,7 +104,7 @@ public final class Resolver: @unchecked Sendable {
   private func open() throws(ResolverFailure) -> ares_channel {
     var options = ares_options()
     options.flags = ARES_FLAG_NOSEARCH
-    options.timeout = 1_500  // milliseconds of the first try; doubled with each round
+    options.timeout = Int32(firstTime.milliseconds)
     options.tries = 3
     options.sock_state_cb = socketChanged
     // The channel is destroyed before this object goes.

@@ -38,7 +38,7 @@ extension SIPSockets {
     add(
       TCPConnection(
         accepted: socket, flow: Flow(transport: transport, local: local, remote: source), trunk: trunk, tls: session,
-        isGuest: isGuest, at: loop.now))
+        handshakeTime: handshakeTime, isGuest: isGuest, at: loop.now))
   }
 
   private func mayConnect(_ source: IPAddress, _ transport: TransportProtocol, isGuest: Bool) -> Bool {

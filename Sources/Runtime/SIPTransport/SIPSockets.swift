@@ -41,6 +41,8 @@ public final class SIPSockets: @unchecked Sendable {
   var guestConnections = SourceRates(perSource: Limits.guestConnectionsPerSecond, inAll: Limits.connectionsPerSecond)
   var connectionRates = SourceRates(perSource: Limits.connectionsPerSource, inAll: Limits.connectionsPerSecond)
   var handshakeRates = SourceRates(perSource: Limits.handshakesPerSource, inAll: Limits.connectionsPerSecond)
+  /// Of connections that are accepted from now on; the tests have a shorter one.
+  var handshakeTime = Limits.handshakeTime
   var acceptBudget = TimeBudget(perSecond: Limits.acceptTime)
   var handshakeBudget = TimeBudget(perSecond: Limits.handshakeTimePerSecond)
   var shedTold = Instant.zero

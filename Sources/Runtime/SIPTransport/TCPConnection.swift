@@ -50,11 +50,14 @@ struct TCPConnection {
   /// Why it was ended before its time, if the peer is to blame.
   private(set) var fault: TransportMetrics.Drop?
 
-  init(accepted socket: TCPSocket, flow: Flow, trunk: String, tls: TLSSession? = nil, isGuest: Bool = false, at now: Instant) {
+  init(
+    accepted socket: TCPSocket, flow: Flow, trunk: String, tls: TLSSession? = nil, handshakeTime: Duration = Limits.handshakeTime,
+    isGuest: Bool = false, at now: Instant
+  ) {
     (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, false)
     (self.tls, isOurs) = (tls, false)
     guestUntil = isGuest ? now + Limits.guestTime : nil
-    deadline = now + (tls != nil ? Limits.handshakeTime : isGuest ? Limits.guestIdleTime : Limits.firstMessageTime)
+    deadline = now + (tls != nil ? handshakeTime : isGuest ? Limits.guestIdleTime : Limits.firstMessageTime)
     keepAlive()
   }
 
