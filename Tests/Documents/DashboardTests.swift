@@ -59,7 +59,12 @@ import Yams
     try String(contentsOf: DocumentsTests.root.appendingPathComponent(path), encoding: .utf8)
   }
 
-  private static func metrics() throws -> [String: Set<String>] { try MetricExpression.metrics(text("docs/monitoring.md")) }
+  /// Of the gateway, and Prometheus' own `up`, which says whether there is one.
+  private static func metrics() throws -> [String: Set<String>] {
+    var metrics = try MetricExpression.metrics(text("docs/monitoring.md"))
+    metrics["up"] = ["instance", "job"]
+    return metrics
+  }
 
   private static func dashboards() throws -> [(name: String, dashboard: Dashboard)] {
     try ["operations", "quality", "capacity"].map { name in

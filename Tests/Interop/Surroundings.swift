@@ -32,6 +32,7 @@ enum Surroundings {
   static let python = first([ProcessInfo.processInfo.environment["TRUNKLINE_PYTHON"] ?? "", package + "/.venv/bin/python"])
   static let tshark = first(["/usr/bin/tshark", "/usr/local/bin/tshark", "/opt/homebrew/bin/tshark"])
   static let sngrep = first(["/usr/bin/sngrep", "/usr/local/bin/sngrep", "/opt/homebrew/bin/sngrep"])
+  static let prometheus = first(["/usr/bin/prometheus"])
   static let logrotate = first(["/usr/sbin/logrotate"])
   static let rsyslog = first(["/usr/sbin/rsyslogd"])
   static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
