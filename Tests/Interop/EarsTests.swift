@@ -7,7 +7,7 @@ extension Interop {
   @Suite(
     .enabled(
       if: SoakTests.binary != nil && (Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil)),
-      "TRUNKLINE_BINARY names no release build, or there is no chromium or .venv: Scripts/test has them"), .serialized)
+      "TRUNKLINE_BINARY names no gateway, or there is no chromium or .venv: Scripts/test has them"), .serialized)
   struct EarsTests {
     @Test func `a clean call in Chromium has nothing made up, its buffer stays at its least, and nobody spends bits on copies`()
       async throws

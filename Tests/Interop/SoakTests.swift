@@ -11,7 +11,7 @@ extension Interop {
 
     /// At 8 kHz between PCMU and Opus, and half as many at 16 kHz between G.722 and Opus.
     @Test(
-      .enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"),
+      .enabled(if: binary != nil, "TRUNKLINE_BINARY names no gateway that carries 50 calls; Scripts/test does"),
       arguments: [(false, Self.calls, "60"), (true, Self.calls / 2, "20")])
     func `concurrent bridged calls in either band: no packet lost by us, flat memory, every gauge back to zero`(
       isWide: Bool, calls: Int, seconds usual: String
@@ -40,7 +40,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
+    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no gateway that carries 50 calls; Scripts/test does"))
     func `a load that is told to end takes its gateway and its folder with it`() async throws {
       let folder = NSTemporaryDirectory() + "stopped-\(UUID().uuidString.prefix(8))"
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -62,7 +62,7 @@ extension Interop {
       #expect(try !files.contentsOfDirectory(atPath: folder).contains { $0.hasPrefix("trunkline-load-") }, "\(load.text)")
     }
 
-    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no release build of trunkline; Scripts/test makes one"))
+    @Test(.enabled(if: binary != nil, "TRUNKLINE_BINARY names no gateway that carries 50 calls; Scripts/test does"))
     func `1,000 sessions are cut at once and come back; each takes less than 16 KB, and one is answered all the time`()
       async throws
     {
