@@ -66,7 +66,7 @@ import Testing
     let own = try certificates.make("server", "DNS:carrier.example")
     let session = TLSSession(try TLSContext(server: TLSServerSettings(identity: own)), isServer: true)
     let flow = Flow(transport: .tls, local: listener.localAddress, remote: socket.remoteAddress)
-    var connection = TCPConnection(accepted: socket, flow: flow, trunk: "carrier", tls: try #require(session), at: start)
+    var connection = TCPConnection(accepted: socket, flow: flow, trunk: "carrier", tls: session, at: start)
     #expect(connection.deadline == start + .seconds(10))
     #expect(try hear(&connection, "\r\n\r\n", at: start + .seconds(9)).isEmpty)
     #expect(connection.deadline == start + .seconds(10), "bytes do not lengthen it")
