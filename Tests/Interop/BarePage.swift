@@ -94,9 +94,9 @@ final class BarePage {
   }
 
   func waitForNotifications(_ titles: [String], within seconds: Double = 10) async throws {
-    let end = ContinuousClock.now + .seconds(seconds)
+    let deadline = Deadline(in: seconds)
     var seen = try await notifications()
-    while seen != titles, ContinuousClock.now < end {
+    while seen != titles, !deadline.isOver {
       try await Task.sleep(for: .milliseconds(50))
       seen = try await notifications()
     }

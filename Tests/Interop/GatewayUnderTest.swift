@@ -61,6 +61,7 @@ final class GatewayUnderTest: @unchecked Sendable {
     }
     try (lines.joined(separator: "\n") + "\n").write(toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
     process = try Self.spawn(folder, binary, in: namespace)
+    JudgedCalls.add(self)
     try await waitUntilReady()
   }
 

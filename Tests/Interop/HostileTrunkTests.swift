@@ -95,7 +95,9 @@ extension Interop {
       trunk.send(first.text)
       _ = try await phone.event("call.connected")
       var answer: RawTrunk.Answer?
-      while answer == nil, let text = trunk.receive(within: 1_500) {
+      let deadline = Deadline(in: 5)
+      while answer == nil, !deadline.isOver {
+        guard let text = trunk.receive(within: 200) else { continue }
         if text.hasPrefix("SIP/2.0 200"), text.contains("CSeq: 1 INVITE") { answer = .init(code: 200, text: text) }
       }
       #expect(trunk.ask(trunk.request("BYE", sequence: 2, in: first, try #require(answer)))?.code == 200)

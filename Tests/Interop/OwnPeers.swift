@@ -75,17 +75,6 @@ extension Surroundings {
   }
 }
 
-/// Runs a call that gives what was wrong with its audio, and once more if something was. Audio is in real time and every process
-/// here shares two cores: a stall of any of them is heard, but what is wrong twice is no stall.
-func expectGoodAudio(_ location: SourceLocation = #_sourceLocation, _ call: () async throws -> [String]) async throws {
-  var wrong = try await call()
-  if !wrong.isEmpty {
-    print("again, because of \(wrong)")
-    wrong = try await call()
-  }
-  #expect(wrong.isEmpty, sourceLocation: location)
-}
-
 extension Speech {
   /// What is wrong with what was heard of what was said; empty if nothing is.
   static func faults(

@@ -111,8 +111,8 @@ enum Peers {
   /// Until the peer has its port, so that nobody calls it before: at most 5 s, or until it has ended.
   private static func awaitBound(_ port: UInt16, by peer: Spawned) {
     let suffix = ":" + String(port, radix: 16, uppercase: true).leftPadded(4)
-    let end = Date(timeIntervalSinceNow: 5)
-    while peer.isRunning, Date() < end {
+    let deadline = Deadline(in: 5)
+    while peer.isRunning, !deadline.isOver {
       for table in ["udp", "udp6", "tcp", "tcp6"] {
         let rows = (try? String(contentsOfFile: "/proc/self/net/\(table)", encoding: .utf8)) ?? ""
         for row in rows.split(separator: "\n").dropFirst() {

@@ -29,6 +29,7 @@ final class RawTrunk {
     address = own
     self.fd = fd
     gateway = SocketAddress(host, sip)
+    _ = Self.stamp(fd)  // from now on the kernel stamps what comes
   }
 
   deinit { close(fd) }
@@ -47,9 +48,25 @@ final class RawTrunk {
     return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : nil
   }
 
+  /// When the kernel had the last datagram that was read, whenever this thread came to read it: since 1970.
+  private static func stamp(_ fd: Int32) -> Duration? {
+    var time = timespec()
+    // SIOCGSTAMPNS: the C macro is not imported
+    guard ioctl(fd, 0x8907, &time) == 0 else { return nil }
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+
+  private static func now() -> Duration {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
+  }
+
   struct Answer {
     var code: Int
     var text: String
+    /// From the request's way into the kernel to the answer's: of the gateway alone.
+    var took = Duration.zero
     func header(_ name: String) -> String? {
       text.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
         .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
@@ -65,13 +82,14 @@ final class RawTrunk {
 
   /// Sends a request and gives its final response, acknowledged if it was an INVITE; nil if none came.
   func ask(_ request: Request, within seconds: Double = 10) -> Answer? {
+    let sent = Self.now()
     send(request.text)
-    let end = ContinuousClock.now + .seconds(seconds)
-    while ContinuousClock.now < end {
+    let deadline = Deadline(in: seconds)
+    while !deadline.isOver {
       guard let text = receive(within: 200), text.hasPrefix("SIP/2.0 ") else { continue }
       guard let code = Int(text.dropFirst(8).prefix(3)), code >= 200 else { continue }
       guard text.contains(request.branch), text.contains("Call-ID: \(request.callID)") else { continue }
-      let answer = Answer(code: code, text: text)
+      let answer = Answer(code: code, text: text, took: (Self.stamp(fd) ?? Self.now()) - sent)
       if request.method == "INVITE" { send(request.acknowledgement(of: answer)) }
       return answer
     }
@@ -133,8 +151,8 @@ final class RawTrunk {
 
   /// The next request of a method that the gateway sends; others are left unanswered.
   func awaited(_ method: String, within seconds: Double = 10) -> String? {
-    let end = ContinuousClock.now + .seconds(seconds)
-    while ContinuousClock.now < end {
+    let deadline = Deadline(in: seconds)
+    while !deadline.isOver {
       if let text = receive(within: 200), text.hasPrefix(method + " ") { return text }
     }
     return nil

@@ -31,6 +31,7 @@ final class Spawned: @unchecked Sendable {
     let ours = ProcessInfo.processInfo.environment.filter { $0.key != "SWIFT_BACKTRACE" }
     let all = ours.merging(environment) { $1 }
     pid = try Self.spawn([program] + arguments, all, in: folder, input: pipe[0], output: outputPath)
+    JudgedCalls.add(self)
   }
 
   /// With no signal blocked, whatever the test runner has blocked for itself, and no descriptor but the three standard ones.
@@ -127,12 +128,13 @@ final class Spawned: @unchecked Sendable {
   }
 }
 
-/// True as soon as `condition` holds, false after `seconds`.
+/// True as soon as `condition` holds, false after `seconds` of the canary's time: a slow machine waits longer.
 func eventually(within seconds: Double, _ condition: @escaping () throws -> Bool) async -> Bool {
-  let end = ContinuousClock.now + .seconds(seconds)
+  let deadline = Deadline(in: seconds)
   while true {
+    let isLast = deadline.isOver  // before it is looked, which may take its time
     if (try? condition()) == true { return true }
-    if ContinuousClock.now >= end { return false }
+    if isLast { return false }
     try? await Task.sleep(for: .milliseconds(20))
   }
 }

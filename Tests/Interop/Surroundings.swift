@@ -6,7 +6,7 @@ import Platform
 import Testing
 
 /// The tests of a suite run one after the other; Scripts/live-tests runs suites side by side, each in a process and a network of its own.
-@Suite(.serialized) enum Interop {}
+@Suite(.serialized, .beneathCanary, .noted) enum Interop {}
 
 extension Trait where Self == ConditionTrait {
   /// Of suites with more than one gateway.
@@ -154,7 +154,8 @@ enum Speech {
   }
 
   /// Samples of a file that a peer wrote: mono, 16 bit, 44 bytes of header.
-  static func read(_ path: String) throws -> [Int16] {
+  static func read(_ path: String, _ location: SourceLocation = #_sourceLocation) throws -> [Int16] {
+    Verdict.judgesAudio(location)
     let data = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)).dropFirst(44))
     return stride(from: 0, to: data.count - 1, by: 2).map { Int16(bitPattern: UInt16(data[$0]) | UInt16(data[$0 + 1]) << 8) }
   }

@@ -84,8 +84,8 @@ import TrunklineCallKit
   nonisolated func hears(_ tones: Set<Tone>, for seconds: Double, within limit: Double = 10) async -> Bool {
     _ = audio.takeHeard()
     var (heard, found): ([Int16], Int) = ([], 0)
-    let end = ContinuousClock.now + .seconds(limit)
-    while ContinuousClock.now < end {
+    let deadline = Deadline(in: limit)
+    while !deadline.isOver {
       heard += audio.takeHeard().samples
       while heard.count >= 320 {
         if Tone.heard(in: Array(heard.prefix(320))) == tones { found += 1 }
@@ -106,8 +106,8 @@ import TrunklineCallKit
   nonisolated func hears(_ tone: Tone, within seconds: Double = 5) async -> Bool {
     _ = audio.takeHeard()
     var heard: [Int16] = []
-    let end = ContinuousClock.now + .seconds(seconds)
-    while ContinuousClock.now < end {
+    let deadline = Deadline(in: seconds)
+    while !deadline.isOver {
       heard += audio.takeHeard().samples
       if Tone.heard(in: heard) == [tone] { return true }
       try? await Task.sleep(for: .milliseconds(20))

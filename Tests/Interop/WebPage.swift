@@ -105,23 +105,23 @@ final class WebPage {
 
   /// Until the page says so; throws with what it shows instead.
   func wait(_ condition: String, within seconds: Int = 12) async throws {
+    // a second at a time, so that the wait goes by the canary's time
     let script = """
-      new Promise((done) => { const end = performance.now() + \(seconds * 1000); const look = setInterval(() => {
+      new Promise((done) => { const end = performance.now() + \(min(seconds, 1) * 1000); const look = setInterval(() => {
         let holds = false; try { holds = !!(\(condition)); } catch {}
         if (holds || performance.now() > end) { clearInterval(look); done(holds || document.body.innerText); } }, 20); })
       """
-    let end = Date(timeIntervalSinceNow: Double(seconds))
-    var found: Any?
-    repeat {
+    let deadline = Deadline(in: Double(seconds))
+    while true {
+      let isLast = deadline.isOver
       do {
-        found = try await evaluate(script)
-        break
-      } catch let failure as Spawned.Failure where failure.description.contains("navigated or closed") && Date() < end {
+        let found = try await evaluate(script)
+        if found as? Bool == true { return }
+        guard isLast else { continue }
+        throw Spawned.Failure(description: "not \(condition) within \(seconds) s; the page:\n\(found ?? "")")
+      } catch let failure as Spawned.Failure where failure.description.contains("navigated or closed") && !isLast {
         // the page that was asked has gone: the next one answers
       }
-    } while true
-    guard found as? Bool == true else {
-      throw Spawned.Failure(description: "not \(condition) within \(seconds) s; the page:\n\(found ?? "")")
     }
   }
 

@@ -2,7 +2,7 @@
 
 Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}. Commands come as lines on standard input:
 answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, group (all its calls), leave (the newest one), say (its speech again), ask TYPE CALL JSON (any request about its call of this number, from 1;
-"@2" in it is the id of its second one), call NUMBER, drop (the socket), vanish (no farewell), quit.
+"@2" in it is the id of its second one), call NUMBER, drop (the socket), back (--resume-when-told), vanish (no farewell), quit.
 
 With --nodes it has calls at several nodes: a call.wake opens a further socket (docs/protocol.md, Many nodes), whose events are said as the
 others are. --keep-wakes says them and follows none.
@@ -35,6 +35,7 @@ parser.add_argument("--no-ice", action="store_true", help="never answers with ca
 parser.add_argument("--bad-fingerprint", action="store_true")
 parser.add_argument("--passive", action="store_true", help="an SDP that no gateway can use: it wants to be the DTLS server")
 parser.add_argument("--resume-after", type=float, help="seconds after its socket broke: once")
+parser.add_argument("--resume-when-told", action="store_true", help="after its socket broke, by the command back: once")
 parser.add_argument("--no-active", action="store_true", help="without media.active in caps")
 parser.add_argument("--silent", action="store_true", help="no call.ringing")
 parser.add_argument("--call", help="place a call to this number at once")
@@ -242,8 +243,10 @@ class Call:
         if options.record and self.heard:
             path = options.record % self.index if "%d" in options.record else options.record
             audio.write_wav(path, np.clip(narrowed(np.concatenate(self.heard)), -32768, 32767), options.rate)
+        reports = (await self.pc.getStats()).values()
+        lost = sum(report.packetsLost for report in reports if report.type == "inbound-rtp")
         level = float(np.sqrt(np.mean(np.concatenate(self.heard) ** 2))) if self.heard else 0
-        say("ended", call=self.id, heardMs=sum(map(len, self.heard)) // (48 if options.rate == 16000 else 8), level=round(level, 1), **why)
+        say("ended", call=self.id, heardMs=sum(map(len, self.heard)) // (48 if options.rate == 16000 else 8), level=round(level, 1), lost=lost, **why)
         await self.pc.close()
         if options.calls and Call.number >= options.calls:
             await Phone.main.quit()
@@ -263,6 +266,7 @@ class Phone:
         self.socket = None
         self.outbox = asyncio.Queue()
         self.done = asyncio.Event()
+        self.told = asyncio.Event()
 
     async def raw(self, message):
         text = json.dumps(message)
@@ -311,10 +315,13 @@ class Phone:
                 except websockets.ConnectionClosed:
                     pass
                 say("closed", code=socket.close_code, reason=socket.close_reason)
-            if options.resume_after is None or not self.session or self.is_further:
+            if (options.resume_after is None and not options.resume_when_told) or not self.session or self.is_further:
                 break
-            await asyncio.sleep(options.resume_after)
-            options.resume_after = None
+            if options.resume_when_told:
+                await self.told.wait()
+            else:
+                await asyncio.sleep(options.resume_after)
+            options.resume_after, options.resume_when_told = None, False
             proof = {"resume": {**self.session, "lastSeq": self.seen}}
         for helper in helpers:
             helper.cancel()
@@ -350,6 +357,8 @@ class Phone:
             asyncio.ensure_future(self.ask(rest[0], int(rest[1]), " ".join(rest[2:])))
         elif word == "quit":
             await self.quit()
+        elif word == "back":
+            self.told.set()
         elif word == "drop":
             self.socket.transport.abort()
         elif word == "vanish":
@@ -403,7 +412,7 @@ class Phone:
         say("reply", to=kind, index=index, ok=reply["t"] == "ok", code=reply.get("d", {}).get("code"), msg=reply.get("d", {}).get("msg"))
 
     async def quit(self):
-        options.resume_after = None
+        options.resume_after, options.resume_when_told = None, False
         await self.socket.close()
 
     async def receive(self, m):
@@ -419,7 +428,9 @@ class Phone:
                 say("err", **body)
             self.requests.pop(m["re"]).set_result(m)
             return
-        say(kind, call=m.get("call"), **{k: v for k, v in body.items() if k not in ("sdp", "ice", "resumeToken", "call")})
+        # `at` of a message is the gateway's
+        came = {"receivedAt": int(time.time() * 1000)} if kind == "call.connected" else {}
+        say(kind, call=m.get("call"), **came, **{k: v for k, v in body.items() if k not in ("sdp", "ice", "resumeToken", "call")})
         if kind == "welcome":
             self.session = {"sid": body["sid"], "token": body["resumeToken"]}
             self.ice = body["ice"]

@@ -61,6 +61,20 @@ types = {}
 next_send = None
 counts = {"received": 0, "sent": 0, "dropped": 0, "strange": 0, "elsewhere": 0}
 digit_queue = []
+sources = {}
+
+
+def count(packet):
+    """Of each source the numbers that came, from which the lost ones follow."""
+    number, source = struct.unpack("!H4xI", packet[2:12])
+    highest, numbers = sources.setdefault(source, [number, set()])
+    extended = highest + ((number - highest + 0x8000) & 0xFFFF) - 0x8000
+    sources[source][0] = max(highest, extended)
+    numbers.add(extended)
+
+
+def lost():
+    return sum(max(numbers) - min(numbers) + 1 - len(numbers) for _, numbers in sources.values())
 
 
 def digit_packets(text):
@@ -108,6 +122,7 @@ while time.monotonic() - begin < options.seconds:
     if packet and len(packet) >= 12 and packet[0] >> 6 == 2:
         payload_type, arrived_stamp = packet[1] & 0x7F, struct.unpack("!I", packet[4:8])[0]
         last = now
+        count(packet)
         if peer is None:
             peer = source
             next_send = first = now
@@ -158,4 +173,4 @@ if options.record:
         if at < longest:
             line[at : at + len(part)] = part
     audio.write_wav(options.record, codecs_of_trunks.resample(line, codec.rate, options.rate), options.rate)
-say("done", **counts, types=types, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) * 1000 // codec.rate, sizes=sizes)
+say("done", **counts, lost=lost(), types=types, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) * 1000 // codec.rate, sizes=sizes)

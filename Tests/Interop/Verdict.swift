@@ -1,0 +1,107 @@
+import Foundation
+import Synchronization
+import Testing
+
+extension Tag {
+  /// Of suites that judge what is heard: `Scripts/live-tests --audio` runs them, with no build beside them.
+  @Tag static var audio: Self
+}
+
+/// What a failure says: that the gateway is at fault (red), or that the machine was late while it happened (void). A try that is void is repeated
+/// by `Scripts/live-tests`, which names the file for the lines that are written here; the first failure on a machine in time is final.
+enum Verdict {
+  /// What a test bears of its machine.
+  enum Limit {
+    /// A peer's play-out has 20 ms of audio to wait with, and more than a hundredth of late ticks is heard.
+    static let audio = (worst: 20.0, p99: 5.0)
+    /// Deadlines follow the canary; what peers promise each other (T1 is 500 ms, an app's timers are seconds) bears a stall like this.
+    static let other = (worst: 200.0, p99: 50.0)
+  }
+
+  fileprivate struct Running {
+    var name = ""
+    var isAudio = false
+    var start = Canary.now
+  }
+  fileprivate static let running = Mutex(Running())
+
+  private static let file = ProcessInfo.processInfo.environment["TRUNKLINE_VERDICT"].flatMap { fopen($0, "a") }
+
+  /// One line of words, with tabs between.
+  fileprivate static func write(_ words: [String]) {
+    guard let file else { return }
+    fputs(words.joined(separator: "\t").replacing("\n", with: " ") + "\n", file)
+    fflush(file)
+  }
+
+  /// Keeps what a failure says at the moment at which it comes to light.
+  @Sendable fileprivate static func note(_ issue: Issue) -> Issue? {
+    if issue.isFailure { noteFailure() }
+    return issue
+  }
+
+  fileprivate static func noteFailure() {
+    let running = running.withLock { $0 }
+    let lateness = Canary.lateness(since: running.start)
+    let limit = running.isAudio ? Limit.audio : Limit.other
+    let isVoid = lateness.worstMilliseconds > limit.worst || lateness.p99Milliseconds > limit.p99
+    write([isVoid ? "void" : "red", running.name, "\(lateness)"])
+  }
+
+  /// For whatever judges sound: a suite without the tag would be run beside builds.
+  static func judgesAudio(_ location: SourceLocation = #_sourceLocation) {
+    let isTagged = Test.current?.tags.contains(.audio) ?? true
+    #expect(isTagged, "a suite that judges sound is tagged: @Suite(.tags(.audio), …)", sourceLocation: location)
+  }
+}
+
+/// Of the suite that all others are in: each case runs with the canary beside it.
+struct VerdictTrait: SuiteTrait, TestTrait, TestScoping {
+  var isRecursive: Bool { true }
+
+  func scopeProvider(for test: Test, testCase: Test.Case?) -> Self? { testCase == nil ? nil : self }
+
+  func provideScope(for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void) async throws {
+    let start = Canary.now
+    Verdict.running.withLock { $0 = .init(name: test.name, isAudio: test.tags.contains(.audio), start: start) }
+    defer {
+      let lateness = Canary.lateness(since: start)
+      let pressure = lateness.pressure.map { "\(Int($0 * 100))" } ?? "-"
+      Verdict.write(["canary", test.name, "\(lateness.worstMilliseconds)", "\(lateness.p99Milliseconds)", pressure])
+    }
+    do { try await function() } catch {
+      Verdict.noteFailure()
+      throw error
+    }
+  }
+}
+
+extension Trait where Self == VerdictTrait {
+  static var beneathCanary: Self { Self() }
+}
+
+extension Trait where Self == IssueHandlingTrait {
+  /// Failures are noted with what the canary says.
+  static var noted: Self { .compactMapIssues(Verdict.note) }
+}
+
+/// Runs a call that gives what was wrong with its audio, and adds what the gateway's records and the peers count: packets that were lost on this
+/// machine's loopback, frames that were made up. The first fault is final; whether it is the gateway's, the canary says.
+/// - Parameters:
+///   - loses: the test itself loses packets, or takes a network away.
+///   - delay: what the test puts between the gateway and the app, one way.
+func expectGoodAudio(
+  loses: Bool = false, delay: Duration = .zero, _ location: SourceLocation = #_sourceLocation,
+  _ call: () async throws -> [String]
+) async throws {
+  Verdict.judgesAudio(location)
+  let calls = JudgedCalls()
+  var heard: [String]?
+  defer {
+    let counted = calls.judge(delay: delay)
+    Verdict.write(["calls", "\(counted.calls)"])
+    let wrong = (heard ?? []) + (loses ? [] : counted.faults)
+    #expect(wrong.isEmpty, sourceLocation: location)
+  }
+  heard = try await call()
+}
