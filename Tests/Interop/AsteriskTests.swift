@@ -5,7 +5,8 @@ import Testing
 extension Interop {
   /// Asterisk as the carrier, one process for all calls.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil && Asterisk.missing == nil, "\(Asterisk.missing ?? Surroundings.missing ?? "")"),
+    .tags(.audio),
+    .enabled(if: Surroundings.missing == nil && Asterisk.missing == nil, "\(Asterisk.missing ?? Surroundings.missing ?? "")"),
     .serialized)
   struct AsteriskTests {
     private static let endpoints: [Asterisk.Endpoint] = [

@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// baresip as the carrier, our phone as the app. baresip hangs up when its file has ended.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.baresip != nil),
       "no baresip: run Scripts/install test"), .serialized)
   struct BaresipTests {

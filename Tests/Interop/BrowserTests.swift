@@ -5,7 +5,8 @@ extension Interop {
   /// Headless Chromium on the web phone that the gateway serves. Browsers never use 127.0.0.1 for ICE: the gateway offers the
   /// machine's own addresses here, as it does by default.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct BrowserTests {

@@ -4,7 +4,9 @@ import Testing
 
 extension Interop {
   /// Calls that programs make and act on by `/v1/calls`: the examples ask, sipp is the carrier, aiortc the app.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct CallControlTests {
     /// The secret in `jwt.key` of a `GatewayUnderTest`.
     private static let token = "0123456789abcdef0123456789abcdef"

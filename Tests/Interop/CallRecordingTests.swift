@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// Recordings of real calls, read by FFmpeg.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct CallRecordingTests {
     private static let telephone = Array(Speech.fromFirstWord(Speech.telephone).prefix(24_000))
     private static let app = Array(Speech.fromFirstWord(Speech.app).prefix(24_000))

@@ -139,7 +139,9 @@ enum Canary {
       guard file >= 0 else { return nil }
       var bytes = [UInt8](repeating: 0, count: 256)
       let count = pread(file, &bytes, bytes.count, 0)
-      guard count > 0, let line = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").first else { return nil }
+      guard count > 0, let line = String(decoding: bytes[..<count], as: UTF8.self).split(separator: "\n").first else {
+        return nil
+      }
       return line.split(separator: "total=").last.flatMap { Int($0) }
     }
   }

@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// What carriers do with RTP: packets of other lengths, packets from other ports, media before the answer.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct CarrierMediaTests {
     private static let said = Array(Speech.fromFirstWord(Speech.telephone).prefix(20_000))
 

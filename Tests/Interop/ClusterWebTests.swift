@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// Clients that nobody here wrote, as devices of a cluster: trunkline.js in Chromium, and a client on aiortc.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.hasCluster && Surroundings.chromium != nil),
       "no chromium, kamailio, haproxy or redis: run Scripts/install test"),
     .serialized)

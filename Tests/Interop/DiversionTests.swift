@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// Calls that nobody takes: two carriers joined by the gateway, and a recording.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct DiversionTests {
     private let users = { (rules: String) in "users: [ { id: alice, numbers: [\"+15551230001\"], diversions: { \(rules) } } ]" }
 

@@ -5,7 +5,8 @@ extension Interop {
   /// The small run of `Bench/ears`: what headless Chromium hears of a carrier's speech, what the carrier hears of its, and what both
   /// and a capture between them counted. The large one is `make bench-ears`.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: SoakTests.binary != nil && (Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil)),
       "TRUNKLINE_BINARY names no gateway, or there is no chromium or .venv: Scripts/test has them"), .serialized)
   struct EarsTests {

@@ -3,7 +3,8 @@ import Testing
 
 extension Interop {
   /// Peers that break in the middle of a call.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized) struct FaultTests {
+  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized) struct FaultTests
+  {
     @Test(arguments: [("--no-ice", "mediaTimeout"), ("--bad-fingerprint", "mediaFailed")])
     func `an app without media: the trunk hears 480 with cause 41, never 200`(habit: String, reason: String) async throws {
       let gateway = try await GatewayUnderTest(["timers: { media_gate_warm: 2s, media_gate_cold: 2s }"])

@@ -4,7 +4,9 @@ import Testing
 
 extension Interop {
   /// An app 100 ms of round trip away, on socket and media; both sides speak from the first millisecond after the answer.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct FirstWordsTests {
     @Test func `first words of an incoming call arrive both ways at 100 ms round trip`() async throws {
       try await expectGoodAudio { try await incoming() }

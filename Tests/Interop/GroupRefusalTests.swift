@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// What aiortc asks wrongly about groups and translations, and what operators and events say of those that there are. sipp is the carrier.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct GroupRefusalTests {
     /// The answer to the request about the call of this number: "ok", or the code of its error.
     private func asks(_ phone: Spawned, _ type: String, _ call: Int, _ body: String) async throws -> String {

@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// A group nobody of which is ours: Chromium is the app, baresip and Asterisk are the carriers.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.missing == nil && Surroundings.chromium != nil && Surroundings.baresip != nil && Asterisk.missing == nil,
       "\(Asterisk.missing ?? Surroundings.missing ?? "no chromium or no baresip: run Scripts/install test")"), .serialized)
   struct GroupStrangerTests {

@@ -6,7 +6,9 @@ import TrunklineCallKit
 
 extension Interop {
   /// Calls of one device that hear each other: carriers and app are processes of their own, or the SDK on the stand-in.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct GroupTests {
     @Test func `two calls are merged by CallKit's action: everybody hears both others, until one leaves (MID-2)`() async throws {
       let gateway = try await GatewayUnderTest()

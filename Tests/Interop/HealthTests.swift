@@ -3,7 +3,8 @@ import Testing
 
 extension Interop {
   /// What an operator and Prometheus see.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized) struct HealthTests {
+  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized)
+  struct HealthTests {
     /// Family, and a part of a sample's labels that must be there.
     private static let afterACall = [
       ("trunkline_calls", #"state="connected""#), ("trunkline_calls", #"state="ringing""#),

@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// What a held trunk hears through a real gateway, with `hold: signal`.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct HoldAudioTests {
     @Test func `the app holds: the trunk hears the file, and the app's voice again after it`() async throws {
       let folder = try NameServer.folder()

@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// sipp → gateway → aiortc.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct InboundTests {
     @Test func `a call reaches the app, both hear each other from the first word, and one record says how it ended`() async throws
     {

@@ -53,8 +53,10 @@ struct JudgedCalls {
       defer { (known.kept, known.isJudging) = ([], false) }
       return known.kept
     }
-    let records = kept.compactMap { $0 as? GatewayUnderTest }.flatMap { $0.records.dropFirst(recordsBefore[ObjectIdentifier($0)] ?? 0) }
-      .filter { ($0["times"] as? [String: Int])?["connected"] != nil }
+    let records = kept.compactMap { $0 as? GatewayUnderTest }.flatMap {
+      $0.records.dropFirst(recordsBefore[ObjectIdentifier($0)] ?? 0)
+    }
+    .filter { ($0["times"] as? [String: Int])?["connected"] != nil }
     var faults = records.flatMap(Self.lost)
     for peer in kept.compactMap({ $0 as? Spawned }) {
       for event in peer.events.dropFirst(eventsBefore[ObjectIdentifier(peer)] ?? 0) {
@@ -87,7 +89,8 @@ struct JudgedCalls {
     guard let came = event["receivedAt"] as? Double ?? (event["event"] as? String == "connected" ? event["at"] as? Double : nil)
     else { return [] }
     let possible = records.compactMap { record -> Double? in
-      guard let times = record["times"] as? [String: Int], event["call"] == nil || event["call"] as? String == record["call"] as? String
+      guard let times = record["times"] as? [String: Int],
+        event["call"] == nil || event["call"] as? String == record["call"] as? String
       else { return nil }
       return ["connected", "gateOpen", "ice", "dtls", "mediaReady"].compactMap { times[$0] }.max().map(Double.init)
     }

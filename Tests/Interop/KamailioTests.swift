@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// kamailio as the proxy in front: it records its route, and when a gateway is gone or full it tries the next.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.kamailio != nil),
       "no kamailio: run Scripts/install test"),
     .serialized)

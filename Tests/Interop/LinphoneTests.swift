@@ -5,7 +5,8 @@ extension Interop {
   /// linphone as the carrier, our phone as the app; files in place of a sound card. It names an address of the machine in its
   /// descriptions, also on loopback: such a peer needs `rtp_source: symmetric`.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.linphone != nil),
       "no linphone: run Scripts/install test"),
     .serialized)

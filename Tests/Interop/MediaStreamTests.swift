@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// Calls that a bot has over a media stream: sipp and G.711 on one side, the websockets library or Pipecat on the other.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct MediaStreamTests {
     private static let telephone = Array(Speech.fromFirstWord(Speech.telephone).prefix(24_000))
     private static let bot = Array(Speech.fromFirstWord(Speech.app).prefix(24_000))

@@ -4,7 +4,9 @@ import Testing
 
 extension Interop {
   /// The SDK on a telephone that walks out of its Wi-Fi: the address that it had is gone, another one is there.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct MovingNetworkTests {
     @Test(.enabled(if: TwoNetworks.missing == nil || Surroundings.isRequired, "\(TwoNetworks.missing ?? "")"))
     func `Wi-Fi to cellular in a call: both sides hear each other again, on the same call, and the trunk notices nothing`()

@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// Who has the package and docs/carriers.md alone gets a call each way, with every carrier of the page.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.missing == nil && Asterisk.missing == nil && TranslatedNetwork.missing == nil
         && OwnRoot.missing == nil,
       "\(Surroundings.missing ?? Asterisk.missing ?? TranslatedNetwork.missing ?? OwnRoot.missing ?? "")"),

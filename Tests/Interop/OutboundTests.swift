@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// aiortc → gateway → sipp.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct OutboundTests {
     @Test func `the app calls out: the INVITE leaves after the media is ready, and both hear each other`() async throws {
       try await expectGoodAudio {

@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// SRTP with keys in the SDP, over TLS, with baresip (`mediaenc=srtp-mand`) as the carrier.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.baresip != nil),
       "no baresip: run Scripts/install test"), .serialized)
   struct ProtectedTrunkTests {

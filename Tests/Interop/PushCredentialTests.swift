@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// Who the gateway says it is to a push service: certificates, and browsers' subscriptions.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct PushCredentialTests {
     @Test(arguments: PushServiceUnderTest.Kind.allCases)
     func `SRV-8: with a certificate in place of a key: a push without token on a connection that shows it`(

@@ -3,7 +3,9 @@ import Testing
 
 extension Interop {
   /// sipp on bad lines and with unusual habits.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct SignallingTests {
     @Test func `an INVITE that comes three times and an ACK that comes late are one call`() async throws {
       let gateway = try await GatewayUnderTest()

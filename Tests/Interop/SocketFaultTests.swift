@@ -46,7 +46,9 @@ extension Interop {
       let record = try #require(try await gateway.records(1).first)
       #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup")
       let times = try #require(record["times"] as? [String: Int])
-      #expect(try Double(#require(times["start"])) <= parked && Double(#require(times["deviceRinging"])) >= parked.rounded(.down), "\(times)")
+      #expect(
+        try Double(#require(times["start"])) <= parked && Double(#require(times["deviceRinging"])) >= parked.rounded(.down),
+        "\(times)")
       try await gateway.finish(calls: [caller.callID])
     }
 

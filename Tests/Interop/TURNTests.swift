@@ -4,7 +4,9 @@ import Testing
 
 extension Interop {
   /// An app whose UDP reaches nobody: aiortc → TCP → coturn → gateway → sipp. Nothing of the TURN side is ours but the credentials.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct TURNTests {
     private static let turnserver = "/usr/bin/turnserver"
 

@@ -7,7 +7,9 @@ import TrunklineCallKit
 
 extension Interop {
   /// What happens to a telephone in and around its calls: the SDK on the stand-in in real time, everybody else a process of its own.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct TelephoneCallTests {
     private static func reasons(_ records: [[String: Any]]) -> [String] {
       records.map { ($0["end"] as? [String: Any])?["reason"] as? String ?? "?" }

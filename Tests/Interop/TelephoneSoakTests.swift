@@ -7,7 +7,9 @@ import TrunklineCallKit
 
 extension Interop {
   /// Calls to one telephone, one after the other, most with something that goes wrong: what was not given back would be missed by the next one.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct TelephoneSoakTests {
     private enum Course: CaseIterable {
       case plain, hungUp, cancelled, declined, killed, held, cellular, rerouted, reset

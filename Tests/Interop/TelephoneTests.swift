@@ -11,7 +11,9 @@ import TrunklineCallKit
 
 extension Interop {
   /// The SDK whole in this process, on the stand-in's CallKit and PushKit in real time; gateway, push service and carrier are processes of their own.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(
+    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .serialized)
   struct TelephoneTests {
     /// When the system gives the app its audio after the answer; nil: never.
     @Test(arguments: [.milliseconds(50), .milliseconds(600), nil] as [Duration?])

@@ -5,7 +5,8 @@ import Testing
 extension Interop {
   /// A gateway behind an address translator, its carrier and its apps in the world outside: nobody there reaches its own addresses.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired
         || (Surroundings.missing == nil && Surroundings.baresip != nil && TranslatedNetwork.missing == nil),
       "\(TranslatedNetwork.missing ?? "no baresip: run Scripts/install test")"), .serialized)

@@ -6,7 +6,8 @@ extension Interop {
   /// Calls between users with three kinds of app that know nothing of each other: aiortc, the Swift client and headless Chromium. No carrier
   /// is there.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct UserCallTests {

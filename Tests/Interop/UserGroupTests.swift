@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// Groups of calls between users: aiortc, Chromium and baresip at the ends.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired
         || (Surroundings.missing == nil && Surroundings.chromium != nil && Surroundings.baresip != nil),
       "no chromium, no baresip or no .venv: run Scripts/install test"), .serialized)

@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// The npm package of `Sources/Client/WebClient`: its own tests, its types, in Node, in a bare page, by push, and installed from its tarball.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired
         || (Surroundings.missing == nil && Surroundings.chromium != nil && Surroundings.node != nil && Surroundings.npm != nil
           && Surroundings.typeScript != nil),

@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// What a person does with calls in the web phone, in headless Chromium against a gateway: keys, a second call, transfers, devices.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct WebPhoneCallTests {

@@ -5,7 +5,8 @@ extension Interop {
   /// What a newcomer sees: each state of the web phone in headless Chromium. With `TRUNKLINE_SCREENSHOTS` set to a folder each is
   /// also kept as a picture.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct WebPhoneTests {

@@ -4,7 +4,8 @@ import Testing
 extension Interop {
   /// HD voice as strangers hear it: tones below and above 4 kHz between carriers and apps on aiortc, Chromium and our SDK.
   @Suite(
-    .tags(.audio), .enabled(
+    .tags(.audio),
+    .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.baresip != nil),
       "no baresip: run Scripts/install test"), .serialized)
   struct WidebandEarsTests {
