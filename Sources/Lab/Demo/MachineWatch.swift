@@ -60,13 +60,13 @@ final class MachineWatch: Sendable {
 
   private func run() {
     var due = MonotonicClock.now()
-    while !state.withLock({ $0.isOver }) {
+    repeat {
       due = due + .milliseconds(1)
       var time = timespec(tv_sec: Int(due.nanoseconds / 1_000_000_000), tv_nsec: Int(due.nanoseconds % 1_000_000_000))
       while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
       let late = MonotonicClock.now() - due
       state.withLock { $0.ticks.count(late) }
-    }
+    } while !state.withLock { $0.isOver }
   }
 
   /// Ends the thread; what it saw.
