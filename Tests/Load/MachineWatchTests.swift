@@ -1,5 +1,7 @@
 import Bytes
 import Foundation
+import Platform
+import Synchronization
 import Testing
 
 @testable import trunkline_lab
@@ -17,18 +19,38 @@ import Testing
     #expect(lateness([0: 9_999, 41: 1]).isLate)
     #expect(lateness([0: 980, 12: 20]).isLate)
     #expect(!TickCounts().lateness.isLate)
+    #expect(!MachineLateness(waitShare: 0.1).isLate && MachineLateness(waitShare: 0.11).isLate)
   }
 
   @Test func `what is later than the scale counts as worst, and one tick in a hundred is above p99`() {
     let stalled = lateness([1: 99, 1_100: 1])
     #expect(stalled.worstMilliseconds == 1_100 && stalled.p99Milliseconds == 1)
     #expect(lateness([1: 98, 1_100: 2]).p99Milliseconds == 200)
-    #expect("\(stalled)" == "at most 1100.0 ms late, p99 1.0 ms")
+    #expect("\(stalled)".hasPrefix("at most 1100.0 ms late, p99 1.0 ms; "))
   }
 
   @Test func `the thread counts at least one tick and ends when it is told`() throws {
-    let watch = try MachineWatch()
+    let watch = try MachineWatch([getpid()])
     #expect(watch.stop().worstMilliseconds > 0)
+  }
+
+  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/schedstat")))
+  func `of two threads that want one processor one waits, and a process that is gone is passed over`() throws {
+    let isOver = Mutex(false)
+    let spin: @Sendable () -> Void = { while !isOver.withLock({ $0 }) {} }
+    let processor = sched_getcpu()
+    let threads = try (0..<2).map { try NamedThread.start(name: "spin-\($0)", cpu: processor, body: spin) }
+    defer {
+      isOver.withLock { $0 = true }
+      threads.forEach { $0.join() }
+    }
+    var waits = ThreadWaits()
+    let end = ContinuousClock.now + .seconds(60)
+    while waits.worstMilliseconds < 5, ContinuousClock.now < end {
+      waits.read([getpid(), 0])
+      usleep(1_000)
+    }
+    #expect(waits.worstMilliseconds >= 5)
   }
 
   private func outcome(_ lateness: MachineLateness) throws -> DemoOutcome {
