@@ -1,6 +1,4 @@
-import Bytes
 import Foundation
-import Platform
 import Synchronization
 import Testing
 
@@ -36,14 +34,17 @@ import Testing
 
   @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/schedstat")))
   func `of two threads that want one processor one waits, and a process that is gone is passed over`() throws {
-    let isOver = Mutex(false)
-    let spin: @Sendable () -> Void = { while !isOver.withLock({ $0 }) {} }
-    let processor = sched_getcpu()
-    let threads = try (0..<2).map { try NamedThread.start(name: "spin-\($0)", cpu: processor, body: spin) }
-    defer {
-      isOver.withLock { $0 = true }
-      threads.forEach { $0.join() }
+    let isOver = Flag()
+    let processor = Int(sched_getcpu())
+    for _ in 0..<2 {
+      Thread.detachNewThread {
+        var only = cpu_set_t()
+        withUnsafeMutableBytes(of: &only) { $0[processor / 8] = 1 << UInt8(processor % 8) }
+        sched_setaffinity(0, MemoryLayout<cpu_set_t>.size, &only)
+        while !isOver.value.withLock({ $0 }) {}
+      }
     }
+    defer { isOver.value.withLock { $0 = true } }
     var waits = ThreadWaits()
     let end = ContinuousClock.now + .seconds(60)
     while waits.worstMilliseconds < 5, ContinuousClock.now < end {
@@ -52,6 +53,8 @@ import Testing
     }
     #expect(waits.worstMilliseconds >= 5)
   }
+
+  private final class Flag: Sendable { let value = Mutex(false) }
 
   private func outcome(_ lateness: MachineLateness) throws -> DemoOutcome {
     let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
