@@ -1,5 +1,5 @@
-import Bytes
 import Foundation
+import Synchronization
 import Testing
 
 @testable import trunkline_lab
@@ -17,19 +17,44 @@ import Testing
     #expect(lateness([0: 9_999, 41: 1]).isLate)
     #expect(lateness([0: 980, 12: 20]).isLate)
     #expect(!TickCounts().lateness.isLate)
+    #expect(!MachineLateness(waitShare: 0.1).isLate && MachineLateness(waitShare: 0.11).isLate)
   }
 
   @Test func `what is later than the scale counts as worst, and one tick in a hundred is above p99`() {
     let stalled = lateness([1: 99, 1_100: 1])
     #expect(stalled.worstMilliseconds == 1_100 && stalled.p99Milliseconds == 1)
     #expect(lateness([1: 98, 1_100: 2]).p99Milliseconds == 200)
-    #expect("\(stalled)" == "at most 1100.0 ms late, p99 1.0 ms")
+    #expect("\(stalled)".hasPrefix("at most 1100.0 ms late, p99 1.0 ms; "))
   }
 
   @Test func `the thread counts at least one tick and ends when it is told`() throws {
-    let watch = try MachineWatch()
+    let watch = try MachineWatch([getpid()])
     #expect(watch.stop().worstMilliseconds > 0)
   }
+
+  @Test(.enabled(if: FileManager.default.fileExists(atPath: "/proc/self/schedstat")))
+  func `of two threads that want one processor one waits, and a process that is gone is passed over`() throws {
+    let isOver = Flag()
+    let processor = Int(sched_getcpu())
+    for _ in 0..<2 {
+      Thread.detachNewThread {
+        var only = cpu_set_t()
+        withUnsafeMutableBytes(of: &only) { $0[processor / 8] = 1 << UInt8(processor % 8) }
+        sched_setaffinity(0, MemoryLayout<cpu_set_t>.size, &only)
+        while !isOver.value.withLock({ $0 }) {}
+      }
+    }
+    defer { isOver.value.withLock { $0 = true } }
+    var waits = ThreadWaits()
+    let end = ContinuousClock.now + .seconds(60)
+    while waits.worstMilliseconds < 5, ContinuousClock.now < end {
+      waits.read([getpid(), 0])
+      usleep(1_000)
+    }
+    #expect(waits.worstMilliseconds >= 5)
+  }
+
+  private final class Flag: Sendable { let value = Mutex(false) }
 
   private func outcome(_ lateness: MachineLateness) throws -> DemoOutcome {
     let nothing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)

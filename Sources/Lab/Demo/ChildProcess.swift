@@ -60,6 +60,7 @@ final class ChildProcess: Sendable {
 
   var events: [PeerEvent] { state.withLock { $0.events } }
   var isRunning: Bool { process.isRunning }
+  var identifier: Int32 { process.processIdentifier }
 
   /// Waits until `condition` holds of its events; false if it ended or `seconds` passed first.
   func wait(seconds: Double, for condition: ([PeerEvent]) -> Bool) -> Bool {

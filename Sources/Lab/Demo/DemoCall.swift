@@ -7,6 +7,7 @@ import Peers
 struct DemoCall {
   let settings: Settings
   let folder: URL
+  let gateway: ChildProcess
   private static let talkSeconds = 9
   private static let deadlineSeconds = 30.0
 
@@ -29,12 +30,13 @@ struct DemoCall {
       throw failure("the app did not come online", "phone.log")
     }
     Console.line("\(user)'s app is online. The carrier calls \(number) …")
-    let watch = try MachineWatch()
+    let watch = try MachineWatch([gateway.identifier, phone.identifier])
     defer { _ = watch.stop() }
     let carrier = try start(
       "carrier", ["trunk", "--call", number, "--talk", "\(Self.talkSeconds)", "--listen", carrierAddress],
       record: DemoOutcome.trunkFile)
     defer { carrier.end() }
+    watch.add(carrier.identifier)
     let status = carrier.exitStatus(within: Self.deadlineSeconds)
     // Its address may be another's; a call that was placed and failed has its record.
     guard status == 0 || carrier.events.contains(where: { $0.event == "invite" }) else {

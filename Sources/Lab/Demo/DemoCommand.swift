@@ -33,7 +33,7 @@ struct DemoCommand: ParsableCommand {
     defer { gateway.end() }
     try awaitReady(gateway, settings, folder)
 
-    let call = DemoCall(settings: settings, folder: folder)
+    let call = DemoCall(settings: settings, folder: folder, gateway: gateway)
     let outcome = try call.run()
     outcome.print()
     guard !once else {

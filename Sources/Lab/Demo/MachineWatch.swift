@@ -8,14 +8,24 @@ struct MachineLateness: Sendable, CustomStringConvertible {
   /// Two packets: a stall that is longer, or a hundredth of all ticks later than half a packet, is heard.
   static let worstLimitMilliseconds = 40.0
   static let p99LimitMilliseconds = 10.0
+  /// Without anything beside it, and with one busy core of two, a call's threads wait 1 to 9 %; with two busy cores more, and delay and likeness go.
+  static let waitShareLimit = 0.10
 
   var worstMilliseconds = 0.0
   var p99Milliseconds = 0.0
+  /// The share of the time in which one thread of the call was ready to run and had no processor; the worst of them.
+  var waitShare = 0.0
 
   /// What a call's times and sound were beside it says nothing about the gateway.
-  var isLate: Bool { worstMilliseconds > Self.worstLimitMilliseconds || p99Milliseconds > Self.p99LimitMilliseconds }
+  var isLate: Bool {
+    worstMilliseconds > Self.worstLimitMilliseconds || p99Milliseconds > Self.p99LimitMilliseconds
+      || waitShare > Self.waitShareLimit
+  }
 
-  var description: String { "at most \(Self.rounded(worstMilliseconds)) ms late, p99 \(Self.rounded(p99Milliseconds)) ms" }
+  var description: String {
+    "at most \(Self.rounded(worstMilliseconds)) ms late, p99 \(Self.rounded(p99Milliseconds)) ms; "
+      + "a thread of the call waited \(Self.rounded(waitShare * 100)) % of the time for a processor"
+  }
 
   private static func rounded(_ milliseconds: Double) -> Double { (milliseconds * 10).rounded() / 10 }
 }
@@ -48,24 +58,37 @@ struct TickCounts: Sendable {
 final class MachineWatch: Sendable {
   private struct State {
     var ticks = TickCounts()
+    var waits = ThreadWaits()
+    var processes: [Int32]
     var isOver = false
   }
-  private let state = Mutex(State())
+  private static let ticksPerReading = 100
+  private let state: Mutex<State>
+  private let began = MonotonicClock.now()
   private let thread = Mutex<NamedThread?>(nil)
 
-  init() throws(SystemError) {
+  /// `processes`: those that the call goes through; more may come (`add`).
+  init(_ processes: [Int32]) throws(SystemError) {
+    state = Mutex(State(processes: processes))
     let started = try NamedThread.start(name: "machine-watch") { [self] in run() }
     thread.withLock { $0 = started }
   }
 
+  func add(_ process: Int32) { state.withLock { $0.processes.append(process) } }
+
   private func run() {
-    var due = MonotonicClock.now()
+    var (due, ticks) = (began, 0)
     repeat {
       due = due + .milliseconds(1)
       var time = timespec(tv_sec: Int(due.nanoseconds / 1_000_000_000), tv_nsec: Int(due.nanoseconds % 1_000_000_000))
       while clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, nil) == EINTR {}
       let late = MonotonicClock.now() - due
-      state.withLock { $0.ticks.count(late) }
+      state.withLock { state in
+        state.ticks.count(late)
+        // A peer's counters go with it, so they are read on the way.
+        if ticks % Self.ticksPerReading == 0 { state.waits.read(state.processes) }
+      }
+      ticks += 1
     } while !state.withLock { $0.isOver }
   }
 
@@ -73,6 +96,11 @@ final class MachineWatch: Sendable {
   func stop() -> MachineLateness {
     state.withLock { $0.isOver = true }
     thread.withLock { $0.take() }?.join()
-    return state.withLock { $0.ticks.lateness }
+    let took = Double((MonotonicClock.now() - began).nanoseconds) / 1e6
+    return state.withLock { state in
+      var lateness = state.ticks.lateness
+      lateness.waitShare = took > 0 ? state.waits.worstMilliseconds / took : 0
+      return lateness
+    }
   }
 }
