@@ -324,7 +324,7 @@ let testTargets: [Target] = [
       "AppServer",
       "Store", "Engine", "Configuration", "trunkline",
     ], [yams, logging, argumentParser]),
-  tests("Load", ["Bytes", "Configuration", "Peers", "trunkline-lab"]),
+  tests("Load", ["Bytes", "CLinux", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "TrunklineClient", "ClientSockets", "COpenSSL"]),
   tests("ImportRule", []),
