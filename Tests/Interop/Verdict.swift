@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Synchronization
 import Testing
 
@@ -25,13 +26,15 @@ enum Verdict {
   }
   fileprivate static let running = Mutex(Running())
 
-  private static let file = ProcessInfo.processInfo.environment["TRUNKLINE_VERDICT"].flatMap { fopen($0, "a") }
+  private static let file = ProcessInfo.processInfo.environment["TRUNKLINE_VERDICT"].map {
+    open($0, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o644)
+  }
 
   /// One line of words, with tabs between.
   fileprivate static func write(_ words: [String]) {
-    guard let file else { return }
-    fputs(words.joined(separator: "\t").replacing("\n", with: " ") + "\n", file)
-    fflush(file)
+    guard let file, file >= 0 else { return }
+    let line = words.joined(separator: "\t").replacing("\n", with: " ") + "\n"
+    _ = line.withCString { Glibc.write(file, $0, line.utf8.count) }
   }
 
   /// Keeps what a failure says at the moment at which it comes to light.
