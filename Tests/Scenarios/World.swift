@@ -163,7 +163,9 @@ final class World {
     defer { isRunning = false }
     while !waiting.isEmpty {
       var output = GatewayCore.Output()
-      core.handle(waiting.removeFirst(), at: now, into: &output) { media.reserve($0) }
+      let input = waiting.removeFirst()
+      core.handle(input, at: now, into: &output) { media.reserve($0) }
+      if case .timer = input { Invariants.timer(core.nextDeadline, now, "the gateway's core") }
       for effect in output.effects { perform(effect) }
     }
   }
@@ -188,6 +190,7 @@ final class World {
   func tell(_ input: SessionMachine.Input) {
     var output = SessionMachine.Output()
     sessions.handle(input, at: now, into: &output)
+    if case .timer = input { Invariants.timer(sessions.nextDeadline, now, "the session machine") }
     for action in output.actions {
       switch action {
       case .send(let id, let bytes): after(appDelay) { [unowned self] in connections[id]?.receive(bytes, on: id) }
