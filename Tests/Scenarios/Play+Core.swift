@@ -105,6 +105,6 @@ extension Play {
   }
 
   var nextDeadline: Instant? {
-    [core.nextDeadline, sessions.nextDeadline, carrier.nextDeadline].compactMap(\.self).min()
+    .earliest(.earliest(core.nextDeadline, sessions.nextDeadline), carrier.nextDeadline)
   }
 }
