@@ -106,6 +106,6 @@ extension Play {
   }
 
   var nextDeadline: Instant? {
-    [core.nextDeadline, sessions.nextDeadline, carrier.nextDeadline].compactMap(\.self).min()
+    .earliest(.earliest(core.nextDeadline, sessions.nextDeadline), carrier.nextDeadline)
   }
 }
