@@ -29,11 +29,7 @@ func checkFrame(_ bytes: [UInt8]) throws(FrameError) {
   var inText = false
   var escaped = false
   var last = first
-  // by index: this is done with each octet of each frame, and an unoptimised build pays dearly for an iterator
-  var offset = -1
-  while offset + 1 < bytes.count {
-    offset += 1
-    let byte = bytes[offset]
+  for (offset, byte) in bytes.enumerated() {
     if byte == 0 { throw .notAnObject }
     if inText {
       if escaped {
