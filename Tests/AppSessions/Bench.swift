@@ -76,6 +76,8 @@ struct Bench {
   mutating func give(_ input: SessionMachine.Input) {
     var output = SessionMachine.Output()
     machine.handle(input, at: now, into: &output)
+    // a deadline that stays in the past stops or spins the loop that waits for it
+    if case .timer = input, let next = machine.nextDeadline, next <= now { Issue.record("it waits for \(next) at \(now)") }
     actions += output.actions
     events += output.events
     refusedLogins += output.refusedLogins

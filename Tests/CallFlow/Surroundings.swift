@@ -104,7 +104,10 @@ final class Surroundings {
     waiting.append(input)
     while !waiting.isEmpty {
       var output = CallMachine.Output()
-      machine.handle(waiting.removeFirst(), at: now, into: &output)
+      let input = waiting.removeFirst()
+      machine.handle(input, at: now, into: &output)
+      // a deadline that stays in the past stops or spins the loop that waits for it
+      if case .timer = input, let next = machine.nextDeadline, next <= now { Issue.record("it waits for \(next) at \(now)") }
       for action in output.actions { perform(action) }
       actions += output.actions
     }

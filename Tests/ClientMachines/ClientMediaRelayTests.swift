@@ -69,6 +69,8 @@ import Testing
       while let due = media.nextDeadline, due <= end {
         now = max(now, due)
         media.handleTimeout(at: now, into: &output)
+        let next = media.nextDeadline
+        #expect(next.map { $0 > now } ?? true)
         pump()
       }
       now = end
@@ -236,6 +238,34 @@ import Testing
     rig.answer()
     rig.run(for: .seconds(3))
     #expect(rig.connects.count == 1 && rig.agent.nomination == nil && !rig.asked.contains(.send))
+  }
+
+  @Test(arguments: 1...20 as ClosedRange<UInt64>)
+  func `a deadline is later than the timeout that was handled, in any order of things`(
+    seed: UInt64
+  ) throws {
+    var random = SplitMix64(seed: seed)
+    func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
+    let rig = try Rig(servers: ["turns:turn.example", "turn:other.example"])
+    rig.answer()
+    var generation = 1
+    for _ in 0..<60 {
+      switch pick(9) {
+      case 0: rig.isOpen.toggle()
+      case 1: rig.isServing.toggle()
+      case 2: rig.givesAddress = [Self.relayed, Self.phone][pick(2)]
+      case 3:
+        generation += 1
+        try rig.restart(generation)
+      case 4: rig.media.handle(.activate(isConnected: pick(2) == 0), at: rig.now, into: &rig.output)
+      case 5: if let number = rig.connects.last { rig.media.relayClosed(number, "reset", at: rig.now, into: &rig.output) }
+      case 6: if let number = rig.connects.last { rig.media.relayOpened(number, at: rig.now, into: &rig.output) }
+      default: rig.run(for: .milliseconds(pick(12_000)))
+      }
+      rig.pump()
+    }
+    rig.media.handle(.close, at: rig.now, into: &rig.output)
+    rig.run(for: .seconds(60))
   }
 
   @Test func `news of connections that are none change nothing`() throws {

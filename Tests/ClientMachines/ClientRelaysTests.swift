@@ -34,6 +34,7 @@ import Testing
     func wait(_ time: Duration) {
       now = now + time
       relays.handleTimeout(at: now, into: &output)
+      #expect(relays.nextDeadline.map { $0 > now } ?? true)
     }
     func received(_ number: Int, _ bytes: [UInt8]) -> [[UInt8]] {
       var payloads: [[UInt8]] = []

@@ -13,6 +13,7 @@ private struct Harness {
   mutating func give(_ input: ClientSession.Input) -> [ClientSession.Action] {
     actions.removeAll()
     session.handle(input, at: now, into: &actions)
+    if case .timer = input { #expect(session.nextDeadline.map { $0 > now } ?? true) }
     return actions
   }
   mutating func give(_ frame: ServerFrame) -> [ClientSession.Action] { give(.frame(frame.encoded())) }

@@ -1,6 +1,7 @@
 import AppProtocol
 import Bytes
 import ClientMachines
+import Testing
 
 /// A phone machine on virtual time; the test plays gateway, system and device by hand.
 struct PhoneRig {
@@ -25,6 +26,8 @@ struct PhoneRig {
   @discardableResult mutating func give(_ input: PhoneMachine.Input) -> [PhoneMachine.Action] {
     out = []
     phone.handle(input, at: now, into: &out)
+    // a deadline that stays in the past stops or spins the loop that waits for it
+    if case .timer = input { #expect(phone.nextDeadline.map { $0 > now } ?? true) }
     for action in out {
       guard case .socket(.write(let bytes)) = action, let frame = try? ClientFrame(decoding: bytes),
         case .message(let message) = frame.body, let id = frame.id

@@ -2,6 +2,7 @@ import AppProtocol
 import Bytes
 import ClientMachines
 import Foundation
+import Testing
 
 /// The phone that the vectors are played to: reads events as `Tests/Vectors/client/README.md` has them, and writes what follows in the same words.
 struct VectorPhone {
@@ -65,6 +66,7 @@ struct VectorPhone {
   private mutating func give(_ input: PhoneMachine.Input) -> [String] {
     var actions: [PhoneMachine.Action] = []
     machine.handle(input, at: now, into: &actions)
+    if case .timer = input { #expect(machine.nextDeadline.map { $0 > now } ?? true) }
     return actions.compactMap { line($0) }
   }
 

@@ -31,6 +31,7 @@ import Testing
 
     mutating func take(_ input: ClusterMachine.Input) {
       machine.handle(input, at: now, into: &output)
+      if case .timer = input { #expect(machine.nextDeadline.map { $0 > now } ?? true) }
       let actions = output.actions
       output.removeAll()
       for case .engine(let id, let request) in actions { take(.engine(.reply(id, .success(reply(request))))) }

@@ -3,6 +3,7 @@ import Platform
 import SIPDialogs
 import Synchronization
 import Testing
+import Trunking
 
 @testable import Control
 
@@ -72,6 +73,23 @@ import Testing
     #expect(surroundings.eventually { _ in told.withLock { $0 } == [.ports, nil] })
     surroundings.stop()
     #expect(surroundings.seen.withLock { $0.records.count } == 1, "the refused one is no call")
+  }
+
+  /// What the delay is measured with: were the loop asleep between two questions, each of these would find it late.
+  @Test func `a trunk whose name cannot be found leaves the loop's timers alone, whether somebody asks or not`() throws {
+    let lost = TrunkSettings(
+      name: "lost", domain: "nowhere.example", server: ServerURI(host: "nowhere.example"), registration: .init(user: "u"),
+      probe: .init(interval: .seconds(2)))
+    let surroundings = try Surroundings(unlocated: lost)
+    #expect(surroundings.eventually { $0.lookUps > 0 })
+    for _ in 0..<3 {
+      let before = surroundings.seen.withLock { $0.pressureChecks }
+      // nothing comes in: timers alone wake the loop
+      #expect(surroundings.eventually(within: .seconds(60)) { $0.pressureChecks >= before + 4 })
+      surroundings.inbox.calls { _ in }
+    }
+    surroundings.stop()
+    #expect(EventLoop.stuckTimers.counter("test", "calls").value == 0)
   }
 
   @Test func `this process has memory and a limit`() {

@@ -8,6 +8,7 @@ import MediaSession
 import Platform
 import SIPDialogs
 import Synchronization
+import Trunking
 
 /// Control on a loop of its own, with everything around it scripted; what it asks for is kept under a lock.
 final class Surroundings: @unchecked Sendable {
@@ -17,6 +18,8 @@ final class Surroundings: @unchecked Sendable {
     var media: [MediaCommand] = []
     var lines: [StartLine] = []
     var records: [CallRecord] = []
+    var pressureChecks = 0
+    var lookUps = 0
   }
   struct NoPorts: Error {}
 
@@ -31,16 +34,22 @@ final class Surroundings: @unchecked Sendable {
   init(
     hasPorts: Bool = true, losesMedia: Bool = false, shortage: @escaping () -> MediaShortage? = { nil },
     overloaded: @escaping (RefusalReason?) -> Void = { _ in },
-    logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, masksNumbers: Bool = true
+    logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, masksNumbers: Bool = true,
+    unlocated: TrunkSettings? = nil
   ) throws {
     loop = try EventLoop(name: "test")
     inbox = try Inbox()
     metrics = ControlMetrics(turns: loop.turns)
-    let routing = Routing(
+    var routing = Routing(
       trunks: [
         .init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow), maximumCalls: 7)
       ],
       users: [.init(id: "alice", numbers: ["+15551230001"])], inbound: [.init(trunk: "carrier", target: .users)])
+    if let unlocated {
+      var trunk = Routing.Trunk(name: unlocated.name)
+      trunk.settings = unlocated
+      routing.trunks.append(trunk)
+    }
     let door = Door()
     var outputs = ControlOutputs(
       sendSIP: { message in door.owner?.note { $0.sip.append(String(decoding: message.bytes, as: UTF8.self)) } },
@@ -62,9 +71,21 @@ final class Surroundings: @unchecked Sendable {
       },
       record: { record in door.owner?.note { $0.records.append(record) } })
     (outputs.mediaShortage, outputs.overloaded) = (shortage, overloaded)
+    outputs.memory = {
+      door.owner?.note { $0.pressureChecks += 1 }
+      return (0, 0)
+    }
+    // no name server knows anything
+    outputs.lookUp = { [loop] question in
+      loop.post {
+        door.owner?.note { $0.lookUps += 1 }
+        door.owner?.control.resolved(question, .failed)
+      }
+    }
+    let network = TrunkMachine.Network(transports: [.udp], families: [.v4]) { _, _ in Self.flow }
     control = try Control(
-      loop: loop, userAgent: UserAgent(random: .seeded(1)), machine: CallMachine(routing: routing, random: .seeded(2)),
-      outputs: outputs,
+      loop: loop, userAgent: UserAgent(random: .seeded(1)),
+      machine: CallMachine(routing: routing, random: .seeded(2), network: unlocated == nil ? nil : network), outputs: outputs,
       metrics: metrics, inbox: inbox, logger: logger, masksNumbers: masksNumbers)
     door.owner = self
     let loop = loop
@@ -86,9 +107,9 @@ final class Surroundings: @unchecked Sendable {
     loop.post { [control] in control.handle(.received(bytes, Self.flow, trunk: "carrier")) }
   }
 
-  /// Waits, by the clock, until what control did satisfies `condition`; false after 5 s.
-  func eventually(_ condition: (Seen) -> Bool) -> Bool {
-    let end = MonotonicClock.now() + .seconds(5)
+  /// Waits, by the clock, until what control did satisfies `condition`; false after `time`.
+  func eventually(within time: Duration = .seconds(5), _ condition: (Seen) -> Bool) -> Bool {
+    let end = MonotonicClock.now() + time
     while MonotonicClock.now() < end {
       let now = seen.withLock { $0 }
       if condition(now) { return true }
@@ -116,4 +137,4 @@ final class Surroundings: @unchecked Sendable {
   }
 }
 
-private final class Door { weak var owner: Surroundings? }
+private final class Door: @unchecked Sendable { weak var owner: Surroundings? }

@@ -42,7 +42,8 @@ extension Interop {
       return out
     }
 
-    @Test func `a gateway that is killed raises GatewayDown, though the alert of its trunk goes with it, and recovers`() async throws {
+    @Test func `a gateway that is killed raises GatewayDown, as the alert of its trunk goes with it, and recovers`() async throws
+    {
       // nothing answers at the carrier's port
       let gateway = try await GatewayUnderTest(trunk: "probe: 1s")
       let port = try FreePorts.tcp(beside: [gateway.sip, gateway.app, gateway.admin])

@@ -3,9 +3,9 @@ import Testing
 
 extension Interop {
   /// Many calls at once through a release build, measured by `trunkline-lab load` (Scripts/test runs this alone on the machine).
-  @Suite(.serialized) struct SoakTests {
+  @Suite(.tags(.audio), .serialized) struct SoakTests {
     static let calls = 50
-    /// A debug build transcodes too slowly for 50 calls: Scripts/test builds the release binary and names it here.
+    /// A debug build transcodes too slowly for 50 calls: Scripts/test names the gateway of its build here.
     static let binary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
     static let lab = binary.map { URL(fileURLWithPath: $0).deletingLastPathComponent().path + "/trunkline-lab" }
 

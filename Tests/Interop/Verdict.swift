@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 extension Tag {
-  /// Of suites that judge what is heard: `Scripts/live-tests --audio` runs them, with no build beside them.
+  /// Of suites that judge what is heard, or need a processor: `Scripts/live-tests --audio` runs them, with no build beside them.
   @Tag static var audio: Self
 }
 

@@ -107,7 +107,10 @@ public final class ClusterWorld {
     guard nodes[index].isAlive else { return }
     if nodes[index].isFrozen { return nodes[index].held.append(input) }
     nodes[index].machine.handle(input, at: now, into: &output)
-    due.schedule(index, at: nodes[index].machine.nextDeadline)
+    let next = nodes[index].machine.nextDeadline
+    // a deadline that stays in the past stops or spins the loop that waits for it
+    if case .timer = input { precondition(next.map { $0 > now } ?? true, "node \(index) waits for a deadline that is past") }
+    due.schedule(index, at: next)
     if output.actions.isEmpty { return }
     var actions: [ClusterMachine.Action] = []
     swap(&actions, &output.actions)

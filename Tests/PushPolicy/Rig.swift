@@ -2,6 +2,7 @@ import Bytes
 import Foundation
 import HTTP
 import JSONWebToken
+import Testing
 
 @testable import PushPolicy
 
@@ -35,6 +36,8 @@ struct Rig {
   mutating func feed(_ input: PushMachine.Input) {
     var actions: [PushMachine.Action] = []
     machine.handle(input, at: now, into: &actions)
+    // a deadline that stays in the past stops or spins the loop that waits for it
+    if case .timer = input { #expect(machine.nextDeadline.map { $0 > now } ?? true) }
     for action in actions {
       switch action {
       case .send(let attempt, let request, _): sent.append((attempt, request))

@@ -1,5 +1,6 @@
 import Bytes
 import SIP
+import Testing
 
 @testable import SIPDialogs
 
@@ -97,6 +98,8 @@ struct LossyNetwork {
   private mutating func handle(_ agent: Int, _ input: UserAgent.Input) {
     var output = UserAgent.Output()
     agents[agent].handle(input, at: now, into: &output)
+    // a deadline that stays in the past stops or spins the loop that waits for it
+    if case .timer = input, let next = agents[agent].nextDeadline, next <= now { Issue.record("it waits for \(next) at \(now)") }
     for message in output.messages { transmit(message.bytes, from: agent) }
     for event in output.events {
       log[agent].append((now.nanoseconds / 1_000_000, event))

@@ -1,6 +1,7 @@
 import Bytes
 import Foundation
 import SIP
+import Testing
 
 @testable import SIPDialogs
 
@@ -36,6 +37,8 @@ struct Wire {
   mutating func input(_ input: UserAgent.Input) -> [Message] {
     output.messages.removeAll()
     agent.handle(input, at: now, into: &output)
+    // a deadline that stays in the past stops or spins the loop that waits for it
+    if case .timer = input { #expect(agent.nextDeadline.map { $0 > now } ?? true) }
     return output.messages.compactMap { try? Message($0.bytes) }
   }
 

@@ -66,6 +66,7 @@ final class Carrier {
   func handle(_ input: UserAgent.Input) {
     var output = UserAgent.Output()
     agent.handle(input, at: world.now, into: &output)
+    if case .timer = input { Invariants.timer(agent.nextDeadline, world.now, "the carrier's user agent") }
     for message in output.messages where !loses(message.bytes) { deliver(message.bytes) }
     events += output.events
     react(output.events)

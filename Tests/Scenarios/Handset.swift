@@ -177,6 +177,7 @@ final class Handset: Device {
       var out: [PhoneMachine.Action] = []
       traces.last?.note(input, world.now)
       phone?.handle(input, at: world.now, into: &out)
+      if case .timer = input { Invariants.timer(phone?.nextDeadline, world.now, "the phone") }
       for action in out {
         traces.last?.note(action, world.now)
         perform(action)
@@ -195,6 +196,7 @@ final class Handset: Device {
       run { [self] in
         var out: [SystemMachine.Action] = []
         system.timeout(at: world.now, into: &out)
+        Invariants.timer(system.nextTimeout, world.now, "the system")
         for action in out { perform(action) }
         wakeSystem()
       }

@@ -82,7 +82,7 @@ final class HandsetRun {
 
   /// Nobody has the call any more, and the screen is empty.
   var isOver: Bool {
-    world.machine.summaries.isEmpty && handset.shown.isEmpty && handset.phone?.liveCalls.isEmpty ?? true
+    !world.hasCalls && handset.shown.isEmpty && handset.phone?.liveCalls.isEmpty ?? true
   }
 
   /// A step that would do nothing is left out: the order without it is played too.
@@ -157,7 +157,7 @@ final class HandsetRun {
     handset.background()
     world.run(.seconds(60))
     problems += handset.leftovers()
-    if !world.machine.summaries.isEmpty { problems.append("the gateway has the call still") }
+    if world.hasCalls { problems.append("the gateway has the call still") }
     if world.records.count != 1 { problems.append("\(world.records.count) records") }
     if problems.isEmpty { Invariants.check(world, abandoned: ["cell"]) }
     return problems

@@ -132,7 +132,7 @@ import Testing
     for call in handset.shown where handset.system.calls[call]?.isOutgoing == true { handset.tap(.end(call)) }
     world.run(.seconds(90))
     problems += handset.leftovers()
-    if !world.machine.summaries.isEmpty { problems.append("the gateway has calls still") }
+    if world.hasCalls { problems.append("the gateway has calls still") }
     handset.background()
     world.run(.seconds(400))
     problems += handset.timers()

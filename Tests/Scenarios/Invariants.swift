@@ -11,6 +11,11 @@ import Testing
 enum Invariants {
   static func broken(_ text: String) { Issue.record(Comment(rawValue: text)) }
 
+  /// After each `.timer` at `now`: a deadline that stays in the past stops or spins the loop that waits for it.
+  static func timer(_ next: Instant?, _ now: Instant, _ machine: String) {
+    if let next, next <= now { broken("after a timer at \(now) \(machine) waits for \(next)") }
+  }
+
   /// Every message on the wire between gateway and carrier.
   static func look(at bytes: [UInt8], fromGateway: Bool, _ world: World) {
     guard let message = try? Message(bytes), let callID = message.field(.callID).map({ message.text($0.value) }) else { return }

@@ -40,6 +40,7 @@ extension Play {
       requests.append(request)
       return .mediaReserved(request.call, MediaScript.reservation(request.session))
     }
+    if case .timer = input { Invariants.timer(core.nextDeadline, now, "the gateway's core") }
     for request in requests {
       if session == nil { (call, session) = (request.call, request.session) }
       closes[request.session] = 0
@@ -105,6 +106,6 @@ extension Play {
   }
 
   var nextDeadline: Instant? {
-    [core.nextDeadline, sessions.nextDeadline, carrier.nextDeadline].compactMap(\.self).min()
+    .earliest(.earliest(core.nextDeadline, sessions.nextDeadline), carrier.nextDeadline)
   }
 }

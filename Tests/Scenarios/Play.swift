@@ -140,6 +140,7 @@ struct Play {
   mutating func tell(_ input: SessionMachine.Input) {
     var output = SessionMachine.Output()
     sessions.handle(input, at: now, into: &output)
+    if case .timer = input { Invariants.timer(sessions.nextDeadline, now, "the session machine") }
     for event in output.events { later(.app(event)) }
     var replies: [(Int, ClientFrame)] = []
     for action in output.actions {

@@ -1,7 +1,6 @@
 import AppProtocol
 import AppSessions
 import Bytes
-import CallFlow
 import Cluster
 import GatewayCore
 import JSONWebToken
@@ -11,6 +10,8 @@ import SDP
 import SIP
 import SIPDialogs
 import Testing
+
+@testable import CallFlow
 
 /// The whole gateway on virtual time: the real `GatewayCore` and the session machine, wired as the runtime wires
 /// them. Around it a carrier (a second user agent), apps that speak frames, and media threads that follow a script. One seed
@@ -33,6 +34,8 @@ final class World {
   var core: GatewayCore
   var sessions: SessionMachine
   var machine: CallMachine { core.machine }
+  /// Without the summaries, which are sorted copies: asked after each step.
+  var hasCalls: Bool { !core.machine.calls.isEmpty }
   var userAgent: UserAgent { core.userAgent }
   private var waiting: [GatewayCore.Input] = []
   private var isRunning = false
@@ -133,8 +136,9 @@ final class World {
   }
 
   var nextTime: Instant? {
-    let timers = [core.nextDeadline, carrier.agent.nextDeadline, sessions.nextDeadline]
-    return (timers + [queue.last?.at]).compactMap(\.self).min()
+    // asked before each step: no array for it
+    .earliest(
+      .earliest(core.nextDeadline, carrier.agent.nextDeadline), .earliest(sessions.nextDeadline, queue.last?.at))
   }
 
   func step() {
@@ -163,7 +167,9 @@ final class World {
     defer { isRunning = false }
     while !waiting.isEmpty {
       var output = GatewayCore.Output()
-      core.handle(waiting.removeFirst(), at: now, into: &output) { media.reserve($0) }
+      let input = waiting.removeFirst()
+      core.handle(input, at: now, into: &output) { media.reserve($0) }
+      if case .timer = input { Invariants.timer(core.nextDeadline, now, "the gateway's core") }
       for effect in output.effects { perform(effect) }
     }
   }
@@ -188,6 +194,7 @@ final class World {
   func tell(_ input: SessionMachine.Input) {
     var output = SessionMachine.Output()
     sessions.handle(input, at: now, into: &output)
+    if case .timer = input { Invariants.timer(sessions.nextDeadline, now, "the session machine") }
     for action in output.actions {
       switch action {
       case .send(let id, let bytes): after(appDelay) { [unowned self] in connections[id]?.receive(bytes, on: id) }

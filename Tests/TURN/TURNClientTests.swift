@@ -101,7 +101,7 @@ import Testing
     var at: [Int64] = []
     while rig.client.state == .allocating {
       rig.now = try #require(rig.client.nextDeadline)
-      rig.client.handleTimeout(at: rig.now, into: &rig.output)
+      rig.handleTimeout()
       for message in rig.take() {
         #expect(message == first)
         at.append(rig.now.nanoseconds / 1_000_000)
@@ -161,7 +161,7 @@ import Testing
     rig.wait(.seconds(240))
     while rig.client.state == .allocated {
       rig.now = try #require(rig.client.nextDeadline)
-      rig.client.handleTimeout(at: rig.now, into: &rig.output)
+      rig.handleTimeout()
     }
     #expect(rig.takeEvents() == [.failed(.noAnswer)])
   }

@@ -49,7 +49,12 @@ final class TURNRig {
   func start() { client.start(at: now, into: &output) }
   func wait(_ time: Duration) {
     now = now + time
+    handleTimeout()
+  }
+  /// A deadline that stays in the past stops or spins the loop that waits for it.
+  func handleTimeout() {
     client.handleTimeout(at: now, into: &output)
+    #expect(client.nextDeadline.map { $0 > now } ?? true)
   }
   @discardableResult func receive(_ bytes: [UInt8]) -> TURNClient.Payload? {
     bytes.withUnsafeBytes { client.receive($0, at: now, into: &output) }

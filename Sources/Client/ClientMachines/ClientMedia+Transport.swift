@@ -91,7 +91,8 @@ extension ClientMedia {
 
   private mutating func advanceHandshake(_ now: Instant, _ output: inout Output) {
     drainHandshake(&output)
-    handshakeDeadline = association?.timeout.map { now + $0 } ?? nil
+    // OpenSSL's clock is its own, and rounds its last 15 ms to nothing
+    handshakeDeadline = association?.timeout.map { now + max($0, Limits.handshakePause) } ?? nil
     guard let state = association?.state else { return }
     switch state {
     case .established: install(&output)

@@ -61,6 +61,10 @@ enum Limits {
   static let relaySetup = Duration.seconds(8)
   /// An allocation is kept so long after media has another path.
   static let relayFarewell = Duration.seconds(5)
+  /// How often a timer runs whose deadline stays in the past.
+  static let stuckDeadline = Duration.milliseconds(10)
+  /// The least time until a handshake is looked at again.
+  static let handshakePause = Duration.milliseconds(1)
   /// RTCP reports, half to one and a half of it (RFC 3550 §6.3.1); a loss is told soon enough for the next words.
   static let reportInterval = Duration.seconds(2)
   static let reportBytes = 256

@@ -16,6 +16,8 @@ enum Limits {
   /// Questions to a verifier that wait or are under way: more are answered with nothing at once.
   static let questions = 512
   static let messagesPerTurn = 512
+  /// The timer for the deadlines of thousands of pushes fires no more often than this.
+  static let timerPause = Duration.milliseconds(20)
   /// How long a webhook's answer is waited for: after the deadline it is good for the caller's name only.
   static let webhookTime = Duration.seconds(10)
   static let userWebhookTime = Duration.seconds(2)

@@ -17,6 +17,7 @@ final class PushWorker: HTTPWorker {
   private let report: @Sendable (PushReport) -> Void
   private var machine: PushMachine
   private var timer: EventLoop.TimerID?
+  private var pace = TimerPace(pause: Limits.timerPause)
   private var actions: [PushMachine.Action] = []
   /// Whose open circuit is logged.
   private var reported: Set<PushService> = []
@@ -31,7 +32,12 @@ final class PushWorker: HTTPWorker {
     machine = PushMachine(providers: providers, random: random, unixSecondsAtZero: Self.unixSecondsAtZero())
   }
 
-  func started() { timer = loop.addTimer("push") { [unowned self] in feed(.timer) } }
+  func started() {
+    timer = loop.addTimer("push") { [unowned self] in
+      pace.fired(at: loop.now)
+      feed(.timer)
+    }
+  }
 
   func take(_ messages: [Message]) {
     machine.unixSecondsAtZero = Self.unixSecondsAtZero()
@@ -70,7 +76,7 @@ final class PushWorker: HTTPWorker {
     }
     statistics.underWay.set(Int64(machine.pending))
     if let timer {
-      loop.setTimer(timer, at: machine.pending == 0 ? nil : machine.nextDeadline.map { max($0, loop.now + Self.coarse) })
+      loop.setTimer(timer, at: machine.pending == 0 ? nil : machine.nextDeadline.map(pace.due))
     }
     reportCircuits()
   }
@@ -124,7 +130,4 @@ final class PushWorker: HTTPWorker {
     }
     reported = open
   }
-
-  /// The timer for the deadlines of thousands of pushes fires no more often than this.
-  private static let coarse = Duration.milliseconds(20)
 }

@@ -31,14 +31,15 @@ extension Interop {
   }
 
   /// What anybody on the internet can send to the app port.
-  @Suite(.enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized) struct AdversaryTests {
+  @Suite(.tags(.audio), .enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized)
+  struct AdversaryTests {
     @Test(arguments: Attack.ofApps)
     func `an attack on the app or the admin port ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
   }
 
   /// What anybody can send to the SIP and media ports, and what a peer can inside a call.
-  @Suite(.enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized) struct AdversaryTrunkTests
-  {
+  @Suite(.tags(.audio), .enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized)
+  struct AdversaryTrunkTests {
     @Test(arguments: Attack.ofTrunks)
     func `an attack on SIP, media or TLS ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
   }

@@ -31,6 +31,7 @@ actor PhoneEngine {
   private var isRunning = false
   private var timer: DispatchSourceTimer?
   private var timerDue: Instant?
+  private var deadlines = DeadlineGuard()
   private var isTokenAsked = 0
 
   init(_ parts: PhoneParts, updates: PhoneUpdates) {
@@ -99,6 +100,7 @@ actor PhoneEngine {
       let next = waiting.removeFirst()
       trace.note(next.input, now, isFromOtherQueue: next.isFromOtherQueue)
       machine.handle(next.input, at: now, into: &actions)
+      if case .timer = next.input { deadlines.ran(at: now) }
       for action in actions {
         trace.note(action, now)
         perform(action)
@@ -185,7 +187,7 @@ actor PhoneEngine {
   }
 
   private func setTimer() {
-    guard let due = machine.nextDeadline else { return }
+    guard let due = machine.nextDeadline.map(deadlines.due) else { return }
     if let timerDue, timerDue <= due, timerDue > MonotonicTime.now() { return }
     timer?.cancel()
     let made = DispatchSource.makeTimerSource(queue: executor.queue)

@@ -34,6 +34,7 @@ final class MediaLoop {
   private var mixing: [Identifier] = []
   private var isAudioOn = false
   private var nextFrame = Instant.zero
+  private var deadlines = DeadlineGuard()
   private var nextStatistics = Instant.zero
   private var isStopped = false
   private var servers: [TURNServer] = []
@@ -78,7 +79,7 @@ final class MediaLoop {
     var due: Instant?
     func consider(_ other: Instant?) { if let other { due = min(due ?? other, other) } }
     for live in calls.values {
-      consider(live.media.nextDeadline)
+      consider(live.media.nextDeadline.map(deadlines.due))
       consider(live.closesOldAt)
     }
     if isExchanging { consider(nextFrame) }
@@ -212,6 +213,7 @@ final class MediaLoop {
       }
       if let due = live.closesOldAt, due <= now { (live.oldSockets, live.closesOldAt) = ([], nil) }
     }
+    deadlines.ran(at: now)
     if isExchanging, nextFrame <= now {
       exchange(now)
       nextFrame = nextFrame + MediaLimits.frame
