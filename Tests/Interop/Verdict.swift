@@ -16,7 +16,7 @@ enum Verdict {
     /// A peer's play-out has 20 ms of audio to wait with, and more than a hundredth of late ticks is heard.
     static let audio = (worst: 20.0, p99: 5.0)
     /// Deadlines follow the canary; what peers promise each other (T1 is 500 ms, an app's timers are seconds) bears a stall like this.
-    static let other = (worst: 200.0, p99: 50.0)
+    static let other = (worst: 200.0, p99: 20.0)
   }
 
   fileprivate struct Running {
