@@ -8,7 +8,7 @@ struct MetricExpression {
   var grouping: [String] = []
 
   private static let words: Set<String> = [
-    "sum", "min", "max", "rate", "increase", "histogram_quantile", "time", "label_values", "and", "or", "unless", "offset",
+    "absent", "sum", "min", "max", "rate", "increase", "histogram_quantile", "time", "label_values", "and", "or", "unless", "offset",
   ]
 
   init(_ expression: String) {
