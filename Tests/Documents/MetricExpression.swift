@@ -8,7 +8,8 @@ struct MetricExpression {
   var grouping: [String] = []
 
   private static let words: Set<String> = [
-    "absent", "sum", "min", "max", "rate", "increase", "histogram_quantile", "time", "label_values", "and", "or", "unless", "offset",
+    "absent", "sum", "min", "max", "rate", "increase", "histogram_quantile", "time", "label_values", "and", "or", "unless",
+    "offset",
   ]
 
   init(_ expression: String) {
