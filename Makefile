@@ -11,7 +11,7 @@ run:
 # What is deployed, measured and packed: .build/release/trunkline and .build/release/trunkline-lab.
 release:
 	Scripts/install run
-	@echo "Building, optimised; the first time takes 5 minutes on 2 cores …"
+	@echo "Building, optimised; the first time takes some minutes …"
 	Scripts/build .build
 
 # A whole cluster on this machine, one of whose nodes is killed: engine, edges, three gateways.

@@ -9,7 +9,7 @@ import PackageDescription
 let strict: [SwiftSetting] = Context.environment["TRUNKLINE_STRICT"] == nil ? [] : [.treatAllWarnings(as: .error)]
 let swift: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")] + strict
 
-// `TRUNKLINE_CHECK=1`: the build that tests, live gateway and benches share (Scripts/build-check). All of it is unoptimised but for what carries
+// `TRUNKLINE_CHECK=1`: the build that tests and live gateway share (Scripts/build-check). All of it is unoptimised but for what carries
 // audio, and for what the tests' time goes into.
 let optimisedInCheck: Set<String> = [
   "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SIPDialogs",

@@ -42,11 +42,7 @@ let jitterPeers = Target.target(
     + (hasLibre ? [.define("HAVE_LIBRE"), .unsafeFlags(["-I/usr/include/re"])] : []),
   linkerSettings: (hasSpeex ? [.linkedLibrary("speexdsp")] : []) + (hasLibre ? [.linkedLibrary("re")] : []))
 
-// In the check build (Scripts/build-check) benches are optimised as the modules are that they measure.
-let settings: [SwiftSetting] =
-  [.enableExperimentalFeature("Lifetimes")]
-  + (Context.environment["TRUNKLINE_CHECK"] == nil
-    ? [] : [.unsafeFlags(["-Xfrontend", "-O", "-Xfrontend", "-enable-default-cmo"])])
+let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
 /// A bench `NAME` lives in Sources/bench-NAME, is run by Scripts/bench, and small by the test suite.
 func bench(_ name: String, _ uses: [Target.Dependency] = [media], _ more: [SwiftSetting] = []) -> Target {
   .executableTarget(name: "bench-" + name, dependencies: ["BenchKit"] + uses, swiftSettings: settings + more)
