@@ -210,12 +210,12 @@ public struct CallMachine {
   /// Applies an event to a call, if it is there, and does what the call says that it means.
   mutating func change(_ id: CallID?, _ turn: inout Turn, _ body: (inout Call, inout Turn) -> Void) {
     guard let id, calls[id]?.apply(body, &turn) != nil else { return }
-    settle(id, &turn)
+    performOutcomes(of: id, &turn)
   }
 
   /// Does what a call says that a change means. Not inlined: `change` is specialised for each of its callers' closures, and all of this with it
   /// would take a third of the module's time to compile.
-  @inline(never) private mutating func settle(_ id: CallID, _ turn: inout Turn) {
+  @inline(never) private mutating func performOutcomes(of id: CallID, _ turn: inout Turn) {
     let outcomes = turn.outcomes
     turn.outcomes.removeAll()
     for outcome in outcomes {
