@@ -95,6 +95,9 @@ extension PhoneMachine {
       (self.isOutgoing, self.peer, self.from, self.screen) = (isOutgoing, peer, from, screen)
     }
 
+    /// A wake that no screen shows and whose node has not offered the call keeps no other caller out: that node may be dead.
+    var holdsLine: Bool { isOutgoing || call != nil || screen != .unreported }
+
     var deadlines: [Instant?] { isOver ? [] : [watchdog, answerBy, muteDue] }
 
     func info(_ id: Identifier) -> CallInfo {

@@ -3,8 +3,11 @@ import Bytes
 
 /// Calls that hear each other: the gateway joins their trunks, this device their audio. A group counts as one of the calls at once, as in CallKit.
 extension PhoneMachine {
-  /// Calls at once: a group is one.
-  var lines: Int { liveCalls.count { calls[$0]?.group == nil } + Set(liveCalls.compactMap { calls[$0]?.group }).count }
+  /// Calls at once: a group is one, and what nobody has offered or seen is none.
+  var lines: Int {
+    let held = liveCalls.filter { calls[$0]?.holdsLine == true }
+    return held.count { calls[$0]?.group == nil } + Set(held.compactMap { calls[$0]?.group }).count
+  }
 
   /// All of the call's group, itself included, in the order of `liveCalls`.
   func groupMembers(of id: Identifier) -> [Identifier] {

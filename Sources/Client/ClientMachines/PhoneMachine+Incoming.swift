@@ -137,13 +137,13 @@ extension PhoneMachine {
     _ offer: (sdp: String, generation: Int), of number: Int,
     _ now: Instant, _ out: inout [Action]
   ) {
-    if calls[id] == nil {
-      guard lines < configuration.maximumCalls else {
-        ask(.callReject(CallReject(scope: .device, reason: .busy)), call: id, of: number, now, &out)
-        return
-      }
-      add(id, Entry(isOutgoing: false, peer: from, screen: .unreported), &out)
+    let isNew = calls[id].map { !$0.isOver && !$0.holdsLine } ?? true
+    if isNew, lines >= configuration.maximumCalls {
+      ask(.callReject(CallReject(scope: .device, reason: .busy)), call: id, of: number, now, &out)
+      calls[id]?.reason = .busy
+      return ended(id, .failed, now, &out)
     }
+    if calls[id] == nil { add(id, Entry(isOutgoing: false, peer: from, screen: .unreported), &out) }
     belongs(id, to: number)
     guard calls[id]?.isOver == false else {
       guard calls[id]?.isGivenUp == true else { return }
