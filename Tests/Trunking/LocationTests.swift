@@ -111,6 +111,46 @@ import Testing
     #expect(world.targets() == ["udp 192.0.2.2:5060"])
   }
 
+  @Test func `a type that the name server fails or drops holds nothing up, and counts once it is answered`() {
+    let zone = Zone(
+      srv: ["_sip._udp.carrier.example": [srv(1, 1, 5070, "a.example")]],
+      a: ["a.example": ["192.0.2.1"], "carrier.example": ["192.0.2.5"]])
+    let kinds: [DNSQuestion.Kind] = [.naptr, .srv, .aaaa]
+    for drops in [false, true] {
+      for choice in 1..<8 {
+        let bad = Set(kinds.indices.filter { choice >> $0 & 1 == 1 }.map { kinds[$0] })
+        var zone = zone
+        if drops { zone.dropped = bad } else { zone.failing = bad }
+        var world = World([trunk()], zone)
+        world.advance(.seconds(5))
+        #expect(
+          world.targets() == [bad.contains(.srv) ? "udp 192.0.2.5:5060" : "udp 192.0.2.1:5070"], "\(bad), dropped: \(drops)")
+        let asked = world.asked.count
+        world.advance(.seconds(3_600))
+        #expect(world.asked.count - asked < 1_000, "\(world.asked.count - asked) questions in an hour")
+        (world.zone.dropped, world.zone.failing) = ([], [])
+        world.advance(.seconds(90))
+        #expect(world.targets() == ["udp 192.0.2.1:5070"], "\(bad), dropped: \(drops)")
+      }
+    }
+    // one family is enough, at once
+    for kind in [DNSQuestion.Kind.a, .aaaa] {
+      var zone = Zone(a: ["carrier.example": ["192.0.2.5"]], aaaa: ["carrier.example": ["2001:db8::5"]])
+      zone.dropped = [kind]
+      #expect(World([trunk(port: 5060)], zone).targets() == [kind == .a ? "udp [2001:db8::5]:5060" : "udp 192.0.2.5:5060"])
+    }
+  }
+
+  @Test func `a name that nobody answers is said to be not located, once`() {
+    for drops in [false, true] {
+      var zone = Zone()
+      if drops { zone.dropped = Set(DNSQuestion.Kind.allCases) } else { zone.isDead = true }
+      var world = World([trunk()], zone)
+      world.advance(.seconds(600))
+      #expect(world.news == [.notLocated(trunk: "carrier")])
+    }
+  }
+
   @Test func `answers are asked for again when their time ends, within bounds`() {
     var world = World([trunk(port: 5060)], Zone(a: ["carrier.example": ["192.0.2.1"]], timeToLive: .seconds(30)))
     let first = world.asked.filter { $0.kind == .a }.count
@@ -152,7 +192,8 @@ import Testing
       srv: ["_sip._udp.carrier.example": many],
       a: Dictionary(uniqueKeysWithValues: (0..<2_000).map { ("h\($0).example", ["192.0.2.\($0 % 250)"]) }))
     let world = World([trunk(transport: .udp)], zone)
-    #expect(world.targets().count <= 16 && world.asked.count <= 64)
+    // two of the name itself, which are asked beside its SRV
+    #expect(world.targets().count <= 16 && world.asked.count <= 64 + 2)
     let loop = World(
       [trunk()],
       Zone(

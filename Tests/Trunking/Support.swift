@@ -15,9 +15,12 @@ struct Zone {
   var aaaa: [String: [String]] = [:]
   var timeToLive = Duration.seconds(60)
   var isDead = false
+  /// Types for which the name server fails (SERVFAIL), and those that it does not answer.
+  var failing: Set<DNSQuestion.Kind> = []
+  var dropped: Set<DNSQuestion.Kind> = []
 
   func answer(_ question: DNSQuestion) -> DNSAnswer {
-    if isDead { return .failed }
+    if isDead || failing.contains(question.kind) { return .failed }
     switch question.kind {
     case .naptr: return naptr[question.name].map { .naptr($0, timeToLive: timeToLive) } ?? .none
     case .srv: return srv[question.name].map { .srv($0, timeToLive: timeToLive) } ?? .none
@@ -59,7 +62,7 @@ struct World {
       asked += output.questions
       requests += output.requests
       news += output.news
-      inputs += output.questions.map { .resolved($0, zone.answer($0)) }
+      inputs += output.questions.filter { !zone.dropped.contains($0.kind) }.map { .resolved($0, zone.answer($0)) }
     }
   }
 

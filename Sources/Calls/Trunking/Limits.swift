@@ -10,10 +10,12 @@ enum Limits {
   static let targets = 16
   /// Bounds of a record's time to live.
   static let timeToLive: ClosedRange<Duration> = .seconds(1) ... .seconds(3_600)
-  /// How long "there is no such record" counts.
+  /// How long "there is no such record" counts, doubled from the first to the second while it is said again.
   static let negativeTime: ClosedRange<Duration> = .seconds(5) ... .seconds(60)
   /// Between two questions while the name servers do not answer, doubled from the first to the second.
   static let failedLookUp: ClosedRange<Duration> = .seconds(2) ... .seconds(60)
+  /// How long the next step of RFC 3263 waits for a first answer: one round of tries of the resolver.
+  static let patience: Duration = .seconds(4)
   /// How long an answer may be under way before it is given up.
   static let lookUpTime: Duration = .seconds(20)
   /// A server that failed comes last for this long, or for the Retry-After of its 503 within these bounds (RFC 3263 §4.3).

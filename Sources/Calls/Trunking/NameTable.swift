@@ -9,15 +9,28 @@ struct NameTable {
     var due: Instant
     var isAsking = true
     var pause = Limits.failedLookUp.lowerBound
+    var negativePause = Limits.negativeTime.lowerBound
+    /// Until then whoever needs it waits for the first answer; nil afterwards, and once that has failed.
+    var patience: Instant?
   }
 
   private var entries: [DNSQuestion: Entry] = [:]
 
   var count: Int { entries.count }
-  var nextDeadline: Instant? { entries.values.map(\.due).min() }
+  var nextDeadline: Instant? {
+    entries.values.reduce(nil) { .earliest($0, .earliest($1.due, $1.patience)) }
+  }
 
-  /// The last good answer, however old.
-  func answer(_ question: DNSQuestion) -> DNSAnswer? { entries[question]?.answer }
+  /// The last good answer, however old; `failed` where there was none in one round of tries, so that nothing else waits for it; nil while it
+  /// may still come.
+  func answer(_ question: DNSQuestion) -> DNSAnswer? {
+    entries[question].flatMap { $0.answer ?? ($0.patience == nil ? .failed : nil) }
+  }
+
+  /// Ends what has been waited for long enough; the questions go on.
+  mutating func expire(at now: Instant) {
+    for (question, entry) in entries where entry.patience.map({ $0 <= now }) ?? false { entries[question]?.patience = nil }
+  }
 
   /// The questions among these that are to be asked now; they count as under way.
   mutating func due(_ questions: Set<DNSQuestion>, at now: Instant) -> [DNSQuestion] {
@@ -30,7 +43,7 @@ struct NameTable {
         entries[question]?.isAsking = true
         entries[question]?.due = now + Limits.lookUpTime
       } else {
-        entries[question] = Entry(due: now + Limits.lookUpTime)
+        entries[question] = Entry(due: now + Limits.lookUpTime, patience: now + Limits.patience)
       }
       out.append(question)
     }
@@ -40,14 +53,16 @@ struct NameTable {
   /// False if nobody waits for it.
   @discardableResult mutating func answered(_ question: DNSQuestion, _ answer: DNSAnswer, at now: Instant) -> Bool {
     guard var entry = entries[question], entry.isAsking else { return false }
-    entry.isAsking = false
+    (entry.isAsking, entry.patience) = (false, nil)
     switch answer {
     case .failed:
       entry.due = now + entry.pause
       entry.pause = min(entry.pause * 2, Limits.failedLookUp.upperBound)
     case .none:
+      let last = entry.answer == DNSAnswer.none ? entry.negativePause : nil
+      entry.negativePause = last.map { min($0 * 2, Limits.negativeTime.upperBound) } ?? Limits.negativeTime.lowerBound
       entry.answer = answer
-      entry.due = now + Limits.negativeTime.lowerBound
+      entry.due = now + entry.negativePause
       entry.pause = Limits.failedLookUp.lowerBound
     case .naptr(_, let time), .srv(_, let time), .addresses(_, let time):
       entry.answer = answer

@@ -10,6 +10,9 @@ import SIPDialogs
 /// | `;transport=` | SRV of that service, then A and AAAA |
 /// | neither | NAPTR; without any the SRV of what we speak; then A and AAAA |
 ///
+/// An answer that failed counts as none: home routers and old firewalls do not forward each type. So that none holds another up, all steps
+/// are asked for at once until the first has an answer, and the addresses of one family do.
+///
 /// A pure function: it names the questions that it lacks, and is called again with their answers.
 struct ServerLocator {
   /// What the gateway can speak.
@@ -41,12 +44,12 @@ struct ServerLocator {
     if uri.transport == nil, let services = services(uri) {
       for (order, service) in services.enumerated() { addService(service.name, service.transport, order: order, to: &plan) }
       if !plan.rows.isEmpty || !missing.isEmpty { return plan }
-    } else if missing.isEmpty {
+    } else {
       for (order, transport) in candidates(uri).enumerated() {
         addService(Self.service(transport) + uri.host, transport, order: order, to: &plan)
       }
     }
-    guard plan.rows.isEmpty, missing.isEmpty, !plan.isRefused else { return plan }
+    guard plan.rows.isEmpty, !plan.isRefused else { return plan }
     let transport = plainTransport(uri)
     plan.rows = [.init(transport: transport, addresses: addresses(uri.host, ServerURI.port(of: transport)))]
     return plan
@@ -109,12 +112,13 @@ struct ServerLocator {
   private mutating func addresses(_ host: String, _ port: UInt16) -> [SocketAddress] {
     if let literal = IPAddress(host) { return [SocketAddress(literal, port)] }
     var out: [SocketAddress] = []
-    if families.contains(.v4), case .addresses(let found, _)? = answer(DNSQuestion(host, .a)) {
-      out += found.prefix(Limits.records).map { SocketAddress($0, port) }
+    let before = missing.count
+    for (family, kind) in [(IPAddress.Family.v4, DNSQuestion.Kind.a), (.v6, .aaaa)] where families.contains(family) {
+      if case .addresses(let found, _)? = answer(DNSQuestion(host, kind)) {
+        out += found.prefix(Limits.records).map { SocketAddress($0, port) }
+      }
     }
-    if families.contains(.v6), case .addresses(let found, _)? = answer(DNSQuestion(host, .aaaa)) {
-      out += found.prefix(Limits.records).map { SocketAddress($0, port) }
-    }
+    if !out.isEmpty { missing.removeLast(missing.count - before) }
     return out
   }
 

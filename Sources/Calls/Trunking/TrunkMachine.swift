@@ -193,6 +193,7 @@ public struct TrunkMachine: Sendable {
 
   private mutating func locate(at now: Instant, _ output: inout Output) {
     var all: Set<DNSQuestion> = []
+    names.expire(at: now)
     for name in trunks.keys.sorted() {
       guard let trunk = trunks[name] else { continue }
       var locator = ServerLocator(transports: network.transports, families: network.families) { [names] in names.answer($0) }

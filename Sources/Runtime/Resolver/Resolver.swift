@@ -28,6 +28,10 @@ public final class Resolver: @unchecked Sendable {
   private var watched: Set<Int32> = []
   private var waiting: [(DNSQuestion, DNSAnswer)] = []
   private var underWay = 0
+  /// What was said to have no answer.
+  private var failing: Set<DNSQuestion> = []
+  /// Of `resolv.conf` as it was read.
+  private var stamp: SystemFileStamp?
   private var timer: EventLoop.TimerID?
   private var deliveryTimer: EventLoop.TimerID?
   let counts = ResolverMetrics()
@@ -45,6 +49,7 @@ public final class Resolver: @unchecked Sendable {
     deliver: @escaping (DNSQuestion, DNSAnswer) -> Void
   ) throws(ResolverFailure) {
     (self.loop, self.servers, self.logger, self.firstTime, self.deliver) = (loop, servers, logger, firstTime, deliver)
+    stamp = SystemFileStamp(Limits.systemFile)
     guard ares_library_init(ARES_LIB_INIT_ALL) == 0 else { throw ResolverFailure(description: "c-ares cannot be initialised") }
     channel = try open()
     timer = loop.addTimer("names") { [weak self] in self?.process(ARES_SOCKET_BAD, ARES_SOCKET_BAD) }
@@ -56,6 +61,7 @@ public final class Resolver: @unchecked Sendable {
   /// Asks; a question that cannot be sent is answered `failed`.
   public func ask(_ question: DNSQuestion) {
     loop.preconditionOnThread()
+    readSystemFileAnew()
     guard let channel, underWay < Limits.questions else { return finish(question, .failed) }
     underWay += 1
     counts.questions[question.kind].increment()
@@ -78,8 +84,19 @@ public final class Resolver: @unchecked Sendable {
     ares_getaddrinfo(channel, name, nil, &hints, addressesAnswered, query)
   }
 
-  /// Other name servers (SIGHUP), or the same read anew from `resolv.conf`. What is under way fails and is asked again by whoever
-  /// needs it.
+  /// `resolv.conf` is empty while a machine starts, and is written anew when it changes its network.
+  private func readSystemFileAnew() {
+    guard servers.isEmpty, channel != nil, let now = SystemFileStamp(Limits.systemFile), now != stamp else { return }
+    stamp = now
+    do throws(ResolverFailure) {
+      try restart(servers: [])
+      logger.notice("names: \(Limits.systemFile) has changed and is read", metadata: ["servers": "\(serverList)"])
+    } catch {
+      logger.warning("names: \(Limits.systemFile) has changed and cannot be read", metadata: ["why": "\(error)"])
+    }
+  }
+
+  /// Other name servers (SIGHUP), or the same read anew from `resolv.conf`. What is under way is asked again there.
   public func restart(servers: [SocketAddress]) throws(ResolverFailure) {
     loop.preconditionOnThread()
     self.servers = servers
@@ -93,8 +110,9 @@ public final class Resolver: @unchecked Sendable {
   /// Nothing is delivered afterwards.
   public func close() {
     loop.preconditionOnThread()
-    if let channel { ares_destroy(channel) }
+    let last = channel
     channel = nil
+    if let last { ares_destroy(last) }
     waiting = []
     for timer in [timer, deliveryTimer].compactMap(\.self) { loop.setTimer(timer, at: nil) }
   }
@@ -166,11 +184,50 @@ public final class Resolver: @unchecked Sendable {
     switch status {
     case 0: resolver.finish(query.question, read())
     case ARES_ENODATA, ARES_ENOTFOUND: resolver.finish(query.question, .none)
-    default: resolver.finish(query.question, .failed)
+    // its channel was closed for another
+    case ARES_EDESTRUCTION: if resolver.channel != nil { resolver.ask(query.question) }
+    default: resolver.failed(query.question, status)
     }
   }
 
+  /// Said once for each question, until it has an answer.
+  private func failed(_ question: DNSQuestion, _ status: Int32) {
+    if failing.count < Limits.questions, failing.insert(question).inserted {
+      logger.warning(
+        "names: a question has no answer: nothing waits for it, and it is asked again",
+        metadata: [
+          "name": "\(question.name)", "type": "\(question.kind.rawValue)", "servers": "\(serverList)",
+          "why": "\(String(cString: ares_strerror(status)))",
+        ])
+    }
+    finish(question, .failed)
+  }
+
+  /// The name servers in use, as they are written in a configuration.
+  private var serverList: String {
+    var list: UnsafeMutablePointer<ares_addr_port_node>?
+    guard let channel, ares_get_servers_ports(channel, &list) == 0 else { return "" }
+    defer { ares_free_data(list) }
+    var out: [String] = []
+    var next = list
+    while let node = next, out.count < Limits.servers {
+      var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+      _ = ares_inet_ntop(node.pointee.family, &node.pointee.addr, &text, ares_socklen_t(text.count))
+      let host = text.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
+      let port = node.pointee.udp_port
+      out.append(
+        port == 0 || port == 53 ? host : IPAddress(host).map { "\(SocketAddress($0, UInt16(truncatingIfNeeded: port)))" } ?? host)
+      next = node.pointee.next
+    }
+    return out.joined(separator: ", ")
+  }
+
   private func finish(_ question: DNSQuestion, _ answer: DNSAnswer) {
+    if answer != .failed, failing.remove(question) != nil {
+      logger.notice(
+        "names: a question that had no answer has one",
+        metadata: ["name": "\(question.name)", "type": "\(question.kind.rawValue)"])
+    }
     switch answer {
     case .failed: counts.answers[.failed].increment()
     case .none: counts.answers[.none].increment()
@@ -188,6 +245,18 @@ public final class Resolver: @unchecked Sendable {
 
   fileprivate static func kind(_ argument: UnsafeMutableRawPointer?) -> DNSQuestion.Kind? {
     argument.map { Unmanaged<Query>.fromOpaque($0).takeUnretainedValue().question.kind }
+  }
+}
+
+/// What changes when a file is written anew: stands in for its content.
+struct SystemFileStamp: Equatable {
+  private let device: UInt64, inode: UInt64, size: Int64, seconds: Int64, nanoseconds: Int64
+
+  init?(_ path: String) {
+    var status = Glibc.stat()
+    guard fstatat(AT_FDCWD, path, &status, 0) == 0 else { return nil }
+    (device, inode, size) = (UInt64(status.st_dev), UInt64(status.st_ino), Int64(status.st_size))
+    (seconds, nanoseconds) = (Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec))
   }
 }
 
