@@ -35,7 +35,10 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     switch code {
     case EADDRINUSE: "another process holds this address: stop it, or set \(setting ?? "another port")"
     case EADDRNOTAVAIL: "this machine has no such address: `ip address` lists those it has"
-    case EACCES, EPERM: "ports below 1024 need CAP_NET_BIND_SERVICE"
+    case EACCES, EPERM:
+      operation.hasPrefix("send")
+        ? "a rule of this machine's firewall, or a full connection-tracking table, refuses it: `nft list ruleset`, `conntrack -S`"
+        : "ports below 1024 need CAP_NET_BIND_SERVICE"
     case EMFILE: "this process is out of file descriptors: raise `ulimit -n` (systemd: LimitNOFILE)"
     case ENFILE: "the machine is out of file descriptors: raise fs.file-max"
     case EAFNOSUPPORT: "this machine has no IPv6, or it is switched off"

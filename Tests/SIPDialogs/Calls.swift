@@ -32,12 +32,12 @@ extension Wire {
   static let out = LegID.outbound(7)
 
   /// An INVITE of the agent on its way.
-  static func calling(rules: TrunkRules = TrunkRules(), sdp: String? = offer, credentials: Credentials? = nil) throws -> (
-    Wire, Message
-  ) {
+  static func calling(
+    rules: TrunkRules = TrunkRules(), sdp: String? = offer, credentials: Credentials? = nil, flow: Flow = udp
+  ) throws -> (Wire, Message) {
     var wire = Wire()
     wire.input(.rules(["carrier": rules]))
-    let trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp, credentials: credentials)
+    let trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: flow, credentials: credentials)
     let invite = OutboundInvite(trunk: trunk, to: "+15559990000", from: "+15551230001", sdp: sdp)
     let sent = try #require(wire.command(.invite(out, invite)).first)
     return (wire, sent)

@@ -266,6 +266,7 @@ import Testing
     #expect(wire.events().map(\.name) == ["ping false"])
     wire.command(.ping(leg))
     wire.input(.transportFailed(udp))
+    _ = wire.advance(.seconds(4))
     #expect(wire.events().map(\.name) == ["ping false"])
   }
 }

@@ -95,11 +95,13 @@ import Testing
     #expect(silent.isEmpty)
     var (dead, _) = try sent(.options)
     dead.input(.transportFailed(udp))
+    _ = dead.advance(.seconds(4))
     let failed = outcome(&dead)
     #expect(failed?.code == 503 && failed?.byTransport == true && failed?.peer == nil)
     for peer in [UserAgent.PeerFailure.refused, .closed] {
       var (request, _) = try sent(.options)
       request.input(.transportFailed(udp, peer))
+      _ = request.advance(.seconds(4))
       #expect(outcome(&request)?.peer == peer)
     }
   }

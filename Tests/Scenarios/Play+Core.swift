@@ -50,7 +50,7 @@ extension Play {
       case .sendSIP(let message): transmit(.carrier(.received(message.bytes, Self.gateway.flow, trunk: "gateway")))
       case .action(let action): perform(action)
       case .cluster: break  // alone
-      case .authenticated, .challengeRefused: break
+      case .authenticated, .silent, .challengeRefused: break
       }
     }
   }

@@ -179,7 +179,7 @@ final class World {
     case .sendSIP(let message): send(message.bytes)
     case .action(let action): perform(action)
     case .cluster(let action): onCluster(action)
-    case .authenticated, .challengeRefused: break
+    case .authenticated, .silent, .challengeRefused: break
     }
   }
 

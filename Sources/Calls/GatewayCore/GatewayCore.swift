@@ -39,6 +39,8 @@ public struct GatewayCore {
     case sendSIP(UserAgent.Output.Message)
     /// The peer of a flow has answered a challenge.
     case authenticated(Flow)
+    /// A request had no answer on this connection, which took it after `since`.
+    case silent(Flow, since: Instant)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
     /// `engine`, `probe`, `close`, `reapedBefore`, `forgotten`, `lead`, `taken` or `state`; `engine` is answered with `cluster(.engine)`.
@@ -113,7 +115,7 @@ public struct GatewayCore {
       signal(.orphaned(legs.map { ($0, machine.credentials(of: $0.trunk)) }), at: now, into: &output)
     case .sip(let input):
       signal(input, at: now, into: &output)
-      if case .transportFailed(let flow, _) = input { pending.append(.trunking(.flowLost(flow))) }
+      if case .transportFailed(let flow, _, _) = input, flow.transport.isReliable { pending.append(.trunking(.flowLost(flow))) }
     case .call(let input):
       if case .routing(let routing) = input { signal(.rules(routing.rules), at: now, into: &output) }
       if case .draining = input { signal(.draining(true), at: now, into: &output) }
@@ -140,6 +142,7 @@ public struct GatewayCore {
   mutating func signal(_ input: UserAgent.Input, at now: Instant, into output: inout Output) {
     userAgent.handle(input, at: now, into: &signalling)
     for flow in signalling.authenticated { output.effects.append(.authenticated(flow)) }
+    for (flow, since) in signalling.silent { output.effects.append(.silent(flow, since: since)) }
     changedLegs += signalling.changedLegs
     for message in signalling.messages { output.effects.append(.sendSIP(message)) }
     for event in signalling.events {

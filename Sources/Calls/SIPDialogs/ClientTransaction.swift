@@ -14,6 +14,11 @@ struct ClientKey: Hashable {
 /// | proceeding | to the leg | as above | as above | E: again each T2 | F: 408 |
 /// | accepted | ignored | ACK again, or a fork ended | ignored | – | M |
 /// | completed | ignored | ignored | INVITE: ACK again | – | D (K) |
+///
+/// A datagram that this machine or the way refused (EPERM, ENETUNREACH, ICMP) is a lost packet: the timers go on, though §18.4 would have the
+/// transaction fail. A full connection-tracking table, a route that flaps and a peer that starts again last a second, and a BYE that is not
+/// sent again is a call that the carrier keeps. What hears nothing but errors for `Interval.silence` fails then; a BYE has all of timer F.
+/// A request that went into a connection which was lost before any answer is sent once more, on a new one.
 struct ClientTransaction {
   enum Phase { case calling, proceeding, accepted, completed }
   /// What its end means.
@@ -29,10 +34,15 @@ struct ClientTransaction {
   var leg: LegID?
   /// Responses from another trunk are not ours.
   let trunk: String
-  let flow: Flow
+  var flow: Flow
   let isReliable: Bool
   let request: [UInt8]
   var phase = Phase.calling
+  /// A datagram of it was refused, by whom; it goes on.
+  var wasRefused = false
+  var peerFailure: UserAgent.PeerFailure?
+  /// Sent once more, on another connection than the first.
+  var isResent = false
   var interval = Interval.t1
   /// The ACK of a non-2xx final response.
   var acknowledgement: [UInt8]?

@@ -7,7 +7,8 @@ extension UserAgent {
     /// unparsed.
     case received([UInt8], Flow, trunk: String)
     /// ICMP error, connection refused or lost, or nothing could be sent at all; what the peer itself had to do with it, if it had.
-    case transportFailed(Flow, PeerFailure? = nil)
+    /// `wasOpen`: a connection that had stood: what went into it last may never have come out, and another may well be had.
+    case transportFailed(Flow, PeerFailure? = nil, wasOpen: Bool = false)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
     case timer
     case command(Command)

@@ -1,3 +1,5 @@
+public import Bytes
+
 extension UserAgent {
   /// What a `handle` call caused, appended in order. Owned by the caller and reused: take what is there, then `removeAll()`.
   public struct Output: Sendable {
@@ -15,6 +17,8 @@ extension UserAgent {
     public var events: [Event] = []
     /// Connections whose peers have answered a challenge, or spoke within a dialog that has begun with one: told with each such message.
     public var authenticated: [Flow] = []
+    /// Connections that took a request `since` when nothing was heard: one that has been silent since then is believed no more.
+    public var silent: [(flow: Flow, since: Instant)] = []
     /// Legs that are closed otherwise now (`orphan(of:)`) than when they began.
     public var changedLegs: [LegID] = []
 
@@ -25,6 +29,7 @@ extension UserAgent {
       messages.removeAll(keepingCapacity: true)
       events.removeAll(keepingCapacity: true)
       authenticated.removeAll(keepingCapacity: true)
+      silent.removeAll(keepingCapacity: true)
       changedLegs.removeAll(keepingCapacity: true)
     }
   }

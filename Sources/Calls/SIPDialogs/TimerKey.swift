@@ -9,8 +9,9 @@ enum TimerKey: Hashable {
 
 /// G: retransmission of a final response. End: H, I, J and L, of which a transaction has one at a time.
 enum ServerTimer: Hashable { case g, end }
-/// Retransmission: A and E. End: B, D, F, K and M, of which a transaction has one at a time.
-enum ClientTimer: Hashable { case retransmission, end }
+/// Retransmission: A and E. End: B, D, F, K and M, of which a transaction has one at a time. Unreachable: nothing but errors was heard since the
+/// first of them.
+enum ClientTimer: Hashable { case retransmission, end, unreachable }
 
 enum LegTimer: Hashable, CaseIterable {
   /// Our 2xx is sent again.

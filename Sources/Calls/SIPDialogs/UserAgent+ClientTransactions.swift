@@ -37,26 +37,53 @@ extension UserAgent {
     case .end:
       let isUnanswered = client.phase == .calling || client.phase == .proceeding
       endClient(id)
-      if isUnanswered { clientFailed(client, code: 408, byTransport: false) }
+      guard isUnanswered else { return }
+      // the connection took it and nothing came of it: no further request is to end like that
+      if client.isReliable, client.phase == .calling { output.silent.append((client.flow, since: now - Interval.transaction)) }
+      clientFailed(client, code: 408, byTransport: false)
+    case .unreachable:
+      guard client.phase == .calling else { return }
+      endClient(id)
+      clientFailed(client, code: 503, byTransport: true)
     }
   }
 
   /// ICMP or a lost connection. What has had an answer already waits for the rest of it: it may come on a new connection.
-  mutating func transportFailed(_ flow: Flow, _ peer: PeerFailure?) {
+  mutating func transportFailed(_ flow: Flow, _ peer: PeerFailure?, wasOpen: Bool) {
+    if flow.transport.isReliable { connectionLost(flow.remote) }
     let failed = clients.mapValues(\.value).filter { _, client in
       client.flow.transport == flow.transport && client.flow.remote == flow.remote
         && (client.phase == .calling || (client.phase == .proceeding && !client.isInvite))
     }
     for id in failed.keys.sorted() {
       guard let client = clients[id]?.value else { continue }
+      clients[id]?.value.peerFailure = peer
+      if goesOn(id, client, wasOpen: wasOpen), clients[id] != nil { continue }
+      guard let client = clients[id]?.value else { continue }
       endClient(id)
-      if case .standalone(let request) = client.purpose {
-        standaloneFailed(request, code: 503, byTransport: true, peer: peer)
-      } else {
-        clientFailed(client, code: 503, byTransport: true)
-      }
+      clientFailed(client, code: 503, byTransport: true)
     }
-    if flow.transport.isReliable { connectionLost(flow.remote) }
+  }
+
+  /// Whether a request lives on after one packet of it, or its connection, was lost.
+  private mutating func goesOn(_ id: UInt64, _ client: ClientTransaction, wasOpen: Bool) -> Bool {
+    guard client.flow.transport == .udp else {
+      guard wasOpen, client.phase == .calling, !client.isResent else { return false }
+      clients[id]?.value.isResent = true
+      if let leg = client.leg.flatMap({ legs[$0]?.value }), client.purpose != .invite { clients[id]?.value.flow = leg.flow }
+      if let flow = clients[id]?.value.flow {
+        counters.retransmissionsSent += 1
+        send(client.request, flow)
+      }
+      return true
+    }
+    if client.phase == .proceeding || client.purpose == .bye || client.wasRefused { return true }
+    // another server, or another trunk, is asked at once
+    let leg = client.leg.flatMap { legs[$0]?.value }
+    if client.purpose == .invite, let leg, leg.cancel == .none, hasAnotherTarget(leg) { return false }
+    clients[id]?.value.wasRefused = true
+    timers.schedule(.client(id, .unreachable), at: now + Interval.silence)
+    return true
   }
 
   /// A connection that a peer had opened to us is gone; its port can not be connected to. Responses go to the port in Via,
@@ -78,6 +105,7 @@ extension UserAgent {
     if clientIndex[client.key] == id { clientIndex[client.key] = nil }
     timers.cancel(.client(id, .retransmission))
     timers.cancel(.client(id, .end))
+    timers.cancel(.client(id, .unreachable))
   }
 
   /// The final response is here: no more retransmissions, and the state stays for those of the peer.

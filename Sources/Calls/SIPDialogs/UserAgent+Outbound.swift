@@ -45,7 +45,12 @@ extension UserAgent {
     }
     legs[id]?.value.inviteTransaction = transaction
     output.changedLegs.append(id)
-    if hasAnotherTarget(leg) { timers.schedule(.leg(id, .silence), at: now + Interval.silence) }
+    // the last server has until timer B, whatever the one before had left of its time
+    if hasAnotherTarget(leg) {
+      timers.schedule(.leg(id, .silence), at: now + Interval.silence)
+    } else {
+      timers.cancel(.leg(id, .silence))
+    }
   }
 
   /// CANCEL at once, or as soon as there is a provisional response.
@@ -341,7 +346,9 @@ extension UserAgent {
 
   /// A request had no answer (408), or could not be sent (503).
   mutating func clientFailed(_ client: ClientTransaction, code: Int, byTransport: Bool) {
-    if case .standalone(let id) = client.purpose { return standaloneFailed(id, code: code, byTransport: byTransport) }
+    if case .standalone(let id) = client.purpose {
+      return standaloneFailed(id, code: code, byTransport: byTransport, peer: byTransport ? client.peerFailure : nil)
+    }
     guard let id = client.leg, let leg = legs[id]?.value else { return }
     switch client.purpose {
     case .invite:

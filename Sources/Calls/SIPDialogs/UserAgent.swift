@@ -84,7 +84,7 @@ public struct UserAgent: Sendable {
     swap(&self.output, &output)
     switch input {
     case .received(let bytes, let flow, let trunk): received(bytes, flow, trunk)
-    case .transportFailed(let flow, let peer): transportFailed(flow, peer)
+    case .transportFailed(let flow, let peer, let wasOpen): transportFailed(flow, peer, wasOpen: wasOpen)
     case .timer: break
     case .command(let command): perform(command)
     case .draining(let isDraining): self.isDraining = isDraining

@@ -148,6 +148,7 @@ public final class Control: @unchecked Sendable {
     switch effect {
     case .sendSIP(let message): outputs.sendSIP(message)
     case .authenticated(let flow): outputs.authenticated(flow)
+    case .silent(let flow, let since): outputs.silent(flow, since)
     case .challengeRefused(let trunk, let realm): logChallenge(trunk, realm)
     case .cluster(let action): perform(action)
     case .action(let action): perform(action)

@@ -24,6 +24,8 @@ public struct ControlOutputs {
   public var sendSIP: (UserAgent.Output.Message) -> Void
   /// The peer of a flow has answered a challenge.
   public var authenticated: (Flow) -> Void = { _ in }
+  /// A request had no answer on this connection, which took it after an instant: believed no more if nothing else came over it since.
+  public var silent: (Flow, Instant) -> Void = { _, _ in }
   public var sendApp: (SessionCommand) -> Void
   /// False if the command was lost (its thread's queue is full): the session is then given up.
   public var sendMedia: (MediaCommand) -> Bool

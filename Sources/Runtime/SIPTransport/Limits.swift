@@ -58,6 +58,9 @@ enum Limits {
   static let keepAliveIdleSeconds: Int32 = 60
   static let keepAliveIntervalSeconds: Int32 = 15
   static let keepAliveProbes: Int32 = 4
+  /// Sent without an acknowledgement of the peer's system for so long, a connection is dead (TCP_USER_TIMEOUT; the kernel's own patience is 15
+  /// minutes): a caller waits for the next one to be made.
+  static let unacknowledgedMilliseconds: Int32 = 6_000
   /// How often the log names strangers, and connections refused for want of descriptors.
   static let logInterval = Duration.seconds(10)
   /// Remembered routes of wildcard listeners, and for how long.

@@ -72,6 +72,16 @@ extension SIPSockets {
     countConnections()
   }
 
+  /// A request had no answer on this connection. Where nothing else came over it either, it leads nowhere (a firewall has forgotten it): it is
+  /// closed, and the next request makes another. On the loop's thread.
+  public func wasSilent(_ flow: Flow, since: Instant) {
+    loop.preconditionOnThread()
+    for (own, connection) in connections where Self.serves(own, flow) && connection.heardAt < since {
+      logger.notice("SIP connection closed: a request had no answer and nothing else came", metadata: ["flow": "\(own)"])
+      end(own, .failed)
+    }
+  }
+
   func countConnections() {
     counts.connections.set(Int64(connections.count))
     counts.guests.set(connections.values.reduce(0) { $0 + ($1.guestUntil == nil ? 0 : 1) })
@@ -205,10 +215,10 @@ extension SIPSockets {
       if mayTell(&handshakeTold) { logger.notice("TLS failed", metadata: ["flow": "\(flow)", "why": "\(why)"]) }
     }
     if let fault = connections[flow]?.fault { counts.drops[fault].increment() }
-    let peer = connections[flow]?.peerFailure
+    let (peer, wasOpen) = (connections[flow]?.peerFailure, connections[flow]?.isOpen == true)
     remove(flow)
     counts.failures[Self.failure(flow)].increment(by: outcome == .failed ? 1 : 0)
-    fail(flow, peer)  // also an orderly close: transactions on it must not wait for an answer that cannot come
+    fail(flow, peer, wasOpen: wasOpen)  // also an orderly close: transactions on it must not wait for an answer that cannot come
   }
 
   // MARK: listeners

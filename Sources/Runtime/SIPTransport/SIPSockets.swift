@@ -34,9 +34,10 @@ public final class SIPSockets: @unchecked Sendable {
   /// By trunk.
   var clientTLS: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]
   var connections: [Flow: TCPConnection] = [:]
-  private var failures: [(flow: Flow, peer: UserAgent.PeerFailure?)] = []
+  private var failures: [(flow: Flow, peer: UserAgent.PeerFailure?, wasOpen: Bool)] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
   private var strangersTold = Instant.zero
+  private var unsentTold = Instant.zero
   private var guestRates = SourceRates(perSource: Limits.guestMessagesPerSource, inAll: Limits.guestMessagesPerSecond)
   var guestConnections = SourceRates(perSource: Limits.guestConnectionsPerSecond, inAll: Limits.connectionsPerSecond)
   var connectionRates = SourceRates(perSource: Limits.connectionsPerSource, inAll: Limits.connectionsPerSecond)
@@ -213,7 +214,10 @@ public final class SIPSockets: @unchecked Sendable {
     // a full buffer is loss like any other on UDP: retransmission is the transaction's
     if code == EAGAIN || code == ENOBUFS { return counts.drops[.sendBuffer].increment() }
     counts.failures[.udp].increment()
-    logger.notice("SIP message not sent", metadata: ["flow": "\(flow)", "error": "\(SystemError("send udp to", code: code))"])
+    if mayTell(&unsentTold) {
+      let why = SystemError("send udp to", address: flow.remote, code: code)
+      logger.warning("a SIP message was not sent; it is sent again as if it had been lost", metadata: ["error": "\(why)"])
+    }
     fail(flow)
   }
 
@@ -228,16 +232,16 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   /// Tells of a failure in the next turn: never from within `send`.
-  func fail(_ flow: Flow, _ peer: UserAgent.PeerFailure? = nil) {
+  func fail(_ flow: Flow, _ peer: UserAgent.PeerFailure? = nil, wasOpen: Bool = false) {
     guard !isClosed, failures.count < Limits.failuresPerTurn, !failures.contains(where: { $0.flow == flow }) else { return }
-    failures.append((flow, peer))
+    failures.append((flow, peer, wasOpen))
     if let failureTimer { loop.setTimer(failureTimer, at: loop.now) }
   }
 
   private func tellFailures() {
     let told = failures
     failures.removeAll(keepingCapacity: true)
-    for (flow, peer) in told where !isClosed { deliver(.transportFailed(flow, peer)) }
+    for (flow, peer, wasOpen) in told where !isClosed { deliver(.transportFailed(flow, peer, wasOpen: wasOpen)) }
   }
 
   func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {

@@ -45,6 +45,8 @@ struct TCPConnection {
   private(set) var guestUntil: Instant?
   private var guestMessages = 0
   private var hasBegun = false
+  /// When the peer last said anything, or the connection began.
+  private(set) var heardAt: Instant
   /// What the peer has done to it.
   private(set) var peerFailure: UserAgent.PeerFailure?
   /// Why it was ended before its time, if the peer is to blame.
@@ -55,7 +57,7 @@ struct TCPConnection {
     isGuest: Bool = false, at now: Instant
   ) {
     (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, false)
-    (self.tls, isOurs) = (tls, false)
+    (self.tls, isOurs, heardAt) = (tls, false, now)
     guestUntil = isGuest ? now + Limits.guestTime : nil
     deadline = now + (tls != nil ? handshakeTime : isGuest ? Limits.guestIdleTime : Limits.firstMessageTime)
     keepAlive()
@@ -63,11 +65,13 @@ struct TCPConnection {
 
   init(connecting socket: TCPSocket, flow: Flow, trunk: String, tls: TLSSession? = nil, at now: Instant) {
     (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, true)
-    (self.tls, isOurs) = (tls, true)
+    (self.tls, isOurs, heardAt) = (tls, true, now)
     (deadline, hasHadMessage) = (now + Limits.connectTime, true)
     keepAlive()
   }
 
+  /// It stood, with its TLS.
+  var isOpen: Bool { !isConnecting && !isHandshaking }
   /// The TLS handshake is still to be done.
   var isHandshaking: Bool { tls?.state == .handshaking }
   /// Why TLS failed, for the log.
@@ -171,6 +175,7 @@ struct TCPConnection {
         peerFailure = .closed
         return hasUnsent ? .failed : .ended
       case .bytes(let count):
+        heardAt = now
         if awaitsPong, count == 2 || tls != nil { answersPings = true }
         awaitsPong = false
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(count, buffer.count)])
@@ -254,7 +259,8 @@ struct TCPConnection {
     deadline = min(messageDeadline ?? now + Limits.idleTime, pingDue ?? .distantFuture)
   }
 
-  /// A peer that vanished without a word is found after two minutes, also in the middle of a quiet call.
+  /// A peer that vanished without a word is found after two minutes, also in the middle of a quiet call; one that no longer takes what it is
+  /// sent, or a firewall that has forgotten the connection, in seconds.
   private func keepAlive() {
     func set(_ level: Int32, _ option: Int32, _ value: Int32) {
       var value = value
@@ -264,5 +270,6 @@ struct TCPConnection {
     set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, Limits.keepAliveIdleSeconds)
     set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, Limits.keepAliveIntervalSeconds)
     set(Int32(IPPROTO_TCP), TCP_KEEPCNT, Limits.keepAliveProbes)
+    set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Limits.unacknowledgedMilliseconds)
   }
 }

@@ -179,6 +179,7 @@ final class Gateway: @unchecked Sendable {
       store.wake()
     }
     outputs.authenticated = { sockets.authenticated($0) }
+    outputs.silent = { sockets.wasSilent($0, since: $1) }
     outputs.backlog = { sockets.backlog }
     outputs.memory = { (ProcessMemory.residentBytes(), memoryLimit) }
     outputs.mediaShortage = {
