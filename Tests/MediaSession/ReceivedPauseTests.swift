@@ -58,4 +58,64 @@ import Testing
       #expect(simulation.results[155...].allSatisfy { $0 == .played })
     }
   }
+
+  /// What a sender's clock and numbers do in a pause in which it sends nothing.
+  enum Silence: String, CaseIterable {
+    case clockGoesOn, clockStandsStill, clockJumps, numbersJump, otherSource
+  }
+
+  @Test(arguments: Silence.allCases, [true, false])
+  func `a pause in which nothing comes is no delay and no loss`(silence: Silence, isOpus: Bool) throws {
+    // words of 1.2 s, and pauses as short as a breath and as long as a hold
+    for pause in [12, 20, 50, 150, 1_000] {
+      let simulation = isOpus ? try ReceiverSimulation(.opus) : try ReceiverSimulation(.pcmu)
+      let units = isOpus ? 960 : 160
+      var (sequence, timestamp, source) = (1, 0, 1 as UInt32)
+      for tick in 0..<(6 * (60 + pause)) {
+        let now = Instant.zero + .milliseconds(tick * 20)
+        let place = tick % (60 + pause)
+        if place == 0, tick > 0 {
+          switch silence {
+          case .clockGoesOn: timestamp += pause * units
+          case .clockStandsStill: break
+          case .clockJumps: timestamp += 1_000_000
+          case .numbersJump: (sequence, timestamp) = (sequence + 10_000, timestamp + 1_000_000)
+          case .otherSource: (sequence, timestamp, source) = (sequence + 20_000, timestamp / 2, source + 1)
+          }
+        }
+        if place < 60 {
+          let samples = (0..<160).map { ReceiverSimulation.voice(tick * 160 + $0) }
+          var payload = [UInt8](repeating: 0, count: 1275)
+          var room = payload.mutableSpan
+          payload.removeLast(1275 - (try simulation.encoder.encode(samples.span, into: &room)))
+          let header = RTPHeader(
+            payloadType: 0, marker: place == 0, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: sequence)),
+            timestamp: RTPTimestamp(raw: UInt32(timestamp)), ssrc: SSRC(raw: source))
+          _ = simulation.receiver.insert(header, payload: payload.span, at: now)
+          (sequence, timestamp) = (sequence + 1, timestamp + units)
+        }
+        simulation.pull(at: now + .milliseconds(5))
+      }
+      let counts = simulation.statistics
+      #expect(counts.concealedSamples == 0, "\(pause): \(counts.concealedSamples / 8) ms made up")
+      #expect(counts.bufferDelayMilliseconds < 40, "\(pause): \(counts.bufferDelayMilliseconds) ms of delay")
+      #expect(counts.ticks > 6 * 50, "\(pause): what was played was measured")
+    }
+  }
+
+  @Test func `a stall is delay, and what was made up in it was late`() throws {
+    let simulation = try ReceiverSimulation(.pcmu)
+    // 300 ms in which the network keeps all back, and then gives all at once
+    try simulation.run(packets: 200) { number in (100..<115).contains(number) ? (115 - number) * 20 : 0 }
+    let counts = simulation.statistics
+    #expect(counts.concealedSamples >= 8 * 150, "\(counts.concealedSamples / 8) ms")
+    #expect(counts.bufferDelayMilliseconds > 5, "\(counts.bufferDelayMilliseconds) ms")
+  }
+
+  @Test func `what is made up behind a stream's last packet is no loss`() throws {
+    let simulation = try ReceiverSimulation(.pcmu)
+    try simulation.run(packets: 300) { $0 < 100 ? 0 : nil }
+    #expect(simulation.statistics.concealedSamples == 0)
+    #expect(simulation.statistics.bufferDelayMilliseconds < 40)
+  }
 }

@@ -17,6 +17,9 @@ public enum Limits {
   static let timestampStepMilliseconds = 1000
   /// A packet this late is part of a stall, which no delay can cover.
   static let stallMilliseconds = 400
+  /// Later than its timestamp says by this, a packet of the next number ends a stall, or a pause without a clock. As long as a peer is
+  /// heard to be there without a packet (`MediaSession`).
+  static let standstillMilliseconds = 200
   /// Packets until the histogram alone tells the spread, and the most that is believed before.
   static let startPackets = 100
   static let startMilliseconds = 80

@@ -29,6 +29,10 @@ extension PlayoutBuffer {
     if step.magnitude > limit, (step &- (arrival &- lastArrival)).magnitude > limit, duration > 0 {
       return begin(header, payload, duration, carriesRepair, arrival)
     }
+    let late = arrival &- lastArrival &- step
+    if overdue != nil || late >= Int64(Limits.standstillMilliseconds) &* unitsPerMillisecond, duration > 0 {
+      judgeStandstill(sequence, step, late: late, arrival)
+    }
     if sequence &- next >= Int64(Limits.packets) { makeRoom(for: sequence) }
     let length = Int32(clamping: max(0, duration))
     let result = keep(sequence, timestamp, payload: payload, length, carriesRepair, arrival)
@@ -83,6 +87,18 @@ extension PlayoutBuffer {
     return .late
   }
 
+  /// Long after the packet before it, without a number missing, and the one behind it as long after that as its audio lasts: the sender's
+  /// clock stood still, and what was delay before says nothing of what is.
+  @inline(never) private mutating func judgeStandstill(_ sequence: Int64, _ step: Int64, late: Int64, _ arrival: Int64) {
+    let isNext = sequence == highest &+ 1
+    if let overdue, isNext, overdue == highest, arrival &- lastArrival >= step / 2 {
+      delay.timelineChanged()
+      stoodStill = true
+    }
+    let isOverdue = isNext && late >= Int64(Limits.standstillMilliseconds) &* unitsPerMillisecond
+    overdue = isOverdue ? sequence : nil
+  }
+
   /// A number far away or another source: believed when it is the first, when the stream was silent for 100 ms, or when its
   /// successor follows.
   @inline(never) private mutating func resynchronise(
@@ -116,6 +132,7 @@ extension PlayoutBuffer {
     (next, position) = (highest, timestamp)
     (started, played, waited, slack) = (false, 0, 0, .min / 2)
     (lateAt, lossyThrough) = (.min / 2, .min / 2)
+    (overdue, stoodStill) = (nil, false)
     (packetDuration, grainTick) = (Int64(Int32(clamping: duration)), -1)
     delay.timelineChanged()
     let result = keep(highest, timestamp, payload: payload, Int32(clamping: duration), carriesRepair, arrival)

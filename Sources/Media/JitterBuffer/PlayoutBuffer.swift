@@ -79,6 +79,10 @@ public struct PlayoutBuffer: ~Copyable {
   var lateAt = Int64.min / 2
   /// Up to this number the network counts as one that loses packets.
   var lossyThrough = Int64.min / 2
+  /// The number of a packet that came long after the one before it although nothing lies between them: the network held it back, or the
+  /// sender's clock stood still through a pause. The packet behind it says which: after a stall it is there at once.
+  var overdue: Int64?
+  var stoodStill = false
   var candidate: (source: SSRC, sequence: SequenceNumber)?
 
   /// - Parameters:
@@ -147,6 +151,16 @@ public struct PlayoutBuffer: ~Copyable {
     return Double(units(now) &- position &+ Int64(pending) &- delay.recentMinimum) / Double(unitsPerMillisecond)
   }
 
+  /// Whether the sender's clock stood still is not known yet, so that neither is the delay.
+  public var isDelayDoubtful: Bool { overdue != nil }
+
+  /// Once after the second packet behind a pause through which the sender's clock stood still: what was made up in it was no loss.
+  @inline(__always) public mutating func takeStandstill() -> Bool {
+    guard stoodStill else { return false }
+    stoodStill = false
+    return true
+  }
+
   /// The RTP timestamp where the next piece begins.
   public var nextTimestamp: RTPTimestamp { RTPTimestamp(raw: UInt32(truncatingIfNeeded: position)) }
   /// The packet of the next number is there: `fetch` will not have to give up on it.
@@ -164,6 +178,7 @@ public struct PlayoutBuffer: ~Copyable {
     candidate = nil
     (started, grainTick) = (false, -1)
     (waited, slack) = (0, .min / 2)
+    (overdue, stoodStill) = (nil, false)
   }
 
   /// On the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.

@@ -50,9 +50,12 @@ public struct AudioReceiver: ~Copyable {
   private var scale: Int
   private var tick: Int
   private var hasAudio = false
-  /// Samples made up in a row, and those of them counted as concealed.
+  /// Samples made up in a row.
   private var madeUp = 0
-  private var counted = 0
+  /// Of those, made up while nothing came: what comes next says whether something was lost. Where nothing does, the stream was over.
+  private var unsettled = 0
+  /// Those that the last packet settled as lost, while the next may still say that the sender's clock had stood still.
+  private var doubtful = 0
   private var loudness: SpeechLoudness
   private var pause = Pause()
   private var stretching = Stretching()
@@ -113,9 +116,9 @@ public struct AudioReceiver: ~Copyable {
     self.former = consume former
     self.band = band
     (tick, scale) = (band.samplesPerTick, band.sampleRateHz / 8_000)
-    (madeUp, counted) = (
-      BandConverter.count(madeUp, from: before, to: band), BandConverter.count(counted, from: before, to: band)
-    )
+    madeUp = BandConverter.count(madeUp, from: before, to: band)
+    unsettled = BandConverter.count(unsettled, from: before, to: band)
+    doubtful = BandConverter.count(doubtful, from: before, to: band)
     loudness.band = band
     measure(packetUnits)
   }
@@ -142,10 +145,13 @@ public struct AudioReceiver: ~Copyable {
     if duration != packetUnits { measure(duration) }
     start.came(at: now)
     let insertion = buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
-    if insertion == .resynchronised {
-      // Another source or timeline: the one before had come to its end, nothing of it was lost.
-      buffer.statistics.concealedSamples &-= counts(counted)
-      counted = 0
+    // Another source or timeline: the one before had come to its end, nothing of it was lost.
+    if insertion == .resynchronised { (unsettled, doubtful) = (0, 0) }
+    // Nor in a pause through which the sender's clock stood still.
+    if buffer.takeStandstill() {
+      buffer.statistics.concealedSamples &-= counts(doubtful)
+      if doubtful == 0 { unsettled = 0 }
+      doubtful = 0
     }
     return insertion
   }
@@ -180,7 +186,8 @@ public struct AudioReceiver: ~Copyable {
     buffer.isPause = encoding != .opus && loudness.isPause
     while decoded.count < tick { fetch(into: &result, at: now) }
     adjust(at: now)
-    if hasAudio {
+    // Delay is what is played later than it could be: none of a pause, or of a stream that has stopped.
+    if result == .played || result == .repaired, !buffer.isDelayDoubtful {
       buffer.statistics.ticks &+= 1
       buffer.statistics.delaySumMilliseconds += delayMilliseconds(at: now)
     }
@@ -197,11 +204,10 @@ public struct AudioReceiver: ~Copyable {
       play(packet, into: &result)
       // The timestamps left something out and the numbers did not: the talker had paused, nothing was lost.
       let leftOut = buffer.nextTimestamp.distance(from: line) &- packet.duration
-      if leftOut > 0, counted > 0, missing == buffer.statistics.missing {
-        buffer.statistics.concealedSamples &-= counts(min(counted, self.samples(leftOut)))
-      }
-      counted = 0
+      if leftOut > 0, missing == buffer.statistics.missing { unsettled = max(0, unsettled &- samples(leftOut)) }
+      settle()
     case .repair(let units, let packet):
+      settle()
       let free = decoded.free
       var room = free.mutableSpan
       let wanted = samplesOfPacket(units) / (20 * scale) * (20 * scale)
@@ -213,10 +219,17 @@ public struct AudioReceiver: ~Copyable {
       buffer.statistics.repairedSamples &+= counts(length)
       if result == .played { result = .repaired }
     case .lost(let units):
+      settle()
       conceal(samplesOfPacket(units), behind: 0, into: &result)
     case .pause: wait(into: &result, isPause: true)
     case .empty: wait(into: &result, isPause: pause.isOn)
     }
+  }
+
+  /// What was made up while nothing came was lost, or came late.
+  @inline(__always) private mutating func settle() {
+    buffer.statistics.concealedSamples &+= counts(unsettled)
+    (doubtful, unsettled) = (unsettled, 0)
   }
 
   private mutating func play(_ packet: FetchedPacket, into result: inout PullResult) {
@@ -255,7 +268,11 @@ public struct AudioReceiver: ~Copyable {
     let before = decoded.count
     guard before < tick else { return }
     let wanted = tick &- before
-    if isPause { makeNoise(wanted, into: &result) } else { conceal(wanted, behind: units(wanted), into: &result) }
+    if isPause {
+      makeNoise(wanted, into: &result)
+    } else {
+      conceal(wanted, behind: units(wanted), isWait: true, into: &result)
+    }
     buffer.madeUp(units(decoded.count &- before))
   }
 
@@ -272,8 +289,10 @@ public struct AudioReceiver: ~Copyable {
   }
 
   /// Appends at least `wanted` made-up samples; silence once the stream is long gone or never was.
-  /// - Parameter behind: how far from where the buffer stands the audio goes on that they may lead into; nil: they may not.
-  private mutating func conceal(_ wanted: Int, behind units: Int? = nil, into result: inout PullResult) {
+  /// - Parameters:
+  ///   - behind: how far from where the buffer stands the audio goes on that they may lead into; nil: they may not.
+  ///   - isWait: nothing is there; whether something is lost is not known yet.
+  private mutating func conceal(_ wanted: Int, behind units: Int? = nil, isWait: Bool = false, into result: inout PullResult) {
     let length = roundedUp(wanted)
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if !hasAudio || madeUp >= silentAfter {
@@ -285,8 +304,7 @@ public struct AudioReceiver: ~Copyable {
     fill(room, behind: length == wanted ? units : nil)
     takeMadeUp(length)
     madeUp &+= length
-    counted &+= length
-    buffer.statistics.concealedSamples &+= counts(length)
+    if isWait { unsettled &+= length } else { buffer.statistics.concealedSamples &+= counts(length) }
     result = .concealed
   }
 
@@ -390,7 +408,7 @@ public struct AudioReceiver: ~Copyable {
     buffer.reset()
     decoder.reset()
     decoded.removeAll()
-    (madeUp, counted, hasAudio) = (0, 0, false)
+    (madeUp, unsettled, doubtful, hasAudio) = (0, 0, 0, false)
     (start, tickPreference) = (StreamStart(), .none)
     loudness = SpeechLoudness(band)
     pause = Pause()
