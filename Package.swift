@@ -10,10 +10,11 @@ let strict: [SwiftSetting] = Context.environment["TRUNKLINE_STRICT"] == nil ? []
 let swift: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")] + strict
 
 // `TRUNKLINE_CHECK=1`: the build that tests and live gateway share (Scripts/build-check). All of it is unoptimised but for what carries
-// audio, and for what the tests' time goes into.
+// audio, and for what the time of tests and small benches goes into.
 let optimisedInCheck: Set<String> = [
-  "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SIPDialogs",
-  "MediaThreads", "SpeechScore",
+  "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs", "MediaSession",
+  "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "GatewayCore", "MemoryEngine", "MediaThreads",
+  "ClientMachines", "TrunklineClient", "AppleStandIn", "SpeechScore",
 ]
 func settings(of name: String) -> [SwiftSetting] {
   guard Context.environment["TRUNKLINE_CHECK"] != nil, optimisedInCheck.contains(name) else { return swift }
@@ -269,7 +270,7 @@ let testTargets: [Target] = [
   // An engine in memory with faults, and cluster machines over it on virtual time: for tests, scenarios and benches.
   .target(
     name: "MemoryEngine", dependencies: ["Bytes", "AppSessions", "CallFlow", "Devices", "Cluster"], path: "Tests/MemoryEngine",
-    swiftSettings: swift),
+    swiftSettings: settings(of: "MemoryEngine")),
   tests("Cluster", callStack + ["Cluster", "MemoryEngine"]),
   tests(
     "Scenarios",

@@ -8,18 +8,20 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium: run Scripts/install test"), .serialized)
   struct StatusPageTests {
-    private func open(_ gateway: GatewayUnderTest, width: Int = 1_000, isDark: Bool = false) async throws -> WebPage {
+    private func open(_ gateway: GatewayUnderTest, width: Int = 1_000, isDark: Bool = false, state: String = "takes calls") async throws
+      -> WebPage
+    {
       let page = try await WebPage(gateway, width: width, isDark: isDark)
       try await page.send("Page.navigate", ["url": "http://127.0.0.1:\(gateway.admin)/"])
-      try await page.wait("document.getElementById('state').textContent === 'takes calls'")
+      try await page.wait("document.getElementById('state').textContent === '\(state)'", within: 40)
       return page
     }
 
     @Test func `it shows trunks, a call that lives, how it ended, and what is wrong`() async throws {
       let gateway = try await GatewayUnderTest(trunk: "probe: 1s")
-      let page = try await open(gateway)
-      try await page.waitFor("no calls", in: "calls")
       // nobody answers the probes yet
+      let page = try await open(gateway, state: "takes no calls")
+      try await page.waitFor("no calls", in: "calls")
       try await page.waitFor("trunk carrier: OPTIONS not answered", in: "wrong", within: 40)
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
       let caller = try Peers.caller(gateway, "call", ["-d", "9000"])

@@ -8,7 +8,8 @@ import TrunklineClient
 extension Interop {
   /// The SDK over coturn: in an office whose firewall lets no UDP through, or to the server alone.
   @Suite(
-    .enabled(if: Surroundings.isRequired || (Surroundings.missing == nil && TranslatedNetwork.missing == nil)), .serialized)
+    .tags(.audio), .enabled(if: Surroundings.isRequired || (Surroundings.missing == nil && TranslatedNetwork.missing == nil)),
+    .serialized)
   struct TURNClientTests {
     enum Way: String, CaseIterable {
       case udp, tcp, tls
