@@ -31,6 +31,6 @@ struct TrunklineLab: ParsableCommand {
 
   static func main() {
     ProcessSignals.endAtOnceInCrash()
-    main(nil)
+    main(ProcessArguments.all)
   }
 }

@@ -25,6 +25,12 @@ public enum ProcessSignals {
   /// A write to a closed socket returns EPIPE instead of ending the process.
   public static func ignoreBrokenPipes() { _ = signal(SIGPIPE, SIG_IGN) }
 
+  /// As the first process of a container it inherits what others leave behind: the kernel takes those away as they end. It has no children of
+  /// its own to wait for.
+  public static func takeOrphansAway() {
+    if getpid() == 1 { _ = signal(SIGCHLD, SIG_IGN) }
+  }
+
   /// Whether one of `signals`, blocked in every thread, waits to be taken.
   public static func isPending(_ signals: [Int32]) -> Bool {
     var set = sigset_t()

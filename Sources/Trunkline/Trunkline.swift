@@ -36,7 +36,7 @@ struct Trunkline: ParsableCommand {
 
   static func main() {
     ProcessSignals.endAtOnceInCrash()
-    main(nil)
+    main(ProcessArguments.all)
   }
 }
 

@@ -232,7 +232,7 @@ final class World {
       questions.append(question)
       let (answer, delay) = verifier(question)
       after(delay) { [unowned self] in give(.verified(call, attestation: answer)) }
-    case .lookUp, .trunkNews: break  // trunks here have a fixed address
+    case .lookUp, .keepAlive, .trunkNews: break  // trunks here have a fixed address
     case .sip, .reserveMedia: break  // the core's
     }
   }

@@ -72,6 +72,29 @@ import Testing
     #expect((line["k0"] as? String)?.count == 513)
   }
 
+  @Test func `a pipe that is full and that nobody reads does not hold the end up`() throws {
+    let pipe = Pipe()
+    let sink = try LogSink(fd: pipe.fileHandleForWriting.fileDescriptor)
+    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink) }
+    for _ in 0..<12_000 { logger.info("\(String(repeating: "m", count: 100))") }
+    sink.stop()
+    #expect(sink.dropped.value > 1_000)
+    withExtendedLifetime(pipe) {}
+  }
+
+  @Test func `a descriptor that is closed costs the lines and nothing else`() throws {
+    let pipe = Pipe()
+    let descriptor = pipe.fileHandleForWriting.fileDescriptor
+    let sink = try LogSink(fd: descriptor)
+    try pipe.fileHandleForReading.close()
+    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink) }
+    ProcessSignals.ignoreBrokenPipes()
+    for _ in 0..<10 { logger.info("lost") }
+    sink.stop()
+    #expect(sink.dropped.value >= 10)
+    withExtendedLifetime(pipe) {}
+  }
+
   @Test func `a pipe nobody reads does not stop the caller: lines are dropped, counted and told`() throws {
     let pipe = Pipe()
     let sink = try LogSink(fd: pipe.fileHandleForWriting.fileDescriptor)

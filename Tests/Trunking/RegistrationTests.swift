@@ -24,6 +24,27 @@ import Testing
     #expect(first.callID == second.callID && second.sequence == first.sequence + 1)
   }
 
+  @Test func `over UDP the way back is kept open while the registration holds, at the flow that the registrar knows`() {
+    var world = world()
+    world.advance(.seconds(100))
+    #expect(world.keptAlive.isEmpty, "nothing is registered")
+    world.answer(200, expires: 600)
+    let start = world.now
+    world.advance(.seconds(130))
+    #expect(world.keptAlive.map { $0.at - start } == (1...5).map { .seconds(25 * $0) })
+    #expect(Set(world.keptAlive.map(\.flow.remote)) == [SocketAddress("192.0.2.1:5060")!])
+    world.feed(.unregister)
+    world.advance(.seconds(100))
+    #expect(world.keptAlive.count == 5)
+    for (transport, keepAlive) in [(TransportProtocol.tcp, Duration.seconds(25)), (.udp, .zero)] {
+      var quiet = World(
+        [trunk("192.0.2.1", transport: transport, registration: .init(user: "gw", expires: 600, keepAlive: keepAlive))])
+      quiet.answer(200, expires: 600)
+      quiet.advance(.seconds(100))
+      #expect(quiet.keptAlive.isEmpty, "\(transport) \(keepAlive)")
+    }
+  }
+
   @Test func `of several nodes one registers and probes; the others take the trunk for reachable`() {
     var world = World(
       [trunk("192.0.2.1", registration: .init(user: "gw", expires: 600), probe: .init(interval: .seconds(30)))],

@@ -38,6 +38,7 @@ struct World {
   var asked: [DNSQuestion] = []
   var requests: [(id: RequestID, request: OutboundRequest)] = []
   var news: [TrunkNews] = []
+  var keptAlive: [(at: Instant, flow: Flow)] = []
 
   init(
     _ settings: [TrunkSettings], _ zone: Zone = Zone(), seed: UInt64 = 1,
@@ -62,6 +63,7 @@ struct World {
       asked += output.questions
       requests += output.requests
       news += output.news
+      keptAlive += output.keepAlives.map { (now, $0) }
       inputs += output.questions.filter { !zone.dropped.contains($0.kind) }.map { .resolved($0, zone.answer($0)) }
     }
   }

@@ -81,3 +81,10 @@ void clx_crash_plainly(void) {
 #endif
 
 const char *clx_commit(void) { return TRUNKLINE_COMMIT; }
+
+// glibc hands them to each constructor. Swift's CommandLine reads /proc/self/cmdline, which a container may not have.
+static int argument_count;
+static char **arguments;
+__attribute__((constructor)) static void keep_arguments(int count, char **values) { argument_count = count, arguments = values; }
+int clx_argument_count(void) { return argument_count; }
+const char *clx_argument(int index) { return index >= 0 && index < argument_count ? arguments[index] : ""; }

@@ -56,6 +56,8 @@ extension CallMachine {
     case verify(CallID, IdentityQuestion)
     /// A question to the domain name system; answer with `trunking(.resolved)`.
     case lookUp(DNSQuestion)
+    /// Two empty lines on this flow.
+    case keepAlive(Flow)
     /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
     case push(PushKey, PushTarget, CallPush, deadline: Instant)
     /// Asks a webhook whom a call is for; answer with `routed`, within 10 s or not at all.

@@ -145,6 +145,7 @@ extension CallMachine {
 
   mutating func forwardTrunkOutput(_ turn: inout Turn) {
     for question in trunkOutput.questions { turn.output.actions.append(.lookUp(question)) }
+    for flow in trunkOutput.keepAlives { turn.output.actions.append(.keepAlive(flow)) }
     for (id, request) in trunkOutput.requests { turn.sip(.request(id, request)) }
     let news = trunkOutput.news
     for news in news { turn.output.actions.append(.trunkNews(news)) }

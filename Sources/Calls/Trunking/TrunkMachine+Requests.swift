@@ -60,6 +60,7 @@ extension TrunkMachine {
       if let pending = trunks[name]?.prober?.pending, pending.until <= now {
         answered(pending.id, RequestOutcome(code: 408), at: now, &output)
       }
+      keepAlive(name, at: now, &output)
       guard let trunk = trunks[name], trunk.isLocated, isOnDuty(name) else { continue }
       let registers = trunk.registrar?.due.map { $0 <= now } ?? false
       let probes = trunk.prober?.due.map { $0 <= now } ?? false
@@ -74,6 +75,23 @@ extension TrunkMachine {
       if registers { ask(name, .registration, targets, at: now, &output) }
       if probes { ask(name, .probe, targets, at: now, &output) }
     }
+  }
+
+  /// A registration over UDP alone keeps nothing open: the next REGISTER may be minutes away.
+  private mutating func keepAlive(_ name: String, at now: Instant, _ output: inout Output) {
+    guard let trunk = trunks[name], let flow = trunk.registeredFlow, flow.transport == .udp, isOnDuty(name),
+      let registrar = trunk.registrar, registrar.isBound(at: now), registrar.settings.keepAlive > .zero
+    else {
+      trunks[name]?.keepAliveDue = nil
+      return
+    }
+    guard let due = trunk.keepAliveDue else {
+      trunks[name]?.keepAliveDue = now + registrar.settings.keepAlive
+      return
+    }
+    guard due <= now else { return }
+    output.keepAlives.append(flow)
+    trunks[name]?.keepAliveDue = now + registrar.settings.keepAlive
   }
 
   private mutating func ask(

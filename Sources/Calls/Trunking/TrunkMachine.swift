@@ -31,11 +31,14 @@ public struct TrunkMachine: Sendable {
   public struct Output: Sendable {
     public var questions: [DNSQuestion] = []
     public var requests: [(id: RequestID, request: OutboundRequest)] = []
+    /// Where two empty lines go now (RFC 5626 §3.5.1).
+    public var keepAlives: [Flow] = []
     public var news: [TrunkNews] = []
     public init() {}
     public mutating func removeAll() {
       questions.removeAll(keepingCapacity: true)
       requests.removeAll(keepingCapacity: true)
+      keepAlives.removeAll(keepingCapacity: true)
       news.removeAll(keepingCapacity: true)
     }
   }
@@ -64,6 +67,8 @@ public struct TrunkMachine: Sendable {
     /// The servers that the request under way has not tried.
     var untriedTargets: [TrunkTarget] = []
     var registeredFlow: Flow?
+    /// When the way that it is registered over is kept open again; counts while `registeredFlow` is UDP.
+    var keepAliveDue: Instant?
     var isUnlocatedReported = false
     var lastRefusal: RefusedRequest?
 
@@ -111,6 +116,7 @@ public struct TrunkMachine: Sendable {
         next = .earliest(next, .earliest(trunks.values[index].registrar?.due, trunks.values[index].prober?.due))
       }
       next = .earliest(next, trunks.values[index].prober?.pending?.until)
+      next = .earliest(next, trunks.values[index].keepAliveDue)
     }
     return next
   }

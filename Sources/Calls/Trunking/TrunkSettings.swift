@@ -10,8 +10,10 @@ public struct TrunkSettings: Sendable, Equatable {
     public var contactUser: String
     /// What we ask for; the registrar decides.
     public var expires: Int
-    public init(user: String, contactUser: String? = nil, expires: Int = 600) {
-      (self.user, self.contactUser, self.expires) = (user, contactUser ?? user, expires)
+    /// Over UDP, between two CRLFs that keep the way back open through NATs and firewalls, which forget it after 30 to 120 s; zero: none.
+    public var keepAlive: Duration
+    public init(user: String, contactUser: String? = nil, expires: Int = 600, keepAlive: Duration = .seconds(25)) {
+      (self.user, self.contactUser, self.expires, self.keepAlive) = (user, contactUser ?? user, expires, keepAlive)
     }
   }
   public struct Probe: Sendable, Equatable {

@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
 import Bytes
+import HTTP
 import Logging
 import Platform
 import Synchronization
@@ -52,7 +53,8 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private var logged = (since: Instant.zero, count: 0)
 
   init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
-    (self.events, self.logger, origins, isReady) = (events, logger, settings.origins, settings.isReady)
+    (self.events, self.logger, isReady) = (events, logger, settings.isReady)
+    origins = Set(settings.origins.map(WebOrigin.canonical))
     directory = settings.directory
     (sessionsLimit, connectionsLimit) = (settings.sessions.sessions, settings.connections)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
@@ -99,7 +101,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
         }
         feed(.command(command), now)
       case .reconfigure(let settings, let origins):
-        self.origins = origins
+        self.origins = Set(origins.map(WebOrigin.canonical))
         machine.reconfigure(settings, at: now, into: &output)
         runActions()
       }
@@ -196,7 +198,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     guard let text = Self.rejectedCall(request.path) else {
       return answer(pages.answer(request, connects: nodeOrigins.sources))
     }
-    guard let origin = request.origin, allows(origin: origin) else { return rejectReceived(request, text, answer: answer) }
+    guard let origin = request.origin, allows(origin: WebOrigin.canonical(origin)) else {
+      return rejectReceived(request, text, answer: answer)
+    }
     if request.method == "OPTIONS" { return answer(.preflight(for: origin)) }
     rejectReceived(request, text) { answer($0.readable(by: origin)) }
   }
@@ -244,5 +248,6 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     guard parts.count == 5, parts[0].isEmpty, parts[1] == "v1", parts[2] == "calls", parts[4] == "reject" else { return nil }
     return parts[3]
   }
+  /// In the one spelling of `WebOrigin`.
   func allows(origin: String) -> Bool { origins.contains(origin) || nodeOrigins.pages.contains(origin) }
 }

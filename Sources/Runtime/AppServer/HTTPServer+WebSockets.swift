@@ -54,10 +54,16 @@ extension HTTPServer {
     guard origins.count == 1, origin.utf8.count <= Limits.originBytes else { return false }
     // A proxy of ours ends TLS before us, so that both schemes are the gateway's own.
     let schemes = connection.isProxy ? ["http", "https"] : [tls == nil ? "http" : "https"]
-    if schemes.contains(where: { origin == "\($0)://\(head.host)" }) || delegate.allows(origin: origin) { return true }
+    // in one spelling: a proxy may hand on the host with its port or as it was typed, a browser does neither
+    let own = WebOrigin(origin)
+    if own != nil, schemes.contains(where: { WebOrigin(scheme: $0, host: head.host) == own }) { return true }
+    if delegate.allows(origin: WebOrigin.canonical(origin)) { return true }
     if mayTell() {
       logger.notice(
-        "a page of another origin was refused; auth.origins lists those allowed", metadata: ["origin": "\(origin.prefix(100))"])
+        "a page of another origin was refused; auth.origins lists those allowed",
+        metadata: [
+          "origin": "\(origin.prefix(100))", "host": "\(head.host.prefix(100))", "scheme": "\(schemes.joined(separator: " or "))",
+        ])
     }
     return false
   }

@@ -175,6 +175,7 @@ public final class Control: @unchecked Sendable {
     case .stream(let command): outputs.stream(command)
     case .verify(let call, let question): outputs.verify(call, question)
     case .lookUp(let question): outputs.lookUp(question)
+    case .keepAlive(let flow): outputs.sendSIP(.init(bytes: [13, 10, 13, 10], flow: flow))
     case .trunkNews(let news):
       log(news)
       metrics.trunks.count(news)

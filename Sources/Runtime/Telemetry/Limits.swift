@@ -7,6 +7,10 @@ enum Limits {
   static let waitingLogLines = 8_192
   /// Lines written with one system call.
   static let logLinesPerWrite = 64
+  /// What waits has so long to be taken while the process ends.
+  static let lastLogTime = Duration.seconds(1)
+  /// Between two looks at whether the process ends, while nobody reads the log.
+  static let logWaitMilliseconds: Int32 = 100
   static let logMessageBytes = 2_048
   static let logValueBytes = 512
   static let logFields = 32

@@ -129,6 +129,10 @@ extension ConfigurationKeys {
           "expires", .duration(.seconds(10) ... .seconds(86_400)),
           .value(durationText(.seconds(TrunkSettings.Registration(user: "").expires))),
           "The registration time that is asked for; it is renewed before."),
+        .init(
+          "keep_alive", .duration(.zero ... .seconds(300)), .value(durationText(TrunkSettings.Registration(user: "").keepAlive)),
+          "Over UDP, between two empty lines that keep the way back open through a NAT or firewall; `0s`: none. For OPTIONS instead: `probe`."
+        ),
       ]),
     .init(
       "trunks[].probe", isTakenBySIGHUP: true, "",

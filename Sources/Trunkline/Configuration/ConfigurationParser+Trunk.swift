@@ -141,6 +141,7 @@ extension ConfigurationParser {
     var out = TrunkSettings.Registration(user: name, contactUser: trunk.string("contact_user"))
     let expires = register.duration("expires", in: .seconds(10) ... .seconds(86_400), default: .seconds(out.expires))
     out.expires = Int(expires.components.seconds)
+    out.keepAlive = register.duration("keep_alive", in: .zero ... .seconds(300), default: out.keepAlive)
     return out
   }
 

@@ -28,6 +28,9 @@ int clx_set_realtime(int priority);
 /// From now on SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV write one line that names the thread and then do what is their default,
 /// and SIGQUIT does its default. For the whole process.
 void clx_crash_plainly(void);
+/// The program's arguments as the kernel gave them, without /proc; the first is its name.
+int clx_argument_count(void);
+const char *clx_argument(int index);
 /// The commit that the build was told of (TRUNKLINE_COMMIT); empty if none.
 const char *clx_commit(void);
 

@@ -1,0 +1,34 @@
+/// Whose page it is (RFC 6454): scheme, host and port in one spelling, small letters and without the scheme's own port, so that
+/// `HTTPS://Phone.Example:443` and `https://phone.example` are the same. A value; costs one pass over its text.
+public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
+  public let scheme: String
+  /// Host, with the port where it is not the scheme's own.
+  public let authority: String
+
+  /// An `Origin` field: `https://phone.example:8443`. Nil for `null`, and for what has a path, a user or no host.
+  public init?(_ text: String) {
+    guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { return nil }
+    self.init(scheme: String(text[..<colon]), host: String(text[colon...].dropFirst(3)))
+  }
+
+  /// A `Host` field, and the scheme that it was reached by.
+  public init?(scheme: String, host: String) {
+    let scheme = scheme.lowercased()
+    guard !scheme.isEmpty, !host.utf8.contains(where: { "/?#@ ".utf8.contains($0) || $0 < 0x21 || $0 > 0x7e }) else { return nil }
+    var name = host.lowercased()
+    // behind the brackets of an IPv6 address
+    if let colon = name.lastIndex(of: ":"), !name[colon...].contains("]") {
+      let port = name[name.index(after: colon)...]
+      guard port.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+      let usual = scheme == "https" ? "443" : scheme == "http" ? "80" : nil
+      if port.isEmpty || port == usual ?? "" { name = String(name[..<colon]) }
+    }
+    guard !name.isEmpty else { return nil }
+    (self.scheme, authority) = (scheme, name)
+  }
+
+  public var description: String { "\(scheme)://\(authority)" }
+
+  /// The one spelling; what is no origin stays as it is.
+  public static func canonical(_ text: String) -> String { WebOrigin(text)?.description ?? text }
+}
