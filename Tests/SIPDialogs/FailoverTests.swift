@@ -110,6 +110,13 @@ import Testing
     #expect(invite.value(.contact)?.contains("transport=tcp") == true)
     let again = try #require(wire.input(.transportFailed(stream)).first)
     #expect(wire.output.messages.first?.flow == first && again.value(.via)?.hasPrefix("SIP/2.0/UDP") == true)
+    // the next call does not wait for that again, for a while
+    let peer = TrunkPeer(name: "carrier", domain: "carrier.example", target: TrunkTarget(first, large: stream))
+    for (number, pause, flow) in [(8, 0, first), (9, 601, stream)] {
+      _ = wire.advance(.seconds(pause))
+      wire.command(.invite(.outbound(UInt64(number)), OutboundInvite(trunk: peer, to: "+15559990000", from: "+15551230001", sdp: long)))
+      #expect(wire.output.messages.last?.flow == flow, "call \(number)")
+    }
     let (small, short) = try calling([TrunkTarget(first, large: stream)])
     #expect(small.output.messages.first?.flow == first && short.bytes.count <= 1_300)
     let (forced, _) = try calling([TrunkTarget(first)], sdp: long)

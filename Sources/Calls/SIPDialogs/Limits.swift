@@ -18,6 +18,9 @@ enum Limits {
   static let targetBytes = 512
   /// Requests over this many bytes go by a congestion-controlled transport (RFC 3261 §18.1.1).
   static let datagramRequestBytes = 1_300
+  /// How long a server that took no connection for one is sent such requests over UDP at once, and how many servers are remembered.
+  static let datagramOnlyTime = Duration.seconds(600)
+  static let datagramOnlyServers = 1_024
   /// 401s to sources that no list names: a second, each and all together. Beyond that there is silence.
   static let challengesPerSource = 10
   static let challengesPerSecond = 200

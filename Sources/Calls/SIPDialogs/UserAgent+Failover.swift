@@ -16,6 +16,8 @@ extension UserAgent {
     else { return false }
     let failed = leg.flow
     if leg.isLarge, !answered {
+      if datagramOnly.count >= Limits.datagramOnlyServers { datagramOnly = datagramOnly.filter { $0.value > now } }
+      if datagramOnly.count < Limits.datagramOnlyServers { datagramOnly[failed.remote] = now + Limits.datagramOnlyTime }
       leg.isSmallOnly = true
       leg.flow = target.flow
     } else if let next = leg.further.popFirst() {

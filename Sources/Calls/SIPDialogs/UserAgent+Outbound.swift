@@ -34,7 +34,9 @@ extension UserAgent {
     let cnonce = newTag()
     let authorization = legs[id]?.value.digest?.authorization(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce)
     var bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
-    if bytes.count > Limits.datagramRequestBytes, leg.flow.transport == .udp, !leg.isSmallOnly, let large = leg.target?.large {
+    if bytes.count > Limits.datagramRequestBytes, leg.flow.transport == .udp, !leg.isSmallOnly, let large = leg.target?.large,
+      datagramOnly[large.remote].map({ $0 <= now }) ?? true
+    {
       (leg.flow, leg.isLarge) = (large, true)
       legs[id]?.value.flow = large
       legs[id]?.value.isLarge = true

@@ -57,6 +57,8 @@ public struct UserAgent: Sendable {
   var legs: [LegID: Box<Leg>] = [:]
   var dialogs: [DialogKey: LegID] = [:]
   var standalones: [RequestID: Standalone] = [:]
+  /// Servers that took no connection for a large request, and until when that is believed.
+  var datagramOnly: [SocketAddress: Instant] = [:]
   var digestServer: DigestServer
   /// Legs of a process that died, which are yet to be closed.
   var orphans: [(leg: OrphanedLeg, credentials: Credentials?)] = []
