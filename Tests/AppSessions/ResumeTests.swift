@@ -148,6 +148,27 @@ import Testing
     }
   }
 
+  @Test func `a socket that says nothing after a message for it is pinged, and dead six seconds after it`() throws {
+    var bench = Bench()
+    let client = try bench.login()
+    bench.perform(.send(client.device, progress(1), call: callA))
+    bench.pass(.milliseconds(1_999))
+    #expect(!bench.actions.contains(.ping(client.connection)))
+    bench.pass(.milliseconds(236))
+    #expect(bench.actions.contains(.ping(client.connection)))
+    // any sign of life will do
+    bench.give(.alive(client.connection))
+    bench.pass(.seconds(10))
+    #expect(bench.closed(client.connection) == nil)
+    bench.perform(.send(client.device, progress(1), call: callA))
+    bench.pass(.milliseconds(5_999))
+    #expect(bench.closed(client.connection) == nil)
+    bench.pass(.milliseconds(472))
+    #expect(bench.closed(client.connection) == .goingAway)
+    #expect(bench.takeEvents().last == .disconnected(client.device, client.session))
+    #expect(bench.resumeCode(client, lastSeq: 0) == nil, "what was said waits for it")
+  }
+
   @Test func `silence is answered by a ping after 9/8 heartbeats and closes after two, the session can be resumed`() throws {
     var bench = Bench()
     let client = try bench.login()

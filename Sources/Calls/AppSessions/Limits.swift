@@ -4,6 +4,10 @@ public enum Limits {
   public static let helloWait = Duration.seconds(5)
   /// `welcome.hb`; either side is dead after twice this of silence.
   public static let heartbeat = Duration.seconds(15)
+  /// A numbered message after which nothing at all is heard: a ping after the first, and after the second the socket is dead. A caller waits no
+  /// longer for a device that vanished without a word.
+  public static let unansweredPing = Duration.seconds(2)
+  public static let unanswered = Duration.seconds(6)
   /// A numbered message is acked within this time, if nothing else goes out.
   public static let ackDelay = Duration.milliseconds(150)
   /// Numbered messages kept until acked, and their bytes; beyond either the session is closed with 4008.

@@ -14,6 +14,8 @@ struct Connection {
   var lastHeard: Instant
   /// A ping went out since the peer was last heard.
   var isPinged = false
+  /// When the first numbered message since then was sent.
+  var unansweredSince: Instant?
   var messages: TokenBucket
   var bytes: TokenBucket
 

@@ -5,6 +5,7 @@ extension SessionMachine {
   mutating func heard(_ id: ConnectionID, _ now: Instant) {
     connections[id]?.lastHeard = now
     connections[id]?.isPinged = false
+    connections[id]?.unansweredSince = nil
   }
 
   mutating func frameReceived(_ bytes: [UInt8], on id: ConnectionID, _ now: Instant, _ output: inout Output) {

@@ -7,7 +7,10 @@ extension SessionMachine {
     switch connection.phase {
     case .awaitingHello(let until): timers.schedule(.connection(id), notLaterThan: until)
     case .bound:
-      let deadline = connection.lastHeard + (connection.isPinged ? settings.heartbeat * 2 : pingAfter)
+      var deadline = connection.lastHeard + (connection.isPinged ? settings.heartbeat * 2 : pingAfter)
+      if let since = connection.unansweredSince {
+        deadline = min(deadline, since + (connection.isPinged ? Limits.unanswered : Limits.unansweredPing))
+      }
       // Rounded up to a grid, so that idle sessions share timer wake-ups.
       let grid = max(1, settings.heartbeat.nanoseconds / Limits.heartbeatGrid)
       let remainder = deadline.nanoseconds % grid
@@ -49,14 +52,24 @@ extension SessionMachine {
     case .awaitingHello(let until) where now >= until:
       stats.refusals[.helloMissing, default: 0] += 1
       close(id, .authFailed, now, &output)
-    case .bound where now - connection.lastHeard >= settings.heartbeat * 2:
+    case .bound
+    where now - connection.lastHeard >= settings.heartbeat * 2
+      || connection.isPinged && isUnanswered(connection, Limits.unanswered, now):
       close(id, .goingAway, now, &output)
-    case .bound where now - connection.lastHeard >= pingAfter && !connection.isPinged:
+    case .bound
+    where !connection.isPinged
+      && (now - connection.lastHeard >= pingAfter || isUnanswered(connection, Limits.unansweredPing, now)):
       connections[id]?.isPinged = true
+      // the ping has its time, also where this thread itself was late
+      if connection.unansweredSince != nil { connections[id]?.unansweredSince = now - Limits.unansweredPing }
       output.actions.append(.ping(id))
     default: break
     }
     rearm(connection: id)
+  }
+
+  private func isUnanswered(_ connection: Connection, _ time: Duration, _ now: Instant) -> Bool {
+    connection.unansweredSince.map { now - $0 >= time } ?? false
   }
 
   private mutating func sessionTimerFired(_ id: SessionID, _ now: Instant, _ output: inout Output) {

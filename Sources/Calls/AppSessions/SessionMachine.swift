@@ -17,6 +17,7 @@ import JSONWebToken
 /// | awaitingHello | `hello`, refused | closing | `err{auth, fatal}`, 4001 (draining 1012, overload 1013) |
 /// | awaitingHello | other message, 5 s | closing | 4001 |
 /// | bound | silence of hb; 2 × hb | bound; closing | WebSocket ping; 1001 |
+/// | bound | silence of 2 s; 6 s after a numbered message | bound; closing | WebSocket ping; 1001 |
 /// | bound | gap in `seq`, outbox over its bound | closing | 4002, 4008; the session is dead |
 /// | any | not JSON, too deep, too big, too fast | closing | 1007, 1009, 1008; the session can be resumed |
 /// | closing | anything but `.closed` | closing | ignored |
@@ -208,5 +209,9 @@ extension SessionMachine {
       return end(id, .overflow, now, &output)
     }
     write(frame, on: id, &output)
+    if let connection = sessions[id]?.connection, connections[connection]?.unansweredSince == nil {
+      connections[connection]?.unansweredSince = now
+      rearm(connection: connection)
+    }
   }
 }
