@@ -85,6 +85,18 @@ import Testing
       "1:67: trunks[1].peers[0]: 10.0.0.0/8 already belongs to trunk \"a\""
     ),
     (
+      "trunks: [ { name: a, peers: 0.0.0.0/0 } ]",
+      "1:22: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+    ),
+    (
+      "trunks: [ { name: a, peers: \"2000::/3\" } ]",
+      "1:22: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+    ),
+    (
+      "trunks: [ { name: a, peers: [ 8.0.0.0/8, 9.0.0.0/8, 11.0.0.0/8, 12.0.0.0/8, 13.0.0.0/8, 14.0.0.0/8, 15.0.0.0/8, 16.0.0.0/8 ] } ]",
+      "1:22: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+    ),
+    (
       "trunks: [ { name: a, peers: 10.0.0.1, realm: r } ]",
       "1:46: trunks[0].realm: is of no use without auth or peer_auth"
     ),

@@ -57,6 +57,12 @@ extension ConfigurationParser {
       }
       for case .network(let network) in peers { out.peers.append(network) }
       for case .name(let name) in peers { out.peerNames.append(name) }
+      if Self.isNearlyEverybody(out.peers) {
+        problem(
+          trunk.path("peers"),
+          "lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+        )
+      }
       if !trunk.has("peers"), !trunk.has("uri"), !hasEdges {
         problem(trunk.path, "needs peers (who calls us) or uri (whom we call)")
       }
@@ -68,6 +74,16 @@ extension ConfigurationParser {
         "realm", "the realm of the trunk's challenges, of at most \(Limits.realmBytes) characters", realm)
       if !trunk.has("auth"), !trunk.has("peer_auth") { problem(trunk.path("realm"), "is of no use without auth or peer_auth") }
     }
+  }
+
+  /// What `any` says in other words: a network wider than the widest that one party has, or more of them together than all private ones.
+  private static func isNearlyEverybody(_ networks: [IPNetwork]) -> Bool {
+    var addresses = 0
+    for network in networks {
+      if network.prefixLength < 8 { return true }
+      if network.address.family == .v4 { addresses += 1 << (32 - min(32, network.prefixLength)) }
+    }
+    return addresses >= 1 << 27
   }
 
   /// `{ username: U, password_file: F }`.
