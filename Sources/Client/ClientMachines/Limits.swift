@@ -36,6 +36,8 @@ enum Limits {
   /// From the report of a pushed call, and from its tap, to a word of the gateway (docs/protocol.md, Parking and push).
   static let snapshotTime = Duration.seconds(15)
   static let snapshotTimeAfterTap = Duration.seconds(20)
+  /// A call rings on for so long while its gateway cannot be reached: that the caller has given up would not be heard.
+  static let ringsAloneTime = Duration.seconds(60)
   /// From a fulfilled unhold: by then audio runs, with `didActivate` or without.
   static let activationTime = Duration.seconds(1)
   /// Calls kept, ended ones too: a late push must find them.

@@ -85,6 +85,8 @@ extension PhoneMachine {
     var hasRestarted = false
     /// It lost its path while the gateway could not be asked for another.
     var restartsOnline = false
+    /// It rings while its session is broken, and `watchdog` ends that.
+    var ringsAlone = false
     /// The snapshot lacks it; `call.gone` may still say why.
     var isMissing = false
     var isOver = false

@@ -57,6 +57,23 @@ extension PhoneMachine {
     }
   }
 
+  // MARK: a call that rings while its session is broken
+
+  mutating func ringsAlone(of number: Int, _ now: Instant) {
+    for id in liveCalls where socket(of: id) == number && calls[id]?.call?.state == .ringing && calls[id]?.watchdog == nil {
+      calls[id]?.ringsAlone = true
+      calls[id]?.watchdog = now + Limits.ringsAloneTime
+    }
+  }
+
+  /// The session is back: its gateway says what is with its calls.
+  mutating func ringsOn(of number: Int) {
+    for id in liveCalls where socket(of: id) == number && calls[id]?.ringsAlone == true {
+      calls[id]?.ringsAlone = false
+      if calls[id]?.tappedAt == nil { calls[id]?.watchdog = nil }
+    }
+  }
+
   // MARK: a call of another node
 
   /// The phone's own session is at another node than this push's call. False while that is not known.

@@ -219,12 +219,14 @@ extension PhoneMachine {
     case .online(let welcome, let snapshot) where number != 0:
       take(welcome.ice, &out)
       further[number]?.onlineAt = now
+      ringsOn(of: number)
       if let snapshot { take(snapshot: snapshot, of: number, now, &out) }
       restartBroken(now, &out)
     case .online(let welcome, let snapshot):
       take(welcome.ice, &out)
       move(to: .online, &out)
       onlineAt = now
+      ringsOn(of: 0)
       if wake == nil { tokenAttempts = 0 }
       if let snapshot {
         take(snapshot: snapshot, of: 0, now, &out)
@@ -236,7 +238,8 @@ extension PhoneMachine {
     case .offline where number == 0:
       move(to: .connecting, &out)
       directoryOffline()
-    case .offline: break
+      ringsAlone(of: 0, now)
+    case .offline: ringsAlone(of: number, now)
     case .refused(let code): number == 0 ? refused(code, now, &out) : refused(code, of: number, now, &out)
     case .message(.pong, _): endMissing(of: number, now, &out)
     case .message(.authExpiring, _): if number == 0 { askForToken(&out) }

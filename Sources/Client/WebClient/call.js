@@ -61,7 +61,7 @@ export class Call extends Source {
       phone, id, direction, peer, from: options.from, account: options.account ?? null,
       phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
       capabilities: null, group: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
-      session: null, node: null, isAstray: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
+      session: null, node: null, isAstray: false, ringsAlone: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
     });
     const { seams } = phone;
     this.media = new Media(seams, {

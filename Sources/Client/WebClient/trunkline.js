@@ -12,7 +12,7 @@ export { Call, PhoneError, claims, reasonText };
 /** No word of the gateway on a push by then, or after its tap: the call ends (docs/protocol.md, Parking and push). */
 const WATCHDOG = 15_000, WATCHDOG_TAPPED = 20_000;
 /** A connected call without a session and without media; sessions at further nodes, and how long one without a call says its last words. */
-const STRAY = 30_000, FURTHER = 8, FAREWELL = 15_000;
+const STRAY = 30_000, RINGS_ALONE = 60_000, FURTHER = 8, FAREWELL = 15_000;
 const ENDED_SHOWN = 3_000, REMEMBERED = 32, TOKEN_LONGEST = 300_000;
 const REFUSALS = { 4001: "loginRefused", 4003: "revoked", 4009: "replaced" };
 const TEXTS = { idle: "offline", connecting: "connecting", online: "online", loggedOut: "logged out" };
@@ -218,7 +218,7 @@ export class Phone extends Source {
     this.#wake = this.#token ? null : push;
     const session = this.#session = this.#make(this.#wake?.gw ?? this.gateway, () => this.#wake, {
       online: (...all) => this.#welcomed(...all),
-      offline: () => { this.isReachable = false; this.#move("connecting"); },
+      offline: () => { this.isReachable = false; this.#move("connecting"); this.#ringsAlone(null); },
       refused: (code) => this.#refused(code),
       message: (...all) => this.#heard(null, ...all),
       settled: () => { this.#leaveInBackground(); this.#closeFurther(); },
@@ -283,10 +283,11 @@ export class Phone extends Source {
     one = this.#make(push.gw, () => one.wake, {
       online: (d, snapshot) => {
         one.onlineAt = this.seams.clock.now();
+        this.#ringsOn(one);
         if (snapshot) this.#takeSnapshot(snapshot, one);
         for (const each of this.#live()) if (this.hears(each)) each.restartIfBroken();
       },
-      offline() {},
+      offline: () => this.#ringsAlone(one),
       refused: (code) => {
         const its = this.#live().filter((each) => each.session === one);
         this.#further.delete(one);
@@ -322,6 +323,21 @@ export class Phone extends Source {
     Object.assign(call, { isAstray: true, session: null });
     if (call.phase !== "connected") this.#watch(call, WATCHDOG); else if (call.restartsOnline) this.watchStray(call);
   }
+  /** It rings while its session is broken: that the caller has given up would not be heard. */
+  #ringsAlone(one) {
+    for (const call of this.#live()) {
+      if (call.isOutgoing || call.phase !== "ringing" || (call.session ?? null) !== one || this.timers.has(call)) continue;
+      call.ringsAlone = true;
+      this.#watch(call, RINGS_ALONE);
+    }
+  }
+  #ringsOn(one) {
+    for (const call of this.#live()) {
+      if (!call.ringsAlone || (call.session ?? null) !== one) continue;
+      call.ringsAlone = false;
+      if (call.phase === "ringing") this.timers.stop(call);
+    }
+  }
   watchStray(call) { this.timers.after(call, STRAY, () => call.finish("networkLost")); }
 
   #belongs(call, one) {
@@ -350,6 +366,7 @@ export class Phone extends Source {
     if (!this.#wake) this.#tokenAttempts = 0;
     this.isReachable = true;
     this.#move("online");
+    this.#ringsOn(null);
     if (snapshot) {
       this.#takeSnapshot(snapshot, null);
       // pushes that wait for another node's call go there, now that this session's is known
