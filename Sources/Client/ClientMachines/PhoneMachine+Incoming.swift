@@ -27,6 +27,7 @@ extension PhoneMachine {
     // the session of a push whose call is over may wait for a gateway that nobody reaches
     if let wake, wake.call != push.call, session?.isOnline != true, !liveCalls.contains(wake.call) { finishSession(now, &out) }
     give(.hurry, now, &out)
+    makeRoom(now, &out)
     let isOfOtherNode = isOfOtherNode(push)
     // a third call, or a second one for a session that is another push's
     if lines >= configuration.maximumCalls || (isOfOtherNode ? !hasRoom(push) : wake != nil && wake?.call != push.call) {
@@ -138,6 +139,7 @@ extension PhoneMachine {
     _ now: Instant, _ out: inout [Action]
   ) {
     let isNew = calls[id].map { !$0.isOver && !$0.holdsLine } ?? true
+    if isNew { makeRoom(now, &out) }
     if isNew, lines >= configuration.maximumCalls {
       ask(.callReject(CallReject(scope: .device, reason: .busy)), call: id, of: number, now, &out)
       calls[id]?.reason = .busy

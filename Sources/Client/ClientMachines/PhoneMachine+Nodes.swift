@@ -66,6 +66,18 @@ extension PhoneMachine {
     }
   }
 
+  /// A call that rings while its gateway is not reached gives its line to one that is reached: the same caller, as a rule, by way of another node.
+  mutating func makeRoom(_ now: Instant, _ out: inout [Action]) {
+    guard lines >= configuration.maximumCalls else { return }
+    let lost = liveCalls.first {
+      guard let entry = calls[$0] else { return false }
+      return entry.call?.state == .ringing && entry.tappedAt == nil && (entry.isAstray || entry.ringsAlone)
+    }
+    guard let lost else { return }
+    calls[lost]?.isGivenUp = true
+    ended(lost, .failed, now, &out)
+  }
+
   /// The session is back: its gateway says what is with its calls.
   mutating func ringsOn(of number: Int) {
     for id in liveCalls where socket(of: id) == number && calls[id]?.ringsAlone == true {

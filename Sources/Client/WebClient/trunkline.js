@@ -331,6 +331,14 @@ export class Phone extends Source {
       this.#watch(call, RINGS_ALONE);
     }
   }
+  /** It gives its line to a call whose gateway is reached: the same caller, as a rule, by way of another node. */
+  #makeRoom() {
+    if (this.#lines < (this.options.maximumCalls ?? 2)) return;
+    const call = this.#live().find((one) => !one.isOutgoing && one.phase === "ringing" && (one.isAstray || one.ringsAlone));
+    if (!call) return;
+    call.isGivenUp = true;
+    call.finish("unknown");
+  }
   #ringsOn(one) {
     for (const call of this.#live()) {
       if (!call.ringsAlone || (call.session ?? null) !== one) continue;
@@ -567,6 +575,7 @@ export class Phone extends Source {
       return known;
     }
     this.#session?.hurry();
+    this.#makeRoom();
     const isOfOtherNode = this.#isOfOtherNode(push);
     const isBusy = this.#lines >= (this.options.maximumCalls ?? 2);
     // the session of a push whose call is over may wait for a gateway that nobody reaches
@@ -649,6 +658,7 @@ export class Phone extends Source {
       return;
     }
     const isNew = !call;
+    if (isNew) this.#makeRoom();
     if (isNew && this.#lines >= (this.options.maximumCalls ?? 2)) return (one ?? this.#session).request("call.reject", id, { scope: "device", reason: "busy" });
     call ??= new Call(this, id, "incoming", party(d.from));
     this.#belongs(call, one);
