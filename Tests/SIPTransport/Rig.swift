@@ -100,12 +100,12 @@ final class Rig: Sendable {
   /// What peers did, of the flows that failed; a failure of which nothing is known is nil.
   var peerFailures: [UserAgent.PeerFailure?] {
     inputs.list.withLock { inputs in
-      inputs.compactMap { if case .transportFailed(_, let peer) = $0 { Optional(peer) } else { nil } }
+      inputs.compactMap { if case .transportFailed(_, let peer, _) = $0 { Optional(peer) } else { nil } }
     }
   }
 
   func failures(_ count: Int) -> [Flow] {
-    wait(count).compactMap { if case .transportFailed(let flow, _) = $0 { flow } else { nil } }
+    wait(count).compactMap { if case .transportFailed(let flow, _, _) = $0 { flow } else { nil } }
   }
 
   func metric(_ name: String, _ labels: String...) -> Int64? {
