@@ -16,6 +16,8 @@ import SIPDialogs
 ///     sockets.send(message)                       // from output.messages; UDP leaves at the end of the turn, in one system call
 ///     let flow = sockets.flow(.udp, toward: remote)
 ///
+/// A listener at all addresses answers from the address that was spoken to, which is the flow's local one.
+///
 /// Limits: 64 connections a trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message. Where a trunk
 /// takes any peer, who has not authenticated has 4 connections an address for at most 60 s, and all of them half of the trunk's.
 public final class SIPSockets: @unchecked Sendable {
@@ -170,10 +172,11 @@ public final class SIPSockets: @unchecked Sendable {
     let refused = port.receive(
       at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
-      take: { bytes, from, trunk in
+      take: { bytes, from, own, trunk in
         // CRLF keep-alives (RFC 5626 §3.5.1 uses STUN on UDP, but these are what comes) and empty datagrams
         guard bytes.count > 4 else { return counts.drops[.keepAlive].increment() }
-        guard let local = reachable(port.socket.localAddress, from: from) else { return }
+        let spokenTo = own.map { SocketAddress($0, port.socket.localAddress.port) }
+        guard let local = spokenTo ?? reachable(port.socket.localAddress, from: from) else { return }
         count(bytes, isOurs: false, .udp)
         let flow = Flow(transport: .udp, local: local, remote: from)
         tap(bytes, flow, false, trunk)
