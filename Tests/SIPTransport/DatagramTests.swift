@@ -72,6 +72,16 @@ import Testing
     for address in own { #expect(try peer.hear()?.from == address) }
   }
 
+  @Test func `a listener on loopback has no flow to another machine, one to this machine's other addresses`() throws {
+    let rig = try Rig(udp: [SocketAddress(.loopback, 0)], tcp: [])
+    defer { rig.stop() }
+    #expect(try rig.flow(.udp, toward: SocketAddress(IPAddress(192, 0, 2, 77), 5060)) == nil)
+    for own in try localAddresses() where own.family == .v4 {
+      #expect(try rig.flow(.udp, toward: SocketAddress(own, 5060)) != nil)
+    }
+    #expect(try rig.flow(.udp, toward: SocketAddress(IPAddress(127, 0, 0, 9), 5060)) != nil)
+  }
+
   @Test func `an address that the machine no longer has does not keep a message back`() throws {
     let rig = try Rig(udp: [SocketAddress(.any, 0)], tcp: [], peers: ["127.0.0.1/32"])
     defer { rig.stop() }

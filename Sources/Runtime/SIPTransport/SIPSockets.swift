@@ -38,6 +38,8 @@ public final class SIPSockets: @unchecked Sendable {
   var connections: [Flow: TCPConnection] = [:]
   private var failures: [(flow: Flow, peer: UserAgent.PeerFailure?, wasOpen: Bool)] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
+  /// Of listeners on loopback: whether anything gets from there to another address.
+  private var ways: [IPAddress: (isOpen: Bool, until: Instant)] = [:]
   private var strangersTold = Instant.zero
   private var unsentTold = Instant.zero
   private var guestRates = SourceRates(perSource: Limits.guestMessagesPerSource, inAll: Limits.guestMessagesPerSecond)
@@ -118,7 +120,7 @@ public final class SIPSockets: @unchecked Sendable {
       case .tcp: tcpAddresses
       case .tls: tlsAddresses
       }
-    let fitting = bound.filter { $0.ip.family == remote.ip.family }
+    let fitting = bound.filter { $0.ip.family == remote.ip.family && leaves($0, toward: remote) }
     guard let first = fitting.first else { return nil }
     let route = reachable(first, from: remote)?.ip
     let listener = fitting.first { $0.ip == route } ?? first
@@ -276,6 +278,16 @@ public final class SIPSockets: @unchecked Sendable {
   private static func serves(_ listener: SocketAddress, _ local: SocketAddress) -> Bool {
     guard listener.port == local.port else { return false }
     return listener.ip == local.ip || (listener.ip.isUnspecified && listener.ip.family == local.ip.family)
+  }
+
+  /// From loopback nothing leaves the machine, unless its owner has seen to that (route_localnet).
+  private func leaves(_ listener: SocketAddress, toward remote: SocketAddress) -> Bool {
+    guard listener.ip.isLoopback, !remote.ip.isLoopback else { return true }
+    if let known = ways[remote.ip], known.until > loop.now { return known.isOpen }
+    let isOpen = routeAddress(toward: remote, from: listener.ip) != nil
+    if ways.count >= Limits.routes { ways.removeAll(keepingCapacity: true) }
+    ways[remote.ip] = (isOpen, loop.now + Limits.routeTime)
+    return isOpen
   }
 
   /// A listener's address as `remote` sees it: for a wildcard one the address on the route.
