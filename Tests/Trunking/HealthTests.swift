@@ -108,6 +108,7 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
   func `a trunk that no listener reaches is down with that reason, and the log has it once`(settings: TrunkSettings) {
     var world = World([settings], transports: [.udp], families: [.v4])
     #expect(status(world)?.up == false && status(world)?.why?.rawValue == "no listener reaches it")
+    #expect(status(world)?.servers.map(\.up) == [false])
     world.advance(.seconds(60))
     #expect(world.news.map { "\($0)" }.filter { $0.hasPrefix("unreached") }.count == 1 && world.requests.isEmpty)
     // the same trunk, as it is to be

@@ -15,13 +15,13 @@ extension TrunkMachine {
     guard let trunk = trunks[name] else { return nil }
     func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
     var out = TrunkStatus(trunk: name)
-    let isAnswering = isAnswering(name)
+    let (isAnswering, isReached) = (isAnswering(name), isReached(trunk.plan))
     let addresses = Set(trunk.plan.servers.map(\.address)).sorted { $0.description < $1.description }
-    out.servers = addresses.map { .init(address: "\($0)", up: isAnswering && (penalties[$0] ?? .zero) <= now) }
+    out.servers = addresses.map { .init(address: "\($0)", up: isAnswering && isReached && (penalties[$0] ?? .zero) <= now) }
     out.nextProbe = trunk.prober?.due.map(wall)
     out.breakerOpen = trunk.breaker.isOpen
     out.lastRefusal = trunk.lastRefusal.map { .init(method: $0.method, code: $0.code, at: wall($0.at)) }
-    if addresses.isEmpty { out.mark(.notLocated) } else if !isReached(trunk.plan) { out.mark(.noListener) }
+    if addresses.isEmpty { out.mark(.notLocated) } else if !isReached { out.mark(.noListener) }
     if !isAnswering { out.mark(.notAnswering) }
     if trunk.registrar != nil, !isOnDuty(name) {
       out.registration = .init(registered: isRegistered(name), expires: nil)

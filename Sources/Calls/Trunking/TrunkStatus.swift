@@ -8,7 +8,7 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
   }
   public struct Server: Sendable, Codable, Equatable {
     public var address: String
-    /// False for a while after a request to it failed, and while the trunk's probes are not answered.
+    /// False for a while after a request to it failed, and while the trunk's probes are not answered or no listener reaches it.
     public var up: Bool
   }
   public struct Registration: Sendable, Codable, Equatable {
