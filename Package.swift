@@ -280,7 +280,7 @@ let testTargets: [Target] = [
       "CallDirectory",
     ]),
   tests("Platform", ["Bytes", "Platform"], [logging]),
-  tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport"], [logging]),
+  tests("SIPTransport", sipStack + ["SIPDialogs", "Platform", "SIPTransport", "COpenSSL"], [logging]),
   tests("SIPTrace", ["Bytes", "SIPDialogs", "SIPTrace"]),
   tests("Resolver", ["Bytes", "Trunking", "Platform", "Resolver"], [logging]),
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),

@@ -16,6 +16,8 @@ enum Limits {
   static let postedClosures = 8_192
   /// Bytes that wait for the end of a TLS handshake.
   static let tlsEarlyBytes = 524_288
+  /// Alternative names of a certificate.
+  static let certificateNames = 1_000
   /// Elements taken from a loop's own mailbox in one turn, so that sockets and timers are not starved.
   static let postedPerTurn = 512
   /// Pending connections of a listening TCP socket.

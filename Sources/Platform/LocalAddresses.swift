@@ -102,10 +102,12 @@ private func ipAddress(_ address: UnsafeMutablePointer<sockaddr>?) -> IPAddress?
   return withUnsafePointer(to: &storage) { SocketAddress($0) }?.ip
 }
 
-/// The local address the kernel would send from toward `remote`; nil if there is no route. No packet is sent.
-public func routeAddress(toward remote: SocketAddress) -> IPAddress? {
+/// The local address the kernel would send from toward `remote`; nil if there is no route. With `source`: that one, or nil if nothing can be sent
+/// from it. No packet is sent.
+public func routeAddress(toward remote: SocketAddress, from source: IPAddress? = nil) -> IPAddress? {
   guard let fd = try? openSocket(SOCK_DGRAM, remote, "open udp", nil) else { return nil }
   defer { close(fd) }
+  if let source, SocketAddress(source, 0).withSockaddr({ bind(fd, $0, $1) }) != 0 { return nil }
   let target = SocketAddress(remote.ip, remote.port == 0 ? 9 : remote.port)
   guard target.withSockaddr({ Glibc.connect(fd, $0, $1) }) == 0 else { return nil }
   return (try? boundAddress(fd))?.ip

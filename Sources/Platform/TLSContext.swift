@@ -5,9 +5,14 @@ import Glibc
 /// What our TLS listeners show and ask.
 public struct TLSServerSettings: Sendable, Equatable {
   public enum Clients: String, Sendable, CaseIterable { case off, optional, required }
+  /// Shown to who asks for none of the others' names.
   public var identity: TLSFiles
+  /// Each is shown to who asks for a name of its certificate (SNI, RFC 6066 §3); their `authorities` do not count.
+  public var others: [TLSFiles]
   public var clients: Clients
-  public init(identity: TLSFiles, clients: Clients = .off) { (self.identity, self.clients) = (identity, clients) }
+  public init(identity: TLSFiles, others: [TLSFiles] = [], clients: Clients = .off) {
+    (self.identity, self.others, self.clients) = (identity, others, clients)
+  }
 }
 
 /// TLS toward one peer that we connect to.
@@ -15,9 +20,17 @@ public struct TLSClientSettings: Sendable, Equatable {
   public var identity: TLSFiles
   /// What the peer's certificate must be for. Of a trunk: the host of its URI, whatever servers DNS led to (RFC 5922 §7.3).
   public var host: String
+  /// What its certificate must be for in place of `host`; one of them is enough. Empty: `host`.
+  public var names: [ExpectedName]
   public var verifies: Bool
-  public init(identity: TLSFiles = TLSFiles(), host: String, verifies: Bool = true) {
-    (self.identity, self.host, self.verifies) = (identity, host, verifies)
+  public init(identity: TLSFiles = TLSFiles(), host: String, names: [ExpectedName] = [], verifies: Bool = true) {
+    (self.identity, self.host, self.names, self.verifies) = (identity, host, names, verifies)
+  }
+
+  /// What is asked for by SNI: the host, or what is expected where that is an address.
+  public var serverName: String {
+    guard IPAddress(host) != nil else { return host }
+    return names.first { !$0.isWildcard }?.domain ?? host
   }
 }
 
@@ -37,16 +50,34 @@ public struct TLSFailure: Error, CustomStringConvertible {
 /// An `SSL_CTX`, made and used on one thread: files read once, shared by the connections made while it is the present one. Replacing it does not touch them.
 public final class TLSContext {
   let raw: OpaquePointer
+  private let names: ServerNames?
+  /// Which of `others` could not be used, and why; the one that was in use before goes on.
+  public let failures: [TLSFailure]
 
-  public init(server settings: TLSServerSettings) throws(TLSFailure) {
-    raw = try Self.make(TLS_server_method(), settings.identity)
-    guard settings.clients != .off else { return }
-    let mode = SSL_VERIFY_PEER | (settings.clients == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0)
-    SSL_CTX_set_verify(raw, mode, nil)
-    if let path = settings.identity.authorities { SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(path)) }
+  /// - Parameter previous: what it replaces.
+  public init(server settings: TLSServerSettings, previous: TLSContext? = nil) throws(TLSFailure) {
+    raw = try Self.makeServer(settings.identity, settings.clients)
+    guard !settings.others.isEmpty else {
+      (names, failures) = (nil, [])
+      return
+    }
+    let names = ServerNames()
+    var failures: [TLSFailure] = []
+    // its names first: the certificate that is shown to everybody is not pushed aside by another's
+    try? names.add(raw, of: settings.identity, isShared: true)
+    for var files in settings.others {
+      files.authorities = settings.identity.authorities
+      do throws(TLSFailure) { try names.add(Self.makeServer(files, settings.clients), of: files) } catch {
+        failures.append(error)
+        names.add(from: previous?.names, files)
+      }
+    }
+    (self.names, self.failures) = (names, failures)
+    names.serve(raw)
   }
 
   public init(client settings: TLSClientSettings) throws(TLSFailure) {
+    (names, failures) = (nil, [])
     raw = try Self.make(TLS_client_method(), settings.identity)
     if settings.identity.authorities == nil { SSL_CTX_set_default_verify_paths(raw) }
     SSL_CTX_set_verify(raw, settings.verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
@@ -56,6 +87,23 @@ public final class TLSContext {
 
   /// For TLS 1.2: authenticated encryption with forward secrecy, of both sides (RFC 9325 §4.2); TLS 1.3 has nothing else.
   private static let suites = "ECDHE+AESGCM:ECDHE+CHACHA20"
+
+  private static func makeServer(_ identity: TLSFiles, _ clients: TLSServerSettings.Clients) throws(TLSFailure) -> OpaquePointer {
+    let raw = try make(TLS_server_method(), identity)
+    // A session of one name must not be resumed under another; and without an id context OpenSSL ends a resumption with an alert where it
+    // asks for certificates.
+    SSL_CTX_set_options(raw, cossl_op_no_ticket())
+    _ = SSL_CTX_set_num_tickets(raw, 0)
+    _ = cossl_set_session_cache_off(raw)
+    guard clients != .off else { return raw }
+    SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | (clients == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
+    guard let path = identity.authorities else { return raw }
+    SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(path))
+    // Whom the operator named as signing the peers' certificates says who they are, not what their key is for. Public authorities no longer
+    // write clientAuth (RFC 5280 §4.2.1.12): without this a carrier's next renewal would end mutual TLS.
+    _ = SSL_CTX_set_purpose(raw, X509_PURPOSE_ANY)
+    return raw
+  }
 
   private static func make(_ method: OpaquePointer?, _ identity: TLSFiles) throws(TLSFailure) -> OpaquePointer {
     ERR_clear_error()
@@ -86,17 +134,19 @@ public final class TLSContext {
 /// Whom a client insists to speak to: the certificate that the peer shows must be for this name.
 public struct TLSPeer {
   public let name: String
-  /// Whether an X.509 certificate is for the name.
-  let accepts: (OpaquePointer) -> Bool
+  /// Why an X.509 certificate is not for the name; nil if it is.
+  let refusal: (OpaquePointer) -> String?
 
   /// By a rule of the protocol above, such as RFC 5922 §7 for SIP.
-  public init(_ name: String, accepts: @escaping (OpaquePointer) -> Bool) { (self.name, self.accepts) = (name, accepts) }
+  public init(_ name: String, refusal: @escaping (OpaquePointer) -> String?) { (self.name, self.refusal) = (name, refusal) }
 
   /// A host name or an IP address (RFC 6125, RFC 9525).
   public init(host: String) {
     self.init(host) { certificate in
-      if IPAddress(host) != nil { return X509_check_ip_asc(certificate, host, 0) == 1 }
-      return X509_check_host(certificate, host, 0, 0, nil) == 1
+      let isFor =
+        IPAddress(host) != nil
+        ? X509_check_ip_asc(certificate, host, 0) == 1 : X509_check_host(certificate, host, 0, 0, nil) == 1
+      return isFor ? nil : "the certificate is not for \(host)"
     }
   }
 }

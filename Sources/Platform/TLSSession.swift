@@ -102,7 +102,7 @@ public final class TLSSession {
     if let peer {
       guard let certificate = SSL_get1_peer_certificate(ssl) else { return fail("no certificate") }
       defer { X509_free(certificate) }
-      guard peer.accepts(certificate) else { return fail("the certificate is not for \(peer.name)") }
+      if let refusal = peer.refusal(certificate) { return fail(refusal) }
     }
     state = .open
     let waiting = early

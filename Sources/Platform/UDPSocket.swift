@@ -64,6 +64,31 @@ public final class UDPSocket: Sendable {
   }
 }
 
+/// Sockets at all of the machine's addresses.
+extension UDPSocket {
+  /// A datagram with the address of ours that it was sent to (IP_PKTINFO, IPV6_PKTINFO).
+  public typealias Received = (count: Int, from: SocketAddress, local: IPAddress?)
+
+  /// Lets `receiveWithLocal` say where datagrams were sent to. False where the kernel does not do so.
+  public func wantsLocalAddresses() -> Bool {
+    clx_want_local_addresses(fd, localAddress.ip.family == .v4 ? AF_INET : AF_INET6) == 0
+  }
+
+  /// As `receive`. `local` is nil without `wantsLocalAddresses`, and for a datagram to a group.
+  public func receiveWithLocal(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Received? {
+    var (from, local) = (sockaddr_storage(), sockaddr_storage())
+    let count = clx_receive_at(fd, buffer.baseAddress, buffer.count, &from, &local)
+    if count < 0 {
+      let error = SystemError("receive udp on", address: localAddress)
+      if error.isRetry { return nil }
+      throw error
+    }
+    guard let source = SocketAddress(&from) else { return nil }
+    let ip = SocketAddress(&local)?.ip
+    return (count, source, ip?.isMulticast == true || ip?.isUnspecified == true ? nil : ip)
+  }
+}
+
 /// A non-blocking, close-on-exec socket of the address's family.
 func openSocket(_ type: __socket_type, _ address: SocketAddress, _ operation: String, _ setting: String?) throws(SystemError)
   -> Int32

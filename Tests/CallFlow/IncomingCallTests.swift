@@ -36,6 +36,13 @@ private let tablet = Surroundings.tablet
     #expect(record.times["tap"].map { record.times["answered", default: 0] - $0 } == 20)
   }
 
+  @Test func `media is asked for with the flow of the INVITE, which says which of our addresses the trunk knows`() throws {
+    let world = Surroundings()
+    _ = try world.ringing()
+    let requests = world.actions.compactMap { if case .reserveMedia(let request) = $0 { request } else { nil } }
+    #expect(requests.map(\.asked) == [Surroundings.peer.flow])
+  }
+
   @Test func `prefer relay offers an app its trunk's codec first, but never L16`() throws {
     for (codec, formats) in [(AudioEncoding.pcma, "8 111 0"), (.g722, "9 111 0 8"), (.l16, "111 0 8")] {
       let world = Surroundings { _, routing in

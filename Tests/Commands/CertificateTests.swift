@@ -47,15 +47,29 @@ import Testing
     #expect(settings.certificates.isEmpty && settings.certificatePaths.isEmpty)
     settings.listen.appTLS = .init(certificate: "/app.pem", key: "/app.key")
     settings.listen.sipTLS = [settings.listen.app]
-    settings.listen.sipServer = .init(identity: .init(certificate: "/sip.pem", key: "/sip.key"))
+    settings.listen.sipServer = .init(
+      identity: .init(certificate: "/sip.pem", key: "/sip.key", authorities: "/ca.pem"),
+      others: [.init(certificate: "/other.pem", key: "/other.key")])
     var trunk = Settings.Trunk(routing: .init(name: "carrier"))
     trunk.tls = .init(certificate: "/trunk.pem", key: "/trunk.key")
     settings.trunks = [Settings.Trunk(routing: .init(name: "plain")), trunk]
     #expect(
       settings.certificates == [
-        .init(use: .app, path: "/app.pem"), .init(use: .sip, path: "/sip.pem"),
+        .init(use: .app, path: "/app.pem"), .init(use: .sip, path: "/sip.pem"), .init(use: .sip, path: "/other.pem"),
         .init(use: .trunk, trunk: "carrier", path: "/trunk.pem"),
       ])
+    #expect(
+      settings.certificatePaths == [
+        "/app.pem", "/app.key", "/sip.pem", "/sip.key", "/ca.pem", "/other.pem", "/other.key", "/trunk.pem", "/trunk.key",
+      ])
+  }
+
+  @Test func `of several certificates of the SIP listener the metric has the one that expires first, in one row`() {
+    let (one, other) = (CertificateFile(use: .sip, path: "/a.pem"), CertificateFile(use: .sip, path: "/b.pem"))
+    let trunk = CertificateFile(use: .trunk, trunk: "t", path: "/c.pem")
+    let rows = CertificateWatch.earliest(
+      [one, other, trunk, .init(use: .app, path: "/unread.pem")], [one: 30, other: 10, trunk: 20])
+    #expect(rows.map(\.labels) == [["sip", ""], ["trunk", "t"]] && rows.map(\.expires) == [10, 20])
   }
 
   @Test(arguments: [

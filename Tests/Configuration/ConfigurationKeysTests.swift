@@ -25,7 +25,8 @@ import Yams
   static let whole = """
     listen:
       sip:
-        { udp: 127.0.0.1:5060, tls: { address: 127.0.0.1:5061, cert: jwt.key, key: jwt.key, ca: jwt.key } }
+        udp: 127.0.0.1:5060
+        tls: { address: 127.0.0.1:5061, cert: jwt.key, key: jwt.key, ca: jwt.key, certificates: [ { cert: jwt.key, key: jwt.key } ] }
       app: { tls: { cert: jwt.key, key: jwt.key } }
       admin: { token_file: jwt.key, tls: { cert: jwt.key, key: jwt.key } }
     admin: { tokens: [ { name: crm, token_file: jwt.key, scopes: [ read ] } ] }

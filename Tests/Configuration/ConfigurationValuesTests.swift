@@ -141,6 +141,38 @@ import Trunking
     }
   }
 
+  @Test func `the SIP listener has certificates for further names, and a trunk says what its own is for`() throws {
+    let folder = try TemporaryFolder([
+      "jwt.key": TemporaryFolder.key, "a.pem": "a", "a.key": "a", "b.pem": "b", "b.key": "b", "ca.pem": "c",
+    ])
+    let listen =
+      "listen: { sip: { tls: { address: 127.0.0.1:5061, cert: a.pem, key: a.key, ca: ca.pem, certificates: [ { cert: b.pem, key: b.key } ] } } }\n"
+    let auth = "auth: { jwt: { key_file: jwt.key } }\n"
+    func trunk(_ name: String, _ more: String = "") -> String {
+      auth + listen + "trunks: [ { name: t, uri: \"sip:a.example;transport=tls\", tls: { name: \(name)\(more) } } ]"
+    }
+    let server = try #require(try folder.parse(auth + listen).listen.sipServer)
+    #expect(server.others.map(\.certificate) == [folder.path + "/b.pem"] && server.others.map(\.authorities) == [nil])
+    #expect(
+      try folder.parse(auth + "listen: { sip: { tls: { address: 127.0.0.1:5061, cert: a.pem, key: a.key } } }").listen.sipServer?
+        .others == [])
+    #expect(try folder.parse(trunk("\"*.Carrier.example\"")).trunks[0].expectedNames.map(\.description) == ["*.carrier.example"])
+    #expect(
+      try folder.parse(trunk("[ b.example, c.example ]")).trunks[0].expectedNames.map(\.description) == [
+        "b.example", "c.example",
+      ])
+    #expect(try folder.parse(trunk("b.example", ", verify: false")).warnings.map(\.path) == ["trunks[0].tls.name"])
+    for wrong in ["a.*.example", "\"*\"", "s*.example", "192.0.2.1", "\"a b\"", "\"*.*.example\""] {
+      #expect(
+        folder.problems(trunk(wrong)).contains { $0.contains("trunks[0].tls.name") && $0.contains("expected a host name") },
+        "\(wrong)")
+    }
+    #expect(
+      folder.problems(auth + listen.replacing(", key: b.key }", with: " }")).contains {
+        $0.contains("listen.sip.tls.certificates[0]: key is missing")
+      })
+  }
+
   @Test func `media addresses are auto, an address, or a pair to bind and to advertise, of either family`() throws {
     let configuration = try TemporaryFolder().parse(
       key + "media: { addresses: [ auto, 192.0.2.1, { bind: 10.0.0.1, advertise: 198.51.100.7 }, { bind: \"2001:db8::1\" } ] }")

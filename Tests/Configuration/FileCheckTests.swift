@@ -99,6 +99,37 @@ import Testing
       found(push("b.example")).map(\.sentence) == ["DIR/a.pem is not for b.example, where push.gateway sends apps"])
   }
 
+  @Test func `a further certificate of the SIP listener is for a name that can be asked for, and has its key`() throws {
+    func listener(_ certificate: String, _ key: String, advertise: String = "a.example") -> [String] {
+      found(
+        "listen: { sip: { tls: { address: 127.0.0.1:5061, advertise: \(advertise), cert: a.pem, key: a.key, "
+          + "certificates: [ { cert: \(certificate), key: \(key) } ] } } }")
+    }
+    try make("a")
+    try make("b")
+    try make("middle", more: ["-nodes", "-addext", "subjectAltName=DNS:a.*.example"])
+    try make(
+      "many", more: ["-nodes", "-addext", "subjectAltName=" + (0..<1_001).map { "DNS:h\($0).example" }.joined(separator: ",")])
+    #expect(listener("b.pem", "b.key").isEmpty)
+    #expect(listener("b.pem", "b.key", advertise: "b.example").isEmpty)
+    #expect(
+      listener("b.pem", "b.key", advertise: "c.example").map(\.sentence) == [
+        "DIR/a.pem is not for c.example, where advertise sends peers"
+      ])
+    #expect(
+      listener("b.pem", "a.key").map(\.sentence) == [
+        "DIR/a.key is not the key of DIR/b.pem: name the two files that were made together"
+      ])
+    #expect(
+      listener("middle.pem", "middle.key").map(\.sentence) == [
+        "DIR/middle.pem cannot be one of several: it is for no name that could be asked for"
+      ])
+    #expect(
+      listener("many.pem", "many.key").map(\.sentence) == [
+        "DIR/many.pem cannot be one of several: it has 1001 names, more than the limit of 1000"
+      ])
+  }
+
   @Test func `folders of store and records must be there, and their files be files`() throws {
     try FileManager.default.createDirectory(atPath: folder.path + "/inner", withIntermediateDirectories: true)
     #expect(found("store: { sqlite: inner/a.db }\nrecords: { file: inner/calls.jsonl }").isEmpty)

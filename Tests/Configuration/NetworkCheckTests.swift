@@ -61,4 +61,40 @@ import Testing
     #expect(found.count == 2 && found[0].contains("listen.sip.udp: 192.0.2.77 is no address of this machine, which has"))
     #expect(found[1].contains("media.addresses[1]: 192.0.2.78 is no address"))
   }
+
+  @Test(arguments: [
+    ("udp: 127.0.0.1:5060", "uri: \"sip:[2001:db8::1]\"", "no IPv6 listener of listen.sip reaches 2001:db8::1"),
+    ("udp: \"[::1]:5060\"", "uri: \"sip:127.0.0.1\"", "no IPv4 listener of listen.sip reaches 127.0.0.1"),
+    ("tcp: 127.0.0.1:5060", "uri: \"sip:127.0.0.1\"", "no UDP listener of listen.sip reaches 127.0.0.1: add one"),
+    (
+      "udp: \"[::1]:5060\", tcp: 127.0.0.1:5060", "uri: \"sip:127.0.0.1;transport=udp\"",
+      "no IPv4 listener of listen.sip.udp reaches 127.0.0.1"
+    ),
+    ("udp: 127.0.0.1:5060", "peers: [ \"2001:db8::/32\" ]", "none of its peers reaches a listener"),
+  ])
+  func `a trunk that no listener reaches is refused by --check alone`(listener: String, trunk: String, message: String) throws {
+    let text = """
+      listen: { sip: { \(listener) } }
+      auth: { jwt: { key_file: jwt.key } }
+      trunks: [ { name: t, \(trunk) } ]
+      """
+    #expect(folder.problems(text) == [])
+    let found = folder.checked(text).filter { !$0.contains(": warning: ") }
+    #expect(found.count == 1 && found[0].contains("gateway.yaml:3:") && found[0].contains(message), "\(found)")
+  }
+
+  @Test(arguments: [
+    ("udp: 127.0.0.1:5060, tcp: \"[::1]:5060\"", "uri: \"sip:127.0.0.1\""),
+    ("udp: 127.0.0.1:5060", "peers: [ \"fd00::/8\", 127.0.0.1 ]"),
+    ("udp: 127.0.0.1:5060", "uri: \"sip:carrier.example\""),
+    ("udp: \"[::]:5060\"", "uri: \"sip:[::1]:5070\", peers: [ 192.0.2.0/24 ]"),
+  ])
+  func `a trunk that one listener reaches is taken`(listener: String, trunk: String) {
+    let text = """
+      listen: { sip: { \(listener) } }
+      auth: { jwt: { key_file: jwt.key } }
+      trunks: [ { name: t, \(trunk) } ]
+      """
+    #expect(folder.checked(text) == [])
+  }
 }

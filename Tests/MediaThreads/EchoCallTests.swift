@@ -204,6 +204,28 @@ import Testing
     #expect(isFree)
   }
 
+  @Test func `media of a trunk is at the address that it asked, unless media goes another way`() throws {
+    var configuration = configuration(ports: 45_300...45_319)
+    let (first, second) = (IPAddress.loopback, IPAddress(127, 0, 0, 9))
+    configuration.addresses.append(.init(bind: second))
+    let plane = try MediaPlane(configuration: configuration, identity: try DTLSIdentity()) { _ in }
+    defer { plane.stop() }
+    var last: UInt64 = 0
+    func reserved(_ toward: IPAddress, _ own: IPAddress?, _ peer: IPAddress = .loopback) throws -> IPAddress {
+      last += 1
+      return try plane.reserve(
+        session: MediaSessionID(raw: last), user: "alice", toward: toward, asked: own.map { ($0, peer) }
+      ).trunkAddress.ip
+    }
+    #expect(try reserved(.loopback, nil) == first)
+    #expect(try reserved(.loopback, first) == first && reserved(.loopback, second) == second)
+    // media beside the signalling, by the same route
+    #expect(try reserved(IPAddress(127, 0, 0, 5), second) == second)
+    // media elsewhere, and an address of ours that media is not on
+    #expect(try reserved(IPAddress(192, 0, 2, 77), second) == first)
+    #expect(try reserved(.loopback, IPAddress(127, 0, 0, 10)) == first)
+  }
+
   @Test func `a call beyond what the threads can carry is refused, one that ends makes room again`() throws {
     let log = EventLog()
     var configuration = configuration()

@@ -38,6 +38,28 @@ import Testing
     #expect(try buffer.withUnsafeMutableBytes { try b.receive(into: $0) } == nil)
   }
 
+  @Test(arguments: [
+    (IPAddress.any, IPAddress(127, 0, 0, 9), true), (.any, .loopback, true), (.any6, .loopback6, true),
+    (.loopback, .loopback, false),
+  ])
+  func `a socket at all addresses says which one a datagram was sent to`(bound: IPAddress, own: IPAddress, says: Bool) throws {
+    guard let socket = try? UDPSocket(bind: SocketAddress(bound, 0)) else { return #expect(bound.family == .v6) }
+    if says { #expect(socket.wantsLocalAddresses()) }
+    let peer = try UDPSocket(bind: SocketAddress(own, 0))
+    try peer.send([1, 2, 3], to: SocketAddress(own, socket.localAddress.port))
+    #expect(poll(socket.fd))
+    var buffer = [UInt8](repeating: 0, count: 100)
+    let got = try buffer.withUnsafeMutableBytes { try socket.receiveWithLocal(into: $0) }
+    #expect(got?.count == 3 && got?.from == peer.localAddress && got?.local == (says ? own : nil))
+    #expect(try buffer.withUnsafeMutableBytes { try socket.receiveWithLocal(into: $0) } == nil)
+  }
+
+  @Test func `from loopback nothing is routed to another machine`() {
+    #expect(routeAddress(toward: SocketAddress(.loopback, 9), from: .loopback) == .loopback)
+    #expect(routeAddress(toward: SocketAddress(IPAddress(192, 0, 2, 77), 9), from: .loopback) == nil)
+    #expect(routeAddress(toward: SocketAddress(.loopback, 9), from: IPAddress(192, 0, 2, 77)) == nil)
+  }
+
   @Test func `a second socket on an address is refused with its name and a way out`() throws {
     let first = try UDPSocket(bind: SocketAddress(.loopback, 0))
     let error = #expect(throws: SystemError.self) { _ = try UDPSocket(bind: first.localAddress, setting: "listen.sip.udp") }

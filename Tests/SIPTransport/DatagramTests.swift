@@ -53,6 +53,59 @@ import Testing
     #expect(try rig.flow(.tcp, toward: SocketAddress(.loopback, 1)) == nil)
   }
 
+  /// All of 127.0.0.0/8 are addresses of this machine.
+  @Test
+  func `a request to another address of the machine is answered from that address, beside one to the first in the same turn`()
+    throws
+  {
+    let rig = try Rig(udp: [SocketAddress(.any, 0)], tcp: [])
+    defer { rig.stop() }
+    let port = try #require(rig.sockets.udpAddresses.first).port
+    let peer = try UDPSocket(bind: SocketAddress(.loopback, 0))
+    let own = [IPAddress(127, 0, 0, 9), .loopback, IPAddress(127, 0, 0, 10)].map { SocketAddress($0, port) }
+    for address in own { try peer.say(options, to: address) }
+    let flows = rig.messages(3).map(\.flow)
+    #expect(flows.map(\.local) == own)
+    try rig.onLoop { sockets in
+      for flow in flows { sockets.send(.init(bytes: Array(ok.utf8), flow: flow)) }
+    }
+    for address in own { #expect(try peer.hear()?.from == address) }
+  }
+
+  @Test func `a listener on loopback has no flow to another machine, one to this machine's other addresses`() throws {
+    let rig = try Rig(udp: [SocketAddress(.loopback, 0)], tcp: [])
+    defer { rig.stop() }
+    #expect(try rig.flow(.udp, toward: SocketAddress(IPAddress(192, 0, 2, 77), 5060)) == nil)
+    for own in try localAddresses() where own.family == .v4 {
+      #expect(try rig.flow(.udp, toward: SocketAddress(own, 5060)) != nil)
+    }
+    #expect(try rig.flow(.udp, toward: SocketAddress(IPAddress(127, 0, 0, 9), 5060)) != nil)
+  }
+
+  @Test func `an address that the machine no longer has does not keep a message back`() throws {
+    let rig = try Rig(udp: [SocketAddress(.any, 0)], tcp: [], peers: ["127.0.0.1/32"])
+    defer { rig.stop() }
+    let port = try #require(rig.sockets.udpAddresses.first).port
+    let peer = try UDPSocket(bind: SocketAddress(.loopback, 0))
+    let gone = Flow(transport: .udp, local: SocketAddress(IPAddress(198, 51, 100, 77), port), remote: peer.localAddress)
+    rig.send(ok, gone)
+    #expect(try peer.hear()?.from == SocketAddress(.loopback, port))
+    #expect(rig.failures(0) == [])
+  }
+
+  @Test(arguments: [IPAddress.any, .any6])
+  func `an ICMP error is read for what it is, whatever the kernel tells beside it`(any: IPAddress) throws {
+    guard let rig = try? Rig(udp: [SocketAddress(any, 0)], tcp: []) else { return #expect(any.family == .v6) }
+    defer { rig.stop() }
+    let port = try #require(rig.sockets.udpAddresses.first).port
+    let (own, other): (IPAddress, IPAddress) = any.family == .v4 ? (IPAddress(127, 0, 0, 9), .loopback) : (.loopback6, .loopback6)
+    var gone: UDPSocket? = try UDPSocket(bind: SocketAddress(other, 0))
+    let dead = Flow(transport: .udp, local: SocketAddress(own, port), remote: try #require(gone).localAddress)
+    gone = nil
+    rig.send(options, dead)
+    #expect(rig.failures(1).map(\.remote) == [dead.remote] && rig.peerFailures == [.refused])
+  }
+
   @Test func `keep-alives and empty datagrams are not messages`() throws {
     let rig = try Rig(tcp: [])
     defer { rig.stop() }

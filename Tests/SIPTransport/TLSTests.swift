@@ -1,4 +1,5 @@
 import Bytes
+import COpenSSL
 import Foundation
 import Platform
 import SIPDialogs
@@ -20,12 +21,25 @@ final class Certificates {
 
   var authorities: String { folder + "/ca.pem" }
 
-  /// A certificate of the root; `names` as `DNS:a.example,URI:sip:a.example`.
-  @discardableResult func make(_ file: String, _ names: String?, commonName: String = "x") throws -> TLSFiles {
+  /// A certificate of the root; `names` as `DNS:a.example,URI:sip:a.example`, `purposes` as `serverAuth,clientAuth`.
+  @discardableResult func make(_ file: String, _ names: String?, commonName: String = "x", purposes: String? = nil) throws
+    -> TLSFiles
+  {
     var arguments = [
       "-keyout", file + ".key", "-out", file + ".pem", "-subj", "/CN=" + commonName, "-CA", "ca.pem", "-CAkey", "ca.key",
     ]
-    if let names { arguments += ["-addext", "subjectAltName=" + names] }
+    if let names, names.utf8.count < 65_536 {
+      arguments += ["-addext", "subjectAltName=" + names]
+    } else if let names {
+      // more than one argument of a process may hold
+      let rows = names.split(separator: ",").enumerated().map { index, name in
+        name.replacing(":", with: ".\(index)=", maxReplacements: 1) + "\n"
+      }
+      let sections = "[req]\ndistinguished_name=dn\nx509_extensions=ext\n[dn]\n[ext]\nsubjectAltName=@alt\n[alt]\n"
+      try (sections + rows.joined()).write(toFile: "\(folder)/\(file).cnf", atomically: true, encoding: .utf8)
+      arguments += ["-config", file + ".cnf"]
+    }
+    if let purposes { arguments += ["-addext", "extendedKeyUsage=" + purposes] }
     try run(arguments)
     return TLSFiles(certificate: "\(folder)/\(file).pem", key: "\(folder)/\(file).key", authorities: authorities)
   }
@@ -131,6 +145,86 @@ extension Rig {
     }
   }
 
+  /// The certificate's names, what the trunk expects, whether that is enough.
+  private static let expectations: [(names: String?, expected: [String], isGood: Bool)] = [
+    ("DNS:*.example", ["*.example"], true), ("DNS:*.example", ["carrier.example"], false),
+    ("DNS:sip1.example", ["*.example"], true), ("DNS:sip1.example", ["sip1.example"], true),
+    ("DNS:sip1.example", ["sip2.example", "SIP1.example"], true), ("DNS:carrier.example", ["sip1.example"], false),
+    ("DNS:a.b.example", ["*.example"], false), ("DNS:example", ["*.example"], false), ("DNS:a.*.example", ["*.example"], false),
+    ("DNS:s*.example", ["*.example"], false), ("DNS:a.*.example", ["a.b.example"], false),
+    ("URI:sip:other.example,DNS:sip1.example", ["*.example"], true),
+    ("URI:sip:other.test,DNS:sip1.example", ["*.example"], false),
+    (nil, ["x.example"], false), (nil, ["x"], true),
+  ]
+
+  @Test(arguments: expectations)
+  func `a trunk says what its certificate is for, a wildcard only by choice`(names: String?, expected: [String], isGood: Bool)
+    throws
+  {
+    let certificates = try Certificates()
+    let own = try certificates.make("server", names)
+    let client = TLSClientSettings(
+      identity: TLSFiles(authorities: certificates.authorities), host: "carrier.example",
+      names: expected.compactMap { ExpectedName($0) })
+    #expect(client.names.count == expected.count)
+    let (callee, caller, flow) = try pair(TLSServerSettings(identity: own), client)
+    defer {
+      callee.stop()
+      caller.stop()
+    }
+    caller.send(Self.options, flow)
+    if isGood {
+      #expect(callee.whole(1).count == 1)
+    } else {
+      #expect(caller.failures(1) == [flow] && callee.messages(0).isEmpty)
+    }
+  }
+
+  /// What the certificate of a file is refused with.
+  private func refusal(_ files: TLSFiles, for host: String, expecting: [ExpectedName] = []) throws -> String? {
+    let file = try #require(BIO_new_file(files.certificate ?? "", "r"))
+    defer { BIO_free(file) }
+    let certificate = try #require(PEM_read_bio_X509(file, nil, nil, nil))
+    defer { X509_free(certificate) }
+    return SIPTransport.refusal(of: certificate, for: host, expecting: expecting)
+  }
+
+  @Test func `a refusal says what the certificate is for, in a line that its names cannot fill`() throws {
+    let certificates = try Certificates()
+    let wild = try #require(ExpectedName("*.carrier.example"))
+    #expect(
+      try refusal(certificates.make("none", nil, commonName: "x"), for: "carrier.example")
+        == "the certificate is not for carrier.example, but for x")
+    #expect(
+      try refusal(certificates.make("middle", "DNS:a.*.example"), for: "a.b.example", expecting: [wild])
+        == "the certificate is not for *.carrier.example, but for a.*.example")
+    let long = String(repeating: "y", count: 200)
+    let five = try certificates.make("five", "DNS:a,DNS:\(long),DNS:c,DNS:d,DNS:e")
+    #expect(
+      try refusal(five, for: "carrier.example")
+        == "the certificate is not for carrier.example, but for a, \(long.prefix(64)), c and 2 more")
+  }
+
+  @Test func `ten thousand names are not looked at, and end the handshake`() throws {
+    let certificates = try Certificates()
+    let many = try certificates.make("many", (0..<10_000).map { "DNS:h\($0).carrier.example" }.joined(separator: ","))
+    let some = try certificates.make("some", (0..<1_001).map { "DNS:h\($0).carrier.example" }.joined(separator: ","))
+    for (files, count) in [(many, 10_000), (some, 1_001)] {
+      #expect(
+        try refusal(files, for: "h1.carrier.example")
+          == "the certificate is not taken for h1.carrier.example: it has \(count) names, more than the limit of 1000")
+      let (callee, caller, flow) = try pair(
+        TLSServerSettings(identity: files),
+        TLSClientSettings(identity: TLSFiles(authorities: certificates.authorities), host: "h1.carrier.example"))
+      defer {
+        callee.stop()
+        caller.stop()
+      }
+      caller.send(Self.options, flow)
+      #expect(caller.failures(1) == [flow] && callee.messages(0).isEmpty)
+    }
+  }
+
   @Test func `an unknown authority is refused, unless the operator said otherwise`() throws {
     let (certificates, others) = (try Certificates(), try Certificates())
     let own = try certificates.make("server", "DNS:carrier.example")
@@ -171,6 +265,40 @@ extension Rig {
     #expect(callee.whole(1).map(\.text) == [Self.options])
   }
 
+  @Test(arguments: ["serverAuth", "clientAuth", "serverAuth,clientAuth", "emailProtection", nil])
+  func
+    `mutual: a certificate of the authority is taken for whatever purpose it was made, since public ones have serverAuth alone`(
+      purposes: String?
+    ) throws
+  {
+    let certificates = try Certificates()
+    let own = try certificates.make("server", "DNS:carrier.example")
+    let theirs = try certificates.make("client", "DNS:gateway.example", purposes: purposes)
+    let (callee, caller, flow) = try pair(
+      TLSServerSettings(identity: own, clients: .required), TLSClientSettings(identity: theirs, host: "carrier.example"))
+    defer {
+      callee.stop()
+      caller.stop()
+    }
+    caller.send(Self.options, flow)
+    #expect(callee.whole(1).map(\.text) == [Self.options])
+  }
+
+  @Test func `mutual: a certificate of another authority is refused, whatever its purpose`() throws {
+    let (certificates, others) = (try Certificates(), try Certificates())
+    let own = try certificates.make("server", "DNS:carrier.example")
+    var theirs = try others.make("client", "DNS:gateway.example", purposes: "clientAuth")
+    theirs.authorities = certificates.authorities
+    let (callee, caller, flow) = try pair(
+      TLSServerSettings(identity: own, clients: .required), TLSClientSettings(identity: theirs, host: "carrier.example"))
+    defer {
+      callee.stop()
+      caller.stop()
+    }
+    caller.send(Self.options, flow)
+    #expect(caller.failures(1) == [flow] && callee.messages(0).isEmpty)
+  }
+
   @Test func `new certificates serve new connections, old connections stay, and bad files change nothing`() throws {
     let certificates = try Certificates()
     let first = try certificates.make("first", "DNS:first.example")
@@ -198,6 +326,98 @@ extension Rig {
     caller.send(Self.options, flow)
     #expect(callee.whole(2).count == 2)
     #expect(callee.reaches(1, "trunkline_sip_connections"))
+  }
+
+  /// Whether a caller that asks for `asked` is shown a certificate for `name`.
+  private func shows(_ name: String, to asked: String, _ callee: Rig, _ authorities: String) throws -> Bool {
+    let caller = try Rig(tls: [SocketAddress(.loopback, 0)])
+    defer { caller.stop() }
+    let client = TLSClientSettings(
+      identity: TLSFiles(authorities: authorities), host: asked, names: [ExpectedName(name)].compactMap(\.self))
+    _ = try caller.onLoop { sockets in
+      sockets.setTLS(server: nil, trunks: ["carrier": client])
+      return true
+    }
+    let before = callee.messages(0).count
+    let address = try #require(callee.sockets.tlsAddresses.first)
+    caller.send(Self.options, try #require(try caller.flow(.tls, toward: address)))
+    let start = MonotonicClock.now()
+    while MonotonicClock.now() - start < .seconds(5) {
+      if callee.messages(0).count > before { return true }
+      if !caller.failures(0).isEmpty { return false }
+      usleep(1_000)
+    }
+    return false
+  }
+
+  @Test func `one listener has a certificate for each of its names (SNI), and each is renewed by itself`() throws {
+    let certificates = try Certificates()
+    let usual = try certificates.make("usual", "DNS:usual.example")
+    let second = try certificates.make("second", "DNS:second.example,DNS:third.example,DNS:usual.example")
+    let wild = try certificates.make("wild", "DNS:*.wild.example")
+    let callee = try Rig(tls: [SocketAddress(.loopback, 0)])
+    defer { callee.stop() }
+    func serve(_ others: [TLSFiles]) throws {
+      _ = try callee.onLoop { sockets in
+        sockets.setTLS(server: TLSServerSettings(identity: usual, others: others), trunks: [:])
+        return true
+      }
+    }
+    func isShown(_ name: String, to asked: String) throws -> Bool { try shows(name, to: asked, callee, certificates.authorities) }
+    try serve([second, wild])
+    for (asked, name) in [
+      ("usual.example", "usual.example"), ("second.example", "second.example"), ("THIRD.example", "third.example"),
+      ("a.wild.example", "*.wild.example"), ("a.b.wild.example", "usual.example"), ("wild.example", "usual.example"),
+      ("other.example", "usual.example"), ("127.0.0.1", "usual.example"),
+    ] {
+      #expect(try isShown(name, to: asked), "\(asked)")
+    }
+    // one is renewed, one is broken: the new one serves, and the broken one's names are served as before
+    try certificates.make("second", "DNS:second.example,DNS:renewed.example")
+    try FileManager.default.removeItem(atPath: wild.key ?? "")
+    try serve([second, wild])
+    #expect(try isShown("renewed.example", to: "second.example"))
+    #expect(try isShown("*.wild.example", to: "a.wild.example"))
+    #expect(try isShown("usual.example", to: "third.example"))
+    // gone from the settings
+    try serve([second])
+    #expect(try isShown("usual.example", to: "a.wild.example"))
+  }
+
+  @Test func `mutual TLS holds whatever name is asked for`() throws {
+    let certificates = try Certificates()
+    let (usual, second) = (
+      try certificates.make("usual", "DNS:usual.example"), try certificates.make("second", "DNS:second.example")
+    )
+    let theirs = try certificates.make("client", "DNS:gateway.example", purposes: "serverAuth")
+    let server = TLSServerSettings(identity: usual, others: [second, second], clients: .required)
+    for (identity, isGood) in [(TLSFiles(authorities: certificates.authorities), false), (theirs, true)] {
+      let (callee, caller, flow) = try pair(server, TLSClientSettings(identity: identity, host: "second.example"))
+      defer {
+        callee.stop()
+        caller.stop()
+      }
+      caller.send(Self.options, flow)
+      if isGood {
+        #expect(callee.whole(1).map(\.text) == [Self.options])
+      } else {
+        #expect(caller.failures(1) == [flow] && callee.messages(0).isEmpty)
+      }
+    }
+  }
+
+  @Test func `a certificate that nobody can ask for is no further one`() throws {
+    let certificates = try Certificates()
+    let usual = try certificates.make("usual", "DNS:usual.example")
+    let many = (0..<1_001).map { "DNS:h\($0).example" }.joined(separator: ",")
+    for (names, why) in [
+      ("DNS:a.*.example", "is for no name that could be asked for"), ("IP:192.0.2.1", "is for no name that could be asked for"),
+      (many, "it has 1001 names, more than the limit of 1000"),
+    ] {
+      let other = try certificates.make("other", names, commonName: "no name")
+      let context = try TLSContext(server: TLSServerSettings(identity: usual, others: [other]))
+      #expect(context.failures.count == 1 && context.failures[0].description.contains(why), "\(context.failures)")
+    }
   }
 
   @Test func `what is no TLS is closed, at whatever byte it breaks, and what is too short to tell when its time is over`() throws

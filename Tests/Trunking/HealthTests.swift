@@ -100,6 +100,30 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
     #expect(World([name]).machine.status("other", at: .zero, wallOffset: 0) == nil)
   }
 
+  @Test(arguments: [
+    trunk("192.0.2.1", transport: .tls), trunk("192.0.2.1", transport: .tcp, registration: .init(user: "gw")),
+    trunk("2001:db8::1"),
+    trunk("2001:db8::1", probe: .init()),
+  ])
+  func `a trunk that no listener reaches is down with that reason, and the log has it once`(settings: TrunkSettings) {
+    var world = World([settings], transports: [.udp], families: [.v4])
+    #expect(status(world)?.up == false && status(world)?.why?.rawValue == "no listener reaches it")
+    #expect(status(world)?.servers.map(\.up) == [false])
+    world.advance(.seconds(60))
+    #expect(world.news.map { "\($0)" }.filter { $0.hasPrefix("unreached") }.count == 1 && world.requests.isEmpty)
+    // the same trunk, as it is to be
+    world.feed(.configure([trunk("192.0.2.1")]))
+    #expect(status(world)?.up == true)
+    world.feed(.configure([settings]))
+    #expect(world.news.map { "\($0)" }.filter { $0.hasPrefix("unreached") }.count == 2)
+  }
+
+  @Test func `one server that a listener reaches is enough`() {
+    let zone = Zone(a: ["carrier.example": ["192.0.2.1"]], aaaa: ["carrier.example": ["2001:db8::1"]])
+    let world = World([trunk()], zone, families: [.v6])
+    #expect(status(world)?.up == true && world.targets() == ["udp [2001:db8::1]:5060"])
+  }
+
   @Test func `a server is down from its first silent probe, its trunk from the third, and an answer brings it back`() {
     var world = World([trunk("192.0.2.1", probe: .init(interval: .seconds(10), downAfter: 3, upAfter: 1))])
     for silence in 1...3 {

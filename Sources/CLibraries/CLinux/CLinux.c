@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -15,6 +17,68 @@ _Static_assert(offsetof(struct clx_mmsg, len) == offsetof(struct mmsghdr, msg_le
 
 int clx_recvmmsg(int fd, struct clx_mmsg *m, unsigned n, int flags) { return recvmmsg(fd, (struct mmsghdr *)m, n, flags, 0); }
 int clx_sendmmsg(int fd, struct clx_mmsg *m, unsigned n, int flags) { return sendmmsg(fd, (struct mmsghdr *)m, n, flags); }
+_Static_assert(sizeof(struct clx_source) >= CMSG_SPACE(sizeof(struct in6_pktinfo)), "clx_source must hold what is sent");
+
+int clx_want_local_addresses(int fd, int family) {
+  int on = 1;
+  if (family == AF_INET6) return setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
+  return setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+}
+
+ssize_t clx_receive_at(int fd, void *bytes, size_t room, struct sockaddr_storage *from, struct sockaddr_storage *local) {
+  uint64_t control[32];
+  struct iovec vector = {.iov_base = bytes, .iov_len = room};
+  struct msghdr header = {
+    .msg_name = from, .msg_namelen = sizeof *from, .msg_iov = &vector, .msg_iovlen = 1, .msg_control = control,
+    .msg_controllen = sizeof control};
+  local->ss_family = AF_UNSPEC;
+  ssize_t count = recvmsg(fd, &header, 0);
+  if (count < 0) return count;
+  for (struct cmsghdr *c = CMSG_FIRSTHDR(&header); c; c = CMSG_NXTHDR(&header, c)) {
+    if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+      struct in_pktinfo info;
+      memcpy(&info, CMSG_DATA(c), sizeof info);
+      struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = info.ipi_spec_dst};
+      memcpy(local, &address, sizeof address);
+    } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+      struct in6_pktinfo info;
+      memcpy(&info, CMSG_DATA(c), sizeof info);
+      struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_addr = info.ipi6_addr};
+      memcpy(local, &address, sizeof address);
+    }
+  }
+  return count;
+}
+
+void clx_send_from(struct msghdr *header, struct clx_source *source, const struct sockaddr_storage *local) {
+  memset(source, 0, sizeof *source);
+  struct cmsghdr *c = (struct cmsghdr *)source->bytes;
+  header->msg_control = source->bytes;
+  if (local->ss_family == AF_INET6) {
+    struct in6_pktinfo info = {.ipi6_addr = ((const struct sockaddr_in6 *)local)->sin6_addr};
+    c->cmsg_level = IPPROTO_IPV6, c->cmsg_type = IPV6_PKTINFO, c->cmsg_len = CMSG_LEN(sizeof info);
+    memcpy(CMSG_DATA(c), &info, sizeof info);
+    header->msg_controllen = CMSG_SPACE(sizeof info);
+  } else {
+    struct in_pktinfo info = {.ipi_spec_dst = ((const struct sockaddr_in *)local)->sin_addr};
+    c->cmsg_level = IPPROTO_IP, c->cmsg_type = IP_PKTINFO, c->cmsg_len = CMSG_LEN(sizeof info);
+    memcpy(CMSG_DATA(c), &info, sizeof info);
+    header->msg_controllen = CMSG_SPACE(sizeof info);
+  }
+}
+
+int clx_queued_error(struct msghdr *header) {
+  for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
+    if ((c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) || (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_RECVERR)) {
+      // the first member of struct sock_extended_err
+      uint32_t code = 0;
+      memcpy(&code, CMSG_DATA(c), sizeof code);
+      return (int)code;
+    }
+  }
+  return 0;
+}
+
 int clx_accept(int fd, struct sockaddr *address, socklen_t *length) {
   return accept4(fd, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }

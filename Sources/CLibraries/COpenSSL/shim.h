@@ -71,6 +71,11 @@ static inline void cossl_alpn_http11(SSL_CTX *c) { SSL_CTX_set_alpn_select_cb(c,
 static inline long cossl_bio_reset(BIO *b) { return BIO_reset(b); }
 static inline long cossl_bio_memory(BIO *b, char **p) { return BIO_get_mem_data(b, p); }
 static inline long cossl_set_server_name(SSL *s, const char *name) { return SSL_set_tlsext_host_name(s, name); }
+// Called with the SSL of a handshake whose hello is read, and with `table`.
+static inline void cossl_set_server_name_callback(SSL_CTX *c, int (*callback)(SSL *, int *, void *), void *table) {
+  SSL_CTX_set_tlsext_servername_callback(c, callback);
+  SSL_CTX_set_tlsext_servername_arg(c, table);
+}
 static inline int cossl_add_subject_names(X509 *certificate, const char *names) {
   X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, names);
   if (extension == NULL) return 0;

@@ -26,8 +26,12 @@ public struct MediaRequest: Sendable {
   public var others: [String]
   /// The trunk's media or signalling address: it chooses the local address of the trunk leg.
   public var toward: IPAddress?
-  public init(_ call: CallID, session: MediaSessionID, user: String, others: [String] = [], toward: IPAddress?) {
-    (self.call, self.session, self.user, self.others, self.toward) = (call, session, user, others, toward)
+  /// The flow of the trunk's INVITE: which of our addresses it has asked.
+  public var asked: Flow?
+  public init(
+    _ call: CallID, session: MediaSessionID, user: String, others: [String] = [], toward: IPAddress?, asked: Flow? = nil
+  ) {
+    (self.call, self.session, self.user, self.others, self.toward, self.asked) = (call, session, user, others, toward, asked)
   }
 }
 

@@ -77,7 +77,9 @@ extension CallMachine {
   mutating func reserve(_ call: Call, for target: StreamTarget, toward: IPAddress, _ turn: inout Turn) {
     pending[call.id] = .stream(call, target)
     turn.output.actions.append(
-      .reserveMedia(MediaRequest(call.id, session: call.session, user: call.id.description, toward: toward)))
+      .reserveMedia(
+        MediaRequest(call.id, session: call.session, user: call.id.description, toward: toward, asked: call.intake?.invite.source)
+      ))
   }
 
   /// A program gives a call that waits for an answer to a stream: what rings hears that it is over.

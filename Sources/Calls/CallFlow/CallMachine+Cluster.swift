@@ -73,7 +73,10 @@ extension CallMachine {
       }
       pending[id] = .incoming(call)
       turn.output.actions.append(
-        .reserveMedia(MediaRequest(id, session: call.session, user: user, others: call.users.ringing, toward: toward)))
+        .reserveMedia(
+          MediaRequest(
+            id, session: call.session, user: user, others: call.users.ringing, toward: toward, asked: call.intake?.invite.source))
+      )
     }
   }
 

@@ -95,7 +95,10 @@ extension CallMachine {
     }
     pending[id] = .asked
     turn.output.actions.append(
-      .reserveMedia(MediaRequest(id, session: call.session, user: call.users.owner, others: call.users.ringing, toward: toward)))
+      .reserveMedia(
+        MediaRequest(
+          id, session: call.session, user: call.users.owner, others: call.users.ringing, toward: toward,
+          asked: call.intake?.invite.source)))
   }
 
   /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.

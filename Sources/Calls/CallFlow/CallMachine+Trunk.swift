@@ -93,7 +93,9 @@ extension CallMachine {
       return rejectUnreached(call, &turn)
     }
     pending[call.id] = .incoming(call)
-    turn.output.actions.append(.reserveMedia(MediaRequest(call.id, session: call.session, user: route.user, toward: toward)))
+    turn.output.actions.append(
+      .reserveMedia(
+        MediaRequest(call.id, session: call.session, user: route.user, toward: toward, asked: call.intake?.invite.source)))
   }
 
   mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {

@@ -66,6 +66,7 @@ extension TrunkMachine {
       let probes = trunk.prober?.due.map { $0 <= now } ?? false
       guard registers || probes else { continue }
       let targets = targets(trunk, at: now)
+      if targets.isEmpty || trunk.isUnreachedReported { checkReach(name, &output) }
       guard !targets.isEmpty else {
         // No listener reaches any of its servers. That may change with the network: it is looked at again later.
         if registers { trunks[name]?.registrar?.postpone(until: now + Limits.unreachablePause) }

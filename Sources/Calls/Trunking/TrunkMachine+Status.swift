@@ -15,13 +15,13 @@ extension TrunkMachine {
     guard let trunk = trunks[name] else { return nil }
     func wall(_ instant: Instant) -> Int64 { instant.nanoseconds / 1_000_000 &+ wallOffset }
     var out = TrunkStatus(trunk: name)
-    let isAnswering = isAnswering(name)
+    let (isAnswering, isReached) = (isAnswering(name), isReached(trunk.plan))
     let addresses = Set(trunk.plan.servers.map(\.address)).sorted { $0.description < $1.description }
-    out.servers = addresses.map { .init(address: "\($0)", up: isAnswering && (penalties[$0] ?? .zero) <= now) }
+    out.servers = addresses.map { .init(address: "\($0)", up: isAnswering && isReached && (penalties[$0] ?? .zero) <= now) }
     out.nextProbe = trunk.prober?.due.map(wall)
     out.breakerOpen = trunk.breaker.isOpen
     out.lastRefusal = trunk.lastRefusal.map { .init(method: $0.method, code: $0.code, at: wall($0.at)) }
-    if addresses.isEmpty { out.mark(.notLocated) }
+    if addresses.isEmpty { out.mark(.notLocated) } else if !isReached { out.mark(.noListener) }
     if !isAnswering { out.mark(.notAnswering) }
     if trunk.registrar != nil, !isOnDuty(name) {
       out.registration = .init(registered: isRegistered(name), expires: nil)
@@ -31,6 +31,22 @@ extension TrunkMachine {
       if !registrar.isBound(at: now) { out.mark(.notRegistered) }
     }
     return out
+  }
+
+  /// Whether a listener reaches one of the servers.
+  func isReached(_ plan: TargetPlan) -> Bool {
+    plan.rows.contains { row in row.addresses.contains { network.flow(row.transport, $0) != nil } }
+  }
+
+  /// Tells once of a trunk with servers that no listener reaches any of them, and again after one did.
+  mutating func checkReach(_ name: String, _ output: inout Output) {
+    guard let trunk = trunks[name], trunk.isLocated else { return }
+    let isReached = isReached(trunk.plan)
+    if !isReached, !trunk.isUnreachedReported {
+      output.news.append(
+        .unreached(trunk: name, Set(trunk.plan.servers.map(\.address)).sorted { $0.description < $1.description }))
+    }
+    trunks[name]?.isUnreachedReported = !isReached
   }
 
   /// An INVITE of ours was refused for good.

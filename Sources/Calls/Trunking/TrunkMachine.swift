@@ -70,6 +70,7 @@ public struct TrunkMachine: Sendable {
     /// When the way that it is registered over is kept open again; counts while `registeredFlow` is UDP.
     var keepAliveDue: Instant?
     var isUnlocatedReported = false
+    var isUnreachedReported = false
     var lastRefusal: RefusedRequest?
 
     /// Servers are known: requests can be sent when they are due.
@@ -154,7 +155,9 @@ public struct TrunkMachine: Sendable {
     for one in settings {
       let old = trunks[one.name]
       var trunk = old ?? Trunk(settings: one)
-      if trunk.settings.server != one.server { (trunk.plan, trunk.isUnlocatedReported) = (TargetPlan(), false) }
+      if trunk.settings.server != one.server {
+        (trunk.plan, trunk.isUnlocatedReported, trunk.isUnreachedReported) = (TargetPlan(), false, false)
+      }
       if trunk.registrar?.settings != one.registration || trunk.settings.server != one.server
         || trunk.settings.credentials != one.credentials
       {
@@ -219,6 +222,7 @@ public struct TrunkMachine: Sendable {
       if servers != trunk.plan.servers {
         output.news.append(.located(trunk: name, Set(servers.map(\.address)).sorted { $0.description < $1.description }))
       }
+      checkReach(name, &output)
     }
     locatePeers(&all, &output)
     names.keep(only: all)

@@ -67,6 +67,8 @@ public enum TrunkNews: Sendable, Equatable {
   /// All addresses that its servers have now, or those of its peers that are given by name.
   case located(trunk: String, [SocketAddress])
   case notLocated(trunk: String)
+  /// Its servers are known, and no listener reaches one of them.
+  case unreached(trunk: String, [SocketAddress])
   case registered(trunk: String, seconds: Int)
   case registrationFailed(trunk: String, code: Int, retry: Duration)
   /// OPTIONS probes are answered again, or no longer.
@@ -76,7 +78,8 @@ public enum TrunkNews: Sendable, Equatable {
 
   public var trunk: String {
     switch self {
-    case .located(let trunk, _), .notLocated(let trunk), .registered(let trunk, _), .registrationFailed(let trunk, _, _),
+    case .located(let trunk, _), .notLocated(let trunk), .unreached(let trunk, _), .registered(let trunk, _),
+      .registrationFailed(let trunk, _, _),
       .probed(let trunk, _), .breaker(let trunk, _):
       trunk
     }

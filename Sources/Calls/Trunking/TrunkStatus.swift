@@ -2,11 +2,13 @@
 public struct TrunkStatus: Sendable, Codable, Equatable {
   /// Why a trunk is down; `removed`: it is not in the configuration any more, and its last calls run; `disabled`: by an operator.
   public enum Trouble: String, Sendable, Codable {
+    /// Its servers are known, and no listener has their transport and address family, or no route leads to them.
+    case noListener = "no listener reaches it"
     case removed, disabled, notLocated = "not located", notAnswering = "OPTIONS not answered", notRegistered = "not registered"
   }
   public struct Server: Sendable, Codable, Equatable {
     public var address: String
-    /// False for a while after a request to it failed, and while the trunk's probes are not answered.
+    /// False for a while after a request to it failed, and while the trunk's probes are not answered or no listener reaches it.
     public var up: Bool
   }
   public struct Registration: Sendable, Codable, Equatable {

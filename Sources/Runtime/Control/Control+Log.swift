@@ -50,6 +50,10 @@ extension Control {
         "trunk located", metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
     case .notLocated(let trunk):
       logger.warning("no server found for a trunk: its name has no usable record", metadata: ["trunk": "\(trunk)"])
+    case .unreached(let trunk, let addresses):
+      logger.error(
+        "no listener reaches a trunk: listen.sip has none of its transport and address family, or no route leads to it",
+        metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
     case .registered(let trunk, let seconds): logger.info("registered", metadata: ["trunk": "\(trunk)", "seconds": "\(seconds)"])
     case .registrationFailed(let trunk, let code, let retry):
       logger.warning(

@@ -78,13 +78,17 @@ final class TrunkMetrics: Sendable {
     case .probed(let trunk, let isUp): events.counter(trunk, isUp ? "probe_up" : "probe_down").increment()
     case .breaker(let trunk, let isOpen): events.counter(trunk, isOpen ? "breaker_opened" : "breaker_closed").increment()
     case .located(let trunk, _): events.counter(trunk, "located").increment()
+    case .unreached(let trunk, _): events.counter(trunk, "unreached").increment()
     case .notLocated(let trunk): events.counter(trunk, "not_located").increment()
     }
   }
 
   var families: [MetricFamily] {
     [
-      gauge("trunkline_trunk_up", "1 while a trunk has servers, answers its probes and is registered, as far as asked to.") {
+      gauge(
+        "trunkline_trunk_up",
+        "1 while a trunk has servers that a listener reaches, answers its probes and is registered, as far as asked to."
+      ) {
         [([], $0.up ? 1 : 0)]
       },
       gauge("trunkline_trunk_registered", "1 while the last REGISTER was granted and holds.") { status in

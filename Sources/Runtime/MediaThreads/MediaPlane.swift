@@ -117,15 +117,18 @@ public final class MediaPlane: Sendable {
   /// With `gathers` the thread hears of it with the next `wake`.
   /// - Parameter others: users whom the call rings for, too. It is on the first one's thread that has calls; a user without any has the
   ///   next ones on this thread.
+  /// - Parameter asked: between which addresses the trunk has asked us. One of ours that the route would not choose, such as a virtual one,
+  ///   is that of the media too, unless media goes another way.
   public func reserve(
-    session: MediaSessionID, user: String, others: [String] = [], toward trunk: IPAddress?, gathers: Bool = false
+    session: MediaSessionID, user: String, others: [String] = [], toward trunk: IPAddress?,
+    asked: (own: IPAddress, peer: IPAddress)? = nil, gathers: Bool = false
   ) throws(MediaReservationError) -> MediaReservation {
     guard !state.withLock({ $0.isStopped }) else { throw .stopped }
     let everybody = [user] + others.filter { $0 != user }
     let worker = workers[thread(of: everybody)]
     guard worker.load.room.value > 0 else { throw .overloaded }
     guard worker.sessions.value < Int64(Limits.sessionsPerThread) else { throw .threadFull }
-    let address = trunkAddress(toward: trunk)
+    let address = trunkAddress(toward: trunk, asked: asked)
     let sockets = try ports.reserve(on: address.bind)
     worker.sessions.add(1)
     worker.load.room.add(-1)
@@ -249,14 +252,22 @@ public final class MediaPlane: Sendable {
     threads.last?.join()
   }
 
-  /// The address our trunk RTP comes from: the one the route to the peer uses, else the first of its family, else the first.
-  private func trunkAddress(toward peer: IPAddress?) -> MediaPlaneConfiguration.Address {
+  /// The address our trunk RTP comes from: the one the route to the peer uses, else the first of its family, else the first. Where that route is
+  /// also the one of the signalling, the address that the signalling came to.
+  private func trunkAddress(
+    toward peer: IPAddress?, asked: (own: IPAddress, peer: IPAddress)? = nil
+  ) -> MediaPlaneConfiguration.Address {
     let all = configuration.addresses
     guard let peer else { return all[0] }
     let family = all.filter { $0.bind.family == peer.family }
     // The only one of its family needs no question to the kernel, which would be three system calls for each call.
     guard family.count != 1 else { return family[0] }
     guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family.first ?? all[0] }
+    if let asked, asked.own != route, let own = family.first(where: { $0.bind == asked.own }),
+      asked.peer == peer || routeAddress(toward: SocketAddress(asked.peer, 0)) == route
+    {
+      return own
+    }
     return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family.first
       ?? all[0]
   }

@@ -9,9 +9,15 @@ struct DatagramBatch {
   private struct Entry {
     var range: Range<Int>
     var flow: Flow
+    /// It goes out from `flow.local`; else from where the kernel chooses.
+    var hasSource: Bool
   }
+  /// Of a socket at all addresses: what is sent comes from the flow's own.
+  private let choosesSource: Bool
   private var slab: [UInt8] = []
   private var entries: [Entry] = []
+
+  init(choosesSource: Bool) { self.choosesSource = choosesSource }
 
   var isEmpty: Bool { entries.isEmpty }
   var isFull: Bool { entries.count >= Limits.batchDatagrams || slab.count >= Limits.batchBytes }
@@ -19,14 +25,15 @@ struct DatagramBatch {
   mutating func append(_ bytes: [UInt8], _ flow: Flow) {
     let start = slab.count
     slab += bytes
-    entries.append(Entry(range: start..<slab.count, flow: flow))
+    entries.append(Entry(range: start..<slab.count, flow: flow, hasSource: choosesSource))
   }
 
   /// Sends all and empties the batch. `failed` gets each flow that was refused, with its `errno` (EAGAIN: the kernel's buffer is
   /// full).
   ///
   /// A pending ICMP error of an earlier datagram is reported by the next send, whoever that is for: so the first refusal of a
-  /// datagram empties the socket's error queue (`absorb`) and tries once more.
+  /// datagram empties the socket's error queue (`absorb`) and tries once more. An address that the machine no longer has is no reason to keep a
+  /// message back: it goes from the one that the kernel chooses.
   mutating func send(_ fd: Int32, absorb: () -> Void, failed: (Flow, Int32) -> Void) {
     var next = 0
     var retried = -1
@@ -39,6 +46,8 @@ struct DatagramBatch {
       } else if retried != next, code != EAGAIN, code != ENOBUFS {
         retried = next
         absorb()
+      } else if entries[next].hasSource, code == EINVAL || code == EADDRNOTAVAIL || code == ENETUNREACH || code == ENODEV {
+        entries[next].hasSource = false
       } else {
         failed(entries[next].flow, code)
         next += 1
@@ -54,23 +63,29 @@ struct DatagramBatch {
     var addresses = [sockaddr_storage](repeating: sockaddr_storage(), count: part.count)
     var vectors = [iovec](repeating: iovec(), count: part.count)
     var messages = [clx_mmsg](repeating: clx_mmsg(), count: part.count)
+    var sources = [clx_source](repeating: clx_source(), count: choosesSource ? part.count : 0)
     return slab.withUnsafeMutableBytes { slab in
       addresses.withUnsafeMutableBufferPointer { addresses in
         vectors.withUnsafeMutableBufferPointer { vectors in
-          messages.withUnsafeMutableBufferPointer { messages in
-            guard let address = addresses.baseAddress, let vector = vectors.baseAddress, let message = messages.baseAddress else {
-              return (0, EINVAL)
+          sources.withUnsafeMutableBufferPointer { sources in
+            messages.withUnsafeMutableBufferPointer { messages in
+              guard let address = addresses.baseAddress, let vector = vectors.baseAddress, let message = messages.baseAddress
+              else { return (0, EINVAL) }
+              for (index, entry) in part.enumerated() {
+                vector[index].iov_base = slab.baseAddress.map { $0 + entry.range.lowerBound }
+                vector[index].iov_len = entry.range.count
+                message[index].hdr.msg_namelen = entry.flow.remote.write(to: address + index)
+                message[index].hdr.msg_name = UnsafeMutableRawPointer(address + index)
+                message[index].hdr.msg_iov = vector + index
+                message[index].hdr.msg_iovlen = 1
+                guard entry.hasSource, let source = sources.baseAddress else { continue }
+                var local = sockaddr_storage()
+                _ = entry.flow.local.write(to: &local)
+                clx_send_from(&message[index].hdr, source + index, &local)
+              }
+              let count = clx_sendmmsg(fd, message, UInt32(messages.count), Int32(MSG_NOSIGNAL))
+              return (max(0, Int(count)), count < 0 ? errno : 0)
             }
-            for (index, entry) in part.enumerated() {
-              vector[index].iov_base = slab.baseAddress.map { $0 + entry.range.lowerBound }
-              vector[index].iov_len = entry.range.count
-              message[index].hdr.msg_namelen = entry.flow.remote.write(to: address + index)
-              message[index].hdr.msg_name = UnsafeMutableRawPointer(address + index)
-              message[index].hdr.msg_iov = vector + index
-              message[index].hdr.msg_iovlen = 1
-            }
-            let count = clx_sendmmsg(fd, message, UInt32(messages.count), Int32(MSG_NOSIGNAL))
-            return (max(0, Int(count)), count < 0 ? errno : 0)
           }
         }
       }

@@ -25,8 +25,6 @@ enum ErrorQueue {
 
   private static func takeOne(_ fd: Int32) -> (SocketAddress?, Int32)? {
     var storage = sockaddr_storage()
-    // struct cmsghdr { size_t len; int level; int type; } and then struct sock_extended_err, whose first member is the errno
-    let headerBytes = 16
     var control = [UInt8](repeating: 0, count: 512)
     return withUnsafeMutablePointer(to: &storage) { storage in
       control.withUnsafeMutableBytes { control in
@@ -36,9 +34,9 @@ enum ErrorQueue {
         header.msg_control = control.baseAddress
         header.msg_controllen = control.count
         guard recvmsg(fd, &header, Int32(MSG_ERRQUEUE) | Int32(MSG_DONTWAIT)) >= 0 else { return nil }
-        guard header.msg_controllen >= headerBytes + 4 else { return (nil, 0) }
-        let code = control.loadUnaligned(fromByteOffset: headerBytes, as: UInt32.self)
-        return (SocketAddress(storage), Int32(truncatingIfNeeded: code))
+        // beside it the address of ours may stand (IP_PKTINFO)
+        let code = clx_queued_error(&header)
+        return code == 0 ? (nil, 0) : (SocketAddress(storage), code)
       }
     }
   }

@@ -61,6 +61,9 @@ enum Limits {
   /// Sent without an acknowledgement of the peer's system for so long, a connection is dead (TCP_USER_TIMEOUT; the kernel's own patience is 15
   /// minutes): a caller waits for the next one to be made.
   static let unacknowledgedMilliseconds: Int32 = 6_000
+  /// Of a certificate that is for somebody else, how many of its names the log has, and how much of each.
+  static let toldNames = 3
+  static let toldNameBytes = 64
   /// How often the log names strangers, and connections refused for want of descriptors.
   static let logInterval = Duration.seconds(10)
   /// Remembered routes of wildcard listeners, and for how long.

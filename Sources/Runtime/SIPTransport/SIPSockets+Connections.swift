@@ -130,9 +130,9 @@ extension SIPSockets {
     var session: TLSSession?
     if flow.transport == .tls {
       session = clientTLS[trunk].flatMap { tls in
-        let host = tls.settings.host
-        let peer = TLSPeer(host) { certificate($0, isFor: host) }
-        return TLSSession(tls.context, isServer: false, host: host, verifying: tls.settings.verifies ? peer : nil)
+        let settings = tls.settings
+        let peer = TLSPeer(settings.host) { refusal(of: $0, for: settings.host, expecting: settings.names) }
+        return TLSSession(tls.context, isServer: false, host: settings.serverName, verifying: settings.verifies ? peer : nil)
       }
       guard session != nil else {
         counts.failures[.tls].increment()

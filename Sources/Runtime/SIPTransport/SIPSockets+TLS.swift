@@ -9,7 +9,15 @@ extension SIPSockets {
   public func setTLS(server: TLSServerSettings?, trunks: [String: TLSClientSettings]) {
     loop.preconditionOnThread()
     if let server {
-      do throws(TLSFailure) { serverTLS = try TLSContext(server: server) } catch {
+      do throws(TLSFailure) {
+        let next = try TLSContext(server: server, previous: serverTLS)
+        serverTLS = next
+        for failure in next.failures {
+          logger.error(
+            "listen.sip.tls.certificates: one is not taken; its names are shown the one before, or that of listen.sip.tls.cert",
+            metadata: ["why": "\(failure)"])
+        }
+      } catch {
         logger.error(
           "listen.sip.tls: certificates not taken",
           metadata: ["why": "\(error)", "old_ones": "\(serverTLS == nil ? "none" : "stay")"])

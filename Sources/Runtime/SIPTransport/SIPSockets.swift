@@ -16,6 +16,8 @@ import SIPDialogs
 ///     sockets.send(message)                       // from output.messages; UDP leaves at the end of the turn, in one system call
 ///     let flow = sockets.flow(.udp, toward: remote)
 ///
+/// A listener at all addresses answers from the address that was spoken to, which is the flow's local one.
+///
 /// Limits: 64 connections a trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message. Where a trunk
 /// takes any peer, who has not authenticated has 4 connections an address for at most 60 s, and all of them half of the trunk's.
 public final class SIPSockets: @unchecked Sendable {
@@ -36,6 +38,8 @@ public final class SIPSockets: @unchecked Sendable {
   var connections: [Flow: TCPConnection] = [:]
   private var failures: [(flow: Flow, peer: UserAgent.PeerFailure?, wasOpen: Bool)] = []
   private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
+  /// Of listeners on loopback: whether anything gets from there to another address.
+  private var ways: [IPAddress: (isOpen: Bool, until: Instant)] = [:]
   private var strangersTold = Instant.zero
   private var unsentTold = Instant.zero
   private var guestRates = SourceRates(perSource: Limits.guestMessagesPerSource, inAll: Limits.guestMessagesPerSecond)
@@ -116,7 +120,7 @@ public final class SIPSockets: @unchecked Sendable {
       case .tcp: tcpAddresses
       case .tls: tlsAddresses
       }
-    let fitting = bound.filter { $0.ip.family == remote.ip.family }
+    let fitting = bound.filter { $0.ip.family == remote.ip.family && leaves($0, toward: remote) }
     guard let first = fitting.first else { return nil }
     let route = reachable(first, from: remote)?.ip
     let listener = fitting.first { $0.ip == route } ?? first
@@ -170,10 +174,11 @@ public final class SIPSockets: @unchecked Sendable {
     let refused = port.receive(
       at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
-      take: { bytes, from, trunk in
+      take: { bytes, from, own, trunk in
         // CRLF keep-alives (RFC 5626 §3.5.1 uses STUN on UDP, but these are what comes) and empty datagrams
         guard bytes.count > 4 else { return counts.drops[.keepAlive].increment() }
-        guard let local = reachable(port.socket.localAddress, from: from) else { return }
+        let spokenTo = own.map { SocketAddress($0, port.socket.localAddress.port) }
+        guard let local = spokenTo ?? reachable(port.socket.localAddress, from: from) else { return }
         count(bytes, isOurs: false, .udp)
         let flow = Flow(transport: .udp, local: local, remote: from)
         tap(bytes, flow, false, trunk)
@@ -273,6 +278,16 @@ public final class SIPSockets: @unchecked Sendable {
   private static func serves(_ listener: SocketAddress, _ local: SocketAddress) -> Bool {
     guard listener.port == local.port else { return false }
     return listener.ip == local.ip || (listener.ip.isUnspecified && listener.ip.family == local.ip.family)
+  }
+
+  /// From loopback nothing leaves the machine, unless its owner has seen to that (route_localnet).
+  private func leaves(_ listener: SocketAddress, toward remote: SocketAddress) -> Bool {
+    guard listener.ip.isLoopback, !remote.ip.isLoopback else { return true }
+    if let known = ways[remote.ip], known.until > loop.now { return known.isOpen }
+    let isOpen = routeAddress(toward: remote, from: listener.ip) != nil
+    if ways.count >= Limits.routes { ways.removeAll(keepingCapacity: true) }
+    ways[remote.ip] = (isOpen, loop.now + Limits.routeTime)
+    return isOpen
   }
 
   /// A listener's address as `remote` sees it: for a wildcard one the address on the route.

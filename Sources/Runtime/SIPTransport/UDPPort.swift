@@ -11,29 +11,32 @@ final class UDPPort {
   /// Not watched: it is read when its pause is over.
   var isPaused = false
   private var pauseTime = Limits.pauseTime.upperBound
-  private var batch = DatagramBatch()
+  private var batch: DatagramBatch
   private let buffer: UnsafeMutableRawBufferPointer  // owned, as large as the largest datagram
 
   init(_ address: SocketAddress, setting: String?) throws(SystemError) {
     socket = try UDPSocket(
       bind: address, receiveBufferBytes: Limits.socketBufferBytes, sendBufferBytes: Limits.socketBufferBytes, setting: setting)
+    // At all addresses, the kernel would choose the one that answers come from by the route: a peer that asked another drops them.
+    batch = DatagramBatch(choosesSource: address.ip.isUnspecified && socket.wantsLocalAddresses())
     ErrorQueue.enable(socket.fd, address.ip.family)
     buffer = .allocate(byteCount: Limits.datagramBytes, alignment: 16)
   }
 
   deinit { buffer.deallocate() }
 
-  /// Reads what is there at `now`, up to a turn's share. `allowed` decides by the source alone; `take` gets the bytes of those.
+  /// Reads what is there at `now`, up to a turn's share. `allowed` decides by the source alone; `take` gets the bytes of those, and of a
+  /// socket at all addresses the one that they were sent to.
   /// - Returns: how many were not allowed.
   func receive(
-    at now: Instant, allowed: (SocketAddress) -> String?, take: ([UInt8], SocketAddress, String) -> Void,
+    at now: Instant, allowed: (SocketAddress) -> String?, take: ([UInt8], SocketAddress, IPAddress?, String) -> Void,
     unreachable: (SocketAddress, Int32) -> Void
   ) -> Int {
     let before = behindSince
     var refused = 0
     for _ in 0..<Limits.datagramsPerTurn {
       do throws(SystemError) {
-        guard let (count, from) = try socket.receive(into: buffer) else {
+        guard let (count, from, local) = try socket.receiveWithLocal(into: buffer) else {
           behindSince = nil
           return refused
         }
@@ -41,7 +44,7 @@ final class UDPPort {
           refused += 1
           continue
         }
-        take(Array(buffer[..<min(count, buffer.count)]), from, trunk)
+        take(Array(buffer[..<min(count, buffer.count)]), from, local, trunk)
       } catch {
         // the error of an earlier datagram, told once here; the queue says which one it was
         ErrorQueue.take(socket.fd, unreachable: unreachable)

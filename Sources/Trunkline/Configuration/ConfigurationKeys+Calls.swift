@@ -186,6 +186,10 @@ extension ConfigurationKeys {
         .init(
           "verify", .flag, .value("\(Settings.Trunk(routing: trunk).verifiesCertificate)"),
           "Checks the trunk's certificate; `false` is for a lab."),
+        .init(
+          "name", .list(.text("host name, or `*.` and a domain"), limit: Limits.expectedNames), .none("the host of `uri`"),
+          "What the trunk's certificate must be for, where that is not the host of `uri`. `*.carrier.example` stands for each name one label below, and for the wildcard itself; without it no wildcard is taken (RFC 5922 §7.2)."
+        ),
       ]),
   ]
 

@@ -118,10 +118,23 @@ extension ConfigurationKeys {
         advertise,
         .init("cert", .file("PEM certificate chain"), .required, "The certificate that is shown to trunks."),
         .init("key", .file("PEM private key"), .required, "Its private key."),
-        .init("ca", .file("PEM certificates"), "The authorities that sign the certificates of who connects (mutual TLS)."),
+        .init(
+          "certificates", .list(.mapping, limit: Limits.certificates),
+          "Certificates for further names: who asks for a name of one of them (SNI) is shown that one, everybody else `cert`."),
+        .init(
+          "ca", .file("PEM certificates"),
+          "The authorities that sign the certificates of who connects (mutual TLS), for whatever purpose they are made."),
         .init(
           "clients", .oneOf(TLSServerSettings.Clients.self), .none("`required` with `ca`, else `off`"),
           "Whether who connects must show a certificate; `optional` checks one that is shown."),
+      ]),
+    .init(
+      "listen.sip.tls.certificates[]", isTakenBySIGHUP: false,
+      "The names are those in the certificate; a wildcard there stands for one label.",
+      [
+        .init(
+          "cert", .file("PEM certificate chain"), .required, "The certificate that is shown to who asks for one of its names."),
+        .init("key", .file("PEM private key"), .required, "Its private key."),
       ]),
     .init(
       "listen.app", isTakenBySIGHUP: false, "",

@@ -17,6 +17,7 @@ extension ConfigurationParser {
     checkCluster(configuration)
     if triesFiles {
       checkOwnAddresses(configuration)
+      checkReach(configuration)
       checkCertificates(configuration)
       checkFolders(configuration)
     }

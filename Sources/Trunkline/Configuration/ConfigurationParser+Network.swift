@@ -22,6 +22,32 @@ extension ConfigurationParser {
     }
   }
 
+  /// `serve --check`: trunks that are down for ever, since no listener has their transport and address family. `serve` starts with them, for
+  /// the other trunks.
+  func checkReach(_ configuration: Settings) {
+    guard configuration.cluster?.edges == nil else { return }
+    let listen = configuration.listen
+    func name(_ family: IPAddress.Family) -> String { family == .v4 ? "IPv4" : "IPv6" }
+    for (index, trunk) in configuration.trunks.enumerated() {
+      let path = "trunks[\(index)]"
+      if let uri = trunk.uri, let address = trunk.serverAddress?.ip {
+        let transport: TransportProtocol = uri.isSecure ? .tls : uri.transport ?? .udp
+        let listeners = listen.sip(transport)
+        guard !listeners.contains(where: { $0.ip.family == address.family }) else { continue }
+        // that a transport which is named is not served has been said
+        guard !listeners.isEmpty || (uri.transport == nil && !uri.isSecure) else { continue }
+        let missing = listeners.isEmpty ? transport.rawValue.uppercased() : name(address.family)
+        let place = uri.transport == nil ? "listen.sip" : "listen.sip.\(transport.rawValue)"
+        problem(path + ".uri", "no \(missing) listener of \(place) reaches \(address): add one, or leave the trunk out")
+      } else if trunk.uri == nil, !trunk.peers.isEmpty, trunk.routing.peerNames.isEmpty {
+        let families = Set((listen.sipUDP + listen.sipTCP + listen.sipTLS).map(\.ip.family))
+        guard trunk.peers.allSatisfy({ !families.contains($0.address.unmapped.family) }) else { continue }
+        problem(
+          path + ".peers", "none of its peers reaches a listener: they are of another address family than all of listen.sip")
+      }
+    }
+  }
+
   /// A private address that a peer on the internet would be told: it answers to where nobody is.
   func checkAdvertised(_ configuration: Settings) {
     let around = LocalNetworks(
@@ -53,13 +79,9 @@ extension ConfigurationParser {
   /// Nil where the file does not tell, or a name is told.
   private func signalling(toldTo peer: IPAddress, _ trunk: Settings.Trunk, _ listen: Settings.Listen) -> IPAddress? {
     let transport: TransportProtocol = trunk.uri?.isSecure == true ? .tls : trunk.uri?.transport ?? .udp
-    let listeners =
-      switch transport {
-      case .udp: listen.sipUDP
-      case .tcp: listen.sipTCP
-      case .tls: listen.sipTLS
-      }
-    guard let listener = listeners.first(where: { $0.ip.family == peer.family && !$0.ip.isLoopback }) else { return nil }
+    guard let listener = listen.sip(transport).first(where: { $0.ip.family == peer.family && !$0.ip.isLoopback }) else {
+      return nil
+    }
     if let told = listen.advertised.first(where: { $0.transport == transport && $0.address == listener }) {
       return told.host.address
     }
@@ -78,4 +100,15 @@ extension ConfigurationParser {
   }
 
   private func routed(toward peer: IPAddress) -> IPAddress? { triesFiles ? routeAddress(toward: SocketAddress(peer, 5060)) : nil }
+}
+
+extension Settings.Listen {
+  /// The SIP listeners of one transport.
+  func sip(_ transport: TransportProtocol) -> [SocketAddress] {
+    switch transport {
+    case .udp: sipUDP
+    case .tcp: sipTCP
+    case .tls: sipTLS
+    }
+  }
 }

@@ -226,7 +226,18 @@ extension ConfigurationParser {
     if clients != .off, !tls.has("ca") {
       problem("listen.sip.tls", "clients: \(clients.rawValue) needs ca: FILE, who signs their certificates")
     }
-    out.sipServer = TLSServerSettings(identity: identity, clients: clients)
+    out.sipServer = TLSServerSettings(identity: identity, others: otherCertificates(tls), clients: clients)
+  }
+
+  /// `certificates: [ { cert: FILE, key: FILE } ]`: those of further names.
+  private func otherCertificates(_ tls: Section) -> [TLSFiles] {
+    tls.items("certificates", limit: Limits.certificates).compactMap { node, path in
+      let row = Section(node, path, self)
+      guard case .mapping = node else { return nil }
+      for key in ["cert", "key"] where !row.has(key) { problem(path, "\(key) is missing") }
+      guard let certificate = row.readableFile("cert"), let key = row.readableFile("key") else { return nil }
+      return TLSFiles(certificate: certificate, key: key)
+    }
   }
 
   private func media(_ top: Section, _ calls: inout CallFlow.Configuration) -> Settings.Media {

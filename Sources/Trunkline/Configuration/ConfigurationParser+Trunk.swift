@@ -105,6 +105,12 @@ extension ConfigurationParser {
     let tls = trunk.section("tls")
     out.tls.authorities = tls.readableFile("ca")
     out.verifiesCertificate = tls.flag("verify", default: out.verifiesCertificate)
+    out.expectedNames = tls.list(
+      "name", limit: Limits.expectedNames, "a host name such as sip.carrier.example, or *. and a domain such as *.carrier.example"
+    ) { IPAddress($0) == nil ? ExpectedName($0) : nil }
+    if tls.has("name"), !out.verifiesCertificate {
+      problem(tls.path("name"), "is not looked at: verify: false takes any certificate", .warning)
+    }
     if tls.has("cert") != tls.has("key") { problem(trunk.path("tls"), "cert and key belong together") }
     guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return }
     (out.tls.certificate, out.tls.key) = (certificate, key)

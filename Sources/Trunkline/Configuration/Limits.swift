@@ -16,6 +16,9 @@ enum Limits {
   static let userCacheSeconds = 1...86_400
   static let usualUserCacheSeconds = 60
   static let turnURLs = 8
+  /// Of further names of the SIP listener, and names that a trunk's certificate may be for.
+  static let certificates = 100
+  static let expectedNames = 16
   /// Tokens of the admin API, the characters of one, and requests a second.
   static let apiTokens = 100
   static let apiTokenBytes = 16...512

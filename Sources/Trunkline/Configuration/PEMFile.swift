@@ -1,5 +1,6 @@
 import COpenSSL
 import Foundation
+import Platform
 
 /// A file in PEM as OpenSSL reads it, for whom its dates and pairs count: TLS reads it again.
 package struct PEMFile {
@@ -43,6 +44,15 @@ package struct PEMFile {
     var isNamed = false
     first { isNamed = X509_check_host($0, host, 0, 0, nil) == 1 || X509_check_ip_asc($0, host, 0) == 1 }
     return isNamed
+  }
+
+  /// Why nobody who asks for a name could be shown the first certificate; nil if somebody can.
+  var unaskable: String? {
+    var out: String? = "it is for no name that could be asked for"
+    first { certificate in
+      do { if try !CertificateNames(certificate).askable.isEmpty { out = nil } } catch { out = "\(error)" }
+    }
+    return out
   }
 
   enum Key: Equatable { case pairs, other, encrypted, unreadable }

@@ -153,6 +153,8 @@ public struct Settings: Sendable {
     /// Who may have signed the trunk's certificate, and what we show where it asks for one.
     public var tls = TLSFiles()
     public var verifiesCertificate = true
+    /// What the trunk's certificate must be for; empty: the host of `uri`.
+    public var expectedNames: [ExpectedName] = []
 
     public init(routing: Routing.Trunk) { self.routing = routing }
     public var name: String { routing.name }

@@ -50,11 +50,24 @@ final class CertificateWatch: Sendable {
         kind: .gauge, labelNames: ["use", "trunk"]
       ) { [self] in
         let known = expiries.withLock { $0 }
-        return state.withLock { $0.files }.compactMap { file in
-          known[file].map { MetricSample([file.use.rawValue, file.trunk], .integer($0)) }
-        }
+        return Self.earliest(state.withLock { $0.files }, known).map { MetricSample($0.labels, .integer($0.expires)) }
       }
     ]
+  }
+
+  /// One row for each use and trunk: of several certificates the one that expires first.
+  static func earliest(_ files: [CertificateFile], _ known: [CertificateFile: Int64]) -> [(labels: [String], expires: Int64)] {
+    var rows: [(labels: [String], expires: Int64)] = []
+    for file in files {
+      guard let expires = known[file] else { continue }
+      let labels = [file.use.rawValue, file.trunk]
+      if let index = rows.firstIndex(where: { $0.labels == labels }) {
+        rows[index].expires = min(rows[index].expires, expires)
+      } else {
+        rows.append((labels, expires))
+      }
+    }
+    return rows
   }
 
   private func run(_ logger: Logger, _ changed: () -> Void, _ daily: () -> Void) {
@@ -150,7 +163,8 @@ extension Settings {
     var out: [String: TLSClientSettings] = [:]
     for trunk in trunks where !listen.sipTLS.isEmpty {
       guard let uri = trunk.uri, uri.transport == nil || uri.transport == .tls else { continue }
-      out[trunk.name] = TLSClientSettings(identity: trunk.tls, host: uri.host, verifies: trunk.verifiesCertificate)
+      out[trunk.name] = TLSClientSettings(
+        identity: trunk.tls, host: uri.host, names: trunk.expectedNames, verifies: trunk.verifiesCertificate)
     }
     return out
   }
@@ -161,12 +175,15 @@ extension Settings {
     if let path = listen.appTLS?.certificate { out.append(CertificateFile(use: .app, path: path)) }
     if let path = listen.adminTLS?.certificate { out.append(CertificateFile(use: .admin, path: path)) }
     guard !listen.sipTLS.isEmpty else { return out }
-    if let path = listen.sipServer?.identity.certificate { out.append(CertificateFile(use: .sip, path: path)) }
+    for files in sipIdentities { if let path = files.certificate { out.append(CertificateFile(use: .sip, path: path)) } }
     for trunk in trunks {
       if let path = trunk.tls.certificate { out.append(CertificateFile(use: .trunk, trunk: trunk.name, path: path)) }
     }
     return out
   }
+
+  /// What the SIP listener shows, by name or to everybody.
+  private var sipIdentities: [TLSFiles] { listen.sipServer.map { [$0.identity] + $0.others } ?? [] }
 
   /// The files that our ports and SIP over TLS use.
   var certificatePaths: [String] {
@@ -174,9 +191,7 @@ extension Settings {
       listen.appTLS?.certificate, listen.appTLS?.key, listen.adminTLS?.certificate, listen.adminTLS?.key,
     ]
     guard !listen.sipTLS.isEmpty else { return paths.compactMap(\.self) }
-    paths += [
-      listen.sipServer?.identity.certificate, listen.sipServer?.identity.key, listen.sipServer?.identity.authorities,
-    ]
+    for files in sipIdentities { paths += [files.certificate, files.key, files.authorities] }
     for trunk in trunks { paths += [trunk.tls.certificate, trunk.tls.key, trunk.tls.authorities] }
     return paths.compactMap(\.self)
   }

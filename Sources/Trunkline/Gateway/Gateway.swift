@@ -159,7 +159,8 @@ final class Gateway: @unchecked Sendable {
       reserveMedia: { request in
         do {
           return try media.reserve(
-            session: request.session, user: request.user, others: request.others, toward: request.toward, gathers: true)
+            session: request.session, user: request.user, others: request.others, toward: request.toward,
+            asked: request.asked.map { ($0.local.ip, $0.remote.ip) }, gathers: true)
         } catch MediaReservationError.overloaded {
           throw MediaOverload("\(MediaReservationError.overloaded)")
         }

@@ -7,12 +7,23 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/types.h>
 
 /// Same layout as the kernel's struct mmsghdr; a static assertion in CLinux.c holds it.
 struct clx_mmsg { struct msghdr hdr; unsigned len; };
 
 int clx_recvmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
 int clx_sendmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
+/// From now on `clx_receive_at` says which address of ours a datagram was sent to (IP_PKTINFO, IPV6_RECVPKTINFO). 0, or -1 with errno.
+int clx_want_local_addresses(int fd, int family);
+/// One datagram with its source and, of the local address, family and address; AF_UNSPEC where the kernel does not say.
+ssize_t clx_receive_at(int fd, void *bytes, size_t room, struct sockaddr_storage *from, struct sockaddr_storage *local);
+/// Room for `clx_send_from`, aligned as the kernel wants it.
+struct clx_source { uint64_t bytes[8]; };
+/// Lets the kernel send a datagram from `local`: writes into `source`, which must live as long as `header` is used.
+void clx_send_from(struct msghdr *header, struct clx_source *source, const struct sockaddr_storage *local);
+/// The errno of an ICMP error that `recvmsg` with MSG_ERRQUEUE has read, among whatever else the control data hold; 0 without one.
+int clx_queued_error(struct msghdr *header);
 /// accept4 with a non-blocking, close-on-exec result.
 int clx_accept(int fd, struct sockaddr *address, socklen_t *length);
 int clx_set_thread_name(const char *name);

@@ -1,0 +1,61 @@
+import COpenSSL
+
+/// The names that a certificate says it is for.
+///
+/// Reading them costs an allocation a name, `Limits.certificateNames` at most: a certificate with more is refused before one is read.
+public struct CertificateNames: Sendable, Equatable {
+  public enum Failure: Error, Equatable, CustomStringConvertible {
+    /// How many it has.
+    case tooMany(Int)
+
+    public var description: String {
+      switch self {
+      case .tooMany(let count): "it has \(count) names, more than the limit of \(Limits.certificateNames)"
+      }
+    }
+  }
+
+  /// Uniform resource identifiers among the alternative names, as written.
+  public var uris: [String] = []
+  /// DNS names among the alternative names, in lower case; wildcards as written.
+  public var hosts: [String] = []
+  /// In lower case; nil without one.
+  public var commonName: String?
+
+  /// `certificate`: an `X509`.
+  public init(_ certificate: OpaquePointer) throws(Failure) {
+    if let raw = X509_get_ext_d2i(certificate, NID_subject_alt_name, nil, nil) {
+      let list = OpaquePointer(raw)
+      defer { GENERAL_NAMES_free(list) }
+      let count = Int(OPENSSL_sk_num(list))
+      guard count <= Limits.certificateNames else { throw .tooMany(count) }
+      for index in 0..<Int32(clamping: count) {
+        guard let entry = OPENSSL_sk_value(list, index)?.assumingMemoryBound(to: GENERAL_NAME.self) else { continue }
+        switch entry.pointee.type {
+        case GEN_URI: uris += text(entry.pointee.d.uniformResourceIdentifier).map { [$0] } ?? []
+        case GEN_DNS: hosts += text(entry.pointee.d.dNSName).map { [$0.lowercased()] } ?? []
+        default: break
+        }
+      }
+    }
+    commonName = Self.commonName(certificate)?.lowercased()
+  }
+
+  /// What a TLS client may ask for by SNI (RFC 6066 §3) to be shown this certificate: its DNS names, else its common name. A wildcard counts as
+  /// the whole first label alone (RFC 9525 §6.3): nobody is served by `a.*.example`.
+  public var askable: [ExpectedName] { (hosts.isEmpty ? commonName.map { [$0] } ?? [] : hosts).compactMap { ExpectedName($0) } }
+
+  private static func commonName(_ certificate: OpaquePointer) -> String? {
+    guard let subject = X509_get_subject_name(certificate) else { return nil }
+    let place = X509_NAME_get_index_by_NID(subject, NID_commonName, -1)
+    guard place >= 0, let entry = X509_NAME_get_entry(subject, place) else { return nil }
+    return text(X509_NAME_ENTRY_get_data(entry))
+  }
+}
+
+/// A string of a certificate; one with a NUL inside names nobody.
+private func text(_ string: UnsafePointer<ASN1_STRING>?) -> String? {
+  guard let string, let bytes = ASN1_STRING_get0_data(string) else { return nil }
+  let all = UnsafeBufferPointer(start: bytes, count: Int(max(0, ASN1_STRING_length(string))))
+  return all.contains(0) ? nil : String(decoding: all, as: UTF8.self)
+}
