@@ -22,27 +22,9 @@ struct DevicePages: Sendable {
   let gateway: @Sendable () -> String?
   let wakes: WakeTokens
 
-  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let query = Self.fields(request.query)
-    switch (request.method, parts) {
-    case ("GET", ["devices"]): list(query["user"], query["device"], answer)
-    case ("POST", ["devices", "revoke"]):
-      guard let user = query["user"] else { return answer(.text(400, "user=U is missing")) }
-      command(answer) { .revoke(user: user, device: query["device"], $0) }
-    case ("POST", ["devices", "allow"]):
-      guard let user = query["user"], let device = query["device"] else {
-        return answer(.text(400, "user=U&device=D is missing"))
-      }
-      command(answer) { .allow(DeviceKey(user: user, device: device), $0) }
-    case ("POST", ["push", "test"]):
-      guard let user = query["user"] else { return answer(.text(400, "user=U is missing")) }
-      test(user, query["device"], answer)
-    default: answer(.text(405, "GET /v1/devices, POST /v1/devices/revoke, POST /v1/devices/allow, POST /v1/push/test"))
-    }
-  }
-
-  private func list(_ user: String?, _ device: String?, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
     struct Body: Encodable { var devices: [DeviceSummary] }
+    let (user, device) = (try request.queryValue("user"), try request.queryValue("device"))
     let isAsked = inbox.machine { machine in
       let rows = machine.deviceSummaries.filter { (user ?? $0.user) == $0.user && (device ?? $0.device) == $0.device }
       if device != nil, rows.isEmpty { return answer(.text(404, "no such device")) }
@@ -51,8 +33,18 @@ struct DevicePages: Sendable {
     if !isAsked { answer(.text(503, "busy")) }
   }
 
+  func revoke(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    let (user, device) = (try request.needed("user"), try request.queryValue("device"))
+    command(answer) { .revoke(user: user, device: device, $0) }
+  }
+
+  func allow(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    let key = DeviceKey(user: try request.needed("user"), device: try request.needed("device"))
+    command(answer) { .allow(key, $0) }
+  }
+
   private func command(
-    _ answer: @escaping @Sendable (AdminResponse) -> Void, _ make: (@escaping @Sendable (DeviceError?) -> Void) -> DeviceCommand
+    _ answer: @escaping RouteTable.Answer, _ make: (@escaping @Sendable (DeviceError?) -> Void) -> DeviceCommand
   ) {
     let command = make { error in answer(error.map { .text($0 == .unknown ? 404 : 409, $0.text) } ?? .text(200, "done")) }
     if !inbox.post(.devices(command)) { answer(.text(503, "busy")) }
@@ -77,7 +69,8 @@ struct DevicePages: Sendable {
     var advice: String?
   }
 
-  private func test(_ user: String, _ device: String?, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  func test(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    let (user, device) = (try request.needed("user"), try request.queryValue("device"))
     guard let gateway = gateway() else {
       return answer(.text(409, "the configuration has no push section: add one, then send SIGHUP"))
     }
@@ -133,15 +126,5 @@ struct DevicePages: Sendable {
       }
       if let all { answer(.json(200, Body(results: all.sorted { $0.device < $1.device }))) }
     }
-  }
-
-  /// `a=1&b=x%20y`; the first of a name counts.
-  static func fields(_ query: String) -> [String: String] {
-    var out: [String: String] = [:]
-    for pair in query.split(separator: "&") {
-      let parts = pair.split(separator: "=", maxSplits: 1).map { $0.replacing("+", with: " ").removingPercentEncoding ?? "" }
-      if parts.count == 2, !parts[1].isEmpty, out[parts[0]] == nil { out[parts[0]] = parts[1] }
-    }
-    return out
   }
 }

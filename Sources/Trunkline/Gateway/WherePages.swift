@@ -21,27 +21,26 @@ struct WherePages: Sendable {
   /// Nodes that are asked for one call at a time.
   private static let nodesAtOnce = 64
 
-  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let query = DevicePages.fields(request.query)
-    guard request.method == "GET" else {
-      return answer(.text(405, "GET /v1/where?user=U, GET /v1/where?call=ID, GET /v1/cluster/calls"))
-    }
+  func find(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
     guard let cluster else { return answer(NodePages.alone) }
-    switch (parts, query["user"], query["call"]) {
-    case (["where"], let user?, nil): find(user, cluster, answer)
-    case (["where"], nil, let text?):
+    switch (try request.queryValue("user"), try request.queryValue("call")) {
+    case (let user?, nil): find(user, cluster, answer)
+    case (nil, let text?):
       guard let call = Identifier(text) else { return answer(.text(400, "\(text) is no call's id")) }
       find(call, cluster, answer)
-    case (["cluster", "calls"], _, _):
-      let after = query["after"].map { ClusterCallsReader.Position($0) }
-      if case .some(.none) = after { return answer(.text(400, "after= is not what a page before it gave as next")) }
-      let isAsked = inbox.cluster { machine in
-        guard let machine else { return answer(NodePages.alone) }
-        ClusterCallsReader(machine, after: after ?? nil, ask: { cluster.ask($0, $1) }) { answer(.json(200, $0)) }.read()
-      }
-      if !isAsked { answer(.text(503, "busy")) }
     default: answer(.text(400, "one of user=U and call=ID is missing"))
     }
+  }
+
+  func calls(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    guard let cluster else { return answer(NodePages.alone) }
+    let after = try request.queryValue("after").map { ClusterCallsReader.Position($0) }
+    if case .some(.none) = after { return answer(.text(400, "after= is not what a page before it gave as next")) }
+    let isAsked = inbox.cluster { machine in
+      guard let machine else { return answer(NodePages.alone) }
+      ClusterCallsReader(machine, after: after ?? nil, ask: { cluster.ask($0, $1) }) { answer(.json(200, $0)) }.read()
+    }
+    if !isAsked { answer(.text(503, "busy")) }
   }
 
   // MARK: a user
