@@ -105,11 +105,16 @@ import Testing
       }
     }
     let refused = try ask(server, "POST /v1/calls", bearer: "secret-read")
-    #expect(refused == #"403 {"error":{"code":"forbidden","message":"make needs the scope calls"}}"# + "\n")
+    #expect(
+      refused
+        == #"403 {"type":"about:blank","title":"Forbidden","status":403,"detail":"make needs the scope calls","code":"forbidden"}"#
+        + "\n")
     for wrong in ["", "secret-", "secret-reads", "Secret-read"] {
       #expect(try ask(server, "GET /v1/calls", bearer: wrong).hasPrefix("401"), "\(wrong)")
     }
-    #expect(try ask(server, "GET /v1/calls").hasPrefix(#"401 {"error":{"code":"unauthorized""#), "loopback alone is not enough")
+    #expect(
+      try ask(server, "GET /v1/calls").hasPrefix(#"401 {"type":"about:blank","title":"Unauthorized""#),
+      "loopback alone is not enough")
     #expect(try ask(server, "GET /healthz").hasPrefix("200"))
   }
 
@@ -170,9 +175,33 @@ import Testing
 
   @Test func `a refusal is JSON whatever its message says`() throws {
     let response = APIError(.badRequest, "a \"quote\" \\ \u{0}\u{1f}\n\u{7f} é 🎈").response
-    let read = try JSONDecoder().decode([String: [String: String]].self, from: Data(response.body))
-    #expect(read["error"]?["code"] == "badRequest" && read["error"]?["message"]?.hasSuffix("é 🎈") == true)
-    #expect(response.status == 400 && response.contentType == "application/json")
+    struct Problem: Decodable { var type, title, detail, code: String, status: Int }
+    let read = try JSONDecoder().decode(Problem.self, from: Data(response.body))
+    #expect(read.code == "badRequest" && read.detail.hasSuffix("é 🎈") && read.status == 400 && read.title == "Bad Request")
+    #expect(response.status == 400 && response.contentType == "application/problem+json")
+    for code in APIError.Code.allCases {
+      let body = String(decoding: APIError(code, "x").response.body, as: UTF8.self)
+      for word in ["Refused", "Failed", "OK"] { #expect(!body.contains("\"title\":\"\(word)\""), "\(code) has no reason phrase") }
+    }
+  }
+
+  @Test func `what the server refuses by itself is a problem, too`() throws {
+    let server = try start()
+    defer { server.stop() }
+    for (text, status, code) in [
+      ("GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", "400", "badRequest"), ("rubbish\r\n\r\n", "400", "badRequest"),
+      ("POST /v1/calls HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n", "413", "tooLarge"),
+      ("GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 17_000))", "431", "tooLarge"),
+      ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", "505", "badRequest"),
+      ("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\n\r\n", "400", "badRequest"),
+    ] {
+      let socket = try TestSocket(server.address)
+      socket.write(text)
+      let (head, body) = try #require(socket.response())
+      #expect(
+        head.hasPrefix("HTTP/1.1 \(status) ") && head.lowercased().contains("content-type: application/problem+json"), "\(head)")
+      #expect(String(decoding: body, as: UTF8.self).contains("\"code\":\"\(code)\""), "\(text.prefix(40))")
+    }
   }
 
   @Test func `an upgrade is refused and a stop leaves no thread and no descriptor`() throws {

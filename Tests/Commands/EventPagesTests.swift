@@ -8,10 +8,7 @@ import Testing
 @Suite struct EventPagesTests {
   private let folder = FileManager.default.temporaryDirectory.appendingPathComponent("pages-\(UUID().uuidString)").path
 
-  private struct Refusal: Decodable {
-    struct Words: Decodable { var code, message: String }
-    var error: Words
-  }
+  private struct Problem: Decodable { var title, detail, code: String, status: Int }
 
   private func request(_ query: String, isStream: Bool = false, last: String? = nil) throws -> AdminRequest {
     var request = try AdminRequest("GET", "/v1/events?" + query)
@@ -23,13 +20,13 @@ import Testing
   private func expect(
     _ code: APIError.Code, _ response: AdminResponse, _ location: SourceLocation = #_sourceLocation
   ) {
-    let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(response.body))
-    #expect(response.status == code.status && refusal?.error.code == code.rawValue, sourceLocation: location)
-    #expect(response.contentType == "application/json" && response.stream == nil, sourceLocation: location)
-    #expect(refusal?.error.message.isEmpty == false, sourceLocation: location)
+    let problem = try? JSONDecoder().decode(Problem.self, from: Data(response.body))
+    #expect(response.status == code.status && problem?.status == code.status, sourceLocation: location)
+    #expect(problem?.code == code.rawValue && problem?.detail.isEmpty == false, sourceLocation: location)
+    #expect(response.contentType == "application/problem+json" && response.stream == nil, sourceLocation: location)
   }
 
-  @Test(arguments: [false, true]) func `refusals are JSON with a code, also of a stream`(isStream: Bool) throws {
+  @Test(arguments: [false, true]) func `refusals are problems with a code, also of a stream`(isStream: Bool) throws {
     expect(.unknownPage, try EventPages(folder: nil).answer(request("", isStream: isStream)))
     expect(.overload, try EventPages(folder: folder).answer(request("", isStream: isStream)))
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

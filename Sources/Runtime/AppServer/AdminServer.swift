@@ -43,7 +43,7 @@ public final class AdminServer: Sendable {
       .init(
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
-        connectionsPerAddress: Limits.adminConnections,
+        connectionsPerAddress: Limits.adminConnections, tellsProblems: true,
         bodyBytes: { door.access.bodyBytes(of: $0, routes) }), delegate: delegate, logger: logger)
     try server.start()
     return AdminServer(server, delegate, settings)

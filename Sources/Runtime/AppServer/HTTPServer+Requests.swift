@@ -153,7 +153,7 @@ extension HTTPServer {
 
   /// An answer of the server itself; the connection ends with it.
   func refuseRequest(_ connection: HTTPConnection, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
-    var response = HTTPResponse.text(status, reason)
+    var response = settings.tellsProblems ? HTTPResponse.problem(status, reason) : .text(status, reason)
     response.headers = fields.map { ($0.name, $0.value) }
     respond(connection, response, isHead: false, keepsAlive: false)
   }

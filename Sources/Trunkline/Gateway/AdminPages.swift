@@ -41,6 +41,11 @@ struct AdminPages: Sendable {
   }
 }
 
+extension APIError {
+  /// Control does not take the question.
+  static let busy = APIError(.overload, "the gateway is too busy to answer")
+}
+
 extension AdminRequest {
   /// A field of the query that the operation cannot do without.
   func needed(_ name: String) throws(APIError) -> String {

@@ -35,8 +35,6 @@ struct CallPages: Sendable {
   let recordings: @Sendable () -> [String: Announcement]
   private let repeats = IdempotencyTable()
 
-  private static let busy = APIError(.overload, "the gateway is too busy to answer")
-
   init(inbox: Inbox, cluster: ClusterSide?, recordings: @escaping @Sendable () -> [String: Announcement]) {
     (self.inbox, self.cluster, self.recordings) = (inbox, cluster, recordings)
   }
@@ -55,7 +53,7 @@ struct CallPages: Sendable {
       guard let id = Identifier(text) else { return answer(unknown.response) }
       sendOn(request, id, else: unknown, answer)
     }
-    if !isAsked { answer(Self.busy.response) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 
   func make(_ request: AdminRequest, _ answer: @escaping Answer) {
@@ -90,7 +88,7 @@ struct CallPages: Sendable {
   }
 
   private func ask(_ answer: @escaping Answer, _ render: @escaping @Sendable ([CallSummary]) -> AdminResponse) {
-    if !inbox.calls({ answer(render($0)) }) { answer(Self.busy.response) }
+    if !inbox.calls({ answer(render($0)) }) { answer(APIError.busy.response) }
   }
 
   // MARK: actions
@@ -104,7 +102,7 @@ struct CallPages: Sendable {
         guard failure.code == .gone else { return answer(APIError(failure).response) }
         sendOn(request, id, else: APIError(failure), answer)
       })
-    if !isPosted { answer(Self.busy.response) }
+    if !isPosted { answer(APIError.busy.response) }
   }
 
   /// The same request at the node that has the call.
@@ -192,7 +190,7 @@ struct CallPages: Sendable {
           answer((isUser ? APIError(.unknownUser, "no such user") : APIError(failure)).response)
         }
       })
-    if !isPosted { throw Self.busy }
+    if !isPosted { throw APIError.busy }
   }
 
   static func wantedCall(_ bytes: [UInt8]) throws(APIError) -> OriginateRequest {

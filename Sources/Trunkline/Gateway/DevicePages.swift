@@ -27,10 +27,10 @@ struct DevicePages: Sendable {
     let (user, device) = (try request.queryValue("user"), try request.queryValue("device"))
     let isAsked = inbox.machine { machine in
       let rows = machine.deviceSummaries.filter { (user ?? $0.user) == $0.user && (device ?? $0.device) == $0.device }
-      if device != nil, rows.isEmpty { return answer(.text(404, "no such device")) }
+      if device != nil, rows.isEmpty { return answer(APIError(.unknownDevice, "no such device").response) }
       answer(.json(200, Body(devices: rows)))
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 
   func revoke(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
@@ -46,8 +46,10 @@ struct DevicePages: Sendable {
   private func command(
     _ answer: @escaping RouteTable.Answer, _ make: (@escaping @Sendable (DeviceError?) -> Void) -> DeviceCommand
   ) {
-    let command = make { error in answer(error.map { .text($0 == .unknown ? 404 : 409, $0.text) } ?? .text(200, "done")) }
-    if !inbox.post(.devices(command)) { answer(.text(503, "busy")) }
+    let command = make { error in
+      answer(error.map { APIError($0 == .unknown ? .unknownDevice : .badState, $0.text).response } ?? .text(200, "done"))
+    }
+    if !inbox.post(.devices(command)) { answer(APIError.busy.response) }
   }
 
   // MARK: push test
@@ -72,21 +74,24 @@ struct DevicePages: Sendable {
   func test(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
     let (user, device) = (try request.needed("user"), try request.queryValue("device"))
     guard let gateway = gateway() else {
-      return answer(.text(409, "the configuration has no push section: add one, then send SIGHUP"))
+      throw APIError(.badState, "the configuration has no push section: add one, then send SIGHUP")
     }
     let (push, wakes) = (push, wakes)
     let isAsked = inbox.machine { machine in
       let known = machine.pushTargets(of: user).filter { (device ?? $0.key.device) == $0.key.device }
       let able = known.compactMap { row in row.target.map { (row.key, $0) } }
       guard !known.isEmpty else {
-        return answer(.text(404, "no device registered: the app has sent no device.put with a push token since it was installed"))
+        return answer(
+          APIError(
+            .unknownDevice, "no device registered: the app has sent no device.put with a push token since it was installed"
+          ).response)
       }
       guard !able.isEmpty else {
         return answer(
-          .text(
-            409,
+          APIError(
+            .badState,
             "no registration to push to: revoked, or of the wrong environment until the app registers again (trunkline devices list)"
-          ))
+          ).response)
       }
       let collector = Collector(able.count, answer)
       for (key, target) in able {
@@ -100,7 +105,7 @@ struct DevicePages: Sendable {
         push.test(PushKey(call: call, user: key.user, device: key.device), target, content) { collector.add($0) }
       }
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 
   /// Answers once every push has ended.

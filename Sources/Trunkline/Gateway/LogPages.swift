@@ -17,10 +17,10 @@ struct LogPages: Sendable {
   func set(_ request: AdminRequest) -> AdminResponse {
     let module = request.argument("module")
     guard let level = Logger.Level(rawValue: request.argument("level")) else {
-      return .text(400, "no such level: " + Logger.Level.allCases.map(\.rawValue).joined(separator: ", "))
+      return APIError(.badRequest, "no such level: " + Logger.Level.allCases.map(\.rawValue).joined(separator: ", ")).response
     }
     guard levels.set(module, level) else {
-      return .text(404, "no such module: " + levels.all.keys.sorted().joined(separator: ", "))
+      return APIError(.unknownModule, "no such module: " + levels.all.keys.sorted().joined(separator: ", ")).response
     }
     return .text(200, "\(module) writes \(level) until the gateway restarts")
   }

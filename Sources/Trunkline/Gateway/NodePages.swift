@@ -53,7 +53,7 @@ struct NodePages: Sendable {
     let name = request.argument("node")
     ask(answer) { status in
       guard let node = status.nodes.first(where: { $0.node == name }) else { return Self.unknown }
-      guard node.own else { return .text(409, "\(node.node) is another node: ask its own admin port") }
+      guard node.own else { return APIError(.badState, "\(node.node) is another node: ask its own admin port").response }
       _ = Glibc.kill(getpid(), SIGTERM)
       return .text(202, "draining: no new calls, the process ends with the last one")
     }
@@ -64,14 +64,16 @@ struct NodePages: Sendable {
     ask(answer) { status in
       guard let node = status.nodes.first(where: { $0.node == name }) else { return Self.unknown }
       let isLiving = ["living", "draining"].contains(node.standing)
-      guard !node.own, !isLiving else { return .text(409, "\(node.node) has a lease that lives: stop its process first") }
-      guard inbox.post(.forget(node: node.node)) else { return .text(503, "busy") }
+      guard !node.own, !isLiving else {
+        return APIError(.badState, "\(node.node) has a lease that lives: stop its process first").response
+      }
+      guard inbox.post(.forget(node: node.node)) else { return APIError.busy.response }
       return .text(202, "forgotten: its calls are closed")
     }
   }
 
-  static let alone = AdminResponse.text(404, "this gateway is alone: its configuration has no cluster.engine")
-  private static let unknown = AdminResponse.text(404, "no such node was seen")
+  static let alone = APIError(.unknownPage, "this gateway is alone: its configuration has no cluster.engine").response
+  private static let unknown = APIError(.unknownNode, "no such node was seen").response
 
   private func ask(
     _ answer: @escaping RouteTable.Answer, _ render: @escaping @Sendable (ClusterStatus) -> AdminResponse
@@ -80,7 +82,7 @@ struct NodePages: Sendable {
       guard let machine else { return answer(Self.alone) }
       answer(render(ClusterStatus(machine)))
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 }
 

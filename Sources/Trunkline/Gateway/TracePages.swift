@@ -18,39 +18,39 @@ struct TracePages: Sendable {
 
   func read(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
     guard let id = UInt64(request.argument("trace")), let piece = collector.read(id) else {
-      return answer(.text(404, "no such trace, or all of it has been read"))
+      return answer(APIError(.unknownTrace, "no such trace, or all of it has been read").response)
     }
     answer(AdminResponse(200, contentType: "application/x-pcapng", body: piece))
   }
 
   func stop(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
     let isStopped = UInt64(request.argument("trace")).map(collector.stop) == true
-    answer(isStopped ? .text(202, "ending") : .text(404, "no such trace"))
+    answer(isStopped ? .text(202, "ending") : APIError(.unknownTrace, "no such trace").response)
   }
 
   func start(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
     let (trunk, call) = (try request.queryValue("trunk"), try request.queryValue("call"))
     let longest = Int(Limits.longest.components.seconds)
     guard let seconds = try request.queryValue("seconds").flatMap({ Int($0) }), (1...longest).contains(seconds) else {
-      return answer(.text(400, "seconds: 1...\(longest)"))
+      throw APIError(.badRequest, "seconds: 1...\(longest)")
     }
     guard let bytes = try request.queryValue("bytes").flatMap({ Int($0) }), (1...Limits.largestBytes).contains(bytes) else {
-      return answer(.text(400, "bytes: 1...\(Limits.largestBytes)"))
+      throw APIError(.badRequest, "bytes: 1...\(Limits.largestBytes)")
     }
-    if let trunk, !isTrunk(trunk) { return answer(.text(404, "no such trunk")) }
-    guard (trunk == nil) != (call == nil) else { return answer(.text(400, "trunk or call")) }
+    if let trunk, !isTrunk(trunk) { throw APIError(.unknownTrunk, "no such trunk") }
+    guard (trunk == nil) != (call == nil) else { throw APIError(.badRequest, "trunk or call") }
     let collector = collector
     let asked = inbox.calls { calls in
-      guard let subject = Self.subject(trunk, call, calls) else { return answer(.text(404, "no such call")) }
+      guard let subject = Self.subject(trunk, call, calls) else { return answer(APIError(.unknownCall, "no such call").response) }
       do throws(TraceCollector.Refusal) {
         let id = try collector.start(subject, for: .seconds(seconds), bytes: bytes)
         for call in calls { collector.began(call.call, callID: call.sipCallId) }
         answer(.text(201, String(id)))
       } catch {
-        answer(.text(503, "\(Limits.traces) traces are running: stop one"))
+        answer(APIError(.overload, "\(Limits.traces) traces are running: stop one").response)
       }
     }
-    if !asked { answer(.text(503, "busy")) }
+    if !asked { answer(APIError.busy.response) }
   }
 
   /// A call's id names a live call; anything else is taken for a Call-ID, also of a call that is yet to come.

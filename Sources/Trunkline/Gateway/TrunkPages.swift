@@ -27,17 +27,17 @@ struct TrunkPages: Sendable {
     let (name, inbox) = (request.argument("trunk"), inbox)
     ask(answer) { trunks in
       guard trunks.contains(where: { $0.trunk == name && $0.why != .removed }) else { return Self.unknown }
-      guard inbox.post(.setTrunk(name, isDisabled: isDisabled)) else { return .text(503, "busy") }
+      guard inbox.post(.setTrunk(name, isDisabled: isDisabled)) else { return APIError.busy.response }
       return .text(200, isDisabled ? "disabled until it is enabled or the gateway restarts" : "enabled")
     }
   }
 
-  private static let unknown = AdminResponse.text(404, "no such trunk")
+  private static let unknown = APIError(.unknownTrunk, "no such trunk").response
 
   private func ask(
     _ answer: @escaping RouteTable.Answer, _ render: @escaping @Sendable ([TrunkStatus]) -> AdminResponse
   ) {
     let isAsked = inbox.machine { machine in answer(render(machine.trunkStatuses(at: MonotonicClock.now()))) }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 }
