@@ -99,7 +99,7 @@ class Gateway:
                     return refused.code, json.load(refused)
             except OSError as error:
                 if not left:
-                    return 502, {"error": {"code": "unreachable", "message": str(error)}}
+                    return 502, {"title": "Bad Gateway", "status": 502, "detail": str(error), "code": "unreachable"}
             time.sleep(1)
 
     def call(self, user, to):
@@ -108,7 +108,7 @@ class Gateway:
     def transfer(self, user, call, to):
         status, found = self.ask("GET", "/v1/calls/" + call)
         if status != 200 or found["user"] != user:
-            return 404, {"error": {"code": "unknownCall", "message": "no call of this user"}}
+            return 404, {"title": "Not Found", "status": 404, "detail": "no call of this user", "code": "unknownCall"}
         return self.ask("POST", f"/v1/calls/{call}/transfer", {"to": to})
 
 

@@ -10,14 +10,26 @@ import Testing
   func start(token: String? = nil, tokens: [APIToken] = []) throws -> AdminServer {
     let token = token.map { Redacted(Array($0.utf8)) }
     return try AdminServer.start(
-      .init(address: SocketAddress(.loopback, 0), token: token, tokens: tokens), logger: Fixture.logger
-    ) {
-      request, answer in
-      let text = "\(request.method) \(request.path) ?\(request.query) \(String(decoding: request.body, as: UTF8.self))"
-      // From another thread, as control will.
-      DispatchQueue.global().async { answer(.text(200, text)) }
-    }
+      .init(address: SocketAddress(.loopback, 0), token: token, tokens: tokens), routes: Self.routes, logger: Fixture.logger)
   }
+
+  /// Rows of each scope whose handler says what it got.
+  private static let routes = RouteTable(
+    [
+      Route("open", .get, "/healthz", nil), Route("metrics", .get, "/metrics", .read), Route("list", .get, "/v1/calls", .read),
+      Route("make", .post, "/v1/calls", .calls), Route("hangUp", .post, "/v1/calls/{call}/hangup", .calls),
+      Route("trace", .get, "/v1/traces/{trace}", .admin), Route("disable", .post, "/v1/trunks/{trunk}/disable", .admin),
+      Route("replace", .put, "/v1/directory/{scope}", .users, takesImports: true),
+      Route("empty", .delete, "/v1/directory/{scope}", .users),
+    ].map { route in
+      RouteTable.Row(route) { request, answer in
+        let body = String(decoding: request.body, as: UTF8.self)
+        let text = "\(request.method) \(request.path) ?\(request.target.query) \(body)"
+        // From another thread, as control will.
+        DispatchQueue.global().async { answer(.text(200, text)) }
+      }
+    })
+
   func ask(_ server: AdminServer, _ request: String, _ headers: String = "Host: localhost\r\n", body: String = "") throws
     -> String
   {
@@ -37,6 +49,19 @@ import Testing
     #expect(try ask(server, "DELETE /v1/calls").hasPrefix("405"))
     let big = "Host: localhost\r\nContent-Length: 70000\r\n"
     #expect(try ask(server, "POST /x", big, body: "").hasPrefix("413"))
+  }
+
+  @Test func `a path without a row has no page, for a token of any scope`() throws {
+    let server = try start(token: "s3cret")
+    defer { server.stop() }
+    for (request, status) in [
+      ("GET /nothing", "404"), ("POST /v1/callsign", "404"), ("GET /v1/calls/", "400"), ("GET //v1/calls", "400"),
+      ("GET /%2fv1/calls", "400"), ("GET /v1/traces/%2e%2e", "400"), ("GET /v1%c0%afcalls", "400"), ("OPTIONS *", "404"),
+      ("GET http://localhost//v1/calls", "400"), ("GET http://localhost/v1/calls", "200"),
+    ] {
+      #expect(try ask(server, request, bearer: "s3cret").hasPrefix(status), "\(request)")
+      if !request.contains("%c0") { #expect(try ask(server, request).hasPrefix("401"), "\(request)") }
+    }
   }
 
   @Test func `without a token only programs on this machine are answered, not web pages`() throws {
@@ -69,14 +94,9 @@ import Testing
     let server = try start(tokens: APIScope.allCases.map { token($0.rawValue, ["secret-\($0)"], [$0]) })
     defer { server.stop() }
     let needs: [(String, APIScope)] = [
-      ("GET /v1/calls", .read), ("GET /metrics", .read), ("GET /readyz", .read), ("GET /nothing", .read),
-
-      ("POST /v1/calls", .calls), ("POST /v1/calls/x/hangup", .calls), ("POST /v1/devices/revoke?user=a", .users),
-      ("POST /v1/push/test?user=a", .users), ("GET /v1/devices", .read), ("GET /v1/traces/1", .admin),
-      ("POST /v1/traces", .admin),
-      ("POST /v1/trunks/a/disable", .admin), ("POST /v1/log/levels/sip/debug", .admin), ("POST /nothing", .admin),
-      ("POST /v1/callsign", .admin), ("GET /v1/directory", .users), ("PUT /v1/directory/user:a", .users),
-      ("POST /v1/directory/user:a", .users), ("DELETE /v1/directory/user:a", .users), ("DELETE /v1/users/a/data", .users),
+      ("GET /v1/calls?limit=1", .read), ("GET /metrics", .read), ("POST /v1/calls", .calls), ("POST /v1/calls/x/hangup", .calls),
+      ("GET /v1/traces/1", .admin), ("POST /v1/trunks/a/disable", .admin), ("PUT /v1/directory/user:a", .users),
+      ("DELETE /v1/directory/user:a", .users),
     ]
     for (request, scope) in needs {
       for other in APIScope.allCases {
@@ -85,11 +105,16 @@ import Testing
       }
     }
     let refused = try ask(server, "POST /v1/calls", bearer: "secret-read")
-    #expect(refused == #"403 {"error":{"code":"forbidden","message":"POST of this path needs the scope calls"}}"# + "\n")
+    #expect(
+      refused
+        == #"403 {"type":"about:blank","title":"Forbidden","status":403,"detail":"make needs the scope calls","code":"forbidden"}"#
+        + "\n")
     for wrong in ["", "secret-", "secret-reads", "Secret-read"] {
       #expect(try ask(server, "GET /v1/calls", bearer: wrong).hasPrefix("401"), "\(wrong)")
     }
-    #expect(try ask(server, "GET /v1/calls").hasPrefix(#"401 {"error":{"code":"unauthorized""#), "loopback alone is not enough")
+    #expect(
+      try ask(server, "GET /v1/calls").hasPrefix(#"401 {"type":"about:blank","title":"Unauthorized""#),
+      "loopback alone is not enough")
     #expect(try ask(server, "GET /healthz").hasPrefix("200"))
   }
 
@@ -106,7 +131,7 @@ import Testing
     #expect(try put("read-secret").hasPrefix("413") && put("").hasPrefix("413"))
     #expect(try put("users-secret", "POST /v1/calls").hasPrefix("413"))
     #expect(try put("users-secret", length: Limits.importBytes + 1).hasPrefix("413"))
-    for line in ["PUT /v1/calls", "DELETE /v1/calls/x", "PUT /v1/users/a/data", "PATCH /v1/directory/user:a"] {
+    for line in ["PUT /v1/calls", "DELETE /v1/calls/x/hangup", "PATCH /v1/directory/user:a"] {
       #expect(try ask(server, line, bearer: "users-secret").hasPrefix("405"), "\(line)")
     }
   }
@@ -122,7 +147,8 @@ import Testing
     #expect(try !isTaken("old-secret") && isTaken("new-secret") && isTaken("own-token"))
     server.replace([])
     #expect(
-      try !isTaken("new-secret") && isTaken("own-token") && ask(server, "POST /v1/trunks", bearer: "own-token").hasPrefix("200"))
+      try !isTaken("new-secret") && isTaken("own-token")
+        && ask(server, "POST /v1/trunks/a/disable", bearer: "own-token").hasPrefix("200"))
   }
 
   @Test func `a token's rate is its own`() throws {
@@ -131,13 +157,13 @@ import Testing
       token("free", ["free-secret"], [.read]),
     ])
     func code(_ bearer: String, at milliseconds: Int64) -> APIError.Code? {
-      var request = HTTPRequest("GET", "/v1/calls")
-      request.authorization = Redacted("Bearer " + bearer)
       do {
+        var request = try HTTPRequest("GET", "/v1/calls")
+        request.authorization = Redacted("Bearer " + bearer)
         _ = try access.client(of: request, at: Instant(nanoseconds: 1_000_000_000 + milliseconds * 1_000_000))
         return nil
       } catch {
-        return error.code
+        return (error as? APIError)?.code
       }
     }
     #expect((0..<3).map { _ in code("slow-secret", at: 0) } == [nil, nil, .tooMany])
@@ -149,9 +175,33 @@ import Testing
 
   @Test func `a refusal is JSON whatever its message says`() throws {
     let response = APIError(.badRequest, "a \"quote\" \\ \u{0}\u{1f}\n\u{7f} é 🎈").response
-    let read = try JSONDecoder().decode([String: [String: String]].self, from: Data(response.body))
-    #expect(read["error"]?["code"] == "badRequest" && read["error"]?["message"]?.hasSuffix("é 🎈") == true)
-    #expect(response.status == 400 && response.contentType == "application/json")
+    struct Problem: Decodable { var type, title, detail, code: String, status: Int }
+    let read = try JSONDecoder().decode(Problem.self, from: Data(response.body))
+    #expect(read.code == "badRequest" && read.detail.hasSuffix("é 🎈") && read.status == 400 && read.title == "Bad Request")
+    #expect(response.status == 400 && response.contentType == "application/problem+json")
+    for code in APIError.Code.allCases {
+      let body = String(decoding: APIError(code, "x").response.body, as: UTF8.self)
+      for word in ["Refused", "Failed", "OK"] { #expect(!body.contains("\"title\":\"\(word)\""), "\(code) has no reason phrase") }
+    }
+  }
+
+  @Test func `what the server refuses by itself is a problem, too`() throws {
+    let server = try start()
+    defer { server.stop() }
+    for (text, status, code) in [
+      ("GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", "400", "badRequest"), ("rubbish\r\n\r\n", "400", "badRequest"),
+      ("POST /v1/calls HTTP/1.1\r\nHost: a\r\nContent-Length: 70000\r\n\r\n", "413", "tooLarge"),
+      ("GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 17_000))", "431", "tooLarge"),
+      ("GET / HTTP/2.0\r\nHost: a\r\n\r\n", "505", "badRequest"),
+      ("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: h2c\r\n\r\n", "400", "badRequest"),
+    ] {
+      let socket = try TestSocket(server.address)
+      socket.write(text)
+      let (head, body) = try #require(socket.response())
+      #expect(
+        head.hasPrefix("HTTP/1.1 \(status) ") && head.lowercased().contains("content-type: application/problem+json"), "\(head)")
+      #expect(String(decoding: body, as: UTF8.self).contains("\"code\":\"\(code)\""), "\(text.prefix(40))")
+    }
   }
 
   @Test func `an upgrade is refused and a stop leaves no thread and no descriptor`() throws {

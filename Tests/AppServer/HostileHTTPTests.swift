@@ -17,9 +17,8 @@ import Testing
   @Test(arguments: [0, 100, 4_000, 40_000]) func `only websocket is an upgrade, whatever comes behind it`(count: Int) throws {
     let fixture = try Fixture()
     let bystander = try fixture.login("bob", "d1")
-    let admin = try AdminServer.start(.init(address: SocketAddress(.loopback, 0)), logger: Fixture.logger) {
-      $1(.text(200, "ok"))
-    }
+    let admin = try AdminServer.start(
+      .init(address: SocketAddress(.loopback, 0)), routes: .everything { $1(.text(200, "ok")) }, logger: Fixture.logger)
     defer { admin.stop() }
     let behind = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
     for address in [fixture.app.address, admin.address] {
@@ -42,9 +41,10 @@ import Testing
   /// Two in one segment, the second a POST with a body, made libwebsockets call back without end.
   @Test func `every order of up to five requests is answered in order, in one piece and in many`() throws {
     let fixture = try Fixture { $0.pages = ["/": Page(contentType: "text/plain", bytes: Array("page".utf8))] }
-    let admin = try AdminServer.start(.init(address: SocketAddress(.loopback, 0)), logger: Fixture.logger) { request, answer in
+    let routes = RouteTable.everything { request, answer in
       DispatchQueue.global().async { answer(.text(200, "\(request.body.count)")) }
     }
+    let admin = try AdminServer.start(.init(address: SocketAddress(.loopback, 0)), routes: routes, logger: Fixture.logger)
     defer { admin.stop() }
     let kinds: [(text: String, app: String, admin: String)] = [
       ("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "200", "200"),

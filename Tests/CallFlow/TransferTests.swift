@@ -215,6 +215,61 @@ private let phone = Surroundings.phone
     #expect(transfer.by == .app && transfer.number == "+15558880000" && transfer.sip == 200 && transfer.sipCallId == nil)
   }
 
+  /// In a country where 00 is not dialled for abroad it is for the carrier all the same: what was checked is what is sent.
+  @Test(arguments: [
+    ("004930123456", "+1004930123456"), ("(555) 888-0000", "+15558880000"), ("1 555 888 0000", "+15558880000"),
+    ("+15558880000", "+15558880000"), ("01149301234567", nil), ("+4930123456", nil), ("011 1 555 888 0000", "+15558880000"),
+  ])
+  func `the number of a transfer is the one that was checked`(dialled: String, sent: String?) throws {
+    let world = Surroundings { _, routing in
+      routing.trunks[0].rules.allowsTransfer = true
+      routing.users[0].country = NumberRules.Country(code: "1")
+      routing.users[0].allowance.prefixes = ["+1"]
+      routing.outbound = [.init(prefix: "", trunk: "carrier")]
+    }
+    let (_, call) = try world.connected()
+    let transfer = CallTransfer(target: Handle(k: .phone, h: dialled))
+    let code = world.code(world.request(phone, .callTransfer(transfer), call: call))
+    guard let sent else {
+      #expect(code == .forbidden && world.trunkHeard.last?.hasPrefix("REFER") == false)
+      return
+    }
+    #expect(code == nil && world.trunkHeard.last == "REFER sip:\(sent)@127.0.0.1:5080")
+    world.request(phone, .callEnd(CallEnd()), call: call)
+    #expect(world.records.first?.transfers?.map(\.number) == [sent])
+  }
+
+  @Test func `the trunk of a transfer gets the checked number as it writes numbers`() throws {
+    let world = Surroundings { _, routing in
+      routing.trunks[0].rules.allowsTransfer = true
+      routing.trunks[0].numbers = NumberRules(outgoing: [.init(prefix: "+", strip: 1, add: "00")])
+    }
+    let (_, call) = try world.connected()
+    let transfer = CallTransfer(target: Handle(k: .phone, h: "+15558880000"))
+    #expect(world.isOK(world.request(phone, .callTransfer(transfer), call: call)))
+    #expect(world.trunkHeard.last == "REFER sip:0015558880000@127.0.0.1:5080")
+  }
+
+  @Test func `what is no telephone number is no target, whatever its text`() throws {
+    let world = world()
+    let (_, call) = try world.connected()
+    let transfer = CallTransfer(target: Handle(k: .generic, h: "+15558880000"))
+    #expect(world.code(world.request(phone, .callTransfer(transfer), call: call)) == .badRequest)
+  }
+
+  @Test(arguments: [("0015558880000", "+15558880000"), ("5558880000", "+15558880000"), ("004930123456", nil)])
+  func `the target of a REFER is read as its trunk writes numbers`(target: String, called: String?) throws {
+    let world = Surroundings { _, routing in
+      routing.trunks[0].rules.allowsTransfer = true
+      routing.trunks[0].numbers = NumberRules(country: target.hasPrefix("00") ? .init(code: "49") : .init(code: "1"))
+      routing.users[0].allowance.prefixes = ["+1"]
+    }
+    let (leg, _) = try world.connected()
+    world.feed(.sip(.referReceived(leg, referral(target))))
+    #expect(invites(world).last?.invite.to == called)
+    if called == nil { #expect(world.trunkHeard.last == "603 REFER") }
+  }
+
   @Test func `a refused transfer leaves the call to the app, and a trunk that takes none says so`() throws {
     let world = world()
     let (leg, call) = try world.connected()

@@ -28,7 +28,7 @@ private func refusal(_ text: String) -> Int? {
 
 @Suite struct RequestReaderTests {
   @Test func `the most of a body is each request's own, by its head; a long one in many pieces is whole`() {
-    var reader = RequestReader { $0.path == "/long" ? 300_000 : 10 }
+    var reader = RequestReader { $0.target.path == "/long" ? 300_000 : 10 }
     func give(_ text: String) -> RequestReader.Step {
       Array(text.utf8).withUnsafeBytes { reader.append($0) }
       return reader.next()
@@ -48,8 +48,9 @@ private func refusal(_ text: String) -> Int? {
     let text = "GET /a%20b/c?x=1&y=%41 HTTP/1.1\r\nHost: phone.example:8080\r\nX-Two:  a \r\nx-two: b,c\t\r\n\r\n"
     guard case .request(let request)? = steps(text).first else { throw Missing() }
     #expect(request.head.method == "GET")
-    #expect(request.head.path == "/a b/c")
-    #expect(request.head.query == "x=1&y=A")
+    #expect(request.head.target.path == "/a%20b/c" && request.head.target.query == "x=1&y=%41")
+    #expect(request.head.target.segments.map(\.text) == ["a b", "c"])
+    #expect(request.head.target.pairs == [.init(name: "x", value: "1"), .init(name: "y", value: "A")])
     #expect(request.head.host == "phone.example:8080")
     #expect(request.head.all("x-two") == ["a", "b,c"])
     #expect(request.head.list("x-two") == ["a", "b", "c"])
@@ -62,8 +63,8 @@ private func refusal(_ text: String) -> Int? {
       throw Missing()
     }
     #expect(request.head.host == "one.example")
-    #expect(request.head.path == "/")
-    #expect(request.head.query == "q")
+    #expect(request.head.target.path == "/" && request.head.target.segments.isEmpty)
+    #expect(request.head.target.query == "q")
   }
 
   /// Requests in a row with bodies of both kinds, at every split into two and octet by octet: the same requests come out.
@@ -139,6 +140,13 @@ private func refusal(_ text: String) -> Int? {
     ("a fragment", "GET /#a HTTP/1.1\r\nHost: a\r\n\r\n", 400),
     ("half an escape", "GET /%4 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
     ("an escaped NUL", "GET /%00 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("an escaped NUL in a query", "GET /?a=%00 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("an overlong slash", "GET /v1%c0%afcalls HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("an overlong dot", "GET /%e0%80%ae/v1 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("half a character", "GET /?user=%c3 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("a surrogate", "GET /%ed%a0%80 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("200 segments", "GET " + String(repeating: "/a", count: 200) + " HTTP/1.1\r\nHost: a\r\n\r\n", 400),
+    ("200 fields of a query", "GET /?" + String(repeating: "a=1&", count: 200) + " HTTP/1.1\r\nHost: a\r\n\r\n", 400),
     ("a tunnel", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n", 400),
     ("a star that is not OPTIONS's", "GET * HTTP/1.1\r\nHost: a\r\n\r\n", 400),
     ("TLS", "\u{16}\u{3}\u{1}\u{2}", 400), ("only empty lines", "\r\n\r\n\r\n\r\n", 400),

@@ -53,7 +53,7 @@ extension Interop {
       return (answer.status, try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any] ?? [:])
     }
 
-    private func code(_ answer: [String: Any]) -> String? { (answer["error"] as? [String: Any])?["code"] as? String }
+    private func code(_ answer: [String: Any]) -> String? { answer["code"] as? String }
 
     private func stop(_ peer: Spawned) async {
       peer.signal(SIGTERM)

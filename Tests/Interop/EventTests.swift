@@ -92,7 +92,7 @@ extension Interop {
       ] {
         let answer = try gateway.get("/v1/events?" + query)
         let json = try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any]
-        #expect(answer.status == status && (json?["error"] == nil) == (status == 200), "\(query): \(answer.body)")
+        #expect(answer.status == status && (json?["code"] == nil) == (status == 200), "\(query): \(answer.body)")
       }
       await stop(sink)
       try await gateway.finish()

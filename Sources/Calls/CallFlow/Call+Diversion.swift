@@ -50,7 +50,7 @@ extension Call {
   /// The leg to the number; its INVITE waits for the start line on disk.
   mutating func divert(by leg: TrunkLeg, to target: DiversionTarget, _ turn: inout Turn) {
     var diversion = CallRecord.Diversion(target.planned.trigger)
-    (diversion.number, diversion.trunk, diversion.sipCallId) = (target.number, leg.trunk.name, leg.sipCallID)
+    (diversion.number, diversion.trunk, diversion.sipCallId) = (target.number.text, leg.trunk.name, leg.sipCallID)
     takeLock(for: target.planned, diversion, &turn)
     legs.append(leg)
     timers[.ring] = turn.now + turn.configuration.timers.ring
@@ -68,7 +68,7 @@ extension Call {
     mark(.inviteSent, detail: trunk.name, &turn)
     legs[second].invite(
       OutboundInvite(
-        trunk: peer, to: trunk.numbers.called(target.number), from: caller,
+        trunk: peer, to: trunk.numbers.called(target.number.text), from: caller,
         displayName: target.showsCaller ? parties.from.n : nil,
         isPrivate: target.showsCaller && isPrivate, assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1,
         extraHeaders: diversionHeaders(own, target.planned.trigger, trunk, peer.domain)), &turn)

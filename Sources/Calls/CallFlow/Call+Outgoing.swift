@@ -42,14 +42,16 @@ extension Call {
 
   /// With a `GateProof`, or to a number that is called before any device.
   mutating func sendInvite(_ turn: inout Turn) {
-    guard trunkLeg.phase == .idle, let peer = trunk.peer, trunkLeg.negotiation != nil else { return }
+    guard trunkLeg.phase == .idle, let peer = trunk.peer, trunkLeg.negotiation != nil, let dialled = parties.dialled else {
+      return
+    }
     enter(.ready, &turn)
     mark(.inviteSent, detail: trunk.name, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
     let caller = trunk.numbers.calling(parties.callerNumber)
     trunkLeg.invite(
       OutboundInvite(
-        trunk: peer, to: trunk.numbers.called(parties.calledNumber), from: caller,
+        trunk: peer, to: trunk.numbers.called(dialled.text), from: caller,
         displayName: parties.origination == nil ? parties.from.n : parties.origination?.displayName,
         isPrivate: parties.isPrivate,
         assertedIdentity: caller, sdp: nil, maxForwards: transfers.maxForwards,

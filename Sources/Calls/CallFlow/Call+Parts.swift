@@ -58,6 +58,8 @@ extension Call {
     /// As the record holds them.
     let callerNumber: String
     let calledNumber: String
+    /// Outgoing: what the INVITE is for.
+    var dialled: AllowedNumber?
     /// Incoming: the caller withholds the number. Outgoing: the user does.
     var isPrivate = false
     /// Whom the call was for before it was diverted to us, the latest first.

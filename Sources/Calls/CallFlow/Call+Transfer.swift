@@ -20,7 +20,7 @@ extension Call {
     transfers.followed += 1
     legs.append(leg)
     mark(.transferring, detail: leg.trunk.name, &turn)
-    transfers.begin(.init(by: .trunk, number: leg.transfer?.number, referredBy: leg.transfer?.referral.referredBy))
+    transfers.begin(.init(by: .trunk, number: leg.transfer?.number.text, referredBy: leg.transfer?.referral.referredBy))
     turn.sip(.acceptRefer(trunkLeg.id))
     inviteTransfer(&turn)
     tellCapabilities(&turn)
@@ -36,7 +36,8 @@ extension Call {
     let own = next.numbers.calling(direction == .incoming ? parties.calledNumber : parties.callerNumber)
     legs[second].invite(
       OutboundInvite(
-        trunk: peer, to: next.numbers.called(target.number), from: own, isPrivate: direction == .outgoing && parties.isPrivate,
+        trunk: peer, to: next.numbers.called(target.number.text), from: own,
+        isPrivate: direction == .outgoing && parties.isPrivate,
         assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1, extraHeaders: headers), &turn)
     if let last = transfers.made.indices.last {
       (transfers.made[last].trunk, transfers.made[last].sipCallId) = (next.name, legs[second].sipCallID)
@@ -97,24 +98,24 @@ extension Call {
   // MARK: asked for by the app
 
   /// Why a `call.transfer` cannot be asked of the trunk now.
-  func refusal(of request: CallTransfer, domain: String?) -> Failure? {
+  func refusal(of target: AskedTransfer?) -> Failure? {
     guard state == .connected, trunkLeg.phase == .confirmed, !transfers.isAsked, second == nil else { return Failure(.badState) }
     guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers") }
-    guard request.withCall != nil || domain != nil && request.number != nil else {
-      return Failure(.badRequest, msg: "target is not a number")
-    }
-    return nil
+    return target == nil ? Failure(.badRequest, msg: "target is not a number") : nil
   }
 
-  /// `call.transfer` without a refusal: a REFER to the trunk. `call.transferred` tells how it goes. `other` is the leg of `withCall`.
-  mutating func askTransfer(_ request: CallTransfer, domain: String, other: LegID?, _ turn: inout Turn) {
-    if let other {
-      turn.sip(.referToLeg(trunkLeg.id, other: other))
-    } else if let number = request.number {
-      turn.sip(.refer(trunkLeg.id, to: "sip:\(percentEncodedUser(number))@\(domain)", replaces: nil))
-    }
+  /// `call.transfer` without a refusal: a REFER to the trunk. `call.transferred` tells how it goes.
+  mutating func askTransfer(_ target: AskedTransfer, _ turn: inout Turn) {
     transfers.isAsked = true
-    transfers.begin(.init(by: .app, number: other == nil ? request.number : nil))
+    switch target {
+    case .call(let other):
+      turn.sip(.referToLeg(trunkLeg.id, other: other))
+      transfers.begin(.init(by: .app, number: nil))
+    case .number(let number, let domain):
+      let user = percentEncodedUser(trunk.numbers.called(number.text))
+      turn.sip(.refer(trunkLeg.id, to: "sip:\(user)@\(domain)", replaces: nil))
+      transfers.begin(.init(by: .app, number: number.text))
+    }
   }
 
   mutating func referAnswered(_ code: Int, _ turn: inout Turn) {
@@ -143,13 +144,15 @@ extension Call {
   }
 }
 
-extension CallTransfer {
-  /// The number that the call is to go to; nil if `target` is none.
-  fileprivate var number: String? { target.flatMap { $0.k == .phone ? Routing.dialled($0.h) : nil } }
+/// Where an app wants its call.
+enum AskedTransfer {
+  /// To the far end of another of its calls, by its leg.
+  case call(LegID)
+  case number(AllowedNumber, domain: String)
 }
 
 /// What a REFER asks for.
 struct TransferTarget {
-  let number: String
+  let number: AllowedNumber
   let referral: Referral
 }

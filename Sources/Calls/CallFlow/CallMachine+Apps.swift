@@ -124,25 +124,27 @@ extension CallMachine {
   /// `call.transfer`: to a number that the user may dial, or together with another of the user's calls.
   mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
     guard let call = calls[id], call.winner == key else { return .err(Failure(.badState)) }
-    var other: LegID?
+    var target: AskedTransfer?
     if let with = transfer.withCall {
       guard let second = calls[with], with != id, second.users.owner == key.user, second.isLive, second.state == .connected,
         second.trunk.name == call.trunk.name
       else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
-      other = second.trunkLeg.id
-    } else if let number = transfer.target.flatMap({ routing.dialled($0.h, by: key.user) }) {
+      target = .call(second.trunkLeg.id)
+    } else if let handle = transfer.target, handle.k == .phone, let number = routing.dialled(handle.h, by: key.user) {
       if routing.isEmergency(number) { return .err(Failure(.emergency)) }
-      if case .refused(let code, _, let text) = outboundRule(number, user: key.user, turn.now) {
-        return .err(Failure(code, msg: text))
+      switch outboundRule(number, user: key.user, turn.now) {
+      case .refused(let code, _, let text): return .err(Failure(code, msg: text))
+      case .rule(_, let allowed):
+        let own = routing.trunk(call.trunk.name)
+        target = (own?.peer?.domain ?? own?.settings?.domain).map { .number(allowed, domain: $0) }
       }
     }
-    let own = routing.trunk(call.trunk.name)
-    let domain = own?.peer?.domain ?? own?.settings?.domain
-    if let refusal = call.refusal(of: transfer, domain: domain) { return .err(refusal) }
-    if other == nil, !quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) {
+    if let refusal = call.refusal(of: target) { return .err(refusal) }
+    guard let target else { return .err(Failure(.badRequest)) }
+    if transfer.withCall == nil, !quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) {
       return .err(Failure(.tooMany, msg: "calls_per_hour"))
     }
-    change(id, &turn) { $0.askTransfer(transfer, domain: domain ?? "", other: other, &$1) }
+    change(id, &turn) { $0.askTransfer(target, &$1) }
     return .ok
   }
 
@@ -195,9 +197,9 @@ extension CallMachine {
     guard identities.count <= SIP.Limits.identities,
       identities.allSatisfy({ $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed })
     else { return turn.refuse(token, .badRequest, "identity") }
-    let rule: Routing.OutboundRule
+    let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(to, user: key.user, turn.now) {
-    case .rule(let found): rule = found
+    case .rule(let found, let number): (rule, allowed) = (found, number)
     case .refused(let code, let reason, let text): return refuse(token, caller, code, reason, text, &turn)
     }
     let offer: SessionDescription
@@ -217,9 +219,10 @@ extension CallMachine {
       return refuse(token, caller, .tooMany, .userRate, "calls_per_hour", &turn)
     }
     let session = MediaSessionID(raw: takeNumber())
-    let parties = Call.Parties(
+    var parties = Call.Parties(
       from: Handle(number: own, name: routing.displayName(of: key.user, wanted: start.from?.n)),
       to: Handle(k: start.to.k, h: to.isUser ? start.to.h : number, n: start.to.n), callerNumber: own, calledNumber: number)
+    parties.dialled = allowed
     var call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(key.user, account: account), parties: parties,
       trunkLeg: TrunkLeg(takeLegID(over: trunk), over: trunk, session: session), at: turn.now)

@@ -81,9 +81,9 @@ extension CallMachine {
       return abandon(id, planned, "too many diversions", isLoop: true, &turn)
     }
     if routing.isEmergency(number) { return abandon(id, planned, "an emergency number", &turn) }
-    let rule: Routing.OutboundRule
+    let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(number, user: call.users.owner, turn.now) {
-    case .rule(let found): rule = found
+    case .rule(let found, let number): (rule, allowed) = (found, number)
     case .refused(_, let reason, _): return abandon(id, planned, reason.rawValue, &turn)
     }
     let candidates: [Routing.Trunk]
@@ -99,7 +99,7 @@ extension CallMachine {
       .first
       ?? call.parties.calledNumber
     let session = MediaSessionID(raw: takeNumber())
-    let target = DiversionTarget(number: number, ownNumber: own, showsCaller: showsCaller, planned: planned)
+    let target = DiversionTarget(number: allowed, ownNumber: own, showsCaller: showsCaller, planned: planned)
     begin(DiversionPlan(target: target, trunks: candidates, session: session), for: id, &turn)
   }
 

@@ -37,9 +37,9 @@ extension CallMachine {
     guard let own = callerNumber(of: wanted.user, wanted: wanted.from, account: nil, calling: to) else {
       return refuse(.forbidden, .forbidden, "from is not a number of this user")
     }
-    let rule: Routing.OutboundRule
+    let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(to, user: wanted.user, turn.now) {
-    case .rule(let found): rule = found
+    case .rule(let found, let number): (rule, allowed) = (found, number)
     case .refused(let code, let reason, let text): return refuse(code, reason, text)
     }
     let candidates: [Routing.Trunk]
@@ -48,7 +48,7 @@ extension CallMachine {
     case .refused(let reason):
       return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk takes the call now: \(reason.rawValue)")
     }
-    let call = makeOriginated(id, wanted, own: own, number: number, candidates, turn.now)
+    let call = makeOriginated(id, wanted, own: own, number: allowed, candidates, turn.now)
     guard configuration.isClustered || isReachable(call, turn.now) else {
       return refuse(.badState, .notFound, unreachedEnding(call, turn.now).detail ?? "no device connected")
     }
@@ -63,13 +63,15 @@ extension CallMachine {
   }
 
   private mutating func makeOriginated(
-    _ id: CallID, _ wanted: OriginateRequest, own: String, number: String, _ candidates: [Routing.Trunk], _ now: Instant
+    _ id: CallID, _ wanted: OriginateRequest, own: String, number: AllowedNumber, _ candidates: [Routing.Trunk], _ now: Instant
   ) -> Call {
     let user = wanted.user
     let session = MediaSessionID(raw: takeNumber())
     // the devices show it as a call from the number
     var parties = Call.Parties(
-      from: Handle(number: number, name: nil), to: Handle(number: own, name: nil), callerNumber: own, calledNumber: number)
+      from: Handle(number: number.text, name: nil), to: Handle(number: own, name: nil), callerNumber: own,
+      calledNumber: number.text)
+    parties.dialled = number
     parties.origination = .init(displayName: routing.displayName(of: user, wanted: nil), first: wanted.first)
     let account = routing.account(of: user, called: own, route: nil)
     var call = Call(

@@ -5,43 +5,10 @@ import Trunking
 
 /// Which trunks an outgoing call may take, and what a trunk's failure means for the next one.
 extension CallMachine {
-  enum RuleOutcome {
-    case rule(Routing.OutboundRule)
-    case refused(ErrorCode, Refusal.Reason, String?)
-  }
   enum TrunkOutcome {
     /// Never empty, each with its `peer`; the first has room.
     case trunks([Routing.Trunk])
     case refused(Refusal.Reason)
-  }
-
-  func outboundRule(_ number: String, user id: String, _ now: Instant) -> RuleOutcome {
-    outboundRule(Routing.Destination(number: number), user: id, now)
-  }
-
-  /// The route of a dialled number, if the user may take it. What a user may dial says nothing of other users.
-  func outboundRule(_ to: Routing.Destination, user id: String, _ now: Instant) -> RuleOutcome {
-    let number = to.number
-    if routing.isEmergency(number) {
-      // the device itself knows where it is; we do not
-      return routing.rule(dialling: number, emergency: true).map { .rule($0) } ?? .refused(.emergency, .emergency, nil)
-    }
-    if routing.isOwn(number, of: id) || to.isUser && number == id {
-      return .refused(.forbidden, .ownNumber, "the user's own number")
-    }
-    let direct = routing.directRule(to)
-    guard let rule = direct ?? routing.rule(dialling: number) else { return .refused(.notFound, .notFound, "no route") }
-    let allowance = routing.user(id)?.allowance ?? UserAllowance()
-    guard direct != nil || allowance.allows(number) else {
-      return .refused(.forbidden, .userPrefix, "not a number this user may call")
-    }
-    if let most = allowance.calls {
-      let live = (callsOfUser[id] ?? []).count {
-        calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.isDivertedToNumber == true)
-      }
-      guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
-    }
-    return .rule(rule)
   }
 
   /// The trunks of a route in this call's order: by priority, by weight within one; those that are down are left out, those that

@@ -11,7 +11,7 @@ extension CallMachine {
     /// The leg failed with this event, and goes on by `next`; without a place, by what is left.
     case retry(LegID, failure: UserAgent.Event, next: Routing.Trunk, left: [Routing.Trunk])
     case diversion(DiversionPlan)
-    case transfer(LegID, Referral, [Routing.Trunk])
+    case transfer(LegID, TransferTarget, [Routing.Trunk])
   }
 
   func needsSeat(_ trunk: Routing.Trunk) -> Bool { configuration.isClustered && trunk.maximumCalls != nil }
@@ -35,12 +35,12 @@ extension CallMachine {
         return diversionImpossible(id, plan, Refusal.Reason.trunkLimit.rawValue, &turn)
       }
       begin(DiversionPlan(target: plan.target, trunks: [next] + left, session: plan.session), for: id, &turn)
-    case .transfer(let leg, let referral, let trunks):
-      if isAdmitted { return follow(leg, referral, trunks, &turn) }
+    case .transfer(let leg, let target, let trunks):
+      if isAdmitted { return follow(leg, target, trunks, &turn) }
       guard let (next, left) = nextTrunk(of: trunks.dropFirst(), turn.now), next.peer != nil else {
         return turn.sip(.refuseRefer(leg, code: 603))
       }
-      transfer(leg, referral, [next] + left, of: id, &turn)
+      transfer(leg, target, [next] + left, of: id, &turn)
     }
   }
 

@@ -9,18 +9,21 @@ extension CallMachine {
   /// A REFER of a trunk that may transfer: the user's app is to be connected to another number.
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {
     guard let (id, call) = transferable(leg), seatRequests[id] == nil else { return turn.sip(.refuseRefer(leg, code: 491)) }
-    guard let number = Routing.dialled(referral.target.number) else { return turn.sip(.refuseRefer(leg, code: 404)) }
+    // as the trunk writes it, like the numbers of its INVITEs
+    guard let number = Routing.dialled(call.trunk.numbers.received(referral.target.number)) else {
+      return turn.sip(.refuseRefer(leg, code: 404))
+    }
     // our own numbers, and more hops than a diversion may take, are loops
     if routing.isOwn(number) || call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
       return turn.sip(.refuseRefer(leg, code: 482))
     }
     if routing.isEmergency(number) { return turn.sip(.refuseRefer(leg, code: 403)) }
-    guard !isDraining, case .rule(let rule) = outboundRule(number, user: call.users.owner, turn.now),
+    guard !isDraining, case .rule(let rule, let allowed) = outboundRule(number, user: call.users.owner, turn.now),
       case .trunks(let candidates) = trunks(of: rule, turn.now),
       quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now)
     else { return turn.sip(.refuseRefer(leg, code: 603)) }
     guard candidates[0].peer != nil else { return turn.sip(.refuseRefer(leg, code: 500)) }
-    transfer(leg, referral, candidates, of: id, &turn)
+    transfer(leg, TransferTarget(number: allowed, referral: referral), candidates, of: id, &turn)
   }
 
   /// A call whose far end may be another's, by this leg.
@@ -31,21 +34,20 @@ extension CallMachine {
     return (id, call)
   }
 
-  mutating func transfer(_ leg: LegID, _ referral: Referral, _ candidates: [Routing.Trunk], of id: CallID, _ turn: inout Turn) {
-    guard needsSeat(candidates[0]) else { return follow(leg, referral, candidates, &turn) }
-    askSeat(.transfer(leg, referral, candidates), over: candidates[0], of: id, &turn)
+  mutating func transfer(
+    _ leg: LegID, _ target: TransferTarget, _ candidates: [Routing.Trunk], of id: CallID, _ turn: inout Turn
+  ) {
+    guard needsSeat(candidates[0]) else { return follow(leg, target, candidates, &turn) }
+    askSeat(.transfer(leg, target, candidates), over: candidates[0], of: id, &turn)
   }
 
-  mutating func follow(_ leg: LegID, _ referral: Referral, _ candidates: [Routing.Trunk], _ turn: inout Turn) {
-    guard let (id, call) = transferable(leg), let reservation = call.appMedia.reservation,
-      let number = Routing.dialled(referral.target.number)
-    else {
+  mutating func follow(_ leg: LegID, _ target: TransferTarget, _ candidates: [Routing.Trunk], _ turn: inout Turn) {
+    guard let (id, call) = transferable(leg), let reservation = call.appMedia.reservation else {
       if let id = legs[leg], needsSeat(candidates[0]) {
         turn.output.actions.append(.released(id, trunk: candidates[0].name))
       }
       return turn.sip(.refuseRefer(leg, code: 491))
     }
-    let target = TransferTarget(number: number, referral: referral)
     var next = TrunkLeg(.outbound(takeNumber()), .transfer(target), over: candidates[0], session: nil)
     (next.local, next.alternatives) = (reservation.trunkAddress, Array(candidates.dropFirst()))
     next.prepareOffer(random)

@@ -102,7 +102,7 @@ struct PlannedDiversion {
 
 /// The number that a call is diverted to.
 struct DiversionTarget {
-  let number: String
+  let number: AllowedNumber
   /// Of the user for whom the leg is made.
   let ownNumber: String
   let showsCaller: Bool

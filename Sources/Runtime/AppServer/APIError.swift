@@ -1,11 +1,15 @@
-/// A refusal of the admin API: `{"error":{"code":"badState","message":"…"}}`. The code is for programs, the message for their authors.
+import HTTP
+
+/// A refusal of the admin API as problem details (RFC 9457): the code is for programs, the detail for their authors.
+///
+///     {"type":"about:blank","title":"Conflict","status":409,"detail":"no device has the call","code":"badState"}
 public struct APIError: Error, Sendable, Equatable {
   public enum Code: String, Sendable, CaseIterable {
     /// The request cannot be read.
     case badRequest
     /// No token, or none that is known; one without the scope.
     case unauthorized, forbidden
-    case unknownPage, unknownCall, unknownUser, unknownFile
+    case unknownPage, unknownCall, unknownUser, unknownFile, unknownTrunk, unknownNode, unknownDevice, unknownTrace, unknownModule
     case badMethod
     /// Not in this state of the call; nobody could answer a call to this user.
     case badState
@@ -16,6 +20,8 @@ public struct APIError: Error, Sendable, Equatable {
     case notAllowed
     case noRoute
     case unsupported
+    /// Its head or body.
+    case tooLarge
     case tooMany
     case overload
     case server
@@ -27,10 +33,13 @@ public struct APIError: Error, Sendable, Equatable {
       case .badRequest: 400
       case .unauthorized: 401
       case .forbidden: 403
-      case .unknownPage, .unknownCall, .unknownUser, .unknownFile: 404
+      case .unknownPage, .unknownCall, .unknownUser, .unknownFile, .unknownTrunk, .unknownNode, .unknownDevice, .unknownTrace,
+        .unknownModule:
+        404
       case .badMethod: 405
       case .badState, .inFlight: 409
       case .gone: 410
+      case .tooLarge: 413
       case .keyReused, .emergency, .notAllowed, .noRoute, .unsupported: 422
       case .tooMany: 429
       case .server: 500
@@ -43,22 +52,45 @@ public struct APIError: Error, Sendable, Equatable {
   public init(_ code: Code, _ message: String) { (self.code, self.message) = (code, message) }
 
   public var response: HTTPResponse {
-    var response = HTTPResponse(code.status, contentType: "application/json", body: Array(text.utf8))
+    var response = HTTPResponse.problem(code.status, code, message)
     if code == .tooMany || code == .inFlight || code == .overload { response.headers = [("Retry-After", "1")] }
     if code == .unauthorized { response.headers = [("WWW-Authenticate", "Bearer")] }
     return response
   }
+}
 
-  /// What a request says may stand in the message: it is escaped (RFC 8259 §7).
-  private var text: String {
+extension HTTPResponse {
+  /// `status` may say more than the code does: 431 is `tooLarge`, as 413 is.
+  static func problem(_ status: Int, _ code: APIError.Code, _ detail: String) -> HTTPResponse {
+    let title = ResponseHead.reason(status)
+    let text =
+      #"{"type":"about:blank","title":"\#(title)","status":\#(status),"#
+      + #""detail":"\#(escaped(detail))","code":"\#(code.rawValue)"}"# + "\n"
+    return HTTPResponse(status, contentType: "application/problem+json", body: Array(text.utf8))
+  }
+
+  /// A refusal that no handler was asked for: HTTP that cannot be read, or is more than this server takes.
+  static func problem(_ status: Int, _ detail: String) -> HTTPResponse {
+    let code: APIError.Code =
+      switch status {
+      case 413, 431: .tooLarge
+      case 429: .tooMany
+      case 503: .overload
+      default: .badRequest
+      }
+    return problem(status, code, detail)
+  }
+
+  /// What a request says may stand in a detail (RFC 8259 §7).
+  private static func escaped(_ text: String) -> String {
     var escaped = ""
-    for scalar in message.unicodeScalars {
+    for scalar in text.unicodeScalars {
       switch scalar {
       case "\"", "\\": escaped += "\\\(scalar)"
       case _ where scalar.value < 32 || scalar.value == 127: escaped += " "
       default: escaped.unicodeScalars.append(scalar)
       }
     }
-    return "{\"error\":{\"code\":\"\(code.rawValue)\",\"message\":\"\(escaped)\"}}\n"
+    return escaped
   }
 }

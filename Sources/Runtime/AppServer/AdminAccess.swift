@@ -4,21 +4,19 @@ import JSONWebToken
 import Platform
 import Synchronization
 
-/// Who may ask the admin port for what: by token, or without any from this machine alone.
+/// Who asks at the admin port: by token, or without any from this machine alone. What they may ask for is the route's to say.
 final class AdminAccess: Sendable {
-  /// Which scope a path needs; the first row that fits holds. `/` and `/healthz` need none.
-  static let rows: [(method: String?, path: String, scope: APIScope)] = [
-    ("POST", "/v1/calls", .calls),
-    ("POST", "/v1/devices", .users),
-    ("POST", "/v1/push", .users),
-    // names and numbers of people
-    (nil, "/v1/directory", .users),
-    (nil, "/v1/users", .users),
-    // the signalling of calls, with numbers
-    (nil, "/v1/traces", .admin),
-    ("POST", "", .admin),
-    (nil, "", .read),
-  ]
+  /// Who asks, and what it may do.
+  struct Client: Sendable {
+    /// Of the token; empty without one.
+    var name: String
+    fileprivate var scopes: Set<APIScope>
+
+    func check(_ route: Route) throws(APIError) {
+      guard let scope = route.scope, !scopes.contains(scope) else { return }
+      throw APIError(.forbidden, "\(route.operation) needs the scope \(scope.rawValue)")
+    }
+  }
 
   private struct State {
     var tokens: [APIToken]
@@ -36,34 +34,21 @@ final class AdminAccess: Sendable {
     }
   }
 
-  /// GET and POST everywhere; PUT and DELETE where something is replaced or goes.
-  static func takes(_ method: String, of path: String) -> Bool {
-    if ["GET", "HEAD", "POST"].contains(method) { return true }
-    if path.hasPrefix("/v1/directory/") { return method == "PUT" || method == "DELETE" }
-    return method == "DELETE" && path.hasPrefix("/v1/users/")
-  }
-
-  /// The most of a request's body: imports are long, of who may make one.
-  func bodyBytes(of head: RequestHead) -> Int {
-    guard head.path.hasPrefix("/v1/directory/"), head.method == "PUT" || head.method == "POST" else { return Limits.bodyBytes }
-    let given = Array((head.first("authorization") ?? "").utf8.dropFirst("Bearer ".utf8.count))
-    let isKnown = state.withLock { state in
-      state.tokens.isEmpty || !state.tokens.filter { $0.scopes.contains(.users) && $0.matches(given) }.isEmpty
+  /// The most of a request's body: of one that is longer than usual only for who may make it.
+  func bodyBytes(of head: RequestHead, _ routes: RouteTable) -> Int {
+    guard case .row(let row, _) = routes.match(head.method, head.target), row.route.bodyBytes > Limits.bodyBytes else {
+      return Limits.bodyBytes
     }
-    return isKnown ? Limits.importBytes : Limits.bodyBytes
+    let given = Self.secret(head.first("authorization"))
+    let mayBeLong = state.withLock { state in
+      guard !state.tokens.isEmpty, let scope = row.route.scope else { return true }
+      return Self.token(given, in: state).map { $0.scopes.contains(scope) } ?? false
+    }
+    return mayBeLong ? row.route.bodyBytes : Limits.bodyBytes
   }
 
-  static func scope(of path: String, _ method: String) -> APIScope {
-    rows.first { row in
-      (row.method == nil || row.method == method) && (row.path.isEmpty || path == row.path || path.hasPrefix(row.path + "/"))
-    }?.scope ?? .admin
-  }
-
-  /// The name of the token; empty without one.
-  func client(of request: HTTPRequest, at now: Instant) throws(APIError) -> String {
-    // Neither says anything of a call; the page asks for the rest with the token.
-    if request.path == "/healthz" || request.path == "/" { return "" }
-    let result = state.withLock { state -> Result<String, APIError> in
+  func client(of request: HTTPRequest, at now: Instant) throws(APIError) -> Client {
+    let result = state.withLock { state -> Result<Client, APIError> in
       do throws(APIError) {
         return .success(try Self.client(of: request, &state, now))
       } catch {
@@ -73,16 +58,12 @@ final class AdminAccess: Sendable {
     return try result.get()
   }
 
-  private static func client(of request: HTTPRequest, _ state: inout State, _ now: Instant) throws(APIError) -> String {
+  private static func client(of request: HTTPRequest, _ state: inout State, _ now: Instant) throws(APIError) -> Client {
     guard !state.tokens.isEmpty else {
       try checkLocal(request)
-      return ""
+      return Client(name: "", scopes: Set(APIScope.allCases))
     }
-    let given = request.authorization.map { Array($0.exposed.utf8) } ?? []
-    let bearer = Array("Bearer ".utf8)
-    // each is compared, whichever is right
-    let known = state.tokens.filter { $0.matches(Array(given.dropFirst(bearer.count))) }
-    guard given.starts(with: bearer), let token = known.first else {
+    guard let token = token(secret(request.authorization?.exposed), in: state) else {
       throw APIError(.unauthorized, "authorization: Bearer <token>")
     }
     if let rate = token.perSecond {
@@ -91,11 +72,18 @@ final class AdminAccess: Sendable {
       state.rates[token.name] = bucket
       guard isTaken else { throw APIError(.tooMany, "more than per_second requests of this token") }
     }
-    let scope = scope(of: request.path, request.method)
-    guard token.scopes.contains(scope) else {
-      throw APIError(.forbidden, "\(request.method) of this path needs the scope \(scope.rawValue)")
-    }
-    return token.name
+    return Client(name: token.name, scopes: token.scopes)
+  }
+
+  /// Of an Authorization field; nil: it has no bearer token (RFC 6750 §2.1).
+  private static func secret(_ authorization: String?) -> [UInt8]? {
+    let (given, bearer) = (Array((authorization ?? "").utf8), Array("Bearer ".utf8))
+    return given.starts(with: bearer) ? Array(given.dropFirst(bearer.count)) : nil
+  }
+
+  /// Each is compared, whichever is right.
+  private static func token(_ secret: [UInt8]?, in state: State) -> APIToken? {
+    secret.flatMap { secret in state.tokens.filter { $0.matches(secret) }.first }
   }
 
   /// Without a token only programs on this machine: a web page could reach loopback through its user's browser, by name

@@ -11,13 +11,13 @@ public typealias AdminResponse = HTTPResponse
 
 /// The admin port, on a thread of its own, so that it answers also when the app thread does not.
 ///
-///     let admin = try AdminServer.start(.init(address: address, token: token), logger: logger) { request, answer in
-///       answer(.text(200, "ok"))          // now, or later from any thread; exactly once
-///     }
+///     let admin = try AdminServer.start(.init(address: address, token: token), routes: RouteTable(rows), logger: logger)
+///
+/// A row's handler answers now, or later from any thread; exactly once.
 public final class AdminServer: Sendable {
   public struct Settings: Sendable {
     public var address: SocketAddress
-    /// May do everything; it, or one of `tokens`, is required of every request but `/healthz`, and must be there off loopback.
+    /// May do everything; it, or one of `tokens`, is required of every request whose route has a scope, and must be there off loopback.
     public var token: Redacted<[UInt8]>?
     public var tokens: [APIToken]
     public var tls: TLSFiles?
@@ -30,21 +30,21 @@ public final class AdminServer: Sendable {
       token.map { [APIToken(name: "listen.admin", secrets: [$0])] + tokens } ?? tokens
     }
   }
-  public typealias Handler = @Sendable (AdminRequest, @escaping @Sendable (AdminResponse) -> Void) -> Void
 
   private let server: HTTPServer
   private let delegate: AdminDelegate
   private let settings: Settings
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound.
-  public static func start(_ settings: Settings, logger: Logger, handler: @escaping Handler) throws -> AdminServer {
-    let delegate = AdminDelegate(AdminAccess(settings.all(settings.tokens)), handler)
+  public static func start(_ settings: Settings, routes: RouteTable, logger: Logger) throws -> AdminServer {
+    let door = AdminDoor(access: AdminAccess(settings.all(settings.tokens)), routes: routes)
+    let delegate = AdminDelegate(door)
     let server = try HTTPServer(
       .init(
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
-        connectionsPerAddress: Limits.adminConnections,
-        bodyBytes: { delegate.access.bodyBytes(of: $0) }), delegate: delegate, logger: logger)
+        connectionsPerAddress: Limits.adminConnections, tellsProblems: true,
+        bodyBytes: { door.access.bodyBytes(of: $0, routes) }), delegate: delegate, logger: logger)
     try server.start()
     return AdminServer(server, delegate, settings)
   }
@@ -54,7 +54,7 @@ public final class AdminServer: Sendable {
   }
 
   /// Other `Settings.tokens`, from the next request on; any thread. `Settings.token` stays.
-  public func replace(_ tokens: [APIToken]) { delegate.access.replace(settings.all(tokens)) }
+  public func replace(_ tokens: [APIToken]) { delegate.door.access.replace(settings.all(tokens)) }
 
   public var address: SocketAddress { server.address }
   /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
@@ -65,24 +65,13 @@ public final class AdminServer: Sendable {
   public func stop() { server.stop() }
 }
 
-/// Checks who may ask, then hands the request to the handler.
 private final class AdminDelegate: TransportDelegate, Sendable {
-  let access: AdminAccess
-  private let handler: AdminServer.Handler
+  let door: AdminDoor
 
-  init(_ access: AdminAccess, _ handler: @escaping AdminServer.Handler) { (self.access, self.handler) = (access, handler) }
+  init(_ door: AdminDoor) { self.door = door }
 
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    guard AdminAccess.takes(request.method, of: request.path) else {
-      return answer(APIError(.badMethod, "GET or POST").response)
-    }
-    var request = request
-    do {
-      request.client = try access.client(of: request, at: MonotonicClock.now())
-    } catch {
-      return answer(error.response)
-    }
-    handler(request, answer)
+    door.handle(request, at: MonotonicClock.now(), answer)
   }
 
   func webSocketOpened(_ id: ConnectionID, from address: IPAddress) {}

@@ -195,7 +195,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
     if request.path == "/v1/ready", ["GET", "HEAD"].contains(request.method) { return answer(readiness) }
     if request.path == "/v1/directory", let directory { return directoryAsked(request, directory, answer) }
-    guard let text = Self.rejectedCall(request.path) else {
+    guard let text = Self.rejectedCall(request) else {
       return answer(pages.answer(request, connects: nodeOrigins.sources))
     }
     guard let origin = request.origin, allows(origin: WebOrigin.canonical(origin)) else {
@@ -220,7 +220,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   /// `POST /v1/calls/<text>/reject`.
   private func rejectReceived(
-    _ request: HTTPRequest, _ text: Substring, answer: @escaping @Sendable (HTTPResponse) -> Void
+    _ request: HTTPRequest, _ text: String, answer: @escaping @Sendable (HTTPResponse) -> Void
   ) {
     guard request.method == "POST" else {
       return answer(HTTPResponse(405, contentType: "application/json", headers: [("Allow", "POST")], body: Array("{}".utf8)))
@@ -243,10 +243,10 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   /// The call of `/v1/calls/<id>/reject`.
-  private static func rejectedCall(_ path: String) -> Substring? {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-    guard parts.count == 5, parts[0].isEmpty, parts[1] == "v1", parts[2] == "calls", parts[4] == "reject" else { return nil }
-    return parts[3]
+  private static func rejectedCall(_ request: HTTPRequest) -> String? {
+    let parts = request.target.segments
+    guard parts.count == 4, parts[0].raw == "v1", parts[1].raw == "calls", parts[3].raw == "reject" else { return nil }
+    return parts[2].text
   }
   /// In the one spelling of `WebOrigin`.
   func allows(origin: String) -> Bool { origins.contains(origin) || nodeOrigins.pages.contains(origin) }

@@ -121,7 +121,7 @@ extension HTTPServer {
       return refuseRequest(connection, 429, "too many connections from this address")
     }
     if head.first("upgrade") != nil { return upgrade(connection, head) }
-    if let path = settings.webSocketPath, head.path == path {
+    if let path = settings.webSocketPath, head.target.path == path {
       return refuseRequest(connection, 426, "a WebSocket is expected here", [.init("upgrade", "websocket")])
     }
     lastNumber += 1
@@ -133,7 +133,7 @@ extension HTTPServer {
     let number = lastNumber
     delegate.requestReceived(
       HTTPRequest(
-        method: head.method, path: head.path, query: head.query, host: head.host, origin: head.first("origin"),
+        method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
         authorization: head.first("authorization").map { Redacted($0) },
         fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
         body: request.body, peer: connection.address)
@@ -153,7 +153,7 @@ extension HTTPServer {
 
   /// An answer of the server itself; the connection ends with it.
   func refuseRequest(_ connection: HTTPConnection, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
-    var response = HTTPResponse.text(status, reason)
+    var response = settings.tellsProblems ? HTTPResponse.problem(status, reason) : .text(status, reason)
     response.headers = fields.map { ($0.name, $0.value) }
     respond(connection, response, isHead: false, keepsAlive: false)
   }

@@ -21,7 +21,7 @@ extension HTTPServer {
     else {
       return refuse(.upgrade, 400, "the only upgrade is GET, HTTP/1.1, Connection: Upgrade, Upgrade: websocket, and no body")
     }
-    guard head.path == path else { return refuse(.path, 404, "no WebSocket is here") }
+    guard head.target.path == path else { return refuse(.path, 404, "no WebSocket is here") }
     guard head.all("sec-websocket-version") == ["13"] else {
       return refuse(.upgrade, 426, "Sec-WebSocket-Version must be 13", [.init("sec-websocket-version", "13")])
     }

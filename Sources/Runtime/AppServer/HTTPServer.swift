@@ -26,6 +26,8 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var connections: Int
     var connectionsPerAddress: Int
     var closeTime = Limits.closeTime
+    /// What the server itself refuses is told as problem details (RFC 9457), else as a line of text.
+    var tellsProblems = false
     /// The most of a request's body.
     var bodyBytes: @Sendable (RequestHead) -> Int = { _ in Limits.bodyBytes }
   }

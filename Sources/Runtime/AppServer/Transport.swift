@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
 import Bytes
+import HTTP
 import Platform
 
 /// A server of WebSockets and HTTP on a thread of its own.
@@ -37,10 +38,12 @@ protocol TransportDelegate: AnyObject {
 /// One HTTP request, whole.
 public struct HTTPRequest: Sendable {
   public var method: String
-  /// Percent-decoded, without the query.
-  public var path: String
-  /// After the `?`: fields with `&` between them, percent-decoded.
-  public var query: String
+  /// Split first, each part percent-decoded once.
+  public var target: RequestTarget
+  /// The path as sent; compared with a path that is written plainly, an encoded spelling of it is another one.
+  public var path: String { target.path }
+  /// What the row of a `RouteTable` has in braces, by its name.
+  public var arguments: [String: String] = [:]
   public var host: String
   public var origin: String?
   public var authorization: Redacted<String>?
@@ -53,6 +56,19 @@ public struct HTTPRequest: Sendable {
 
   /// The first value of a field; `name` in lower case.
   public func first(_ name: String) -> String? { fields.first { $0.name == name }?.value }
+
+  /// What stands in the braces of the row's path: `call` of `/v1/calls/{call}`. Empty where the path has none of that name.
+  public func argument(_ name: String) -> String { arguments[name] ?? "" }
+
+  /// A field of the query; nil where it is not there. One that is there twice, or is empty, could be read in two ways and is refused.
+  public func queryValue(_ name: String) throws(APIError) -> String? {
+    let values = target.pairs.filter { $0.name == name }
+    guard let value = values.first?.value else { return nil }
+    guard values.count == 1, !value.isEmpty else {
+      throw APIError(.badRequest, "\(name): once in a query, and not empty")
+    }
+    return value
+  }
 }
 
 public struct HTTPResponse: Sendable {

@@ -10,14 +10,11 @@ package struct AdminClient {
     package var bytes: [UInt8]
     package init(status: Int, bytes: [UInt8]) { (self.status, self.bytes) = (status, bytes) }
     package var body: String { String(decoding: bytes, as: UTF8.self) }
-    /// Of a refusal: the message of its JSON, or its text.
+    /// Of a refusal: the detail of its problem (RFC 9457), or its text.
     package var reason: String {
-      struct Refusal: Decodable {
-        struct Words: Decodable { var message: String }
-        var error: Words
-      }
-      let refusal = try? JSONDecoder().decode(Refusal.self, from: Data(bytes))
-      return refusal?.error.message ?? body.trimmingCharacters(in: .whitespacesAndNewlines)
+      struct Problem: Decodable { var detail: String }
+      let problem = try? JSONDecoder().decode(Problem.self, from: Data(bytes))
+      return problem?.detail ?? body.trimmingCharacters(in: .whitespacesAndNewlines)
     }
   }
   package struct Failure: Error, CustomStringConvertible {

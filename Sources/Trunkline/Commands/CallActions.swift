@@ -33,7 +33,7 @@ extension Calls {
     @Flag(help: "Resume it.") var off = false
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { try endpoint.post("/v1/calls/\(call)/hold", on: !off) }
+    func run() throws { try endpoint.post("/v1/calls/\(call.percentEncoded)/hold", on: !off) }
   }
 
   struct Mute: ParsableCommand {
@@ -42,7 +42,7 @@ extension Calls {
     @Flag(help: "Not any more.") var off = false
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { try endpoint.post("/v1/calls/\(call)/mute", on: !off) }
+    func run() throws { try endpoint.post("/v1/calls/\(call.percentEncoded)/mute", on: !off) }
   }
 
   struct Digits: ParsableCommand {
@@ -51,7 +51,7 @@ extension Calls {
     @Argument(help: "0-9, A-D, * and #.") var digits: String
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { try endpoint.post("/v1/calls/\(call)/digits", ["digits": digits]) }
+    func run() throws { try endpoint.post("/v1/calls/\(call.percentEncoded)/digits", ["digits": digits]) }
   }
 
   struct Play: ParsableCommand {
@@ -74,7 +74,7 @@ extension Calls {
     }
 
     func run() throws {
-      let path = "/v1/calls/\(call)/play"
+      let path = "/v1/calls/\(call.percentEncoded)/play"
       if let file { try endpoint.post(path, ["file": file]) } else { try endpoint.post(path, on: false) }
     }
   }
@@ -93,7 +93,7 @@ extension Calls {
     @Flag(help: "End the recording.") var off = false
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { try endpoint.post("/v1/calls/\(call)/record", on: !off) }
+    func run() throws { try endpoint.post("/v1/calls/\(call.percentEncoded)/record", on: !off) }
   }
 
   struct Stream: ParsableCommand {
@@ -120,7 +120,7 @@ extension Calls {
     func run() throws {
       var body = ["url": url]
       if let format { body["format"] = format.rawValue }
-      try endpoint.post("/v1/calls/\(call)/stream", body)
+      try endpoint.post("/v1/calls/\(call.percentEncoded)/stream", body)
     }
   }
 
@@ -140,7 +140,7 @@ extension Calls {
 
     func run() throws {
       let body = ["to": number, "user": user, "call": with].compactMapValues(\.self)
-      try endpoint.post("/v1/calls/\(call)/transfer", body)
+      try endpoint.post("/v1/calls/\(call.percentEncoded)/transfer", body)
     }
   }
 
@@ -154,7 +154,7 @@ extension Calls {
     var reason: String?
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { try endpoint.post("/v1/calls/\(call)/hangup", reason.map { ["reason": $0] } ?? [:]) }
+    func run() throws { try endpoint.post("/v1/calls/\(call.percentEncoded)/hangup", reason.map { ["reason": $0] } ?? [:]) }
   }
 }
 

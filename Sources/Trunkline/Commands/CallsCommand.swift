@@ -110,7 +110,7 @@ struct Calls: ParsableCommand {
     private func ofCluster() throws {
       var (all, seen, after) = (ClusterCalls?.none, Set<String>(), String?.none)
       repeat {
-        let query = after.map { "?after=" + ($0.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? $0) } ?? ""
+        let query = after.map { "?after=" + $0.percentEncoded } ?? ""
         let body = try endpoint.request("GET", "/v1/cluster/calls" + query)
         let page = try JSONDecoder().decode(ClusterCalls.self, from: Data(body.utf8))
         var whole = all ?? page
@@ -136,6 +136,6 @@ struct Calls: ParsableCommand {
     @Argument(help: "The call's id.") var call: String
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { print(try endpoint.request("GET", "/v1/calls/" + call)) }
+    func run() throws { print(try endpoint.request("GET", "/v1/calls/" + call.percentEncoded)) }
   }
 }

@@ -21,9 +21,8 @@ struct DevicesCommand: ParsableCommand {
     subcommands: [List.self, Show.self, Revoke.self, Allow.self])
 
   static func query(_ user: String?, _ device: String?) -> String {
-    let letters = CharacterSet(charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
     let fields = [("user", user), ("device", device)].compactMap { name, value in
-      value.map { "\(name)=\($0.addingPercentEncoding(withAllowedCharacters: letters) ?? "")" }
+      value.map { "\(name)=\($0.percentEncoded)" }
     }
     return fields.isEmpty ? "" : "?" + fields.joined(separator: "&")
   }

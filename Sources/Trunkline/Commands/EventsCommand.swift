@@ -38,9 +38,9 @@ struct Events: ParsableCommand {
       var isFirst = true
       while left > 0 {
         var query: [String] = []
-        if last == nil, let after { query.append("after=\(after)") }
-        if let kinds { query.append("kinds=\(kinds)") }
-        if let subject { query.append("subject=\(subject)") }
+        if last == nil, let after { query.append("after=\(after.percentEncoded)") }
+        if let kinds { query.append("kinds=\(kinds.percentEncoded)") }
+        if let subject { query.append("subject=\(subject.percentEncoded)") }
         var words: [String] = []
         let status: Int
         do {
@@ -104,8 +104,7 @@ struct Events: ParsableCommand {
       }
       guard !keys.isEmpty else { throw ValidationError("\(keyFile) has no secret: whsec_ and base64, or 16 characters and more") }
       let count = Atomic<Int>(0)
-      let server = try AdminServer.start(.init(address: listen), logger: Logger(label: "sink")) {
-        [fail, status, delay] request, answer in
+      let routes = RouteTable.everything { [fail, status, delay] request, answer in
         let respond: @Sendable () -> Void = {
           guard request.method == "POST" else { return answer(.text(405, "POST")) }
           guard
@@ -129,6 +128,7 @@ struct Events: ParsableCommand {
           respond()
         }
       }
+      let server = try AdminServer.start(.init(address: listen), routes: routes, logger: Logger(label: "sink"))
       complain("events are taken at http://\(server.address)/; end with Control-C")
       let done = try EventDescriptor()
       let stop = StopSignal { done.signal() }

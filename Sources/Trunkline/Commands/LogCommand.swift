@@ -30,8 +30,8 @@ struct LogCommand: ParsableCommand {
     @OptionGroup var endpoint: Calls.Endpoint
 
     func run() throws {
-      func safe(_ text: String) -> String { text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text }
-      print(try endpoint.request("POST", "/v1/log/levels/\(safe(module))/\(safe(level))"), terminator: "")
+      let path = "/v1/log/levels/\(module.percentEncoded)/\(level.percentEncoded)"
+      print(try endpoint.request("POST", path), terminator: "")
     }
   }
 }

@@ -16,7 +16,7 @@ struct NodesCommand: ParsableCommand {
     subcommands: [List.self, Show.self, Drain.self, Forget.self])
 
   static func path(_ node: String) -> String {
-    "/v1/nodes/" + (node.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? node)
+    "/v1/nodes/" + node.percentEncoded
   }
 
   struct List: ParsableCommand {

@@ -44,9 +44,9 @@ struct Trace: ParsableCommand {
     let fd = open(out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard fd >= 0 else { throw ValidationError("--out \(out): \(String(cString: strerror(errno)))") }
     let file = FileHandle(fileDescriptor: fd, closeOnDealloc: true)
-    let subject = trunk.map { "trunk=" + Self.escaped($0) } ?? "call=" + Self.escaped(call ?? "")
+    let subject = trunk.map { "trunk=" + $0.percentEncoded } ?? "call=" + (call ?? "").percentEncoded
     let answer = try Calls.Endpoint.ask(client, "POST", "/v1/traces?\(subject)&seconds=\(seconds ?? 0)&bytes=\(size << 20)")
-    let path = "/v1/traces/" + answer.body.trimmingCharacters(in: .whitespacesAndNewlines)
+    let path = "/v1/traces/" + answer.body.trimmingCharacters(in: .whitespacesAndNewlines).percentEncoded
     let isStopped = Flag()
     let signals = StopSignal { isStopped.value.store(true, ordering: .relaxed) }
     defer { withExtendedLifetime(signals) {} }
@@ -68,8 +68,4 @@ struct Trace: ParsableCommand {
   }
 
   private final class Flag: Sendable { let value = Atomic(false) }
-
-  private static func escaped(_ text: String) -> String {
-    text.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? text
-  }
 }

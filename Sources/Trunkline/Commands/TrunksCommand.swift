@@ -17,7 +17,7 @@ struct TrunksCommand: ParsableCommand {
     subcommands: [List.self, Show.self, Disable.self, Enable.self])
 
   static func path(_ trunk: String) -> String {
-    "/v1/trunks/" + (trunk.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? trunk)
+    "/v1/trunks/" + trunk.percentEncoded
   }
 
   struct List: ParsableCommand {

@@ -35,11 +35,11 @@ extension UsersCommand {
         print("not erased: \(ErasedUser.remains)")
         if settings.cluster?.nodes != nil {
           complain(
-            "not erased: what the engine and other nodes have of \(user), which comes back from there; ask each running node: curl -X DELETE http://ADMIN/v1/users/\(user)/data"
+            "not erased: what the engine and other nodes have of \(user), which comes back from there; ask each running node: curl -X DELETE http://ADMIN/v1/users/\(user.percentEncoded)/data"
           )
         }
       } catch {
-        complain("\(error)\nwhile the gateway runs, ask it: curl -X DELETE http://ADMIN/v1/users/\(user)/data")
+        complain("\(error)\nwhile the gateway runs, ask it: curl -X DELETE http://ADMIN/v1/users/\(user.percentEncoded)/data")
         throw ExitCode(1)
       }
     }

@@ -33,8 +33,7 @@ struct WhereCommand: ParsableCommand {
 
   func run() throws {
     let (name, value) = user.map { ("user", $0) } ?? ("call", call ?? "")
-    let escaped = value.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? value
-    let body = try endpoint.request("GET", "/v1/where?\(name)=\(escaped)")
+    let body = try endpoint.request("GET", "/v1/where?\(name)=\(value.percentEncoded)")
     if json { return print(body) }
     let data = Data(body.utf8)
     if user != nil {

@@ -74,7 +74,7 @@ final class AppSide: Sendable {
     let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
     let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
     let adminPages = AdminPages(
-      pages: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster) { [self] in recordings.withLock { $0 } },
+      health: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster) { [self] in recordings.withLock { $0 } },
       traces: tracePages, devices: devicePages,
       logs: LogPages(levels: logs.levels),
       recent: recent, cluster: cluster, events: EventPages(folder: settings.events.map { _ in settings.eventFolder }),
@@ -85,9 +85,7 @@ final class AppSide: Sendable {
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
         tokens: settings.admin.tokens,
-        tls: settings.listen.adminTLS),
-      logger: logs.logger("admin")
-    ) { request, answer in adminPages.handle(request, answer) }
+        tls: settings.listen.adminTLS), routes: adminPages.routes, logger: logs.logger("admin"))
     servers.withLock { $0.admin = admin }
     if !settings.listen.admin.ip.isLoopback, settings.listen.adminTLS == nil {
       logs.logger("admin").warning(

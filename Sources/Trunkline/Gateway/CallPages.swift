@@ -25,63 +25,70 @@ import MediaSession
 ///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
 struct CallPages: Sendable {
-  typealias Answer = @Sendable (AdminResponse) -> Void
+  typealias Answer = RouteTable.Answer
+  /// The last word of the path of what is done to a call.
+  enum Action: String, CaseIterable { case hangup, hold, mute, digits, play, record, stream, transfer }
+
   let inbox: Inbox
   let cluster: ClusterSide?
   /// What can be played now.
   let recordings: @Sendable () -> [String: Announcement]
   private let repeats = IdempotencyTable()
 
-  private static let usage = APIError(
-    .badMethod,
-    "GET /v1/calls, GET /v1/calls/ID, POST /v1/calls, POST /v1/calls/ID/{hangup,hold,mute,digits,play,record,stream,transfer}")
-  private static let busy = APIError(.overload, "the gateway is too busy to answer")
-
   init(inbox: Inbox, cluster: ClusterSide?, recordings: @escaping @Sendable () -> [String: Announcement]) {
     (self.inbox, self.cluster, self.recordings) = (inbox, cluster, recordings)
   }
 
-  /// `parts`: of the path behind /v1/calls.
-  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping Answer) {
-    guard request.method == "POST", let key = request.first("idempotency-key") else { return act(request, parts, answer) }
+  // MARK: rows
+
+  func list(_ answer: @escaping Answer) {
+    struct Body: Encodable { var calls: [CallSummary] }
+    ask(answer) { .json(200, Body(calls: $0)) }
+  }
+
+  func show(_ request: AdminRequest, _ answer: @escaping Answer) {
+    let (text, unknown) = (request.argument("call"), APIError(.unknownCall, "no such call"))
+    let isAsked = inbox.calls { [self] calls in
+      if let call = calls.first(where: { $0.call.description == text.lowercased() }) { return answer(.json(200, call)) }
+      guard let id = Identifier(text) else { return answer(unknown.response) }
+      sendOn(request, id, else: unknown, answer)
+    }
+    if !isAsked { answer(APIError.busy.response) }
+  }
+
+  func make(_ request: AdminRequest, _ answer: @escaping Answer) {
+    once(request, answer) { [self] answer throws(APIError) in try originate(request, answer) }
+  }
+
+  func act(_ action: Action, _ request: AdminRequest, _ answer: @escaping Answer) {
+    once(request, answer) { [self] answer throws(APIError) in
+      guard let id = Identifier(request.argument("call")) else {
+        throw APIError(.badRequest, "\(request.argument("call")) is no call's id")
+      }
+      try send(Self.command(action, request.body, recordings), id, request, answer)
+    }
+  }
+
+  /// A repeat with the same Idempotency-Key gets the answer of the first.
+  private func once(
+    _ request: AdminRequest, _ answer: @escaping Answer, _ act: (@escaping Answer) throws(APIError) -> Void
+  ) {
+    func run(_ answer: @escaping Answer) {
+      do throws(APIError) { try act(answer) } catch { answer(error.response) }
+    }
+    guard let key = request.first("idempotency-key") else { return run(answer) }
     switch repeats.begin(key, request) {
     case .answered(let response): answer(response)
     case .new(let ticket):
-      act(request, parts) { [repeats] response in
+      run { [repeats] response in
         repeats.finish(ticket, response)
         answer(response)
       }
     }
   }
 
-  private func act(_ request: AdminRequest, _ parts: [String], _ answer: @escaping Answer) {
-    do throws(APIError) {
-      switch (request.method, parts.count) {
-      case ("GET", 0):
-        struct Body: Encodable { var calls: [CallSummary] }
-        ask(answer) { .json(200, Body(calls: $0)) }
-      case ("GET", 1):
-        let unknown = APIError(.unknownCall, "no such call")
-        if !inbox.calls({ [self] calls in
-          if let call = calls.first(where: { $0.call.description == parts[0].lowercased() }) { return answer(.json(200, call)) }
-          guard let id = Identifier(parts[0]) else { return answer(unknown.response) }
-          sendOn(request, id, else: unknown, answer)
-        }) {
-          answer(Self.busy.response)
-        }
-      case ("POST", 0): try originate(request, answer)
-      case ("POST", 2):
-        guard let id = Identifier(parts[0]) else { throw APIError(.badRequest, "\(parts[0]) is no call's id") }
-        try send(Self.command(parts[1], request.body, recordings), id, request, answer)
-      default: throw Self.usage
-      }
-    } catch {
-      answer(error.response)
-    }
-  }
-
   private func ask(_ answer: @escaping Answer, _ render: @escaping @Sendable ([CallSummary]) -> AdminResponse) {
-    if !inbox.calls({ answer(render($0)) }) { answer(Self.busy.response) }
+    if !inbox.calls({ answer(render($0)) }) { answer(APIError.busy.response) }
   }
 
   // MARK: actions
@@ -95,7 +102,7 @@ struct CallPages: Sendable {
         guard failure.code == .gone else { return answer(APIError(failure).response) }
         sendOn(request, id, else: APIError(failure), answer)
       })
-    if !isPosted { answer(Self.busy.response) }
+    if !isPosted { answer(APIError.busy.response) }
   }
 
   /// The same request at the node that has the call.
@@ -114,23 +121,24 @@ struct CallPages: Sendable {
     }
   }
 
-  static func command(_ word: String, _ body: [UInt8], _ recordings: () -> [String: Announcement]) throws(APIError) -> CallCommand
-  {
-    switch word {
-    case "hangup":
+  static func command(
+    _ action: Action, _ body: [UInt8], _ recordings: () -> [String: Announcement]
+  ) throws(APIError) -> CallCommand {
+    switch action {
+    case .hangup:
       guard let text = try ActionBody(body, mayBeEmpty: true, ["reason"]).text("reason") else { return .hangUp(nil) }
       guard let reason = HangUpReason(rawValue: text) else {
         throw APIError(.badRequest, "reason is one of \(HangUpReason.allCases.map(\.rawValue).joined(separator: ", "))")
       }
       return .hangUp(reason)
-    case "hold": return .hold(try ActionBody(body, ["on"]).flag("on"))
-    case "mute": return .mute(try ActionBody(body, ["on"]).flag("on"))
-    case "digits":
+    case .hold: return .hold(try ActionBody(body, ["on"]).flag("on"))
+    case .mute: return .mute(try ActionBody(body, ["on"]).flag("on"))
+    case .digits:
       guard let digits = try ActionBody(body, ["digits"]).text("digits"), AppProtocol.Limits.digits.contains(digits.utf8.count),
         digits.utf8.allSatisfy({ "0123456789ABCD*#".utf8.contains($0) })
       else { throw APIError(.badRequest, "digits: 1 to 64 of 0-9, A-D, * and #") }
       return .digits(CallDTMF(digits: digits))
-    case "play":
+    case .play:
       let body = try ActionBody(body, ["file", "on"])
       let name = try body.text("file")
       if name == nil, body.has("on"), try !body.flag("on") { return .play(nil) }
@@ -141,10 +149,9 @@ struct CallPages: Sendable {
         throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it came after the last SIGHUP")
       }
       return .play(audio)
-    case "record": return .record(try ActionBody(body, ["on"]).flag("on"))
-    case "stream": return .stream(try stream(ActionBody(body, ["url", "format"])))
-    case "transfer": return try transfer(ActionBody(body, ["to", "user", "call"]))
-    default: throw usage
+    case .record: return .record(try ActionBody(body, ["on"]).flag("on"))
+    case .stream: return .stream(try stream(ActionBody(body, ["url", "format"])))
+    case .transfer: return try transfer(ActionBody(body, ["to", "user", "call"]))
     }
   }
 
@@ -183,7 +190,7 @@ struct CallPages: Sendable {
           answer((isUser ? APIError(.unknownUser, "no such user") : APIError(failure)).response)
         }
       })
-    if !isPosted { throw Self.busy }
+    if !isPosted { throw APIError.busy }
   }
 
   static func wantedCall(_ bytes: [UInt8]) throws(APIError) -> OriginateRequest {

@@ -22,40 +22,34 @@ struct DevicePages: Sendable {
   let gateway: @Sendable () -> String?
   let wakes: WakeTokens
 
-  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let query = Self.fields(request.query)
-    switch (request.method, parts) {
-    case ("GET", ["devices"]): list(query["user"], query["device"], answer)
-    case ("POST", ["devices", "revoke"]):
-      guard let user = query["user"] else { return answer(.text(400, "user=U is missing")) }
-      command(answer) { .revoke(user: user, device: query["device"], $0) }
-    case ("POST", ["devices", "allow"]):
-      guard let user = query["user"], let device = query["device"] else {
-        return answer(.text(400, "user=U&device=D is missing"))
-      }
-      command(answer) { .allow(DeviceKey(user: user, device: device), $0) }
-    case ("POST", ["push", "test"]):
-      guard let user = query["user"] else { return answer(.text(400, "user=U is missing")) }
-      test(user, query["device"], answer)
-    default: answer(.text(405, "GET /v1/devices, POST /v1/devices/revoke, POST /v1/devices/allow, POST /v1/push/test"))
-    }
-  }
-
-  private func list(_ user: String?, _ device: String?, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
     struct Body: Encodable { var devices: [DeviceSummary] }
+    let (user, device) = (try request.queryValue("user"), try request.queryValue("device"))
     let isAsked = inbox.machine { machine in
       let rows = machine.deviceSummaries.filter { (user ?? $0.user) == $0.user && (device ?? $0.device) == $0.device }
-      if device != nil, rows.isEmpty { return answer(.text(404, "no such device")) }
+      if device != nil, rows.isEmpty { return answer(APIError(.unknownDevice, "no such device").response) }
       answer(.json(200, Body(devices: rows)))
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
+  }
+
+  func revoke(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    let (user, device) = (try request.needed("user"), try request.queryValue("device"))
+    command(answer) { .revoke(user: user, device: device, $0) }
+  }
+
+  func allow(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    let key = DeviceKey(user: try request.needed("user"), device: try request.needed("device"))
+    command(answer) { .allow(key, $0) }
   }
 
   private func command(
-    _ answer: @escaping @Sendable (AdminResponse) -> Void, _ make: (@escaping @Sendable (DeviceError?) -> Void) -> DeviceCommand
+    _ answer: @escaping RouteTable.Answer, _ make: (@escaping @Sendable (DeviceError?) -> Void) -> DeviceCommand
   ) {
-    let command = make { error in answer(error.map { .text($0 == .unknown ? 404 : 409, $0.text) } ?? .text(200, "done")) }
-    if !inbox.post(.devices(command)) { answer(.text(503, "busy")) }
+    let command = make { error in
+      answer(error.map { APIError($0 == .unknown ? .unknownDevice : .badState, $0.text).response } ?? .text(200, "done"))
+    }
+    if !inbox.post(.devices(command)) { answer(APIError.busy.response) }
   }
 
   // MARK: push test
@@ -77,23 +71,27 @@ struct DevicePages: Sendable {
     var advice: String?
   }
 
-  private func test(_ user: String, _ device: String?, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  func test(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    let (user, device) = (try request.needed("user"), try request.queryValue("device"))
     guard let gateway = gateway() else {
-      return answer(.text(409, "the configuration has no push section: add one, then send SIGHUP"))
+      throw APIError(.badState, "the configuration has no push section: add one, then send SIGHUP")
     }
     let (push, wakes) = (push, wakes)
     let isAsked = inbox.machine { machine in
       let known = machine.pushTargets(of: user).filter { (device ?? $0.key.device) == $0.key.device }
       let able = known.compactMap { row in row.target.map { (row.key, $0) } }
       guard !known.isEmpty else {
-        return answer(.text(404, "no device registered: the app has sent no device.put with a push token since it was installed"))
+        return answer(
+          APIError(
+            .unknownDevice, "no device registered: the app has sent no device.put with a push token since it was installed"
+          ).response)
       }
       guard !able.isEmpty else {
         return answer(
-          .text(
-            409,
+          APIError(
+            .badState,
             "no registration to push to: revoked, or of the wrong environment until the app registers again (trunkline devices list)"
-          ))
+          ).response)
       }
       let collector = Collector(able.count, answer)
       for (key, target) in able {
@@ -107,7 +105,7 @@ struct DevicePages: Sendable {
         push.test(PushKey(call: call, user: key.user, device: key.device), target, content) { collector.add($0) }
       }
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 
   /// Answers once every push has ended.
@@ -133,15 +131,5 @@ struct DevicePages: Sendable {
       }
       if let all { answer(.json(200, Body(results: all.sorted { $0.device < $1.device }))) }
     }
-  }
-
-  /// `a=1&b=x%20y`; the first of a name counts.
-  static func fields(_ query: String) -> [String: String] {
-    var out: [String: String] = [:]
-    for pair in query.split(separator: "&") {
-      let parts = pair.split(separator: "=", maxSplits: 1).map { $0.replacing("+", with: " ").removingPercentEncoding ?? "" }
-      if parts.count == 2, !parts[1].isEmpty, out[parts[0]] == nil { out[parts[0]] = parts[1] }
-    }
-    return out
   }
 }

@@ -30,13 +30,13 @@ enum DirectoryDownload {
     _ request: HTTPRequest, _ device: DeviceKey, _ accounts: [String], _ service: DirectoryService,
     _ answer: @escaping @Sendable (HTTPResponse) -> Void
   ) {
-    let query = DevicePages.fields(request.query)
-    let (after, version) = (query["after"].map { Int64($0) }, query["version"].map { Int($0) })
-    if after == .some(nil) || version == .some(nil) {
-      return answer(APIError(.badRequest, "after and version are numbers").response)
+    let (start, asked): (Int64?, Int?)
+    do throws(APIError) {
+      (start, asked) = (try number("after", of: request), try number("version", of: request))
+    } catch {
+      return answer(error.response)
     }
     let wanted = request.first("if-none-match")
-    let (start, asked) = (after ?? nil, version ?? nil)
     service.page(of: device, accounts: accounts, version: asked, after: start) { result in
       switch result {
       case .failure(.busy): answer(APIError(.overload, "busy").response)
@@ -57,6 +57,14 @@ enum DirectoryDownload {
   }
 }
 
+extension DirectoryDownload {
+  private static func number<Value: FixedWidthInteger>(_ name: String, of request: HTTPRequest) throws(APIError) -> Value? {
+    guard let text = try request.queryValue(name) else { return nil }
+    guard let value = Value(text) else { throw APIError(.badRequest, "after and version are numbers") }
+    return value
+  }
+}
+
 /// Directories and what is kept of people, at the admin port.
 ///
 ///     GET    /v1/directory                 {"directories":[{"scope":"user:alice","version":…,"entries":…}]}
@@ -69,22 +77,6 @@ struct DirectoryPages: Sendable {
   /// Forgets devices and grants; any thread, and the closure hears how many.
   let forget: @Sendable (String, @escaping @Sendable (ForgottenUser) -> Void) -> Bool
 
-  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let name = parts.count > 1 ? parts[1] : ""
-    switch (request.method, parts.first, parts.count) {
-    case ("GET", "directory", 1): list(answer)
-    case ("PUT", "directory", 2), ("POST", "directory", 2):
-      take(request, name, replaces: request.method == "PUT", answer)
-    case ("DELETE", "directory", 2):
-      guard Self.isScope(name) else { return answer(Self.badScope) }
-      var empty = ContactList()
-      try? empty.finish()
-      store(empty, name, replaces: true, answer)
-    case ("DELETE", "users", 3) where parts[2] == "data": erase(name, answer)
-    default: answer(APIError(.badMethod, "see docs/admin-api.yaml").response)
-    }
-  }
-
   static func isScope(_ text: String) -> Bool {
     ["user:", "account:"].contains { text.hasPrefix($0) && text.utf8.count > $0.utf8.count }
       && text.utf8.count <= Store.Limits.directoryNameBytes
@@ -93,7 +85,7 @@ struct DirectoryPages: Sendable {
     APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
   }
 
-  private func list(_ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  func list(_ answer: @escaping RouteTable.Answer) {
     struct Row: Encodable {
       var scope: String
       var version: Int
@@ -107,9 +99,16 @@ struct DirectoryPages: Sendable {
     if !isAsked { answer(APIError(.overload, "busy").response) }
   }
 
-  private func take(
-    _ request: AdminRequest, _ scope: String, replaces: Bool, _ answer: @escaping @Sendable (AdminResponse) -> Void
-  ) {
+  func empty(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    let scope = request.argument("scope")
+    guard Self.isScope(scope) else { return answer(Self.badScope) }
+    var empty = ContactList()
+    try? empty.finish()
+    store(empty, scope, replaces: true, answer)
+  }
+
+  func take(_ request: AdminRequest, replaces: Bool, _ answer: @escaping RouteTable.Answer) {
+    let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     let isJSON = request.first("content-type")?.contains("json") ?? false
     // a million lines take seconds: not on the port's thread, which has /healthz to answer
@@ -127,7 +126,7 @@ struct DirectoryPages: Sendable {
   }
 
   private func store(
-    _ list: ContactList, _ scope: String, replaces: Bool, _ answer: @escaping @Sendable (AdminResponse) -> Void
+    _ list: ContactList, _ scope: String, replaces: Bool, _ answer: @escaping RouteTable.Answer
   ) {
     service.take(list, into: scope, replaces: replaces) { result in
       switch result {
@@ -139,7 +138,8 @@ struct DirectoryPages: Sendable {
     }
   }
 
-  private func erase(_ user: String, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
+  func erase(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    let user = request.argument("user")
     struct Body: Encodable {
       var calls: Int
       var contacts: Int

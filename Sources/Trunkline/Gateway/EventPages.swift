@@ -31,13 +31,12 @@ struct EventPages: Sendable {
 
   func answer(_ request: AdminRequest) -> AdminResponse {
     guard let folder else { return APIError(.unknownPage, "no events are kept: add `events: {}` to the configuration").response }
-    guard request.method != "POST" else { return APIError(.badMethod, "GET /v1/events").response }
     let reader = EventReader(folder: folder)
     guard let epoch = reader.epoch else { return APIError(.overload, "the event journal cannot be read").response }
     let query: Query
     let isStream = request.first("accept")?.contains("text/event-stream") ?? false
     do throws(APIError) {
-      query = try Query.read(request.query, lastEventID: isStream ? request.first("last-event-id") : nil)
+      query = try Query.read(request, lastEventID: isStream ? request.first("last-event-id") : nil)
     } catch {
       return error.response
     }
@@ -94,12 +93,11 @@ struct EventPages: Sendable {
     var kinds: Set<String>?
     var subject: String?
 
-    static func read(_ text: String, lastEventID: String?) throws(APIError) -> Query {
+    static func read(_ request: AdminRequest, lastEventID: String?) throws(APIError) -> Query {
       var out = Query()
-      for field in text.split(separator: "&") {
-        let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        let value = parts.count == 2 ? String(parts[1]) : ""
-        switch parts[0] {
+      for name in Set(request.target.pairs.map(\.name)) {
+        guard let value = try request.queryValue(name) else { continue }
+        switch name {
         case "after":
           guard let start = start(value) else { throw APIError(.badRequest, "after: the id of an event, or latest") }
           out.after = start

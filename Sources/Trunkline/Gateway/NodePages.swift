@@ -42,42 +42,47 @@ struct ClusterStatus: Codable, Sendable {
 struct NodePages: Sendable {
   let inbox: Inbox
 
-  func handle(_ request: AdminRequest, _ rest: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let rest = rest.map { $0.removingPercentEncoding ?? $0 }
-    switch (request.method, rest.count) {
-    case ("GET", 0): ask(answer) { .json(200, $0) }
-    case ("GET", 1): ask(answer) { status in status.nodes.first { $0.node == rest[0] }.map { .json(200, $0) } ?? Self.unknown }
-    case ("POST", 2) where rest[1] == "drain":
-      ask(answer) { status in
-        guard let node = status.nodes.first(where: { $0.node == rest[0] }) else { return Self.unknown }
-        guard node.own else { return .text(409, "\(node.node) is another node: ask its own admin port") }
-        _ = Glibc.kill(getpid(), SIGTERM)
-        return .text(202, "draining: no new calls, the process ends with the last one")
-      }
-    case ("POST", 2) where rest[1] == "forget":
-      let inbox = inbox
-      ask(answer) { status in
-        guard let node = status.nodes.first(where: { $0.node == rest[0] }) else { return Self.unknown }
-        let isLiving = ["living", "draining"].contains(node.standing)
-        guard !node.own, !isLiving else { return .text(409, "\(node.node) has a lease that lives: stop its process first") }
-        guard inbox.post(.forget(node: node.node)) else { return .text(503, "busy") }
-        return .text(202, "forgotten: its calls are closed")
-      }
-    default: answer(.text(405, "GET /v1/nodes, GET /v1/nodes/NAME, POST /v1/nodes/NAME/drain, POST /v1/nodes/NAME/forget"))
+  func list(_ answer: @escaping RouteTable.Answer) { ask(answer) { .json(200, $0) } }
+
+  func show(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    let name = request.argument("node")
+    ask(answer) { status in status.nodes.first { $0.node == name }.map { .json(200, $0) } ?? Self.unknown }
+  }
+
+  func drain(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    let name = request.argument("node")
+    ask(answer) { status in
+      guard let node = status.nodes.first(where: { $0.node == name }) else { return Self.unknown }
+      guard node.own else { return APIError(.badState, "\(node.node) is another node: ask its own admin port").response }
+      _ = Glibc.kill(getpid(), SIGTERM)
+      return .text(202, "draining: no new calls, the process ends with the last one")
     }
   }
 
-  static let alone = AdminResponse.text(404, "this gateway is alone: its configuration has no cluster.engine")
-  private static let unknown = AdminResponse.text(404, "no such node was seen")
+  func forget(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    let (name, inbox) = (request.argument("node"), inbox)
+    ask(answer) { status in
+      guard let node = status.nodes.first(where: { $0.node == name }) else { return Self.unknown }
+      let isLiving = ["living", "draining"].contains(node.standing)
+      guard !node.own, !isLiving else {
+        return APIError(.badState, "\(node.node) has a lease that lives: stop its process first").response
+      }
+      guard inbox.post(.forget(node: node.node)) else { return APIError.busy.response }
+      return .text(202, "forgotten: its calls are closed")
+    }
+  }
+
+  static let alone = APIError(.unknownPage, "this gateway is alone: its configuration has no cluster.engine").response
+  private static let unknown = APIError(.unknownNode, "no such node was seen").response
 
   private func ask(
-    _ answer: @escaping @Sendable (AdminResponse) -> Void, _ render: @escaping @Sendable (ClusterStatus) -> AdminResponse
+    _ answer: @escaping RouteTable.Answer, _ render: @escaping @Sendable (ClusterStatus) -> AdminResponse
   ) {
     let isAsked = inbox.cluster { machine in
       guard let machine else { return answer(Self.alone) }
       answer(render(ClusterStatus(machine)))
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 }
 

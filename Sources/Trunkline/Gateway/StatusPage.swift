@@ -47,7 +47,10 @@ enum StatusPage {
       const ask = async path => {
         const answer = await fetch(path, { headers: token ? { Authorization: "Bearer " + token } : {} });
         if (answer.status == 401) throw "login";
-        return answer.json();
+        const value = await answer.json();
+        // /readyz says why it is not ready with a 503 of its own
+        if ((answer.headers.get("Content-Type") || "").startsWith("application/problem+json")) throw String(value.detail);
+        return value;
       };
       // Text alone goes into the page: names and numbers come from the network.
       const row = (cells, name = "td") => {
@@ -85,7 +88,7 @@ enum StatusPage {
           table("reasons", ["How they ended", "Calls"], Object.entries(hour.total.reasons).sort((a, b) => b[1] - a[1]), "none");
         } catch (fault) {
           $("login").hidden = fault != "login";
-          $("state").textContent = fault == "login" ? "wants its token" : "does not answer"; $("state").className = "bad";
+          $("state").textContent = fault == "login" ? "wants its token" : typeof fault == "string" ? fault : "does not answer"; $("state").className = "bad";
         }
       }
       $("login").addEventListener("submit", event => { event.preventDefault(); token = $("token").value; sessionStorage.setItem("token", token); show(); });

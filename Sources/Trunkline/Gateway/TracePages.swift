@@ -16,48 +16,41 @@ struct TracePages: Sendable {
   let inbox: Inbox
   let isTrunk: @Sendable (String) -> Bool
 
-  func handle(_ request: AdminRequest, _ rest: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    switch (request.method, rest.count) {
-    case ("POST", 0): start(request.query, answer)
-    case ("GET", 1):
-      guard let id = UInt64(rest[0]), let piece = collector.read(id) else {
-        return answer(.text(404, "no such trace, or all of it has been read"))
-      }
-      answer(AdminResponse(200, contentType: "application/x-pcapng", body: piece))
-    case ("POST", 2) where rest[1] == "stop":
-      answer(UInt64(rest[0]).map(collector.stop) == true ? .text(202, "ending") : .text(404, "no such trace"))
-    default:
-      answer(.text(405, "POST /v1/traces?trunk=NAME&seconds=N&bytes=N, GET /v1/traces/NUMBER, POST /v1/traces/NUMBER/stop"))
+  func read(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    guard let id = UInt64(request.argument("trace")), let piece = collector.read(id) else {
+      return answer(APIError(.unknownTrace, "no such trace, or all of it has been read").response)
     }
+    answer(AdminResponse(200, contentType: "application/x-pcapng", body: piece))
   }
 
-  private func start(_ query: String, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let fields = query.split(separator: "&")
-    func value(_ name: String) -> String? {
-      fields.first { $0.hasPrefix(name + "=") }.map { String($0.dropFirst(name.count + 1)) }
-    }
+  func stop(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    let isStopped = UInt64(request.argument("trace")).map(collector.stop) == true
+    answer(isStopped ? .text(202, "ending") : APIError(.unknownTrace, "no such trace").response)
+  }
+
+  func start(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    let (trunk, call) = (try request.queryValue("trunk"), try request.queryValue("call"))
     let longest = Int(Limits.longest.components.seconds)
-    guard let seconds = value("seconds").flatMap(Int.init), (1...longest).contains(seconds) else {
-      return answer(.text(400, "seconds: 1...\(longest)"))
+    guard let seconds = try request.queryValue("seconds").flatMap({ Int($0) }), (1...longest).contains(seconds) else {
+      throw APIError(.badRequest, "seconds: 1...\(longest)")
     }
-    guard let bytes = value("bytes").flatMap(Int.init), (1...Limits.largestBytes).contains(bytes) else {
-      return answer(.text(400, "bytes: 1...\(Limits.largestBytes)"))
+    guard let bytes = try request.queryValue("bytes").flatMap({ Int($0) }), (1...Limits.largestBytes).contains(bytes) else {
+      throw APIError(.badRequest, "bytes: 1...\(Limits.largestBytes)")
     }
-    if let trunk = value("trunk"), !isTrunk(trunk) { return answer(.text(404, "no such trunk")) }
-    let (trunk, call) = (value("trunk"), value("call"))
-    guard (trunk == nil) != (call == nil) else { return answer(.text(400, "trunk or call")) }
+    if let trunk, !isTrunk(trunk) { throw APIError(.unknownTrunk, "no such trunk") }
+    guard (trunk == nil) != (call == nil) else { throw APIError(.badRequest, "trunk or call") }
     let collector = collector
     let asked = inbox.calls { calls in
-      guard let subject = Self.subject(trunk, call, calls) else { return answer(.text(404, "no such call")) }
+      guard let subject = Self.subject(trunk, call, calls) else { return answer(APIError(.unknownCall, "no such call").response) }
       do throws(TraceCollector.Refusal) {
         let id = try collector.start(subject, for: .seconds(seconds), bytes: bytes)
         for call in calls { collector.began(call.call, callID: call.sipCallId) }
         answer(.text(201, String(id)))
       } catch {
-        answer(.text(503, "\(Limits.traces) traces are running: stop one"))
+        answer(APIError(.overload, "\(Limits.traces) traces are running: stop one").response)
       }
     }
-    if !asked { answer(.text(503, "busy")) }
+    if !asked { answer(APIError.busy.response) }
   }
 
   /// A call's id names a live call; anything else is taken for a Call-ID, also of a call that is yet to come.

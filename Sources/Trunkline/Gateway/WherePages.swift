@@ -21,27 +21,28 @@ struct WherePages: Sendable {
   /// Nodes that are asked for one call at a time.
   private static let nodesAtOnce = 64
 
-  func handle(_ request: AdminRequest, _ parts: [String], _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let query = DevicePages.fields(request.query)
-    guard request.method == "GET" else {
-      return answer(.text(405, "GET /v1/where?user=U, GET /v1/where?call=ID, GET /v1/cluster/calls"))
-    }
+  func find(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
     guard let cluster else { return answer(NodePages.alone) }
-    switch (parts, query["user"], query["call"]) {
-    case (["where"], let user?, nil): find(user, cluster, answer)
-    case (["where"], nil, let text?):
-      guard let call = Identifier(text) else { return answer(.text(400, "\(text) is no call's id")) }
+    switch (try request.queryValue("user"), try request.queryValue("call")) {
+    case (let user?, nil): find(user, cluster, answer)
+    case (nil, let text?):
+      guard let call = Identifier(text) else { return answer(APIError(.badRequest, "\(text) is no call's id").response) }
       find(call, cluster, answer)
-    case (["cluster", "calls"], _, _):
-      let after = query["after"].map { ClusterCallsReader.Position($0) }
-      if case .some(.none) = after { return answer(.text(400, "after= is not what a page before it gave as next")) }
-      let isAsked = inbox.cluster { machine in
-        guard let machine else { return answer(NodePages.alone) }
-        ClusterCallsReader(machine, after: after ?? nil, ask: { cluster.ask($0, $1) }) { answer(.json(200, $0)) }.read()
-      }
-      if !isAsked { answer(.text(503, "busy")) }
-    default: answer(.text(400, "one of user=U and call=ID is missing"))
+    default: answer(APIError(.badRequest, "one of user=U and call=ID is missing").response)
     }
+  }
+
+  func calls(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
+    guard let cluster else { return answer(NodePages.alone) }
+    let after = try request.queryValue("after").map { ClusterCallsReader.Position($0) }
+    if case .some(.none) = after {
+      return answer(APIError(.badRequest, "after= is not what a page before it gave as next").response)
+    }
+    let isAsked = inbox.cluster { machine in
+      guard let machine else { return answer(NodePages.alone) }
+      ClusterCallsReader(machine, after: after ?? nil, ask: { cluster.ask($0, $1) }) { answer(.json(200, $0)) }.read()
+    }
+    if !isAsked { answer(APIError.busy.response) }
   }
 
   // MARK: a user
@@ -58,10 +59,10 @@ struct WherePages: Sendable {
           let registered = machine.deviceSummaries.filter { $0.user == user && $0.firstSeen != nil }
           answer(.json(200, UserPlaces(user, nil, mine: mine, registered: registered, view)))
         }
-        if !isAsked { answer(.text(503, "busy")) }
+        if !isAsked { answer(APIError.busy.response) }
       }
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 
   // MARK: a call
@@ -77,7 +78,7 @@ struct WherePages: Sendable {
       }
       look(for: call, at: view.nodes.dropFirst(), out, cluster, answer)
     }
-    if !isAsked { answer(.text(503, "busy")) }
+    if !isAsked { answer(APIError.busy.response) }
   }
 
   /// At the nodes that are left, some at a time, then at what is left of a call that is over.
@@ -126,13 +127,14 @@ struct WherePages: Sendable {
         found.over = found.over ?? machine.over(of: call)
         if found.over != nil || found.record != nil { return answer(.json(200, found)) }
         answer(
-          .text(
-            404,
+          APIError(
+            .unknownCall,
             found.partial
               ? "the engine does not answer, and \(found.asked) alone knows nothing of this call"
-              : "no node has this call, and nothing is left of its end: search the records"))
+              : "no node has this call, and nothing is left of its end: search the records"
+          ).response)
       }
-      if !isAsked { answer(.text(503, "busy")) }
+      if !isAsked { answer(APIError.busy.response) }
     }
   }
 }

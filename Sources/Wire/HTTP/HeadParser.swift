@@ -29,54 +29,32 @@ enum HeadParser {
     guard version[5] == UInt8(ascii: "1"), version[7] <= UInt8(ascii: "1") else {
       throw RequestRefusal(505, "this port speaks HTTP/1.1 only")
     }
-    var head = RequestHead(
-      method: text(parts[0]), path: "", query: "", minorVersion: Int(version[7] - 48), fields: [], host: "", framing: .none,
+    let method = text(parts[0])
+    let (target, host) = try Self.target(parts[1], of: method)
+    return RequestHead(
+      method: method, target: target, minorVersion: Int(version[7] - 48), fields: [], host: host, framing: .none,
       keepsAlive: false)
-    try target(parts[1], &head)
-    return head
   }
 
   /// RFC 9112 §3.2: origin form, absolute form, and the asterisk of OPTIONS. The authority form is CONNECT's, which is not served.
-  private static func target(_ octets: ArraySlice<UInt8>, _ head: inout RequestHead) throws(RequestRefusal) {
+  /// The host is that of the absolute form, else empty.
+  private static func target(
+    _ octets: ArraySlice<UInt8>, of method: String
+  ) throws(RequestRefusal) -> (RequestTarget, host: String) {
     guard !octets.isEmpty, octets.allSatisfy({ $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "#") }) else {
       throw RequestRefusal(400, "the request target has octets that must be percent-encoded")
     }
-    var rest = octets
-    if octets.elementsEqual("*".utf8), head.method == "OPTIONS" {
-      head.path = "*"
-      return
-    }
+    if octets.elementsEqual("*".utf8), method == "OPTIONS" { return (try RequestTarget(octets), "") }
+    var (rest, host) = (octets, "")
     for scheme in ["http://", "https://"] where text(octets.prefix(scheme.utf8.count)).lowercased() == scheme {
       let authority = octets.dropFirst(scheme.utf8.count).prefix { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
-      head.host = text(authority)
-      guard isHost(head.host), !head.host.isEmpty else { throw RequestRefusal(400, "no host in the request target") }
+      host = text(authority)
+      guard isHost(host), !host.isEmpty else { throw RequestRefusal(400, "no host in the request target") }
       rest = octets.dropFirst(scheme.utf8.count + authority.count)
       if rest.first != UInt8(ascii: "/") { rest = ArraySlice("/".utf8) + rest }
     }
     guard rest.first == UInt8(ascii: "/") else { throw RequestRefusal(400, "the request target must begin with /") }
-    let question = rest.firstIndex(of: UInt8(ascii: "?")) ?? rest.endIndex
-    head.path = try decoded(rest[..<question])
-    head.query = try decoded(rest[question...].dropFirst())
-  }
-
-  private static func decoded(_ octets: ArraySlice<UInt8>) throws(RequestRefusal) -> String {
-    var out: [UInt8] = []
-    out.reserveCapacity(octets.count)
-    var index = octets.startIndex
-    while index < octets.endIndex {
-      let octet = octets[index]
-      guard octet == UInt8(ascii: "%") else {
-        out.append(octet)
-        index += 1
-        continue
-      }
-      guard octets.endIndex - index >= 3, let high = hexValue(octets[index + 1]), let low = hexValue(octets[index + 2]),
-        high | low != 0
-      else { throw RequestRefusal(400, "a % in the request target is not followed by two hexadecimal digits, or stands for NUL") }
-      out.append(high << 4 | low)
-      index += 3
-    }
-    return String(decoding: out, as: UTF8.self)
+    return (try RequestTarget(rest), host)
   }
 
   private static func field(_ line: ArraySlice<UInt8>) throws(RequestRefusal) -> RequestHead.Field {

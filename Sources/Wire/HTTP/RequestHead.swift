@@ -15,10 +15,8 @@ public struct RequestHead: Equatable, Sendable {
 
   /// As sent: methods are case-sensitive.
   public var method: String
-  /// Percent-decoded, without the query; `*` only for OPTIONS.
-  public var path: String
-  /// After the `?`, percent-decoded.
-  public var query: String
+  /// `*` only for OPTIONS.
+  public var target: RequestTarget
   /// HTTP/1.0 or HTTP/1.1.
   public var minorVersion: Int
   public var fields: [Field]

@@ -17,13 +17,15 @@ public struct ResponseHead: Sendable {
   }
 
   /// The reason phrases of RFC 9110 §15 for what this project sends.
-  static func reason(_ status: Int) -> String {
+  public static func reason(_ status: Int) -> String {
     switch status {
     case 100: "Continue"
     case 101: "Switching Protocols"
     case 200: "OK"
+    case 201: "Created"
     case 202: "Accepted"
     case 204: "No Content"
+    case 304: "Not Modified"
     case 307: "Temporary Redirect"
     case 400: "Bad Request"
     case 401: "Unauthorized"
@@ -32,8 +34,11 @@ public struct ResponseHead: Sendable {
     case 405: "Method Not Allowed"
     case 408: "Request Timeout"
     case 409: "Conflict"
+    case 410: "Gone"
+    case 412: "Precondition Failed"
     case 413: "Content Too Large"
     case 417: "Expectation Failed"
+    case 422: "Unprocessable Content"
     case 426: "Upgrade Required"
     case 429: "Too Many Requests"
     case 431: "Request Header Fields Too Large"

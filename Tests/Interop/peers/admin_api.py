@@ -97,6 +97,17 @@ ask("DELETE", scope, 200, "/v1/directory/user:" + user)
 ask("DELETE", scope, 400, "/v1/directory/" + user)
 ask("DELETE", "/v1/users/{user}/data", 200, "/v1/users/nobody/data")
 
+# an id with a slash, a plus or an ampersand is one id
+ask("DELETE", "/v1/users/{user}/data", 200, "/v1/users/a%2Fb/data")
+ask("PUT", scope, 200, "/v1/directory/user:a%2Fb", contacts)
+if "user:a/b" not in [row["scope"] for row in ask("GET", "/v1/directory", 200)["directories"]]:
+    faults.append("no directory user:a/b")
+ask("DELETE", scope, 200, "/v1/directory/user:a%2Fb")
+for name in ("%2B4930123", "+4930123", f"{user}%26device%3D{device}"):
+    ask("POST", "/v1/devices/allow", 404, f"/v1/devices/allow?user={name}&device=nobody")
+    if ask("GET", "/v1/devices", 200, f"/v1/devices?user={name}")["devices"]:
+        faults.append(f"{name} has a device")
+
 # a gateway that is alone says so
 for page in ("/v1/nodes", "/v1/cluster/calls"):
     ask("GET", page, 404)

@@ -45,7 +45,7 @@ def ask(method, template, wanted, url=None, body=None, headers={}):
     schema = content[kind].get("schema")
     if schema is None:
         return body
-    value = json.loads(body) if kind == "application/json" else body.decode()
+    value = json.loads(body) if kind in ("application/json", "application/problem+json") else body.decode()
     for fault in Draft202012Validator(schema | {"components": document["components"]}).iter_errors(value):
         faults.append(f"{name}: {fault.json_path}: {fault.message}")
     return value

@@ -1,0 +1,48 @@
+import AppProtocol
+import Bytes
+import Trunking
+
+/// A number that a user may call, in the spelling that was checked. Only `CallMachine.outboundRule` makes one, and whatever calls a number or
+/// sends a call to one takes it: INVITE, diversion, transfer and REFER. So that no second reading of what was dialled reaches a trunk.
+struct AllowedNumber: Sendable, Equatable {
+  /// E.164 where it is known; of a user without a number the id.
+  let text: String
+  fileprivate init(_ text: String) { self.text = text }
+}
+
+extension CallMachine {
+  enum RuleOutcome {
+    case rule(Routing.OutboundRule, AllowedNumber)
+    case refused(ErrorCode, Refusal.Reason, String?)
+  }
+
+  func outboundRule(_ number: String, user id: String, _ now: Instant) -> RuleOutcome {
+    outboundRule(Routing.Destination(number: number), user: id, now)
+  }
+
+  /// The route of a dialled number, if the user may take it. What a user may dial says nothing of other users.
+  func outboundRule(_ to: Routing.Destination, user id: String, _ now: Instant) -> RuleOutcome {
+    let number = to.number
+    if routing.isEmergency(number) {
+      // the device itself knows where it is; we do not
+      let rule = routing.rule(dialling: number, emergency: true)
+      return rule.map { .rule($0, AllowedNumber(number)) } ?? .refused(.emergency, .emergency, nil)
+    }
+    if routing.isOwn(number, of: id) || to.isUser && number == id {
+      return .refused(.forbidden, .ownNumber, "the user's own number")
+    }
+    let direct = routing.directRule(to)
+    guard let rule = direct ?? routing.rule(dialling: number) else { return .refused(.notFound, .notFound, "no route") }
+    let allowance = routing.user(id)?.allowance ?? UserAllowance()
+    guard direct != nil || allowance.allows(number) else {
+      return .refused(.forbidden, .userPrefix, "not a number this user may call")
+    }
+    if let most = allowance.calls {
+      let live = (callsOfUser[id] ?? []).count {
+        calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.isDivertedToNumber == true)
+      }
+      guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
+    }
+    return .rule(rule, AllowedNumber(number))
+  }
+}

@@ -1,0 +1,27 @@
+import Bytes
+
+/// Finds the row of a request and who asks; the row's handler gets it if its scope is among theirs. The row that was checked is the row that
+/// answers.
+struct AdminDoor: Sendable {
+  let access: AdminAccess
+  let routes: RouteTable
+
+  func handle(_ request: HTTPRequest, at now: Instant, _ answer: @escaping RouteTable.Answer) {
+    let match = routes.match(request.method, request.target)
+    do throws(APIError) {
+      // An open row says nothing of a call; the status page asks for the rest with the token.
+      if case .row(let row, _) = match, row.route.scope == nil { return row.handler(request, answer) }
+      let client = try access.client(of: request, at: now)
+      switch match {
+      case .refused(let response): answer(response)
+      case .row(let row, let arguments):
+        try client.check(row.route)
+        var request = request
+        (request.client, request.arguments) = (client.name, arguments)
+        row.handler(request, answer)
+      }
+    } catch {
+      answer(error.response)
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import HTTP
+
+/// Everything that an HTTP API answers, a row for each operation: dispatch, scopes, limits of bodies, and what a request without a row is told
+/// come from it. A path without a row has no page.
+///
+/// | target | answer |
+/// |---|---|
+/// | fits a row's path and method | the row's |
+/// | fits a row's path, with another method | 405, `Allow` |
+/// | has an empty segment, `.` or `..` in any spelling, or an encoded `/` where no row has an argument | 400 |
+/// | spells a word of a row in another way (`/%761/calls`) | 400 |
+/// | anything else | 404 |
+public struct RouteTable: Sendable {
+  public typealias Answer = @Sendable (HTTPResponse) -> Void
+  public typealias Handler = @Sendable (HTTPRequest, @escaping Answer) -> Void
+  public struct Row: Sendable {
+    public let route: Route
+    let handler: Handler
+    public init(_ route: Route, _ handler: @escaping Handler) { (self.route, self.handler) = (route, handler) }
+  }
+  enum Match {
+    case row(Row, arguments: [String: String])
+    case refused(HTTPResponse)
+  }
+
+  public let rows: [Row]
+  /// Takes what no row does.
+  private let rest: Row?
+
+  public init(_ rows: [Row]) { (self.rows, rest) = (rows, nil) }
+
+  /// One handler for every path and method, such as a webhook on this machine that is asked for by any path.
+  public static func everything(_ handler: @escaping Handler) -> RouteTable {
+    RouteTable(rows: [], rest: Row(Route("everything", .post, "/", .admin), handler))
+  }
+
+  private init(rows: [Row], rest: Row?) { (self.rows, self.rest) = (rows, rest) }
+
+  func match(_ method: String, _ target: RequestTarget) -> Match {
+    if let rest { return .row(rest, arguments: [:]) }
+    var methods: [String] = []
+    for row in rows {
+      guard let arguments = row.route.arguments(of: target.segments) else { continue }
+      if row.route.methods.contains(method) { return .row(row, arguments: arguments) }
+      methods += row.route.methods
+    }
+    guard methods.isEmpty else {
+      let allow = methods.joined(separator: ", ")
+      var response = APIError(.badMethod, "this path takes \(allow)").response
+      response.headers.append(("Allow", allow))
+      return .refused(response)
+    }
+    return .refused(refusal(of: target.segments).response)
+  }
+
+  /// Of a path that fits no row.
+  private func refusal(of segments: [RequestTarget.Segment]) -> APIError {
+    if segments.contains(where: \.isRelative) {
+      return APIError(.badRequest, "the path has an empty segment, . or ..")
+    }
+    let isSpelled = rows.contains { row in
+      let parts = row.route.parts
+      return parts.count == segments.count
+        && zip(parts, segments).allSatisfy { if case .word(let word) = $0 { $1.text == word } else { true } }
+    }
+    if isSpelled || segments.contains(where: { $0.text.contains("/") }) {
+      return APIError(.badRequest, "a percent-encoded character stands where a path has its words")
+    }
+    var known: [String] = []
+    for row in rows where known.last != row.route.path { known.append(row.route.path) }
+    return APIError(.unknownPage, "no such page: " + known.joined(separator: " "))
+  }
+}

@@ -1,0 +1,13 @@
+extension String {
+  /// As one segment of a path, or one value of a query: what is not unreserved (RFC 3986 §2.3) is encoded.
+  var percentEncoded: String {
+    var out = ""
+    for octet in utf8 {
+      let isUnreserved =
+        (48...57).contains(octet) || (65...90).contains(octet) || (97...122).contains(octet) || "-._~".utf8.contains(octet)
+      out +=
+        isUnreserved ? String(UnicodeScalar(octet)) : "%" + (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
+    }
+    return out
+  }
+}

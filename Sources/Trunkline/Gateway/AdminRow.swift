@@ -1,0 +1,89 @@
+import AppServer
+import JSONWebToken
+
+/// One operation of the admin API. What a request is answered by, the scope that it needs, 404, 405 and `Allow` come from these rows, and
+/// `AdminRouteTests` holds docs/admin-api.yaml to them.
+struct AdminRow: Sendable {
+  /// Throws `APIError`s.
+  typealias Page = @Sendable (AdminPages, AdminRequest, @escaping RouteTable.Answer) throws -> Void
+  let route: Route
+  let page: Page
+
+  static let all: [AdminRow] = process + calls + trunks + cluster + devices + people + traces
+
+  /// The gateway as a process.
+  private static let process: [AdminRow] = [
+    get("getStatusPage", "/", nil) { $2(StatusPage.answer) },
+    get("getHealth", "/healthz", nil) { try $0.health("/healthz", $2) },
+    get("getReadiness", "/readyz", .read) { try $0.health("/readyz", $2) },
+    get("getMetrics", "/metrics", .read) { try $0.health("/metrics", $2) },
+    get("listEvents", "/v1/events", .read) { $2($0.events.answer($1)) },
+    get("getHour", "/v1/hour", .read) { $2(.json(200, $0.recent.hour())) },
+    get("getLogLevels", "/v1/log/levels", .read) { $2($0.logs.list()) },
+    post("setLogLevel", "/v1/log/levels/{module}/{level}", .admin) { $2($0.logs.set($1)) },
+  ]
+
+  private static let calls: [AdminRow] = [
+    get("listCalls", "/v1/calls", .read) { $0.calls.list($2) },
+    post("makeCall", "/v1/calls", .calls) { $0.calls.make($1, $2) },
+    get("getCall", "/v1/calls/{call}", .read) { $0.calls.show($1, $2) },
+    act("hangUpCall", .hangup), act("holdCall", .hold), act("muteCall", .mute), act("sendDigits", .digits),
+    act("playFile", .play), act("recordCall", .record), act("streamCall", .stream), act("transferCall", .transfer),
+  ]
+
+  private static let trunks: [AdminRow] = [
+    get("listTrunks", "/v1/trunks", .read) { $0.trunks.list($2) },
+    get("getTrunk", "/v1/trunks/{trunk}", .read) { $0.trunks.show($1, $2) },
+    post("disableTrunk", "/v1/trunks/{trunk}/disable", .admin) { $0.trunks.set($1, isDisabled: true, $2) },
+    post("enableTrunk", "/v1/trunks/{trunk}/enable", .admin) { $0.trunks.set($1, isDisabled: false, $2) },
+  ]
+
+  private static let cluster: [AdminRow] = [
+    get("listNodes", "/v1/nodes", .read) { $0.nodes.list($2) },
+    get("getNode", "/v1/nodes/{node}", .read) { $0.nodes.show($1, $2) },
+    post("drainNode", "/v1/nodes/{node}/drain", .admin) { $0.nodes.drain($1, $2) },
+    post("forgetNode", "/v1/nodes/{node}/forget", .admin) { $0.nodes.forget($1, $2) },
+    get("getPlaces", "/v1/where", .read) { try $0.places.find($1, $2) },
+    get("listClusterCalls", "/v1/cluster/calls", .read) { try $0.places.calls($1, $2) },
+  ]
+
+  private static let devices: [AdminRow] = [
+    get("listDevices", "/v1/devices", .read) { try $0.devices.list($1, $2) },
+    post("revokeDevices", "/v1/devices/revoke", .users) { try $0.devices.revoke($1, $2) },
+    post("allowDevice", "/v1/devices/allow", .users) { try $0.devices.allow($1, $2) },
+    post("testPush", "/v1/push/test", .users) { try $0.devices.test($1, $2) },
+  ]
+
+  /// Names and numbers of people.
+  private static let people: [AdminRow] = [
+    get("listDirectories", "/v1/directory", .users) { $0.directory.list($2) },
+    AdminRow(Route("replaceDirectory", .put, "/v1/directory/{scope}", .users, takesImports: true)) {
+      $0.directory.take($1, replaces: true, $2)
+    },
+    AdminRow(Route("changeDirectory", .post, "/v1/directory/{scope}", .users, takesImports: true)) {
+      $0.directory.take($1, replaces: false, $2)
+    },
+    AdminRow(Route("emptyDirectory", .delete, "/v1/directory/{scope}", .users)) { $0.directory.empty($1, $2) },
+    AdminRow(Route("eraseUser", .delete, "/v1/users/{user}/data", .users)) { $0.directory.erase($1, $2) },
+  ]
+
+  /// The signalling of calls, with numbers.
+  private static let traces: [AdminRow] = [
+    post("startTrace", "/v1/traces", .admin) { try $0.traces.start($1, $2) },
+    // what was read is gone: a HEAD would lose it
+    AdminRow(Route("readTrace", .get, "/v1/traces/{trace}", .admin, answersHead: false)) { $0.traces.read($1, $2) },
+    post("stopTrace", "/v1/traces/{trace}/stop", .admin) { $0.traces.stop($1, $2) },
+  ]
+
+  private init(_ route: Route, _ page: @escaping Page) { (self.route, self.page) = (route, page) }
+
+  private static func get(_ operation: String, _ path: String, _ scope: APIScope?, _ page: @escaping Page) -> AdminRow {
+    AdminRow(Route(operation, .get, path, scope), page)
+  }
+  private static func post(_ operation: String, _ path: String, _ scope: APIScope, _ page: @escaping Page) -> AdminRow {
+    AdminRow(Route(operation, .post, path, scope), page)
+  }
+  private static func act(_ operation: String, _ action: CallPages.Action) -> AdminRow {
+    post(operation, "/v1/calls/{call}/\(action.rawValue)", .calls) { $0.calls.act(action, $1, $2) }
+  }
+}
