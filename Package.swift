@@ -12,8 +12,10 @@ let swift: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")] + strict
 // `TRUNKLINE_CHECK=1`: the build that tests and live gateway share (Scripts/build-check). All of it is unoptimised but for what carries
 // audio, and for what the time of tests and small benches goes into.
 let optimisedInCheck: Set<String> = [
-  "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs", "MediaSession",
-  "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "GatewayCore", "MemoryEngine", "MediaThreads",
+  "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs",
+  "MediaSession",
+  "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "GatewayCore", "MemoryEngine",
+  "MediaThreads",
   "ClientMachines", "TrunklineClient", "AppleStandIn", "SpeechScore",
 ]
 func settings(of name: String) -> [SwiftSetting] {

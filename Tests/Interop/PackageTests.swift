@@ -22,7 +22,8 @@ extension Interop {
       defer { try? FileManager.default.removeItem(atPath: folder) }
       let from = try #require(Surroundings.binaries)
       for out in ["a", "b"] {
-        _ = try await run("LEVEL=0 DIST=\(folder)/\(out) \(Surroundings.package)/Scripts/dist --from \(from) packages", in: folder)
+        _ = try await run(
+          "LEVEL=0 DIST=\(folder)/\(out) \(Surroundings.package)/Scripts/dist --from \(from) packages", in: folder)
       }
       let sums = try ["a", "b"].map { try String(contentsOfFile: folder + "/\($0)/SHA256SUMS", encoding: .utf8) }
       #expect(sums[0] == sums[1] && sums[0].split(separator: "\n").count == 4)

@@ -8,7 +8,8 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium: run Scripts/install test"), .serialized)
   struct StatusPageTests {
-    private func open(_ gateway: GatewayUnderTest, width: Int = 1_000, isDark: Bool = false, state: String = "takes calls") async throws
+    private func open(_ gateway: GatewayUnderTest, width: Int = 1_000, isDark: Bool = false, state: String = "takes calls")
+      async throws
       -> WebPage
     {
       let page = try await WebPage(gateway, width: width, isDark: isDark)

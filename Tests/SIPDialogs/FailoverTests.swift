@@ -114,7 +114,8 @@ import Testing
     let peer = TrunkPeer(name: "carrier", domain: "carrier.example", target: TrunkTarget(first, large: stream))
     for (number, pause, flow) in [(8, 0, first), (9, 601, stream)] {
       _ = wire.advance(.seconds(pause))
-      wire.command(.invite(.outbound(UInt64(number)), OutboundInvite(trunk: peer, to: "+15559990000", from: "+15551230001", sdp: long)))
+      wire.command(
+        .invite(.outbound(UInt64(number)), OutboundInvite(trunk: peer, to: "+15559990000", from: "+15551230001", sdp: long)))
       #expect(wire.output.messages.last?.flow == flow, "call \(number)")
     }
     let (small, short) = try calling([TrunkTarget(first, large: stream)])
