@@ -1,6 +1,7 @@
 """A name server on loopback over UDP and TCP, for one zone file: a JSON object of name -> list of "TTL TYPE VALUE".
 
-Commands on standard input: `dead` (answers nothing), `broken` (SERVFAIL), `alive`, `reload` (reads the file again).
+Commands on standard input: `dead` (answers nothing), `broken` (SERVFAIL), `alive`, `reload` (reads the file again), `failing:NAPTR,SRV` (SERVFAIL
+for these types) and `dropping:NAPTR,SRV` (no answer for these).
 """
 import argparse
 import json
@@ -20,7 +21,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, required=True)
 parser.add_argument("--zone", required=True)
 arguments = parser.parse_args()
-state = {"mode": "alive", "zone": {}}
+state = {"mode": "alive", "types": [], "zone": {}}
 
 
 def load():
@@ -39,7 +40,10 @@ def answer(query):
     kind = dns.rdatatype.to_text(question.rdtype)
     name = question.name.to_text(omit_final_dot=True).lower()
     say("asked", name=name, type=kind)
-    if state["mode"] == "broken":
+    if state["mode"] == "dropping" and kind in state["types"]:
+        say("ignored")
+        return None
+    if state["mode"] == "broken" or state["mode"] == "failing" and kind in state["types"]:
         reply.set_rcode(dns.rcode.SERVFAIL)
         return reply
     rows = state["zone"].get(name)
@@ -61,7 +65,8 @@ def commands():
         if word == "reload":
             load()
         elif word:
-            state["mode"] = word
+            state["mode"], _, types = word.partition(":")
+            state["types"] = types.split(",")
         say("mode", mode=word)
 
 
@@ -76,6 +81,8 @@ while True:
         say("ignored")
         continue
     try:
-        server.sendto(answer(dns.message.from_wire(data)).to_wire(), peer)
+        reply = answer(dns.message.from_wire(data))
+        if reply is not None:
+            server.sendto(reply.to_wire(), peer)
     except Exception as error:  # what is no question gets no answer
         say("bad", error=str(error))

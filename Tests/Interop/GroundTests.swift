@@ -1,0 +1,106 @@
+import Foundation
+import Testing
+
+extension Interop {
+  /// The ground that a gateway stands on, as it is at three in the morning: name servers that forward some types only, a firewall that refuses
+  /// what this machine sends, and one that forgets a connection. In the suite's own network, by nftables.
+  @Suite(
+    .enabled(
+      if: Surroundings.isRequired || (Surroundings.missing == nil && TranslatedNetwork.missing == nil), "no root or no nft"),
+    .serialized)
+  struct GroundTests {
+    /// A rule of this network's output; whatever it names is dropped, which a UDP socket hears as EPERM.
+    private struct Firewall {
+      let folder: String
+      init(dropping rule: String, in folder: String) async throws {
+        self.folder = folder
+        let rules = "table inet ground { chain out { type filter hook output priority 0; policy accept; \(rule) drop; } }\n"
+        try rules.write(toFile: folder + "/ground.nft", atomically: true, encoding: .utf8)
+        try await run(["-f", folder + "/ground.nft"])
+      }
+      func remove() async throws { try await run(["delete", "table", "inet", "ground"]) }
+      private func run(_ arguments: [String]) async throws {
+        let nft = try Spawned("nft", "/usr/sbin/nft", arguments, in: folder)
+        #expect(try await nft.finish(within: 10) == 0, "\(nft.text)")
+      }
+    }
+
+    @Test(arguments: ["failing:NAPTR,SRV", "dropping:NAPTR,SRV", "dropping:NAPTR,AAAA", "failing:SRV,AAAA"])
+    func `a name server that answers some types only holds no call up, and the log names what it does not answer`(mode: String)
+      async throws
+    {
+      let folder = try NameServer.folder()
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let (dns, port) = (try FreePorts.udp(), try FreePorts.both())
+      let server = try await NameServer(
+        ["carrier.example": ["60 A 127.0.0.1"], "_sip._udp.carrier.example": ["60 SRV 1 1 \(port) carrier.example."]], port: dns,
+        in: folder)
+      server.peer.type(mode)
+      _ = try await server.peer.event("mode") { $0["mode"] as? String == mode }
+      let gateway = try await GatewayUnderTest([
+        "dns: { servers: [ \"127.0.0.1:\(dns)\" ] }",
+        "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:carrier.example\" } ]",
+      ])
+      #expect(await eventually(within: 15) { gateway.process.text.contains("trunk located") }, "\(gateway.process.text)")
+      // without SRV it is the usual port, which in this network is nobody else's
+      let carrier = try await Peers.callee(gateway, "answer", port: mode.contains("SRV") ? 5_060 : port)
+      let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
+      #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      let isNamed = await eventually(within: 20) {
+        gateway.process.text.contains("names: a question has no answer") && gateway.process.text.contains("127.0.0.1:\(dns)")
+      }
+      #expect(isNamed, "\(gateway.process.text)")
+      try await gateway.finish()
+      withExtendedLifetime(server) {}
+    }
+
+    @Test func `a BYE that this machine's firewall refuses reaches the carrier once it may pass, and the call has one record`()
+      async throws
+    {
+      let gateway = try await GatewayUnderTest()
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      let caller = try Peers.caller(gateway, "call_until_bye")
+      _ = try await phone.event("connected")
+      #expect(await eventually(within: 5) { try gateway.sum("trunkline_calls", "connected") == 1 })
+      let firewall = try await Firewall(dropping: "udp sport \(gateway.sip)", in: gateway.folder)
+      phone.type("end")
+      #expect(
+        await eventually(within: 10) { gateway.process.text.contains("a SIP message was not sent") }, "\(gateway.process.text)")
+      try await firewall.remove()
+      #expect(try await caller.finish(within: 15) == 0, "the carrier heard no BYE: \(caller.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 15) == 0, "\(phone.text)")
+      _ = try await gateway.records(1)
+      try await gateway.finish()
+      #expect(gateway.records.count == 1)
+    }
+
+    @Test func `a connection that a firewall has forgotten costs the next call a new one, and no more`() async throws {
+      let gateway = try await GatewayUnderTest([], carrier: FreePorts.both())
+      let yaml = gateway.folder + "/gateway.yaml"
+      let text = try String(contentsOfFile: yaml, encoding: .utf8)
+      try text.replacing("sip:127.0.0.1:\(gateway.carrier)", with: "sip:127.0.0.1:\(gateway.carrier);transport=tcp")
+        .write(toFile: yaml, atomically: true, encoding: .utf8)
+      gateway.process.signal(SIGHUP)
+      #expect(await eventually(within: 5) { gateway.process.text.contains("configuration read again") })
+      let carrier = try await Peers.callee(gateway, "answer", ["-t", "t1", "-m", "2"])
+      func call() async throws {
+        let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
+        #expect(try await phone.finish(within: 40) == 0, "\(phone.text)\n\(gateway.process.text)")
+      }
+      try await call()
+      let connections = try Spawned(
+        "ss", "/usr/bin/ss", ["-Htn", "state", "established", "dport", "= :\(gateway.carrier)"], in: gateway.folder)
+      #expect(try await connections.finish(within: 5) == 0)
+      // … Send-Q, local address:port, peer
+      let local = connections.text.split(separator: "\n").first?.split(separator: " ").dropFirst(2).first
+      let port = try #require(local?.split(separator: ":").last.flatMap { UInt16($0) }, "\(connections.text)")
+      let firewall = try await Firewall(dropping: "tcp sport \(port)", in: gateway.folder)
+      try await call()
+      try await firewall.remove()
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await gateway.records(2).count == 2)
+      try await gateway.finish()
+    }
+  }
+}
