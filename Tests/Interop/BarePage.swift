@@ -87,6 +87,20 @@ final class BarePage {
     _ = try await ask(["push": push, "origin": "http://127.0.0.1:\(gateway.app)"])
   }
 
+  /// DevTools loses a push that meets a worker which is about to stop, as after its page was closed: it is delivered again, four times at most,
+  /// until these are shown.
+  func deliver(_ push: Any, _ gateway: GatewayUnderTest, until titles: [String]) async throws {
+    for _ in 0..<4 {
+      try await deliver(push, gateway)
+      let deadline = Deadline(in: 3)
+      while !deadline.isOver {
+        if try await notifications() == titles { return }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+    }
+    #expect(try await notifications() == titles)
+  }
+
   /// Titles of what is shown.
   func notifications() async throws -> [String] {
     let script = "registration.getNotifications().then((all) => all.map((one) => one.title).sort())"

@@ -197,12 +197,10 @@ extension Interop {
       try await page.registerWorker()
       try await page.closePage()
       for text in ["", "no JSON", "{}", "{\"v\":2,\"t\":\"call\",\"call\":\"x\",\"wake\":\"w\",\"gw\":\"ws://x\"}"] {
-        try await page.deliver(text, gateway)
-        try await page.waitForNotifications(["Call"])
+        try await page.deliver(text, gateway, until: ["Call"])
       }
       let past: [String: Any] = ["v": 1, "t": "call", "call": "c", "wake": "w", "gw": "ws://127.0.0.1:9", "exp": 1]
-      try await page.deliver(past, gateway)
-      try await page.waitForNotifications(["Call", "Missed call"])
+      try await page.deliver(past, gateway, until: ["Call", "Missed call"])
       try await page.close()
       try await gateway.finish()
     }
