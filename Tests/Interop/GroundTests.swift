@@ -14,7 +14,7 @@ extension Interop {
       let folder: String
       init(dropping rule: String, in folder: String) async throws {
         self.folder = folder
-        let rules = "table inet ground { chain out { type filter hook output priority 0; policy accept; \(rule) drop; } }\n"
+        let rules = "table inet ground {\nchain out {\ntype filter hook output priority 0; policy accept;\n\(rule) drop\n}\n}\n"
         try rules.write(toFile: folder + "/ground.nft", atomically: true, encoding: .utf8)
         try await run(["-f", folder + "/ground.nft"])
       }
@@ -61,7 +61,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
       let caller = try Peers.caller(gateway, "call_until_bye")
-      _ = try await phone.event("connected")
+      _ = try await phone.event("call.connected")
       #expect(await eventually(within: 5) { try gateway.sum("trunkline_calls", "connected") == 1 })
       let firewall = try await Firewall(dropping: "udp sport \(gateway.sip)", in: gateway.folder)
       phone.type("end")
