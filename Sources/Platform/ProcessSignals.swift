@@ -27,7 +27,7 @@ public enum ProcessSignals {
 
   /// As the first process of a container it inherits what others leave behind: the kernel takes those away as they end. It has no children of
   /// its own to wait for.
-  public static func takeOrphansAway() {
+  public static func reapOrphans() {
     if getpid() == 1 { _ = signal(SIGCHLD, SIG_IGN) }
   }
 

@@ -43,6 +43,7 @@ extension PhoneMachine {
     let node = node(of: number)
     calls[id]?.node = node
     calls[id]?.isAstray = false
+    calls[id]?.ringsAlone = false
     calls[id]?.isMissing = false
   }
 
@@ -82,7 +83,8 @@ extension PhoneMachine {
   mutating func ringsOn(of number: Int) {
     for id in liveCalls where socket(of: id) == number && calls[id]?.ringsAlone == true {
       calls[id]?.ringsAlone = false
-      if calls[id]?.tappedAt == nil { calls[id]?.watchdog = nil }
+      // also of one that was answered meanwhile, whose tap has a time of its own
+      calls[id]?.watchdog = nil
     }
   }
 

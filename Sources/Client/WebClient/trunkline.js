@@ -343,14 +343,14 @@ export class Phone extends Source {
     for (const call of this.#live()) {
       if (!call.ringsAlone || (call.session ?? null) !== one) continue;
       call.ringsAlone = false;
-      if (call.phase === "ringing") this.timers.stop(call);
+      this.timers.stop(call);
     }
   }
   watchStray(call) { this.timers.after(call, STRAY, () => call.finish("networkLost")); }
 
   #belongs(call, one) {
     if (call.isAstray) this.timers.stop(call);
-    Object.assign(call, { session: one, node: (one ?? this.#session)?.node ?? null, isAstray: false, isMissing: false });
+    Object.assign(call, { session: one, node: (one ?? this.#session)?.node ?? null, isAstray: false, ringsAlone: false, isMissing: false });
   }
 
   /** Its node has a session. */

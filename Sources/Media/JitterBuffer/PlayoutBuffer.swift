@@ -155,7 +155,7 @@ public struct PlayoutBuffer: ~Copyable {
   public var isDelayDoubtful: Bool { overdue != nil }
 
   /// Once after the second packet behind a pause through which the sender's clock stood still: what was made up in it was no loss.
-  @inline(__always) public mutating func takeStandstill() -> Bool {
+  @inline(__always) public mutating func consumeStandstill() -> Bool {
     guard stoodStill else { return false }
     stoodStill = false
     return true

@@ -148,7 +148,7 @@ public struct AudioReceiver: ~Copyable {
     // Another source or timeline: the one before had come to its end, nothing of it was lost.
     if insertion == .resynchronised { (unsettled, doubtful) = (0, 0) }
     // Nor in a pause through which the sender's clock stood still.
-    if buffer.takeStandstill() {
+    if buffer.consumeStandstill() {
       buffer.statistics.concealedSamples &-= counts(doubtful)
       if doubtful == 0 { unsettled = 0 }
       doubtful = 0

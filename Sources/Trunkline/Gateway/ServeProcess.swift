@@ -18,7 +18,7 @@ enum ServeProcess {
 
   static func run(_ settings: Settings, config: String?) throws {
     ProcessSignals.ignoreBrokenPipes()
-    ProcessSignals.takeOrphansAway()
+    ProcessSignals.reapOrphans()
     // Every thread started from here on inherits this: signals come to `wait` below and nowhere else.
     ProcessSignals.blockAsynchronous()
     let logs = try Logs(settings.log)
