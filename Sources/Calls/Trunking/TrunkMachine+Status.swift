@@ -33,9 +33,10 @@ extension TrunkMachine {
     return out
   }
 
-  /// Whether a listener reaches one of the servers.
+  /// Whether a listener reaches one of the servers, of which as many count as a call may try.
   func isReached(_ plan: TargetPlan) -> Bool {
-    plan.rows.contains { row in row.addresses.contains { network.flow(row.transport, $0) != nil } }
+    let servers = plan.rows.lazy.flatMap { row in row.addresses.lazy.map { (row.transport, $0) } }
+    return servers.prefix(Limits.targets).contains { network.flow($0.0, $0.1) != nil }
   }
 
   /// Tells once of a trunk with servers that no listener reaches any of them, and again after one did.

@@ -66,9 +66,11 @@ enum Limits {
   static let toldNameBytes = 64
   /// How often the log names strangers, and connections refused for want of descriptors.
   static let logInterval = Duration.seconds(10)
-  /// Remembered routes of wildcard listeners, and for how long.
-  static let routes = 1_024
+  /// Remembered routes of wildcard listeners: as many as all trunks have servers that a call may try. Each is asked for each second, for the
+  /// status of its trunk, and costs four system calls of the control thread. For how long, and how long that there is none.
+  static let routes = 16_384
   static let routeTime = Duration.seconds(10)
+  static let noRouteTime = Duration.seconds(2)
   /// Failures told in one turn.
   static let failuresPerTurn = 1_024
 }

@@ -37,7 +37,8 @@ public final class SIPSockets: @unchecked Sendable {
   var clientTLS: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]
   var connections: [Flow: TCPConnection] = [:]
   private var failures: [(flow: Flow, peer: UserAgent.PeerFailure?, wasOpen: Bool)] = []
-  private var routes: [IPAddress: (local: IPAddress, until: Instant)] = [:]
+  /// Nil: there was no route.
+  private var routes: [IPAddress: (local: IPAddress?, until: Instant)] = [:]
   /// Of listeners on loopback: whether anything gets from there to another address.
   private var ways: [IPAddress: (isOpen: Bool, until: Instant)] = [:]
   private var strangersTold = Instant.zero
@@ -293,10 +294,10 @@ public final class SIPSockets: @unchecked Sendable {
   /// A listener's address as `remote` sees it: for a wildcard one the address on the route.
   private func reachable(_ listener: SocketAddress, from remote: SocketAddress) -> SocketAddress? {
     guard listener.ip.isUnspecified else { return listener }
-    if let known = routes[remote.ip], known.until > loop.now { return SocketAddress(known.local, listener.port) }
-    guard let local = routeAddress(toward: remote) else { return nil }
+    if let known = routes[remote.ip], known.until > loop.now { return known.local.map { SocketAddress($0, listener.port) } }
+    let local = routeAddress(toward: remote)
     if routes.count >= Limits.routes { routes.removeAll(keepingCapacity: true) }
-    routes[remote.ip] = (local, loop.now + Limits.routeTime)
-    return SocketAddress(local, listener.port)
+    routes[remote.ip] = (local, loop.now + (local == nil ? Limits.noRouteTime : Limits.routeTime))
+    return local.map { SocketAddress($0, listener.port) }
   }
 }
