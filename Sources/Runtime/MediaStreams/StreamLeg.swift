@@ -40,7 +40,7 @@ final class StreamLeg {
   private var url: StreamURL { request.target.url }
 
   func begin(_ logger: Logger) {
-    HostLookup.find(url.host, url.port, thread: "stream-name", loop: loop, logger: logger) { [weak self] found in
+    HostLookup.find(url.host, url.port, for: .streams, by: deadline, loop: loop, logger: logger) { [weak self] found in
       self?.found(found)
     }
   }
