@@ -2,24 +2,26 @@ import Bytes
 import Glibc
 public import Logging
 
-/// The addresses of a host's name. A name that is no address is asked for by getaddrinfo(3) on a thread of its own: the system's resolver may
-/// take many seconds, which connections that stand must not notice.
+/// The addresses of a host's name. A name that is no address is asked for by getaddrinfo(3) on a thread of a bounded pool (`LookupPool`): the
+/// system's resolver may take many seconds, which connections that stand must not notice.
 public enum HostLookup {
-  /// `then` is called on the loop's thread: at once for an address, else when the resolver has answered; with nothing if there is no answer.
-  /// - Parameter thread: the name of the thread that asks.
+  /// Who asks. Each has a pool: names that hang for one hold nothing up for another.
+  public enum Asker: Sendable { case streams, engine }
+
+  private static let streams = LookupPool(thread: "stream-name", resolve: resolve)
+  private static let engine = LookupPool(thread: "engine-name", resolve: resolve)
+
+  /// `then` is called once, on the loop's thread: at once for an address, else when the resolver has answered; with nothing if there is no
+  /// answer, or the question had to wait beyond `deadline`.
   public static func find(
-    _ host: String, _ port: UInt16, thread: String, loop: EventLoop, logger: Logger, then: @escaping ([SocketAddress]) -> Void
+    _ host: String, _ port: UInt16, for asker: Asker, by deadline: Instant, loop: EventLoop, logger: Logger,
+    then: @escaping ([SocketAddress]) -> Void
   ) {
     if let ip = IPAddress(host) { return then([SocketAddress(ip, port)]) }
     let box = Box(then)
-    do throws(SystemError) {
-      _ = try NamedThread.start(name: thread, logger: logger) {
-        let found = resolve(host, port)
-        loop.post { box.then(found) }
-      }
-    } catch {
-      then([])
-    }
+    let pool = asker == .streams ? streams : engine
+    let isTaken = pool.ask(host, port, by: deadline, logger: logger) { found in loop.post { box.then(found) } }
+    if !isTaken { then([]) }
   }
 
   /// Made and called on the loop's thread only; the other thread carries it.
@@ -28,7 +30,7 @@ public enum HostLookup {
     init(_ then: @escaping ([SocketAddress]) -> Void) { self.then = then }
   }
 
-  private static func resolve(_ host: String, _ port: UInt16) -> [SocketAddress] {
+  @Sendable private static func resolve(_ host: String, _ port: UInt16) -> [SocketAddress] {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?

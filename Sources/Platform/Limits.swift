@@ -2,6 +2,9 @@
 enum Limits {
   /// Addresses of a name that are tried.
   static let hostAddresses = 8
+  /// Threads that wait for the system's resolver, for each who asks, and questions that wait for its answers; one more has no answer.
+  static let lookupThreads = 4
+  static let lookups = 1_024
   /// Descriptors that are asked of the system, where it allows as many.
   static let descriptors = 1_048_576
   /// The kernel keeps 15 bytes of a thread's name.

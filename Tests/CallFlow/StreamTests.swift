@@ -9,6 +9,7 @@ import Testing
 
 /// Calls that a program has, over a stream.
 @Suite struct StreamTests {
+  private static let command = CallCommand.stream(StreamURL("wss://bot.example/call")!, .mulaw)
   private static let target = StreamTarget(StreamURL("wss://bot.example/call?key=secret")!)
 
   private func world(_ diversions: Diversions = Diversions(), numbers: [String] = []) -> Surroundings {
@@ -116,18 +117,71 @@ import Testing
   }
 
   @Test func `a program gives a call that rings to a stream: the devices hear that it is over, once`() throws {
-    let world = Surroundings()
+    let world = Surroundings { $1.streamHosts.hosts = [StreamHosts.Host("bot.example")!] }
     let (_, call) = try world.ringing([Surroundings.phone, Surroundings.tablet])
-    #expect(world.command(call, .stream(Self.target)) == nil)
+    #expect(world.command(call, Self.command) == nil)
     for device in [Surroundings.phone, Surroundings.tablet] {
       #expect(world.heard[device]?.last == "call.cancel answeredElsewhere")
     }
-    #expect(world.command(call, .stream(Self.target))?.code == .badState)
+    #expect(world.command(call, Self.command)?.code == .badState)
     world.feed(.stream(.opened(call)))
     #expect(world.trunkHeard.last == "200")
     let (_, other) = try Surroundings().connected()
-    #expect(Surroundings().command(other, .stream(Self.target))?.code == .gone)
+    #expect(Surroundings().command(other, Self.command)?.code == .gone)
   }
+
+  /// What a program asks for, what the configuration allows, and what the names of the target may lead to.
+  private func asked(_ url: String, hosts: [String], networks: [String] = [], route: String? = nil) throws -> StreamReach? {
+    let world = Surroundings { _, routing in
+      routing.streamHosts.hosts = hosts.compactMap { StreamHosts.Host($0) }
+      routing.streamHosts.networks = networks.compactMap { IPNetwork($0) }
+      if let url = route.flatMap({ StreamURL($0) }) {
+        routing.inbound.append(.init(trunk: "other", target: .stream(StreamTarget(url, token: Redacted("secret")))))
+      }
+    }
+    let (_, call) = try world.ringing([Surroundings.phone])
+    let failure = world.command(call, .stream(try #require(StreamURL(url)), .mulaw))
+    let target = opened(world).first?.target
+    #expect(
+      (failure == nil) == (target != nil) && (failure == nil || failure?.code == .forbidden), "\(String(describing: failure))")
+    #expect(target?.token == nil, "a route's token is for the route's URL alone")
+    return target?.reach
+  }
+
+  @Test(arguments: [
+    "wss://bot.example:22/", "ws://127.0.0.1:18081/admin/shutdown?now=1", "ws://localhost/", "wss://other.example/",
+    "wss://bot.example.attacker.example/", "wss://127.0.0.1/", "wss://[::1]/", "wss://bots.example/", "wss://notbots.example/",
+    "ws://127.0.0.1:8081/", "wss://127.0.0.1:8080/",
+  ]) func `a program sends a call to no host, port or scheme that the configuration does not name`(url: String) throws {
+    #expect(try asked(url, hosts: ["bot.example", "*.bots.example", "ws://127.0.0.1:8080"]) == nil)
+    #expect(try asked(url, hosts: []) == nil)
+  }
+
+  @Test func `hosts that the configuration names are allowed, also those of its routes, and lead to public addresses`() throws {
+    #expect(try asked("wss://BOT.example./x", hosts: ["bot.example"]) == .named([]))
+    #expect(try asked("wss://a.b.bots.example/", hosts: ["*.bots.example"]) == .named([]))
+    #expect(try asked("wss://bot.example:8443/", hosts: ["bot.example:8443"]) == .named([]))
+    #expect(try asked("wss://bot.example/other", hosts: [], route: "wss://bot.example/call") == .named([]))
+    let inside = try #require(IPNetwork("10.0.0.0/8"))
+    #expect(try asked("wss://bot.example/", hosts: ["bot.example"], networks: ["10.0.0.0/8"]) == .named([inside]))
+    let here = try #require(try asked("ws://127.0.0.1:8080/", hosts: ["ws://127.0.0.1:8080"]))
+    #expect(here.allows(.loopback) && !here.allows(IPAddress(127, 0, 0, 2)) && !here.allows(IPAddress(10, 0, 0, 1)))
+    let local = try #require(try asked("ws://localhost:8080/", hosts: ["ws://localhost:8080"]))
+    #expect(local.allows(.loopback) && local.allows(.loopback6) && !local.allows(IPAddress(169, 254, 169, 254)))
+  }
+
+  @Test func `a name that leads inside is not followed, unless the network is named; a route's own is`() throws {
+    let named = StreamReach.named([try #require(IPNetwork("10.0.0.0/8"))])
+    #expect(named.allows(IPAddress(10, 1, 2, 3)) && named.allows(IPAddress(8, 8, 8, 8)))
+    #expect(!named.allows(.loopback) && !named.allows(IPAddress(192, 168, 0, 1)))
+    #expect(!named.allows(try #require(IPAddress("::ffff:127.0.0.1"))) && StreamReach.anywhere.allows(.loopback))
+    #expect(Self.target.reach == .anywhere)
+  }
+
+  @Test(arguments: [
+    "", "bot.example/call", "https://bot.example", "ws://bot.example", "*", "a.*.example", "*.10.0.0.1", "bot.example:0",
+  ])
+  func `what is no host of streams`(text: String) { #expect(StreamHosts.Host(text) == nil) }
 
   @Test func `a stream's call can be recorded, and is not held or muted`() throws {
     let world = Surroundings { configuration, routing in

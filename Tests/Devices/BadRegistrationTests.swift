@@ -97,7 +97,7 @@ import Testing
     let web = key("alice", "web")
     let signer = try TokenSigner(keys: try KeySet(.HS256, keyFile: [UInt8](repeating: 7, count: 32)))
     let provider = WebPushProvider(
-      signer: signer, publicKey: "B", subject: "mailto:a@example", hosts: ["push.example", "*.push.example"])
+      signer: signer, publicKey: "B", subject: "mailto:a@example", hosts: ["push.example", "*.push.example", "push.example:8443"])
     rig.registry.defaults.providers = PushProviders([provider])
     for push in [apns("ab"), .init(kind: .fcm, token: "f")] {
       let service: PushService = push.kind == .fcm ? .fcm : .apns
@@ -105,7 +105,7 @@ import Testing
     }
     for host in [
       "127.0.0.1", "10.0.0.1", "169.254.169.254", "localhost", "push.example.evil", "evilpush.example", "2130706433",
-      "push.example.",
+      "push.example.", "push.example:22", "eu.push.example:8443",
     ] {
       #expect(throws: DeviceError.token(.webPush, .host), "\(host)") {
         try rig.put(web, .init(kind: .webpush, token: Self.subscription("https://\(host)/1")))

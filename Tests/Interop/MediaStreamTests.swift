@@ -228,8 +228,10 @@ extension Interop {
     }
 
     @Test func `a program gives a call that rings to a bot`() async throws {
-      let gateway = try await GatewayUnderTest()
       let port = try FreePorts.tcp()
+      let gateway = try await GatewayUnderTest([
+        "routes: { stream_hosts: [ \"ws://127.0.0.1:\(port)\" ], inbound: [ { trunk: carrier, to: users } ] }"
+      ])
       let bot = try await bot(gateway, port, "speak")
       let phone = try await Peers.ownPhone(gateway, ["--calls", "1"])
       let audio = try await trunkAudio(gateway)
@@ -242,6 +244,7 @@ extension Interop {
       }
       #expect(try post("{\"url\":\"http://127.0.0.1:\(port)\"}") == 400)
       #expect(try post("{\"url\":\"ws://127.0.0.1:\(port)\",\"format\":\"mp3\"}") == 400)
+      #expect(try post("{\"url\":\"ws://127.0.0.1:\(gateway.admin)/\"}") == 422)
       let words = ["calls", "stream", call, "ws://127.0.0.1:\(port)", "--admin", "127.0.0.1:\(gateway.admin)"]
       let given = try Spawned("calls", Surroundings.trunkline, words, in: gateway.folder)
       #expect(try await given.finish(within: 10) == 0, "\(given.text)")

@@ -88,7 +88,8 @@ final class PushServiceUnderTest {
     case .certificate(let name):
       service = "apns: { certificate: { cert: \(folder)/\(name).pem, key: \(folder)/\(name).key }, url: \"\(place)\" }"
     case .webPush:
-      service = "webpush: { key_file: \(folder)/AuthKey.p8, subject: \"mailto:ops@example.com\", hosts: [ 127.0.0.1 ] }"
+      service =
+        "webpush: { key_file: \(folder)/AuthKey.p8, subject: \"mailto:ops@example.com\", hosts: [ \"127.0.0.1:\(apnsPort)\" ] }"
     case .fcm:
       let made = try Spawned("openssl", "/usr/bin/env", ["openssl", "genrsa", "-out", "rsa.pem", "2048"], in: folder)
       try await made.finish(within: 20)

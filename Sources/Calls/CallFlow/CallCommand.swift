@@ -10,8 +10,8 @@ public enum CallCommand: Sendable, Equatable {
   case digits(CallDTMF)
   /// The trunk hears this in place of the app; nil: no more of it.
   case play(Announcement?)
-  /// An incoming call that nobody has yet becomes a program's.
-  case stream(StreamTarget)
+  /// An incoming call that nobody has yet becomes a program's, at a host that the configuration allows.
+  case stream(StreamURL, StreamTarget.Format)
   /// Begins or ends a recording.
   case record(Bool)
   case transfer(CallTransfer)

@@ -15,7 +15,7 @@ extension CallMachine {
     case .mute(let isOn): change(id, &turn) { refusal = $0.muteByOperator(isOn, &$1) }
     case .digits(let digits): change(id, &turn) { refusal = $0.sendDigitsByOperator(digits, &$1) }
     case .play(let audio): change(id, &turn) { refusal = $0.playByOperator(audio, &$1) }
-    case .stream(let target): refusal = stream(id, target, &turn)
+    case .stream(let url, let format): refusal = stream(id, url, format, &turn)
     case .record(let isOn): change(id, &turn) { refusal = $0.setRecording(isOn, &$1) }
     case .transfer(let transfer): refusal = transferByOperator(id, transfer, &turn)
     case .transferToUser(let user):

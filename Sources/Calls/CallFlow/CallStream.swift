@@ -12,12 +12,20 @@ public struct StreamTarget: Sendable, Equatable {
     case pcm8, pcm16
     public var band: AudioBand { self == .pcm16 ? .wideband : .narrowband }
   }
-  public var url: StreamURL
+  public let url: StreamURL
   public var format: Format
   /// A bearer token for the peer.
   public var token: Redacted<String>?
+  /// What the host's name may lead to.
+  public let reach: StreamReach
+
+  /// Of the configuration, which may name any place. What a program names becomes a target by `StreamHosts` alone.
   public init(_ url: StreamURL, format: Format = .mulaw, token: Redacted<String>? = nil) {
-    (self.url, self.format, self.token) = (url, format, token)
+    (self.url, self.format, self.token, reach) = (url, format, token, .anywhere)
+  }
+
+  init(_ url: StreamURL, format: Format, reach: StreamReach) {
+    (self.url, self.format, self.reach) = (url, format, reach)
   }
 }
 

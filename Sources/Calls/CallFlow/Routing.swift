@@ -139,6 +139,8 @@ public struct Routing: Sendable {
   public var emergencyNumbers: Set<String>
   /// Users who call each other are connected here, not by a trunk.
   public var connectsUsers = true
+  /// Where programs may send calls, beside the hosts of `inbound`'s own streams.
+  public var streamHosts = StreamHosts()
 
   public init(
     trunks: [Trunk] = [], users: [User] = [], inbound: [InboundRule] = [], outbound: [OutboundRule] = [],

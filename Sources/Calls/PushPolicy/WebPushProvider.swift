@@ -17,7 +17,7 @@ public struct WebPushProvider: Sendable {
   /// `mailto:` or `https:` contact for the push service's operator.
   public var subject: String
   /// Endpoints of other hosts are refused: a subscription is an app's word, and must not make us ask our own network.
-  /// `*.` at the start stands for any name below.
+  /// `*.` at the start stands for any name below; `:8443` at the end for that port in place of 443.
   public var hosts: [String]
 
   public init(signer: TokenSigner, publicKey: String, subject: String, hosts: [String] = WebPushProvider.browsers) {
@@ -29,8 +29,12 @@ public struct WebPushProvider: Sendable {
     "fcm.googleapis.com", "updates.push.services.mozilla.com", "*.push.apple.com", "*.notify.windows.com",
   ]
 
-  static func allows(_ host: String, among hosts: [String]) -> Bool {
-    hosts.contains { $0.hasPrefix("*.") ? host.hasSuffix($0.dropFirst()) : host == $0 }
+  static func allows(_ endpoint: Endpoint, among hosts: [String]) -> Bool {
+    hosts.contains { text in
+      let parts = text.split(separator: ":", maxSplits: 1)
+      guard let name = parts.first, endpoint.port == (parts.count == 2 ? UInt16(parts[1]) : 443) else { return false }
+      return name.hasPrefix("*.") ? endpoint.host.hasSuffix(name.dropFirst()) : endpoint.host == name
+    }
   }
 
   private struct Subscription: Decodable {
@@ -39,15 +43,15 @@ public struct WebPushProvider: Sendable {
     var keys: Keys
   }
 
-  /// The host of a subscription's endpoint; nil unless it is JSON with an `https` endpoint and two keys that can be used. Whether the
-  /// host is allowed is the provider's.
-  static func host(ofSubscription text: String) -> String? {
+  /// A subscription's endpoint; nil unless it is JSON with an `https` endpoint and two keys that can be used. Whether its host is allowed
+  /// is the provider's.
+  static func endpoint(ofSubscription text: String) -> Endpoint? {
     guard let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(text.utf8)),
       let receiver = Base64URL.decode(unpadded(subscription.keys.p256dh)),
       let secret = Base64URL.decode(unpadded(subscription.keys.auth)),
       WebPushEncryption.canEncrypt(to: receiver, secret: secret)
     else { return nil }
-    return Endpoint(subscription.endpoint)?.host
+    return Endpoint(subscription.endpoint)
   }
 }
 
@@ -58,12 +62,14 @@ extension WebPushProvider: PushProvider {
   public static let tokenRule = "must be the JSON of a PushSubscription: an https endpoint, keys.p256dh and keys.auth"
 
   public static func checked(_ target: PushTarget) throws(TargetProblem) -> PushTarget {
-    guard host(ofSubscription: target.token.exposed) != nil else { throw .malformed }
+    guard endpoint(ofSubscription: target.token.exposed) != nil else { throw .malformed }
     return target
   }
 
   public func accepts(_ target: PushTarget) throws(TargetProblem) {
-    guard let host = Self.host(ofSubscription: target.token.exposed), Self.allows(host, among: hosts) else { throw .host }
+    guard let endpoint = Self.endpoint(ofSubscription: target.token.exposed), Self.allows(endpoint, among: hosts) else {
+      throw .host
+    }
   }
 
   private struct Content: Encodable {
@@ -76,7 +82,7 @@ extension WebPushProvider: PushProvider {
     let token = attempt.target.token.exposed
     guard token.utf8.count <= Limits.tokenBytes,
       let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(token.utf8)),
-      let endpoint = Endpoint(subscription.endpoint), Self.allows(endpoint.host, among: hosts),
+      let endpoint = Endpoint(subscription.endpoint), Self.allows(endpoint, among: hosts),
       let receiver = Base64URL.decode(Self.unpadded(subscription.keys.p256dh)),
       let secret = Base64URL.decode(Self.unpadded(subscription.keys.auth)),
       let text = Payload.fitting(Self.textBytes, attempt.content, withCaller: attempt.withCaller, { $0.json() }),

@@ -70,7 +70,7 @@ extension EngineDialog {
   /// Looks the host up, begins TLS if there is any, and says the commands; what is wrong is its outcome.
   func connect(_ commands: [RESPCommand], tls: TLSFiles?, bounds: RESPReader.Bounds, loop: EventLoop, logger: Logger) {
     let address = address
-    HostLookup.find(address.host, address.port, thread: "engine-name", loop: loop, logger: logger) { [weak self] found in
+    HostLookup.find(address.host, address.port, for: .engine, by: deadline, loop: loop, logger: logger) { [weak self] found in
       guard let self, !isOver else { return }
       guard let place = found.first else { return fail("its name \(address.host) has no address") }
       var session: TLSSession?

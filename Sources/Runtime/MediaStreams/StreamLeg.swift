@@ -40,10 +40,16 @@ final class StreamLeg {
   private var url: StreamURL { request.target.url }
 
   func begin(_ logger: Logger) {
-    HostLookup.find(url.host, url.port, thread: "stream-name", loop: loop, logger: logger) { [weak self] found in
-      self?.addresses = found
-      self?.connect()
+    HostLookup.find(url.host, url.port, for: .streams, by: deadline, loop: loop, logger: logger) { [weak self] found in
+      self?.found(found)
     }
+  }
+
+  /// What is allowed of them is connected to as it was looked at: the name is not asked for again.
+  private func found(_ found: [SocketAddress]) {
+    addresses = found.filter { request.target.reach.allows($0.ip) }
+    if addresses.isEmpty, !found.isEmpty { why = "its name leads to no public address, and to none of routes.stream_networks" }
+    connect()
   }
 
   /// The next address of the peer, or the end.

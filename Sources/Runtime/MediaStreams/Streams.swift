@@ -63,7 +63,9 @@ private final class StreamWorker {
   private let statistics: StreamMetrics
   private let logger: Logger
   private let told: @Sendable (StreamNews) -> Void
-  private var authorities: String?
+  private var authorities: String? { didSet { context = nil } }
+  /// Of all streams, made for the first: it reads every authority, which takes longer than the thread has between two looks at its rings.
+  private var context: TLSContext?
   private var legs: [CallID: StreamLeg] = [:]
   private var timer: EventLoop.TimerID?
   private var batch: [StreamCommand] = []
@@ -100,20 +102,25 @@ private final class StreamWorker {
       statistics.streams[.refused].increment()
       return told(.refused(call, "too many streams"))
     }
-    var context: TLSContext?
+    var tls: TLSContext?
     if request.target.url.isSecure {
-      do throws(TLSFailure) {
-        context = try TLSContext(
-          client: TLSClientSettings(identity: TLSFiles(authorities: authorities), host: request.target.url.host))
-      } catch {
+      do throws(TLSFailure) { tls = try clientContext() } catch {
         statistics.streams[.refused].increment()
         return told(.refused(call, "\(error)"))
       }
     }
-    let leg = StreamLeg(request, tls: context, loop: loop, statistics: statistics) { [unowned self] news in hear(news, call) }
+    let leg = StreamLeg(request, tls: tls, loop: loop, statistics: statistics) { [unowned self] news in hear(news, call) }
     legs[call] = leg
     leg.begin(logger)
     arm()
+  }
+
+  private func clientContext() throws(TLSFailure) -> TLSContext {
+    if let context { return context }
+    // the peer's name is the session's to check
+    let made = try TLSContext(client: TLSClientSettings(identity: TLSFiles(authorities: authorities), host: ""))
+    context = made
+    return made
   }
 
   private func hear(_ news: StreamNews, _ call: CallID) {

@@ -100,7 +100,8 @@ extension Calls {
     static let configuration = CommandConfiguration(
       abstract: "Gives an incoming call that nobody has answered yet to a program over a WebSocket.",
       discussion: """
-        The gateway opens the WebSocket; what goes over it: docs/media-streams.md. Devices that ring stop ringing.
+        The gateway opens the WebSocket; what goes over it: docs/media-streams.md. Devices that ring stop ringing. The host has to be one of
+        the configuration: of a route's stream, or of routes.stream_hosts.
 
         EXAMPLES:
           trunkline calls stream 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 wss://bot.example.com/call

@@ -22,6 +22,16 @@ extension ConfigurationKeys {
           "The final response once every device declined; a 603 ends forking upstream."),
         .init(
           "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the webhooks' certificates."),
+        .init(
+          "stream_hosts",
+          .list(
+            .text("host, `*.` and a domain, each also with a port; `ws://` before it for this machine"), limit: Limits.streamHosts
+          ),
+          .value("[ ]"),
+          "Where programs may send calls (`POST /v1/calls/ID/stream`), beside the hosts of `inbound`; without a port: 443."),
+        .init(
+          "stream_networks", .list(.text("network"), limit: Limits.streamHosts), .value("[ ]"),
+          "Networks that are not public and that names of these hosts may lead to, such as `10.0.0.0/8`."),
         .init("stream_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the streams' certificates."),
       ]),
     .init(
@@ -131,8 +141,9 @@ extension ConfigurationKeys {
         .init("key_file", .file("PEM key on P-256"), .required, "The VAPID key that pushes are signed with."),
         .init("subject", .text("`mailto:` or `https:`"), .required, "Whom a push service writes to when pushes go wrong."),
         .init(
-          "hosts", .list(.text("host, or `*.` and a domain"), limit: 100), .none("the browsers' push services"),
-          "Hosts of endpoints that are pushed to."),
+          "hosts", .list(.text("host, or `*.` and a domain, each also with a port"), limit: 100),
+          .none("the browsers' push services"),
+          "Hosts of endpoints that are pushed to; without a port: 443."),
       ]),
   ]
 }

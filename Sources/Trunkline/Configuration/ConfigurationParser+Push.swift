@@ -128,13 +128,19 @@ extension ConfigurationParser {
     let subject = row.value("subject", "a contact such as mailto:ops@example.com or https://example.com") { text in
       text.hasPrefix("mailto:") || text.hasPrefix("https://") ? text : nil
     }
-    let hosts = row.list("hosts", limit: 100, "a host such as push.example.com or *.example.com") { text in
-      !text.isEmpty && !text.contains("/") && !text.contains(":") ? text : nil
-    }
+    let hosts = row.list(
+      "hosts", limit: 100, "a host such as push.example.com, *.example.com or push.example.com:8443", pushHost)
     guard let signer = signer(row, "key_file", .ES256), let subject, let point = signer.publicPoint else { return nil }
     return WebPushProvider(
       signer: signer, publicKey: Base64URL.encode(point), subject: subject,
       hosts: hosts.isEmpty ? WebPushProvider.browsers : hosts)
+  }
+
+  private func pushHost(_ text: String) -> String? {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count <= 2, !parts[0].isEmpty, !text.contains("/") else { return nil }
+    if parts.count == 2 { guard let port = UInt16(parts[1]), port > 0 else { return nil } }
+    return text.lowercased()
   }
 
   // MARK: parts

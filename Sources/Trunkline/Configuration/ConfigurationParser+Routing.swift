@@ -93,6 +93,7 @@ extension ConfigurationParser {
     out.webhookAuthorities = routes.readableFile("webhook_ca")
     out.connectsUsers = routes.value("users", "direct or trunk") { ["direct": true, "trunk": false][$0] } ?? out.connectsUsers
     out.streamAuthorities = routes.readableFile("stream_ca")
+    out.streamHosts = streamHosts(routes)
     if routes.has("emergency") {
       out.emergencyNumbers = Set(routes.list("emergency", limit: 100, "a number such as 112", number))
     }

@@ -20,6 +20,15 @@ extension ConfigurationParser {
     return .stream(target)
   }
 
+  /// Where programs may send calls.
+  func streamHosts(_ routes: Section) -> StreamHosts {
+    var out = StreamHosts()
+    let expected = "a host such as bot.example, *.bots.example or bot.example:8443, or ws://127.0.0.1:8080 of this machine"
+    out.hosts = routes.list("stream_hosts", limit: Limits.streamHosts, expected) { StreamHosts.Host($0) }
+    out.networks = routes.list("stream_networks", limit: Limits.streamHosts, "a network such as 10.0.0.0/8") { IPNetwork($0) }
+    return out
+  }
+
   /// Of a row that leads to a stream; for any other these keys are a mistake.
   func streamNumbers(_ row: Section, _ target: Routing.InboundRule.Target) -> [String] {
     guard case .stream = target else {

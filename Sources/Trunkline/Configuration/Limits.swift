@@ -40,6 +40,8 @@ enum Limits {
   /// Final responses that refuse a call.
   static let refusals = 400...699
   static let mediaThreads = 1...64
+  /// Hosts that programs may send calls to, and networks that their names may lead to.
+  static let streamHosts = 100
   /// RFC 7587 §6.1: what `maxaveragebitrate` may be.
   static let opusBitrate = 6_000...510_000
   static let calls = 1...100_000

@@ -182,6 +182,8 @@ public struct Settings: Sendable {
     public var emergencyNumbers = Routing().emergencyNumbers
     /// PEM of the authorities that webhooks' certificates are checked with; nil: the system's.
     public var webhookAuthorities: String?
+    /// Where programs may send calls, beside the streams of `inbound`.
+    public var streamHosts = StreamHosts()
     /// PEM that signs the certificates of streams' peers; nil: the system's authorities.
     public var streamAuthorities: String?
   }

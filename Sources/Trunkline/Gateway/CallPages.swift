@@ -150,12 +150,12 @@ struct CallPages: Sendable {
       }
       return .play(audio)
     case .record: return .record(try ActionBody(body, ["on"]).flag("on"))
-    case .stream: return .stream(try stream(ActionBody(body, ["url", "format"])))
+    case .stream: return try stream(ActionBody(body, ["url", "format"]))
     case .transfer: return try transfer(ActionBody(body, ["to", "user", "call"]))
     }
   }
 
-  private static func stream(_ body: ActionBody) throws(APIError) -> StreamTarget {
+  private static func stream(_ body: ActionBody) throws(APIError) -> CallCommand {
     guard let url = try body.text("url").flatMap({ StreamURL($0) }) else {
       throw APIError(.badRequest, "url: wss://…, or ws://… of this machine")
     }
@@ -163,7 +163,7 @@ struct CallPages: Sendable {
     guard let format = StreamTarget.Format(rawValue: text) else {
       throw APIError(.badRequest, "format is one of \(StreamTarget.Format.allCases.map(\.rawValue).joined(separator: ", "))")
     }
-    return StreamTarget(url, format: format)
+    return .stream(url, format)
   }
 
   private static func transfer(_ body: ActionBody) throws(APIError) -> CallCommand {

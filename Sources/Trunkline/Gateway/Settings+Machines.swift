@@ -29,7 +29,7 @@ extension Settings {
     }
     var out = Routing(
       trunks: trunks, inbound: routes.inbound, outbound: routes.outbound, emergencyNumbers: routes.emergencyNumbers)
-    (out.connectsUsers, out.userSource) = (routes.connectsUsers, userSource)
+    (out.connectsUsers, out.userSource, out.streamHosts) = (routes.connectsUsers, userSource, routes.streamHosts)
     out.directory = UserDirectory(users, anyone: anyUser, imported: imported, grantRules: grantRules)
     return out
   }

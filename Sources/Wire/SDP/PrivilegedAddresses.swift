@@ -4,7 +4,7 @@ extension IPAddress {
   /// What a description from another machine must not make us send to: this machine, its link, and the metadata services of clouds,
   /// some of which stand outside the link-local networks.
   var isPrivileged: Bool {
-    if isLoopback || isLinkLocal || isMulticast || Self.metadata.contains(self) { return true }
+    if isLoopback || isLinkLocal || isMulticast || Self.cloudMetadata.contains(self) { return true }
     guard family == .v4 else { return isLocal6 }
     // 0.0.0.0/8 is this host (RFC 1122 §3.2.1.3), 240.0.0.0/4 is reserved and ends with the broadcast address
     return low >> 24 == 0 || low >> 28 == 0xf
@@ -16,9 +16,4 @@ extension IPAddress {
     let isTranslated = high == 0x0064_ff9b_0000_0000 && low >> 32 == 0
     return (isCompatible || isTranslated) && IPAddress(v4: UInt32(truncatingIfNeeded: low)).isPrivileged
   }
-
-  private static let metadata: Set<IPAddress> = [
-    IPAddress(100, 100, 100, 200), IPAddress(192, 0, 0, 192), IPAddress(168, 63, 129, 16),
-    IPAddress(v6High: 0xfd00_0ec2_0000_0000, low: 0x254), IPAddress(v6High: 0xfd20_00ce_0000_0000, low: 0x254),
-  ]
 }

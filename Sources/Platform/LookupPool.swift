@@ -1,0 +1,102 @@
+import Bytes
+import Logging
+import Synchronization
+
+/// Questions to the system's resolver, by `Limits.lookupThreads` threads at most, which end when nothing waits. A name that several ask for is
+/// looked up once.
+///
+/// | state of a name | event | next |
+/// |---|---|---|
+/// | – | `ask` | waiting; a thread is started if there may be one more |
+/// | waiting | a thread is free, and somebody still waits | asked |
+/// | waiting | a thread is free, and everybody's deadline has passed | –, answered with nothing |
+/// | waiting, asked | `ask` | the same, one more is answered |
+/// | asked | the resolver answers | –, all are answered |
+final class LookupPool: Sendable {
+  typealias Answer = @Sendable ([SocketAddress]) -> Void
+  private struct Question: Hashable {
+    var host: String
+    var port: UInt16
+  }
+  private struct Waiter {
+    var deadline: Instant
+    var answer: Answer
+  }
+  private struct State {
+    var waiters: [Question: [Waiter]] = [:]
+    /// Of all names.
+    var count = 0
+    /// Names that no thread has taken, by age.
+    var queue: [Question] = []
+    var threads = 0
+  }
+
+  private let thread: String
+  private let resolve: @Sendable (String, UInt16) -> [SocketAddress]
+  private let state = Mutex(State())
+
+  /// - Parameter thread: the threads' name.
+  init(thread: String, resolve: @escaping @Sendable (String, UInt16) -> [SocketAddress]) {
+    (self.thread, self.resolve) = (thread, resolve)
+  }
+
+  /// Threads that live now.
+  var threads: Int { state.withLock(\.threads) }
+
+  /// Any thread. `answer` is called once, on a thread of the pool. False when too many wait, or no thread can be had: nothing is answered.
+  func ask(_ host: String, _ port: UInt16, by deadline: Instant, logger: Logger?, answer: @escaping Answer) -> Bool {
+    let question = Question(host: host, port: port)
+    let starts: Bool? = state.withLock { state in
+      guard state.count < Limits.lookups else { return nil }
+      if state.waiters[question] == nil { state.queue.append(question) }
+      state.waiters[question, default: []].append(Waiter(deadline: deadline, answer: answer))
+      state.count += 1
+      guard !state.queue.isEmpty, state.threads < Limits.lookupThreads else { return false }
+      state.threads += 1
+      return true
+    }
+    guard let starts else { return false }
+    guard starts else { return true }
+    do throws(SystemError) {
+      _ = try NamedThread.start(name: thread, logger: logger) { [self] in run() }
+      return true
+    } catch {
+      return keeps(question)
+    }
+  }
+
+  /// No thread could be started: those that live take what waits; without any the question, just put, is taken back.
+  private func keeps(_ question: Question) -> Bool {
+    state.withLock { state in
+      state.threads -= 1
+      guard state.threads == 0, let last = state.queue.firstIndex(of: question) else { return true }
+      state.queue.remove(at: last)
+      state.count -= state.waiters.removeValue(forKey: question)?.count ?? 0
+      return false
+    }
+  }
+
+  private func run() {
+    while let (question, isWanted) = next() {
+      let found = isWanted ? resolve(question.host, question.port) : []
+      let waiters = state.withLock { state in
+        let waiters = state.waiters.removeValue(forKey: question) ?? []
+        state.count -= waiters.count
+        return waiters
+      }
+      for waiter in waiters { waiter.answer(found) }
+    }
+  }
+
+  private func next() -> (Question, isWanted: Bool)? {
+    let now = MonotonicClock.now()
+    return state.withLock { state in
+      guard !state.queue.isEmpty else {
+        state.threads -= 1
+        return nil
+      }
+      let question = state.queue.removeFirst()
+      return (question, state.waiters[question]?.contains { $0.deadline > now } ?? false)
+    }
+  }
+}
