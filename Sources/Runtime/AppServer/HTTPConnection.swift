@@ -34,6 +34,8 @@ final class HTTPConnection {
     let number: UInt64
     var isHead: Bool
     var keepsAlive: Bool
+    /// A refusal counts against its address.
+    var showsToken = false
   }
 
   let number: UInt64

@@ -124,9 +124,16 @@ extension HTTPServer {
     if let path = settings.webSocketPath, head.target.path == path {
       return refuseRequest(connection, 426, "a WebSocket is expected here", [.init("upgrade", "websocket")])
     }
+    let showsToken = settings.boundsRefusals && head.first("authorization") != nil
+    if showsToken, !refusals.admits(connection.address, at: loop.now) {
+      metrics.refused[.token].increment()
+      return refuseRequest(
+        connection, 429, "too many refused tokens from this address", [.init("retry-after", "\(RefusedTokens.retrySeconds)")])
+    }
     lastNumber += 1
     connection.phase = .answering
     connection.exchange = .init(number: lastNumber, isHead: head.method == "HEAD", keepsAlive: head.keepsAlive)
+    connection.exchange?.showsToken = showsToken
     exchanges[lastNumber] = connection
     setDeadline(connection, loop.now + Limits.answerTime)
     watch(connection)
@@ -147,6 +154,9 @@ extension HTTPServer {
     guard let exchange = connection.exchange else { return }
     exchanges[exchange.number] = nil
     connection.exchange = nil
+    if exchange.showsToken, response.status == 401 || response.status == 403 {
+      refusals.note(connection.address, at: loop.now)
+    }
     if let stream = response.stream, !exchange.isHead { return begin(stream, connection, response) }
     respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
   }

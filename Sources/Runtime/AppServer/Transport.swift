@@ -106,6 +106,8 @@ enum ConnectionRefusal: String, CaseIterable, Sendable {
   /// No HTTP, or HTTP that two parsers may read in two ways.
   case malformed
   case handshake, descriptors, upgrade, path, origin, subprotocol
+  /// Of an address that has shown too many bad tokens.
+  case token
 }
 
 /// Counts of one server, written on its thread.
