@@ -12,7 +12,9 @@ extension HTTPServer {
         guard let socket = try listener.accept() else { return }
         take(socket)
       } catch {
-        guard error.isOutOfDescriptors else { return logger.error("\(error)") }
+        guard error.isOutOfDescriptors else {
+          return logger.error("a connection was not accepted", metadata: ["about": "\(error)"])
+        }
         shed(listener, error)
       }
     }

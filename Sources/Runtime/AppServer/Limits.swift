@@ -68,6 +68,4 @@ public enum Limits {
   static let retryMilliseconds: Int64 = 5
   /// How long a stop waits for its sockets to close.
   static let stopTime = Duration.seconds(1)
-  /// Lines of the log for refused logins in a second.
-  static let refusedLoginLines = 20
 }

@@ -26,7 +26,7 @@ struct Serve: ParsableCommand {
         complain("\(source.config ?? "embedded defaults"): \(error)")
         throw ExitCode(2)
       }
-      print("\(source.config ?? "embedded defaults"): ok")
+      Console.line("\(source.config ?? "embedded defaults"): ok")
       return
     }
     do {
