@@ -30,7 +30,7 @@ struct Calls: ParsableCommand {
     @Option(help: ArgumentHelp("A file with the admin token.", valueName: "file")) var tokenFile: String?
 
     func client() throws -> AdminClient {
-      var address = SocketAddress(.loopback, 9090)
+      var address = SocketAddress(.loopback, 7060)
       var (token, certificate): (String?, String?)
       if let config {
         let settings = try SettingsSource.load(config)

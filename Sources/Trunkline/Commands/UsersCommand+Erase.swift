@@ -14,7 +14,7 @@ extension UsersCommand {
 
         EXAMPLES:
           trunkline users erase alice --config gateway.yaml
-          curl -X DELETE http://127.0.0.1:9090/v1/users/alice/data
+          curl -X DELETE http://127.0.0.1:7060/v1/users/alice/data
         """)
     @Argument(help: "The user's id.") var user: String
     @OptionGroup var source: SettingsSource

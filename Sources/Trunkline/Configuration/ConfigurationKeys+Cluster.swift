@@ -15,7 +15,7 @@ extension ConfigurationKeys {
         ),
         .init(
           "admin", .text("http: or https: URL, or `env:NAME`"), .none("programs are told the node's name alone"),
-          "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:9090`. Other nodes answer requests for its calls with a 307 to there."
+          "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:7060`. Other nodes answer requests for its calls with a 307 to there."
         ),
         .init(
           "engine", .mapping, .none("this gateway is alone"), "Redis or Valkey, which all nodes share."),
