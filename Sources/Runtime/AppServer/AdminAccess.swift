@@ -50,6 +50,20 @@ final class AdminAccess: Sendable {
     return mayBeLong ? row.route.bodyBytes : Limits.bodyBytes
   }
 
+  /// What takes a request's body as it comes: of who may make a long one.
+  func sink(of head: RequestHead, _ routes: RouteTable) -> (any BodySink)? {
+    guard case .row(let row, _) = routes.match(head.method, head.target), let sink = row.sink,
+      bodyBytes(of: head, routes) > Limits.bodyBytes
+    else { return nil }
+    return sink(head)
+  }
+
+  /// Whether `sink` has one. Costs no sink.
+  func hasSink(_ head: RequestHead, _ routes: RouteTable) -> Bool {
+    guard case .row(let row, _) = routes.match(head.method, head.target), row.sink != nil else { return false }
+    return bodyBytes(of: head, routes) > Limits.bodyBytes
+  }
+
   func client(of request: HTTPRequest, at now: Instant) throws(APIError) -> Client {
     let result = state.withLock { state -> Result<Client, APIError> in
       do throws(APIError) {

@@ -106,6 +106,9 @@ extension HTTPServer {
       case .continueExpected:
         send(connection, ResponseHead(100).encoded)
         return
+      case .part(let head, let octets):
+        if connection.sink == nil { connection.sink = settings.sink(head) }
+        connection.sink?.take(octets)
       case .request(let request): requested(connection, request)
       case .refused(let refusal):
         metrics.refused[.malformed].increment()
@@ -143,7 +146,7 @@ extension HTTPServer {
         method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
         authorization: head.first("authorization").map { Redacted($0) },
         fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
-        body: request.body, peer: connection.address)
+        body: request.body, sink: connection.takeSink() ?? settings.sink(head), peer: connection.address)
     ) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()
@@ -232,7 +235,7 @@ extension HTTPServer {
   /// What is queued is written, then our side ends, then the socket closes when the peer has ended too or has had its time.
   func close(_ connection: HTTPConnection) {
     connection.phase = .closing
-    connection.reader = nil
+    (connection.reader, connection.sink) = (nil, nil)
     setDeadline(connection, loop.now + (connection.webSocket == nil ? Limits.answerTime : settings.closeTime))
     dirty.insert(connection.number)
   }

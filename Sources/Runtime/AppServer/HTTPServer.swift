@@ -32,6 +32,9 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var boundsRefusals = false
     /// The most of a request's body.
     var bodyBytes: @Sendable (RequestHead) -> Int = { _ in Limits.bodyBytes }
+    /// Whether a request's body is taken as it comes, and by what.
+    var hasSink: @Sendable (RequestHead) -> Bool = { _ in false }
+    var sink: @Sendable (RequestHead) -> (any BodySink)? = { _ in nil }
   }
 
   /// What other threads write.
