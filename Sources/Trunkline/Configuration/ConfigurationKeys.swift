@@ -379,6 +379,10 @@ extension ConfigurationKeys {
         .init(
           "memory_mib", .integer(0...1_048_576), .value("\(settings.limits.memoryMebibytes)"),
           "MiB of memory; at 90 % of it new calls get 503. 0: what the control group allows, or the machine has."),
+        .init(
+          "core_dumps", .flag, .value("\(settings.limits.dumpsCore)"),
+          "A crash may leave a core, where the system keeps cores, and a debugger of the same user may attach: both hold every key."
+        ),
       ]),
     .init(
       "store", isTakenBySIGHUP: false, "",

@@ -200,6 +200,8 @@ public struct Settings: Sendable {
     public var sessionsPerAddress = 200
     /// What 90 % of stops new calls; 0: what the control group or the machine has.
     public var memoryMebibytes = 0
+    /// A crash may leave a core.
+    public var dumpsCore = false
   }
 
   public struct Log: Sendable, Equatable {
