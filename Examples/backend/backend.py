@@ -7,7 +7,7 @@
     curl -X PUT -d '{"numbers": ["+15557000002"]}' http://127.0.0.1:8090/users/carol
         what her next token grants; a number that another user has here moves to her
 
-With --api http://127.0.0.1:9090 and --api-token, a file with a token of the scopes read and calls:
+With --api http://127.0.0.1:7060 and --api-token, a file with a token of the scopes read and calls:
 
     curl -d '{"user": "carol", "password": "c", "to": "+15557654321"}' http://127.0.0.1:8090/calls
         {"call": "5f0c…"}: Carol's phones ring; when she answers, the number is called
@@ -249,7 +249,7 @@ def main():
     parser.add_argument("--key", required=True, help="the file of auth.jwt.key_file (HS256)")
     parser.add_argument("--users", required=True)
     parser.add_argument("--gateway", help="wss://… as phones are told it")
-    parser.add_argument("--api", help="the gateway's admin API, http://127.0.0.1:9090")
+    parser.add_argument("--api", help="the gateway's admin API, http://127.0.0.1:7060")
     parser.add_argument("--api-token", help="a file with its token")
     parser.add_argument("--events-key", help="the file of events.webhooks[].key_file")
     parser.add_argument("--directory-key", help="the file of users[].webhook.key_file")

@@ -11,10 +11,10 @@
 #   calls.sh transfer CALL +4930123457
 #   calls.sh hangup CALL [busy|declined|…]
 #
-# ADMIN: where it is, http://127.0.0.1:9090. TOKEN_FILE: the file with a token of the scopes read and calls, if it wants one.
+# ADMIN: where it is, http://127.0.0.1:7060. TOKEN_FILE: the file with a token of the scopes read and calls, if it wants one.
 # Prints the JSON of the answer; ends with 22 if that is a refusal.
 set -eu
-: "${ADMIN:=http://127.0.0.1:9090}" "${TOKEN_FILE:=}"
+: "${ADMIN:=http://127.0.0.1:7060}" "${TOKEN_FILE:=}"
 
 # method, path, body. A key for each request: curl may repeat it, and nothing is done twice.
 ask() {

@@ -47,7 +47,7 @@ class BenchNode(Node):
 
     def __init__(self, name, address, inside):
         self.name, self.host, self.inside = name, address, inside
-        self.sip, self.app, self.admin, self.media, self.program = 5060, 8443, 9090, 20_000, None
+        self.sip, self.app, self.admin, self.media, self.program = 5060, 8443, 7060, 20_000, None
 
 
 class BenchCluster(Cluster):

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Memory of this process, and how much it may have.
@@ -35,5 +36,14 @@ public enum ProcessMemory {
     var buffer = [UInt8](repeating: 0, count: bytes)
     let count = fread(&buffer, 1, buffer.count, file)
     return String(decoding: buffer.prefix(count), as: UTF8.self)
+  }
+}
+
+extension ProcessMemory {
+  /// Whether a crash leaves a core, and another process of the same user may read this one's memory: both hold every key. The kernel's own
+  /// default is true; a change is of the whole process and of what it executes.
+  public static var isDumpable: Bool {
+    get { clx_is_dumpable() == 1 }
+    set { _ = clx_set_dumpable(newValue ? 1 : 0) }
   }
 }

@@ -43,5 +43,5 @@ struct Trunkline: ParsableCommand {
 struct PrintVersion: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "version", abstract: "Prints the version, and of a packaged program the commit that it was built from.")
-  func run() { print(Version.text) }
+  func run() { Console.line(Version.text) }
 }

@@ -44,7 +44,7 @@ import Testing
     defer { server.stop() }
     #expect(try ask(server, "GET /v1/calls?limit=5") == "200 GET /v1/calls ?limit=5 \n")
     #expect(try ask(server, "POST /v1/calls/abc/hangup") == "200 POST /v1/calls/abc/hangup ? \n")
-    let post = "Host: 127.0.0.1:9090\r\nContent-Length: 2\r\n"
+    let post = "Host: 127.0.0.1:7060\r\nContent-Length: 2\r\n"
     #expect(try ask(server, "POST /v1/calls/abc/hangup", post, body: "{}") == "200 POST /v1/calls/abc/hangup ? {}\n")
     #expect(try ask(server, "DELETE /v1/calls").hasPrefix("405"))
     let big = "Host: localhost\r\nContent-Length: 70000\r\n"
@@ -70,8 +70,36 @@ import Testing
     #expect(
       try ask(server, "POST /v1/calls/x/hangup", "Host: localhost\r\nOrigin: https://evil.example\r\n").hasPrefix("403"))
     #expect(try ask(server, "GET /v1/calls", "Host: rebound.example\r\n").hasPrefix("403"))
-    #expect(try ask(server, "GET /v1/calls", "Host: [::1]:9090\r\n").hasPrefix("200"))
+    #expect(try ask(server, "GET /v1/calls", "Host: [::1]:7060\r\n").hasPrefix("200"))
     #expect(try ask(server, "GET /healthz", "Host: anything\r\n").hasPrefix("200"))
+  }
+
+  @Test(
+    arguments: ["cross-site", "same-site", "Cross-Site", "none\r\nSec-Fetch-Site: cross-site", "something"], [nil, "s3cret"])
+  func `a page of another site asks nothing without a token, by an image or a form, also over a tunnel`(
+    site: String, token: String?
+  ) throws {
+    let server = try start(token: token)
+    defer { server.stop() }
+    let fields = "Host: localhost:7060\r\nSec-Fetch-Site: \(site)\r\n"
+    for line in ["GET /v1/calls", "GET /metrics", "GET /v1/traces/1", "POST /v1/calls/x/hangup", "GET /healthz", "GET /nothing"] {
+      #expect(try ask(server, line, fields + "Content-Length: 0\r\n").hasPrefix("403"), "\(line)")
+    }
+    if let token {
+      #expect(try ask(server, "GET /v1/calls", fields + "Authorization: Bearer \(token)\r\n").hasPrefix("200"))
+      #expect(try ask(server, "GET /v1/calls", fields + "Authorization: Bearer wrong\r\n").hasPrefix("401"))
+    }
+  }
+
+  @Test func `the status page's own requests, and an address that a person types, are answered`() throws {
+    let server = try start()
+    defer { server.stop() }
+    for site in ["same-origin", "none"] {
+      #expect(try ask(server, "GET /v1/calls", "Host: localhost:7060\r\nSec-Fetch-Site: \(site)\r\n").hasPrefix("200"))
+    }
+    #expect(
+      try ask(server, "GET /v1/calls", "Host: rebound.example:7060\r\nSec-Fetch-Site: same-origin\r\n").hasPrefix("403"),
+      "DNS rebinding: to the browser it is the page's own site")
   }
 
   @Test func `with a token every request but healthz needs it`() throws {

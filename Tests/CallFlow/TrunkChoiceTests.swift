@@ -40,6 +40,37 @@ private let call = Identifier(high: 5, low: 5)
     world.actions.compactMap { if case .sip(.invite(_, let invite)) = $0 { invite } else { nil } }
   }
 
+  /// North America alone, over a trunk that takes national numbers.
+  private func american(_ allow: [String]?, second: Bool = false) -> Surroundings {
+    world(second ? [.init(trunk: "a"), .init(trunk: "b", priority: 2)] : [.init(trunk: "a")]) { routing in
+      routing.trunks[0].numbers.outgoing = [.init(prefix: "+1", strip: 2)]
+      routing.users[0].allowance.prefixes = allow
+    }
+  }
+  private func started(_ world: Surroundings, _ number: String) -> RequestAnswer? {
+    world.connect(phone)
+    let start = CallStart(to: Handle(k: .phone, h: number), sdp: Surroundings.appSDP(setup: "actpass"))
+    return world.request(phone, .callStart(start), call: call)
+  }
+
+  @Test(arguments: ["+1004930123456", "+1011493012345", "+1+4930123456", "+1911", "+1112"])
+  func `a number that a trunk's rule turns into another is held to what the user may dial`(number: String) throws {
+    let world = american(["+1"])
+    #expect(world.isOK(started(world, number)) == false && world.invites.isEmpty, "\(number)")
+    #expect(world.isOK(started(american(["+1"]), "+12125551234")))
+  }
+
+  @Test func `who may dial the other number as well may dial it so; another trunk of the route that says it whole is taken`()
+    throws
+  {
+    #expect(american(["+1", "+49"]).isOK(started(american(["+1", "+49"]), "+1004930123456")))
+    let world = american(["+1"], second: true)
+    #expect(world.isOK(started(world, "+1004930123456")))
+    if let lastRemote = world.lastRemote { world.legs[phone] = lastRemote }
+    world.openOutgoingGate(call)
+    #expect(invites(world).map(\.to) == ["+1004930123456"] && invites(world).map(\.trunk.name) == ["b"])
+  }
+
   @Test func `devices that are loaded before the start take no trunk's first question away`() {
     let routing = Routing(trunks: [trunk("a", "carrier.example")])
     var machine = CallMachine(routing: routing, random: .seeded(1), network: Self.network)

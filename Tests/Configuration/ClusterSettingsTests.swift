@@ -123,11 +123,11 @@ import Testing
         "cluster.url: expected wss://HOST/…/v1/connect, where devices reach this very node, got \"wss:///v1/connect\""
       ),
       (
-        ["admin": "\"http://10.0.0.5:9090/v1\""],
-        "cluster.admin: expected http://HOST:PORT of this node's admin API, got \"http://10.0.0.5:9090/v1\""
+        ["admin": "\"http://10.0.0.5:7060/v1\""],
+        "cluster.admin: expected http://HOST:PORT of this node's admin API, got \"http://10.0.0.5:7060/v1\""
       ),
       (
-        ["admin": "10.0.0.5:9090"], "cluster.admin: expected http://HOST:PORT of this node's admin API, got \"10.0.0.5:9090\""
+        ["admin": "10.0.0.5:7060"], "cluster.admin: expected http://HOST:PORT of this node's admin API, got \"10.0.0.5:7060\""
       ),
       (["prefix": "\"t l\""], "cluster.prefix: expected at most 32 letters, digits, - and _, got \"t l\""),
     ] as [([String: String?], String)])

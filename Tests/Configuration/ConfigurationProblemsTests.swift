@@ -57,10 +57,10 @@ import Testing
     ("listen: { sip: { udp: 127.0.0.1:0 } }", "1:23: listen.sip.udp: port 0 is outside 1...65535"),
     ("listen: [ 1 ]", "1:9: listen: expected a mapping with sip, app, admin, got a list"),
     (
-      "listen: { admin: 192.0.2.1:9090 }",
-      "1:18: listen.admin: 192.0.2.1:9090 is not a loopback address, so token_file is required"
+      "listen: { admin: 192.0.2.1:7060 }",
+      "1:18: listen.admin: 192.0.2.1:7060 is not a loopback address, so token_file is required"
     ),
-    ("listen: { app: 127.0.0.1:9090 }", "1:9: listen.admin: 127.0.0.1:9090 is also listen.app's address"),
+    ("listen: { app: 127.0.0.1:7060 }", "1:9: listen.admin: 127.0.0.1:7060 is also listen.app's address"),
     ("listen: { app: { tls: { cert: jwt.key } } }", "1:23: listen.app.tls: key is missing"),
     (
       "media: { app_port: 20000 }",

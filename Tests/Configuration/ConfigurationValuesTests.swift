@@ -18,7 +18,7 @@ import Trunking
     let folder = try TemporaryFolder()
     let configuration = try folder.parse(Settings.example)
     #expect(configuration.listen.sipUDP == [SocketAddress("127.0.0.1:5060")])
-    #expect(configuration.listen.admin == SocketAddress("127.0.0.1:9090"))
+    #expect(configuration.listen.admin == SocketAddress("127.0.0.1:7060"))
     #expect(configuration.media.addresses == [.automatic(advertise: nil)])
     #expect(configuration.media.trunkPorts == 20_000...21_999)
     #expect(configuration.auth.key == .keyFile(Redacted(Array("0123456789abcdef0123456789abcdef\n".utf8))))
@@ -107,7 +107,7 @@ import Trunking
         APIToken(name: "b", secrets: [secret("abcdefghijklmnop"), secret("ponmlkjihgfedcba")], scopes: [.admin], perSecond: 5),
       ])
     // off loopback one of them is enough
-    _ = try folder.parse(key + "listen: { admin: 192.0.2.1:9090 }\nadmin: { tokens: { name: a, token_file: one, scopes: read } }")
+    _ = try folder.parse(key + "listen: { admin: 192.0.2.1:7060 }\nadmin: { tokens: { name: a, token_file: one, scopes: read } }")
   }
 
   @Test func `tokens of the admin API that cannot be told apart, or guessed, are refused`() throws {

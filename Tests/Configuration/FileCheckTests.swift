@@ -38,6 +38,54 @@ import Testing
     found("listen: { app: { tls: { cert: \(certificate), key: \(key) } } }")
   }
 
+  private func open(_ name: String, to mode: Int) throws {
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: folder.path + "/" + name)
+  }
+
+  /// A temporary folder of the machine may be closed itself, and then nothing in it is open to all.
+  private static var isTemporaryOpen: Bool { SecretFile.isOpenToAll(FileManager.default.temporaryDirectory.path) }
+
+  @Test(.enabled(if: isTemporaryOpen)) func `a secret that everybody may read is a warning, for every key that names one`() throws
+  {
+    try write(PushSettingsTests.p256, "a.p8")
+    for file in ["jwt.key", "a.p8"] { try open(file, to: 0o644) }
+    let settings = try folder.parse(ConfigurationKeysTests.whole)
+    let warned = Set(settings.warnings.filter { $0.message.contains("every user of this machine can read") }.map(\.path))
+    #expect(
+      warned.isSuperset(of: [
+        "listen.sip.tls.key", "listen.sip.tls.certificates[0].key", "listen.app.tls.key", "listen.admin.token_file",
+        "listen.admin.tls.key", "admin.tokens[0].token_file", "auth.jwt.key_file", "turn.secret_file",
+        "events.webhooks[0].key_file",
+        "trunks[0].auth.password_file", "trunks[0].peer_auth.password_file", "trunks[0].tls.key", "push.apns.key_file",
+        "push.webpush.key_file",
+      ]), "\(warned.sorted())")
+    #expect(!warned.contains { $0.hasSuffix(".cert") || $0.hasSuffix(".ca") })
+    for mode in [0o600, 0o640, 0o440] {
+      for file in ["jwt.key", "a.p8"] { try open(file, to: mode) }
+      #expect(try folder.parse(ConfigurationKeysTests.whole).warnings.isEmpty)
+    }
+    try open("jwt.key", to: 0o644)
+    try open("", to: 0o700)
+    #expect(found("").isEmpty, "nobody else gets into the folder")
+  }
+
+  @Test func `every key whose name says so is one of a secret, and a public key may be read by all`() throws {
+    for section in ConfigurationKeys.sections {
+      for key in section.keys {
+        let names = ["key", "key_file", "password_file", "token_file", "secret_file", "service_account"].contains(key.name)
+        switch key.value {
+        case .secretFile: #expect(names, "\(section.paths) \(key.name)")
+        case .file: #expect(!names, "\(section.paths) \(key.name)")
+        default: break
+        }
+      }
+    }
+    #expect(SecretFile.isPublic(Data("-----BEGIN PUBLIC KEY-----\nAA==\n-----END PUBLIC KEY-----\n".utf8)))
+    for text in ["secret", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PUBLIC KEY-----\n-----BEGIN EC PRIVATE KEY-----\n"] {
+      #expect(!SecretFile.isPublic(Data(text.utf8)))
+    }
+  }
+
   @Test func `a certificate with its key is taken, another key is not`() throws {
     try make("a")
     try make("b")

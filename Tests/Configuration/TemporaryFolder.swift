@@ -10,7 +10,10 @@ final class TemporaryFolder {
   init(_ files: [String: String] = ["jwt.key": TemporaryFolder.key]) throws {
     path = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString)").path
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-    for (name, content) in files { try content.write(toFile: path + "/" + name, atomically: true, encoding: .utf8) }
+    for (name, content) in files {
+      try content.write(toFile: path + "/" + name, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path + "/" + name)
+    }
   }
 
   deinit { try? FileManager.default.removeItem(atPath: path) }

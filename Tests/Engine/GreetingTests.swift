@@ -120,7 +120,7 @@ import Testing
     let device = Device(key: DeviceKey(user: "a", device: "b"), at: 1)
     #expect(Mirror(reflecting: device).children.count == 12)
     var lease = NodeLease(Incarnation(node: "a", started: 1), url: "", sip: "", version: "")
-    (lease.admin, lease.troubles) = ("http://10.0.0.5:9090", ["carrier": "not registered"])
+    (lease.admin, lease.troubles) = ("http://10.0.0.5:7060", ["carrier": "not registered"])
     #expect(ValueCoding.decode(StoredLease.self, ValueCoding.encode(StoredLease(lease)))?.value == lease)
     #expect(Mirror(reflecting: lease).children.count == 13)
     #expect(Mirror(reflecting: Whereabouts(device.key, at: lease.incarnation, session: SessionID("s"))).children.count == 6)

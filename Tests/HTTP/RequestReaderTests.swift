@@ -209,6 +209,64 @@ private func refusal(_ text: String) -> Int? {
   }
 }
 
+@Suite struct BodyPartTests {
+  private func read(_ stream: String, by size: Int, limit: Int = 100) -> (parts: [UInt8], most: Int, last: RequestReader.Step) {
+    var reader = RequestReader(bodyBytes: { _ in limit }, isTakenInParts: { $0.method == "PUT" })
+    var (parts, most, last): ([UInt8], Int, RequestReader.Step) = ([], 0, .needsMore)
+    let octets = Array(stream.utf8)
+    for start in stride(from: 0, to: octets.count, by: size) {
+      octets[start..<min(start + size, octets.count)].withUnsafeBytes { reader.append($0) }
+      reading: while true {
+        let step = reader.next()
+        switch step {
+        case .needsMore: break reading
+        case .part(let head, let octets):
+          #expect(head.method == "PUT" && !octets.isEmpty)
+          (parts, most) = (parts + octets, max(most, octets.count))
+        default:
+          last = step
+          break reading
+        }
+      }
+    }
+    return (parts, most, last)
+  }
+
+  @Test(arguments: [1, 2, 7, 40, 1_000]) func `a body that is taken as it comes is whole, and its request follows without it`(
+    size: Int
+  ) throws {
+    let text = String(repeating: "0123456789", count: 10)
+    for stream in [
+      "PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n" + text,
+      "PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n\(text.prefix(64))\r\n24\r\n\(text.dropFirst(64))\r\n0\r\n\r\n",
+    ] {
+      let (parts, most, last) = read(stream, by: size)
+      #expect(parts == Array(text.utf8) && most <= size)
+      guard case .request(let request) = last else {
+        Issue.record("\(last)")
+        continue
+      }
+      #expect(request.body.isEmpty && request.head.method == "PUT")
+    }
+  }
+
+  @Test func `its bound holds, a body of nothing has no part, and others' bodies are kept`() {
+    let chunks =
+      "PUT /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n" + String(repeating: "a", count: 64) + "\r\n40\r\n"
+    guard case .refused(let refusal) = read(chunks, by: 16).last else {
+      Issue.record("taken beyond its bound")
+      return
+    }
+    #expect(refusal.status == 413)
+    #expect(read("PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", by: 9).parts.isEmpty)
+    guard case .request(let kept) = read("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi", by: 5).last else {
+      Issue.record("no request")
+      return
+    }
+    #expect(kept.body == Array("hi".utf8))
+  }
+}
+
 @Suite struct ResponseHeadTests {
   @Test func `no value begins a line`() {
     let octets = ResponseHead(200, [.init("x", "a\r\nSet-Cookie: b\u{0}")]).encoded
@@ -222,6 +280,7 @@ extension RequestReader.Step {
     switch self {
     case .needsMore: "needsMore"
     case .continueExpected: "continueExpected"
+    case .part: "part"
     case .request: "request"
     case .refused: "refused"
     }

@@ -12,7 +12,7 @@ extension Interop {
       "\(TranslatedNetwork.missing ?? "no baresip: run Scripts/install test")"), .serialized)
   struct TranslationTests {
     /// Ports of the gateway in its own network; none of the test's is in the way.
-    private static let (sip, tls, app, admin): (UInt16, UInt16, UInt16, UInt16) = (5060, 5061, 8443, 9090)
+    private static let (sip, tls, app, admin): (UInt16, UInt16, UInt16, UInt16) = (5060, 5061, 8443, 7060)
 
     enum Translation: CaseIterable { case oneToOne, publishedPorts, rewritten }
 

@@ -4,6 +4,16 @@ import Testing
 @testable import PushPolicy
 
 @Suite struct EventSinkTests {
+  @Test(arguments: [
+    ("https://me:pass@hooks.example:8443/services/T0/B0/x?token=y", "https://hooks.example:8443/services/…"),
+    ("https://hooks.example/in?key=s3cret", "https://hooks.example/…"),
+    ("https://hooks.example?key=s3cret", "https://hooks.example/…"),
+    ("https://hooks.example", "https://hooks.example"), ("https://hooks.example/", "https://hooks.example/"),
+    ("https://hooks.example/s3cret", "https://hooks.example/…"), ("https://a@b@c.example/", "https://c.example/"),
+  ]) func `a log shows a webhook's host, and none of the secrets in its URL`(url: String, shown: String) {
+    #expect(EventWebhook(url: url, keys: []).shown == shown)
+  }
+
   private var sink = EventSink(.init(), random: .seeded(7))
   private var now = Instant(nanoseconds: 1_000_000_000)
 

@@ -8,12 +8,13 @@ import Testing
 
 @Suite struct LogTests {
   /// What a logger writes through a sink into a pipe.
-  private func lines(_ body: (Logger) -> Void) throws -> [[String: Any]] {
+  private func lines(_ body: (Logger) -> Void, counted: (UInt64) -> Void = { _ in }) throws -> [[String: Any]] {
     let pipe = Pipe()
     let sink = try LogSink(fd: pipe.fileHandleForWriting.fileDescriptor)
     let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink, level: LogLevel(.debug)) }
     body(logger)
     sink.stop()
+    counted(sink.omitted.value)
     try pipe.fileHandleForWriting.close()
     let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
     return try text.split(separator: "\n").map { line in
@@ -49,6 +50,35 @@ import Testing
     let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     let parsed = try style.parse(stamp)
     #expect(abs(parsed.timeIntervalSinceNow) < 60)
+  }
+
+  @Test
+  func
+    `one user's refused calls are 20 lines at once and then two a second, others' are written, and what is left out is counted`()
+    throws
+  {
+    var omitted: UInt64 = 0
+    let out = try lines { logger in
+      for number in 0..<2_000 { logger.notice("call refused", metadata: ["user": "mallory", "call": "\(number)"]) }
+      logger.notice("call refused", metadata: ["user": "alice"])
+      logger.notice("login refused", metadata: ["user": "mallory"])
+      for number in 0..<100 { logger.info("call ended", metadata: ["user": "mallory", "call": "\(number)"]) }
+      for number in 0..<100 {
+        logger.warning("the configuration is probably not what was meant", metadata: ["problem": "\(number)"])
+      }
+    } counted: {
+      omitted = $0
+    }
+    let refused = out.filter { $0["msg"] as? String == "call refused" }
+    let mallory = refused.filter { $0["user"] as? String == "mallory" }
+    #expect(mallory.count >= 20 && mallory.count < 200 && refused.count == mallory.count + 1)
+    #expect(
+      out.count { $0["msg"] as? String == "login refused" } == 1 && out.count { $0["msg"] as? String == "call ended" } == 100)
+    #expect(out.count { $0["problem"] != nil } == 100)
+    let rest = try #require(out.last)
+    #expect(rest["msg"] as? String == "lines like this were left out" && rest["by"] as? String == "mallory")
+    let told = mallory.compactMap { ($0["omitted"] as? String).flatMap(UInt64.init) }.reduce(0, +)
+    #expect(omitted == 2_000 - UInt64(mallory.count) && told + (UInt64(rest["omitted"] as? String ?? "") ?? 0) == omitted)
   }
 
   @Test func `secrets are masked`() throws {

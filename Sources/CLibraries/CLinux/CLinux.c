@@ -140,6 +140,9 @@ void clx_crash_plainly(void) {
   signal(SIGQUIT, SIG_DFL);
 }
 
+int clx_set_dumpable(int on) { return prctl(PR_SET_DUMPABLE, on, 0, 0, 0); }
+int clx_is_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
+
 #ifndef TRUNKLINE_COMMIT
 #define TRUNKLINE_COMMIT ""
 #endif

@@ -32,10 +32,14 @@ extension CallMachine {
       return .refused(.forbidden, .ownNumber, "the user's own number")
     }
     let direct = routing.directRule(to)
-    guard let rule = direct ?? routing.rule(dialling: number) else { return .refused(.notFound, .notFound, "no route") }
+    guard var rule = direct ?? routing.rule(dialling: number) else { return .refused(.notFound, .notFound, "no route") }
     let allowance = routing.user(id)?.allowance ?? UserAllowance()
     guard direct != nil || allowance.allows(number) else {
       return .refused(.forbidden, .userPrefix, "not a number this user may call")
+    }
+    if direct == nil {
+      rule.choices.removeAll { choice in routing.trunk(choice.trunk).map { !keeps(number, $0, allowance) } ?? false }
+      guard !rule.choices.isEmpty else { return .refused(.forbidden, .userPrefix, Self.otherNumber) }
     }
     if let most = allowance.calls {
       let live = (callsOfUser[id] ?? []).count {
@@ -44,5 +48,17 @@ extension CallMachine {
       guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
     }
     return .rule(rule, AllowedNumber(number))
+  }
+
+  static let otherNumber = "as the trunk's outgoing rules write it, it is another number, which this user may not call"
+
+  /// Whether a trunk that is sent a number, written by its `outgoing` rules, cannot read another one in it than the user may call: what is
+  /// dialled is held to what the number was held to.
+  func keeps(_ number: String, _ trunk: Routing.Trunk, _ allowance: UserAllowance) -> Bool {
+    guard let (whole, rest) = trunk.numbers.written(number) else { return true }
+    if routing.isEmergency(whole) || routing.isEmergency(rest) { return false }
+    return trunk.numbers.readings(of: number).allSatisfy { read in
+      allowance.allows(read) && routing.rule(dialling: read) != nil && !routing.isEmergency(read)
+    }
   }
 }

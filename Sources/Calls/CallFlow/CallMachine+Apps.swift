@@ -5,6 +5,7 @@ import MediaSession
 import SDP
 import SIP
 import SIPDialogs
+import Trunking
 
 /// Events of the app side: devices that come and go, their requests and notices.
 extension CallMachine {
@@ -135,6 +136,9 @@ extension CallMachine {
       switch outboundRule(number, user: key.user, turn.now) {
       case .refused(let code, _, let text): return .err(Failure(code, msg: text))
       case .rule(_, let allowed):
+        guard keeps(number, call.trunk, routing.user(key.user)?.allowance ?? UserAllowance()) else {
+          return .err(Failure(.forbidden, msg: Self.otherNumber))
+        }
         let own = routing.trunk(call.trunk.name)
         target = (own?.peer?.domain ?? own?.settings?.domain).map { .number(allowed, domain: $0) }
       }

@@ -34,7 +34,7 @@ public struct NodeLease: Hashable, Sendable {
   public var url: String
   /// Where an edge, or a reaper's OPTIONS, reaches its SIP: `sip:10.0.0.5:5060;transport=tcp`.
   public var sip: String
-  /// Where a program reaches its admin API: `http://10.0.0.5:9090`; nil: it does not say.
+  /// Where a program reaches its admin API: `http://10.0.0.5:7060`; nil: it does not say.
   public var admin: String?
   public var isDraining = false
   /// It refuses new calls for overload.

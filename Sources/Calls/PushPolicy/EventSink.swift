@@ -10,6 +10,26 @@ public struct EventWebhook: Sendable, Hashable {
   public init(url: String, keys: [Redacted<[UInt8]>], kinds: Set<String>? = nil) {
     (self.url, self.keys, self.kinds) = (url, keys, kinds)
   }
+
+  /// What logs and messages show of it: user information, path and query hold tokens of many receivers, so that of the path only the first
+  /// word stays.
+  ///
+  ///     https://me:pass@hooks.example:8443/services/T0/B0/x?token=y → https://hooks.example:8443/services/…
+  public var shown: String { Self.shown(url) }
+
+  public static func shown(_ url: String) -> String {
+    guard let mark = url.firstRange(of: "://") else { return "…" }
+    let rest = url[mark.upperBound...]
+    let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+    let host = rest[..<end].split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+    let path = rest[end...].prefix { $0 != "?" && $0 != "#" }
+    let words = path.split(separator: "/")
+    let begin = url[..<mark.upperBound] + host
+    let isWhole = end == rest.endIndex || rest[end...] == "/"
+    if isWhole { return String(begin + rest[end...]) }
+    // a first word that is alone may be the token itself
+    return begin + (words.count > 1 ? "/\(words[0])" : "") + "/…"
+  }
 }
 
 /// What one webhook has still to be told, and when: at least once, in order for each subject, whatever its server does.

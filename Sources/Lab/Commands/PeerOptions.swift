@@ -49,5 +49,5 @@ struct PeerOptions: ParsableArguments {
     }
   }
 
-  func report(_ event: PeerEvent) { Console.line(events ? event.line : event.text) }
+  func report(_ event: PeerEvent) { events ? Console.json(event.line) : Console.line(event.text) }
 }

@@ -37,7 +37,7 @@ struct PhonesCommand: ParsableCommand {
     try Descriptors.allow(options.members.count * 2)
     let fleet: PhoneFleet
     do {
-      fleet = try PhoneFleet(options) { Console.line($0.line) }
+      fleet = try PhoneFleet(options) { Console.json($0.line) }
     } catch {
       throw ValidationError("\(error)")
     }

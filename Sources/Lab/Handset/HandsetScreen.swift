@@ -1,4 +1,5 @@
 import AppleStandIn
+import Bytes
 
 /// The phone as text.
 enum HandsetScreen {
@@ -45,6 +46,6 @@ enum HandsetScreen {
 
   /// A caller's name must not write to the terminal.
   private static func printable(_ text: String) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 || (127..<160).contains($0.value) ? "?" : $0 }))
+    TerminalText.line(text)
   }
 }

@@ -41,10 +41,27 @@ final class AdminAccess: Sendable {
     }
     let given = Self.secret(head.first("authorization"))
     let mayBeLong = state.withLock { state in
-      guard !state.tokens.isEmpty, let scope = row.route.scope else { return true }
+      // without a token: not what a page sends, which is refused once it is whole
+      guard !state.tokens.isEmpty, let scope = row.route.scope else {
+        return !Self.isOfPage(head.fields.map { ($0.name, $0.value) })
+      }
       return Self.token(given, in: state).map { $0.scopes.contains(scope) } ?? false
     }
     return mayBeLong ? row.route.bodyBytes : Limits.bodyBytes
+  }
+
+  /// What takes a request's body as it comes: of who may make a long one.
+  func sink(of head: RequestHead, _ routes: RouteTable) -> (any BodySink)? {
+    guard case .row(let row, _) = routes.match(head.method, head.target), let sink = row.sink,
+      bodyBytes(of: head, routes) > Limits.bodyBytes
+    else { return nil }
+    return sink(head)
+  }
+
+  /// Whether `sink` has one. Costs no sink.
+  func hasSink(_ head: RequestHead, _ routes: RouteTable) -> Bool {
+    guard case .row(let row, _) = routes.match(head.method, head.target), row.sink != nil else { return false }
+    return bodyBytes(of: head, routes) > Limits.bodyBytes
   }
 
   func client(of request: HTTPRequest, at now: Instant) throws(APIError) -> Client {
@@ -84,6 +101,19 @@ final class AdminAccess: Sendable {
   /// Each is compared, whichever is right.
   private static func token(_ secret: [UInt8]?, in state: State) -> APIToken? {
     secret.flatMap { secret in state.tokens.filter { $0.matches(secret) }.first }
+  }
+
+  /// A page of another site makes its browser ask without a word of ours: `<img src>` has no Origin, and reaches the port over loopback or an SSH
+  /// tunnel. The browser says so (Fetch Metadata Request Headers §2.4). Only a page of the port itself, or a person who types the address, asks
+  /// without a token; with one, it is no browser's own doing.
+  static func checkPage(_ request: HTTPRequest) throws(APIError) {
+    guard secret(request.authorization?.exposed) == nil, isOfPage(request.fields) else { return }
+    throw APIError(.forbidden, "not from a page of another site (Sec-Fetch-Site)")
+  }
+
+  /// By the browser's own word: a page can neither set nor leave out this field.
+  private static func isOfPage(_ fields: [(name: String, value: String)]) -> Bool {
+    fields.contains { $0.name == "sec-fetch-site" && !["same-origin", "none"].contains($0.value.lowercased()) }
   }
 
   /// Without a token only programs on this machine: a web page could reach loopback through its user's browser, by name

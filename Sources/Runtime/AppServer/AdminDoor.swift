@@ -9,6 +9,7 @@ struct AdminDoor: Sendable {
   func handle(_ request: HTTPRequest, at now: Instant, _ answer: @escaping RouteTable.Answer) {
     let match = routes.match(request.method, request.target)
     do throws(APIError) {
+      try AdminAccess.checkPage(request)
       // An open row says nothing of a call; the status page asks for the rest with the token.
       if case .row(let row, _) = match, row.route.scope == nil { return row.handler(request, answer) }
       let client = try access.client(of: request, at: now)

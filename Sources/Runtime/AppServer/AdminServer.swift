@@ -44,7 +44,8 @@ public final class AdminServer: Sendable {
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
         connectionsPerAddress: Limits.adminConnections, tellsProblems: true,
-        bodyBytes: { door.access.bodyBytes(of: $0, routes) }), delegate: delegate, logger: logger)
+        bodyBytes: { door.access.bodyBytes(of: $0, routes) }, hasSink: { door.access.hasSink($0, routes) },
+        sink: { door.access.sink(of: $0, routes) }), delegate: delegate, logger: logger)
     try server.start()
     return AdminServer(server, delegate, settings)
   }

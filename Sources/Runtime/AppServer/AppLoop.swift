@@ -49,8 +49,6 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   let connectionsLimit: Int
 
   private let logger: Logger
-  /// Refused logins that were logged in this second.
-  private var logged = (since: Instant.zero, count: 0)
 
   init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
     (self.events, self.logger, isReady) = (events, logger, settings.isReady)
@@ -154,12 +152,8 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     }
   }
 
-  /// Who may send a `hello` may send many: the metric counts all of them, the log has the first of each second.
+  /// Who may send a `hello` may send many: the metric counts all of them, the log has as many as its rates let through.
   private func log(_ login: RefusedLogin) {
-    let now = MonotonicClock.now()
-    if now - logged.since >= .seconds(1) { logged = (now, 0) }
-    logged.count += 1
-    guard logged.count <= Limits.refusedLoginLines else { return }
     var metadata: Logger.Metadata = ["reason": "\(login.refusal.rawValue)", "why": "\(login.why)"]
     if let address = login.address { metadata["address"] = "\(address)" }
     if let user = login.user { metadata["user"] = "\(user)" }

@@ -55,7 +55,7 @@ public final class AppServer: Sendable {
       .init(
         name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, webSocketPath: "/v1/connect",
         proxies: settings.proxies, connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress,
-        closeTime: settings.closeTime),
+        closeTime: settings.closeTime, boundsRefusals: true),
       delegate: loop,
       logger: logger)
     let orders = try Mailbox<AppOrder>(capacity: Limits.commands) { [unowned server] in server.wake() }

@@ -34,6 +34,8 @@ final class HTTPConnection {
     let number: UInt64
     var isHead: Bool
     var keepsAlive: Bool
+    /// A refusal counts against its address.
+    var showsToken = false
   }
 
   let number: UInt64
@@ -48,6 +50,8 @@ final class HTTPConnection {
   var exchange: Exchange?
   var webSocket: Upgraded?
   var stream: (any ResponseStream)?
+  /// What takes the body of the request that is being read.
+  var sink: (any BodySink)?
   /// No whole request yet: the first to go when room is needed.
   var isSilent = true
   var hasSpoken = false
@@ -65,11 +69,11 @@ final class HTTPConnection {
 
   init(
     number: UInt64, socket: TCPSocket, tls: TLSStream?, peer: IPAddress, isProxy: Bool,
-    bodyBytes: @escaping @Sendable (RequestHead) -> Int, at now: Instant
+    bodyBytes: @escaping @Sendable (RequestHead) -> Int, hasSink: @escaping @Sendable (RequestHead) -> Bool, at now: Instant
   ) {
     (self.number, self.socket, self.tls, self.peer, self.isProxy) = (number, socket, tls, peer, isProxy)
     phase = tls == nil ? .request : .handshaking
-    reader = RequestReader(bodyBytes: bodyBytes)
+    reader = RequestReader(bodyBytes: bodyBytes, isTakenInParts: hasSink)
     began = now
     deadline = now + Limits.firstOctetTime
   }
@@ -90,6 +94,11 @@ final class HTTPConnection {
 
   /// A WebSocket whose close frame is still to be written.
   var isLeaving: Bool { webSocket != nil && !hasShutDown }
+
+  func takeSink() -> (any BodySink)? {
+    defer { sink = nil }
+    return sink
+  }
 
   func append(_ octets: [UInt8]) { out += octets }
   func appendFrame(_ kind: FrameWriter.Kind, _ payload: [UInt8]) { FrameWriter.append(kind, payload, to: &out) }

@@ -12,7 +12,9 @@ extension HTTPServer {
         guard let socket = try listener.accept() else { return }
         take(socket)
       } catch {
-        guard error.isOutOfDescriptors else { return logger.error("\(error)") }
+        guard error.isOutOfDescriptors else {
+          return logger.error("a connection was not accepted", metadata: ["about": "\(error)"])
+        }
         shed(listener, error)
       }
     }
@@ -45,7 +47,8 @@ extension HTTPServer {
     }
     lastNumber += 1
     let connection = HTTPConnection(
-      number: lastNumber, socket: socket, tls: stream, peer: peer, isProxy: isProxy, bodyBytes: settings.bodyBytes, at: loop.now)
+      number: lastNumber, socket: socket, tls: stream, peer: peer, isProxy: isProxy, bodyBytes: settings.bodyBytes,
+      hasSink: settings.hasSink, at: loop.now)
     connection.counted = isProxy ? nil : peer
     do throws(SystemError) {
       try loop.register(socket.fd, .readable) { [unowned self, unowned connection] events in ready(connection, events) }

@@ -106,6 +106,9 @@ extension HTTPServer {
       case .continueExpected:
         send(connection, ResponseHead(100).encoded)
         return
+      case .part(let head, let octets):
+        if connection.sink == nil { connection.sink = settings.sink(head) }
+        connection.sink?.take(octets)
       case .request(let request): requested(connection, request)
       case .refused(let refusal):
         metrics.refused[.malformed].increment()
@@ -124,9 +127,16 @@ extension HTTPServer {
     if let path = settings.webSocketPath, head.target.path == path {
       return refuseRequest(connection, 426, "a WebSocket is expected here", [.init("upgrade", "websocket")])
     }
+    let showsToken = settings.boundsRefusals && head.first("authorization") != nil
+    if showsToken, !refusals.admits(connection.address, at: loop.now) {
+      metrics.refused[.token].increment()
+      return refuseRequest(
+        connection, 429, "too many refused tokens from this address", [.init("retry-after", "\(RefusedTokens.retrySeconds)")])
+    }
     lastNumber += 1
     connection.phase = .answering
     connection.exchange = .init(number: lastNumber, isHead: head.method == "HEAD", keepsAlive: head.keepsAlive)
+    connection.exchange?.showsToken = showsToken
     exchanges[lastNumber] = connection
     setDeadline(connection, loop.now + Limits.answerTime)
     watch(connection)
@@ -136,7 +146,7 @@ extension HTTPServer {
         method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
         authorization: head.first("authorization").map { Redacted($0) },
         fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
-        body: request.body, peer: connection.address)
+        body: request.body, sink: connection.takeSink() ?? settings.sink(head), peer: connection.address)
     ) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()
@@ -147,6 +157,9 @@ extension HTTPServer {
     guard let exchange = connection.exchange else { return }
     exchanges[exchange.number] = nil
     connection.exchange = nil
+    if exchange.showsToken, response.status == 401 || response.status == 403 {
+      refusals.note(connection.address, at: loop.now)
+    }
     if let stream = response.stream, !exchange.isHead { return begin(stream, connection, response) }
     respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
   }
@@ -222,7 +235,7 @@ extension HTTPServer {
   /// What is queued is written, then our side ends, then the socket closes when the peer has ended too or has had its time.
   func close(_ connection: HTTPConnection) {
     connection.phase = .closing
-    connection.reader = nil
+    (connection.reader, connection.sink) = (nil, nil)
     setDeadline(connection, loop.now + (connection.webSocket == nil ? Limits.answerTime : settings.closeTime))
     dirty.insert(connection.number)
   }

@@ -28,8 +28,13 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var closeTime = Limits.closeTime
     /// What the server itself refuses is told as problem details (RFC 9457), else as a line of text.
     var tellsProblems = false
+    /// Whether an address that shows bad tokens is held up (`Limits.refusedTokens`).
+    var boundsRefusals = false
     /// The most of a request's body.
     var bodyBytes: @Sendable (RequestHead) -> Int = { _ in Limits.bodyBytes }
+    /// Whether a request's body is taken as it comes, and by what.
+    var hasSink: @Sendable (RequestHead) -> Bool = { _ in false }
+    var sink: @Sendable (RequestHead) -> (any BodySink)? = { _ in nil }
   }
 
   /// What other threads write.
@@ -61,6 +66,8 @@ final class HTTPServer: Transport, @unchecked Sendable {
   var silentHead = 0
   var silentCount = 0
   var admission: Admission
+  /// Refused requests by address; a token costs a signature to look at, and a connection that stays could show any number.
+  var refusals = RefusedTokens()
   /// Handshakes that wait for processor time, by age, and what is left of that.
   var handshakes: [UInt64] = []
   var handshakeTime = TimeBudget(perSecond: Limits.handshakeTimePerSecond)

@@ -15,6 +15,10 @@ public enum Limits {
   static let attemptBurst = 800
   /// Addresses whose attempts are remembered.
   static let addresses = 65_536
+  /// Requests with an Authorization that were refused: of one address at once and a second, and of all addresses a second. Beyond it what
+  /// such an address asks for with one is not looked at, and its connection ends.
+  static let refusedTokens = 20
+  static let refusedTokensInAll = 1_000
   /// Connections taken in one turn.
   static let acceptsPerTurn = 64
   /// Reads of one connection in one turn, and octets of a read: a TLS record at least, so that none stays inside OpenSSL.
@@ -64,6 +68,4 @@ public enum Limits {
   static let retryMilliseconds: Int64 = 5
   /// How long a stop waits for its sockets to close.
   static let stopTime = Duration.seconds(1)
-  /// Lines of the log for refused logins in a second.
-  static let refusedLoginLines = 20
 }

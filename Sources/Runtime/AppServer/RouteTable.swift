@@ -1,4 +1,4 @@
-import HTTP
+public import HTTP
 
 /// Everything that an HTTP API answers, a row for each operation: dispatch, scopes, limits of bodies, and what a request without a row is told
 /// come from it. A path without a row has no page.
@@ -12,11 +12,16 @@ import HTTP
 /// | anything else | 404 |
 public struct RouteTable: Sendable {
   public typealias Answer = @Sendable (HTTPResponse) -> Void
+  public typealias Sink = @Sendable (RequestHead) -> any BodySink
   public typealias Handler = @Sendable (HTTPRequest, @escaping Answer) -> Void
   public struct Row: Sendable {
     public let route: Route
     let handler: Handler
-    public init(_ route: Route, _ handler: @escaping Handler) { (self.route, self.handler) = (route, handler) }
+    /// Of a row that takes imports: what takes the body.
+    let sink: Sink?
+    public init(_ route: Route, sink: Sink? = nil, _ handler: @escaping Handler) {
+      (self.route, self.sink, self.handler) = (route, sink, handler)
+    }
   }
   enum Match {
     case row(Row, arguments: [String: String])

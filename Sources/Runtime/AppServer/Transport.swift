@@ -35,6 +35,12 @@ protocol TransportDelegate: AnyObject {
   func turn(_ now: Instant) -> Instant?
 }
 
+/// Takes a request's body as it comes, before the request is handed over without it. On the server's thread, a piece of a read at a time; what it
+/// keeps is its own to bound. It is let go when the connection ends early.
+public protocol BodySink: AnyObject, Sendable {
+  func take(_ octets: [UInt8])
+}
+
 /// One HTTP request, whole.
 public struct HTTPRequest: Sendable {
   public var method: String
@@ -52,6 +58,8 @@ public struct HTTPRequest: Sendable {
   /// The name of the token that the admin port knows the request by; empty without one.
   public var client = ""
   public var body: [UInt8]
+  /// What took the body, of a row that has one.
+  public var sink: (any BodySink)?
   public var peer: IPAddress
 
   /// The first value of a field; `name` in lower case.
@@ -106,6 +114,8 @@ enum ConnectionRefusal: String, CaseIterable, Sendable {
   /// No HTTP, or HTTP that two parsers may read in two ways.
   case malformed
   case handshake, descriptors, upgrade, path, origin, subprotocol
+  /// Of an address that has shown too many bad tokens.
+  case token
 }
 
 /// Counts of one server, written on its thread.

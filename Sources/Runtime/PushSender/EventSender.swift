@@ -205,7 +205,7 @@ final class EventWorker: HTTPWorker {
     statistics.outcomes.counter("lost").increment(by: lost)
     logger.error(
       "a webhook was too slow: events are gone from the journal before it took them",
-      metadata: ["url": "\(hook.webhook.url)", "events": "\(lost)"])
+      metadata: ["url": "\(hook.webhook.shown)", "events": "\(lost)"])
   }
 
   private func send(_ position: UInt64, _ hook: Hook) {
@@ -235,7 +235,7 @@ final class EventWorker: HTTPWorker {
     switch outcome {
     case .taken:
       statistics.outcomes.counter("told").increment()
-      if hook.isTold { logger.notice("a webhook takes events again", metadata: ["url": "\(hook.webhook.url)"]) }
+      if hook.isTold { logger.notice("a webhook takes events again", metadata: ["url": "\(hook.webhook.shown)"]) }
       hook.isTold = false
       hook.bodies[position] = nil
     case .failed(let isServer, _):
@@ -243,7 +243,7 @@ final class EventWorker: HTTPWorker {
       if !hook.isTold {
         logger.warning(
           "a webhook takes no events; they are kept and tried again for 24 hours",
-          metadata: ["url": "\(hook.webhook.url)", "why": "\(why)"])
+          metadata: ["url": "\(hook.webhook.shown)", "why": "\(why)"])
       }
       hook.isTold = true
       guard isExpired else { return }

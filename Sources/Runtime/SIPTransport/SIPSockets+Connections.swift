@@ -89,7 +89,9 @@ extension SIPSockets {
 
   /// Without descriptors the connection would stay in the backlog and wake the loop for ever: the reserve takes it and closes it.
   private func shed(_ listener: TCPListener, _ error: SystemError) {
-    guard error.isOutOfDescriptors else { return logger.error("\(error)") }
+    guard error.isOutOfDescriptors else {
+      return logger.error("a SIP connection was not accepted", metadata: ["about": "\(error)"])
+    }
     counts.drops[.descriptors].increment()
     if reserve >= 0 { Glibc.close(reserve) }
     _ = try? listener.accept()

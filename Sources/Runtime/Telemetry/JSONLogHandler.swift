@@ -33,19 +33,29 @@ public struct JSONLogHandler: LogHandler {
   }
 
   public func log(event: LogEvent) {
-    var out = JSONText()
-    out.field("ts", Self.timestamp(WallClock.nowMicroseconds() / 1_000))
-    out.field("level", event.level.rawValue)
-    out.field("label", label)
-    out.field("msg", event.message.description, limit: Limits.logMessageBytes)
     var fields = metadata
     if let provided = metadataProvider?.get() { fields.merge(provided) { $1 } }
     if let given = event.metadata { fields.merge(given) { $1 } }
+    let (now, message) = (MonotonicClock.now(), event.message.description)
+    for rest in sink.rates.sweep(at: now) { write(.notice, rest.kind.label, LogRates.summary, rest.fields, nil) }
+    guard let omitted = sink.rates.admit(label, message, event.level, fields, at: now) else { return }
+    if omitted > 0 { fields["omitted"] = "\(omitted)" }
+    write(event.level, label, message, fields, event.error)
+  }
+
+  private func write(
+    _ level: Logger.Level, _ label: String, _ message: String, _ fields: Logger.Metadata, _ error: (any Error)?
+  ) {
+    var out = JSONText()
+    out.field("ts", Self.timestamp(WallClock.nowMicroseconds() / 1_000))
+    out.field("level", level.rawValue)
+    out.field("label", label)
+    out.field("msg", message, limit: Limits.logMessageBytes)
     for (name, value) in fields.sorted(by: { $0.key < $1.key }).prefix(Limits.logFields) {
       let shown = Self.secretNames.contains(name.lowercased()) ? "‹redacted›" : value.description
       out.field(Self.reserved.contains(name) ? name + "_" : name, shown, limit: Limits.logValueBytes)
     }
-    if let error = event.error { out.field("error", "\(error)", limit: Limits.logValueBytes) }
+    if let error { out.field("error", "\(error)", limit: Limits.logValueBytes) }
     sink.write(out.object + [UInt8(ascii: "\n")])
   }
 

@@ -1,3 +1,5 @@
+import Bytes
+
 /// A flat JSON object in the making: enough for health pages and log lines, without Foundation.
 struct JSONText {
   static let contentType = "application/json; charset=utf-8"
@@ -50,9 +52,7 @@ struct JSONText {
       case "\n": bytes += Array("\\n".utf8)
       case "\r": bytes += Array("\\r".utf8)
       case "\t": bytes += Array("\\t".utf8)
-      case _ where scalar.value < 0x20 || scalar.value == 0x7f || scalar.value == 0x2028 || scalar.value == 0x2029:
-        let digits = String(scalar.value, radix: 16)
-        bytes += Array(("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+      case _ where TerminalText.isUnsafe(scalar): bytes += Array(TerminalText.escape(scalar).utf8)
       default: bytes += Array(UTF8.encode(scalar).map { Array($0) } ?? [])
       }
     }

@@ -10,6 +10,9 @@ import Synchronization
 public final class LogSink: Sendable {
   /// Lines dropped because too many were waiting, or because the descriptor is gone.
   public let dropped = Counter()
+  let rates = LogRates()
+  /// Lines left out because one who caused them caused too many (`LogRates`).
+  public var omitted: Counter { rates.omitted }
   private let mailbox: Mailbox<Entry>
   private let thread: NamedThread
   private let ending: Ending
@@ -42,6 +45,16 @@ public final class LogSink: Sendable {
   /// Writes what is waiting, as far as it is taken within `Limits.lastLogTime`, and ends the thread. Lines written later are dropped. Call it
   /// once, before the process ends.
   public func stop() {
+    for rest in rates.sweep(at: MonotonicClock.now(), isLast: true) {
+      var line = JSONText()
+      line.field("level", "notice")
+      line.field("label", rest.kind.label)
+      line.field("msg", LogRates.summary)
+      for (name, value) in rest.fields.sorted(by: { $0.key < $1.key }) {
+        line.field(name, "\(value)", limit: Limits.logValueBytes)
+      }
+      write(line.object + [UInt8(ascii: "\n")])
+    }
     ending.at.store((MonotonicClock.now() + Limits.lastLogTime).nanoseconds, ordering: .relaxed)
     // a full box: its thread writes, and looks at the clock
     while !mailbox.post(.stop), !ending.isOver { _ = poll(nil, 0, 10) }
@@ -89,6 +102,10 @@ public final class LogSink: Sendable {
   }
 
   public var metrics: [MetricFamily] {
-    [.counter("trunkline_log_lines_dropped_total", "Log lines dropped because too many were waiting.", dropped)]
+    [
+      .counter("trunkline_log_lines_dropped_total", "Log lines dropped because too many were waiting.", dropped),
+      .counter(
+        "trunkline_log_lines_omitted_total", "Log lines left out because one who caused them caused too many.", rates.omitted),
+    ]
   }
 }

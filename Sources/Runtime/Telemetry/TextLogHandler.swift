@@ -25,25 +25,34 @@ public struct TextLogHandler: LogHandler {
   }
 
   public func log(event: LogEvent) {
-    let level = event.level.rawValue
-    var line = JSONLogHandler.timestamp(WallClock.nowMicroseconds() / 1_000) + " " + level
-    line +=
-      String(repeating: " ", count: max(1, 9 - level.count)) + label + ": "
-      + Self.clean(event.message.description, Limits.logMessageBytes)
     var fields = metadata
     if let provided = metadataProvider?.get() { fields.merge(provided) { $1 } }
     if let given = event.metadata { fields.merge(given) { $1 } }
+    let (now, message) = (MonotonicClock.now(), event.message.description)
+    for rest in sink.rates.sweep(at: now) { write(.notice, rest.kind.label, LogRates.summary, rest.fields, nil) }
+    guard let omitted = sink.rates.admit(label, message, event.level, fields, at: now) else { return }
+    if omitted > 0 { fields["omitted"] = "\(omitted)" }
+    write(event.level, label, message, fields, event.error)
+  }
+
+  private func write(
+    _ level: Logger.Level, _ label: String, _ message: String, _ fields: Logger.Metadata, _ error: (any Error)?
+  ) {
+    let level = level.rawValue
+    var line = JSONLogHandler.timestamp(WallClock.nowMicroseconds() / 1_000) + " " + level
+    line +=
+      String(repeating: " ", count: max(1, 9 - level.count)) + label + ": " + Self.clean(message, Limits.logMessageBytes)
     for (name, value) in fields.sorted(by: { $0.key < $1.key }).prefix(Limits.logFields) {
       let shown = JSONLogHandler.secretNames.contains(name.lowercased()) ? "‹redacted›" : value.description
       let text = Self.clean(shown, Limits.logValueBytes)
       line += " \(name)=" + (text.contains(" ") || text.isEmpty ? "\"\(text)\"" : text)
     }
-    if let error = event.error { line += " error=\"" + Self.clean("\(error)", Limits.logValueBytes) + "\"" }
+    if let error { line += " error=\"" + Self.clean("\(error)", Limits.logValueBytes) + "\"" }
     sink.write(Array((line + "\n").utf8))
   }
 
-  /// Cut, and without control characters: a peer's words must not look like lines of ours.
+  /// Cut, and safe for a terminal: a peer's words must not look like lines of ours.
   private static func clean(_ text: String, _ limit: Int) -> String {
-    String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit).map { $0.value < 0x20 || $0.value == 0x7f ? " " : $0 }))
+    TerminalText.line(String(String.UnicodeScalarView(text.unicodeScalars.prefix(limit))))
   }
 }

@@ -30,7 +30,7 @@ struct Calls: ParsableCommand {
     @Option(help: ArgumentHelp("A file with the admin token.", valueName: "file")) var tokenFile: String?
 
     func client() throws -> AdminClient {
-      var address = SocketAddress(.loopback, 9090)
+      var address = SocketAddress(.loopback, 7060)
       var (token, certificate): (String?, String?)
       if let config {
         let settings = try SettingsSource.load(config)
@@ -59,7 +59,7 @@ struct Calls: ParsableCommand {
       var fields: [String: Any] = body
       if let on { fields["on"] = on }
       let text = fields.isEmpty ? "" : String(decoding: try JSONSerialization.data(withJSONObject: fields), as: UTF8.self)
-      print(try Self.ask(client(), "POST", path, text).body.trimmingCharacters(in: .newlines))
+      Console.json(try Self.ask(client(), "POST", path, text).body.trimmingCharacters(in: .newlines))
     }
 
     /// The answer if it is a good one; else says why and ends the process with 1.
@@ -104,7 +104,7 @@ struct Calls: ParsableCommand {
     func run() throws {
       if cluster { return try ofCluster() }
       let body = try endpoint.request("GET", "/v1/calls")
-      print(json ? body : try CallTable.render(body))
+      json ? Console.json(body) : Console.line(try CallTable.render(body))
     }
 
     private func ofCluster() throws {
@@ -124,10 +124,10 @@ struct Calls: ParsableCommand {
       WhereCommand.warn(all.partial, all.asked)
       if after != nil || all.calls.count > most { complain("there are more than \(most): --most N prints more") }
       (all.calls, all.next) = (Array(all.calls.prefix(most)), nil)
-      guard json else { return print(WhereTable.render(all.calls)) }
+      guard json else { return Console.line(WhereTable.render(all.calls)) }
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-      print(String(decoding: try encoder.encode(all), as: UTF8.self))
+      Console.json(String(decoding: try encoder.encode(all), as: UTF8.self))
     }
   }
 
@@ -136,6 +136,6 @@ struct Calls: ParsableCommand {
     @Argument(help: "The call's id.") var call: String
     @OptionGroup var endpoint: Endpoint
 
-    func run() throws { print(try endpoint.request("GET", "/v1/calls/" + call.percentEncoded)) }
+    func run() throws { Console.json(try endpoint.request("GET", "/v1/calls/" + call.percentEncoded)) }
   }
 }

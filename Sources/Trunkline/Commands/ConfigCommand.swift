@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Configuration
 
 struct Config: ParsableCommand {
@@ -14,7 +15,7 @@ struct Config: ParsableCommand {
           head -c 32 /dev/urandom | base64 > jwt.key
           trunkline serve --check --config gateway.yaml
         """)
-    func run() { print(Settings.example, terminator: "") }
+    func run() { Console.page(Settings.example) }
   }
 
   struct Profiles: ParsableCommand {
@@ -24,7 +25,7 @@ struct Config: ParsableCommand {
         EXAMPLES:
           trunkline config profiles | less
         """)
-    func run() { print(TrunkProfile.text, terminator: "") }
+    func run() { Console.page(TrunkProfile.text) }
   }
 
   struct Reference: ParsableCommand {
@@ -35,6 +36,6 @@ struct Config: ParsableCommand {
           trunkline config reference | less
           trunkline config reference | grep session_timer
         """)
-    func run() { print(Settings.reference, terminator: "") }
+    func run() { Console.page(Settings.reference) }
   }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import CallFlow
+import CommandSupport
 import Foundation
 
 /// `trunkline devices`: who can be woken.
@@ -40,7 +41,7 @@ struct DevicesCommand: ParsableCommand {
 
     func run() throws {
       let body = try endpoint.request("GET", "/v1/devices" + query(user, nil))
-      print(json ? body : DeviceTable.render(try rows(body)))
+      json ? Console.json(body) : Console.line(DeviceTable.render(try rows(body)))
     }
   }
 
@@ -54,7 +55,7 @@ struct DevicesCommand: ParsableCommand {
       let found = try rows(try endpoint.request("GET", "/v1/devices" + query(user, device)))
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-      for device in found { print(String(decoding: try encoder.encode(device), as: UTF8.self)) }
+      for device in found { Console.json(String(decoding: try encoder.encode(device), as: UTF8.self)) }
     }
   }
 
@@ -66,7 +67,7 @@ struct DevicesCommand: ParsableCommand {
     @Option(help: "The device's id; without it all of the user's.") var device: String?
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { print(try endpoint.request("POST", "/v1/devices/revoke" + query(user, device)), terminator: "") }
+    func run() throws { Console.page(try endpoint.request("POST", "/v1/devices/revoke" + query(user, device))) }
   }
 
   struct Allow: ParsableCommand {
@@ -76,7 +77,7 @@ struct DevicesCommand: ParsableCommand {
     @Option(help: "The device's id.") var device: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { print(try endpoint.request("POST", "/v1/devices/allow" + query(user, device)), terminator: "") }
+    func run() throws { Console.page(try endpoint.request("POST", "/v1/devices/allow" + query(user, device))) }
   }
 }
 

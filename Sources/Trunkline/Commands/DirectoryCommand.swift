@@ -52,7 +52,7 @@ struct DirectoryCommand: ParsableCommand {
       do {
         let change = try DirectoryFile(path: settings.directory).take(
           list, into: directory.scope, replaces: !changes, now: WallClock.nowMilliseconds())
-        print(
+        Console.line(
           "\(change.entries) contacts in \(directory.scope): \(change.added) new, \(change.changed) changed, \(change.removed) removed; version \(change.version)"
         )
       } catch {
@@ -89,10 +89,10 @@ struct DirectoryCommand: ParsableCommand {
         let kind = contact.isBlocked ? "block" : "identify"
         text += "+\(contact.number),\(CSVLine.quoted(contact.label ?? "")),\(kind)\n"
         guard text.utf8.count > 1 << 16 else { return }
-        try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+        Console.data(text)
         text = ""
       }
-      try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+      Console.data(text)
     }
   }
 
@@ -102,7 +102,7 @@ struct DirectoryCommand: ParsableCommand {
 
     func run() throws {
       for row in try DirectoryCommand.open(try source.load()).directories() {
-        print("\(row.name)  \(row.entries) contacts  version \(row.version)")
+        Console.line("\(row.name)  \(row.entries) contacts  version \(row.version)")
       }
     }
   }

@@ -52,7 +52,7 @@ struct Events: ParsableCommand {
             if line.hasPrefix("id: ") {
               last = String(line.dropFirst(4))
             } else if line.hasPrefix("data: ") {
-              Console.line(String(line.dropFirst(6)))
+              Console.json(String(line.dropFirst(6)))
               left -= 1
             } else if !line.hasPrefix("event: "), !line.hasPrefix(":"), !line.isEmpty, !line.hasPrefix("retry:") {
               words.append(line)
@@ -119,7 +119,7 @@ struct Events: ParsableCommand {
           // spread evenly, so that a share of few is met, too
           let number = count.add(1, ordering: .relaxed).newValue
           guard number * fail / 100 == (number - 1) * fail / 100 else { return answer(.text(status, "as asked")) }
-          Console.line(String(decoding: request.body, as: UTF8.self))
+          Console.json(String(decoding: request.body, as: UTF8.self))
           answer(.text(200, "ok"))
         }
         if delay > 0 {

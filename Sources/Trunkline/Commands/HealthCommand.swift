@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 
 /// `trunkline health`: for a supervisor, or a container's health check.
 struct Health: ParsableCommand {
@@ -12,5 +13,5 @@ struct Health: ParsableCommand {
   @OptionGroup var endpoint: Calls.Endpoint
   @Flag(help: "Asks /healthz in place of /readyz.") var live = false
 
-  func run() throws { print(try endpoint.request("GET", live ? "/healthz" : "/readyz"), terminator: "") }
+  func run() throws { Console.page(try endpoint.request("GET", live ? "/healthz" : "/readyz")) }
 }

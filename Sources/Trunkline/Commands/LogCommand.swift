@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Foundation
 
 /// `trunkline log`: the log levels of a running gateway.
@@ -19,7 +20,7 @@ struct LogCommand: ParsableCommand {
     func run() throws {
       struct Body: Decodable { var levels: [String: String] }
       let body = try JSONDecoder().decode(Body.self, from: Data(try endpoint.request("GET", "/v1/log/levels").utf8))
-      print(TextTable.render([["MODULE", "LEVEL"]] + body.levels.sorted { $0.key < $1.key }.map { [$0.key, $0.value] }))
+      Console.line(TextTable.render([["MODULE", "LEVEL"]] + body.levels.sorted { $0.key < $1.key }.map { [$0.key, $0.value] }))
     }
   }
 
@@ -31,7 +32,7 @@ struct LogCommand: ParsableCommand {
 
     func run() throws {
       let path = "/v1/log/levels/\(module.percentEncoded)/\(level.percentEncoded)"
-      print(try endpoint.request("POST", path), terminator: "")
+      Console.page(try endpoint.request("POST", path))
     }
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Foundation
 
 /// `trunkline nodes`: the cluster as one of its nodes sees it.
@@ -26,7 +27,8 @@ struct NodesCommand: ParsableCommand {
 
     func run() throws {
       let body = try endpoint.request("GET", "/v1/nodes")
-      print(json ? body : NodeTable.render(try JSONDecoder().decode(ClusterStatus.self, from: Data(body.utf8))))
+      json
+        ? Console.json(body) : Console.line(NodeTable.render(try JSONDecoder().decode(ClusterStatus.self, from: Data(body.utf8))))
     }
   }
 
@@ -38,7 +40,7 @@ struct NodesCommand: ParsableCommand {
 
     func run() throws {
       let body = try endpoint.request("GET", path(node))
-      print(json ? body : NodeTable.details(try JSONDecoder().decode(NodeRow.self, from: Data(body.utf8))))
+      json ? Console.json(body) : Console.line(NodeTable.details(try JSONDecoder().decode(NodeRow.self, from: Data(body.utf8))))
     }
   }
 
@@ -48,7 +50,7 @@ struct NodesCommand: ParsableCommand {
     @Argument(help: "The node's name.") var node: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { print(try endpoint.request("POST", path(node) + "/drain")) }
+    func run() throws { Console.json(try endpoint.request("POST", path(node) + "/drain")) }
   }
 
   struct Forget: ParsableCommand {
@@ -57,7 +59,7 @@ struct NodesCommand: ParsableCommand {
     @Argument(help: "The node's name.") var node: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { print(try endpoint.request("POST", path(node) + "/forget")) }
+    func run() throws { Console.json(try endpoint.request("POST", path(node) + "/forget")) }
   }
 }
 

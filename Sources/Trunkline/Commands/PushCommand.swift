@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Foundation
 
 /// `trunkline push`: does waking work?
@@ -34,7 +35,7 @@ struct PushCommand: ParsableCommand {
       client.timeout = Int(PushSide.testWindow.components.seconds) + 5
       let body = try Calls.Endpoint.ask(client, "POST", "/v1/push/test" + DevicesCommand.query(user, device)).body
       let results = try JSONDecoder().decode(Body.self, from: Data(body.utf8)).results
-      print(json ? body : Self.text(results))
+      json ? Console.json(body) : Console.line(Self.text(results))
       if results.contains(where: { !$0.accepted }) { throw ExitCode(1) }
     }
 

@@ -68,7 +68,7 @@ struct RecordsCommand: ParsableCommand {
       var isOpen = true
       do {
         try follower.run { entry in
-          isOpen = Self.write(entry.record + [10])
+          isOpen = Self.write(Array((TerminalText.json(String(decoding: entry.record, as: UTF8.self)) + "\n").utf8))
           guard isOpen else { return false }
           place?.write(entry.id)
           left = left.map { $0 - 1 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import CommandSupport
 import Configuration
+import Platform
 
 struct Serve: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -19,6 +20,8 @@ struct Serve: ParsableCommand {
   @Flag(help: "Only check the configuration.") var check = false
 
   func run() throws {
+    // before the first key is read
+    ProcessMemory.isDumpable = false
     let settings = try source.load(triesFiles: check)
     if check {
       for warning in settings.warnings { complain(warning.drawn) }
@@ -26,7 +29,7 @@ struct Serve: ParsableCommand {
         complain("\(source.config ?? "embedded defaults"): \(error)")
         throw ExitCode(2)
       }
-      print("\(source.config ?? "embedded defaults"): ok")
+      Console.line("\(source.config ?? "embedded defaults"): ok")
       return
     }
     do {

@@ -47,7 +47,8 @@ struct Token: ParsableCommand {
       }
     }
     do {
-      print(try LoginToken.make(settings, user: user, device: device, accounts: account, grant: grantsSomething ? grant : nil))
+      Console.line(
+        try LoginToken.make(settings, user: user, device: device, accounts: account, grant: grantsSomething ? grant : nil))
     } catch {
       complain("auth.jwt: \(error)")
       throw ExitCode(2)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandSupport
 import Foundation
 import Trunking
 
@@ -28,7 +29,8 @@ struct TrunksCommand: ParsableCommand {
     func run() throws {
       struct Body: Decodable { var trunks: [TrunkStatus] }
       let body = try endpoint.request("GET", "/v1/trunks")
-      print(json ? body : TrunkTable.render(try JSONDecoder().decode(Body.self, from: Data(body.utf8)).trunks))
+      json
+        ? Console.json(body) : Console.line(TrunkTable.render(try JSONDecoder().decode(Body.self, from: Data(body.utf8)).trunks))
     }
   }
 
@@ -40,7 +42,8 @@ struct TrunksCommand: ParsableCommand {
 
     func run() throws {
       let body = try endpoint.request("GET", path(trunk))
-      print(json ? body : TrunkTable.details(try JSONDecoder().decode(TrunkStatus.self, from: Data(body.utf8))))
+      json
+        ? Console.json(body) : Console.line(TrunkTable.details(try JSONDecoder().decode(TrunkStatus.self, from: Data(body.utf8))))
     }
   }
 
@@ -50,7 +53,7 @@ struct TrunksCommand: ParsableCommand {
     @Argument(help: "The trunk's name.") var trunk: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { print(try endpoint.request("POST", path(trunk) + "/disable"), terminator: "") }
+    func run() throws { Console.page(try endpoint.request("POST", path(trunk) + "/disable")) }
   }
 
   struct Enable: ParsableCommand {
@@ -58,7 +61,7 @@ struct TrunksCommand: ParsableCommand {
     @Argument(help: "The trunk's name.") var trunk: String
     @OptionGroup var endpoint: Calls.Endpoint
 
-    func run() throws { print(try endpoint.request("POST", path(trunk) + "/enable"), terminator: "") }
+    func run() throws { Console.page(try endpoint.request("POST", path(trunk) + "/enable")) }
   }
 }
 

@@ -14,7 +14,7 @@ extension UsersCommand {
 
         EXAMPLES:
           trunkline users erase alice --config gateway.yaml
-          curl -X DELETE http://127.0.0.1:9090/v1/users/alice/data
+          curl -X DELETE http://127.0.0.1:7060/v1/users/alice/data
         """)
     @Argument(help: "The user's id.") var user: String
     @OptionGroup var source: SettingsSource
@@ -29,10 +29,10 @@ extension UsersCommand {
         try devices.apply(known.map { .removed($0.key) })
         let granted = try grants.grants().contains { $0.user == user }
         try grants.apply([.removed(user: user)])
-        print(
+        Console.line(
           "erased of \(user): \(erased.calls) calls, \(erased.contacts) contacts, \(known.count) devices, \(granted ? 1 : 0) grants"
         )
-        print("not erased: \(ErasedUser.remains)")
+        Console.line("not erased: \(ErasedUser.remains)")
         if settings.cluster?.nodes != nil {
           complain(
             "not erased: what the engine and other nodes have of \(user), which comes back from there; ask each running node: curl -X DELETE http://ADMIN/v1/users/\(user.percentEncoded)/data"

@@ -54,7 +54,7 @@ struct UsersCommand: ParsableCommand {
         complain("\(error)")
         throw ExitCode(1)
       }
-      print(
+      Console.line(
         "\(table.count) numbers of \(table.userCount) users are in \(settings.numbers); a running gateway takes them at SIGHUP (systemctl reload trunkline)"
       )
       if strangers > 0 {
@@ -93,10 +93,10 @@ struct UsersCommand: ParsableCommand {
       try table.forEach { number, user in
         text += NumberList.line(number, user)
         guard text.utf8.count > 1 << 16 else { return }
-        try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+        Console.data(text)
         text = ""
       }
-      try FileHandle.standardOutput.write(contentsOf: Data(text.utf8))
+      Console.data(text)
     }
   }
 
@@ -113,7 +113,7 @@ struct UsersCommand: ParsableCommand {
         complain("there is no number and no user \"\(what)\"")
         throw ExitCode(1)
       }
-      print(text)
+      Console.line(text)
     }
   }
 

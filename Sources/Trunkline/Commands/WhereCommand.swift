@@ -34,16 +34,16 @@ struct WhereCommand: ParsableCommand {
   func run() throws {
     let (name, value) = user.map { ("user", $0) } ?? ("call", call ?? "")
     let body = try endpoint.request("GET", "/v1/where?\(name)=\(value.percentEncoded)")
-    if json { return print(body) }
+    if json { return Console.json(body) }
     let data = Data(body.utf8)
     if user != nil {
       let places = try JSONDecoder().decode(UserPlaces.self, from: data)
       Self.warn(places.partial, places.asked)
-      print(WhereTable.render(places))
+      Console.line(WhereTable.render(places))
     } else {
       let found = try JSONDecoder().decode(CallWhere.self, from: data)
       Self.warn(found.partial, found.asked)
-      print(WhereTable.render(found))
+      Console.line(WhereTable.render(found))
     }
   }
 

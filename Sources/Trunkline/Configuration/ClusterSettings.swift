@@ -17,7 +17,7 @@ extension Settings {
     public var name = ""
     /// Where a device reaches this very node: `wss://…/v1/connect`.
     public var url = ""
-    /// Where a program reaches this node's admin API: `http://10.0.0.5:9090`; nil: it is not told.
+    /// Where a program reaches this node's admin API: `http://10.0.0.5:7060`; nil: it is not told.
     public var admin: String?
     public var engine = EngineSettings(.redis(.init("127.0.0.1", 6379)))
     /// The same at all nodes: tokens are signed by keys derived from it.

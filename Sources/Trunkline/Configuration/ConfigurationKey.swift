@@ -6,6 +6,8 @@ struct ConfigurationKey: Sendable {
     case text(String)
     /// The path of a file, and what is in it.
     case file(String)
+    /// The same, with a secret in it: it is not to be readable by everybody.
+    case secretFile(String)
     case flag
     case oneOf([String])
     case integer(ClosedRange<Int>)

@@ -119,7 +119,7 @@ extension ConfigurationKeys {
       "trunks[].auth", "trunks[].peer_auth", isTakenBySIGHUP: true, "Digest credentials (RFC 3261 §22).",
       [
         .init("username", .text("text"), .required, "The user name of the digest."),
-        .init("password_file", .file("one line"), .required, "The password."),
+        .init("password_file", .secretFile("one line"), .required, "The password."),
       ]),
     .init(
       "trunks[].register", isTakenBySIGHUP: true, "",
@@ -182,7 +182,7 @@ extension ConfigurationKeys {
       [
         .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the trunk's certificate."),
         .init("cert", .file("PEM certificate chain"), .none("no certificate"), "Ours, where the trunk asks for one."),
-        .init("key", .file("PEM private key"), .none("–"), "Its private key; goes with `cert`."),
+        .init("key", .secretFile("PEM private key"), .none("–"), "Its private key; goes with `cert`."),
         .init(
           "verify", .flag, .value("\(Settings.Trunk(routing: trunk).verifiesCertificate)"),
           "Checks the trunk's certificate; `false` is for a lab."),
@@ -250,7 +250,7 @@ extension ConfigurationKeys {
       """,
       [
         .init("url", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),
-        .init("key_file", .file("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
+        .init("key_file", .secretFile("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
         .init(
           "cache", .integer(Limits.userCacheSeconds), .value("\(Limits.usualUserCacheSeconds)"),
           "Seconds for which an answer holds, also that there is nobody."),

@@ -15,12 +15,12 @@ extension ConfigurationKeys {
         ),
         .init(
           "admin", .text("http: or https: URL, or `env:NAME`"), .none("programs are told the node's name alone"),
-          "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:9090`. Other nodes answer requests for its calls with a 307 to there."
+          "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:7060`. Other nodes answer requests for its calls with a 307 to there."
         ),
         .init(
           "engine", .mapping, .none("this gateway is alone"), "Redis or Valkey, which all nodes share."),
         .init(
-          "key_file", .file("at least 32 random bytes"), .none("required with `engine`"),
+          "key_file", .secretFile("at least 32 random bytes"), .none("required with `engine`"),
           "The same file at all nodes: a session that one began is known by the others. `openssl rand -hex 32` makes one."),
         .init(
           "lost_after", .duration(.seconds(2) ... .seconds(3_600)), .value("30s"),
@@ -41,7 +41,7 @@ extension ConfigurationKeys {
         .init("name", .text("name"), .none("no Sentinels"), "What Sentinel calls the primary."),
         .init("cluster", .list(.text("host:port"), limit: 64), "Some nodes of a Redis Cluster; the others are asked for."),
         .init("user", .text("name"), .none("the default user"), "An ACL user."),
-        .init("password_file", .file("the password"), .none("no password"), "Its password, or that of the default user."),
+        .init("password_file", .secretFile("the password"), .none("no password"), "Its password, or that of the default user."),
         .init(
           "tls", .or(.mapping, .text("`off`")), .none("required unless the engine is on loopback"),
           "How the engine's certificate is checked. `off` only in a network of your own: who reads along learns numbers and push tokens."
@@ -52,7 +52,7 @@ extension ConfigurationKeys {
       [
         .init("ca", .file("PEM certificates"), .none("the system's"), "Who signs the engine's certificate."),
         .init("cert", .file("PEM certificate chain"), .none("none"), "What this node shows to the engine."),
-        .init("key", .file("PEM private key"), .none("none"), "Its private key."),
+        .init("key", .secretFile("PEM private key"), .none("none"), "Its private key."),
       ]),
     .init(
       "cluster.edges", isTakenBySIGHUP: true,

@@ -55,14 +55,14 @@ extension ConfigurationKeys {
         .init(
           "format", .oneOf(StreamTarget.Format.self), .value(StreamTarget.Format.mulaw.rawValue),
           "With a stream: `mulaw` in JSON, as Twilio has it, or 16-bit samples in binary messages at 8 or 16 kHz."),
-        .init("token_file", .file("one line"), .none("no token"), "With a stream: a bearer token that it is shown."),
+        .init("token_file", .secretFile("one line"), .none("no token"), "With a stream: a bearer token that it is shown."),
       ]),
     .init(
       "routes.inbound[].route", isTakenBySIGHUP: true, "Asked with a POST that is signed; it has 1 s to answer.",
       [
         .init(
           "webhook", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),
-        .init("key_file", .file("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
+        .init("key_file", .secretFile("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
         .init(
           "fallback", .or(.oneOf(["users"]), .mapping), .value("users"),
           "What holds when no answer comes: the user who has the called number, or a mapping."),
@@ -105,7 +105,7 @@ extension ConfigurationKeys {
     .init(
       "push.apns", isTakenBySIGHUP: true, "Needs `certificate`, or `key_file`, `key_id` and `team_id`.",
       [
-        .init("key_file", .file(".p8 key of Apple"), "The key that pushes are signed with."),
+        .init("key_file", .secretFile(".p8 key of Apple"), "The key that pushes are signed with."),
         .init("key_id", .text("1 to 32 letters and digits"), "The id of the key."),
         .init("team_id", .text("1 to 32 letters and digits"), "The id of the team."),
         .init("certificate", .mapping, "A VoIP Services certificate in place of the key."),
@@ -120,7 +120,7 @@ extension ConfigurationKeys {
       "push.apns.certificate", isTakenBySIGHUP: true, "",
       [
         .init("cert", .file("PEM certificate"), .required, "The VoIP Services certificate."),
-        .init("key", .file("PEM private key"), .required, "Its private key."),
+        .init("key", .secretFile("PEM private key"), .required, "Its private key."),
       ]),
     .init(
       "push.apns.url", isTakenBySIGHUP: true, "",
@@ -131,14 +131,14 @@ extension ConfigurationKeys {
     .init(
       "push.fcm", isTakenBySIGHUP: true, "",
       [
-        .init("service_account", .file("JSON of Google"), .required, "Project and key that pushes are sent with."),
+        .init("service_account", .secretFile("JSON of Google"), .required, "Project and key that pushes are sent with."),
         .init("url", .text("`https://` address"), .none("Google's"), "A stand-in of the service."),
         .init("token_url", .text("`https://` address"), .none("that of the service account"), "A stand-in of the token server."),
       ]),
     .init(
       "push.webpush", isTakenBySIGHUP: true, "",
       [
-        .init("key_file", .file("PEM key on P-256"), .required, "The VAPID key that pushes are signed with."),
+        .init("key_file", .secretFile("PEM key on P-256"), .required, "The VAPID key that pushes are signed with."),
         .init("subject", .text("`mailto:` or `https:`"), .required, "Whom a push service writes to when pushes go wrong."),
         .init(
           "hosts", .list(.text("host, or `*.` and a domain, each also with a port"), limit: 100),

@@ -15,6 +15,16 @@ enum ConfigurationKeys {
     return names
   }
 
+  /// Whether a key of the section at `path` names a file with a secret.
+  static func isSecret(_ key: String, at path: String) -> Bool { secrets.contains(tablePath(path) + "." + key) }
+
+  private static let secrets: Set<String> = Set(
+    sections.flatMap { section in
+      section.paths.flatMap { path in
+        section.keys.compactMap { if case .secretFile = $0.value { path + "." + $0.name } else { nil } }
+      }
+    })
+
   /// `trunks[3].tls` is `trunks[].tls`.
   static func tablePath(_ path: String) -> String {
     var isIndex = false
@@ -117,7 +127,7 @@ extension ConfigurationKeys {
         .init("address", .list(.text("address with port"), limit: 16), .required, "Usually port 5061 of the public address."),
         advertise,
         .init("cert", .file("PEM certificate chain"), .required, "The certificate that is shown to trunks."),
-        .init("key", .file("PEM private key"), .required, "Its private key."),
+        .init("key", .secretFile("PEM private key"), .required, "Its private key."),
         .init(
           "certificates", .list(.mapping, limit: Limits.certificates),
           "Certificates for further names: who asks for a name of one of them (SNI) is shown that one, everybody else `cert`."),
@@ -134,7 +144,7 @@ extension ConfigurationKeys {
       [
         .init(
           "cert", .file("PEM certificate chain"), .required, "The certificate that is shown to who asks for one of its names."),
-        .init("key", .file("PEM private key"), .required, "Its private key."),
+        .init("key", .secretFile("PEM private key"), .required, "Its private key."),
       ]),
     .init(
       "listen.app", isTakenBySIGHUP: false, "",
@@ -154,7 +164,7 @@ extension ConfigurationKeys {
           "address", .text("address with port"), .value("\(settings.listen.admin)"),
           "Loopback, or an address of the management network; never that of `listen.app`."),
         .init(
-          "token_file", .file("one line"), .none("no token"),
+          "token_file", .secretFile("one line"), .none("no token"),
           "The bearer token of the calls API; required unless the address is loopback."),
         .init("tls", .mapping, .none("no TLS"), "TLS of the admin endpoint."),
       ]),
@@ -162,7 +172,7 @@ extension ConfigurationKeys {
       "listen.app.tls", "listen.admin.tls", isTakenBySIGHUP: false, "",
       [
         .init("cert", .file("PEM certificate chain"), .required, "The certificate that is shown to who connects."),
-        .init("key", .file("PEM private key"), .required, "Its private key."),
+        .init("key", .secretFile("PEM private key"), .required, "Its private key."),
       ]),
   ]
 
@@ -183,7 +193,7 @@ extension ConfigurationKeys {
       "To change a token, write the new one below the old one, tell who uses it, take the old one out.",
       [
         .init("name", .text("name"), .required, "Who has it; idempotency keys are each token's own."),
-        .init("token_file", .file("one line, or two"), .required, "The bearer token; of two lines both are good."),
+        .init("token_file", .secretFile("one line, or two"), .required, "The bearer token; of two lines both are good."),
         .init(
           "scopes", .list(.oneOf(APIScope.self), limit: APIScope.allCases.count), .required,
           "`read`: every GET but traces. `calls`: make calls and act on them. `users`: devices and test pushes. `admin`: the rest."
@@ -198,7 +208,7 @@ extension ConfigurationKeys {
         .init("address", .text("address with port"), .required, "Usually port 9060 of the capture server."),
         .init(
           "capture_id", .integer(1...Int(UInt32.max)), .value("2001"), "The number of this gateway there (capture agent)."),
-        .init("password_file", .file("one line"), "The key that the server asks for (HEP3 chunk 14)."),
+        .init("password_file", .secretFile("one line"), "The key that the server asks for (HEP3 chunk 14)."),
       ]),
     .init(
       "dns", isTakenBySIGHUP: true, "",
@@ -258,7 +268,7 @@ extension ConfigurationKeys {
           "algorithm", .oneOf(Algorithm.self), .value(settings.auth.algorithm.rawValue),
           "The only signature algorithm that is taken."),
         .init(
-          "key_file", .file("the secret itself, or for RS256 and ES256 a PEM key"),
+          "key_file", .secretFile("the secret itself, or for RS256 and ES256 a PEM key"),
           "The key that your server signs login tokens with; for HS256 32 bytes or more, and base64 is not decoded."),
         .init("jwks_file", .file("JSON Web Key Set"), "Public keys, chosen by `kid`; not with HS256."),
         .init("audience", .text("text"), .value(settings.auth.audience), "What `aud` of a login token must be."),
@@ -280,7 +290,7 @@ extension ConfigurationKeys {
           "urls", .list(.text("`turn:` or `turns:` URI"), limit: Limits.turnURLs), .required,
           "Where the servers are, such as `turn:turn.example.com:3478?transport=udp` and `turns:turn.example.com:443?transport=tcp`."
         ),
-        .init("secret_file", .file("one line"), .required, "The secret that the servers have, too: `static-auth-secret`."),
+        .init("secret_file", .secretFile("one line"), .required, "The secret that the servers have, too: `static-auth-secret`."),
         .init(
           "ttl", .duration(.seconds(600) ... .seconds(7 * 86_400)), .value("24h"),
           "How long a client's credentials are good; it gets new ones with each `welcome` and `auth.refresh`."),
@@ -305,7 +315,7 @@ extension ConfigurationKeys {
       [
         .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine. Redirects are not followed."),
         .init(
-          "key_file", .file("one secret, or two on two lines"), .required,
+          "key_file", .secretFile("one secret, or two on two lines"), .required,
           "`whsec_` and base64, or any text of 16 characters and more. With two, each request has two signatures: change a secret so."
         ),
         .init(
@@ -369,6 +379,10 @@ extension ConfigurationKeys {
         .init(
           "memory_mib", .integer(0...1_048_576), .value("\(settings.limits.memoryMebibytes)"),
           "MiB of memory; at 90 % of it new calls get 503. 0: what the control group allows, or the machine has."),
+        .init(
+          "core_dumps", .flag, .value("\(settings.limits.dumpsCore)"),
+          "A crash may leave a core, where the system keeps cores, and a debugger of the same user may attach: both hold every key."
+        ),
       ]),
     .init(
       "store", isTakenBySIGHUP: false, "",

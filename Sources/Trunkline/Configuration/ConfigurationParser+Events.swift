@@ -29,7 +29,7 @@ extension ConfigurationParser {
     }
     var urls: Set<String> = []
     for webhook in out.webhooks where !urls.insert(webhook.url).inserted {
-      problem("events.webhooks", "two have the URL \(webhook.url)")
+      problem("events.webhooks", "two have the same URL, \(webhook.shown)")
     }
     return out
   }

@@ -45,6 +45,7 @@ extension ConfigurationParser {
     out.calls.bounds.callsPerUser = limits.integer("calls_per_user", in: 1...1_000, default: out.calls.bounds.callsPerUser)
     out.calls.bounds.calls = limits.integer("calls", in: Limits.calls, default: out.calls.bounds.calls)
     out.limits.memoryMebibytes = limits.integer("memory_mib", in: 0...1_048_576, default: out.limits.memoryMebibytes)
+    out.limits.dumpsCore = limits.flag("core_dumps", default: out.limits.dumpsCore)
     out.limits.sessionsPerAddress = limits.integer(
       "sessions_per_address", in: 1...100_000, default: out.limits.sessionsPerAddress)
     out.store = resolve(top.section("store").string("sqlite") ?? out.store)

@@ -70,7 +70,7 @@ enum ConfigurationReference {
   private static func words(_ value: ConfigurationKey.Value, _ mapping: String) -> String {
     switch value {
     case .text(let words): words
-    case .file(let content): "file: \(content)"
+    case .file(let content), .secretFile(let content): "file: \(content)"
     case .flag: "`true`, `false`"
     case .oneOf(let choices): choices.map { "`\($0)`" }.joined(separator: ", ")
     case .integer(let range): "integer, \(range.lowerBound) to \(range.upperBound)"

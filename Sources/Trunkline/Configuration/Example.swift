@@ -13,8 +13,8 @@ extension Settings {
         address: 127.0.0.1:8080
         # tls: { cert: app.pem, key: app.key }             # required unless the address is loopback
         # proxies: [ 10.0.0.0/8 ]                          # from these alone the last X-Forwarded-For is the client's address
-      admin: 127.0.0.1:9090                                # /healthz /readyz /metrics and the calls API
-      # admin: { address: 192.0.2.1:9090, token_file: admin.token, tls: { cert: admin.pem, key: admin.key } }   # token_file: required off loopback
+      admin: 127.0.0.1:7060                                # /healthz /readyz /metrics and the calls API
+      # admin: { address: 192.0.2.1:7060, token_file: admin.token, tls: { cert: admin.pem, key: admin.key } }   # token_file: required off loopback
 
     # dns: { servers: [ 192.0.2.53 ] }   # else those of the system; names of trunks are looked up while the gateway runs
 

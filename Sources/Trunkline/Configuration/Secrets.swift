@@ -18,7 +18,17 @@ extension Section {
       parser.problem(self.path(key), "\(path) has \(data.count) bytes, more than the limit of \(limit)")
       return nil
     }
+    if isSecret(key) { checkReaders(of: path, key, data) }
     return [UInt8](data)
+  }
+
+  /// A warning where every user of the machine can read a secret: the file, and every folder on the way to it. Public keys and certificates
+  /// may stand where a secret may.
+  private func checkReaders(of path: String, _ key: String, _ data: Data) {
+    guard !SecretFile.isPublic(data), SecretFile.isOpenToAll(path) else { return }
+    parser.problem(
+      self.path(key), "every user of this machine can read the secret in \(path): chmod o= \(path), and make a new secret",
+      .warning)
   }
 
   /// A secret of one line: the file without trailing white space, which must leave something.

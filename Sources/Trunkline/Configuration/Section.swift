@@ -36,6 +36,9 @@ struct Section {
     }
   }
 
+  /// Whether the key names a file with a secret in it (`ConfigurationKey.Value.secretFile`).
+  func isSecret(_ key: String) -> Bool { ConfigurationKeys.isSecret(key, at: path) }
+
   func path(_ key: String) -> String { path.isEmpty ? key : path + "." + key }
   func node(_ key: String) -> Node? {
     assert(keys.contains(key), "ConfigurationKeys has no row for \(self.path(key))")

@@ -81,7 +81,7 @@ public struct Settings: Sendable {
     public var appTLS: TLSFiles?
     /// Reverse proxies before the app port: for their connections alone the last X-Forwarded-For is the address that counts.
     public var appProxies: [IPNetwork] = []
-    public var admin = SocketAddress(.loopback, 9090)
+    public var admin = SocketAddress(.loopback, 7060)
     /// The bearer token of the admin endpoint's calls API; always there off loopback.
     public var adminToken: Redacted<String>?
     public var adminTLS: TLSFiles?
@@ -200,6 +200,8 @@ public struct Settings: Sendable {
     public var sessionsPerAddress = 200
     /// What 90 % of stops new calls; 0: what the control group or the machine has.
     public var memoryMebibytes = 0
+    /// A crash may leave a core.
+    public var dumpsCore = false
   }
 
   public struct Log: Sendable, Equatable {

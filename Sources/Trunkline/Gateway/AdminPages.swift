@@ -24,7 +24,7 @@ struct AdminPages: Sendable {
   var routes: RouteTable {
     RouteTable(
       AdminRow.all.map { row in
-        RouteTable.Row(row.route) { request, answer in
+        RouteTable.Row(row.route, sink: row.sink?(self)) { request, answer in
           do {
             try row.page(self, request, answer)
           } catch {

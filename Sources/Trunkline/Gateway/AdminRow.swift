@@ -8,6 +8,8 @@ struct AdminRow: Sendable {
   typealias Page = @Sendable (AdminPages, AdminRequest, @escaping RouteTable.Answer) throws -> Void
   let route: Route
   let page: Page
+  /// Of an import: what takes the body as it comes.
+  var sink: (@Sendable (AdminPages) -> RouteTable.Sink)?
 
   static let all: [AdminRow] = process + calls + trunks + cluster + devices + people + traces
 
@@ -57,12 +59,7 @@ struct AdminRow: Sendable {
   /// Names and numbers of people.
   private static let people: [AdminRow] = [
     get("listDirectories", "/v1/directory", .users) { $0.directory.list($2) },
-    AdminRow(Route("replaceDirectory", .put, "/v1/directory/{scope}", .users, takesImports: true)) {
-      $0.directory.take($1, replaces: true, $2)
-    },
-    AdminRow(Route("changeDirectory", .post, "/v1/directory/{scope}", .users, takesImports: true)) {
-      $0.directory.take($1, replaces: false, $2)
-    },
+    take("replaceDirectory", .put, replaces: true), take("changeDirectory", .post, replaces: false),
     AdminRow(Route("emptyDirectory", .delete, "/v1/directory/{scope}", .users)) { $0.directory.empty($1, $2) },
     AdminRow(Route("eraseUser", .delete, "/v1/users/{user}/data", .users)) { $0.directory.erase($1, $2) },
   ]
@@ -77,6 +74,13 @@ struct AdminRow: Sendable {
 
   private init(_ route: Route, _ page: @escaping Page) { (self.route, self.page) = (route, page) }
 
+  private static func take(_ operation: String, _ method: Route.Method, replaces: Bool) -> AdminRow {
+    var row = AdminRow(Route(operation, method, "/v1/directory/{scope}", .users, takesImports: true)) {
+      $0.directory.take($1, replaces: replaces, $2)
+    }
+    row.sink = { pages in { pages.directory.sink($0, replaces: replaces) } }
+    return row
+  }
   private static func get(_ operation: String, _ path: String, _ scope: APIScope?, _ page: @escaping Page) -> AdminRow {
     AdminRow(Route(operation, .get, path, scope), page)
   }

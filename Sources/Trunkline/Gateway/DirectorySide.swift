@@ -3,6 +3,7 @@ import AppServer
 import AppSessions
 import Configuration
 import Foundation
+import HTTP
 import Store
 
 extension Settings {
@@ -74,6 +75,7 @@ extension DirectoryDownload {
 ///     DELETE /v1/users/alice/data          the history and the directory of the user, devices and grants
 struct DirectoryPages: Sendable {
   let service: DirectoryService
+  let imports = ImportSlots()
   /// Forgets devices and grants; any thread, and the closure hears how many.
   let forget: @Sendable (String, @escaping @Sendable (ForgottenUser) -> Void) -> Bool
 
@@ -110,19 +112,25 @@ struct DirectoryPages: Sendable {
   func take(_ request: AdminRequest, replaces: Bool, _ answer: @escaping RouteTable.Answer) {
     let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
-    let isJSON = request.first("content-type")?.contains("json") ?? false
-    // a million lines take seconds: not on the port's thread, which has /healthz to answer
-    Thread.detachNewThread { [self] in
-      var reader = ContactReader(isJSON ? .jsonLines : .csv, takesRemovals: !replaces)
-      do {
-        for start in stride(from: 0, to: request.body.count, by: 1 << 20) {
-          try reader.take(request.body[start..<min(start + 1 << 20, request.body.count)])
+    guard let body = request.sink as? ContactImport else { return answer(APIError(.server, "the body was not read").response) }
+    // what was read is sorted: not on the port's thread, which has /healthz to answer
+    body.finish { [self] result in
+      switch result {
+      case .success(let list):
+        // who comes next waits until this one is stored
+        store(list, scope, replaces: replaces) { response in
+          body.release()
+          answer(response)
         }
-        store(try reader.finish(), scope, replaces: replaces, answer)
-      } catch {
-        answer(APIError(.badRequest, "\(error); nothing was changed").response)
+      case .failure(let error): answer(error.response)
       }
     }
+  }
+
+  /// What takes the body of a request for `take`.
+  func sink(_ head: RequestHead, replaces: Bool) -> any BodySink {
+    let isJSON = head.first("content-type")?.contains("json") ?? false
+    return ContactImport(imports.take(), ContactReader(isJSON ? .jsonLines : .csv, takesRemovals: !replaces))
   }
 
   private func store(

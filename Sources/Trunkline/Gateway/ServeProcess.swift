@@ -17,6 +17,7 @@ enum ServeProcess {
   static let unregisterTimeIdle = Duration.seconds(2)
 
   static func run(_ settings: Settings, config: String?) throws {
+    if settings.limits.dumpsCore { ProcessMemory.isDumpable = true }
     ProcessSignals.ignoreBrokenPipes()
     ProcessSignals.reapOrphans()
     // Every thread started from here on inherits this: signals come to `wait` below and nowhere else.

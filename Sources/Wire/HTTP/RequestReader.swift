@@ -5,6 +5,7 @@
 ///     switch reader.next() {
 ///     case .request(let request): …                // answer it before asking for the next one
 ///     case .refused(let refusal): …                // answer with its status, then close: where the next request begins is unknown
+///     case .part(let head, let octets): …          // of a body that is taken as it comes; its request follows, without it
 ///     case .needsMore, .continueExpected: …
 ///     }
 ///
@@ -16,7 +17,7 @@
 /// | body | broken chunk, too long | refused |
 /// | refused | anything | refused |
 ///
-/// Memory: what was appended and not consumed, and a body of at most `bodyBytes`. The owner stops appending while a request
+/// Memory: what was appended and not consumed, and a body of at most `bodyBytes` that is not taken as it comes. The owner stops appending while a request
 /// waits for its answer.
 public struct RequestReader: Sendable {
   public struct Request: Equatable, Sendable {
@@ -27,6 +28,8 @@ public struct RequestReader: Sendable {
     case needsMore
     /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1); told once.
     case continueExpected
+    /// The next octets of a body that is not kept; never empty.
+    case part(RequestHead, [UInt8])
     case request(Request)
     case refused(RequestRefusal)
   }
@@ -38,8 +41,10 @@ public struct RequestReader: Sendable {
   }
 
   private let bodyLimit: @Sendable (RequestHead) -> Int
-  /// Of the request that is being read.
+  private let isTakenInParts: @Sendable (RequestHead) -> Bool
+  /// Of the request that is being read: what its body may still have, and whether it is given out as it comes.
   private var bodyBytes = 0
+  private var givesParts = false
   private var state = State.head
   private var buffer: [UInt8] = []
   private var start = 0
@@ -50,8 +55,15 @@ public struct RequestReader: Sendable {
 
   public init(bodyBytes: Int) { self.init { _ in bodyBytes } }
 
-  /// - Parameter bodyBytes: the most of a request's body, by its head.
-  public init(bodyBytes: @escaping @Sendable (RequestHead) -> Int) { bodyLimit = bodyBytes }
+  /// - Parameters:
+  ///   - bodyBytes: the most of a request's body, by its head.
+  ///   - isTakenInParts: whether it comes as `part`s.
+  public init(
+    bodyBytes: @escaping @Sendable (RequestHead) -> Int,
+    isTakenInParts: @escaping @Sendable (RequestHead) -> Bool = { _ in false }
+  ) {
+    (bodyLimit, self.isTakenInParts) = (bodyBytes, isTakenInParts)
+  }
 
   /// Octets that wait here.
   public var waitingBytes: Int { buffer.count - start }
@@ -93,6 +105,11 @@ public struct RequestReader: Sendable {
       // the one reference: a long body is appended to, not copied for each piece
       state = .head
       let count = min(remaining, waitingBytes)
+      if givesParts, count > 0 {
+        defer { start += count }
+        state = .body(request, remaining: remaining - count)
+        return .part(request.head, Array(buffer[start..<start + count]))
+      }
       request.body.append(contentsOf: buffer[start..<start + count])
       start += count
       guard count == remaining else {
@@ -103,6 +120,12 @@ public struct RequestReader: Sendable {
     case .chunks(var request, var chunks):
       state = .head
       let isWhole = try chunks.read(buffer[start...], consumed: &start, into: &request.body, limit: bodyBytes)
+      if givesParts, !request.body.isEmpty {
+        let part = request.body
+        (request.body, bodyBytes) = ([], bodyBytes - part.count)
+        state = isWhole ? .body(request, remaining: 0) : .chunks(request, chunks)
+        return .part(request.head, part)
+      }
       guard isWhole else {
         state = .chunks(request, chunks)
         return .needsMore
@@ -131,7 +154,7 @@ public struct RequestReader: Sendable {
     let head = try HeadParser.parse(buffer[start..<end - 2])
     (start, scanned, leading) = (end, 0, 0)
     let request = Request(head: head, body: [])
-    bodyBytes = bodyLimit(head)
+    (bodyBytes, givesParts) = (bodyLimit(head), isTakenInParts(head))
     switch head.framing {
     case .none: return .request(request)
     case .length(let count):

@@ -39,6 +39,10 @@ int clx_set_realtime(int priority);
 /// From now on SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE and SIGSEGV write one line that names the thread and then do what is their default,
 /// and SIGQUIT does its default. For the whole process.
 void clx_crash_plainly(void);
+/// Whether the kernel writes a core of this process, and lets another one of its user read its memory (PR_SET_DUMPABLE). 0, or -1 with errno.
+int clx_set_dumpable(int on);
+/// As it is now.
+int clx_is_dumpable(void);
 /// The program's arguments as the kernel gave them, without /proc; the first is its name.
 int clx_argument_count(void);
 const char *clx_argument(int index);

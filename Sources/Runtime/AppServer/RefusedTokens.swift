@@ -1,0 +1,30 @@
+import Bytes
+
+/// Bad tokens by address (an IPv4 address, an IPv6 /64). An address without bad ones is never held up.
+///
+/// | an address | event | next |
+/// |---|---|---|
+/// | with fewer bad tokens than its bound | a token is refused | one more counts, for a second over the rate |
+/// | at its bound | asks with a token | refused unseen, until its rate allows another look |
+///
+/// Memory: an entry for each address with a bad token of late, `sources` at most; what is beyond has one bound together.
+struct RefusedTokens {
+  static let retrySeconds = 1
+  private static let sources = 4_096
+  private var known: [IPAddress: TokenBucket] = [:]
+  /// Of addresses that have no entry.
+  private var others = TokenBucket(perSecond: Limits.refusedTokensInAll)
+
+  /// Whether a token of this address may be looked at.
+  func admits(_ address: IPAddress, at now: Instant) -> Bool {
+    known[address.subscriber]?.has(at: now) ?? (known.count < Self.sources || others.has(at: now))
+  }
+
+  /// A token of this address was refused.
+  mutating func note(_ address: IPAddress, at now: Instant) {
+    let source = address.subscriber
+    if known[source] == nil, known.count >= Self.sources { known = known.filter { !$0.value.isFull(at: now) } }
+    guard known[source] != nil || known.count < Self.sources else { return others.spend(at: now) }
+    known[source, default: TokenBucket(perSecond: Limits.refusedTokens, at: now)].spend(at: now)
+  }
+}

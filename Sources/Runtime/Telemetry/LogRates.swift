@@ -1,0 +1,103 @@
+import Bytes
+import Logging
+import Platform
+import Synchronization
+
+/// How often the log has one kind of line by one who causes it: whoever can make us write can fill a disk. A kind is a logger's label with the
+/// message, which is constant; who causes it is named by the line's metadata. Each has a burst and a rate, and so has a kind over all who cause
+/// it, for sources that can be made up. What is left out is counted, and the next line of its kind and cause says how many.
+///
+/// | line | bound |
+/// |---|---|
+/// | below `notice` | none: such a line is of a call that has a record, or was asked for by its level |
+/// | without a field of `causes` and `events` | none: the process, or the operator |
+/// | with one of `causes` | of the first of them, and of the kind |
+/// | with one of `events` alone, such as a call's id | of the kind |
+final class LogRates: Sendable {
+  /// Lines that were left out.
+  let omitted = Counter()
+
+  struct Kind: Hashable {
+    var label: String
+    var message: String
+    /// Empty: of all who cause it.
+    var by: String
+  }
+  /// What was left out and will not be told by a line of its own.
+  struct Rest: Equatable {
+    var kind: Kind
+    var count: UInt64
+    var fields: Logger.Metadata {
+      var out: Logger.Metadata = ["line": "\(kind.message)", "omitted": "\(count)"]
+      if !kind.by.isEmpty { out["by"] = "\(kind.by)" }
+      return out
+    }
+  }
+  static let summary = "lines like this were left out"
+  private struct Entry {
+    var bucket: TokenBucket
+    var omitted: UInt64 = 0
+  }
+  private struct State {
+    var entries: [Kind: Entry] = [:]
+    var swept = Instant.zero
+  }
+  private let state = Mutex(State())
+
+  /// Who causes a line, the surest first: somebody who has shown a token before an address, an address before what a message says of itself.
+  static let causes = ["user", "address", "from", "flow", "number", "trunk", "origin", "url", "device", "directory"]
+  /// What a line is about where each line is about another.
+  static let events = ["call", "session", "about", "file"]
+
+  /// Nil: the line is left out. Else how many of its kind and cause were left out since the last one.
+  func admit(_ label: String, _ message: String, _ level: Logger.Level, _ fields: Logger.Metadata, at now: Instant) -> UInt64? {
+    guard level >= .notice, level < .critical else { return 0 }
+    let cause = Self.causes.first { fields[$0] != nil }
+    guard cause != nil || Self.events.contains(where: { fields[$0] != nil }) else { return 0 }
+    let by = cause.flatMap { fields[$0] }.map { Self.source("\($0)") } ?? ""
+    let message = String(message.prefix(Limits.logKindBytes))
+    let all = Kind(label: label, message: message, by: "")
+    let own = by.isEmpty ? all : Kind(label: label, message: message, by: by)
+    let admitted = state.withLock { state in
+      // too many causes: the kind's own bucket is what they have together
+      let kind = state.entries[own] != nil || state.entries.count < Limits.logKinds ? own : all
+      guard take(kind, from: &state, now), kind == all || take(all, from: &state, now) else {
+        state.entries[kind]?.omitted += 1
+        return nil as UInt64?
+      }
+      let omitted = state.entries[kind]?.omitted ?? 0
+      state.entries[kind]?.omitted = 0
+      return omitted
+    }
+    if admitted == nil { omitted.increment() }
+    return admitted
+  }
+
+  private func take(_ kind: Kind, from state: inout State, _ now: Instant) -> Bool {
+    let (rate, burst) =
+      kind.by.isEmpty ? (Limits.logLinesPerKind, Limits.logBurstPerKind) : (Limits.logLinesPerCause, Limits.logBurstPerCause)
+    return state.entries[kind, default: Entry(bucket: TokenBucket(perSecond: rate, burst: burst, at: now))].bucket.take(at: now)
+  }
+
+  /// What is quiet again is forgotten, at most every `Limits.logSweep`; `isLast`: all. What of it was left out is returned, to be told.
+  func sweep(at now: Instant, isLast: Bool = false) -> [Rest] {
+    state.withLock { state in
+      guard isLast || now - state.swept >= Limits.logSweep else { return [] }
+      state.swept = now
+      var rest: [Rest] = []
+      for (kind, entry) in state.entries where isLast || entry.bucket.isFull(at: now) {
+        if entry.omitted > 0 { rest.append(Rest(kind: kind, count: entry.omitted)) }
+        state.entries[kind] = nil
+      }
+      return rest
+    }
+  }
+
+  /// Of an address without its port: whoever has one has all of its ports, and a /64 of IPv6.
+  private static func source(_ text: String) -> String {
+    let text = String(text.prefix(Limits.logKindBytes))
+    // a flow is `udp 192.0.2.1:5060 …`: its last address is the peer's
+    let word = text.split(separator: " ").last.map(String.init) ?? text
+    return (SocketAddress(word)?.ip ?? IPAddress(word)).map { "\($0.subscriber)" } ?? text
+  }
+}

@@ -1,0 +1,31 @@
+import Foundation
+import Glibc
+
+/// Who may read a file that holds a secret.
+enum SecretFile {
+  /// Whether the file, and every folder above it, lets everybody in. The names are followed to where they lead.
+  static func isOpenToAll(_ path: String) -> Bool {
+    guard let real = realpath(path, nil) else { return false }
+    defer { free(real) }
+    var place = String(cString: real)
+    guard hasMode(place, S_IROTH) else { return false }
+    while let slash = place.lastIndex(of: "/"), slash > place.startIndex {
+      place = String(place[..<slash])
+      guard hasMode(place, S_IXOTH) else { return false }
+    }
+    return true
+  }
+
+  private static func hasMode(_ path: String, _ bit: mode_t) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & bit != 0
+  }
+
+  /// PEM with nothing but public keys and certificates.
+  static func isPublic(_ data: Data) -> Bool {
+    let labels = String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { line in
+      line.hasPrefix("-----BEGIN ") ? line.dropFirst("-----BEGIN ".count).prefix { $0 != "-" } : nil
+    }
+    return !labels.isEmpty && labels.allSatisfy { $0.hasSuffix("PUBLIC KEY") || $0 == "CERTIFICATE" }
+  }
+}
