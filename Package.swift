@@ -338,7 +338,8 @@ let testTargets: [Target] = [
   tests(
     "Interop",
     [
-      "trunkline", "trunkline-lab", "Bytes", "SpeechScore", "DemoSpeech", "Platform", "Peers", "AppleStandIn", "ClientSockets",
+      "trunkline", "trunkline-lab", "Bytes", "JSONWebToken", "SpeechScore", "DemoSpeech", "Platform", "Peers", "AppleStandIn",
+      "ClientSockets",
       "quick-start",
       "TrunklineCallKit",
     ],

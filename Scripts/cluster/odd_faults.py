@@ -1,11 +1,24 @@
 """Rows of the fault table about what should not be: a wrong clock, a name given twice, two versions, and what a stranger writes into the engine."""
-import json, threading, time
+import base64, hashlib, hmac, json, re, threading, time
 
 from bench import BenchNode, row
 from engine import Redis, encoded
 from engine_faults import Outage, pushes
 from load import now
 from node_faults import after_death
+
+
+def signed(bench, value, key, field="", counted=""):
+    """A JSON object as a node with the cluster's key writes it (docs/design/cluster.md, What is signed)."""
+    with open(f"{bench.cluster.folder}/cluster.key", "rb") as file:
+        secret = file.read()
+    value = value if isinstance(value, bytes) else json.dumps(value).encode()
+    content = re.sub(rb',"h":"[^"]{22}"$', b"", value[1:-1])
+    place = f"{key}\n{field}".encode()
+    purpose = hmac.digest(hmac.digest(bytes(32), secret, hashlib.sha256), b"trunkline engine values 1\x01", hashlib.sha256)
+    bare = re.sub(rb'^"%s":[0-9]+,' % counted.encode(), b"", content) if counted else content
+    tag = hmac.digest(purpose, len(place).to_bytes(4, "big") + place + bare, hashlib.sha256)[:16]
+    return b"{" + content + b',"h":"' + base64.urlsafe_b64encode(tag).rstrip(b"=") + b'"}'
 
 
 def calls_everywhere(bench, name, outage, count=6):
@@ -74,9 +87,9 @@ def twin(bench):
 def versions(bench):
     outage = Outage(bench)
     asked = Redis(bench.cluster.redis[0], bench.cluster.engine_host)
-    lease = {"v": 1, "i": "later.5", "url": "ws://10.77.0.99/", "sip": "sip:10.77.0.99:5060", "version": "9.9", "format": 2, "later": {"a": [1]}}
+    lease = {"v": 1, "i": "later.5", "url": "ws://10.77.0.99/", "sip": "sip:10.77.0.99:5060", "version": "9.9", "format": 2, "later": {"a": [1]}, "e": 9_999_999_999}
     stop = threading.Event()
-    writer = threading.Thread(target=add_fields, args=(asked, lease, stop))
+    writer = threading.Thread(target=add_fields, args=(bench, asked, lease, stop))
     writer.start()
     outage.meanwhile("up")
     calls_everywhere(bench, "with fields of a later version", outage)
@@ -84,7 +97,7 @@ def versions(bench):
     writer.join()
     dropped = outage.sum("trunkline_engine_values_dropped_total")
     bench.check("values that could not be read", f"{dropped:.0f}", "0", dropped == 0)
-    asked.say("SET", "tl:{nodes}:lease:later", json.dumps({**lease, "v": 2, "oldest": 2}), "PX", 30_000)
+    asked.say("SET", "tl:{nodes}:lease:later", signed(bench, {**lease, "v": 2, "oldest": 2}, "tl:{nodes}:lease:later"), "PX", 30_000)
     asked.say("SADD", "tl:{nodes}:names", "later")
     check_refusal(bench, further(bench, "n4"), "a node of a newer version shares nothing with this one", "9.9")
     asked.say("DEL", "tl:{nodes}:lease:later")
@@ -102,20 +115,22 @@ def versions(bench):
     outage.finish()
 
 
-def add_fields(asked, lease, stop):
+def add_fields(bench, asked, lease, stop):
     """As if a later version had written every value: each gets a field that this one does not know."""
     while not stop.wait(0.2):
-        asked.say("SET", "tl:{nodes}:lease:later", json.dumps(lease), "PX", 6_000)
+        asked.say("SET", "tl:{nodes}:lease:later", signed(bench, lease, "tl:{nodes}:lease:later"), "PX", 6_000)
         asked.say("SADD", "tl:{nodes}:names", "later")
         for pattern in ("tl:{u:*", "tl:{i:*:calls"):
             for key in asked.keys(pattern):
-                if key.rsplit(":", 1)[1] not in ("where", "devices", "calls"):
+                kind = key.rsplit(":", 1)[1]
+                if kind not in ("where", "devices", "calls"):
                     continue
+                counted = {"where": "t", "calls": "n"}.get(kind, "") if key.startswith("tl:{u:") else ""
                 for field, value in asked.hash(key).items():
                     if b'"later"' not in value:
                         # not of one that was written meanwhile
                         asked.say("EVAL", "if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HSET', KEYS[1], ARGV[1], ARGV[3]) end",
-                                  1, key, field, value, value[:-1] + b',"later":{"a":[1,"x"]}}')
+                                  1, key, field, value, signed(bench, re.sub(rb',"h":"[^"]{22}"}$', b"", value) + b',"later":{"a":[1,"x"]}}', key, field, counted))
 
 
 @row("strangers", "10,000 forged messages a second, leases of 5,000 nodes", sentinels=False, lines=pushes)
@@ -126,7 +141,7 @@ def strangers(bench):
     victims = outage.connected + outage.ringing
     bench.say("messages …")
     # made before, and said again each second: to make them takes longer than to send them
-    words = [encoded("PUBLISH", *forged(number, victims)) for number in range(10_000)]
+    words = [encoded("PUBLISH", *forged(bench, number, victims)) for number in range(10_000)]
     tenths = [b"".join(words[first:first + 1_000]) for first in range(0, len(words), 1_000)]
     began, sent = time.monotonic(), 0
     for tenth in tenths * (5 if bench.is_short else 20):
@@ -143,7 +158,8 @@ def strangers(bench):
     outage.alive()
     bench.say("leases …")
     for number in range(4_900):
-        value = json.dumps({"v": 1, "i": f"x{number}.1", "url": "ws://10.77.0.99/", "sip": f"sip:10.77.0.99:{number + 1}"})
+        value = {"v": 1, "i": f"x{number}.1", "url": "ws://10.77.0.99/", "sip": f"sip:10.77.0.99:{number + 1}", "e": 9_999_999_999}
+        value = signed(bench, value, f"tl:{{nodes}}:lease:x{number}")
         asked.send("SET", f"tl:{{nodes}}:lease:x{number}", value, "PX", 15_000)
         asked.send("SADD", "tl:{nodes}:names", f"x{number}")
     for _ in range(9_800):
@@ -159,10 +175,11 @@ def strangers(bench):
     outage.finish()
 
 
-def forged(number, victims):
-    """A message that turns a device away, ends a session or a call, if it were believed; every tenth is cut."""
+def forged(bench, number, victims):
+    """A message that turns a device away, ends a session or a call, if it were believed; every tenth is cut. Signed: what is not is dropped before."""
     user, sender = victims[number % len(victims)], f"ghost{number % 7_000}.{number}"
     kind = ("revoked", "replaced", "lost", "wake")[number // 3 % 4]
-    text = json.dumps({"v": 1, "f": sender, "k": kind, "u": user, "d": "phone", "s": "x", "c": "{}", "call": f"00000000-0000-4000-8000-{number:012d}"})
+    text = json.dumps({"v": 1, "f": sender, "k": kind, "u": user, "d": "phone", "s": "x", "c": "{}", "call": f"00000000-0000-4000-8000-{number:012d}", "e": 9_999_999_999})
     channel = ("tl:all", "tl:to:n1", "tl:to:n2")[number % 3]
+    text = signed(bench, text.encode(), channel).decode()
     return channel, text[:number % 60] if number % 10 == 0 else text

@@ -79,6 +79,23 @@ final class TestSocket {
     }
   }
 
+  /// So many octets, or all until the peer closes if there are fewer; nil after 10 s.
+  func octets(_ count: Int) -> [UInt8]? {
+    while buffer.count < count {
+      guard let more = fill() else { return nil }
+      if !more { break }
+    }
+    defer { buffer.removeFirst(min(count, buffer.count)) }
+    return Array(buffer.prefix(count))
+  }
+
+  /// The first of these that has octets, or is closed, within 10 s; what was read before must be taken.
+  static func firstReadable(_ sockets: [TestSocket]) -> TestSocket? {
+    var polled = sockets.map { pollfd(fd: $0.fd, events: Int16(POLLIN), revents: 0) }
+    guard poll(&polled, nfds_t(polled.count), 10_000) > 0 else { return nil }
+    return polled.firstIndex { $0.revents != 0 }.map { sockets[$0] }
+  }
+
   /// The status of the answer to an upgrade request, nil if it was closed without one.
   func upgrade(
     path: String = "/v1/connect", subprotocol: String? = "trunkline.v1", origin: String? = nil, host: String = "gateway.test"

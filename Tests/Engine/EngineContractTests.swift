@@ -15,6 +15,14 @@ import Testing
     try EngineContract("Redis") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
   }
 
+  @Test func `Redis alone, with signed values`() throws {
+    let redis = try RedisPeer()
+    var settings = settings(redis.port)
+    settings.key = Redacted(Array("a cluster's key of thirty-two bytes".utf8))
+    let chosen = settings
+    try EngineContract("signed") { name, started in try RedisNode(name, chosen, started: started) }.check()
+  }
+
   @Test func `Redis behind Sentinel`() throws {
     let peers = try SentinelPeers()
     var settings = settings(0)

@@ -3,8 +3,8 @@ import Glibc
 import Testing
 
 extension Interop {
-  /// What whoever may write to the engine could write there, while calls run: nothing of it is believed that a lease does not stand for, nothing
-  /// traps, and no call notices.
+  /// What whoever may write to the engine could write there, while calls run: nothing of it is believed that is not signed; nothing that is, by
+  /// whoever has the cluster's key, is believed that a lease does not stand for. Nothing traps, and no call notices.
   @Suite(.withRedis, .serialized)
   struct ClusterEngineTests {
     @Test func `ten thousand forged, cut and doubled messages at once end no call and turn nobody away`() async throws {
@@ -27,17 +27,23 @@ extension Interop {
           messages.append(
             (
               number % 2 == 0 ? "tl:all" : "tl:to:n1",
-              #"{"v":1,"f":"\#(stranger)","k":"\#(kind)","u":"alice","d":"desk","s":"x","call":"\#(call)","c":"{}"}"#
+              #"{"v":1,"f":"\#(stranger)","k":"\#(kind)","u":"alice","d":"desk","s":"x","call":"\#(call)","c":"{}","e":9999999999}"#
             ))
         }
         // cut, and of a node that lives: of a session that is not there, and that our own call were lost, each twice
         messages.append(
           ("tl:all", String(#"{"v":1,"f":"\#(friend)","k":"revoked","u":"alice","d":"desk"}"#.prefix(20 + number % 40))))
-        messages.append(("tl:all", #"{"v":1,"f":"\#(friend)","k":"replaced","u":"alice","d":"desk","s":"x"}"#))
-        if number < 2 { messages.append(("tl:all", #"{"v":1,"f":"\#(friend)","k":"lost","u":"alice","call":"\#(call)"}"#)) }
+        messages.append(("tl:all", #"{"v":1,"f":"\#(friend)","k":"replaced","u":"alice","d":"desk","s":"x","e":9999999999}"#))
+        if number < 2 {
+          messages.append(("tl:all", #"{"v":1,"f":"\#(friend)","k":"lost","u":"alice","call":"\#(call)","e":9999999999}"#))
+        }
       }
       let before = try node.sum("trunkline_engine_messages_total")
-      try await cluster.write(messages.map { ["PUBLISH", $0.channel, $0.text] })
+      // a node that lives, and turns everybody away: without the key it is nobody
+      try await cluster.write(
+        ["desk", "cell"].map { ["PUBLISH", "tl:all", #"{"v":1,"f":"\#(friend)","k":"revoked","u":"alice","d":"\#($0)"}"#] })
+      #expect(await eventually(within: 5) { try node.sum("trunkline_engine_values_unsigned_total") >= 2 })
+      try await cluster.write(messages.map { ["PUBLISH", $0.channel, cluster.signed($0.text, $0.channel)] })
       let local = try cluster.call(to: node, number: "+15551230002")
       #expect(try await local.finish(within: 20) == 0, "\(local.text.suffix(2_000))")
       // what came was looked at: of 10,000, a fifth of them cut, the engine may lose some when a machine is busy (pub/sub is at most once)
@@ -74,11 +80,13 @@ extension Interop {
       let entries = "tl:{i:evil.5}:calls"
       func name(_ number: Int) -> String { "00000000-0000-4000-8000-\(String(format: "%012d", number))" }
       try await cluster.write(
-        ([good] + bad).enumerated().map { ["HSET", entries, name($0), $1] } + [
+        ([good] + bad).enumerated().map { ["HSET", entries, name($0), cluster.signed($1, entries, name($0))] } + [
           ["HSET", entries, "no call", good],
           [
-            "SET", "tl:{nodes}:lease:evil", #"{"v":1,"i":"evil.5","url":"ws://127.0.0.1/","sip":"sip:127.0.0.1:9"}"#, "PX",
-            "3000",
+            "SET", "tl:{nodes}:lease:evil",
+            cluster.signed(
+              #"{"v":1,"i":"evil.5","url":"ws://127.0.0.1/","sip":"sip:127.0.0.1:9","e":9999999999}"#, "tl:{nodes}:lease:evil"),
+            "PX", "3000",
           ],
           ["SADD", "tl:{nodes}:names", "evil"],
         ])
@@ -115,12 +123,18 @@ extension Interop {
       let cluster = try await ClusterUnderTest(2, hasEdge: false)
       // a node of a later version that writes what this one reads, with more in it
       let later =
-        #"{"v":1,"i":"later.5","url":"ws://127.0.0.1/","sip":"sip:127.0.0.1:9","format":2,"version":"9.9","new":{"a":[1]}}"#
+        #"{"v":1,"i":"later.5","url":"ws://127.0.0.1/","sip":"sip:127.0.0.1:9","format":2,"version":"9.9","new":{"a":[1]},"e":9999999999}"#
       let strange = later.replacing("\"v\":1", with: "\"v\":2").replacing("later.5", with: "strange.5")
-      try await cluster.write([["SET", "tl:{nodes}:lease:later", later], ["SADD", "tl:{nodes}:names", "later"]])
+      try await cluster.write([
+        ["SET", "tl:{nodes}:lease:later", cluster.signed(later, "tl:{nodes}:lease:later")],
+        ["SADD", "tl:{nodes}:names", "later"],
+      ])
       #expect(
         await eventually(within: 5) { try cluster.nodes.allSatisfy { try $0.sum("trunkline_cluster_nodes", "living") == 3 } })
-      try await cluster.write([["SET", "tl:{nodes}:lease:strange", strange], ["SADD", "tl:{nodes}:names", "strange"]])
+      try await cluster.write([
+        ["SET", "tl:{nodes}:lease:strange", cluster.signed(strange, "tl:{nodes}:lease:strange")],
+        ["SADD", "tl:{nodes}:names", "strange"],
+      ])
       var said = ""
       do {
         let third = try await cluster.node(3, hasEdge: false)

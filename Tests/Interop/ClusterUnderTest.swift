@@ -1,4 +1,5 @@
 import Foundation
+import JSONWebToken
 import Testing
 
 /// Redis, three gateways with short clocks, and Debian's Kamailio before them; HAProxy before their app ports if a test wants it.
@@ -67,7 +68,7 @@ final class ClusterUnderTest {
     binary: String = Surroundings.trunkline
   ) async throws -> GatewayUnderTest {
     let key = folder + "/cluster.key"
-    try "0123456789abcdef0123456789abcdef\n".write(toFile: key, atomically: true, encoding: .utf8)
+    try Self.key.write(toFile: key, atomically: true, encoding: .utf8)
     let sip = try FreePorts.both()
     let app = try FreePorts.tcp(beside: [sip])
     let admin = try FreePorts.tcp(beside: [sip, app])
@@ -117,6 +118,17 @@ final class ClusterUnderTest {
   }
 
   /// Any number of commands with any content, as fast as Redis takes them.
+  /// A value as a node with the cluster's key writes it; what is no object stays as it is. A lease or message has its end in it already.
+  func signed(_ value: String, _ key: String, _ field: String = "") -> String {
+    guard value.hasPrefix("{"), value.hasSuffix("}"), value.utf8.count > 2,
+      let signer = PurposeKey("trunkline engine values 1", from: Array(Self.key.utf8))
+    else { return value }
+    let (place, content) = (Array("\(key)\n\(field)".utf8), Array(value.utf8.dropFirst().dropLast()))
+    let length = withUnsafeBytes(of: UInt32(place.count).bigEndian) { Array($0) }
+    return value.dropLast() + #","h":"\#(Base64URL.encode(signer.tag(length + place + content)))"}"#
+  }
+  static let key = "0123456789abcdef0123456789abcdef\n"
+
   func write(_ commands: [[String]]) async throws {
     let file = folder + "/commands"
     let text = commands.map { command in

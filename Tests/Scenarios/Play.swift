@@ -154,6 +154,7 @@ struct Play {
         tell(.closed(id, nil))
       case .httpAnswer(_, let status, _): hasHTTPAnswer.append(status)
       case .httpRedirect: hasHTTPAnswer.append(307)
+      case .httpLogin, .httpRefused: break
       case .ping(let id): tell(.alive(id))
       }
     }

@@ -33,6 +33,7 @@ final class World {
   // the gateway
   var core: GatewayCore
   var sessions: SessionMachine
+  private(set) var refusedHTTP: [Failure] = []
   var machine: CallMachine { core.machine }
   /// Without the summaries, which are sorted copies: asked after each step.
   var hasCalls: Bool { !core.machine.calls.isEmpty }
@@ -200,7 +201,8 @@ final class World {
       case .send(let id, let bytes): after(appDelay) { [unowned self] in connections[id]?.receive(bytes, on: id) }
       case .ping(let id): after(appDelay) { [unowned self] in if connections[id] != nil { tell(.alive(id)) } }
       case .close(let id, let code): after(appDelay) { [unowned self] in connections[id]?.closed(id, code) }
-      case .httpAnswer, .httpRedirect: break
+      case .httpRefused(_, let failure): refusedHTTP.append(failure)
+      case .httpAnswer, .httpRedirect, .httpLogin: break
       }
     }
     for event in output.events { give(.app(event)) }
@@ -281,7 +283,8 @@ final class World {
   func killed(_ device: String, _ configure: (App) -> Void = { _ in }) -> App {
     let app = app(device, configure)
     app.register()
-    run(appDelay * 3)
+    // what comes behind a hello waits for the cluster's word, of which this world alone hears nothing: for its 100 ms
+    run(core.cluster == nil ? appDelay * 3 : .milliseconds(150))
     app.kill()
     return app
   }

@@ -23,6 +23,9 @@ extension SessionMachine {
     /// `POST /v1/calls/<call>/reject` with the text after `Bearer ` and the whole body. Exactly one
     /// `Action.httpAnswer` or `.httpRedirect` follows, some other input later.
     case httpReject(HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8])
+    /// An HTTP request other than that, with the text after `Bearer `: whose login token it is, and whether the device may act. Exactly one
+    /// `Action.httpLogin` or `.httpRefused` follows, some other input later.
+    case httpLogin(HTTPRequestID, bearer: String?)
     /// The HTTP client went away: no answer is wanted any more.
     case httpGone(HTTPRequestID)
     case command(SessionCommand)
@@ -43,6 +46,9 @@ extension SessionMachine {
     case close(ConnectionID, CloseCode)
     /// Answers an HTTP request; `body` is JSON.
     case httpAnswer(HTTPRequestID, status: Int, body: [UInt8])
+    /// The request of this device, with the accounts of its token, may be carried out; or why not.
+    case httpLogin(HTTPRequestID, DeviceKey, accounts: [String])
+    case httpRefused(HTTPRequestID, Failure)
     /// Answers it in place of `httpAnswer` with 307: the same request belongs to another node, at this `https` or `http` address.
     case httpRedirect(HTTPRequestID, location: String)
   }
@@ -68,6 +74,8 @@ public enum SessionRefusal: String, CaseIterable, Hashable, Sendable {
     tokenCritical
   case deviceMismatch, unknownUser, wakeToken, resumeUnknown, helloMalformed, helloMissing, draining, overload,
     tooManySessions
+  /// An operator turned the device away.
+  case deviceRevoked
   /// Its call lives at another node; its call was at a node that is dead, and the device has a session here.
   case otherNode, deadNode
 }

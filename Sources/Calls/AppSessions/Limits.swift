@@ -13,6 +13,9 @@ public enum Limits {
   /// Numbered messages kept until acked, and their bytes; beyond either the session is closed with 4008.
   public static let outboxMessages = 256
   public static let outboxBytes = 256 * 1_024
+  /// Messages behind a `hello` that wait for control's word, and their bytes; beyond either the connection is closed with 1008.
+  public static let earlyMessages = 64
+  public static let earlyBytes = 64 * 1_024
   /// An answer is kept until both have passed.
   public static let answerLaterRequests = 64
   public static let answerAge = Duration.seconds(600)

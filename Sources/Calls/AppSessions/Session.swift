@@ -39,6 +39,9 @@ struct Session {
   var connection: ConnectionID?
   /// The `id` of the `hello` that control has not welcomed yet.
   var awaitsWelcome: Identifier?
+  /// What came behind that `hello`: nothing of it is looked at before control has said who may act.
+  var early: [ClientFrame] = []
+  var earlyBytes = 0
   var outbox = Outbox()
   /// The highest `seq` received in order, and the highest of those acked.
   var receivedSeq = 0

@@ -47,8 +47,12 @@ extension SessionMachine {
   private mutating func refuse(_ id: SessionID, _ failure: Failure, _ now: Instant, _ output: inout Output) {
     guard let session = sessions[id] else { return stats.strayCommands += 1 }
     let address = session.connection.flatMap { connections[$0]?.address }
-    let refusal = failure.code == .overload ? SessionRefusal.overload : .tokenClaims
-    let code = failure.code == .overload ? CloseCode.tryAgainLater : .authFailed
+    let (refusal, code): (SessionRefusal, CloseCode) =
+      switch failure.code {
+      case .overload: (.overload, .tryAgainLater)
+      case .revoked: (.deviceRevoked, .revoked)
+      default: (.tokenClaims, .authFailed)
+      }
     stats.refusals[refusal, default: 0] += 1
     output.refusedLogins.append(
       RefusedLogin(
@@ -70,7 +74,10 @@ extension SessionMachine {
       stats.strayCommands += 1
       return
     }
-    session.awaitsWelcome = nil
+    // its user went with a reload, or an operator turned the device away: what would be in the welcome is no longer for it
+    if session.closesAfterCalls == .revoked { return refuse(id, .deviceRevoked(fatal: true), now, &output) }
+    let early = session.early
+    (session.awaitsWelcome, session.early, session.earlyBytes) = (nil, [], 0)
     session.live = live
     sessions[id] = session
     let frame = ServerFrame(.welcome(welcome(session, resumed: false, calls: calls, now)), re: request)
@@ -78,6 +85,7 @@ extension SessionMachine {
     stats.messagesSent += 1
     for entry in gone { writeNumbered(.callGone(entry.over), call: entry.call, on: id, now, &output) }
     endIfDue(id, now, &output)
+    for frame in early where sessions[id]?.connection == connection { received(frame, of: id, now, &output) }
     rearm(session: id, now)
   }
 

@@ -14,7 +14,20 @@ public enum DirectoryScope {
 }
 
 extension SessionMachine {
-  /// Who a login token is of, for a request by HTTP; nil: it is none, or its user is not known. The accounts are those of the token.
+  /// A login token says who asks by HTTP; whether that device may act is control's to say.
+  mutating func httpLogin(_ request: HTTPRequestID, bearer: String?, _ now: Instant, _ output: inout Output) {
+    guard pendingHTTP.count < Limits.pendingHTTP else {
+      return output.actions.append(.httpRefused(request, Failure(.overload, msg: "busy")))
+    }
+    guard let login = login(bearer ?? "", at: now) else {
+      return output.actions.append(.httpRefused(request, Failure(.auth, msg: "authorization: Bearer <login token>")))
+    }
+    pendingHTTP[request] = .login(login.device, accounts: login.accounts)
+    output.events.append(.httpLogin(request, login.device))
+  }
+
+  /// Who a login token is of; nil: it is none, or its user is not known. The accounts are those of the token. Whether that device may act is not
+  /// in it.
   public func login(_ token: String, at now: Instant) -> (device: DeviceKey, accounts: [String])? {
     guard let claims = try? verify(token, device: nil, now) else { return nil }
     return (DeviceKey(user: claims.sub, device: claims.dev), claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"])

@@ -24,6 +24,25 @@ extension SessionMachine {
       return close(id, error.closeCode, now, &output)
     }
     guard case .bound(let session) = phase else { return helloReceived(frame, on: id, now, &output) }
+    if sessions[session]?.awaitsWelcome != nil { return hold(frame, bytes.count, of: session, on: id, now, &output) }
+    received(frame, of: session, now, &output)
+  }
+
+  /// Until control has welcomed or refused the session.
+  private mutating func hold(
+    _ frame: ClientFrame, _ bytes: Int, of session: SessionID, on id: ConnectionID, _ now: Instant, _ output: inout Output
+  ) {
+    guard let known = sessions[session], known.early.count < Limits.earlyMessages,
+      known.earlyBytes + bytes <= Limits.earlyBytes
+    else {
+      stats.rateLimited += 1
+      return close(id, .policy, now, &output)
+    }
+    sessions[session]?.early.append(frame)
+    sessions[session]?.earlyBytes += bytes
+  }
+
+  mutating func received(_ frame: ClientFrame, of session: SessionID, _ now: Instant, _ output: inout Output) {
     if let ack = frame.ack { acked(ack, by: session, &output) }
     guard isNext(frame, of: session, now, &output) else { return }
     switch frame.body {

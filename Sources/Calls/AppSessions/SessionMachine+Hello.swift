@@ -94,6 +94,10 @@ extension SessionMachine {
         throw RefusedHello(.tooManySessions, "too many devices of this user", user: device.user)
       }
     }
+    // what holds the old one open goes on there, and nowhere else
+    if let old, sessions[old]?.closesAfterCalls == .revoked {
+      throw RefusedHello(.deviceRevoked, Failure.deviceRevoked().msg ?? "", user: device.user)
+    }
     if let old { end(old, .replaced, now, &output) }
     var session = Session(
       id: SessionID(hexString(random.bytes(16))), device: device,
@@ -139,6 +143,7 @@ struct RefusedHello: Error {
     case .draining, .overload, .otherNode: .overload
     case .deadNode: .gone
     case .tooManySessions: .tooMany
+    case .deviceRevoked: .revoked
     default: .auth
     }
   }
@@ -147,8 +152,16 @@ struct RefusedHello: Error {
     case .draining, .otherNode: .draining
     case .deadNode: .replaced
     case .overload, .tooManySessions: .tryAgainLater
+    case .deviceRevoked: .revoked
     default: .authFailed
     }
+  }
+}
+
+extension Failure {
+  /// The answer to whatever a device asks that an operator turned away. `fatal` where its session ends with it.
+  public static func deviceRevoked(fatal: Bool? = nil) -> Failure {
+    Failure(.revoked, msg: "this device was revoked by the operator", fatal: fatal)
   }
 }
 

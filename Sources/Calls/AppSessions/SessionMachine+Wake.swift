@@ -68,7 +68,7 @@ extension SessionMachine {
     guard let reject = CallReject(body: body) else {
       return answer(request, .err(Failure(.badRequest, msg: "the body is the d of call.reject")), &output)
     }
-    pendingHTTP[request] = (device, call)
+    pendingHTTP[request] = .reject(device, call)
     output.events.append(.httpReject(request, device, reject, call: call))
   }
 
@@ -86,9 +86,14 @@ extension SessionMachine {
 
   /// The answer of control.
   mutating func httpAnswered(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout Output) {
-    guard let (device, call) = pendingHTTP.removeValue(forKey: request) else {
-      stats.strayCommands += 1
-      return
+    let device: DeviceKey
+    let call: Identifier
+    switch pendingHTTP.removeValue(forKey: request) {
+    case nil: return stats.strayCommands += 1
+    case .login(let device, let accounts):
+      if case .err(let failure) = answer { return output.actions.append(.httpRefused(request, failure)) }
+      return output.actions.append(.httpLogin(request, device, accounts: accounts))
+    case .reject(let whose, let which): (device, call) = (whose, which)
     }
     // a session that is resumed later does not make the declined call ring again
     if answer == .ok, let id = sessionOfDevice[device] { sessions[id]?.outbox.withdrawOffer(of: call) }
@@ -105,6 +110,12 @@ extension SessionMachine {
     stats.httpAnswers[status, default: 0] += 1
     output.actions.append(.httpAnswer(request, status: status, body: body))
   }
+}
+
+/// An HTTP request that control has to answer.
+enum PendingHTTP {
+  case reject(DeviceKey, Identifier)
+  case login(DeviceKey, accounts: [String])
 }
 
 extension ErrorCode {

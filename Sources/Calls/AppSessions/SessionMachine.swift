@@ -16,6 +16,8 @@ import JSONWebToken
 /// | awaitingHello | `hello{wake}` of another node's call | closing | `err{overload, fatal, url}`, 1012 |
 /// | awaitingHello | `hello`, refused | closing | `err{auth, fatal}`, 4001 (draining 1012, overload 1013) |
 /// | awaitingHello | other message, 5 s | closing | 4001 |
+/// | bound, not welcomed | any message | bound | waits for control's word; more than 64: 1008 |
+/// | bound, not welcomed | control refuses | closing | `err{…, fatal}`, 4001 (1013, 4003); what waited is dropped |
 /// | bound | silence of hb; 2 × hb | bound; closing | WebSocket ping; 1001 |
 /// | bound | silence of 2 s; 6 s after a numbered message | bound; closing | WebSocket ping; 1001 |
 /// | bound | gap in `seq`, outbox over its bound | closing | 4002, 4008; the session is dead |
@@ -45,7 +47,7 @@ public struct SessionMachine {
   var timers = DeadlineQueue<TimerKey>()
   var wakeUses = WakeUses()
   /// HTTP requests whose answer control owes.
-  var pendingHTTP: [HTTPRequestID: (DeviceKey, Identifier)] = [:]
+  var pendingHTTP: [HTTPRequestID: PendingHTTP] = [:]
   var isDraining = false
   /// Sessions that a drain in a cluster has yet to send away, the next one last.
   var leaving: [SessionID] = []
@@ -102,6 +104,7 @@ public struct SessionMachine {
     case .closed(let id, let code): socketClosed(id, code, now, &output)
     case .httpReject(let request, let call, let bearer, let body):
       httpReject(request, call: call, bearer: bearer, body: body, now, &output)
+    case .httpLogin(let request, let bearer): httpLogin(request, bearer: bearer, now, &output)
     case .httpGone(let request): pendingHTTP[request] = nil
     case .command(let command): perform(command, now, &output)
     case .timer: while let key = timers.takeDue(at: now) { timerFired(key, now, &output) }

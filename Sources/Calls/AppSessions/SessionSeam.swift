@@ -84,6 +84,8 @@ public enum SessionEvent: Hashable, Sendable {
   /// `POST /v1/calls/<id>/reject` of a device whose right to it is checked. Exactly one `.httpAnswer` must follow; a repeat
   /// comes again and is answered `ok` again.
   case httpReject(HTTPRequestID, DeviceKey, CallReject, call: Identifier)
+  /// An HTTP request with the device's login token, which is genuine: may the device act? Exactly one `.httpAnswer` must follow, `ok` or why not.
+  case httpLogin(HTTPRequestID, DeviceKey)
   /// A wake token of the device led here, to a call whose node is dead; the session that stands is to hear how the call ended: `.send` with
   /// `call.gone`.
   case callLost(DeviceKey, SessionID, call: Identifier)
@@ -124,12 +126,12 @@ public enum SessionCommand: Hashable, Sendable {
   case tell(DeviceKey, ServerMessage, re: Identifier? = nil)
   /// The directory of a scope (`DirectoryScope`) has this version: for `welcome.dirVersion` from now on.
   case directory(scope: String, version: Int)
-  /// The answer to `.httpReject`.
+  /// The answer to `.httpReject` or `.httpLogin`.
   case httpAnswer(HTTPRequestID, RequestAnswer)
   /// The call and its tombstone are forgotten, and with them every wake token for it.
   case wakesOver(Identifier)
   /// What its login token grants cannot hold: instead of `.welcome`, `hello` is answered so and the session ends; one that stands ends after
-  /// its calls. Both close with 4001, or with 1013 for want of room.
+  /// its calls. Both close with 4001, with 1013 for want of room, or with 4003 if an operator turned the device away.
   case refuse(SessionID, Failure)
   /// An operator turned the device away: its session is closed with 4003, after its calls.
   case revoke(DeviceKey)

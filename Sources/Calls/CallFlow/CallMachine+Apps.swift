@@ -17,6 +17,7 @@ extension CallMachine {
     case .ended(let key, let session): sessionEnded(key, session, &turn)
     case .stateChanged(let key, let state): stateChanged(key, state, &turn)
     case .upgraded(let key, _, let info): upgraded(key, info, &turn)
+    case .httpLogin(let id, let key): turn.app(.httpAnswer(id, devices.isRevoked(key) ? .err(.deviceRevoked()) : .ok))
     case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
     case .callLost(let key, _, let call): callLost(call, key, &turn)
     case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
@@ -33,6 +34,7 @@ extension CallMachine {
   private mutating func request(
     _ key: DeviceKey, _ session: SessionID, _ token: RequestToken, _ message: ClientMessage, _ call: CallID?, _ turn: inout Turn
   ) {
+    if isTurnedAway(key, in: call, message) { return turn.answer(token, .err(.deviceRevoked())) }
     switch message {
     case .devicePut(let put):
       guard let device = presence(key) else { return turn.refuse(token, .server, "no session") }
@@ -107,7 +109,9 @@ extension CallMachine {
   }
 
   private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ turn: inout Turn) {
-    guard let id, calls[id]?.users.concerns(key.user) == true, calls[id]?.terminals[key] == nil else { return }
+    guard let id, !isTurnedAway(key, in: id), calls[id]?.users.concerns(key.user) == true, calls[id]?.terminals[key] == nil else {
+      return
+    }
     change(id, &turn) { call, turn in
       guard call.isLive else { return }
       switch message {

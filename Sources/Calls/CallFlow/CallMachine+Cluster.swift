@@ -224,6 +224,10 @@ extension CallMachine {
     pending[id] = nil
     let caller = call.wanted(by: device.key)
     switch answer {
+    case .granted where devices.isRevoked(device.key):
+      unclaim(id, &turn)
+      turn.output.actions.append(.refused(Refusal(.forbidden, .outgoing, trunk: call.trunk.name, caller: caller)))
+      turn.answer(request, .err(.deviceRevoked()))
     case .granted:
       call.trunkLeg.holdsSeat = needsSeat(call.trunk)
       pending[id] = .outgoing(call, offer: offer, device, request)

@@ -35,6 +35,7 @@ extension CallMachine {
       } catch {
         done(error)
       }
+    case .revokedBefore(let key, let time): endCalls(of: key, since: time, &turn)
     case .revokedRemotely(let key):
       guard !devices.isRevoked(key) else { return }
       changed(devices.revoke(connected: key, at: turn.wallNow), &turn)
@@ -55,6 +56,24 @@ extension CallMachine {
       } catch {
         done(error)
       }
+    }
+  }
+
+  /// Whether what this device asks is refused: one that an operator turned away acts in no call but one that it has, and in that it reaches nobody
+  /// else. Asked for each request: its session, or its token, may be older than the operator's word.
+  func isTurnedAway(_ key: DeviceKey, in call: CallID?, _ message: ClientMessage? = nil) -> Bool {
+    guard devices.isRevoked(key) else { return false }
+    if case .callTransfer = message { return true }
+    return call.flatMap { calls[$0]?.winner } != key
+  }
+
+  /// Calls of this device that began after it was turned away elsewhere, before that was known here.
+  private mutating func endCalls(of key: DeviceKey, since revokedAt: Int64, _ turn: inout Turn) {
+    for id in callsOfUser[key.user] ?? [] {
+      guard let call = calls[id], call.isLive, !call.ringsDevices, call.winner == key,
+        turn.wall(call.times[.start] ?? turn.now) > revokedAt
+      else { continue }
+      change(id, &turn) { $0.end(.forbidden, by: .gateway, detail: "the device was revoked", &$1) }
     }
   }
 

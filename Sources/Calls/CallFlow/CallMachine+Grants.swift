@@ -7,6 +7,8 @@ import SIPDialogs
 /// Numbers and limits that login tokens carry: kept in the directory, and handed to the store.
 extension CallMachine {
   mutating func granted(_ grant: TokenGrant, _ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+    // what comes with a login that is refused grants nothing
+    if devices.isRevoked(key) { return }
     // the file has said who this is
     if routing.directory.isListed(key.user) { return }
     if sharesGrants, grant.issuedAt == 0 {

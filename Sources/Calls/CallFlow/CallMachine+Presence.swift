@@ -6,6 +6,8 @@ import Devices
 /// Devices that come, go, come back and are woken: the snapshot, what they may still show, and rejects without a socket.
 extension CallMachine {
   mutating func connected(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, resumed: Bool, _ turn: inout Turn) {
+    // its login token is still good, and nothing else: no snapshot, no TURN credentials, and no call that a second socket could take
+    if !resumed, devices.isRevoked(key) { return turn.app(.refuse(session, .deviceRevoked(fatal: true))) }
     let device = DevicePresence(key: key, session: session, info: info)
     presences[key.user, default: []].removeAll { $0.key == key }
     presences[key.user, default: []].append(device)
@@ -21,7 +23,7 @@ extension CallMachine {
       let only = device.info.onlyCall
       if let only, askTombstone(only, for: .welcome(key, session), &turn) {} else { welcome(device, remote: nil, &turn) }
     }
-    // turned away: its login token may still be good, its session is not
+    // turned away meanwhile: the session goes on for the calls that it has
     if devices.isRevoked(key) { turn.app(.revoke(key)) }
   }
 
@@ -84,6 +86,7 @@ extension CallMachine {
   /// A session that was for one call is for all now: what rings is offered.
   mutating func upgraded(_ key: DeviceKey, _ info: DeviceInfo, _ turn: inout Turn) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
+    if devices.isRevoked(key) { return turn.app(.revoke(key)) }
     presences[key.user]?[index].info = info
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     guard let device = presence(key), devices.wantsCalls(key) else { return }
@@ -99,6 +102,7 @@ extension CallMachine {
   mutating func httpReject(
     _ request: HTTPRequestID, _ key: DeviceKey, _ reject: CallReject, _ id: CallID, _ turn: inout Turn
   ) {
+    if isTurnedAway(key, in: id) { return turn.app(.httpAnswer(request, .err(.deviceRevoked()))) }
     if askTombstone(id, for: .reject(request, key), &turn) { return }
     let terminals = calls[id].map { $0.users.concerns(key.user) ? $0.terminals : [:] } ?? tombstones[id]?.terminals ?? [:]
     var answer = RequestAnswer.err(gone(id, key, terminals[key]?.over, remote: nil, turn))

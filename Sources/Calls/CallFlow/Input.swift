@@ -101,6 +101,8 @@ public enum DeviceCommand: Sendable {
   case registered(Device)
   /// An operator of another node has turned it away.
   case revokedRemotely(DeviceKey)
+  /// That was so already at this time, milliseconds since 1970: calls that the device began later end.
+  case revokedBefore(DeviceKey, Int64)
   /// Nothing is kept of a user's devices and of what tokens granted; sessions end after their calls. The closure hears on the control
   /// thread how many there were of each.
   case forget(user: String, @Sendable (_ devices: Int, _ grants: Int) -> Void)

@@ -61,6 +61,8 @@ extension ClusterMachine {
     /// The hello of this session may be completed now. `registration`: the device as the engine or memory has it. Revoked: close it
     /// with 4003.
     case welcome(DeviceKey, SessionID, registration: Device?, isRevoked: Bool)
+    /// The answer to `Input.standing`, as `welcome`.
+    case standing(HTTPRequestID, DeviceKey, registration: Device?, isRevoked: Bool)
     /// Pass a `call.wake` to the socket of a device here; `content` is its `d`.
     case wakeHere(DeviceKey, CallID, content: [UInt8])
     /// A device of a user with live calls here has come to another node: each call wakes it through that node if it may show it.
@@ -69,6 +71,8 @@ extension ClusterMachine {
     case replaced(DeviceKey, SessionID)
     /// Turned away by an operator of another node, or found so in the engine.
     case revoked(DeviceKey)
+    /// The same, told later than its session was welcomed: calls that it began here after this time (milliseconds since 1970) end.
+    case revokedBefore(DeviceKey, Int64)
 
     /// Send a SIP OPTIONS to a silent node and answer with `probed`, within 1 s.
     case probe(Incarnation, sip: String)

@@ -58,8 +58,20 @@ extension ClusterMachine {
 
   private mutating func welcomeFromMemory(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
     let known = memory[key.user]?.devices.first { $0.key == key }
-    let isRevoked = revocations[key] != nil || known?.revokedAt != nil
-    turn.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked))
+    turn.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked(key, known)))
+  }
+
+  func isRevoked(_ key: DeviceKey, _ registration: Device?) -> Bool {
+    registration?.revokedAt != nil || revocations[key] != nil
+  }
+
+  /// Of a user whom this node knows it is not asked: an operator's word comes to every node.
+  mutating func standing(_ request: HTTPRequestID, _ key: DeviceKey, _ turn: inout Turn) {
+    var question = newQuestion(.standing(request, key))
+    if memory[key.user] == nil, isConnected {
+      ask(.locate(user: key.user, entering: nil), .user(key.user), call: nil, of: &question, &turn)
+    }
+    pose(question, &turn)
   }
 
   // MARK: what the engine says of a device that has come
@@ -79,7 +91,11 @@ extension ClusterMachine {
     }
     devices[key]?.isEntered = true
     devices[key]?.since = since
-    if isAnswered, device?.revokedAt != nil { turn.actions.append(.revoked(key)) }
+    if let revokedAt = device?.revokedAt {
+      if isAnswered { turn.actions += [.revoked(key), .revokedBefore(key, revokedAt)] }
+      // it is refused here, and takes the place of no session that a call holds open elsewhere
+      return
+    }
     // Both were put back after a flush, and the engine never knew this one: nobody knows which is newer, so none is ended; the socket that is
     // dead is found by its pings.
     let isAmbiguous = own.since == nil && flushedAt.map { own.came < $0 } ?? false

@@ -203,15 +203,16 @@ extension ClusterMachine {
         markUnheard(question, call, &turn)
       }
       turn.actions.append(.admitted(call, trunk: trunk, isAdmitted))
+    case .standing(let request, let key):
+      let known = question.located[key.user]?.devices.first { $0.key == key } ?? memory[key.user]?.devices.first { $0.key == key }
+      turn.actions.append(.standing(request, key, registration: known, isRevoked: isRevoked(key, known)))
     case .welcome(let key, let session):
       if let device = question.registration {
-        let isRevoked = device.revokedAt != nil || revocations[key] != nil
-        turn.actions.append(.welcome(key, session, registration: device, isRevoked: isRevoked))
+        turn.actions.append(.welcome(key, session, registration: device, isRevoked: isRevoked(key, device)))
       } else {
         if !question.waiting.isEmpty { statistics.blindWelcomes += 1 }
         let known = memory[key.user]?.devices.first { $0.key == key }
-        turn.actions.append(
-          .welcome(key, session, registration: known, isRevoked: revocations[key] != nil || known?.revokedAt != nil))
+        turn.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked(key, known)))
       }
     }
   }

@@ -208,6 +208,7 @@ public struct ClusterMachine: Sendable {
     case .deviceLeft(let key, let session): deviceLeft(key, session, &turn)
     case .devices(let changes): register(changes, &turn)
     case .revoke(let key): revoke(key, &turn)
+    case .standing(let request, let key): standing(request, key, &turn)
     case .locate(let question): locate(question, &turn)
     case .claim(let claim): self.claim(claim, &turn)
     case .admit(let call, let trunk, let most): admit(call, trunk, most, &turn)

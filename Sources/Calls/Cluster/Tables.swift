@@ -55,6 +55,7 @@ extension ClusterMachine {
       case claim(ClaimQuestion)
       case admit(CallID, trunk: String, most: Int)
       case welcome(DeviceKey, SessionID)
+      case standing(HTTPRequestID, DeviceKey)
       case tombstone(CallID)
     }
     let number: UInt64

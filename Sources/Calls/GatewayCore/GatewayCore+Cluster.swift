@@ -15,8 +15,9 @@ extension GatewayCore {
   mutating func tellCluster(_ input: CallMachine.Input, at now: Instant) {
     guard cluster != nil else { return }
     switch input {
-    case .app(.connected(let key, let session, let info, let resumed)):
-      cluster(resumed ? .deviceChanged(key, session, info) : .deviceCame(key, session, info), at: now)
+    // one that is not resumed was told when it came: `waits`
+    case .app(.connected(let key, let session, let info, resumed: true)):
+      cluster(.deviceChanged(key, session, info), at: now)
     case .app(.disconnected(let key, let session)): cluster(.deviceLeft(key, session), at: now)
     case .app(.upgraded(let key, let session, let info)): cluster(.deviceChanged(key, session, info), at: now)
     case .app(.stateChanged(let key, _)):
@@ -24,6 +25,39 @@ extension GatewayCore {
     case .draining: cluster(.draining, at: now)
     case .routing: tellGrantRules(at: now)
     default: break
+    }
+  }
+
+  /// What a device says that has come, or asks by HTTP, waits until the cluster has said whether it was turned away at another node; without an
+  /// answer for `ClusterMachine.Settings.wait`, and then goes by what is known here.
+  mutating func waits(_ input: CallMachine.Input, at now: Instant) -> Bool {
+    guard cluster != nil, case .app(let event) = input else { return false }
+    switch event {
+    case .granted(let key, let session, _) where machine.session(of: key)?.0 != session:
+      coming[session, default: []].append(input)
+    case .connected(let key, let session, let info, resumed: false):
+      guard !machine.devices.isRevoked(key) else {
+        coming[session] = nil
+        return false
+      }
+      coming[session, default: []].append(input)
+      cluster(.deviceCame(key, session, info), at: now)
+    case .httpLogin(let request, let key):
+      guard !machine.devices.isRevoked(key) else { return false }
+      cluster(.standing(request, key), at: now)
+    case .disconnected(_, let session), .ended(_, let session):
+      coming[session] = nil
+      return false
+    default: return false
+    }
+    return true
+  }
+
+  private mutating func learn(_ key: DeviceKey, _ registration: Device?, _ isRevoked: Bool) {
+    if isRevoked {
+      pending.append(.devices(.revokedRemotely(key)))
+    } else if let registration {
+      pending.append(.devices(.registered(registration)))
     }
   }
 
@@ -90,13 +124,14 @@ extension GatewayCore {
       case .claimed(let call, let answer): pending.append(.claimed(call, answer))
       case .tombstone(let call, let found): pending.append(.tombstone(call, found))
       case .remoteDeviceConnected(let remote): pending.append(.remoteDeviceConnected(remote))
-      case .welcome(let key, _, let registration, let isRevoked):
-        if isRevoked {
-          pending.append(.devices(.revokedRemotely(key)))
-        } else if let registration {
-          pending.append(.devices(.registered(registration)))
-        }
+      case .welcome(let key, let session, let registration, let isRevoked):
+        learn(key, registration, isRevoked)
+        pending += coming.removeValue(forKey: session) ?? []
+      case .standing(let request, let key, let registration, let isRevoked):
+        learn(key, registration, isRevoked)
+        pending.append(.app(.httpLogin(request, key)))
       case .revoked(let key): pending.append(.devices(.revokedRemotely(key)))
+      case .revokedBefore(let key, let time): pending.append(.devices(.revokedBefore(key, time)))
       case .wakeHere(let key, let call, let content):
         guard let wake = CallWake(json: content) else { continue }
         output.effects.append(.action(.app(.send(key, .callWake(wake), call: call))))

@@ -69,6 +69,8 @@ public struct GatewayCore {
   var knowsEngineClock = false
   /// An operator turns devices away in this turn: other nodes are told.
   var isRevoking = false
+  /// What sessions said that the cluster has not answered yet: a grant and a `connected` of each at most.
+  var coming: [SessionID: [CallMachine.Input]] = [:]
   /// What tokens may grant, as the cluster machine was told last.
   var grantRules: GrantRules?
   /// Of calls that ended while this node had no lease. One that others closed has a record of theirs.
@@ -123,7 +125,7 @@ public struct GatewayCore {
       if case .wallClock(let offset) = input, cluster != nil, !knowsEngineClock {
         signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
       }
-      pending.append(input)
+      if !waits(input, at: now) { pending.append(input) }
     case .cluster(let input):
       cluster(input, at: now)
       // a registration may end without a word

@@ -9,6 +9,8 @@ public struct APIError: Error, Sendable, Equatable {
     case badRequest
     /// No token, or none that is known; one without the scope.
     case unauthorized, forbidden
+    /// An operator turned the device away whose token it is.
+    case revoked
     case unknownPage, unknownCall, unknownUser, unknownFile, unknownTrunk, unknownNode, unknownDevice, unknownTrace, unknownModule
     case badMethod
     /// Not in this state of the call; nobody could answer a call to this user.
@@ -32,7 +34,7 @@ public struct APIError: Error, Sendable, Equatable {
       switch self {
       case .badRequest: 400
       case .unauthorized: 401
-      case .forbidden: 403
+      case .forbidden, .revoked: 403
       case .unknownPage, .unknownCall, .unknownUser, .unknownFile, .unknownTrunk, .unknownNode, .unknownDevice, .unknownTrace,
         .unknownModule:
         404

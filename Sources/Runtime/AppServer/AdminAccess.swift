@@ -75,21 +75,50 @@ final class AdminAccess: Sendable {
     return try result.get()
   }
 
-  private static func client(of request: HTTPRequest, _ state: inout State, _ now: Instant) throws(APIError) -> Client {
+  /// Whether it comes with a token that is good now; where none is set, none does.
+  func knows(_ request: HTTPRequest) -> Bool {
+    let given = Self.secret(request.authorization?.exposed)
+    return state.withLock { Self.token(given, in: $0) != nil }
+  }
+
+  /// Of a request that is answered for longer: its token, as it was shown, must be good and have the scope for as long. Rates are for requests.
+  func licence(of request: HTTPRequest, _ route: Route) -> StreamLicence {
+    var request = request
+    request.body = []
+    return StreamLicence(client: request.client) { [self, request] in
+      state.withLock { state in
+        do throws(APIError) {
+          try Self.identify(request, state).client.check(route)
+          return nil
+        } catch {
+          return error
+        }
+      }
+    }
+  }
+
+  /// The token is nil where none is set.
+  private static func identify(_ request: HTTPRequest, _ state: State) throws(APIError) -> (client: Client, token: APIToken?) {
     guard !state.tokens.isEmpty else {
       try checkLocal(request)
-      return Client(name: "", scopes: Set(APIScope.allCases))
+      return (Client(name: "", scopes: Set(APIScope.allCases)), nil)
     }
     guard let token = token(secret(request.authorization?.exposed), in: state) else {
       throw APIError(.unauthorized, "authorization: Bearer <token>")
     }
+    return (Client(name: token.name, scopes: token.scopes), token)
+  }
+
+  private static func client(of request: HTTPRequest, _ state: inout State, _ now: Instant) throws(APIError) -> Client {
+    let (client, token) = try identify(request, state)
+    guard let token else { return client }
     if let rate = token.perSecond {
       var bucket = state.rates[token.name] ?? TokenBucket(perSecond: rate, at: now)
       let isTaken = bucket.take(at: now)
       state.rates[token.name] = bucket
       guard isTaken else { throw APIError(.tooMany, "more than per_second requests of this token") }
     }
-    return Client(name: token.name, scopes: token.scopes)
+    return client
   }
 
   /// Of an Authorization field; nil: it has no bearer token (RFC 6750 §2.1).

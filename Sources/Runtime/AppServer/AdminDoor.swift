@@ -1,7 +1,7 @@
 import Bytes
 
 /// Finds the row of a request and who asks; the row's handler gets it if its scope is among theirs. The row that was checked is the row that
-/// answers.
+/// answers. What goes on after that is looked at again (`StreamLicence`).
 struct AdminDoor: Sendable {
   let access: AdminAccess
   let routes: RouteTable
@@ -19,7 +19,12 @@ struct AdminDoor: Sendable {
         try client.check(row.route)
         var request = request
         (request.client, request.arguments) = (client.name, arguments)
-        row.handler(request, answer)
+        let licence = access.licence(of: request, row.route)
+        row.handler(request) { response in
+          var response = response
+          if response.stream != nil { response.licence = licence }
+          answer(response)
+        }
       }
     } catch {
       answer(error.response)

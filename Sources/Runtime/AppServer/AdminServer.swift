@@ -43,7 +43,8 @@ public final class AdminServer: Sendable {
       .init(
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
-        connectionsPerAddress: Limits.adminConnections, tellsProblems: true,
+        connectionsPerAddress: Limits.adminConnectionsPerAddress, makesRoom: true, reserved: Limits.adminReserved,
+        tellsProblems: true,
         bodyBytes: { door.access.bodyBytes(of: $0, routes) }, hasSink: { door.access.hasSink($0, routes) },
         sink: { door.access.sink(of: $0, routes) }), delegate: delegate, logger: logger)
     try server.start()
@@ -54,8 +55,11 @@ public final class AdminServer: Sendable {
     (self.server, self.delegate, self.settings) = (server, delegate, settings)
   }
 
-  /// Other `Settings.tokens`, from the next request on; any thread. `Settings.token` stays.
-  public func replace(_ tokens: [APIToken]) { delegate.door.access.replace(settings.all(tokens)) }
+  /// Other `Settings.tokens`, from the next request on, and for streams from now on; any thread. `Settings.token` stays.
+  public func replace(_ tokens: [APIToken]) {
+    delegate.door.access.replace(settings.all(tokens))
+    server.distrust()
+  }
 
   public var address: SocketAddress { server.address }
   /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
@@ -75,6 +79,7 @@ private final class AdminDelegate: TransportDelegate, Sendable {
     door.handle(request, at: MonotonicClock.now(), answer)
   }
 
+  func trusts(_ request: HTTPRequest) -> Bool { door.access.knows(request) }
   func webSocketOpened(_ id: ConnectionID, from address: IPAddress) {}
   func webSocketReceived(_ id: ConnectionID, _ bytes: [UInt8]) {}
   func webSocketAlive(_ id: ConnectionID) {}

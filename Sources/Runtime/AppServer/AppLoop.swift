@@ -27,6 +27,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     var drains = false
   }
 
+  private struct Asked {
+    var answer: @Sendable (HTTPResponse) -> Void
+    /// Of `GET /v1/directory`.
+    var request: HTTPRequest?
+  }
+
   private let events: AppServer.EventSink
   private let pages: StaticPages
   private let isReady: @Sendable () -> Bool
@@ -42,7 +48,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private var orders: Mailbox<AppOrder>?
   private let lostCommands = Mutex(Lost())
   /// HTTP requests that wait for control's word; the session machine bounds them.
-  private var rejects: [HTTPRequestID: @Sendable (HTTPResponse) -> Void] = [:]
+  private var asked: [HTTPRequestID: Asked] = [:]
   private var nextRequest: UInt64 = 0
   let published = Mutex(Published())
   let sessionsLimit: Int
@@ -141,9 +147,13 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
         case .ping(let id): transport.ping(id)
         case .close(let id, let code): transport.close(id, code)
         case .httpAnswer(let id, let status, let body):
-          rejects.removeValue(forKey: id)?(HTTPResponse(status, contentType: "application/json", body: body))
+          asked.removeValue(forKey: id)?.answer(HTTPResponse(status, contentType: "application/json", body: body))
+        case .httpLogin(let id, let device, let accounts):
+          guard let asked = asked.removeValue(forKey: id), let request = asked.request else { continue }
+          directory?(device, accounts, request, asked.answer)
+        case .httpRefused(let id, let failure): asked.removeValue(forKey: id)?.answer(APIError(failure).response)
         case .httpRedirect(let id, let location):
-          rejects.removeValue(forKey: id)?(
+          asked.removeValue(forKey: id)?.answer(
             HTTPResponse(307, contentType: "application/json", headers: [("Location", location)], body: Array("{}".utf8)))
         }
       }
@@ -188,7 +198,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
     if request.path == "/v1/ready", ["GET", "HEAD"].contains(request.method) { return answer(readiness) }
-    if request.path == "/v1/directory", let directory { return directoryAsked(request, directory, answer) }
+    if request.path == "/v1/directory", directory != nil { return directoryAsked(request, answer) }
     guard let text = Self.rejectedCall(request) else {
       return answer(pages.answer(request, connects: nodeOrigins.sources))
     }
@@ -199,17 +209,21 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     rejectReceived(request, text) { answer($0.readable(by: origin)) }
   }
 
-  private func directoryAsked(
-    _ request: HTTPRequest, _ directory: AppServer.DirectoryHandler, _ answer: @escaping @Sendable (HTTPResponse) -> Void
-  ) {
+  /// Whose token it is, is the session machine's to read; whether the device may act, control's to say.
+  private func directoryAsked(_ request: HTTPRequest, _ answer: @escaping @Sendable (HTTPResponse) -> Void) {
     guard request.method == "GET" else { return answer(APIError(.badMethod, "GET").response) }
-    let bearer = request.authorization.flatMap { $0.exposed.hasPrefix("Bearer ") ? String($0.exposed.dropFirst(7)) : nil }
-    let now = MonotonicClock.now()
-    machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: now)
-    guard let login = bearer.flatMap({ machine.login($0, at: now) }) else {
-      return answer(APIError(.unauthorized, "authorization: Bearer <login token>").response)
-    }
-    directory(login.device, login.accounts, request, answer)
+    machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: MonotonicClock.now())
+    feed(.httpLogin(wait(Asked(answer: answer, request: request)), bearer: Self.bearer(request)))
+  }
+
+  private func wait(_ asked: Asked) -> HTTPRequestID {
+    nextRequest += 1
+    self.asked[HTTPRequestID(nextRequest)] = asked
+    return HTTPRequestID(nextRequest)
+  }
+
+  private static func bearer(_ request: HTTPRequest) -> String? {
+    request.authorization.flatMap { $0.exposed.hasPrefix("Bearer ") ? String($0.exposed.dropFirst(7)) : nil }
   }
 
   /// `POST /v1/calls/<text>/reject`.
@@ -221,11 +235,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     }
     guard request.body.count <= Limits.rejectBytes else { return answer(.text(413, "at most \(Limits.rejectBytes) bytes")) }
     guard let call = Identifier(text) else { return answer(.text(404, "not a call's id")) }
-    nextRequest += 1
-    let id = HTTPRequestID(nextRequest)
-    rejects[id] = answer
-    let bearer = request.authorization.flatMap { $0.exposed.hasPrefix("Bearer ") ? String($0.exposed.dropFirst(7)) : nil }
-    feed(.httpReject(id, call: call, bearer: bearer, body: request.body))
+    feed(.httpReject(wait(Asked(answer: answer)), call: call, bearer: Self.bearer(request), body: request.body))
   }
 
   /// For load balancers. Why not is for the admin port: whoever reaches this one may ask.
@@ -244,4 +254,18 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
   /// In the one spelling of `WebOrigin`.
   func allows(origin: String) -> Bool { origins.contains(origin) || nodeOrigins.pages.contains(origin) }
+}
+
+extension APIError {
+  /// What a device is told that asks by HTTP.
+  init(_ failure: Failure) {
+    let code: Code =
+      switch failure.code {
+      case .auth: .unauthorized
+      case .revoked: .revoked
+      case .overload, .tooMany: .overload
+      default: .server
+      }
+    self.init(code, failure.msg ?? failure.code.rawValue)
+  }
 }

@@ -13,7 +13,7 @@ import WebSocket
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
 /// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests |
 /// | answering | the answer is written: request, or closing | 30 s |
-/// | streaming | its stream is over: closing | none: it is written to at intervals |
+/// | streaming | its stream or its token is over, or another takes its place: closing | 10 s in which its client reads nothing |
 /// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
 /// | closing | the peer closes too | 1 s after our last octet, WebSockets 5 s in all |
 final class HTTPConnection {
@@ -52,6 +52,13 @@ final class HTTPConnection {
   var stream: (any ResponseStream)?
   /// What takes the body of the request that is being read.
   var sink: (any BodySink)?
+  /// Of the stream, and octets that were appended since it began.
+  var licence: StreamLicence?
+  var appended: UInt64 = 0
+  /// Its last request had a token that is good: it gives way last.
+  var isTrusted = false
+  /// When its last request was whole, or it began: who made none for the longest time is the idlest.
+  var served: Instant
   /// No whole request yet: the first to go when room is needed.
   var isSilent = true
   var hasSpoken = false
@@ -75,6 +82,7 @@ final class HTTPConnection {
     phase = tls == nil ? .request : .handshaking
     reader = RequestReader(bodyBytes: bodyBytes, isTakenInParts: hasSink)
     began = now
+    served = now
     deadline = now + Limits.firstOctetTime
   }
 
@@ -100,7 +108,10 @@ final class HTTPConnection {
     return sink
   }
 
-  func append(_ octets: [UInt8]) { out += octets }
+  func append(_ octets: [UInt8]) {
+    out += octets
+    appended += UInt64(octets.count)
+  }
   func appendFrame(_ kind: FrameWriter.Kind, _ payload: [UInt8]) { FrameWriter.append(kind, payload, to: &out) }
   func appendClose(_ code: CloseCode) { FrameWriter.appendClose(code.rawValue, to: &out) }
 

@@ -34,9 +34,9 @@ extension HTTPServer {
   private func take(_ socket: TCPSocket) {
     let peer = socket.remoteAddress.ip.unmapped
     if silentCount >= max(1, settings.connections / 2) { evict() }
-    if connections.count >= settings.connections, !evict() { return refuse(.tooMany, peer) }
+    guard hasRoom() else { return refuse(.tooMany, peer) }
     let isProxy = settings.proxies.contains { $0.contains(peer) }
-    if !isProxy, let refusal = admission.admit(peer, at: loop.now) { return refuse(refusal, peer) }
+    if !isProxy, let refusal = admit(peer) { return refuse(refusal, peer) }
     var stream: TLSStream?
     if let tls {
       stream = TLSStream(tls, descriptor: socket.fd)
@@ -61,6 +61,43 @@ extension HTTPServer {
     silent.append(connection.number)
     silentCount += 1
     metrics.connections.set(Int64(connections.count))
+  }
+
+  /// For one more, of which nobody knows yet whose it is.
+  private func hasRoom() -> Bool {
+    guard settings.makesRoom else { return connections.count < settings.connections || evict() }
+    let strangers = connections.values.count { !$0.isTrusted && $0.phase != .streaming }
+    if strangers >= settings.connections - settings.reserved { return dropIdlest { !$0.isTrusted } }
+    return connections.count < settings.connections || dropIdlest { _ in true }
+  }
+
+  private func admit(_ peer: IPAddress) -> ConnectionRefusal? {
+    let refusal = admission.admit(peer, at: loop.now)
+    guard refusal == .tooManyFromAddress, settings.makesRoom, dropIdlest({ Self.areNeighbours($0.counted, peer) }) else {
+      return refusal
+    }
+    return admission.admit(peer, at: loop.now)
+  }
+
+  /// One share is for both.
+  private static func areNeighbours(_ a: IPAddress?, _ b: IPAddress) -> Bool {
+    guard let a, a.family == b.family else { return false }
+    return a.family == .v4 ? a == b : a.high >> 16 == b.high >> 16
+  }
+
+  /// Of those that fit and wait for nothing of ours, the one that made no request for the longest time; those with a good token last.
+  private func dropIdlest(_ fits: (HTTPConnection) -> Bool) -> Bool {
+    let idle = connections.values.filter { connection in
+      let waits = [.handshaking, .request].contains(connection.phase) || connection.hasShutDown
+      return waits && connection.webSocket == nil && fits(connection)
+    }
+    let leaving = idle.min { a, b in
+      (a.isTrusted ? 1 : 0, a.served, a.number) < (b.isTrusted ? 1 : 0, b.served, b.number)
+    }
+    guard let leaving else { return false }
+    drop(leaving, nil)
+    metrics.refused[.silent].increment()
+    return true
   }
 
   func refuse(_ why: ConnectionRefusal, _ peer: IPAddress) {
@@ -116,6 +153,7 @@ extension HTTPServer {
     loop.unregister(connection.socket.fd)
     waiting.remove(connection.number)
     dirty.remove(connection.number)
+    streams.end(connection.number)
     if connection.isSilent {
       connection.isSilent = false
       silentCount -= 1

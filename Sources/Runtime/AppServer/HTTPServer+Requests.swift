@@ -120,6 +120,7 @@ extension HTTPServer {
   private func requested(_ connection: HTTPConnection, _ request: RequestReader.Request) {
     let head = request.head
     noLongerSilent(connection)
+    connection.served = loop.now
     guard countForwarded(connection, head.list("x-forwarded-for")) else {
       return refuseRequest(connection, 429, "too many connections from this address")
     }
@@ -135,19 +136,21 @@ extension HTTPServer {
     }
     lastNumber += 1
     connection.phase = .answering
-    connection.exchange = .init(number: lastNumber, isHead: head.method == "HEAD", keepsAlive: head.keepsAlive)
+    // where places are scarce, one that has its answer makes room, except where room is made otherwise
+    let keepsAlive = head.keepsAlive && (settings.makesRoom || connections.count <= settings.connections / 2)
+    connection.exchange = .init(number: lastNumber, isHead: head.method == "HEAD", keepsAlive: keepsAlive)
     connection.exchange?.showsToken = showsToken
     exchanges[lastNumber] = connection
     setDeadline(connection, loop.now + Limits.answerTime)
     watch(connection)
     let number = lastNumber
-    delegate.requestReceived(
-      HTTPRequest(
-        method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
-        authorization: head.first("authorization").map { Redacted($0) },
-        fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
-        body: request.body, sink: connection.takeSink() ?? settings.sink(head), peer: connection.address)
-    ) { [self] response in
+    let asked = HTTPRequest(
+      method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
+      authorization: head.first("authorization").map { Redacted($0) },
+      fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
+      body: request.body, sink: connection.takeSink() ?? settings.sink(head), peer: connection.address)
+    connection.isTrusted = delegate.trusts(asked)
+    delegate.requestReceived(asked) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()
     }
@@ -171,7 +174,7 @@ extension HTTPServer {
     respond(connection, response, isHead: false, keepsAlive: false)
   }
 
-  private func respond(_ connection: HTTPConnection, _ response: HTTPResponse, isHead: Bool, keepsAlive: Bool) {
+  func respond(_ connection: HTTPConnection, _ response: HTTPResponse, isHead: Bool, keepsAlive: Bool) {
     let head = head(response, length: response.body.count, keepsAlive: keepsAlive)
     send(connection, head.encoded + (isHead ? [] : response.body))
     guard keepsAlive else { return close(connection) }
@@ -179,7 +182,7 @@ extension HTTPServer {
     setDeadline(connection, loop.now + Limits.answerTime)
   }
 
-  private func head(_ response: HTTPResponse, length: Int?, keepsAlive: Bool) -> ResponseHead {
+  func head(_ response: HTTPResponse, length: Int?, keepsAlive: Bool) -> ResponseHead {
     metrics.requests.counter(String(response.status)).increment()
     var head = ResponseHead(
       response.status, [.init("date", HTTPDate.now()), .init("content-type", response.contentType)])
@@ -188,42 +191,6 @@ extension HTTPServer {
     head.fields += response.headers.map { .init($0.name.lowercased(), $0.value) }
     if !keepsAlive { head.fields.append(.init("connection", "close")) }
     return head
-  }
-
-  // MARK: answers without a stated end
-
-  private func begin(_ stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse) {
-    guard streams.count < Limits.streams else {
-      return refuseRequest(connection, 503, "at most \(Limits.streams) streams at a time")
-    }
-    connection.phase = .streaming
-    connection.stream = stream
-    streams.insert(connection.number)
-    setDeadline(connection, nil)
-    send(connection, head(response, length: nil, keepsAlive: false).encoded + response.body)
-    watch(connection)
-  }
-
-  /// Gives each stream whose client has taken all what it has now. True if one may have more.
-  func feedStreams() -> Bool {
-    var hasMore = false
-    for number in streams {
-      guard let connection = connections[number], let stream = connection.stream else {
-        streams.remove(number)
-        continue
-      }
-      guard connection.queuedBytes == 0 else { continue }
-      guard let octets = stream.next() else {
-        streams.remove(number)
-        connection.stream = nil
-        close(connection)
-        continue
-      }
-      guard !octets.isEmpty else { continue }
-      send(connection, octets)
-      hasMore = true
-    }
-    return hasMore
   }
 
   func send(_ connection: HTTPConnection, _ octets: [UInt8]) {

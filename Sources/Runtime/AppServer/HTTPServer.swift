@@ -25,6 +25,11 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var proxies: [IPNetwork] = []
     var connections: Int
     var connectionsPerAddress: Int
+    /// The idlest connection gives way to a new one, at its address's share and at the whole; each time all are looked at. False: where they
+    /// are many, none is kept alive beyond half of them.
+    var makesRoom = false
+    /// Of `connections`, for those whose last request had a good token.
+    var reserved = 0
     var closeTime = Limits.closeTime
     /// What the server itself refuses is told as problem details (RFC 9457), else as a line of text.
     var tellsProblems = false
@@ -41,6 +46,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
   struct Shared {
     var answers: [(UInt64, HTTPResponse)] = []
     var stops = false
+    var distrusts = false
     var reloads: [@Sendable (TLSError?) -> Void] = []
   }
 
@@ -74,7 +80,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
   var webSockets: [ConnectionID: HTTPConnection] = [:]
   var exchanges: [UInt64: HTTPConnection] = [:]
   /// Those whose answer has no stated end.
-  var streams: Set<UInt64> = []
+  var streams = StreamPlaces()
   /// Connections with something to write, or with a request that waits in their reader.
   var dirty: Set<UInt64> = []
   var lastNumber: UInt64 = 0
@@ -124,10 +130,11 @@ final class HTTPServer: Transport, @unchecked Sendable {
 
   /// The end of a turn: what other threads asked for, what the delegate has to say, and what is to be written.
   private func turn() {
-    let (answers, stops, reloads) = shared.withLock { shared in
-      defer { (shared.answers, shared.reloads) = ([], []) }
-      return (shared.answers, shared.stops, shared.reloads)
+    let (answers, stops, reloads, distrusts) = shared.withLock { shared in
+      defer { (shared.answers, shared.reloads, shared.distrusts) = ([], [], false) }
+      return (shared.answers, shared.stops, shared.reloads, shared.distrusts)
     }
+    if distrusts { for connection in connections.values { connection.isTrusted = false } }
     for (number, response) in answers { exchanges[number].map { answer($0, response) } }
     for done in reloads { done(reloadCertificates()) }
     var next = delegate.turn(loop.now)
@@ -175,6 +182,12 @@ final class HTTPServer: Transport, @unchecked Sendable {
     // Weak: a loop that has ended keeps what is posted to it.
     let posted = loop.post { [weak self] in self?.wakes.store(false, ordering: .releasing) }
     if !posted { wakes.store(false, ordering: .releasing) }
+  }
+
+  /// Tokens have changed: streams are looked at now, and a connection is trusted again with its next request.
+  func distrust() {
+    shared.withLock { $0.distrusts = true }
+    wake()
   }
 
   func stop() {

@@ -5,9 +5,16 @@ public enum Limits {
   public static let connectionsPerAddress = 200
   /// Answers without a stated end that are under way at a time, and how often each is asked for more unasked.
   static let streams = 16
+  /// Those of one token, or without any; beyond, and beyond all of them, the idlest gives way.
+  static let streamsPerToken = 8
+  /// A stream whose client takes nothing of what was written to it for so long is closed.
+  static let unreadTime = Duration.seconds(10)
   static let streamInterval = Duration.seconds(5)
-  /// Sockets of the admin port.
+  /// Sockets of the admin port: in all, from one address (streams apart, which have places of their own), and of the whole those that only
+  /// connections have whose last request came with a good token. Where one more has no room, the idlest gives way.
   public static let adminConnections = 64
+  static let adminConnectionsPerAddress = 16
+  static let adminReserved = 16
   /// How many times an IPv6 /64's share a /48 may have.
   static let addressesPerSite = 4
   /// Connections that an address may begin at once: four times what it may have, since all of a site's apps come back together and

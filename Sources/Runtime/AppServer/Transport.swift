@@ -27,12 +27,18 @@ protocol TransportDelegate: AnyObject {
   func webSocketCongested(_ id: ConnectionID)
   /// Once for each opened one; nothing follows for this id.
   func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?)
+  /// Whether it comes with a good token: its connection gives way last.
+  func trusts(_ request: HTTPRequest) -> Bool
   /// Exactly one answer must follow, from any thread.
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void)
   /// Whether a page of this origin may open a WebSocket.
   func allows(origin: String) -> Bool
   /// After each round of socket work, and after `wake`. Returns when it wants to be called at the latest.
   func turn(_ now: Instant) -> Instant?
+}
+
+extension TransportDelegate {
+  func trusts(_ request: HTTPRequest) -> Bool { false }
 }
 
 /// Takes a request's body as it comes, before the request is handed over without it. On the server's thread, a piece of a read at a time; what it
@@ -86,6 +92,8 @@ public struct HTTPResponse: Sendable {
   public var body: [UInt8]
   /// What follows the body until one of both ends; the connection ends with it.
   public var stream: (any ResponseStream)?
+  /// Looked at before each feed of the stream; nil: who may ask once may go on.
+  var licence: StreamLicence?
 
   public init(_ status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
     (self.status, self.contentType, self.headers, self.body) = (status, contentType, headers, body)
@@ -102,6 +110,12 @@ public protocol ResponseStream: AnyObject, Sendable {
   /// The server's thread, whenever what was given is written, after `AdminServer.wakeStreams` and every `Limits.streamInterval`. Must not wait.
   /// Empty: nothing now. Nil: it is over.
   func next() -> [UInt8]?
+  /// The last octets, of one that the server ends: why.
+  func last(_ why: APIError) -> [UInt8]
+}
+
+extension ResponseStream {
+  public func last(_ why: APIError) -> [UInt8] { [] }
 }
 
 /// Why a socket or upgrade was refused; for counting.

@@ -14,10 +14,8 @@ extension Control {
     case .probe(let incarnation, let sip): probe(incarnation, sip)
     case .close(_, let legs): close(legs.compactMap(ours))
     case .state, .lead, .taken, .incompatible, .forgotten, .reapedBefore, .news: outputs.clusterNews(action)
-    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .welcome, .wakeHere, .remoteDeviceConnected,
-      .replaced,
-      .revoked, .orphan,
-      .reaped, .recordsDue, .lost, .clock:
+    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .welcome, .standing, .wakeHere,
+      .remoteDeviceConnected, .replaced, .revoked, .revokedBefore, .orphan, .reaped, .recordsDue, .lost, .clock:
       break  // the core's
     }
   }

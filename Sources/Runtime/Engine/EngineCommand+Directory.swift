@@ -10,11 +10,14 @@ extension EngineCommand {
     case .addHistory(let call, let user, let row, let most, let keep):
       self.init(
         script: .addHistory, EngineKeys.user(user), [key(user, "history"), key(user, "where")],
-        [bytes(call.description), row, bytes(most), milliseconds(keep)], .added)
+        [
+          bytes(call.description), Array(keys.sealed([UInt8(ascii: "{")] + row, key(user, "history")).dropFirst()), bytes(most),
+          milliseconds(keep),
+        ], .added)
     case .history(let user, let before, let most, let keep):
       self.init(
         script: .history, EngineKeys.user(user), [key(user, "history")],
-        [bytes(before ?? 0), bytes(most), milliseconds(keep)], .values)
+        [bytes(before ?? 0), bytes(most), milliseconds(keep)], .history(user))
     case .forgetHistory(let user):
       self.init(script: .forgetHistory, EngineKeys.user(user), [key(user, "history")], [], .count)
     default: preconditionFailure("a request that is of no history")
@@ -33,13 +36,19 @@ extension EngineCommand {
     case .directory(let scope, let since, let skip):
       self.init(
         script: .changes, tag, [versions, key("changes", scope)],
-        [bytes(scope), bytes(since), bytes(skip), bytes(Cluster.Limits.changesPerRead)], .values)
+        [bytes(scope), bytes(since), bytes(skip), bytes(Cluster.Limits.changesPerRead)],
+        .directoryParts(hasHead: false))
     case .directoryPart(let scope, let part):
-      self.init(script: .part, tag, [versions, key("parts", scope)], [bytes(scope), bytes(part)], .values)
+      self.init(
+        script: .part, tag, [versions, key("parts", scope)], [bytes(scope), bytes(part)],
+        .directoryParts(hasHead: true))
     case .stageDirectory(let name, let part, let content):
       self.init(
         script: .stage, tag, [key("staged", name)],
-        [part.map { bytes($0) } ?? bytes("head"), content, milliseconds(Cluster.Limits.staged)], .done)
+        [
+          part.map { bytes($0) } ?? bytes("head"),
+          keys.sealed(lines: content, keys.directoryParts, part == nil ? "head" : "part"), milliseconds(Cluster.Limits.staged),
+        ], .done)
     case .commitDirectory(let commit):
       let scope = commit.scope
       self.init(

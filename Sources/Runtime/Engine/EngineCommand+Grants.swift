@@ -6,7 +6,7 @@ import RESP
 // What login tokens grant.
 
 extension EngineCommand {
-  init(ofGrants request: EngineRequest, _ keys: EngineKeys) {
+  init(ofGrants request: EngineRequest, _ keys: EngineKeys, _ forged: [String: [UInt8]]) {
     let tag = EngineKeys.grants
     let (rows, order, seen, state) = (
       keys.key(tag, "rows"), keys.key(tag, "order"), keys.key(tag, "seen"), keys.key(tag, "state")
@@ -18,9 +18,12 @@ extension EngineCommand {
         bytes(String(UInt64.random(in: 0 ... .max), radix: 36)),
       ]
       for grant in grants {
+        // as the script puts them together
+        let head = bytes("{\"t\":\(grant.issuedAt),\"m\":\(grant.rank),\"s\":\(grant.seen),")
+        let row = keys.sealed(head + ValueCoding.encode(StoredGrant(grant)).dropFirst(), rows, grant.user)
         arguments += [
-          bytes(grant.user), bytes(grant.issuedAt), bytes(grant.rank), bytes(grant.seen),
-          Array(ValueCoding.encode(StoredGrant(grant)).dropFirst()),
+          bytes(grant.user), bytes(grant.issuedAt), bytes(grant.rank), bytes(grant.seen), Array(row.dropFirst(head.count)),
+          forged[grant.user] ?? [],
         ]
       }
       self.init(script: .putGrants, tag, [rows, order, seen, state], arguments, .grantsPut)

@@ -21,13 +21,15 @@ struct EngineCommand: Sendable {
     case nodes
     case entered(DeviceKey)
     case located(String)
-    case entries
-    case entry(CallID)
-    case tombstone
+    case entries(Incarnation)
+    case entry(CallID, Incarnation)
+    case tombstone(CallID)
     case record
     case added
     case count
-    case values
+    case history(String)
+    /// Parts of directories, the first one a head or not.
+    case directoryParts(hasHead: Bool)
     case directories
     case grants
     case grantsPut
@@ -47,6 +49,9 @@ struct EngineCommand: Sendable {
   var isOfLease: Bool { name == EngineScript.renew.rawValue }
   /// No reader would take what it writes.
   var isTooLong = false
+  /// What signs its values, and what is asked again if a forged one stood in the way.
+  var keys: EngineKeys?
+  var request: EngineRequest?
 
   /// - Parameter digest: of a script in the engine; nil sends the script itself.
   func command(digest: (EngineScript) -> String?) -> RESPCommand {
@@ -79,24 +84,35 @@ func bytes(_ text: some CustomStringConvertible) -> [UInt8] { Array(text.descrip
 func milliseconds(_ duration: Duration) -> [UInt8] { bytes(max(1, duration.milliseconds)) }
 
 extension EngineCommand {
-  /// - Parameter node: who says it, in messages.
-  init(_ request: EngineRequest, _ keys: EngineKeys, from node: Incarnation) {
+  /// - Parameters:
+  ///   - node: who says it, in messages.
+  ///   - forged: values that stand where these are to be and are none of ours, by field: what is read as they are gives way.
+  init(_ request: EngineRequest, _ keys: EngineKeys, from node: Incarnation, over forged: [String: [UInt8]] = [:]) {
+    self.init(request, keys, node, forged)
+    self.keys = keys
+    if keys.seal != nil, forged.isEmpty { self.request = request }
+  }
+
+  private init(_ request: EngineRequest, _ keys: EngineKeys, _ node: Incarnation, _ forged: [String: [UInt8]]) {
+    let displaced = forged[""] ?? []
     switch request {
     case .renew(let lease, let length):
       self.init(
         script: .renew, EngineKeys.nodes,
-        [keys.key(EngineKeys.nodes, "names"), Self.lease(lease.incarnation, keys)],
+        [keys.key(EngineKeys.nodes, "names"), keys.lease(of: lease.incarnation)],
         [
-          bytes(EngineKeys.escaped(lease.incarnation.node)), bytes(lease.incarnation), ValueCoding.encode(StoredLease(lease)),
-          milliseconds(length), bytes(keys.key(EngineKeys.nodes, "lease:")), bytes(Limits.namesPerRead),
+          bytes(EngineKeys.escaped(lease.incarnation.node)), bytes(lease.incarnation),
+          keys.sealed(ValueCoding.encode(StoredLease(lease, until: keys.seal?.end)), keys.lease(of: lease.incarnation)),
+          milliseconds(length), bytes(keys.key(EngineKeys.nodes, "lease:")), bytes(Limits.namesPerRead), displaced,
         ], .nodes)
     case .endLease(let incarnation):
       self.init(
-        script: .endLease, EngineKeys.nodes, [keys.key(EngineKeys.nodes, "names"), Self.lease(incarnation, keys)],
+        script: .endLease, EngineKeys.nodes, [keys.key(EngineKeys.nodes, "names"), keys.lease(of: incarnation)],
         [bytes(EngineKeys.escaped(incarnation.node)), bytes(incarnation)], .done)
-    case .enter, .update, .leave, .locate, .leaveCall, .register, .take: self.init(ofUser: request, keys)
+    case .enter, .update, .leave, .locate, .leaveCall, .register, .take:
+      self.init(ofUser: request, keys, forged)
     case .put, .remove, .entries, .entry, .claimReaping, .reaped, .claimStart, .putTombstone, .tombstone:
-      self.init(ofCall: request, keys)
+      self.init(ofCall: request, keys, displaced)
     case .admit(let trunk, let most, let incarnation):
       let tag = EngineKeys.trunk(trunk)
       self.init(script: .admit, tag, [keys.key(tag, "calls")], [bytes(incarnation), bytes(most)], .isOne)
@@ -109,13 +125,17 @@ extension EngineCommand {
     case .lead(let task, let incarnation):
       let tag = EngineKeys.task(task)
       self.init(
-        script: .claim, tag, [keys.key(tag)], [bytes(incarnation), milliseconds(Cluster.Limits.leadership), bytes(1)],
+        script: .claim, tag, [keys.key(tag)],
+        [
+          keys.sealed(lines: bytes(incarnation), keys.key(tag)), milliseconds(Cluster.Limits.leadership), bytes(1), displaced,
+        ],
         .claim(showsHolder: .always), name: "lead")
     case .resign(let task, let incarnation):
       let tag = EngineKeys.task(task)
-      self.init(script: .release, tag, [keys.key(tag)], [bytes(incarnation)], .done, name: "resign")
-    case .publish(let message, let to): self.init(message, channel: keys.channel(to: to), from: node, name: "publish")
-    case .broadcast(let message): self.init(message, channel: keys.everybody, from: node, name: "broadcast")
+      self.init(
+        script: .release, tag, [keys.key(tag)], [keys.sealed(lines: bytes(incarnation), keys.key(tag))], .done, name: "resign")
+    case .publish(let message, let to): self.init(message, keys, channel: keys.channel(to: to), from: node, name: "publish")
+    case .broadcast(let message): self.init(message, keys, channel: keys.everybody, from: node, name: "broadcast")
     case .append(let call, let record):
       let tag = EngineKeys.records
       self.init(
@@ -124,36 +144,41 @@ extension EngineCommand {
       mayRepeat = false
     case .addHistory, .history, .forgetHistory: self.init(ofHistory: request, keys)
     case .directories, .directory, .directoryPart, .stageDirectory, .commitDirectory: self.init(ofDirectory: request, keys)
-    case .putGrants, .grants: self.init(ofGrants: request, keys)
+    case .putGrants, .grants: self.init(ofGrants: request, keys, forged)
     case .record(let call):
       let tag = EngineKeys.records
       self.init(script: .record, tag, [keys.key(tag), keys.key(tag, call.description)], [], .record)
     }
   }
 
-  private init(ofUser request: EngineRequest, _ keys: EngineKeys) {
-    func key(_ user: String, _ rest: String) -> String { keys.key(EngineKeys.user(user), rest) }
+  private init(ofUser request: EngineRequest, _ keys: EngineKeys, _ forged: [String: [UInt8]]) {
+    func key(_ user: String, _ rest: String) -> String { keys.ofUser(user, rest) }
+    func value(_ place: Whereabouts) -> [UInt8] {
+      let user = place.device.user
+      return Array(keys.sealed(ValueCoding.encode(StoredWhereabouts(place)), key(user, "where"), place.device.device).dropFirst())
+    }
     switch request {
     case .enter(let place, let since):
       let user = place.device.user
       self.init(
         script: .enter, EngineKeys.user(user), [key(user, "where"), key(user, "calls"), key(user, "devices")],
         [
-          bytes(place.device.device), bytes(place.session), Array(ValueCoding.encode(StoredWhereabouts(place)).dropFirst()),
-          bytes(Cluster.Limits.whereaboutsPerUser), bytes(since ?? 0),
+          bytes(place.device.device), bytes(place.session), value(place), bytes(Cluster.Limits.whereaboutsPerUser),
+          bytes(since ?? 0), forged[""] ?? [],
         ], .entered(place.device))
     case .update(let place):
       let user = place.device.user
       self.init(
         script: .update, EngineKeys.user(user), [key(user, "where")],
-        [
-          bytes(place.device.device), bytes(place.session), Array(ValueCoding.encode(StoredWhereabouts(place)).dropFirst()),
-        ], .done)
+        [bytes(place.device.device), bytes(place.session), value(place)], .done)
     case .leave(let device, let session):
       self.init(
         script: .leave, EngineKeys.user(device.user), [key(device.user, "where")], [bytes(device.device), bytes(session)], .done)
     case .locate(let user, let place):
-      let value = place.map { Array(ValueCoding.encode(StoredPlace($0)).dropFirst()) } ?? []
+      let value =
+        place.map { place in
+          Array(keys.sealed(ValueCoding.encode(StoredPlace(place)), key(user, "calls"), place.call.description).dropFirst())
+        } ?? []
       self.init(
         script: .locate, EngineKeys.user(user), [key(user, "where"), key(user, "devices"), key(user, "calls")],
         [
@@ -169,9 +194,13 @@ extension EngineCommand {
         case .stored(let device) where device.key.user == user:
           arguments += [
             bytes(device.key.device), bytes(device.word),
-            bytes("{\"w\":\(device.word),") + ValueCoding.encode(StoredDevice(device)).dropFirst(),
+            keys.sealed(
+              bytes("{\"w\":\(device.word),") + ValueCoding.encode(StoredDevice(device)).dropFirst(), key(user, "devices"),
+              device.key.device),
+            forged[device.key.device] ?? [],
           ]
-        case .removed(let device) where device.user == user: arguments += [bytes(device.device), [], []]
+        case .removed(let device) where device.user == user:
+          arguments += [bytes(device.device), [], [], forged[device.device] ?? []]
         default: break
         }
       }
@@ -183,12 +212,14 @@ extension EngineCommand {
     }
   }
 
-  private init(ofCall request: EngineRequest, _ keys: EngineKeys) {
+  private init(ofCall request: EngineRequest, _ keys: EngineKeys, _ displaced: [UInt8]) {
+    func sealed(_ claim: String, _ key: String) -> [UInt8] { keys.sealed(lines: bytes(claim), key) }
     switch request {
     case .put(let entry, let incarnation):
       let tag = EngineKeys.incarnation(incarnation)
-      var command = RESPCommand("HSET", keys.key(tag, "calls"), entry.line.call.description)
-      command.add(ValueCoding.encode(StoredEntry(entry)))
+      let call = entry.line.call.description
+      var command = RESPCommand("HSET", keys.calls(of: incarnation), call)
+      command.add(keys.sealed(ValueCoding.encode(StoredEntry(entry)), keys.calls(of: incarnation), call))
       self.init(plain: "put", tag, command)
     case .remove(let call, let incarnation):
       let tag = EngineKeys.incarnation(incarnation)
@@ -198,34 +229,39 @@ extension EngineCommand {
       // a scan may give some more than it is asked for
       let count = Cluster.Limits.entriesPerRead / 2
       let command = RESPCommand("HSCAN", keys.key(tag, "calls"), "\(cursor)", "COUNT", "\(count)")
-      self.init(plain: "entries", tag, command, .entries)
+      self.init(plain: "entries", tag, command, .entries(incarnation))
     case .entry(let call, let incarnation):
       let tag = EngineKeys.incarnation(incarnation)
-      self.init(plain: "entry", tag, RESPCommand("HGET", keys.key(tag, "calls"), call.description), .entry(call))
+      self.init(plain: "entry", tag, RESPCommand("HGET", keys.key(tag, "calls"), call.description), .entry(call, incarnation))
     case .claimReaping(let call, let incarnation, let reaper):
       let tag = EngineKeys.incarnation(incarnation)
       self.init(
         script: .claim, tag, [keys.key(tag, "reap:\(call)")],
-        [bytes(reaper), milliseconds(Cluster.Limits.reapClaim), bytes(0)], .claim(showsHolder: .always), name: "claimReaping")
+        [
+          sealed("\(reaper)", keys.key(tag, "reap:\(call)")), milliseconds(Cluster.Limits.reapClaim), bytes(0), displaced,
+        ], .claim(showsHolder: .always), name: "claimReaping")
     case .reaped(let call, let incarnation, let reaper):
       let tag = EngineKeys.incarnation(incarnation)
       self.init(
         script: .reaped, tag, [keys.key(tag, "calls"), keys.key(tag, "reap:\(call)")],
-        [bytes(call.description), bytes(reaper), milliseconds(Cluster.Limits.reaped)], .done)
+        [
+          bytes(call.description), sealed("\(reaper)", keys.key(tag, "reap:\(call)")), milliseconds(Cluster.Limits.reaped),
+        ], .done)
     case .claimStart(let call, let device, let incarnation):
       let tag = EngineKeys.call(call.description)
       self.init(
         script: .claim, tag, [keys.key(tag, "start")],
         [
-          bytes("\(incarnation)\n\(device.user)\n\(device.device)"), milliseconds(Cluster.Limits.startClaim), bytes(0),
+          sealed("\(incarnation)\n\(device.user)\n\(device.device)", keys.key(tag, "start")),
+          milliseconds(Cluster.Limits.startClaim), bytes(0), displaced,
         ], .claim(showsHolder: .ifRefused), name: "claimStart")
     case .tombstone(let call):
       let tag = EngineKeys.call(call.description)
-      self.init(plain: "tombstone", tag, RESPCommand("GET", keys.key(tag, "over")), .tombstone)
+      self.init(plain: "tombstone", tag, RESPCommand("GET", keys.key(tag, "over")), .tombstone(call))
     case .putTombstone(let call, let tombstone):
       let tag = EngineKeys.call(call.description)
       var command = RESPCommand("SET", keys.key(tag, "over"))
-      command.add(ValueCoding.encode(StoredEnd(tombstone)))
+      command.add(keys.sealed(ValueCoding.encode(StoredEnd(tombstone)), keys.over(call)))
       command.add("PX")
       command.add(Cluster.Limits.tombstone.milliseconds)
       self.init(plain: "putTombstone", tag, command)
@@ -233,9 +269,9 @@ extension EngineCommand {
     }
   }
 
-  private init(_ message: ClusterMessage, channel: String, from node: Incarnation, name: String) {
+  private init(_ message: ClusterMessage, _ keys: EngineKeys, channel: String, from node: Incarnation, name: String) {
     var command = RESPCommand("PUBLISH", channel)
-    let content = ValueCoding.encode(StoredMessage(message, from: node))
+    let content = keys.sealed(ValueCoding.encode(StoredMessage(message, from: node, until: keys.seal?.end)), channel)
     command.add(content)
     self.init(name: name, tag: nil, form: .plain(command), reading: .done, mayRepeat: false)
     isTooLong = content.count > Cluster.Limits.messageBytes
@@ -252,9 +288,5 @@ extension EngineCommand {
     self.init(
       name: name ?? script.rawValue, tag: tag, form: .script(script, keys: keys, arguments: arguments), reading: reading)
     isTooLong = valueBytes > Cluster.Limits.valueBytes
-  }
-
-  private static func lease(_ incarnation: Incarnation, _ keys: EngineKeys) -> String {
-    keys.key(EngineKeys.nodes, "lease:" + EngineKeys.escaped(incarnation.node))
   }
 }

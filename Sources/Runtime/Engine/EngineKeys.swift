@@ -1,10 +1,13 @@
+import CallFlow
 import Cluster
 import SIPDialogs
 
 /// Names of keys and channels. What is between `{` and `}` chooses the slot of a Redis Cluster, so names in it are escaped.
-struct EngineKeys {
+struct EngineKeys: Sendable {
   let prefix: String
-  init(prefix: String) { self.prefix = Self.escaped(prefix, also: ":") }
+  /// Of what is written and read under these names; nil: nothing is signed.
+  let seal: EngineSeal?
+  init(prefix: String, seal: EngineSeal? = nil) { (self.prefix, self.seal) = (Self.escaped(prefix, also: ":"), seal) }
 
   static let nodes = "nodes"
   static let records = "records"
@@ -18,6 +21,14 @@ struct EngineKeys {
 
   /// `tl:{u:alice}:where`
   func key(_ tag: String, _ rest: String = "") -> String { rest.isEmpty ? "\(prefix):{\(tag)}" : "\(prefix):{\(tag)}:\(rest)" }
+
+  func ofUser(_ user: String, _ rest: String) -> String { key(Self.user(user), rest) }
+  func calls(of incarnation: Incarnation) -> String { key(Self.incarnation(incarnation), "calls") }
+  func over(_ call: CallID) -> String { key(Self.call(call.description), "over") }
+  func lease(of incarnation: Incarnation) -> String { key(Self.nodes, "lease:" + Self.escaped(incarnation.node)) }
+  var grantRows: String { key(Self.grants, "rows") }
+  /// Of every directory: what is staged does not know yet where it will be.
+  var directoryParts: String { key(Self.directories, "parts") }
 
   func channel(to node: String) -> String { "\(prefix):to:\(Self.escaped(node))" }
   var everybody: String { "\(prefix):all" }

@@ -15,34 +15,39 @@ extension EngineCommand {
     case .isOne: return value.number.map { .granted($0 == 1) }
     case .claim(let shows):
       guard let parts = value.elements, parts.count == 2, let granted = parts[0].number else { return nil }
-      let holder = parts[1].text?.split(separator: "\n", maxSplits: 1).first.flatMap { Incarnation(String($0)) }
+      let text = claim(parts[1])
+      let holder = text?.split(separator: "\n", maxSplits: 1).first.flatMap { Incarnation(String($0)) }
       return .granted(granted == 1, holder: granted == 1 && shows == .ifRefused ? nil : holder)
     case .nodes: return value.elements.flatMap { Self.nodes($0, &leases) }
-    case .entered(let device): return value.elements.flatMap { Self.entered($0, device) }
-    case .located(let user): return value.elements.flatMap { Self.located($0, user) }
-    case .entries: return value.elements.flatMap(Self.entries)
-    case .entry(let call):
+    case .entered(let device): return value.elements.flatMap { entered($0, device) }
+    case .located(let user): return value.elements.flatMap { located($0, user) }
+    case .entries(let incarnation): return value.elements.flatMap { entries($0, incarnation) }
+    case .entry(let call, let incarnation):
       var dropped = 0
-      let entry = Self.one(value, &dropped) { ValueCoding.decode(StoredEntry.self, $0)?.value(call) }
+      let entry = Self.one(value, &dropped) { self.entry(call, $0, incarnation) }
       return .entries(entry.map { [$0] } ?? [], next: 0, dropped: dropped)
-    case .tombstone:
+    case .tombstone(let call):
       var dropped = 0
-      let found = Self.one(value, &dropped) { ValueCoding.decode(StoredEnd.self, $0)?.value }
+      let found = Self.one(value, &dropped) { bytes in
+        isGenuine(bytes, { $0.over(call) }) ? ValueCoding.decode(StoredEnd.self, bytes)?.value : nil
+      }
       return .tombstone(found, dropped: dropped)
     case .record: return .record(value.content)
     case .added: return value.elements.flatMap(Self.added)
     case .count: return value.number.map { .count(Int($0)) }
-    case .values:
-      guard let parts = value.elements, parts.count == 2, let values = parts[0].elements, let number = version(parts[1]) else {
-        return nil
+    case .history(let user):
+      return Self.values(value) { _, bytes in isGenuine(bytes, { $0.ofUser(user, "history") }, counted: "n") ? bytes : nil }
+    case .directoryParts(let hasHead):
+      return Self.values(value) { index, bytes in
+        guard let keys else { return bytes }
+        return keys.opened(lines: bytes, keys.directoryParts, hasHead && index == 0 ? "head" : "part")
       }
-      return .values(values.compactMap { $0.content.flatMap { $0.count <= Cluster.Limits.valueBytes ? $0 : nil } }, number)
     case .directories: return value.elements.flatMap(Self.directories)
-    case .grants: return value.elements.flatMap(Self.grants)
+    case .grants: return value.elements.flatMap(grants)
     case .grantsPut:
       guard let parts = value.elements, parts.count == 2, let count = parts[0].number else { return nil }
       var dropped = 0
-      return .grantsPut(Int(count), later: Self.grantRows(parts[1], &dropped), dropped: dropped)
+      return .grantsPut(Int(count), later: grantRows(parts[1], &dropped), dropped: dropped)
     case .committed:
       guard let parts = value.elements, parts.count == 5, let outcome = parts[0].number.flatMap(CommitOutcome.init),
         let now = version(parts[1]), let last = version(parts[2]), let place = version(parts[3]),
@@ -50,6 +55,29 @@ extension EngineCommand {
       else { return nil }
       return .committed(outcome, version: now, last: last, place: place, changes: Int(changes))
     }
+  }
+
+  /// Whether a value is one of ours, of the key that it stands in.
+  private func isGenuine(
+    _ value: [UInt8], _ key: (EngineKeys) -> String, _ field: String = "", counted: Character? = nil
+  ) -> Bool {
+    keys.map { $0.isGenuine(value, key($0), field, counted: counted) } ?? true
+  }
+
+  /// Who holds a claim; nil: none of ours.
+  private func claim(_ value: RESPValue) -> String? {
+    guard let keys, case .script(_, let names, _) = form, let name = names.first else { return value.text }
+    return value.content.flatMap { keys.opened(lines: $0, name) }.map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  private static func values(_ value: RESPValue, _ read: (Int, [UInt8]) -> [UInt8]?) -> EngineReply? {
+    guard let parts = value.elements, parts.count == 2, let values = parts[0].elements, let number = version(parts[1]) else {
+      return nil
+    }
+    let all = values.enumerated().compactMap { index, value in
+      value.content.flatMap { $0.count <= Cluster.Limits.valueBytes ? read(index, $0) : nil }
+    }
+    return .values(all, number)
   }
 
   private static func added(_ parts: [RESPValue]) -> EngineReply? {
@@ -74,7 +102,7 @@ extension EngineCommand {
     return .directories(out)
   }
 
-  private static func grants(_ parts: [RESPValue]) -> EngineReply? {
+  private func grants(_ parts: [RESPValue]) -> EngineReply? {
     guard parts.count == 5, let epoch = parts[0].text, let last = version(parts[1]), let place = version(parts[2]),
       let more = parts[4].number
     else { return nil }
@@ -84,53 +112,70 @@ extension EngineCommand {
     return .grants(out)
   }
 
-  private static func grantRows(_ value: RESPValue, _ dropped: inout Int) -> [SharedGrant] {
-    fields(value, Cluster.Limits.grantsPerRead, &dropped) { user, bytes in
-      ValueCoding.decode(StoredGrant.self, bytes)?.value(user)
+  private func grantRows(_ value: RESPValue, _ dropped: inout Int) -> [SharedGrant] {
+    Self.fields(value, Cluster.Limits.grantsPerRead, &dropped) { user, bytes in
+      guard isGenuine(bytes, \.grantRows, user) else { return nil }
+      return ValueCoding.decode(StoredGrant.self, bytes)?.value(user)
     }
   }
 
   private static func nodes(_ parts: [RESPValue], _ leases: inout LeaseReading) -> EngineReply? {
-    guard parts.count == 3, let had = parts[0].number, let values = parts[1].elements,
+    guard parts.count >= 3, let had = parts[0].number, let values = parts[1].elements,
       let clock = parts[2].text.flatMap({ Int64($0) })
     else { return nil }
     let (read, dropped) = leases.read(values)
     return .nodes(read, hadLease: had == 1, clock: clock, dropped: dropped)
   }
 
-  private static func entered(_ parts: [RESPValue], _ key: DeviceKey) -> EngineReply? {
+  private func entered(_ parts: [RESPValue], _ key: DeviceKey) -> EngineReply? {
     guard parts.count == 5, let since = parts[3].text.flatMap({ Int64($0) }), let older = parts[4].number else { return nil }
     var dropped = 0
-    let before: Whereabouts? = one(parts[0], &dropped) { ValueCoding.decode(StoredWhereabouts.self, $0)?.value(key) }
-    let device: Device? = one(parts[2], &dropped) { ValueCoding.decode(StoredDevice.self, $0)?.value(key) }
-    let calls = places(parts[1], &dropped)
+    let before: Whereabouts? = Self.one(parts[0], &dropped) { whereabouts(key, $0) }
+    let device: Device? = Self.one(parts[2], &dropped) { self.device(key, $0) }
+    let calls = places(parts[1], key.user, &dropped)
     return .entered(before: before, calls: calls, device: device, since: since, isOlder: older == 1, dropped: dropped)
   }
 
-  private static func located(_ parts: [RESPValue], _ user: String) -> EngineReply? {
+  private func whereabouts(_ key: DeviceKey, _ value: [UInt8]) -> Whereabouts? {
+    guard isGenuine(value, { $0.ofUser(key.user, "where") }, key.device, counted: "t") else { return nil }
+    return ValueCoding.decode(StoredWhereabouts.self, value)?.value(key)
+  }
+
+  private func device(_ key: DeviceKey, _ value: [UInt8]) -> Device? {
+    guard isGenuine(value, { $0.ofUser(key.user, "devices") }, key.device) else { return nil }
+    return ValueCoding.decode(StoredDevice.self, value)?.value(key)
+  }
+
+  private func located(_ parts: [RESPValue], _ user: String) -> EngineReply? {
     guard parts.count == 3 else { return nil }
     var out = LocatedUser(user)
-    out.whereabouts = fields(parts[0], Cluster.Limits.whereaboutsPerUser, &out.dropped) { name, bytes in
-      ValueCoding.decode(StoredWhereabouts.self, bytes)?.value(DeviceKey(user: user, device: name))
+    out.whereabouts = Self.fields(parts[0], Cluster.Limits.whereaboutsPerUser, &out.dropped) { name, bytes in
+      whereabouts(DeviceKey(user: user, device: name), bytes)
     }.sorted { $0.device.device < $1.device.device }
-    out.devices = fields(parts[1], Cluster.Limits.devicesPerUser, &out.dropped) { name, bytes in
-      ValueCoding.decode(StoredDevice.self, bytes)?.value(DeviceKey(user: user, device: name))
+    out.devices = Self.fields(parts[1], Cluster.Limits.devicesPerUser, &out.dropped) { name, bytes in
+      device(DeviceKey(user: user, device: name), bytes)
     }.sorted { $0.key.device < $1.key.device }
-    out.calls = places(parts[2], &out.dropped)
+    out.calls = places(parts[2], user, &out.dropped)
     return .located(out)
   }
 
-  private static func places(_ value: RESPValue, _ dropped: inout Int) -> [CallPlace] {
-    fields(value, Cluster.Limits.callsPerUser, &dropped) { name, bytes in
-      Identifier(name).flatMap { call in ValueCoding.decode(StoredPlace.self, bytes)?.value(call) }
+  private func places(_ value: RESPValue, _ user: String, _ dropped: inout Int) -> [CallPlace] {
+    Self.fields(value, Cluster.Limits.callsPerUser, &dropped) { name, bytes in
+      guard isGenuine(bytes, { $0.ofUser(user, "calls") }, name, counted: "n") else { return nil }
+      return Identifier(name).flatMap { call in ValueCoding.decode(StoredPlace.self, bytes)?.value(call) }
     }.sorted { $0.rank < $1.rank }
   }
 
-  private static func entries(_ parts: [RESPValue]) -> EngineReply? {
+  private func entry(_ call: CallID, _ value: [UInt8], _ incarnation: Incarnation) -> CallEntry? {
+    guard isGenuine(value, { $0.calls(of: incarnation) }, call.description) else { return nil }
+    return ValueCoding.decode(StoredEntry.self, value)?.value(call)
+  }
+
+  private func entries(_ parts: [RESPValue], _ incarnation: Incarnation) -> EngineReply? {
     guard parts.count == 2, let next = parts[0].text.flatMap({ UInt64($0) }) else { return nil }
     var dropped = 0
-    let entries = fields(parts[1], .max, &dropped) { name, bytes -> CallEntry? in
-      Identifier(name).flatMap { call in ValueCoding.decode(StoredEntry.self, bytes)?.value(call) }
+    let entries = Self.fields(parts[1], .max, &dropped) { name, bytes -> CallEntry? in
+      Identifier(name).flatMap { call in entry(call, bytes, incarnation) }
     }
     return .entries(entries, next: next, dropped: dropped)
   }

@@ -2,8 +2,8 @@
 extension EngineScript {
   var grantsBody: String {
     switch self {
-    // KEYS: rows, order, seen, state. ARGV: most users, milliseconds that a row is kept, an epoch, then for each user its id, iat, rank, seen and
-    // value without its {. → how many were put, users and rows that stay in place of others.
+    // KEYS: rows, order, seen, state. ARGV: most users, milliseconds that a row is kept, an epoch, then for each user its id, iat, rank, seen,
+    // value without its { and a row that is none of ours. → how many were put, users and rows that stay in place of others.
     case .putGrants:
       """
       local time = redis.call('TIME')
@@ -16,10 +16,11 @@ extension EngineScript {
       end
       local place = tonumber(redis.call('HGET', KEYS[4], 'place') or '0') or 0
       local count, later = 0, {}
-      for n = 4, #ARGV, 5 do
+      for n = 4, #ARGV, 6 do
         local user, t, m, s = ARGV[n], tonumber(ARGV[n + 1]), tonumber(ARGV[n + 2]), tonumber(ARGV[n + 3])
         local row = redis.call('HGET', KEYS[1], user)
-        local rt, rm, rs = string.match(row or '', '^{"t":(%d+),"m":(%-?%d+),"s":(%d+),')
+        local known = row and row ~= ARGV[n + 5] and row or ''
+        local rt, rm, rs = string.match(known, '^{"t":(%d+),"m":(%-?%d+),"s":(%d+),')
         rt, rm, rs = tonumber(rt), tonumber(rm), tonumber(rs)
         local isSame = rt == t and rm == m
         if rt and (rt > t or (rt == t and rm < m) or (isSame and rs >= s)) then

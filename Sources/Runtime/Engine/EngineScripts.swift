@@ -11,7 +11,8 @@ enum EngineScript: String, CaseIterable, Sendable {
 
   private var body: String {
     switch self {
-    // KEYS: names, this node's lease. ARGV: node, incarnation, value, milliseconds, prefix of leases, names in one read.
+    // KEYS: names, this node's lease. ARGV: node, incarnation, value, milliseconds, prefix of leases, names in one read, a lease
+    // that is none of ours. → 1 if it lived, leases, time, the lease that stands in the way.
     case .renew:
       """
       local own = redis.call('GET', KEYS[2])
@@ -19,7 +20,7 @@ enum EngineScript: String, CaseIterable, Sendable {
       if own then
         local ok, lease = pcall(cjson.decode, own)
         if ok and type(lease) == 'table' and lease.i == ARGV[2] then had = 1 end
-        free = not ok or type(lease) ~= 'table' or had == 1
+        free = not ok or type(lease) ~= 'table' or had == 1 or own == ARGV[7]
       end
       if free then
         redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
@@ -37,7 +38,7 @@ enum EngineScript: String, CaseIterable, Sendable {
         end
       end
       local time = redis.call('TIME')
-      return {had, out, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))}
+      return {had, out, string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000)), free and '' or own}
       """
     // KEYS: names, lease. ARGV: node, incarnation.
     case .endLease:
@@ -50,11 +51,12 @@ enum EngineScript: String, CaseIterable, Sendable {
       redis.call('SREM', KEYS[1], ARGV[1])
       return 1
       """
-    // KEYS: where, calls, devices. ARGV: device, session, value without its {, most devices, since when or 0. → what was there, calls, device,
+    // KEYS: where, calls, devices. ARGV: device, session, value without its {, most devices, since when or 0, a value that is none of ours. → what was there, calls, device,
     // since when, 1 if the session that was there is newer and stays.
     case .enter:
       """
       local before = redis.call('HGET', KEYS[1], ARGV[1])
+      if before == ARGV[6] then before = false end
       local since, known, session = tonumber(ARGV[5]), 0, nil
       if before then
         known = tonumber(string.match(before, '^{"t":(%d+)')) or 0
@@ -125,22 +127,29 @@ enum EngineScript: String, CaseIterable, Sendable {
       end
       return {redis.call('HGETALL', KEYS[1]), redis.call('HGETALL', KEYS[2]), redis.call('HGETALL', KEYS[3])}
       """
-    // KEYS: devices. ARGV: most devices, then for each change device, word or nothing, value.
+    // KEYS: devices. ARGV: most devices, then for each change device, word or nothing, value, a value that is none of ours. → devices that
+    // were not changed, and what they have.
     case .register:
       """
       local function word(value) return tonumber(string.match(value, '^{"w":(%-?%d+)')) end
-      for n = 2, #ARGV, 3 do
+      local kept = {}
+      for n = 2, #ARGV, 4 do
         local old = redis.call('HGET', KEYS[1], ARGV[n])
+        if old == ARGV[n + 3] then old = false end
         if ARGV[n + 1] == '' then
           local revoked = false
           if old then
             local ok, device = pcall(cjson.decode, old)
             revoked = ok and type(device) == 'table' and type(device.x) == 'number'
           end
-          if not revoked then redis.call('HDEL', KEYS[1], ARGV[n]) end
+          if not revoked then redis.call('HDEL', KEYS[1], ARGV[n]) else kept[#kept + 1], kept[#kept + 2] = ARGV[n], old end
         else
           local before = old and word(old)
-          if not before or before <= tonumber(ARGV[n + 1]) then redis.call('HSET', KEYS[1], ARGV[n], ARGV[n + 2]) end
+          if not before or before <= tonumber(ARGV[n + 1]) then
+            redis.call('HSET', KEYS[1], ARGV[n], ARGV[n + 2])
+          else
+            kept[#kept + 1], kept[#kept + 2] = ARGV[n], old
+          end
         end
       end
       local over = redis.call('HLEN', KEYS[1]) - tonumber(ARGV[1])
@@ -154,12 +163,13 @@ enum EngineScript: String, CaseIterable, Sendable {
         redis.call('HDEL', KEYS[1], oldest)
         over = over - 1
       end
-      return 1
+      return kept
       """
-    // KEYS: what is claimed. ARGV: by whom, milliseconds, 1 to renew.
+    // KEYS: what is claimed. ARGV: by whom, milliseconds, 1 to renew, a claim that is none of ours.
     case .claim:
       """
       local held = redis.call('GET', KEYS[1])
+      if held == ARGV[4] then held = false end
       if held and held ~= ARGV[1] then return {0, held} end
       if not held or ARGV[3] == '1' then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
       return {1, ARGV[1]}

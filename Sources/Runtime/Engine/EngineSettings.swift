@@ -37,6 +37,8 @@ public struct EngineSettings: Hashable, Sendable {
   public var password: Redacted<String>?
   /// Nil: no TLS. Else the engine's certificate must be for the host as it is written in `place`, or as Sentinel or Cluster name it.
   public var tls: TLSFiles?
+  /// `cluster.key_file`: what nodes write is signed under a key derived from it, and what is not so signed is skipped. Nil: nothing is.
+  public var key: Redacted<[UInt8]>?
   /// Of every key and channel: letters, digits, `-`, `_`, `.` and `:`.
   public var prefix = "tl"
   /// A command without an answer for so long has timed out.

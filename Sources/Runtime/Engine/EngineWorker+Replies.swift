@@ -11,6 +11,7 @@ extension EngineWorker {
     guard let id = waiting.id, let command = waiting.command else { return }
     if case .error(let why) = value { return refused(why, waiting, id, command, shard) }
     metrics.took.record(loop.now - waiting.sent)
+    if let again = command.repair(value, from: node) { return send(again, to: shard, id) }
     guard let reply = command.read(value, &leases) else {
       return refuse(id, .refused("an answer that is none to \(command.name)"))
     }
@@ -66,7 +67,9 @@ extension EngineWorker {
     guard let parts = value.elements, parts.count == 3, parts[0].text == "message" else { return }
     metrics.messages.increment()
     guard let content = parts[2].content,
-      let (message, from) = ValueCoding.decode(StoredMessage.self, content, limit: Cluster.Limits.messageBytes)?.value
+      let stored = ValueCoding.decode(StoredMessage.self, content, limit: Cluster.Limits.messageBytes),
+      let (message, from) = stored.value, let channel = parts[1].text, keys.isGenuine(content, channel),
+      !keys.isOver(stored.e, channel)
     else {
       messagesDropped += 1
       return

@@ -54,6 +54,7 @@ final class EngineWorker {
   /// The engine is there and refuses our lease.
   private var isRefused = false
   private var refusals: [String: Instant] = [:]
+  private var toldUnsigned: Instant?
   var messagesDropped = 0
   var leases: LeaseReading
 
@@ -66,8 +67,8 @@ final class EngineWorker {
   ) {
     (self.settings, self.node, self.loop, self.metrics) = (settings, node, loop, metrics)
     (self.readiness, self.logger, self.random, self.deliver) = (readiness, logger, random, deliver)
-    keys = EngineKeys(prefix: settings.prefix)
-    leases = LeaseReading(own: node)
+    keys = EngineKeys(prefix: settings.prefix, seal: settings.key.flatMap { EngineSeal(clusterKey: $0.exposed) })
+    leases = LeaseReading(own: node, keys: keys)
     greeting = EngineGreeting(
       username: settings.username, password: settings.password?.exposed, clientName: "trunkline-" + EngineKeys.escaped(node.node))
     phase = .waiting(until: loop.now)
@@ -262,7 +263,19 @@ final class EngineWorker {
     }
   }
 
+  /// What is skipped is told once in a while; the counter has all.
+  private func tellUnsigned() {
+    guard let (count, place) = keys.seal?.takeFailures() else { return }
+    metrics.valuesUnsigned.increment(by: UInt64(count))
+    guard toldUnsigned.map({ loop.now - $0 >= Limits.logInterval }) ?? true else { return }
+    toldUnsigned = loop.now
+    logger.warning(
+      "values in the engine are not signed with this cluster's key: they are skipped, and written anew by the nodes that own them",
+      metadata: ["key": "\(place)", "count": "\(count)"])
+  }
+
   private func endTurn() {
+    tellUnsigned()
     if messagesDropped > 0 {
       metrics.messagesDropped.increment(by: UInt64(messagesDropped))
       deliver(.dropped(messagesDropped))

@@ -36,6 +36,9 @@ enum Limits {
   static let namesPerRead = 1_000
   /// Leases that are looked at in one reading; of these `Cluster.Limits.nodes` are kept.
   static let leases = 10_000
+  /// A lease or message of another node is believed for so long after it was written, and a grid longer: clocks of nodes may differ by as much.
+  static let sealed = Duration.seconds(7_200)
+  static let sealedGrid = Duration.seconds(600)
   /// Between two tries.
   static let retry = Duration.milliseconds(100)...Duration.seconds(5)
 }

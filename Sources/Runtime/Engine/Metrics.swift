@@ -14,6 +14,7 @@ final class EngineMetrics: Sendable {
   let losses = Counter()
   let flushes = Counter()
   let valuesDropped = Counter()
+  let valuesUnsigned = Counter()
   let messages = Counter()
   let messagesDropped = Counter()
 
@@ -30,6 +31,10 @@ final class EngineMetrics: Sendable {
       .counter("trunkline_engine_losses_total", "Times that it was lost.", losses),
       .counter("trunkline_engine_flushes_total", "Times that it had lost what it held, or was another one.", flushes),
       .counter("trunkline_engine_values_dropped_total", "Values in the engine that could not be read.", valuesDropped),
+      .counter(
+        "trunkline_engine_values_unsigned_total",
+        "Values and messages in the engine that no node with this cluster's key has signed, or that are too old: skipped.",
+        valuesUnsigned),
       .counter("trunkline_engine_messages_total", "Messages of other nodes that were heard.", messages),
       .counter("trunkline_engine_messages_dropped_total", "Messages on our channels that were none.", messagesDropped),
     ]

@@ -88,8 +88,11 @@ struct StoredLease: StoredValue {
   var configuration: String?
   /// Trunks in trouble.
   var down: [String: String]?
+  /// Seconds since 1970: then it counts no longer, whoever put it back.
+  var e: Int64?
 
-  init(_ lease: NodeLease) {
+  init(_ lease: NodeLease, until end: Int64? = nil) {
+    e = end
     (i, url, sip, version) = (lease.incarnation.description, lease.url, lease.sip, lease.version)
     admin = lease.admin
     down = lease.troubles.isEmpty ? nil : lease.troubles
@@ -295,8 +298,11 @@ struct StoredMessage: StoredValue {
   var w: StoredWhereabouts?
   /// A row's number.
   var n: Int64?
+  /// As of a lease.
+  var e: Int64?
 
-  init(_ message: ClusterMessage, from: Incarnation) {
+  init(_ message: ClusterMessage, from: Incarnation, until end: Int64? = nil) {
+    e = end
     f = from.description
     switch message {
     case .wake(let key, let call, let content):

@@ -55,7 +55,9 @@ final class ClusterSide: Sendable {
     logger = logs.logger("cluster")
     let questions = EngineQuestions()
     self.questions = questions
-    engine = try RedisEngine(nodes.engine, node: incarnation, readiness: readiness, logger: logs.logger("engine")) {
+    var place = nodes.engine
+    place.key = nodes.key
+    engine = try RedisEngine(place, node: incarnation, readiness: readiness, logger: logs.logger("engine")) {
       [inbox, questions] event in
       if !questions.takes(event) { inbox.post(.engine(event)) }
     }

@@ -163,4 +163,8 @@ private final class EventStream: ResponseStream, @unchecked Sendable {
     if !out.isEmpty { said = now }
     return out
   }
+
+  func last(_ why: APIError) -> [UInt8] {
+    Array("event: problem\ndata: ".utf8) + why.response.body.filter { $0 != 0x0a } + [0x0a, 0x0a]
+  }
 }

@@ -1,0 +1,75 @@
+import Bytes
+
+/// Who has a stream, and which one gives way: places are counted by token, and what was read last the longest time ago goes first.
+///
+/// | a stream begins | gives way |
+/// |---|---|
+/// | its token has `perToken` | the idlest of that token |
+/// | all `most` places are taken | the idlest of the token that has the most |
+/// | else | none |
+///
+/// | unread octets | then |
+/// |---|---|
+/// | none, or fewer than before | it is read |
+/// | as many as before, or more, for `unreadTime` | its reader is gone |
+struct StreamPlaces {
+  struct Place: Equatable {
+    let client: String
+    let began: Instant
+    /// When the peer was last seen to take something, or had nothing to take.
+    fileprivate(set) var read: Instant
+    /// Octets that it had taken then.
+    fileprivate var taken: UInt64 = 0
+  }
+  private(set) var places: [UInt64: Place] = [:]
+  private let most: Int
+  private let perToken: Int
+
+  init(most: Int = Limits.streams, perToken: Int = Limits.streamsPerToken) { (self.most, self.perToken) = (most, perToken) }
+
+  var isEmpty: Bool { places.isEmpty }
+  var numbers: [UInt64] { places.keys.sorted() }
+
+  /// - Parameter client: the token's name; empty without one.
+  /// - Returns: the stream that has to end for it.
+  mutating func begin(_ number: UInt64, of client: String, at now: Instant) -> UInt64? {
+    let counts = Dictionary(grouping: places.values, by: \.client).mapValues(\.count)
+    var leaving: UInt64?
+    if counts[client, default: 0] >= perToken {
+      leaving = idlest(of: client)
+    } else if places.count >= most, let busiest = counts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })?.key {
+      leaving = idlest(of: busiest)
+    }
+    if let leaving { places[leaving] = nil }
+    places[number] = Place(client: client, began: now, read: now)
+    return leaving
+  }
+
+  mutating func end(_ number: UInt64) { places[number] = nil }
+
+  /// False: its reader has taken nothing for too long.
+  mutating func look(_ number: UInt64, sent: UInt64, unread: Int, at now: Instant) -> Bool {
+    guard let place = places[number] else { return true }
+    let taken = sent - min(sent, UInt64(max(0, unread)))
+    if unread <= 0 || taken > place.taken {
+      places[number]?.read = now
+      places[number]?.taken = max(taken, place.taken)
+      return true
+    }
+    return now - place.read < Limits.unreadTime
+  }
+
+  private func idlest(of client: String) -> UInt64? {
+    places.filter { $0.value.client == client }.min { a, b in
+      (a.value.read, a.value.began, a.key) < (b.value.read, b.value.began, b.key)
+    }?.key
+  }
+}
+
+/// Why an answer without a stated end may go on: its token, as it was shown, and the row's scope are looked at again before each feed.
+struct StreamLicence: Sendable {
+  /// Of the token; empty without one.
+  var client = ""
+  /// Nil: it may go on.
+  var refusal: @Sendable () -> APIError?
+}
