@@ -13,7 +13,7 @@ def log_size():
 
 def unclean(text):
     """Octets that move a cursor or turn text around."""
-    found = [letter for letter in text if (ord(letter) < 32 and letter != "\n") or 127 <= ord(letter) < 160 or letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u200b\ufeff\u2028\u2029"]
+    found = [letter for letter in text if (ord(letter) < 32 and letter != "\n") or 127 <= ord(letter) < 160 or letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c\u2028\u2029"]
     return len(found)
 
 
