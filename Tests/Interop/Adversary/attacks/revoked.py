@@ -108,6 +108,28 @@ for moment in ("upgraded", "welcomed", "resumed", "asked", "started"):
         print(moment, [one["t"] for one in messages], code, made, file=sys.stderr)
     stream.close()
 hang_up(arena, "mallory")
+
+# In a call that is up: it goes on until somebody hangs up, and nothing comes after it.
+phone = subprocess.Popen(
+    [os.path.join(os.path.dirname(arena.binary), "trunkline-lab"), "phone", "--answer", "--answer-after", "0.1", "--repeat", "--device", "talks", "--insecure",
+     "--url", f"ws://127.0.0.1:{arena.app}/v1/connect", "--token", arena.token("talker", "talks", iat=int(time.time()), trunkline={"numbers": ["+15560000009"]})],
+    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+try:
+    trunk, code, end = Trunk(arena), 0, time.monotonic() + 8
+    while code != 200 and time.monotonic() < end:
+        invite = trunk.request("INVITE", "+15560000009", sdp=offer("127.0.0.1", 30_006))
+        code, answer = trunk.ask(invite, 5)
+        time.sleep(0.2)
+    revoke(arena, "talker", "talks")
+    time.sleep(2)
+    figures["talking"] = len([call for call in calls_of(arena, "talker") if call["state"] == "connected"])
+    figures["hung_up"] = 1 if trunk.ask(trunk.request("BYE", call=header(invite, "Call-ID"), cseq=2, to=header(answer, "To")), 3)[0] == 200 else 0
+    code, _ = trunk.ask(trunk.request("INVITE", "+15560000009", sdp=offer("127.0.0.1", 30_006)), 3)
+    figures["calls"] += 1 if code == 200 else 0
+    trunk.close()
+finally:
+    phone.kill()
+    phone.wait()
 allow(arena, "mallory", "bad")
 messages, code = connected(seconds=1)
 figures["own"] += 1 if messages and messages[0]["t"] == "welcome" else 0
