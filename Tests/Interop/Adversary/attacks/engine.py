@@ -4,7 +4,7 @@ from phones import *
 
 class Redis:
     def __init__(self, port):
-        self.stream = connect(("127.0.0.1", port))
+        self.stream = connect(("127.0.0.1", port), timeout=20)
         self.data = b""
 
     def line(self):

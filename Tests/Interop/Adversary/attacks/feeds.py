@@ -81,18 +81,19 @@ def unread():
         if other:
             other.close()
     # and none of them is held for ever: the kernel's room is full, so a socket that is still open after this has no deadline
-    end = time.monotonic() + options.seconds
-    while time.monotonic() < end and any(established(stream) for stream in held):
+    ports, end = {stream.getsockname()[1] for stream in held}, time.monotonic() + options.seconds
+    while time.monotonic() < end and established(ports):
         time.sleep(0.5)
-    figures["left"] = sum(established(stream) for stream in held)
+    figures["left"] = established(ports)
     for stream in held:
         stream.close()
     return figures
 
 
-def established(stream):
-    """TCP_INFO: nothing is read, and the peer has not closed."""
-    return 1 if stream.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] == 1 else 0
+def established(ports):
+    """Of the connections from these ports, those that the gateway has not closed: what waits in its sockets keeps its FIN from coming here."""
+    rows = [line.split()[1:4] for line in open("/proc/net/tcp").read().split("\n")[1:] if line]
+    return len([1 for local, remote, state in rows if state == "01" and int(local[-4:], 16) == arena.admin and int(remote[-4:], 16) in ports])
 
 
 figures = taken_out() if options.what == "token" else unread()

@@ -2,7 +2,7 @@
 from phones import *
 
 options, arena, chance = arguments()
-figures = {"tries": 0, "calls": 0, "welcomed": 0, "names": 0, "rejected": 0, "stolen": 0, "open_end": 0, "own": 0}
+figures = {"tries": 0, "calls_made": 0, "welcomed": 0, "names": 0, "rejected": 0, "stolen": 0, "open_end": 0, "own": 0}
 
 
 def connected(*more, device="bad", token=None, seconds=6.0):
@@ -21,7 +21,7 @@ def count(messages, code, call=None):
     figures["welcomed"] += kinds.count("welcome")
     figures["open_end"] += 1 if code is None else 0
     started = [one for one in messages if one["t"] == "ok" and one["d"].get("sdp")]
-    figures["calls"] += len(started)
+    figures["calls_made"] += len(started)
     if kinds != ["err"]:
         print("heard:", kinds, code, file=sys.stderr)
 
@@ -43,7 +43,7 @@ for _ in range(10):
     call = str(uuid.uuid4())
     before = arena.metric("trunkline_calls_started_total")
     count(*connected(start(call), token=old))
-    figures["calls"] += int(arena.metric("trunkline_calls_started_total") - before)
+    figures["calls_made"] += int(arena.metric("trunkline_calls_started_total") - before)
     other, frames = web_socket(arena, arena.stranger())
     send(other, frame(hello(arena.token("mallory", "bad2"), "bad2")))
     got, _ = heard(frames, 0.5)
@@ -98,7 +98,7 @@ for moment in ("upgraded", "welcomed", "resumed", "asked", "started"):
     send(stream, (frame(hello(token, device)) if moment == "upgraded" else b"") + start(later, 2 if moment == "started" else 1))
     messages, code = heard(frames, 6)
     made = int(arena.metric("trunkline_calls_started_total") - before)
-    figures["calls"] += made
+    figures["calls_made"] += made
     if moment == "upgraded":
         figures["welcomed"] += len([1 for one in messages if one["t"] == "welcome"])
     # a call that it had goes on, and its session with it
@@ -125,7 +125,7 @@ try:
     figures["talking"] = len([call for call in calls_of(arena, "talker") if call["state"] == "connected"])
     figures["hung_up"] = 1 if trunk.ask(trunk.request("BYE", call=header(invite, "Call-ID"), cseq=2, to=header(answer, "To")), 3)[0] == 200 else 0
     code, _ = trunk.ask(trunk.request("INVITE", "+15560000009", sdp=offer("127.0.0.1", 30_006)), 3)
-    figures["calls"] += 1 if code == 200 else 0
+    figures["calls_made"] += 1 if code == 200 else 0
     trunk.close()
 finally:
     phone.kill()
