@@ -22,7 +22,7 @@ def list_devices():
         [arena.binary, "devices", "list", "--config", arena.folder + "/gateway.yaml"], capture_output=True, text=True, timeout=240, errors="replace")
     lines = done.stdout.count("\n")
     print(done.stderr[-300:], file=sys.stderr)
-    return {"answers": 1 if done.returncode == 0 else 0, "listed": lines, "worst_s": round(time.monotonic() - began, 2)}
+    return {"answers": 1 if done.returncode == 0 else 0, "listed": lines, "missing": max(0, arena.fill["devices"] - lines), "worst_s": round(time.monotonic() - began, 2)}
 
 
 def looped(*paths, scope="read"):
