@@ -1,6 +1,6 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run release run-cluster faults test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
+.PHONY: run release run-cluster faults adversary test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
 
 JOBS ?= 2
 
@@ -23,6 +23,11 @@ run-cluster:
 faults:
 	Scripts/install faults
 	Scripts/faults
+
+# Every attack of docs/security.md on a release build at its limits, and ten minutes of schemathesis: about an hour.
+adversary:
+	Scripts/install test
+	Scripts/adversary
 
 test:
 	Scripts/install test

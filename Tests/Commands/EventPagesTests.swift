@@ -33,7 +33,10 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try Data("0123abcd\n".utf8).write(to: URL(fileURLWithPath: folder + "/epoch"))
     let pages = EventPages(folder: folder)
-    for query in ["after=x", "limit=0", "limit=1001", "kinds=call.nothing", "until=1", #"kinds=""#, "after=", "limit=1&limit=2"] {
+    for query in [
+      "after=x", "limit=0", "limit=1001", "kinds=call.nothing", "until=1", #"kinds=""#, "kinds=,", "kinds=call.ended,",
+      "limit=%2B5", "limit=+5", "after=", "limit=1&limit=2",
+    ] {
       expect(.badRequest, try pages.answer(request(query, isStream: isStream)))
     }
     for query in ["after=00000000-1", "after=0123abcd-5"] { expect(.gone, try pages.answer(request(query, isStream: isStream))) }

@@ -102,12 +102,13 @@ struct EventPages: Sendable {
           guard let start = start(value) else { throw APIError(.badRequest, "after: the id of an event, or latest") }
           out.after = start
         case "limit":
-          guard let limit = Int(value), (1...EventPages.limit).contains(limit) else {
+          guard value.utf8.allSatisfy({ (48...57).contains($0) }), let limit = Int(value), (1...EventPages.limit).contains(limit)
+          else {
             throw APIError(.badRequest, "limit: 1 to \(EventPages.limit)")
           }
           out.limit = limit
         case "kinds":
-          let kinds = value.split(separator: ",").map(String.init)
+          let kinds = value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
           if let wrong = kinds.first(where: { GatewayEvent.Kind(rawValue: $0) == nil }) {
             let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
             throw APIError(.badRequest, "kinds: no kind \(wrong.prefix(64)); there are \(known)")

@@ -47,7 +47,7 @@ struct TracePages: Sendable {
         for call in calls { collector.began(call.call, callID: call.sipCallId) }
         answer(.text(201, String(id)))
       } catch {
-        answer(APIError(.overload, "\(Limits.traces) traces are running: stop one").response)
+        answer(APIError(.tooMany, "\(Limits.traces) traces are running: stop one").response)
       }
     }
     if !asked { answer(APIError.busy.response) }

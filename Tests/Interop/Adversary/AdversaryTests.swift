@@ -13,7 +13,7 @@ extension Interop {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let adversary = try Spawned(
       "adversary", Surroundings.package + "/Scripts/adversary",
-      ["--row", run.attack.id, "--arena", run.arena, "--json", "--margin", "6", "--seed", "\(seed)"], in: folder,
+      ["--row", run.attack.id, "--arena", run.arena, "--json", "--short", "--margin", "6", "--seed", "\(seed)"], in: folder,
       environment: ["TRUNKLINE_BINARY": adversaryBinary ?? "", "TRUNKLINE_PYTHON": Surroundings.python ?? "", "TMPDIR": folder])
     let status = try await adversary.finish(within: (run.attack.limit ?? 60) + 90)
     print(adversary.text)
@@ -44,6 +44,13 @@ extension Interop {
     func `an attack on SIP, media or TLS ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
   }
 
+  /// What programs, phones and whoever can write to the engine ask of a gateway that is full; fewer of everything than in `Scripts/adversary`.
+  @Suite(.tags(.audio), .enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized)
+  struct AdversaryAskedTests {
+    @Test(arguments: Attack.ofPrograms)
+    func `a question from outside ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
+  }
+
   @Suite struct AdversaryPageTests {
     /// `Scripts/adversary --docs` prints the table anew.
     @Test func `docs/security.md promises what the table of attacks holds, line by line`() throws {
@@ -53,6 +60,7 @@ extension Interop {
       #expect(Set(Attack.all.map(\.id)).count == Attack.all.count, "an id twice")
       for row in Attack.all {
         #expect(lines.contains(row.line), "docs/security.md lacks: \(row.line)")
+        #expect(row.class.map(Attack.classes.contains) ?? true, "\(row.id): \(row.class ?? "")")
         #expect(!row.outcome.isEmpty && row.outcome.allSatisfy { $0.split(separator: " ").count == 3 }, "\(row.id)")
         #expect(FileManager.default.fileExists(atPath: Attack.folder + "/attacks/\(row.program).py"), "\(row.id)")
       }

@@ -5,8 +5,9 @@ import Testing
 struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var id: String
   var attack: String
+  var `class`: String?
   var program: String
-  /// Gateways of the suite that it is run against: plain, tls, small.
+  /// Gateways of the suite that it is run against: plain, tls, small; of `asked.py`: api, node.
   var arenas: [String]
   /// Further ones of a long run.
   var also: [String]?
@@ -22,13 +23,18 @@ struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var line: String { "| \(attack) | \(promise) | \(held) |" }
 
   static let folder = Surroundings.sources + "/Adversary"
+  /// What is wrong where the row fails, of those that `asked.py` is for: the asker's work on a thread that calls need; two readings of one input;
+  /// authority that is looked at once; a cost without a bound.
+  static let classes: Set = ["turns", "readings", "authority", "bounds"]
   /// A table that cannot be read is an empty one, which its own test finds.
   static let all: [Attack] =
     (try? JSONDecoder().decode([Attack].self, from: Data(contentsOf: URL(fileURLWithPath: folder + "/table.json")))) ?? []
 
-  /// Those against what apps and browsers talk to, and those against SIP, media and TLS: two suites, which run side by side.
-  static let ofApps = pairs(where: isOfApps)
-  static let ofTrunks = pairs { !isOfApps($0) }
+  /// Those against what apps and browsers talk to, those against SIP, media and TLS, and those against what programs ask and a cluster shares:
+  /// three suites, which run side by side.
+  static let ofApps = pairs { $0.class == nil && isOfApps($0) }
+  static let ofTrunks = pairs { $0.class == nil && !isOfApps($0) }
+  static let ofPrograms = pairs { $0.class != nil }
 
   private static func isOfApps(_ row: Attack) -> Bool {
     ["upgrades", "pipelining", "silent", "slow", "unread", "forwarded", "frames", "heads", "tokens", "fuzz"].contains(row.program)

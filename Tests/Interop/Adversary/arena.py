@@ -1,107 +1,19 @@
 """The gateway under attack, the calls that it carries, and the honest user beside it; each ends its processes by their own ids."""
-import ctypes, json, os, re, resource, shutil, signal, socket, subprocess, sys, tempfile, time
+import json, os, shutil, signal, subprocess, sys, tempfile, time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE + "/attacks")
 import common
+from processes import CORES, Failure, Process, Watch, die_with_parent, free_ports, lab
 
-CORES = sorted(os.sched_getaffinity(0))
 KEY = "0123456789abcdef0123456789abcdef"
-
-
-def lab(binary):
-    """The program beside the gateway that stands in for carrier, app and many calls."""
-    return os.path.join(os.path.dirname(os.path.abspath(binary)), "trunkline-lab")
-
-
-def die_with_parent():
-    """Whatever ends this program ends what it started (PR_SET_PDEATHSIG)."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-
-
-class Failure(Exception):
-    pass
-
-
-def free_ports(count):
-    kept = []
-    for _ in range(count):
-        one = socket.socket()
-        one.bind(("127.0.0.1", 0))
-        kept.append(one)
-    ports = [one.getsockname()[1] for one in kept]
-    for one in kept:
-        one.close()
-    return ports
-
-
-class Process:
-    """Its output is in a file; gateways and attackers have cores of their own where there are two."""
-
-    def __init__(self, command, folder, name, of_gateway=False, environment=None, descriptors=None):
-        self.log = f"{folder}/{name}-{time.monotonic_ns()}.log"
-        cores = set(CORES[:1] if of_gateway else CORES[1:]) if len(CORES) > 1 else set(CORES)
-
-        def begin():
-            die_with_parent()
-            os.sched_setaffinity(0, cores)
-            if descriptors:
-                resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
-
-        variables = {name: value for name, value in os.environ.items() if name != "SWIFT_BACKTRACE"} | (environment or {})
-        with open(self.log, "w") as out:
-            self.process = subprocess.Popen(
-                command, cwd=folder, stdin=subprocess.PIPE, stdout=out, stderr=out, preexec_fn=begin, env=variables, start_new_session=True)
-        self.pid = self.process.pid
-
-    @property
-    def text(self):
-        return open(self.log, errors="replace").read()
-
-    def is_running(self):
-        return self.process.poll() is None
-
-    def wait(self, seconds):
-        """The status; None if it did not end."""
-        try:
-            return self.process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            return None
-
-    def end(self, number=signal.SIGTERM, seconds=5):
-        """What it had written, ended by force if need be."""
-        if self.is_running():
-            self.process.send_signal(number)
-            if self.wait(seconds) is None:
-                self.process.kill()
-                self.process.wait()
-        self.process.stdin.close()
-        return self.text
-
-    def says(self, text, seconds=10):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            if text in self.text:
-                return True
-            if not self.is_running():
-                return text in self.text
-            time.sleep(0.02)
-        return False
-
-
-class Watch(Process):
-    def end(self, *_):
-        if self.is_running():
-            self.process.stdin.close()
-            if self.wait(10) is None:
-                self.process.kill()
-                self.process.wait()
-        return self.text
 
 
 class Gateway:
     """`trunkline serve` of three kinds: `plain` on 127.0.0.1; `tls` on [::] with TLS and a trunk that takes guests; `small` with 256
-    descriptors."""
+    descriptors. Others are in `asked.py`."""
+
+    ready_within = 15
 
     def __init__(self, binary, kind, users):
         self.binary, self.kind = os.path.abspath(binary), kind
@@ -123,37 +35,75 @@ class Gateway:
             trunks.append("{ name: guests, peers: any, peer_auth: { username: pbx, password_file: password } }")
         names = [trunk.split("name: ")[1].split(",")[0] for trunk in trunks]
         people = [f'{{ id: user{n}, numbers: ["+1555{2_000_000 + n}"] }}' for n in range(users)]
-        people += ['{ id: alice, numbers: ["+15551230001"] }', '{ id: honest, numbers: ["+15551230002"] }', '{ id: mallory, numbers: ["+15551230003"] }']
+        people += ['{ id: alice, numbers: ["+15551230001"] }', '{ id: honest, numbers: ["+15551230002"] }', '{ id: mallory, numbers: ["+15551230003"] }', *self.more_people()]
         lines = [
-            f"listen: {{ {listen}, app: {app}, admin: 127.0.0.1:{self.admin} }}",
+            f"listen: {{ {listen}, app: {app}, admin: {self.admin_listener()} }}",
             f"media: {{ addresses: [ 127.0.0.1 ], app_port: {self.media}, trunk_ports: {self.trunk_ports[0]}-{self.trunk_ports[1]} }}",
             "auth: { jwt: { key_file: jwt.key } }", f"trunks: [ {', '.join(trunks)} ]", f"users: [ {', '.join(people)} ]",
             "routes: { inbound: [ " + ", ".join(f"{{ trunk: {name}, to: users }}" for name in names)
-            + ' ], outbound: [ { prefix: "+", trunk: carrier } ] }', "log: { level: info }"]
-        for name, text in (("gateway.yaml", "\n".join(lines)), ("jwt.key", KEY), ("password", "s3cret")):
-            with open(f"{self.folder}/{name}", "w") as file:
+            + ' ], outbound: [ { prefix: "+", trunk: carrier } ]' + self.more_routes() + " }", "log: { level: info }", *self.more_sections()]
+        self.put({"gateway.yaml": "\n".join(lines), "jwt.key": KEY, "password": "s3cret", **self.more_files()})
+
+    def put(self, files):
+        """Texts by name, for their owner only."""
+        for name, text in files.items():
+            with open(f"{self.folder}/{name}", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
                 file.write(text + "\n")
+
+    # MARK: what other arenas add
+
+    def admin_listener(self):
+        return f"127.0.0.1:{self.admin}"
+
+    def more_sections(self):
+        return []
+
+    def more_people(self):
+        return []
+
+    def more_routes(self):
+        return ""
+
+    def more_files(self):
+        return {}
+
+    def prepare(self):
+        """Before it starts: its files are there."""
+
+    def furnish(self):
+        """When it is ready, before there are calls."""
+
+    def more_facts(self):
+        return {}
+
+    def command(self):
+        return [self.binary, "serve", "--config", "gateway.yaml"]
+
+    # MARK: its life
+
+    def serve(self):
+        """Starts it and waits until calls can come."""
+        self.process = self.start(self.command(), "gateway", of_gateway=True, descriptors=256 if self.kind == "small" else None)
+        facts = {name: getattr(self, name) for name in ("sip", "siptls", "app", "admin", "carrier", "tls", "media", "trunk_ports", "binary", "folder")}
+        facts |= {"pid": self.process.pid, "log": self.process.log, "key": self.folder + "/jwt.key", "six": self.tls, "guests": self.kind == "tls"}
+        self.arena_file = self.folder + "/arena.json"
+        with open(self.arena_file, "w") as file:
+            json.dump(facts | self.more_facts(), file)
+        self.arena = common.Arena(self.arena_file)
+        end = time.monotonic() + self.ready_within
+        while common.quick_status(("127.0.0.1", self.admin), "/readyz", more=self.arena.operator) != 200:
+            if time.monotonic() > end or not self.process.is_running():
+                raise Failure(f"the gateway is not ready:\n{self.process.text[-2000:]}")
+            time.sleep(0.05)
 
     def __enter__(self):
         try:
             subprocess.run(
                 ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=localhost",
                  "-keyout", "own.key", "-out", "own.pem"], cwd=self.folder, check=True, capture_output=True)
-            self.process = Process(
-                [self.binary, "serve", "--config", "gateway.yaml"], self.folder, "gateway", of_gateway=True,
-                descriptors=256 if self.kind == "small" else None)
-            self.processes.append(self.process)
-            self.arena_file = self.folder + "/arena.json"
-            facts = {name: getattr(self, name) for name in ("sip", "siptls", "app", "admin", "carrier", "tls", "media", "trunk_ports", "binary", "folder")}
-            facts |= {"pid": self.process.pid, "key": self.folder + "/jwt.key", "six": self.tls, "guests": self.kind == "tls"}
-            with open(self.arena_file, "w") as file:
-                json.dump(facts, file)
-            self.arena = common.Arena(self.arena_file)
-            end = time.monotonic() + 15
-            while common.quick_status(("127.0.0.1", self.admin), "/readyz") != 200:
-                if time.monotonic() > end or not self.process.is_running():
-                    raise Failure(f"the gateway is not ready:\n{self.process.text[-2000:]}")
-                time.sleep(0.05)
+            self.prepare()
+            self.serve()
+            self.furnish()
             self.phone = self.start(
                 [lab(self.binary), "phone", "--answer", "--answer-after", "0.1", "--events", "--repeat", "--device", "desk", "--insecure", "--url",
                  self.url, "--token", self.arena.token("alice", "desk")], "phone")

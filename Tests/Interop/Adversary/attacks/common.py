@@ -60,7 +60,7 @@ class Arena:
         return signed + "." + (b64(hmac.new(key, signed.encode(), hashlib.sha256).digest()) if key else "")
 
     def metric(self, family, part=""):
-        answer = http(connect(("127.0.0.1", self.admin)), get("/metrics", close=True))
+        answer = http(connect(("127.0.0.1", self.admin)), get("/metrics", self.operator, close=True))
         total = 0.0
         for line in answer.decode("latin-1").split("\n"):
             if line.startswith((family + "{", family + " ")) and part in line:
@@ -71,6 +71,15 @@ class Arena:
         """Another address for each connection of an attack that is not about their number: the honest user's is 127.0.0.1."""
         self.strangers = getattr(self, "strangers", 0) + 1
         return f"127.0.8.{self.strangers % 200 + 1}"
+
+    @property
+    def operator(self):
+        """Fields of a request at the admin port that may do everything."""
+        return self.bearer("operator") if getattr(self, "tokens", None) else []
+
+    def bearer(self, name):
+        """The same of one of its tokens: those of `asked.py` are named for their scope."""
+        return [f"Authorization: Bearer {self.tokens[name]}"]
 
     @property
     def app_address(self):
@@ -187,10 +196,10 @@ def http(stream, request, seconds=2.0):
         return read(stream, seconds)[0] if send(stream, request) else b""
 
 
-def quick_status(address, path="/healthz", tls=False):
+def quick_status(address, path="/healthz", tls=False, more=()):
     """0 if there is no answer."""
     try:
-        return (answers(http(connect(address, tls=tls), get(path, close=True))) or [0])[0]
+        return (answers(http(connect(address, tls=tls), get(path, more, close=True))) or [0])[0]
     except OSError:
         return 0
 
