@@ -31,6 +31,15 @@ enum Limits {
   static let histogramBuckets = 64
   /// Addresses reported by one look at the machine's interfaces.
   static let localAddresses = 64
+  /// Between two looks at the network while it changes; and while nothing is heard of changes, with the kernel's messages and without.
+  static let networkPause = Duration.seconds(1)
+  static let networkLook = Duration.seconds(60)
+  static let networkLookUnheard = Duration.seconds(2)
+  /// Messages of the kernel that are dropped before one look; what is left waits for the next one.
+  static let networkMessages = 1_024
+  /// Lines of the log on addresses that come and go, at once and from then on: one each.
+  static let networkLines = 4
+  static let networkLineInterval = Duration.seconds(10)
   /// Components on the readiness board.
   static let readinessComponents = 64
   /// Threads of a process that are watched.

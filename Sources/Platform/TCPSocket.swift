@@ -80,15 +80,17 @@ public final class TCPListener: Sendable {
 
   /// SO_REUSEADDR is on: on Linux it only lets a restart bind while old connections linger; two listeners still collide.
   /// `dualStack`: `[::]` takes IPv4 too, whose peers then have mapped addresses. `deferAcceptSeconds`: the kernel hands over a
-  /// connection when it has said something, or about that much later.
+  /// connection when it has said something, or about that much later. `waitsForAddress`: as of `UDPSocket`.
   public init(
-    bind address: SocketAddress, setting: String? = nil, dualStack: Bool = false, deferAcceptSeconds: Int32 = 0
+    bind address: SocketAddress, setting: String? = nil, dualStack: Bool = false, deferAcceptSeconds: Int32 = 0,
+    waitsForAddress: Bool = false
   ) throws(SystemError) {
     let fd = try openSocket(SOCK_STREAM, address, "open tcp", setting)
     do throws(SystemError) {
       if dualStack, address.ip.family == .v6, address.ip.isUnspecified { setOption(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 0) }
       if deferAcceptSeconds > 0 { setOption(fd, Int32(IPPROTO_TCP), TCP_DEFER_ACCEPT, deferAcceptSeconds) }
       setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+      if waitsForAddress { allowAbsentAddress(fd, address.ip) }
       guard address.withSockaddr({ bind(fd, $0, $1) }) == 0, listen(fd, Int32(Limits.listenBacklog)) == 0 else {
         throw SystemError("listen tcp", address: address, setting: setting)
       }

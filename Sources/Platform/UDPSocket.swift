@@ -10,12 +10,15 @@ public final class UDPSocket: Sendable {
   public let localAddress: SocketAddress
 
   /// Binds without SO_REUSEADDR: a second process on the same address gets an error that says so. IPv6 sockets take IPv6 only.
-  /// Buffer sizes are asked of the kernel, which may give less (`net.core.rmem_max`).
+  /// Buffer sizes are asked of the kernel, which may give less (`net.core.rmem_max`). `waitsForAddress`: one that the machine does not have is
+  /// bound all the same, and datagrams come and go once it is there.
   public init(
-    bind address: SocketAddress, receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil, setting: String? = nil
+    bind address: SocketAddress, receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil, setting: String? = nil,
+    waitsForAddress: Bool = false
   ) throws(SystemError) {
     let fd = try openSocket(SOCK_DGRAM, address, "open udp", setting)
     do throws(SystemError) {
+      if waitsForAddress { allowAbsentAddress(fd, address.ip) }
       if let receiveBufferBytes { setOption(fd, SOL_SOCKET, SO_RCVBUF, receiveBufferBytes) }
       if let sendBufferBytes { setOption(fd, SOL_SOCKET, SO_SNDBUF, sendBufferBytes) }
       guard address.withSockaddr({ bind(fd, $0, $1) }) == 0 else {
@@ -98,6 +101,11 @@ func openSocket(_ type: __socket_type, _ address: SocketAddress, _ operation: St
   guard fd >= 0 else { throw SystemError(operation, address: address, setting: setting) }
   if address.ip.family == .v6 { setOption(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
   return fd
+}
+
+/// Before `bind`. Where the kernel does not allow it, `bind` says so.
+func allowAbsentAddress(_ fd: Int32, _ ip: IPAddress) {
+  if !ip.isUnspecified { _ = clx_allow_absent_address(fd, ip.family == .v4 ? AF_INET : AF_INET6) }
 }
 
 func setOption(_ fd: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {

@@ -2,6 +2,7 @@ import Bytes
 import CallFlow
 import Configuration
 import Foundation
+import Platform
 import Testing
 import Yams
 
@@ -89,12 +90,11 @@ import Yams
 
   /// All that is made of settings before a port is bound.
   private func serve(_ settings: Settings) throws {
-    _ = (settings.allowList, settings.ownAddresses, settings.own(bound: []), settings.clientTLS, settings.certificatePaths)
-    // What `auto` and names find is the machine's and DNS's; `serve --check` says it.
-    let isFixed = settings.media.addresses.allSatisfy { address in
-      if case .fixed(_, let host) = address { host?.address != nil || host == nil } else { false }
-    }
-    if isFixed { _ = try settings.mediaPlane() }
+    let machine = MachineAddresses([.init(IPAddress(192, 0, 2, 7), prefixLength: 24), .init(.loopback, prefixLength: 8)])
+    let plan = settings.networkPlan(
+      on: machine, NetworkQuestions(isBindable: { _ in true }, route: { _ in nil }, find: { _, _ in nil }))
+    _ = (settings.allowList, settings.own(plan, bound: []), settings.clientTLS, settings.certificatePaths)
+    _ = settings.mediaPlane(plan)
     _ = try settings.auth.keys()
     _ = CallMachine(
       configuration: settings.calls, routing: settings.routing(), random: .system, network: settings.network { _, _ in nil })

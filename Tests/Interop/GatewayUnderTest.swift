@@ -20,6 +20,8 @@ final class GatewayUnderTest: @unchecked Sendable {
   private let namespace: String?
   /// What `get` says to the admin port.
   private let bearer: String?
+  /// Components of `/readyz` that need not be ready at the start.
+  private let unready: Set<String>
   /// Call-IDs of the INVITEs that `Peers.caller` sent, for `Accounting`.
   let invites = Mutex<Set<String>>([])
 
@@ -31,8 +33,9 @@ final class GatewayUnderTest: @unchecked Sendable {
     _ more: [String] = [], users: [String: String] = ["alice": "+15551230001", "bob": "+15551230002"], trunk: String = "",
     media: String = "[ 127.0.0.1 ]", binary: String = Surroundings.trunkline,
     ports: (sip: UInt16, app: UInt16, admin: UInt16)? = nil,
-    carrier carrierPort: UInt16? = nil, network: TranslatedNetwork? = nil, bearer: String? = nil
+    carrier carrierPort: UInt16? = nil, network: TranslatedNetwork? = nil, bearer: String? = nil, unready: Set<String> = []
   ) async throws {
+    self.unready = unready.union(["trunks"])
     self.bearer = bearer ?? network.map { _ in TranslatedNetwork.token }
     (host, namespace) = (network == nil ? "127.0.0.1" : TranslatedNetwork.outside, network?.inside)
     self.binary = binary
@@ -84,7 +87,7 @@ final class GatewayUnderTest: @unchecked Sendable {
       let components = (json as? [String: Any])?["components"] as? [[String: Any]],
       components.contains(where: { $0["name"] as? String == "calls" })
     else { return false }
-    return components.allSatisfy { $0["ready"] as? Bool == true || $0["name"] as? String == "trunks" }
+    return components.allSatisfy { $0["ready"] as? Bool == true || unready.contains($0["name"] as? String ?? "") }
   }
 
   /// Starts it again in the same folder, after it was killed.

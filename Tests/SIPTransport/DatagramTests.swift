@@ -82,6 +82,20 @@ import Testing
     #expect(try rig.flow(.udp, toward: SocketAddress(IPAddress(127, 0, 0, 9), 5060)) != nil)
   }
 
+  @Test func `a listener waits for its address, and nothing new goes out from there before`() throws {
+    let (absent, server) = (IPAddress(192, 0, 2, 77), SocketAddress(IPAddress(192, 0, 2, 78), 5060))
+    let rig = try Rig(udp: [SocketAddress(absent, 0)], tcp: [SocketAddress(absent, 0)])
+    defer { rig.stop() }
+    #expect(
+      try rig.onLoop {
+        $0.networkChanged(absent: [absent]); return $0.flow(.udp, toward: server) == nil
+      })
+    #expect(
+      try rig.onLoop {
+        $0.networkChanged(absent: []); return $0.flow(.udp, toward: server)?.local.ip == absent
+      })
+  }
+
   @Test func `an address that the machine no longer has does not keep a message back`() throws {
     let rig = try Rig(udp: [SocketAddress(.any, 0)], tcp: [], peers: ["127.0.0.1/32"])
     defer { rig.stop() }

@@ -43,12 +43,12 @@ struct World {
   init(
     _ settings: [TrunkSettings], _ zone: Zone = Zone(), seed: UInt64 = 1,
     transports: Set<TransportProtocol> = [.udp, .tcp, .tls],
-    families: Set<IPAddress.Family> = [.v4, .v6], sharesDuties: Bool = false
+    families: Set<IPAddress.Family> = [.v4, .v6], sharesDuties: Bool = false,
+    local: @escaping @Sendable () -> SocketAddress? = { SocketAddress("198.51.100.9:5060") }
   ) {
-    let local = SocketAddress("198.51.100.9:5060")!
     let network = TrunkMachine.Network(transports: transports, families: families) { transport, remote in
       transports.contains(transport) && families.contains(remote.ip.family)
-        ? Flow(transport: transport, local: local, remote: remote) : nil
+        ? local().map { Flow(transport: transport, local: $0, remote: remote) } : nil
     }
     machine = TrunkMachine(network: network, random: .seeded(seed), sharesDuties: sharesDuties)
     self.zone = zone

@@ -1,4 +1,7 @@
 #define _GNU_SOURCE
+#include <errno.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,6 +26,25 @@ int clx_want_local_addresses(int fd, int family) {
   int on = 1;
   if (family == AF_INET6) return setsockopt(fd, IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
   return setsockopt(fd, IPPROTO_IP, IP_PKTINFO, &on, sizeof on);
+}
+
+int clx_allow_absent_address(int fd, int family) {
+  int on = 1;
+  if (family == AF_INET6) return setsockopt(fd, IPPROTO_IPV6, IPV6_FREEBIND, &on, sizeof on);
+  return setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof on);
+}
+
+int clx_watch_network(void) {
+  int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+  if (fd < 0) return -1;
+  struct sockaddr_nl address = {
+    .nl_family = AF_NETLINK,
+    .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_ROUTE};
+  if (bind(fd, (struct sockaddr *)&address, sizeof address) == 0) return fd;
+  int code = errno;
+  close(fd);
+  errno = code;
+  return -1;
 }
 
 ssize_t clx_receive_at(int fd, void *bytes, size_t room, struct sockaddr_storage *from, struct sockaddr_storage *local) {

@@ -67,6 +67,8 @@ extension CallMachine {
     case recorded(RecordingReport)
     /// Trunks, users and routes as of now; calls that run keep what they began with.
     case routing(Routing)
+    /// The machine's own addresses from now on, for calls to come: `Routing.Trunk.ownAddresses`.
+    case ownAddresses(Set<IPAddress>)
     /// How devices are woken from now on; nil: they are not. Those woken before come back with the token that they have.
     case push(PushSettings?)
     /// Answers to `Action.lookUp`, and lost connections.

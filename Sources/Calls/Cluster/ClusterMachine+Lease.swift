@@ -187,7 +187,7 @@ extension ClusterMachine {
     if conflict?.lease.incarnation != other.incarnation { conflict = (other, turn.now, false) }
     guard let since = conflict?.since, turn.now - since < Limits.nameWait else { return giveUpName(to: other, &turn) }
     // At our own address our own user agent would answer.
-    if conflict?.isProbing == false, other.sip != settings.sip {
+    if conflict?.isProbing == false, other.sip != lease.sip {
       conflict?.isProbing = true
       turn.actions.append(.probe(other.incarnation, sip: other.sip))
     }

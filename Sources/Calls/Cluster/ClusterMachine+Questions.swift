@@ -354,7 +354,7 @@ extension ClusterMachine {
   ) -> NodeLease? {
     func accepting(_ other: Incarnation) -> NodeLease? {
       guard let lease = peers[other], other.node != incarnation.node, !lease.isDraining, !lease.refuses else { return nil }
-      return lease.sip == settings.sip ? nil : lease
+      return lease.sip == self.lease.sip ? nil : lease
     }
     let live = users.flatMap { question.located[$0]?.calls ?? [] }.filter { $0.call != wanted.call }
       .sorted { ($0.rank, $0.incarnation) < ($1.rank, $1.incarnation) }

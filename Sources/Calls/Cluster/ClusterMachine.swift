@@ -220,6 +220,7 @@ public struct ClusterMachine: Sendable {
     case .load(let calls, let sessions, let refuses): load(calls, sessions, refuses, &turn)
     case .draining: drain(&turn)
     case .troubles(let troubles): say(troubles, &turn)
+    case .moved(let sip): lease.sip = sip
     case .stopping: stop(&turn)
     case .trunks(let single, let limited): trunks(single, limited, &turn)
     case .inherited(let entries, let before): inherit(entries, before, &turn)

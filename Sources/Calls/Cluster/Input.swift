@@ -62,6 +62,8 @@ extension ClusterMachine {
     case draining
     /// What is wrong with the trunks that this node leads, all of them; others hear it with our lease.
     case troubles([String: String])
+    /// Where others reach our SIP from now on; they hear it with the next renewal of the lease.
+    case moved(sip: String)
     /// The process ends in order: no calls are left. Lease and tasks are given up.
     case stopping
     /// Trunks whose REGISTER or OPTIONS one node does for all; and those with a limit, whose counts a dead node's are taken off.

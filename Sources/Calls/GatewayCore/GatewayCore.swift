@@ -28,6 +28,8 @@ public struct GatewayCore {
     case probe(Incarnation, uri: String, Flow)
     /// What the engine, other nodes or an operator say; ignored without a cluster.
     case cluster(ClusterMachine.Input)
+    /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it.
+    case moved(OwnAddresses, AdvertisedAddresses, sip: String)
     /// Everything else. `routing` and `draining` are told to the user agent as well.
     case call(CallMachine.Input)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
@@ -130,6 +132,10 @@ public struct GatewayCore {
       cluster(input, at: now)
       // a registration may end without a word
       if case .load = input { tellTroubles(at: now) }
+    case .moved(let own, let advertised, let sip):
+      signal(.moved(own, advertised), at: now, into: &output)
+      cluster(.moved(sip: sip), at: now)
+      pending += [.ownAddresses(own.addresses), .trunking(.networkChanged)]
     case .probe(let incarnation, let uri, let flow): probe(incarnation, uri, flow, at: now, into: &output)
     case .timer:
       if let due = userAgent.nextDeadline, due <= now { signal(.timer, at: now, into: &output) }

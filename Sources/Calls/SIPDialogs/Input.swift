@@ -20,6 +20,8 @@ extension UserAgent {
     case orphaned([(leg: OrphanedLeg, credentials: Credentials?)])
     /// How each trunk's calls behave, by trunk name. Those left out keep what they had, and the defaults before that.
     case rules([String: TrunkRules])
+    /// Where we are ourselves, and where peers reach us, from now on: the machine's addresses have changed. Dialogs keep what they have said.
+    case moved(OwnAddresses, AdvertisedAddresses)
     /// The clock that all nodes of a cluster go by: milliseconds from `Instant` to 1970. Ignored without `Configuration.nonceSecret`.
     case sharedClock(offsetMilliseconds: Int64)
   }

@@ -29,7 +29,7 @@ public struct UserAgent: Sendable {
     }
   }
 
-  let configuration: Configuration
+  private(set) var configuration: Configuration
   let random: RandomSource
   /// Marks our branches, so that a request of ours that comes back is known.
   let instanceKey: String
@@ -94,6 +94,7 @@ public struct UserAgent: Sendable {
     case .orphaned(let legs): take(legs)
     // a trunk that is gone keeps its rules: its calls go on, and whoever had to answer a challenge still has to
     case .rules(let rules): trunkRules.merge(rules) { $1 }
+    case .moved(let own, let advertised): (configuration.own, configuration.advertised) = (own, advertised)
     case .sharedClock(let offset): digestServer.clockOffsetMilliseconds = offset
     }
     fireTimers()

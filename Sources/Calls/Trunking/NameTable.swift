@@ -73,6 +73,14 @@ struct NameTable {
     return true
   }
 
+  /// The network is another one: what failed is asked for again at once.
+  mutating func retryFailed(at now: Instant) {
+    for (question, entry) in entries where !entry.isAsking && entry.pause > Limits.failedLookUp.lowerBound {
+      entries[question]?.due = now
+      entries[question]?.pause = Limits.failedLookUp.lowerBound
+    }
+  }
+
   /// Forgets what no trunk needs any more.
   mutating func keep(only questions: Set<DNSQuestion>) {
     guard entries.count != questions.count || !entries.keys.allSatisfy(questions.contains) else { return }

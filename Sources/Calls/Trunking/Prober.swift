@@ -17,6 +17,9 @@ struct Prober {
   /// No server can be reached now.
   mutating func postpone(until later: Instant) { due = later }
 
+  /// The network is another one: what was found out by the old one says nothing, and what is under way is asked anew.
+  mutating func probeNow(at now: Instant) { (due, pending) = (now, nil) }
+
   /// True if the trunk's state changed. A trunk that is down, or may be, is probed more often.
   mutating func answered(alive: Bool, at now: Instant) -> Bool {
     pending = nil

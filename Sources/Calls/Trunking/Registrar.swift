@@ -3,10 +3,10 @@ import SIPDialogs
 
 /// One registration of ours at a trunk (RFC 3261 §10.2).
 ///
-/// | phase | 200 | 423 | other, time-out | time | connection lost |
-/// |---|---|---|---|---|---|
-/// | waiting | – | – | – | asking | asking |
-/// | asking | waiting till before its end | asking, Min-Expires | waiting, pause doubled | – | – |
+/// | phase | 200 | 423 | other, time-out | time | connection lost | own address another |
+/// |---|---|---|---|---|---|---|
+/// | waiting | – | – | – | asking | asking | asking |
+/// | asking | waiting till before its end | asking, Min-Expires | waiting, pause doubled | – | – | asking, anew |
 struct Registrar: Equatable {
   let settings: TrunkSettings.Registration
   let callID: String
@@ -42,6 +42,12 @@ struct Registrar: Equatable {
   mutating func postpone(until later: Instant) { due = later }
   /// Ask at once: the connection that the registrar knows is gone, or another server is to be tried.
   mutating func registerNow(at now: Instant) { if due != nil { due = now } }
+
+  /// The one that is under way went out from an address that is gone: its answer will not come. The next number is above all that it may use.
+  mutating func abandon(at now: Instant) {
+    sequence &+= 16
+    due = now
+  }
 
   /// What to tell of it.
   mutating func answered(_ outcome: RequestOutcome, _ trunk: String, random: RandomSource, at now: Instant) -> TrunkNews? {

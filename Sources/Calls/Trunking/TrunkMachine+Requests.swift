@@ -6,6 +6,24 @@ extension TrunkMachine {
   /// Registrars have yet to answer that we are gone.
   public var isUnregistering: Bool { pendingRequests.values.contains { $0.purpose == .leaving || $0.left != nil } }
 
+  /// A registration names the address that it went out from: another one is registered at once. So is what had no way before.
+  mutating func networkChanged(at now: Instant) {
+    names.retryFailed(at: now)
+    for name in trunks.keys.sorted() {
+      guard let trunk = trunks[name], trunk.isLocated, isOnDuty(name) else { continue }
+      let known = trunk.registeredFlow
+      guard let flow = known.map({ network.flow($0.transport, $0.remote) }) ?? targets(trunk, at: now).first?.flow,
+        flow.local.ip != (known?.local.ip ?? trunk.askedFrom)
+      else { continue }
+      for server in trunk.plan.servers { penalties[server.address] = nil }
+      if trunk.registrar?.due == nil { trunks[name]?.registrar?.abandon(at: now) }
+      trunks[name]?.registrar?.registerNow(at: now)
+      trunks[name]?.prober?.probeNow(at: now)
+      // what is under way went out from an address that is gone
+      pendingRequests = pendingRequests.filter { $0.value.trunk != name || $0.value.purpose == .leaving || $0.value.left != nil }
+    }
+  }
+
   mutating func unregister(at now: Instant, _ output: inout Output) {
     // another node does it next, with the same contact
     if sharesDuties { return }
@@ -69,6 +87,7 @@ extension TrunkMachine {
       if targets.isEmpty || trunk.isUnreachedReported { checkReach(name, &output) }
       guard !targets.isEmpty else {
         // No listener reaches any of its servers. That may change with the network: it is looked at again later.
+        trunks[name]?.askedFrom = nil
         if registers { trunks[name]?.registrar?.postpone(until: now + Limits.unreachablePause) }
         if probes { trunks[name]?.prober?.postpone(until: now + Limits.unreachablePause) }
         continue
@@ -99,6 +118,7 @@ extension TrunkMachine {
     _ name: String, _ purpose: RequestPurpose, _ targets: [TrunkTarget], at now: Instant, _ output: inout Output
   ) {
     guard let trunk = trunks[name], let target = targets.first else { return }
+    trunks[name]?.askedFrom = target.flow.local.ip
     if purpose == .registration, let registrar = trunk.registrar {
       trunks[name]?.registrar?.sent()
       trunks[name]?.untriedTargets = Array(targets.dropFirst())

@@ -22,6 +22,8 @@ public struct TrunkMachine: Sendable {
     case reported([String: TrunkStatus.Trouble])
     /// A connection is gone.
     case flowLost(Flow)
+    /// Addresses or routes of this machine have changed: what goes out from another address than before is told to the trunks at once.
+    case networkChanged
     /// The process is about to end: no refresh any more, and `Expires: 0` for what is registered (RFC 3261 §10.2.2).
     case unregister
     case timer
@@ -72,6 +74,8 @@ public struct TrunkMachine: Sendable {
     var isUnlocatedReported = false
     var isUnreachedReported = false
     var lastRefusal: RefusedRequest?
+    /// Our address that it was last asked from; nil: nothing was, or no listener reached it since.
+    var askedFrom: IPAddress?
 
     /// Servers are known: requests can be sent when they are due.
     var isLocated: Bool { !plan.rows.isEmpty }
@@ -95,7 +99,7 @@ public struct TrunkMachine: Sendable {
   /// Of trunks that are other nodes' duty.
   private var reports: [String: TrunkStatus.Trouble] = [:]
   var trunks: [String: Trunk] = [:]
-  private var names = NameTable()
+  var names = NameTable()
   private var peerNames: [String: [String]] = [:]
   private var peerAddresses: [String: Set<IPAddress>] = [:]
   var penalties: [SocketAddress: Instant] = [:]
@@ -143,6 +147,7 @@ public struct TrunkMachine: Sendable {
         trunks[name]?.registeredFlow = nil
         trunks[name]?.registrar?.registerNow(at: now)
       }
+    case .networkChanged: networkChanged(at: now)
     case .unregister: unregister(at: now, &output)
     case .timer: break
     }

@@ -104,7 +104,8 @@ final class HTTPServer: Transport, @unchecked Sendable {
     ProcessSignals.ignoreBrokenPipes()  // OpenSSL writes to the socket itself
     tls = try settings.tls.map { files throws(TLSError) in try TLSContext(files) }
     let listener = try TCPListener(
-      bind: settings.address, setting: settings.setting, dualStack: true, deferAcceptSeconds: Limits.deferAcceptSeconds)
+      bind: settings.address, setting: settings.setting, dualStack: true, deferAcceptSeconds: Limits.deferAcceptSeconds,
+      waitsForAddress: true)
     (self.listener, address) = (listener, listener.localAddress)
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
     try loop.register(listener.fd, .readable) { [unowned self] _ in accept() }

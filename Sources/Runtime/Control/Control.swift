@@ -75,6 +75,11 @@ public final class Control: @unchecked Sendable {
     run(.sip(input))
   }
 
+  /// The machine's addresses or routes have changed, which the SIP transport knows already.
+  public func moved(own: OwnAddresses, advertised: AdvertisedAddresses, sip: String) {
+    run(.moved(own, advertised, sip: sip))
+  }
+
   /// What a process that died has left open toward trunks: each is closed. Once, when the transport can send.
   public func close(_ orphans: [OrphanedLeg]) { if !orphans.isEmpty { run(.orphaned(orphans)) } }
 

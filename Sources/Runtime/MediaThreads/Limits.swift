@@ -70,6 +70,8 @@ enum Limits {
   /// Receive and send buffers asked of the kernel for the app socket.
   static let appSocketBuffer: Int32 = 4 << 20
   static let trunkSocketBuffer: Int32 = 256 << 10
+  /// Addresses that the machine no longer has whose app sockets are kept, for calls that still use them and for an interface that comes back.
+  static let absentAddresses = 16
   /// Commands that must not be lost (`close`) and found the mailbox full: kept by the façade and sent again.
   static let undelivered = 4_096
 }

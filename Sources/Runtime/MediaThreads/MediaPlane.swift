@@ -19,12 +19,12 @@ public final class MediaPlane: Sendable {
   public let metrics: MediaMetrics
   /// Queue depths, for `MailboxReading.families`.
   public let mailboxes: [MailboxReading]
-  private let configuration: MediaPlaneConfiguration
+  let configuration: MediaPlaneConfiguration
   private let fingerprint: [UInt8]
-  private let workers: [MediaWorkerShared]
+  let workers: [MediaWorkerShared]
   private let handshakes: Mailbox<HandshakeWork>
-  private let ports: TrunkPorts
-  private struct State {
+  let ports: TrunkPorts
+  struct State {
     var threads: [NamedThread] = []
     var threadOf: [MediaSessionID: Int] = [:]
     /// The thread of every user with calls, and how many.
@@ -32,8 +32,7 @@ public final class MediaPlane: Sendable {
     var usersOf: [MediaSessionID: [String]] = [:]
     var undelivered: [MediaCommand] = []
     var isStopped = false
-    /// What names that are advertised have led to since, by what is bound.
-    var advertised: [IPAddress: IPAddress] = [:]
+    var addresses = AddressBook()
 
     /// The session no longer binds its users to a thread.
     mutating func forget(_ session: MediaSessionID) {
@@ -43,20 +42,20 @@ public final class MediaPlane: Sendable {
       }
     }
   }
-  private let state = Mutex(State())
+  let state = Mutex(State())
 
-  /// Binds the app sockets and starts the threads. Throws with the address and the setting when a port is taken.
+  /// Binds the app sockets and starts the threads. Throws with the address and the setting when a port is taken. Without addresses every `reserve`
+  /// fails until `use` brings some.
   public init(
     configuration: MediaPlaneConfiguration, identity: DTLSIdentity, logger: Logger? = nil,
     eventHandler: @escaping @Sendable (MediaEvent) -> Void
   ) throws(SystemError) {
-    precondition(!configuration.addresses.isEmpty && (1...Limits.threads).contains(configuration.threads))
+    precondition((1...Limits.threads).contains(configuration.threads))
     self.configuration = configuration
     fingerprint = identity.fingerprint.bytes
     let metrics = MediaMetrics(threads: configuration.threads)
     self.metrics = metrics
     ports = TrunkPorts(configuration.trunkPorts)
-    metrics.watch(ports, limit: ports.limit(addresses: configuration.addresses.count))
     handshakes = try Mailbox(capacity: Limits.handshakeMailbox)
     let governor = LoadGovernor(
       limit: configuration.loadLimit, complexity: configuration.opusComplexity,
@@ -64,17 +63,9 @@ public final class MediaPlane: Sendable {
     let offset: Duration = .nanoseconds(WallClock.nowMicroseconds() * 1_000 - MonotonicClock.now().nanoseconds)
     var workers: [MediaWorkerShared] = []
     for index in 0..<configuration.threads {
-      var sockets: [UDPSocket] = []
-      for address in configuration.addresses {
-        let port = configuration.appPort == 0 ? 0 : configuration.appPort &+ UInt16(index)
-        sockets.append(
-          try UDPSocket(
-            bind: SocketAddress(address.bind, port), receiveBufferBytes: Limits.appSocketBuffer,
-            sendBufferBytes: Limits.appSocketBuffer, setting: "media.app_port"))
-      }
       workers.append(
         try MediaWorkerShared(
-          index: index, appSockets: sockets, mailbox: try Mailbox(capacity: Limits.threadMailbox), handshakes: handshakes,
+          index: index, mailbox: try Mailbox(capacity: Limits.threadMailbox), handshakes: handshakes,
           metrics: metrics, wallClockOffset: offset, opusComplexity: configuration.opusComplexity, governor: governor,
           eventHandler: eventHandler))
     }
@@ -82,6 +73,7 @@ public final class MediaPlane: Sendable {
     self.workers = workers
     mailboxes =
       workers.map { $0.mailbox.reading("media-\($0.index)") } + [handshakes.reading("dtls-0")]
+    if let refused = use(configuration.addresses, localNetworks: configuration.localNetworks).first { throw refused }
     try start(identity, logger)
   }
 
@@ -128,7 +120,8 @@ public final class MediaPlane: Sendable {
     let worker = workers[thread(of: everybody)]
     guard worker.load.room.value > 0 else { throw .overloaded }
     guard worker.sessions.value < Int64(Limits.sessionsPerThread) else { throw .threadFull }
-    let address = trunkAddress(toward: trunk, asked: asked)
+    let book = state.withLock { $0.addresses }
+    guard let address = book.address(toward: trunk, asked: asked) else { throw .noAddress }
     let sockets = try ports.reserve(on: address.bind)
     worker.sessions.add(1)
     worker.load.room.add(-1)
@@ -143,43 +136,17 @@ public final class MediaPlane: Sendable {
       for user in everybody { state.users[user, default: (worker.index, 0)].calls += 1 }
     }
     return MediaReservation(
-      session: session, trunkAddress: SocketAddress(told(address, trunk), sockets.rtp.localAddress.port),
-      appCandidates: candidates(worker.appSockets), fingerprint: fingerprint,
+      session: session, trunkAddress: SocketAddress(book.told(address, trunk), sockets.rtp.localAddress.port),
+      appCandidates: book.candidates(thread: worker.index), fingerprint: fingerprint,
       thread: worker.index)
   }
-
-  /// What apps are offered: where a translator or a container's host takes media for us, and for who is behind it too, our own address.
-  private func candidates(_ sockets: [UDPSocket]) -> [SocketAddress] {
-    zip(configuration.addresses, sockets).flatMap { address, socket in
-      let told = advertised(address)
-      let isHidden = told == address.bind || address.bind.isLoopback || address.bind.isUnspecified
-      return (isHidden ? [told] : [told, address.bind]).map { SocketAddress($0, socket.localAddress.port) }
-    }
-  }
-
-  /// As they were at the start.
-  public var addresses: [MediaPlaneConfiguration.Address] { configuration.addresses }
-
-  /// The address that a trunk is told. Any thread; costs system calls where there are several of one family.
-  public func address(toldTo trunk: IPAddress) -> IPAddress { told(trunkAddress(toward: trunk), trunk) }
-
-  private func told(_ address: MediaPlaneConfiguration.Address, _ trunk: IPAddress?) -> IPAddress {
-    if trunk?.isLoopback == true, address.bind.isUnspecified { return address.bind.family == .v4 ? .loopback : .loopback6 }
-    let isLocal = trunk.map(configuration.localNetworks.contains) == true && !address.bind.isUnspecified
-    return isLocal ? address.bind : advertised(address)
-  }
-
-  private func advertised(_ address: MediaPlaneConfiguration.Address) -> IPAddress {
-    state.withLock { $0.advertised[address.bind] } ?? address.advertise
-  }
-
-  /// Calls from now on are told `address` for what is bound to `bind`: a name has led to another one. Any thread.
-  public func advertise(_ address: IPAddress, for bind: IPAddress) { state.withLock { $0.advertised[bind] = address } }
 
   /// What would make any `reserve` fail now. Any thread; a few loads.
   public var shortage: MediaReservationError? {
     if workers.allSatisfy({ $0.load.room.value <= 0 }) { return .overloaded }
-    return ports.isExhausted(addresses: configuration.addresses.count) ? .portsExhausted : nil
+    // without an address there is no port either, which is another reason
+    let count = max(1, state.withLock { $0.addresses.current.count })
+    return ports.isExhausted(addresses: count) ? .portsExhausted : nil
   }
 
   /// The thread of the first user who has calls, else the one with the most room.
@@ -250,25 +217,5 @@ public final class MediaPlane: Sendable {
     for thread in threads.dropLast() { thread.join() }
     while !threads.isEmpty, !handshakes.post(.stop) { _ = handshakes.event.wait(milliseconds: 1) }
     threads.last?.join()
-  }
-
-  /// The address our trunk RTP comes from: the one the route to the peer uses, else the first of its family, else the first. Where that route is
-  /// also the one of the signalling, the address that the signalling came to.
-  private func trunkAddress(
-    toward peer: IPAddress?, asked: (own: IPAddress, peer: IPAddress)? = nil
-  ) -> MediaPlaneConfiguration.Address {
-    let all = configuration.addresses
-    guard let peer else { return all[0] }
-    let family = all.filter { $0.bind.family == peer.family }
-    // The only one of its family needs no question to the kernel, which would be three system calls for each call.
-    guard family.count != 1 else { return family[0] }
-    guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family.first ?? all[0] }
-    if let asked, asked.own != route, let own = family.first(where: { $0.bind == asked.own }),
-      asked.peer == peer || routeAddress(toward: SocketAddress(asked.peer, 0)) == route
-    {
-      return own
-    }
-    return all.first { $0.bind == route } ?? all.first { $0.bind.isUnspecified && $0.bind.family == route.family } ?? family.first
-      ?? all[0]
   }
 }

@@ -3,16 +3,13 @@ import Bytes
 /// Where media is received and sent; from `media:` of the configuration.
 public struct MediaPlaneConfiguration: Sendable {
   /// One address of the machine: what sockets bind to, and what SDP and candidates say.
-  public struct Address: Sendable, Equatable {
+  public struct Address: Sendable, Hashable {
     public var bind: IPAddress
     public var advertise: IPAddress
-    /// What `advertise` was found by, if it was given as a name.
-    public var name: String?
-    public init(bind: IPAddress, advertise: IPAddress? = nil, name: String? = nil) {
-      (self.bind, self.advertise, self.name) = (bind, advertise ?? bind, name)
-    }
+    public init(bind: IPAddress, advertise: IPAddress? = nil) { (self.bind, self.advertise) = (bind, advertise ?? bind) }
   }
-  /// At least one. App legs offer all of them; a trunk leg uses the one on the route to its peer, else the first of its family.
+  /// Those of the start; none while the machine has none (`MediaPlane.use`). App legs offer all of them; a trunk leg uses the one on the route to
+  /// its peer, else the first of its family.
   public var addresses: [Address]
   /// Trunks in these are told `bind` whatever `advertise` says.
   public var localNetworks = LocalNetworks()
@@ -47,6 +44,8 @@ public enum MediaReservationError: Error, Sendable, Equatable, CustomStringConve
   case threadFull
   /// One more call would make those that are there break up: their threads are as busy as they may be.
   case overloaded
+  /// The machine has no address for media now.
+  case noAddress
   /// A socket could not be made for another reason; the text is the system's.
   case socket(String)
   case stopped
@@ -56,6 +55,7 @@ public enum MediaReservationError: Error, Sendable, Equatable, CustomStringConve
     case .portsExhausted: "every port of media.trunk_ports is in use: widen the range"
     case .threadFull: "the media thread of this user is full: raise media.threads"
     case .overloaded: "the media threads have as many calls as they can carry"
+    case .noAddress: "this machine has no usable address for media now: see /readyz"
     case .socket(let text): text
     case .stopped: "the media plane has stopped"
     }

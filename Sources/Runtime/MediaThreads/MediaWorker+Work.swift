@@ -18,6 +18,10 @@ extension MediaWorker {
       switch item {
       case .open(let id, let sockets): open(id, sockets)
       case .command(let command): self.command(command)
+      case .listen(let socket): listen(socket)
+      case .retire(let address):
+        apps.retire(address, after: opened)
+        closeRetired()
       case .handshake(let result): handshake(result)
       case .stop: isRunning = false
       }
@@ -42,7 +46,8 @@ extension MediaWorker {
     let entry = UnsafeMutablePointer<SessionEntry>.allocate(capacity: 1)
     entry.initialize(
       to: SessionEntry(
-        MediaSession(id: id, setup: setup), sockets, tickSlots: ticks.add(slot, at: now)))
+        MediaSession(id: id, setup: setup), sockets, serial: opened, tickSlots: ticks.add(slot, at: now)))
+    opened += 1
     entry.pointee.session.limitComplexity(to: ceiling)
     entries[slot] = entry
     slotOf[id] = slot
@@ -120,6 +125,24 @@ extension MediaWorker {
     if slotOf.isEmpty { checkLoad() }
     shared.metrics.sessions.add(-1)
     shared.metrics.appAddresses.set(Int64(addresses.count))
+    closeRetired()
+  }
+
+  // MARK: App sockets
+
+  private mutating func listen(_ socket: UDPSocket) {
+    // One that the kernel has no memory to watch is as if behind a firewall: its candidates fail, the others serve.
+    try? watch(socket.fd, .app, apps.add(socket))
+  }
+
+  /// Closes the sockets whose address is gone for good, once no session is left that was offered them.
+  private mutating func closeRetired() {
+    guard apps.hasRetired else { return }
+    var oldest = opened
+    for slot in 0..<Limits.sessionsPerThread { if let entry = entries[slot] { oldest = min(oldest, entry.pointee.serial) } }
+    flush()
+    for fd in apps.over(oldest: oldest) { _ = epoll_ctl(epoll, EPOLL_CTL_DEL, fd, nil) }
+    apps.close(oldest: oldest)
   }
 
   // MARK: Datagrams
@@ -147,8 +170,8 @@ extension MediaWorker {
 
   /// HOT
   mutating func receiveApp(_ socket: Int) {
-    guard socket < shared.appSockets.count else { return }
-    let fd = shared.appSockets[socket].fd
+    let fd = apps.descriptor(socket)
+    guard fd >= 0 else { return }
     for _ in 0..<Limits.batchesPerTurn {
       guard receiving.receive(on: fd) else { return }
       counters.appReceived.increment(by: UInt64(receiving.count))

@@ -31,6 +31,9 @@ struct MediaWorker: ~Copyable {
   // Owned: freed when the last member has left, and in deinit.
   var mixers: [MediaGroupID: UnsafeMutablePointer<GroupMixer>] = [:]
   var work: [MediaWork] = []
+  var apps = AppSockets()
+  /// Sessions that were ever opened.
+  var opened: UInt64 = 0
   var isRunning = true
   /// Many sockets had something at the turn's begin.
   private var isCrowded = false
@@ -57,7 +60,6 @@ struct MediaWorker: ~Copyable {
     (epoll, timer) = (shared.epoll, shared.timer)
     try watch(shared.mailbox.event.fd, .mailbox, 0)
     try watch(timer, .timer, 0)
-    for (index, socket) in shared.appSockets.enumerated() { try watch(socket.fd, .app, index) }
   }
 
   deinit {
@@ -271,7 +273,6 @@ struct WorkerCounters {
 /// What a worker shares with the façade and the DTLS thread.
 final class MediaWorkerShared: Sendable {
   let index: Int
-  let appSockets: [UDPSocket]
   let mailbox: Mailbox<MediaWork>
   let handshakes: Mailbox<HandshakeWork>
   let metrics: MediaMetrics
@@ -289,10 +290,10 @@ final class MediaWorkerShared: Sendable {
   let timer: Int32
 
   init(
-    index: Int, appSockets: [UDPSocket], mailbox: Mailbox<MediaWork>, handshakes: Mailbox<HandshakeWork>, metrics: MediaMetrics,
+    index: Int, mailbox: Mailbox<MediaWork>, handshakes: Mailbox<HandshakeWork>, metrics: MediaMetrics,
     wallClockOffset: Duration, opusComplexity: Int, governor: LoadGovernor, eventHandler: @escaping @Sendable (MediaEvent) -> Void
   ) throws(SystemError) {
-    (self.index, self.appSockets, self.mailbox, self.handshakes) = (index, appSockets, mailbox, handshakes)
+    (self.index, self.mailbox, self.handshakes) = (index, mailbox, handshakes)
     (self.metrics, self.wallClockOffset, self.opusComplexity) = (metrics, wallClockOffset, opusComplexity)
     (self.governor, self.eventHandler) = (governor, eventHandler)
     load.set(governor.initial, load: 0)

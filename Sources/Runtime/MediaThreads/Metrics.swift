@@ -56,8 +56,8 @@ public final class MediaMetrics: Sendable {
     threadCPU = (0..<threads).map { ("media-\($0)", Gauge()) } + [("dtls-0", Gauge())]
   }
 
-  /// Set once, before the threads start.
   private let ports = Mutex<(pairs: TrunkPorts, limit: Int)?>(nil)
+  let listening = Gauge()
 
   func watch(_ threads: [(name: String, load: ThreadLoad)]) { loads.withLock { $0 = threads } }
   func watch(_ pairs: TrunkPorts, limit: Int) { ports.withLock { $0 = (pairs, limit) } }
@@ -90,6 +90,7 @@ public final class MediaMetrics: Sendable {
       .gauge("trunkline_media_port_pairs_limit", "Port pairs of media.trunk_ports, over all addresses.") { [self] in
         Int64(ports.withLock { $0?.limit ?? 0 })
       },
+      .gauge("trunkline_media_own_addresses", "Addresses of this machine that media is offered at now.", listening),
       .gauge("trunkline_media_app_addresses", "Remote addresses bound to app legs.", appAddresses),
       .counter(
         "trunkline_media_app_addresses_refused_total", "Validated addresses that found the table full.", appAddressesRefused),

@@ -1,5 +1,6 @@
 import Bytes
 import MediaSession
+import Platform
 
 /// A session with what the thread keeps beside it. Lives behind a pointer in the thread's table.
 struct SessionEntry: ~Copyable {
@@ -11,13 +12,16 @@ struct SessionEntry: ~Copyable {
   /// Its group's mixer and its place there; nil outside of groups. The thread's table owns the mixer, and frees it after the last has left.
   var group: (id: MediaGroupID, mixer: UnsafeMutablePointer<GroupMixer>, place: Int)?
   let sockets: TrunkSockets
+  /// How many sessions the thread had opened before.
+  let serial: UInt64
   /// Audio flows: it counts in the load.
   var isRunning = false
   var ufrags: [UfragKey] = []
   var addresses: [(route: Int32, address: SocketAddress)] = []
   var counted = MediaStatistics()
 
-  init(_ session: consuming MediaSession, _ sockets: TrunkSockets, tickSlots: TickSlots) {
+  init(_ session: consuming MediaSession, _ sockets: TrunkSockets, serial: UInt64, tickSlots: TickSlots) {
+    self.serial = serial
     (trunk, control) = (sockets.rtp.fd, sockets.rtcp.fd)
     self.session = session
     self.sockets = sockets
@@ -38,6 +42,10 @@ struct UfragKey: Hashable, Sendable {
 /// What reaches a media thread from others.
 enum MediaWork: Sendable {
   case open(MediaSessionID, TrunkSockets)
+  /// App legs use this one, too.
+  case listen(UDPSocket)
+  /// No new session is offered the socket at this address: it is closed with the last one that was.
+  case retire(IPAddress)
   case command(MediaCommand)
   case handshake(HandshakeResult)
   case stop

@@ -94,6 +94,9 @@ final class TrunkPorts: Sendable {
     }
   }
 
+  /// Nothing is drawn on `address` for now. Pairs that are in use there are passed over should it come back.
+  func forget(_ address: IPAddress) { state.withLock { _ = $0.pools.removeValue(forKey: address) } }
+
   func draw(on address: IPAddress) -> SocketAddress? {
     state.withLock { state in
       guard let pair = state.pools[address, default: Pool(pairs: pairs)].draw() else { return nil }

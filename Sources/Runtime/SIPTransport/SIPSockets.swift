@@ -41,6 +41,7 @@ public final class SIPSockets: @unchecked Sendable {
   private var routes: [IPAddress: (local: IPAddress?, until: Instant)] = [:]
   /// Of listeners on loopback: whether anything gets from there to another address.
   private var ways: [IPAddress: (isOpen: Bool, until: Instant)] = [:]
+  private var absent: Set<IPAddress> = []
   private var strangersTold = Instant.zero
   private var unsentTold = Instant.zero
   private var guestRates = SourceRates(perSource: Limits.guestMessagesPerSource, inAll: Limits.guestMessagesPerSecond)
@@ -63,7 +64,8 @@ public final class SIPSockets: @unchecked Sendable {
   private var pauseEnd = Instant.distantFuture
   private var isClosed = false
 
-  /// Binds all listeners or none. `settings` name the configuration's keys in errors.
+  /// Binds all listeners or none, those at an address that the machine does not have yet among them: it is heard at once when it is there.
+  /// `settings` name the configuration's keys in errors.
   public init(
     loop: EventLoop, udp udpAddresses: [SocketAddress], tcp tcpAddresses: [SocketAddress], tls tlsAddresses: [SocketAddress] = [],
     trunks: AllowList, logger: Logger, settings: (udp: String, tcp: String) = ("listen.sip.udp", "listen.sip.tcp"),
@@ -73,8 +75,10 @@ public final class SIPSockets: @unchecked Sendable {
     buffer = .allocate(byteCount: Limits.readBytes, alignment: 16)
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
     for address in udpAddresses { udp.append(try UDPPort(address, setting: settings.udp)) }
-    for address in tcpAddresses { tcp.append(try TCPListener(bind: address, setting: settings.tcp)) }
-    for address in tlsAddresses { tls.append(try TCPListener(bind: address, setting: "listen.sip.tls.address")) }
+    for address in tcpAddresses { tcp.append(try TCPListener(bind: address, setting: settings.tcp, waitsForAddress: true)) }
+    for address in tlsAddresses {
+      tls.append(try TCPListener(bind: address, setting: "listen.sip.tls.address", waitsForAddress: true))
+    }
     for port in udp {
       try loop.register(port.socket.fd, .readable) { [weak self] events in self?.udpReady(port, events) }
     }
@@ -121,11 +125,20 @@ public final class SIPSockets: @unchecked Sendable {
       case .tcp: tcpAddresses
       case .tls: tlsAddresses
       }
-    let fitting = bound.filter { $0.ip.family == remote.ip.family && leaves($0, toward: remote) }
+    let fitting = bound.filter { $0.ip.family == remote.ip.family && !absent.contains($0.ip) && leaves($0, toward: remote) }
     guard let first = fitting.first else { return nil }
     let route = reachable(first, from: remote)?.ip
     let listener = fitting.first { $0.ip == route } ?? first
     return reachable(listener, from: remote).map { Flow(transport: transport, local: $0, remote: remote) }
+  }
+
+  /// Addresses or routes of the machine have changed: the way to each peer is asked for anew. `absent`: addresses of listeners that the machine
+  /// does not have now; nothing new goes out from them.
+  public func networkChanged(absent: Set<IPAddress>) {
+    loop.preconditionOnThread()
+    self.absent = absent
+    routes.removeAll(keepingCapacity: true)
+    ways.removeAll(keepingCapacity: true)
   }
 
   /// Sends a message on its flow. What cannot be sent comes back as `.transportFailed` in a later turn.

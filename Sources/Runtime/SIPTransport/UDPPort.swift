@@ -16,7 +16,8 @@ final class UDPPort {
 
   init(_ address: SocketAddress, setting: String?) throws(SystemError) {
     socket = try UDPSocket(
-      bind: address, receiveBufferBytes: Limits.socketBufferBytes, sendBufferBytes: Limits.socketBufferBytes, setting: setting)
+      bind: address, receiveBufferBytes: Limits.socketBufferBytes, sendBufferBytes: Limits.socketBufferBytes, setting: setting,
+      waitsForAddress: true)
     // At all addresses, the kernel would choose the one that answers come from by the route: a peer that asked another drops them.
     batch = DatagramBatch(choosesSource: address.ip.isUnspecified && socket.wantsLocalAddresses())
     ErrorQueue.enable(socket.fd, address.ip.family)

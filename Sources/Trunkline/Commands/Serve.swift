@@ -25,9 +25,10 @@ struct Serve: ParsableCommand {
     let settings = try source.load(triesFiles: check)
     if check {
       for warning in settings.warnings { complain(warning.drawn) }
-      do { _ = try settings.mediaPlane() } catch {
-        complain("\(source.config ?? "embedded defaults"): \(error)")
-        throw ExitCode(2)
+      // What `serve` would wait for; addresses that the file names are among the warnings.
+      let machine = (try? MachineAddresses.look()) ?? MachineAddresses()
+      for wait in settings.networkPlan(on: machine, NetworkQuestions(find: { lookUp($0, $1) })).waits where !wait.isNamed {
+        complain("\(source.config ?? "embedded defaults"): warning: \(wait.text); serve starts and waits for it")
       }
       Console.line("\(source.config ?? "embedded defaults"): ok")
       return

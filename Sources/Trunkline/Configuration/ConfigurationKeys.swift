@@ -222,7 +222,8 @@ extension ConfigurationKeys {
       [
         .init(
           "addresses", .list(.or(.text("`auto` or address"), .mapping), limit: 16), .value("[ auto ]"),
-          "Where RTP is received. `auto`: the machine's own addresses; behind NAT a mapping with `advertise`."),
+          "Where RTP is received. `auto`: the machine's own addresses, those of now for each call; behind NAT a mapping with `advertise`."
+        ),
         .init(
           "threads", .integer(Limits.mediaThreads), .value("\(settings.media.threads)"),
           "Media threads; as many as cores that calls may fill."),
@@ -250,7 +251,7 @@ extension ConfigurationKeys {
         .init("bind", .text("IP address or `auto`"), .required, "The address of this machine that sockets are bound to."),
         .init(
           "advertise", .text("address or host name, or `env:NAME`"), .none("that of `bind`"),
-          "The public address that SDP and ICE candidates name; of the same family. A name is looked up at the start and each minute."
+          "The public address that SDP and ICE candidates name; of the same family. A name is looked up at the start and each minute, every two seconds while DNS does not have it."
         ),
       ]),
     .init(

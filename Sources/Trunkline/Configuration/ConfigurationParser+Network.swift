@@ -4,7 +4,7 @@ import SIPDialogs
 
 /// Addresses that nobody can reach us at.
 extension ConfigurationParser {
-  /// `serve --check`: `serve` would end with the first of these.
+  /// `serve --check`: `serve` waits for these, and calls with it.
   func checkOwnAddresses(_ configuration: Settings) {
     let listen = configuration.listen
     let listeners =
@@ -17,8 +17,8 @@ extension ConfigurationParser {
       let own = (try? localAddresses(loopback: true)) ?? []
       problem(
         path,
-        "\(ip) is no address of this machine, which has \(own.map(\.description).joined(separator: ", ")); an address that peers "
-          + "reach us at from outside goes into advertise")
+        "\(ip) is no address of this machine, which has \(own.map(\.description).joined(separator: ", ")): serve starts and waits for it; "
+          + "an address that peers reach us at from outside goes into advertise", .warning)
     }
   }
 

@@ -1,70 +1,119 @@
 import Bytes
-import Configuration
 import Logging
-import MediaThreads
 import Platform
 import Synchronization
 
 /// The thread `names`, where SDP says addresses that the configuration gives as names: looks them up again each minute, as a public
-/// address may change under its name. Looking up may take its time, so no thread of calls does it.
+/// address may change under its name, and every two seconds while one has none. Looking up may take its time, so no thread of calls does it.
 final class AdvertisedNames: Sendable {
+  struct Question: Hashable, Sendable {
+    var name: String
+    var family: IPAddress.Family
+  }
+  private struct State {
+    var found: [Question: IPAddress] = [:]
+    var isOver = false
+  }
   private let interval: Duration
+  private let pause: Duration
   private let find: @Sendable (String, IPAddress.Family) -> IPAddress?
   private let wake: EventDescriptor
-  private let isOver = Mutex(false)
+  /// Every name was looked up once.
+  private let first: EventDescriptor
+  private let ended: EventDescriptor
+  private let state = Mutex(State())
   private let thread = Mutex<NamedThread?>(nil)
 
-  /// `interval` and `find`: what a test makes shorter, and the system's resolver.
+  /// `interval`, `pause` and `find`: what a test makes shorter, and the system's resolver.
   init(
-    interval: Duration = .seconds(60), find: @escaping @Sendable (String, IPAddress.Family) -> IPAddress? = { lookUp($0, $1) }
+    interval: Duration = .seconds(60), pause: Duration = .seconds(2),
+    find: @escaping @Sendable (String, IPAddress.Family) -> IPAddress? = { lookUp($0, $1) }
   ) throws(SystemError) {
-    (self.interval, self.find) = (interval, find)
-    wake = try EventDescriptor()
+    (self.interval, self.pause, self.find) = (interval, pause, find)
+    (wake, first, ended) = (try EventDescriptor(), try EventDescriptor(), try EventDescriptor())
   }
 
-  /// `changed` is called on the thread. Without names there is no thread.
-  func start(
-    _ addresses: [MediaPlaneConfiguration.Address], logger: Logger,
-    changed: @escaping @Sendable (_ address: IPAddress, _ bind: IPAddress) -> Void
-  ) throws(SystemError) {
-    let names = addresses.filter { $0.name != nil }
-    guard !names.isEmpty else { return }
-    let running = try NamedThread.start(name: "names", logger: logger) { [self] in run(names, logger, changed) }
+  /// `changed` is called on the thread when a name has led to an address that it did not lead to before. Without names there is no thread.
+  func start(_ questions: [Question], logger: Logger, changed: @escaping @Sendable () -> Void) throws(SystemError) {
+    guard !questions.isEmpty else { return first.signal() }
+    let running = try NamedThread.start(name: "names", logger: logger) { [self] in run(questions, logger, changed) }
     thread.withLock { $0 = running }
   }
 
-  func stop() {
-    isOver.withLock { $0 = true }
-    wake.signal()
-    thread.withLock { $0 }?.join()
+  /// The last one that was found. Any thread.
+  func address(_ name: String, _ family: IPAddress.Family) -> IPAddress? {
+    state.withLock { $0.found[Question(name: name, family: family)] }
   }
 
-  private func run(
-    _ names: [MediaPlaneConfiguration.Address], _ logger: Logger, _ changed: (IPAddress, IPAddress) -> Void
-  ) {
+  /// Until every name was looked up once, but no longer: name servers may come later than this process.
+  func wait(milliseconds: Int32) { _ = first.wait(milliseconds: milliseconds) }
+
+  /// The network is another one. Any thread.
+  func lookAgain() { wake.signal() }
+
+  /// A look-up that waits for a name server which is away holds the end of the process up no longer than half a second.
+  func stop() {
+    state.withLock { $0.isOver = true }
+    wake.signal()
+    let running = thread.withLock { thread in
+      defer { thread = nil }
+      return thread
+    }
+    if let running, ended.wait(milliseconds: 500) { running.join() }
+  }
+
+  private func run(_ questions: [Question], _ logger: Logger, _ changed: () -> Void) {
     let heartbeat = Heartbeat()
-    defer { heartbeat.end() }
-    var names = names
-    while !isOver.withLock({ $0 }) {
+    defer {
+      heartbeat.end()
+      ended.signal()
+    }
+    var missing: Set<String> = []
+    while true {
       heartbeat.waits()
-      if wake.wait(milliseconds: Int32(interval.nanoseconds / 1_000_000)) { wake.clear() }
-      if isOver.withLock({ $0 }) { return }
-      for index in names.indices {
-        let (bind, name) = (names[index].bind, names[index].name ?? "")
-        guard let found = find(name, bind.family) else {
-          logger.warning(
-            "an advertised name has no address now: the last one stays",
-            metadata: ["name": "\(name)", "address": "\(names[index].advertise)"])
-          continue
-        }
-        guard found != names[index].advertise else { continue }
-        logger.notice(
-          "an advertised name has another address: calls from now on are told",
-          metadata: ["name": "\(name)", "address": "\(found)"])
-        names[index].advertise = found
-        changed(found, bind)
+      let before = missing
+      missing = Set(questions.map(\.name))
+      for question in questions {
+        if state.withLock({ $0.isOver }) { return }
+        guard let found = find(question.name, question.family) else { continue }
+        missing.remove(question.name)
+        if take(found, question, logger) { changed() }
       }
+      for name in missing.subtracting(before).sorted() { tellMissing(name, logger) }
+      for name in before.subtracting(missing).sorted() {
+        logger.notice("an advertised name has an address again", metadata: ["name": "\(name)"])
+      }
+      first.signal()
+      let pause = missing.isEmpty ? interval : min(pause, interval)
+      if wake.wait(milliseconds: Int32(pause.nanoseconds / 1_000_000)) { wake.clear() }
+      if state.withLock({ $0.isOver }) { return }
       heartbeat.woke()
+    }
+  }
+
+  /// - Returns: whether it is another one.
+  private func take(_ found: IPAddress, _ question: Question, _ logger: Logger) -> Bool {
+    let before = state.withLock { state in
+      defer { state.found[question] = found }
+      return state.found[question]
+    }
+    guard before != found else { return false }
+    if before != nil {
+      logger.notice(
+        "an advertised name has another address: calls from now on are told",
+        metadata: ["name": "\(question.name)", "address": "\(found)"])
+    }
+    return true
+  }
+
+  private func tellMissing(_ name: String, _ logger: Logger) {
+    let last = state.withLock { state in state.found.filter { $0.key.name == name }.map { "\($0.value)" }.sorted() }
+    if last.isEmpty {
+      logger.warning("an advertised name has no address: it is looked up until it has one", metadata: ["name": "\(name)"])
+    } else {
+      logger.warning(
+        "an advertised name has no address now: the last one stays",
+        metadata: ["name": "\(name)", "address": "\(last.joined(separator: " "))"])
     }
   }
 }

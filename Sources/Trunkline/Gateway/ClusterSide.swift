@@ -217,7 +217,7 @@ extension Settings {
   }
 
   /// Where edges and other nodes reach our SIP, as the lease says it: the transport of `edges.sip`, else TCP where we listen on it.
-  func nodeAddress(udp: [SocketAddress], tcp: [SocketAddress]) -> String {
+  func nodeAddress(udp: [SocketAddress], tcp: [SocketAddress], _ plan: NetworkPlan) -> String {
     let wanted = cluster?.edges?.sip?.server.transport
     let isTCP = wanted == .tcp || (wanted == nil && !tcp.isEmpty)
     let bound = (isTCP ? tcp : udp).first ?? udp.first ?? tcp.first ?? SocketAddress(.loopback, 5_060)
@@ -225,7 +225,7 @@ extension Settings {
     let advertised = listen.advertised.first { $0.transport == transport }?.host
     var (host, port) = (bound.ip, bound.port)
     if let address = advertised?.address { (host, port) = (address, advertised?.port ?? bound.port) }
-    if host.isUnspecified { host = (try? localAddresses(loopback: false))?.first { $0.family == bound.ip.family } ?? .loopback }
+    if host.isUnspecified { host = plan.outside.first { $0.family == bound.ip.family } ?? .loopback }
     return "sip:\(SocketAddress(host, port))\(transport.uriParameter)"
   }
 }

@@ -60,9 +60,9 @@ final class Gateway: @unchecked Sendable {
   private var current: Settings
   private let certificates: CertificateWatch
   private let hep: HEPOutlet?
-  private let names: AdvertisedNames
-  /// The last of `tellWhatPeersSee`, so that nothing is said twice.
-  private var told: Set<PeersView> = []
+  private let network: NetworkSide
+  /// The last of `tellWhatPeersSee`, so that nothing is said twice, and of each a few lines at once however fast the network changes.
+  private var told: [String: StateNews<PeersView?>] = [:]
   private var located: [String: [SocketAddress]] = [:]
   private let state = Mutex((drained: false, ending: false))
 
@@ -74,13 +74,14 @@ final class Gateway: @unchecked Sendable {
     retired = RetiredTrunks(settings.trunks)
     current = settings
     certificates = try CertificateWatch(settings)
-    names = try AdvertisedNames()
     descriptors = Self.descriptors(settings, logs.logger("trunkline"))
     EventLoop.reportStuckTimers { [logger = logs.logger("trunkline")] loop, timer in
       logger.error(
         "a timer's deadline makes no progress; it goes on at a bounded rate. Please report this fault",
         metadata: ["loop": "\(loop)", "timer": "\(timer)"])
     }
+    let network = try NetworkSide(settings, readiness: readiness, logger: logs.logger("network"))
+    self.network = network
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
     self.inbox = inbox
@@ -91,6 +92,7 @@ final class Gateway: @unchecked Sendable {
     ) { [door] input in door.control?.handle(input) }
     self.sockets = sockets
     sockets.setTLS(server: settings.listen.sipServer, trunks: settings.clientTLS)
+    sockets.networkChanged(absent: network.plan.absent)
     let traces = TraceCollector(application: Version.text)
     let outlet = try settings.hep.map {
       try HEPOutlet(to: $0.address, captureID: $0.captureID, key: $0.key?.exposed ?? [], logger: logs.logger("hep"))
@@ -101,7 +103,7 @@ final class Gateway: @unchecked Sendable {
       outlet?.saw($0, $1, isOurs: $2, trunk: $3)
     }
     let cluster = try ClusterSide.make(
-      settings, sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses), inbox: inbox,
+      settings, sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, network.plan), inbox: inbox,
       readiness: readiness,
       logs: logs)
     self.cluster = cluster
@@ -138,7 +140,7 @@ final class Gateway: @unchecked Sendable {
     }
     audio = try AudioSide(settings, inbox: inbox, logs: logs)
     let identity = try DTLSIdentity()
-    media = try MediaPlane(configuration: settings.mediaPlane(), identity: identity, logger: logs.logger("media")) {
+    media = try MediaPlane(configuration: settings.mediaPlane(network.plan), identity: identity, logger: logs.logger("media")) {
       [inbox] event in
       inbox.post(.media(event))
     }
@@ -228,7 +230,8 @@ final class Gateway: @unchecked Sendable {
     configuration.isClustered = cluster != nil
     configuration.bounds.calls = min(configuration.bounds.calls, descriptors.calls / Self.descriptorsPerCall)
     var machine = CallMachine(
-      configuration: configuration, routing: settings.routing(try Self.imported(settings, logs)), random: .system,
+      configuration: configuration, routing: settings.routing(try Self.imported(settings, logs), own: network.plan.own),
+      random: .system,
       network: settings.network { sockets.flow($0, toward: $1) })
     // Before the first INVITE: who can be woken.
     var nothing = CallMachine.Output()
@@ -246,8 +249,8 @@ final class Gateway: @unchecked Sendable {
       userAgent: UserAgent(
         configuration: .init(
           product: "Trunkline/\(Version.number)",
-          own: settings.own(bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
-          advertised: settings.advertisedAddresses, nonceSecret: settings.cluster?.nodes?.key), random: .system),
+          own: settings.own(network.plan, bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
+          advertised: settings.advertisedAddresses(network.plan), nonceSecret: settings.cluster?.nodes?.key), random: .system),
       machine: machine, cluster: cluster.map { ClusterMachine($0.machine, random: .system, at: begun) }, outputs: outputs,
       metrics: ControlMetrics(turns: loop.turns, hasCluster: cluster != nil), inbox: inbox, logger: logs.logger("control"),
       masksNumbers: settings.log.numbers == .masked)
@@ -278,6 +281,7 @@ final class Gateway: @unchecked Sendable {
     registry.register(sockets.metrics)
     registry.register(resolver.metrics)
     registry.register(media.metrics.families)
+    registry.register(network.metrics)
     if let verifier { registry.register(verifier.metrics) }
     if let hep { registry.register(hep.metrics) }
     registry.register(store.metrics)
@@ -314,7 +318,10 @@ final class Gateway: @unchecked Sendable {
     try app.start(descriptors: descriptors)
     try directory.start(tell: { [app] in app.post($0) }, block: { [inbox] in inbox.post(.blocked(scope: $0, $1)) })
     try watchCertificates()
-    try names.start(media.addresses, logger: logs.logger("media")) { [media] in media.advertise($0, for: $1) }
+    try network.start(media: media) { [weak self] plan in
+      guard let self else { return }
+      if !loop.post({ [self] in moved(plan) }) { network.lookAgain() }
+    }
     loop.post { [self] in
       tellWhatPeersSee()
       control.close(store.orphanedLegs)
@@ -338,11 +345,12 @@ final class Gateway: @unchecked Sendable {
   func reload(_ new: Settings) throws {
     // Read here, on the caller's thread: a million numbers take a second. The store is the one that the process began with.
     let imported = try Self.imported(settings, logs)
-    let routing = new.routing(imported)
+    let routing = new.routing(imported, own: network.plan.own)
     try app.reload(new)
     try push.reload(new)
     certificates.replace(certified(new))
     audio.reload(new)
+    network.replace(new)
     hooks.replace(TLSFiles(authorities: new.routes.webhookAuthorities))
     directory.reconfigure(new.historySettings)
     if let events, let next = new.events {
@@ -432,24 +440,35 @@ final class Gateway: @unchecked Sendable {
   /// On the control thread: what peers are told of where we are, as far as it was not said yet.
   private func tellWhatPeersSee() {
     let logger = logs.logger("sip")
-    for view in peersViews() where told.insert(view).inserted {
+    for view in peersViews() {
+      guard told["\(view.kind) \(view.of)", default: StateNews(said: nil)].line(of: view, at: loop.now) != nil else { continue }
       var metadata: Logger.Metadata = [view.kind: "\(view.of)", "signalling": "\(view.signalling)"]
       if !view.media.isEmpty { metadata["media"] = "\(view.media)" }
       logger.notice("peers see", metadata: metadata)
     }
   }
 
+  /// On the control thread: the machine's addresses or routes may be others.
+  private func moved(_ plan: NetworkPlan) {
+    sockets.networkChanged(absent: plan.absent)
+    control.moved(
+      own: settings.own(plan, bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
+      advertised: settings.advertisedAddresses(plan),
+      sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, plan))
+    tellWhatPeersSee()
+  }
+
   private func peersViews() -> [PeersView] {
     let listeners = settings.views(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, tls: sockets.tlsAddresses)
-    let advertised = settings.advertisedAddresses
+    let advertised = settings.advertisedAddresses(network.plan)
     return listeners
       + current.trunks.compactMap { trunk in
         guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote)
         else { return nil }
         let host = trunk.routing.rules.advertised
+        guard let told = host?.address ?? media.address(toldTo: remote.ip) else { return nil }
         return PeersView(
-          kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host),
-          media: "\(host?.address ?? media.address(toldTo: remote.ip))")
+          kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host), media: "\(told)")
       }
   }
 
@@ -488,6 +507,7 @@ final class Gateway: @unchecked Sendable {
   /// the engine, which takes the last ones. Registrars have `unregisterTime` to answer.
   func stop(unregisterTime: Duration) {
     unregister(within: unregisterTime)
+    network.stop()
     app.stop()
     inbox.post(.stopping)
     loop.post { [sockets, resolver] in
@@ -506,7 +526,6 @@ final class Gateway: @unchecked Sendable {
     events?.stop()
     cluster?.stop()
     certificates.stop()
-    names.stop()
     hep?.stop()
   }
 }

@@ -20,8 +20,8 @@ extension Settings {
   var edgePeers: [IPNetwork] { cluster?.edges?.peers ?? [] }
 
   /// - Parameter imported: the numbers of `trunkline users import`.
-  func routing(_ imported: NumberTable = NumberTable()) -> Routing {
-    let own = ownAddresses
+  /// - Parameter own: `NetworkPlan.own`.
+  func routing(_ imported: NumberTable = NumberTable(), own: Set<IPAddress> = []) -> Routing {
     let trunks = trunks.map { trunk in
       var out = trunk.routing
       out.ownAddresses = own
@@ -34,17 +34,6 @@ extension Settings {
     return out
   }
 
-  /// The addresses that our listeners and media are at; of this machine all, where one of them listens on all.
-  var ownAddresses: Set<IPAddress> {
-    var all = (listen.sipUDP + listen.sipTCP + listen.sipTLS + [listen.app, listen.admin]).map(\.ip)
-    for address in media.addresses { if case .fixed(let bind, _) = address { all.append(bind) } }
-    all += advertisedHosts.compactMap(\.address)
-    let listensEverywhere =
-      all.contains(where: \.isUnspecified) || media.addresses.contains { if case .automatic = $0 { true } else { false } }
-    if listensEverywhere, let found = try? localAddresses(loopback: true) { all += found }
-    return Set(all.filter { !$0.isUnspecified }.map(\.unmapped))
-  }
-
   /// Everything that peers are told instead of our own addresses.
   var advertisedHosts: [AdvertisedHost] {
     let ofMedia = media.addresses.compactMap { address in
@@ -55,23 +44,14 @@ extension Settings {
     return listen.advertised.map(\.host) + ofMedia + trunks.compactMap(\.routing.rules.advertised)
   }
 
-  var advertisedAddresses: AdvertisedAddresses { AdvertisedAddresses(listen.advertised, localNetworks: networksAround) }
-
-  /// `local_networks` on this machine as it is now.
-  var networksAround: LocalNetworks {
-    LocalNetworks(
-      localNetworks.flatMap { network in
-        switch network {
-        case .interfaces: (try? interfaceNetworks()) ?? []
-        case .network(let network): [network]
-        }
-      })
+  func advertisedAddresses(_ plan: NetworkPlan) -> AdvertisedAddresses {
+    AdvertisedAddresses(listen.advertised, localNetworks: plan.localNetworks)
   }
 
   /// What in-dialog requests may not be led to. `bound`: where the SIP listeners really are, should port 0 have been asked for.
-  func own(bound: [SocketAddress]) -> OwnAddresses {
+  func own(_ plan: NetworkPlan, bound: [SocketAddress]) -> OwnAddresses {
     OwnAddresses(
-      addresses: ownAddresses.union(bound.map(\.ip).filter { !$0.isUnspecified }),
+      addresses: plan.own.union(bound.map(\.ip).filter { !$0.isUnspecified }),
       ports: Set((bound + [listen.app, listen.admin]).map(\.port) + listen.advertised.compactMap(\.host.port)).subtracting([0]))
   }
 
@@ -87,56 +67,13 @@ extension Settings {
 }
 
 extension Settings {
-  /// What `media:` means on this machine, with at least one address.
-  func mediaPlane() throws -> MediaPlaneConfiguration {
-    var found: [MediaPlaneConfiguration.Address] = []
-    for address in media.addresses {
-      switch address {
-      case .automatic(let host):
-        var own = try automaticAddresses().map { MediaPlaneConfiguration.Address(bind: $0) }
-        if let host { try advertise(host, &own) }
-        found += own
-      case .fixed(let bind, let host):
-        found.append(.init(bind: bind, advertise: try host.map { try resolved($0, bind.family) }, name: host.flatMap(name)))
-      }
-    }
-    var seen: Set<IPAddress> = []
-    found = found.filter { seen.insert($0.advertise).inserted }
-    guard !found.isEmpty else { throw GatewayFailure("media.addresses: auto found no address on this machine; name one") }
+  /// What `media:` means on this machine now.
+  func mediaPlane(_ plan: NetworkPlan) -> MediaPlaneConfiguration {
     var configuration = MediaPlaneConfiguration(
-      addresses: found, threads: media.threads, appPort: media.appPort, trunkPorts: media.trunkPorts)
-    configuration.localNetworks = networksAround
+      addresses: plan.media, threads: media.threads, appPort: media.appPort, trunkPorts: media.trunkPorts)
+    configuration.localNetworks = plan.localNetworks
     configuration.loadLimit = Double(media.loadLimitPercent) / 100
     return configuration
-  }
-
-  /// `host` stands for the one of our addresses that is on the route to it.
-  private func advertise(_ host: AdvertisedHost, _ own: inout [MediaPlaneConfiguration.Address]) throws {
-    let families = Set(own.map(\.bind.family))
-    let address = try host.address ?? resolved(host, families.contains(.v4) ? .v4 : .v6)
-    let route = routeAddress(toward: SocketAddress(address, 0))
-    let index = own.firstIndex { $0.bind == route } ?? own.firstIndex { $0.bind.family == address.family && !$0.bind.isLoopback }
-    guard let index else {
-      throw GatewayFailure("media.addresses: advertise \(host): no address of this machine is of its family")
-    }
-    (own[index].advertise, own[index].name) = (address, name(host))
-  }
-
-  private func name(_ host: AdvertisedHost) -> String? { host.address == nil ? host.host : nil }
-
-  private func resolved(_ host: AdvertisedHost, _ family: IPAddress.Family) throws -> IPAddress {
-    guard let address = host.address ?? lookUp(host.host, family) else {
-      throw GatewayFailure(
-        "media.addresses: advertise: \(host) has no \(family == .v4 ? "IPv4" : "IPv6") address in DNS; write the address, or mend the name"
-      )
-    }
-    return address
-  }
-
-  /// The machine's own addresses. Loopback comes last, and only for trunks on this very machine: apps never use it for ICE.
-  private func automaticAddresses() throws -> [IPAddress] {
-    let loopbackTrunk = trunks.contains { trunk in trunk.peers.contains { $0.address.isLoopback } }
-    return try localAddresses(loopback: loopbackTrunk ? true : nil)
   }
 }
 

@@ -16,6 +16,10 @@ int clx_recvmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
 int clx_sendmmsg(int fd, struct clx_mmsg *messages, unsigned count, int flags);
 /// From now on `clx_receive_at` says which address of ours a datagram was sent to (IP_PKTINFO, IPV6_RECVPKTINFO). 0, or -1 with errno.
 int clx_want_local_addresses(int fd, int family);
+/// Before `bind`: an address that the machine does not have is taken, and works once it is there (IP_FREEBIND, IPV6_FREEBIND). 0, or -1 with errno.
+int clx_allow_absent_address(int fd, int family);
+/// A non-blocking, close-on-exec socket of NETLINK_ROUTE that hears of links, addresses and routes of both families; -1 with errno.
+int clx_watch_network(void);
 /// One datagram with its source and, of the local address, family and address; AF_UNSPEC where the kernel does not say.
 ssize_t clx_receive_at(int fd, void *bytes, size_t room, struct sockaddr_storage *from, struct sockaddr_storage *local);
 /// Room for `clx_send_from`, aligned as the kernel wants it.

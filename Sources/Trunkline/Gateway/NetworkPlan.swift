@@ -1,0 +1,192 @@
+import Bytes
+import Configuration
+import MediaThreads
+import Platform
+
+/// What the configuration means on this machine with the addresses that it has now: a value of both, made anew for each change of the network.
+struct NetworkPlan: Equatable {
+  /// Of media; none while the machine has none that can be used.
+  var media: [MediaPlaneConfiguration.Address] = []
+  var localNetworks = LocalNetworks()
+  /// Of our listeners and media; of this machine all, where one of them listens on all.
+  var own: Set<IPAddress> = []
+  /// The machine's, without loopback.
+  var outside: [IPAddress] = []
+  /// Of listeners, that the machine does not have.
+  var absent: Set<IPAddress> = []
+  /// What is waited for.
+  var waits: [Wait] = []
+
+  struct Wait: Equatable {
+    var text: String
+    /// Nothing takes its place: no call can come while it is so.
+    var isVital: Bool
+    /// An address that the operator named, of which `--check` tells by itself.
+    var isNamed = false
+  }
+
+  /// Why nothing can be reached; nil while all can that calls need.
+  var reason: String? { text(of: waits.filter(\.isVital)) }
+  /// What is missing beside.
+  var note: String? { text(of: waits.filter { !$0.isVital }) }
+  private func text(of waits: [Wait]) -> String? { waits.isEmpty ? nil : waits.map(\.text).joined(separator: "; ") }
+}
+
+/// What a plan asks the system beside the machine's addresses; a test's are made up.
+struct NetworkQuestions {
+  /// Whether a socket can be bound to an address that no interface has.
+  var isBindable: (IPAddress) -> Bool = { Platform.isBindable($0) }
+  /// Our address on the way to another.
+  var route: (IPAddress) -> IPAddress? = { routeAddress(toward: SocketAddress($0, 0)) }
+  /// A name's address.
+  var find: (String, IPAddress.Family) -> IPAddress?
+}
+
+extension Settings {
+  func networkPlan(on machine: MachineAddresses, _ system: NetworkQuestions) -> NetworkPlan {
+    var plan = NetworkPlan()
+    plan.outside = machine.usable()
+    plan.localNetworks = LocalNetworks(
+      localNetworks.flatMap { network in
+        switch network {
+        case .interfaces: machine.networks
+        case .network(let network): [network]
+        }
+      })
+    planMedia(machine, system, &plan)
+    planListeners(machine, system, &plan)
+    plan.own = ownAddresses(on: machine)
+    return plan
+  }
+
+  /// Somebody on another machine is to be reached. Apps may be behind a proxy on this one; whoever has trunks here alone has the address of none
+  /// to wait for.
+  private var needsOutside: Bool {
+    guard listen.app.ip.isLoopback else { return true }
+    return trunks.contains { trunk in
+      if let server = trunk.serverAddress { return !server.ip.isLoopback }
+      if trunk.takesAnyPeer || !trunk.routing.peerNames.isEmpty { return true }
+      return trunk.peers.isEmpty ? trunk.uri != nil : trunk.peers.contains { !$0.address.isLoopback }
+    }
+  }
+
+  // MARK: media
+
+  private func planMedia(_ machine: MachineAddresses, _ system: NetworkQuestions, _ plan: inout NetworkPlan) {
+    var (found, waits): ([MediaPlaneConfiguration.Address], [NetworkPlan.Wait]) = ([], [])
+    /// Loopback in place of an address that is waited for reaches nobody outside.
+    var isStopgap = false
+    for address in media.addresses {
+      switch address {
+      case .automatic(let host):
+        var own = automaticAddresses(machine).map { MediaPlaneConfiguration.Address(bind: $0) }
+        if plan.outside.isEmpty, needsOutside {
+          waits.append(Self.wait("media.addresses: auto finds no address at an interface that is up and has a carrier"))
+          isStopgap = !own.isEmpty
+        } else if let host, let why = advertise(host, &own, system) {
+          waits.append(Self.wait("media.addresses: advertise: \(why)"))
+          own = []
+        }
+        found += own
+      case .fixed(let bind, let host):
+        guard isHere(bind, machine, system) else {
+          waits.append(Self.wait("media.addresses: \(bind) is at no interface that is up and has a carrier", isNamed: true))
+          continue
+        }
+        if bind.isUnspecified, plan.outside.isEmpty, needsOutside {
+          waits.append(Self.wait("media.addresses: no interface that is up and has a carrier has an address"))
+          continue
+        }
+        guard let told = host.map({ $0.address ?? system.find($0.host, bind.family) }) ?? bind else {
+          waits.append(Self.wait("media.addresses: advertise: \(Self.unknown(host, bind.family))"))
+          continue
+        }
+        found.append(.init(bind: bind, advertise: told))
+      }
+    }
+    let translated = Set(found.filter { $0.advertise != $0.bind }.map(\.bind))
+    var seen: Set<IPAddress> = []
+    plan.media = found.filter { $0.advertise != $0.bind || !translated.contains($0.bind) }
+      .filter { seen.insert($0.advertise).inserted }
+    let isVital = plan.media.isEmpty || (isStopgap && plan.media.allSatisfy(\.bind.isLoopback))
+    plan.waits += waits.map { wait in
+      var wait = wait
+      wait.isVital = isVital
+      return wait
+    }
+    if plan.media.isEmpty, waits.isEmpty {
+      plan.waits.append(.init(text: "media.addresses: auto finds no address on this machine", isVital: true))
+    }
+  }
+
+  private static func wait(_ text: String, isNamed: Bool = false) -> NetworkPlan.Wait {
+    .init(text: text, isVital: false, isNamed: isNamed)
+  }
+
+  /// The machine's own addresses. Loopback comes last, and only for trunks on this very machine, or where nobody is outside: apps never use it
+  /// for ICE.
+  private func automaticAddresses(_ machine: MachineAddresses) -> [IPAddress] {
+    let loopbackTrunk = trunks.contains { trunk in trunk.peers.contains { $0.address.isLoopback } }
+    return machine.usable(loopback: loopbackTrunk ? true : needsOutside ? false : nil)
+  }
+
+  /// `host` stands for the one of our addresses that is on the route to it.
+  /// - Returns: why it stands for none.
+  private func advertise(_ host: AdvertisedHost, _ own: inout [MediaPlaneConfiguration.Address], _ system: NetworkQuestions)
+    -> String?
+  {
+    let families = Set(own.map(\.bind.family))
+    let wanted: [IPAddress.Family] = families.contains(.v4) ? [.v4, .v6].filter { families.contains($0) } : [.v6]
+    guard let address = host.address ?? wanted.lazy.compactMap({ system.find(host.host, $0) }).first else {
+      return Self.unknown(host, wanted[0])
+    }
+    let route = system.route(address)
+    let index = own.firstIndex { $0.bind == route } ?? own.firstIndex { $0.bind.family == address.family && !$0.bind.isLoopback }
+    guard let index else { return "\(host): no address of this machine is of its family" }
+    own[index].advertise = address
+    return nil
+  }
+
+  private static func unknown(_ host: AdvertisedHost?, _ family: IPAddress.Family) -> String {
+    "\(host.map { "\($0)" } ?? "") has no \(family == .v4 ? "IPv4" : "IPv6") address in DNS; write the address, or mend the name"
+  }
+
+  // MARK: listeners
+
+  private func planListeners(_ machine: MachineAddresses, _ system: NetworkQuestions, _ plan: inout NetworkPlan) {
+    let sip =
+      listen.sipUDP.map { ("listen.sip.udp", $0.ip) } + listen.sipTCP.map { ("listen.sip.tcp", $0.ip) }
+      + listen.sipTLS.map { ("listen.sip.tls", $0.ip) }
+    func missing(_ ip: IPAddress) -> Bool { !ip.isUnspecified && !isHere(ip, machine, system) }
+    let gone = sip.filter { missing($0.1) }
+    plan.absent = Set(gone.map(\.1))
+    for (setting, ip) in gone { plan.waits.append(Self.absence(setting, ip, isVital: gone.count == sip.count)) }
+    let (wildcards, all) = ((sip.map(\.1) + [listen.app.ip]).filter(\.isUnspecified), sip.map(\.1) + [listen.app.ip])
+    if plan.outside.isEmpty, needsOutside, wildcards.count > 0 {
+      let isVital = listen.app.ip.isUnspecified || !all.dropLast().contains { !$0.isUnspecified && !missing($0) }
+      plan.waits.append(.init(text: "listen: no interface that is up and has a carrier has an address", isVital: isVital))
+    }
+    if missing(listen.app.ip) { plan.waits.append(Self.absence("listen.app", listen.app.ip, isVital: true)) }
+    if missing(listen.admin.ip) { plan.waits.append(Self.absence("listen.admin", listen.admin.ip, isVital: false)) }
+  }
+
+  private static func absence(_ setting: String, _ ip: IPAddress, isVital: Bool) -> NetworkPlan.Wait {
+    .init(text: "\(setting): \(ip) is at no interface that is up and has a carrier", isVital: isVital, isNamed: true)
+  }
+
+  private func isHere(_ ip: IPAddress, _ machine: MachineAddresses, _ system: NetworkQuestions) -> Bool {
+    if ip.isUnspecified { return true }
+    return machine.serves(ip) ?? system.isBindable(ip)
+  }
+
+  /// The addresses that our listeners and media are at; of this machine all, where one of them listens on all.
+  private func ownAddresses(on machine: MachineAddresses) -> Set<IPAddress> {
+    var all = (listen.sipUDP + listen.sipTCP + listen.sipTLS + [listen.app, listen.admin]).map(\.ip)
+    for address in media.addresses { if case .fixed(let bind, _) = address { all.append(bind) } }
+    all += advertisedHosts.compactMap(\.address)
+    let listensEverywhere =
+      all.contains(where: \.isUnspecified) || media.addresses.contains { if case .automatic = $0 { true } else { false } }
+    if listensEverywhere { all += machine.usable(loopback: true) }
+    return Set(all.filter { !$0.isUnspecified }.map(\.unmapped))
+  }
+}
