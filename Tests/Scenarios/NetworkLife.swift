@@ -47,7 +47,7 @@ final class NetworkLife: Ground {
   private var ours: [SocketAddress: Connection] = [:]
   private var theirs: [SocketAddress: Connection] = [:]
   // what was asked, and when
-  private(set) var asked: [DNSQuestion: [Instant]] = [:]
+  private(set) var asked: [DNSQuestion: [(at: Instant, answered: Instant, hasFailed: Bool)]] = [:]
   private(set) var registers: [Instant] = []
   private(set) var keptAlive: [Instant] = []
   /// What the trunk machine said of it, and connections that broke under a request.
@@ -219,10 +219,11 @@ final class NetworkLife: Ground {
   // MARK: names and keep-alives
 
   func lookUp(_ question: DNSQuestion) {
-    asked[question, default: []].append(world.now)
     let isLost = isOn(.drops(question.kind)) || isOn(.noAddress)
     let answer = isLost || isOn(.fails(question.kind)) ? DNSAnswer.failed : found(question)
-    world.after(isLost ? Self.unanswered : Self.delay) { [world] in world.give(.trunking(.resolved(question, answer))) }
+    let after = isLost ? Self.unanswered : Self.delay
+    asked[question, default: []].append((world.now, world.now + after, answer == .failed))
+    world.after(after) { [world] in world.give(.trunking(.resolved(question, answer))) }
   }
 
   private func found(_ question: DNSQuestion) -> DNSAnswer {

@@ -150,11 +150,13 @@ import Trunking
     #expect(ends.values.allSatisfy { $0 == 1 }, "seed \(seed): a call of the carrier ended twice")
   }
 
-  /// No question goes out again within a second, nor within 2 s of one that failed; no more than ten REGISTERs in any minute; empty lines each 25 s.
+  /// No question goes out again within a second of its answer, nor within 2 s of one that failed; no more than ten REGISTERs go in any minute; empty
+  /// lines go each 25 s.
   private func checkPace(_ network: NetworkLife, _ seed: UInt64) {
     for (question, times) in network.asked {
       for (earlier, later) in zip(times, times.dropFirst()) {
-        #expect(later - earlier >= .seconds(1), "seed \(seed): \(question) after \(later - earlier)")
+        let pause = later.at - earlier.answered
+        #expect(pause >= .seconds(earlier.hasFailed ? 2 : 1), "seed \(seed): \(question) again after \(pause)")
       }
     }
     for (index, begin) in network.registers.enumerated() {
