@@ -6,6 +6,7 @@ public import Bytes
 /// |---|---|---|
 /// | connecting | writable | open; TLS begins |
 /// | connecting, open | the kernel's or TLS's error, end of stream, too much unsent | closed, told once |
+/// | connecting, open | the peer's system acknowledges nothing for `Bounds.patience` | closed, told once: `Connection timed out` |
 /// | any | `close` | closed, not told |
 ///
 /// What is sent before it is open waits for that.
@@ -23,8 +24,10 @@ public final class ClientConnection {
     public var readsPerTurn: Int
     /// Octets that the peer has not taken; beyond it the connection is closed.
     public var unsentBytes: Int
-    public init(readBytes: Int, readsPerTurn: Int, unsentBytes: Int) {
+    public var patience: TCPSocket.Patience
+    public init(readBytes: Int, readsPerTurn: Int, unsentBytes: Int, patience: TCPSocket.Patience = .usual) {
       (self.readBytes, self.readsPerTurn, self.unsentBytes) = (readBytes, readsPerTurn, unsentBytes)
+      self.patience = patience
     }
   }
 
@@ -47,6 +50,7 @@ public final class ClientConnection {
   /// Throws what the kernel says at once.
   public init(_ place: SocketAddress, tls: TLSSession?, bounds: Bounds, loop: EventLoop) throws(SystemError) {
     socket = try TCPSocket(connect: place)
+    socket.limit(bounds.patience)
     (self.loop, self.tls, self.bounds, tookLast) = (loop, tls, bounds, loop.now)
     try loop.register(socket.fd, [.readable, .writable]) { [weak self] events in self?.ready(events) }
   }

@@ -72,6 +72,34 @@ public final class TCPSocket: Sendable {
   }
 }
 
+extension TCPSocket {
+  /// How long a connection is believed whose other end acknowledges nothing: a machine that is off, a firewall that has forgotten the connection
+  /// and drops its packets without a word. In whole seconds, but for `unacknowledged`.
+  public struct Patience: Hashable, Sendable {
+    /// What was sent waits so long for an acknowledgement of the peer's system (TCP_USER_TIMEOUT, RFC 5482; the kernel's own patience is 15
+    /// minutes). It counts for a peer, too, that takes nothing any more, and for keep-alives.
+    public var unacknowledged: Duration
+    /// Nothing was said for so long: the peer's system is asked (RFC 9293 §3.8.4), and again after `interval`.
+    public var idle: Duration
+    public var interval: Duration
+    public init(unacknowledged: Duration, idle: Duration, interval: Duration) {
+      (self.unacknowledged, self.idle, self.interval) = (unacknowledged, idle, interval)
+    }
+
+    /// Lost within 6 s while something is to be said, within half a minute while nothing is. A question every 15 s keeps most firewalls from
+    /// forgetting it at all.
+    public static let usual = Patience(unacknowledged: .seconds(6), idle: .seconds(15), interval: .seconds(5))
+  }
+
+  /// From now on the kernel ends the connection as one that has timed out. Four system calls.
+  public func limit(_ patience: Patience) {
+    setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1)
+    setOption(fd, Int32(IPPROTO_TCP), TCP_KEEPIDLE, Int32(clamping: patience.idle.components.seconds))
+    setOption(fd, Int32(IPPROTO_TCP), TCP_KEEPINTVL, Int32(clamping: patience.interval.components.seconds))
+    setOption(fd, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Int32(clamping: patience.unacknowledged.milliseconds))
+  }
+}
+
 /// A listening TCP socket, non-blocking; closed when the object goes.
 public final class TCPListener: Sendable {
   public let fd: Int32

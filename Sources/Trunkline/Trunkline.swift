@@ -35,6 +35,7 @@ struct Trunkline: ParsableCommand {
     ])
 
   static func main() {
+    StandardDescriptors.fill()
     ProcessSignals.endAtOnceInCrash()
     main(ProcessArguments.all)
   }

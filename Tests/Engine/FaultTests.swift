@@ -2,11 +2,12 @@ import AppSessions
 import Bytes
 import CallFlow
 import Cluster
-import Engine
 import Foundation
 import Glibc
 import Platform
 import Testing
+
+@testable import Engine
 
 /// What becomes of an engine's thread when its engine is ill. Each test has a Redis of its own.
 @Suite(.serialized) struct FaultTests {
@@ -99,6 +100,50 @@ import Testing
     path.swallow(false)
     try node.waitFor("connected", count: 3)
     #expect(try outcome(node) == "answered")
+  }
+
+  @Test func `one shard's connection that is silent is found while the others answer and nobody asks it`() throws {
+    let peers = try ClusterPeers()
+    var settings = settings(0, commandTime: .milliseconds(250))
+    settings.place = .cluster([.init("127.0.0.1", peers.nodes[0].port)])
+    let node = try RedisNode("a", settings)
+    // the subscription is at the first
+    peers.nodes[2].stop()
+    try node.waitFor("lost")
+    try waitUntil("it says which") { node.note.contains("127.0.0.1:\(peers.nodes[2].port)") }
+    peers.nodes[2].goOn()
+    try node.waitFor("connected", count: 2)
+  }
+
+  @Test func `commands that are late once a day are no loss, and a connection that answers its PINGs is kept`() throws {
+    let shard = EngineShard(.init("127.0.0.1", 1), tag: "t", at: .zero)
+    var now = Instant.zero
+    func ask() { shard.append(.init(id: EngineRequestID(1), sent: now, deadline: now + .milliseconds(250))) }
+    for _ in 0..<10 {
+      ask()
+      now = now + .milliseconds(300)
+      #expect(shard.expired(at: now).count == 1 && shard.loss(at: now) == nil)
+      _ = shard.next(at: now)
+      now = now + .seconds(3_600)
+      #expect(shard.pingIsDue(at: now))
+      shard.append(.init(sent: now, deadline: now + .milliseconds(250)))
+      #expect(!shard.pingIsDue(at: now))
+      now = now + .milliseconds(2)
+      _ = shard.next(at: now)
+    }
+    // many wait and the oldest is answered late, but answers come
+    for _ in 0..<30 { shard.append(.init(sent: now, deadline: now + .seconds(60))) }
+    for _ in 0..<30 {
+      now = now + .milliseconds(1_900)
+      #expect(shard.loss(at: now) == nil)
+      _ = shard.next(at: now)
+    }
+    ask()
+    now = now + .milliseconds(1_999)
+    _ = shard.expired(at: now)
+    #expect(shard.loss(at: now) == nil && shard.deadline == now + .milliseconds(1))
+    now = now + .milliseconds(1)
+    #expect(shard.loss(at: now) != nil)
   }
 
   @Test func `a full engine refuses what it cannot hold, and stays connected`() throws {

@@ -28,6 +28,28 @@ extension Interop {
       #expect(gateway.records.count == 1)
     }
 
+    @Test func `standard streams that are closed at the start are filled, and a call has its record`() async throws {
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("closed-\(UUID().uuidString.prefix(8))").path
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let program = folder + "/trunkline"
+      try "#!/bin/sh\nexec \(Surroundings.trunkline) \"$@\" <&- >&- 2>&-\n".write(
+        toFile: program, atomically: true, encoding: .utf8)
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+      let gateway = try await GatewayUnderTest(binary: program)
+      for fd in 0...2 {
+        let target = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(gateway.process.pid)/fd/\(fd)")
+        #expect(target == "/dev/null", "descriptor \(fd)")
+      }
+      #expect(try gateway.get("/readyz").body.contains("standard error was closed"))
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      let caller = try Peers.caller(gateway, "call", ["-d", "300"])
+      #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      _ = try await gateway.records(1)
+      try await gateway.finish()
+    }
+
     @Test func `SIGTERM waits for the call, refuses new ones, and ends with it`() async throws {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1"])

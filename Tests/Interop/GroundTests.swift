@@ -10,7 +10,7 @@ extension Interop {
     .serialized)
   struct GroundTests {
     /// A rule of this network's output; whatever it names is dropped, which a UDP socket hears as EPERM.
-    private struct Firewall {
+    struct Firewall {
       let folder: String
       init(dropping rule: String, in folder: String) async throws {
         self.folder = folder

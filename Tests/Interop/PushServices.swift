@@ -62,6 +62,8 @@ final class PushServiceUnderTest {
     }
   }
 
+  /// Where the gateway pushes to.
+  var port: UInt16 { apnsPort }
   /// Where apps wait for pushes.
   var apps: String { "127.0.0.1:\(appsPort)" }
 

@@ -21,8 +21,8 @@ import Testing
     listener = try TCPListener(bind: SocketAddress(.loopback, 0))
   }
 
-  private func connect() throws -> ClientConnection {
-    let connection = try ClientConnection(listener.localAddress, tls: nil, bounds: Self.bounds, loop: loop)
+  private func connect(_ bounds: ClientConnection.Bounds = bounds) throws -> ClientConnection {
+    let connection = try ClientConnection(listener.localAddress, tls: nil, bounds: bounds, loop: loop)
     connection.handler = { [heard, loop] event in
       switch event {
       case .received(let bytes): heard.bytes += bytes
@@ -87,6 +87,30 @@ import Testing
     if let timer { loop.setTimer(timer, at: MonotonicClock.now()) }
     run()
     #expect(heard.ends == ["it takes no more bytes"] && sent > 100_000, "\(sent)")
+  }
+
+  @Test func `a peer that takes nothing any more is given up by the kernel, in the time that it is given`() throws {
+    var bounds = Self.bounds
+    bounds.unsentBytes = 64 << 20
+    bounds.patience.unacknowledged = .milliseconds(200)
+    let connection = try connect(bounds)
+    try accept { _ in }
+    // more than the kernels of both ends take
+    connection.send { $0 += [UInt8](repeating: 0, count: 32 << 20) }
+    run()
+    #expect(heard.ends.count == 1 && heard.ends[0].contains("timed out"), "\(heard.ends)")
+    #expect(!connection.isOpen)
+  }
+
+  @Test func `the kernel asks an idle peer's system, and is as patient as it was told`() throws {
+    let connection = try TCPSocket(connect: listener.localAddress)
+    connection.limit(.usual)
+    func option(_ level: Int32, _ name: Int32) -> Int32 {
+      var (value, length): (Int32, socklen_t) = (0, 4)
+      return getsockopt(connection.fd, level, name, &value, &length) == 0 ? value : -1
+    }
+    #expect(option(SOL_SOCKET, SO_KEEPALIVE) == 1 && option(Int32(IPPROTO_TCP), TCP_KEEPIDLE) == 15)
+    #expect(option(Int32(IPPROTO_TCP), TCP_KEEPINTVL) == 5 && option(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT) == 6_000)
   }
 
   @Test func `a refused connection says why, and one that we close says nothing`() throws {

@@ -33,6 +33,32 @@ import Testing
     #expect(rig.sent.count == 2 && rig.reports.map(\.reason) == ["broke: GOAWAY"] && rig.reports[0].attempts == 2)
   }
 
+  @Test func `a forgotten connection with twenty pushes on it is no reason to leave the service alone`() throws {
+    var rig = try Rig()
+    for device in 0..<20 { rig.wake("d\(device)") }
+    for attempt in rig.sent.map(\.attempt) { rig.feed(.broke(attempt, reason: "Failure when receiving data", isOfOld: true)) }
+    #expect(rig.sent.count == 40 && rig.reports.isEmpty && rig.machine.openCircuits.isEmpty)
+    for attempt in rig.sent.dropFirst(20).map(\.attempt) { rig.feed(.answered(attempt, HTTPClientResponse(status: 200))) }
+    #expect(rig.reports.map(\.outcome) == [PushReport.Outcome](repeating: .accepted, count: 20))
+    // a service that does not take new connections is left alone as before
+    for device in 0..<5 { rig.wake("e\(device)", call: 2) }
+    for attempt in rig.sent.suffix(5).map(\.attempt) { rig.feed(.broke(attempt, reason: "Couldn't connect to server")) }
+    #expect(rig.machine.openCircuits == [.apns])
+  }
+
+  @Test func `the one try of a service that is left alone breaks on an old connection: it is tried again at once`() throws {
+    var rig = try Rig()
+    for device in 0..<5 { rig.wake("d\(device)") }
+    for attempt in rig.sent.map(\.attempt) { rig.feed(.broke(attempt, reason: "Couldn't connect to server")) }
+    rig.now = rig.now + .seconds(2)
+    let before = rig.sent.count
+    rig.wake("later", call: 2)
+    rig.feed(.broke(try #require(rig.sent.last).attempt, reason: "Failure when receiving data", isOfOld: true))
+    #expect(rig.sent.count == before + 2)
+    rig.answer(200)
+    #expect(rig.machine.openCircuits.isEmpty)
+  }
+
   @Test func `no retry starts in the last two seconds of the ring window`() throws {
     var rig = try Rig()
     rig.wake()

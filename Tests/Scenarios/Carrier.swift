@@ -37,11 +37,12 @@ final class Carrier {
   /// Calls the gateway; the leg to hang up, cancel or re-invite.
   @discardableResult
   func call(
-    _ number: String = World.number, sdp: String = sdp(), isPrivate: Bool = false, headers: [(name: String, value: String)] = []
+    _ number: String = World.number, sdp: String = sdp(), isPrivate: Bool = false, headers: [(name: String, value: String)] = [],
+    over transport: TransportProtocol = .udp
   ) -> LegID {
     let leg = LegID.outbound(nextLeg)
     nextLeg += 1
-    let flow = Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress)
+    let flow = Flow(transport: transport, local: World.carrierAddress, remote: World.gatewayAddress)
     let peer = TrunkPeer(name: "gateway", domain: World.gatewayAddress.description, flow: flow)
     handle(
       .command(
@@ -56,18 +57,21 @@ final class Carrier {
   func hangUp(_ leg: LegID) { handle(.command(.bye(leg, nil))) }
   func cancel(_ leg: LegID) { handle(.command(.cancel(leg, nil))) }
 
-  func receive(_ bytes: [UInt8]) {
+  func receive(_ bytes: [UInt8], _ flow: Flow = Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress))
+  {
     if let message = try? Message(bytes), message.statusCode == 302 {
       redirect = message.field(.contact).map { message.text($0.value) }
     }
-    handle(.received(bytes, Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress), trunk: "gateway"))
+    handle(.received(bytes, flow, trunk: "gateway"))
   }
 
   func handle(_ input: UserAgent.Input) {
     var output = UserAgent.Output()
     agent.handle(input, at: world.now, into: &output)
     if case .timer = input { Invariants.timer(agent.nextDeadline, world.now, "the carrier's user agent") }
-    for message in output.messages where !loses(message.bytes) { deliver(message.bytes) }
+    for message in output.messages where !loses(message.bytes) {
+      if let ground = world.ground { ground.answer(message.bytes, message.flow) } else { deliver(message.bytes) }
+    }
     events += output.events
     react(output.events)
   }

@@ -10,8 +10,20 @@ import SDP
 import SIP
 import SIPDialogs
 import Testing
+import Trunking
 
 @testable import CallFlow
+
+/// What carries the gateway's messages and answers its questions.
+protocol Ground: AnyObject {
+  func send(_ bytes: [UInt8], _ flow: Flow)
+  /// A message of the carrier's; `flow` is as the carrier sees it.
+  func answer(_ bytes: [UInt8], _ flow: Flow)
+  func lookUp(_ question: DNSQuestion)
+  func keepAlive(_ flow: Flow)
+  func tell(_ news: TrunkNews)
+  func silent(_ flow: Flow, since: Instant)
+}
 
 /// The whole gateway on virtual time: the real `GatewayCore` and the session machine, wired as the runtime wires
 /// them. Around it a carrier (a second user agent), apps that speak frames, and media threads that follow a script. One seed
@@ -80,6 +92,13 @@ final class World {
   /// Messages of the gateway that get lost on the way.
   var loses: ([UInt8]) -> Bool = { _ in false }
 
+  /// What this machine does to a message that the gateway sends: nil: it goes; else an error of the system (ENOBUFS, which the transport counts as
+  /// a lost packet, or one that it tells: EPERM, ENETUNREACH, EHOSTDOWN).
+  enum SendFault { case silent, told }
+  var sendFault: () -> SendFault? = { nil }
+  /// What is between the gateway and all others, in place of a wire that carries everything.
+  var ground: (any Ground)?
+
   /// Start lines on disk: what a process that dies leaves.
   var journal: [CallID: CallFlow.StartLine] = [:]
   /// What the cluster machine asks of its surroundings; and a `call.wake` that came to an app.
@@ -88,6 +107,7 @@ final class World {
 
   init(
     seed: UInt64 = 1, cluster: ClusterMachine? = nil, sessionCluster: SessionCluster? = nil,
+    network: TrunkMachine.Network? = nil,
     configure: (inout CallFlow.Configuration, inout Routing) -> Void = { _, _ in }
   ) {
     let wakes = sessionCluster?.wakeTokens ?? WakeTokens(random: .seeded(seed &+ 3))
@@ -106,7 +126,8 @@ final class World {
     configure(&configuration, &routing)
     core = GatewayCore(
       userAgent: UserAgent(random: .seeded(seed)),
-      machine: CallMachine(configuration: configuration, routing: routing, random: .seeded(seed &+ 2)), cluster: cluster)
+      machine: CallMachine(configuration: configuration, routing: routing, random: .seeded(seed &+ 2), network: network),
+      cluster: cluster)
     sessions.setWallClock(unixMilliseconds: Self.epoch * 1_000, at: now)
     give(.wallClock(offsetMilliseconds: Self.epoch * 1_000 - 1_000))
   }
@@ -177,16 +198,22 @@ final class World {
 
   private func perform(_ effect: GatewayCore.Effect) {
     switch effect {
-    case .sendSIP(let message): send(message.bytes)
+    case .sendSIP(let message): send(message.bytes, message.flow)
     case .action(let action): perform(action)
     case .cluster(let action): onCluster(action)
-    case .authenticated, .silent, .challengeRefused: break
+    case .silent(let flow, let since): ground?.silent(flow, since: since)
+    case .authenticated, .challengeRefused: break
     }
   }
 
-  private func send(_ bytes: [UInt8]) {
+  private func send(_ bytes: [UInt8], _ flow: Flow) {
     Invariants.look(at: bytes, fromGateway: true, self)
     if bytes.starts(with: "INVITE ".utf8) { invites.append(String(decoding: bytes, as: UTF8.self)) }
+    if let ground { return ground.send(bytes, flow) }
+    if let fault = sendFault() {
+      if fault == .told { after(.zero) { [unowned self] in signal(.transportFailed(flow)) } }
+      return
+    }
     if loses(bytes) { return }
     after(sipDelay) { [unowned self] in carrier.receive(bytes) }
   }
@@ -234,7 +261,10 @@ final class World {
       questions.append(question)
       let (answer, delay) = verifier(question)
       after(delay) { [unowned self] in give(.verified(call, attestation: answer)) }
-    case .lookUp, .keepAlive, .trunkNews: break  // trunks here have a fixed address
+    // without a ground trunks have a fixed address
+    case .lookUp(let question): ground?.lookUp(question)
+    case .keepAlive(let flow): ground?.keepAlive(flow)
+    case .trunkNews(let news): ground?.tell(news)
     case .sip, .reserveMedia: break  // the core's
     }
   }

@@ -125,6 +125,87 @@ import Testing
     withExtendedLifetime(pipe) {}
   }
 
+  /// Descriptors that take nothing: what the sink says of them, and what keeps them so.
+  private static func unwritable(_ kind: String) throws -> (fd: Int32, keeps: [Int32]) {
+    var ends: [Int32] = [0, 0]
+    switch kind {
+    case "its reader is gone":
+      #expect(pipe(&ends) == 0)
+      close(ends[0])
+      return (ends[1], [])
+    case "its reader is gone: a socket":
+      #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+      close(ends[0])
+      return (ends[1], [])
+    case "its terminal is gone":
+      let master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+      // TIOCSPTLCK, TIOCGPTN
+      var (lock, number): (Int32, Int32) = (0, 0)
+      #expect(ioctl(master, 0x4004_5431, &lock) == 0 && ioctl(master, 0x8004_5430, &number) == 0)
+      let terminal = open("/dev/pts/\(number)", O_RDWR | O_NOCTTY)
+      close(master)
+      return (terminal, [])
+    case "the disk is full": return (open("/dev/full", O_WRONLY), [])
+    case "it is full, and nobody reads it":
+      #expect(pipe(&ends) == 0)
+      _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+      let block = [UInt8](repeating: 10, count: 4_096)
+      while write(ends[1], block, block.count) > 0 {}
+      return (ends[1], [ends[0]])
+    case "it is full, and nobody reads it: a socket":
+      #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
+      _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
+      let block = [UInt8](repeating: 10, count: 4_096)
+      while write(ends[1], block, block.count) > 0 {}
+      return (ends[1], [ends[0]])
+    default: return (-1, [])
+    }
+  }
+
+  @Test(arguments: [
+    "its reader is gone", "its reader is gone: a socket", "its terminal is gone", "the disk is full",
+    "it is full, and nobody reads it", "it is full, and nobody reads it: a socket",
+  ])
+  func `what keeps lines from being written is told, and the lines are counted`(kind: String) throws {
+    ProcessSignals.ignoreBrokenPipes()
+    let (fd, keeps) = try Self.unwritable(kind)
+    defer { for fd in [fd] + keeps { close(fd) } }
+    let sink = try LogSink(fd: fd)
+    let told = Mutex<[String?]>([])
+    sink.onFault { fault in told.withLock { $0.append(fault) } }
+    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink) }
+    for _ in 0..<3 { logger.info("lost") }
+    let end = MonotonicClock.now() + .seconds(20)
+    while sink.fault == nil, MonotonicClock.now() < end { _ = poll(nil, 0, 5) }
+    #expect(sink.fault.map { kind.hasPrefix($0) } ?? false, "\(sink.fault ?? "none")")
+    sink.stop()
+    #expect(told.withLock { $0 } == [sink.fault] && sink.dropped.value >= 3)
+  }
+
+  @Test func `once lines are taken again the fault is over, and the log says how many are missing and why`() throws {
+    let (fd, keeps) = try Self.unwritable("it is full, and nobody reads it")
+    defer { close(fd) }
+    let sink = try LogSink(fd: fd)
+    let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink) }
+    for _ in 0..<12_000 { logger.info("x") }
+    let end = MonotonicClock.now() + .seconds(20)
+    while sink.fault == nil, MonotonicClock.now() < end { _ = poll(nil, 0, 5) }
+    let heard = Mutex("")
+    let reader = try NamedThread.start(name: "reader") {
+      var bytes = [UInt8](repeating: 0, count: 65_536)
+      while case let count = read(keeps[0], &bytes, bytes.count), count > 0 {
+        heard.withLock { $0 += String(decoding: bytes.prefix(count), as: UTF8.self) }
+      }
+    }
+    sink.stop()
+    #expect(sink.fault == nil)
+    // the reader ends with the last writer
+    #expect(dup2(keeps[0], fd) == fd)
+    reader.join()
+    close(keeps[0])
+    #expect(heard.withLock { $0 }.contains("log lines were dropped: it was read too slowly"))
+  }
+
   @Test func `a pipe nobody reads does not stop the caller: lines are dropped, counted and told`() throws {
     let pipe = Pipe()
     let sink = try LogSink(fd: pipe.fileHandleForWriting.fileDescriptor)

@@ -6,6 +6,8 @@ static inline CURLcode ccurl_set_text(CURL *c, CURLoption o, const char *v) { re
 static inline CURLcode ccurl_set_list(CURL *c, CURLoption o, struct curl_slist *v) { return curl_easy_setopt(c, o, v); }
 static inline CURLcode ccurl_set_pointer(CURL *c, CURLoption o, const void *v) { return curl_easy_setopt(c, o, v); }
 static inline CURLcode ccurl_set_write(CURL *c, size_t (*f)(char *, size_t, size_t, void *)) { return curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, f); }
+static inline CURLcode ccurl_set_sockopt(CURL *c, int (*f)(void *, curl_socket_t, curlsocktype)) { return curl_easy_setopt(c, CURLOPT_SOCKOPTFUNCTION, f); }
+static inline CURLcode ccurl_set_prerequest(CURL *c, int (*f)(void *, char *, char *, int, int)) { return curl_easy_setopt(c, CURLOPT_PREREQFUNCTION, f); }
 static inline CURLcode ccurl_get_long(CURL *c, CURLINFO i, long *v) { return curl_easy_getinfo(c, i, v); }
 static inline CURLcode ccurl_get_text(CURL *c, CURLINFO i, char **v) { return curl_easy_getinfo(c, i, v); }
 static inline CURLcode ccurl_get_offset(CURL *c, CURLINFO i, curl_off_t *v) { return curl_easy_getinfo(c, i, v); }

@@ -100,7 +100,7 @@ extension FCMProvider: PushProvider {
       connection: "oauth/\(tokens.host)", url: "https://\(tokens.host):\(tokens.port)\(tokens.path)",
       headers: [("content-type", "application/x-www-form-urlencoded")],
       body: Array("grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer&assertion=\(assertion)".utf8),
-      timeout: Limits.attemptTime)
+      timeout: Limits.attemptTime, goesAgain: true)
   }
 
   private struct TokenAnswer: Decodable {

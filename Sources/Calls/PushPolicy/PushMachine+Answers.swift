@@ -30,19 +30,24 @@ extension PushMachine {
     }
   }
 
-  mutating func broke(_ id: AttemptID, _ reason: String, at now: Instant, _ output: inout [Action]) {
+  mutating func broke(_ id: AttemptID, _ reason: String, _ isOfOld: Bool, at now: Instant, _ output: inout [Action]) {
     switch attempts.removeValue(forKey: id) {
-    case .push(let key): broke(key, reason, at: now, &output)
+    case .push(let key): broke(key, reason, isOfOld, at: now, &output)
     case .accessToken(let service): tokenAnswered(service, nil, at: now, &output)
     case nil: break
     }
   }
 
   /// The service may have taken it all the same; an app knows two pushes of one call by the call's id.
-  private mutating func broke(_ key: PushKey, _ reason: String, at now: Instant, _ output: inout [Action]) {
+  private mutating func broke(_ key: PushKey, _ reason: String, _ isOfOld: Bool, at now: Instant, _ output: inout [Action]) {
     guard let service = pushes[key]?.target.service else { return }
     pushes[key]?.lastStatus = nil
-    breakers[service, default: CircuitBreaker(Limits.breaker)].failed(at: now)
+    // A firewall forgets one connection, and all that is under way on it breaks: what is tried again tells of the service.
+    if isOfOld {
+      breakers[service]?.undecided(at: now)
+    } else {
+      breakers[service, default: CircuitBreaker(Limits.breaker)].failed(at: now)
+    }
     // what the service, or our own library, said of our certificate does not change with the connection
     if PushAdvice.isCertificateRefused(reason), !PushAdvice.isGuess(reason) {
       return finish(key, .failed, "broke: " + reason, isFault: true, at: now, &output)

@@ -57,7 +57,7 @@ public struct PushMachine: Sendable {
       let push = Push(target: target, content: content, deadline: deadline, began: now, since: since, phase: .waitingForToken)
       wake(key, push, at: now, &output)
     case .answered(let attempt, let answer): answered(attempt, answer, at: now, &output)
-    case .broke(let attempt, let reason): broke(attempt, reason, at: now, &output)
+    case .broke(let attempt, let reason, let isOfOld): broke(attempt, reason, isOfOld, at: now, &output)
     case .callOver(let call): callOver(call, at: now, &output)
     case .providers(let providers): replace(providers, &output)
     case .timer: timer(at: now, &output)

@@ -23,7 +23,8 @@ extension PushMachine {
     case wake(PushKey, PushTarget, CallPush, deadline: Instant, since: Instant? = nil)
     case answered(AttemptID, HTTPClientResponse)
     /// No answer: the connection broke, could not be made, or took too long.
-    case broke(AttemptID, reason: String)
+    /// `isOfOld`: the connection had served before, so that this says nothing of the service.
+    case broke(AttemptID, reason: String, isOfOld: Bool = false)
     /// The call is over: no retry. What is on its way cannot be called back.
     case callOver(Identifier)
     /// The newest keys; what is under way keeps its connection.

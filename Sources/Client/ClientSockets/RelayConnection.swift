@@ -156,6 +156,7 @@ final class RelayConnection: RelaySocket {
     if address.transport != .udp {
       var one: Int32 = 1
       setsockopt(made, Int32(IPPROTO_TCP), TCP_NODELAY, &one, 4)
+      limitPatience(ofSocket: made)
     }
     isConnected = true
     return made

@@ -190,6 +190,7 @@ public final class WebSocketPool: Sendable {
       switch reason {
       case LWS_CALLBACK_CLIENT_ESTABLISHED:
         (slot.isOpen, slot.socket) = (true, wsi)
+        limitPatience(ofSocket: lws_get_socket_fd(wsi))
         owner.handler(slot.number, .opened)
         lws_callback_on_writable(wsi)
       case LWS_CALLBACK_CLIENT_RECEIVE: return received(slot, wsi, bytes, count)

@@ -2,6 +2,15 @@ import Bytes
 import Cluster
 
 /// The command connection to one primary, and what waits for its answers: those come in the order of the commands.
+///
+/// It is believed only while it answers, each one for itself: of a Redis Cluster the others may answer all the time.
+///
+/// | event | then |
+/// |---|---|
+/// | no command for `Limits.ping` | PING, which waits like any command |
+/// | an answer in time | good |
+/// | a command's time is over, the third in a row | lost |
+/// | commands wait, and no answer for `Limits.silence` | lost |
 final class EngineShard {
   struct Waiting {
     /// Nil: nobody waits any more, the answer is read and forgotten.
@@ -20,19 +29,42 @@ final class EngineShard {
   private var head = 0
   /// All before it have their answer or were told of their time-out.
   private var looked = 0
+  /// When it last answered, or was opened.
+  private var heardAt: Instant
+  /// Commands in a row whose time was over.
+  private var late = 0
 
-  init(_ address: EngineSettings.Address, tag: String) { (self.address, self.tag) = (address, tag) }
+  init(_ address: EngineSettings.Address, tag: String, at now: Instant) {
+    (self.address, self.tag, heardAt) = (address, tag, now)
+  }
+
+  /// It is open: all of its greeting was answered.
+  func opened(_ link: EngineLink, at now: Instant) { (self.link, heardAt) = (link, now) }
 
   var count: Int { queue.count - head }
-  /// When the oldest that somebody waits for has timed out.
-  var deadline: Instant? { looked < queue.count ? queue[looked].deadline : nil }
+  /// When it is to be looked at again.
+  var deadline: Instant {
+    guard head < queue.count else { return heardAt + Limits.ping }
+    return min(looked < queue.count ? queue[looked].deadline : .distantFuture, silentSince + Limits.silence)
+  }
+  /// Nothing was asked for a while: it is time to ask whether it is there.
+  func pingIsDue(at now: Instant) -> Bool { count == 0 && heardAt + Limits.ping <= now }
+  /// Why it is given up at `now`; nil: it is believed. After `expired`.
+  func loss(at now: Instant) -> String? {
+    if late >= Limits.late { return "three commands in a row were not answered in time" }
+    guard count > 0, silentSince + Limits.silence <= now else { return nil }
+    return "the connection carries nothing any more"
+  }
+  private var silentSince: Instant { max(heardAt, queue[head].sent) }
 
   func append(_ waiting: Waiting) { queue.append(waiting) }
 
   /// The command whose answer has come.
-  func next() -> Waiting? {
+  func next(at now: Instant) -> Waiting? {
+    heardAt = now
     guard head < queue.count else { return nil }
     let first = queue[head]
+    if first.deadline > now { late = 0 }
     head += 1
     looked = max(looked, head)
     if head == queue.count {
@@ -46,12 +78,13 @@ final class EngineShard {
     return first
   }
 
-  /// Those whose time is over, once each.
+  /// Those whose time is over and that somebody waits for, once each.
   func expired(at now: Instant) -> [EngineRequestID] {
     var out: [EngineRequestID] = []
     while looked < queue.count, queue[looked].deadline <= now {
       if let id = queue[looked].id { out.append(id) }
       queue[looked].id = nil
+      late += 1
       looked += 1
     }
     return out

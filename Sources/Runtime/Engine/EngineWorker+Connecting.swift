@@ -110,7 +110,7 @@ extension EngineWorker {
 
   private func greet(_ primaries: [Primary], slots: [UInt16]) {
     self.slots = slots
-    shards = primaries.map { EngineShard($0.address, tag: $0.tag) }
+    shards = primaries.map { EngineShard($0.address, tag: $0.tag, at: loop.now) }
     missing = shards.count + 1
     for shard in shards { greet(shard, isCluster: !slots.isEmpty) }
     subscribe(primaries[0].address)
@@ -133,7 +133,7 @@ extension EngineWorker {
           digests = found.digests
           if let before = markers[marker], before != found.marker { wasFlushed = true }
           markers[marker] = found.marker
-          shard.link = link
+          shard.opened(link, at: loop.now)
           link.handler = { [weak self, unowned shard] event in
             switch event {
             case .value(let value): self?.replied(value, shard)

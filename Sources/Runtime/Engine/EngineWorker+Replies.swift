@@ -7,7 +7,7 @@ import RESP
 extension EngineWorker {
   /// The next answer of a shard.
   func replied(_ value: RESPValue, _ shard: EngineShard) {
-    guard let waiting = shard.next() else { return fail("\(shard.address): an answer to no command") }
+    guard let waiting = shard.next(at: loop.now) else { return fail("\(shard.address): an answer to no command") }
     guard let id = waiting.id, let command = waiting.command else { return }
     if case .error(let why) = value { return refused(why, waiting, id, command, shard) }
     metrics.took.record(loop.now - waiting.sent)
@@ -31,8 +31,6 @@ extension EngineWorker {
       return
     }
     if why.hasPrefix("MOVED ") || why.hasPrefix("ASK ") { return redirected(why, waiting, id, command) }
-    // a refusal is an answer too
-    breaker.succeeded()
     let told = String(decoding: Array(why.utf8.prefix(Limits.errorBytes)), as: UTF8.self)
     if command.isOfLease { leaseRefused(told) }
     refuse(id, .refused(told))

@@ -11,7 +11,7 @@ import RESP
 /// | waiting | its pause is over | connecting |
 /// | connecting | every shard and the subscription have answered as they should | up: `connected` |
 /// | connecting | an answer that is none, a refusal, 2 s | waiting |
-/// | up | a connection breaks, three commands in a row time out, the subscription is silent, READONLY | waiting: `lost` |
+/// | up | a connection breaks, or is silent (`EngineShard`, `EngineSubscription`), READONLY | waiting: `lost` |
 /// | any | stop | stopping: until what was sent is answered, or its time is over |
 ///
 /// Requests outside of *up* fail with `away` at once. Whoever the primary is, is asked (Sentinel, Cluster) at every connection.
@@ -47,7 +47,6 @@ final class EngineWorker {
   /// Which Sentinel, or node, is asked first: another one after a failure.
   var firstPlace = 0
   var subscription: EngineSubscription?
-  var breaker = CircuitBreaker(EngineWorker.policy)
   private var counters: [String: Counter] = [:]
   private var stopBy: Instant?
   private var told = ""
@@ -57,9 +56,6 @@ final class EngineWorker {
   private var toldUnsigned: Instant?
   var messagesDropped = 0
   var leases: LeaseReading
-
-  /// Only whether it is worth asking is its business; when to connect again is `retry`'s.
-  private static let policy = CircuitBreaker.Policy(failures: 3, pause: Limits.retry)
 
   init(
     _ settings: EngineSettings, node: Incarnation, loop: EventLoop, metrics: EngineMetrics, readiness: Readiness?, logger: Logger,
@@ -146,7 +142,6 @@ final class EngineWorker {
 
   /// A request was answered as it should be.
   func answered(_ command: EngineCommand) {
-    breaker.succeeded()
     tries = 0
     guard isRefused, command.isOfLease else { return }
     isRefused = false
@@ -184,7 +179,6 @@ final class EngineWorker {
   func becomeUp() {
     guard case .connecting = phase else { return }
     phase = .up
-    breaker.succeeded()
     metrics.up.set(1)
     metrics.connects.increment()
     if wasFlushed { metrics.flushes.increment() }
@@ -249,14 +243,16 @@ final class EngineWorker {
       attempt += 1
       connect()
     }
-    var hasGivenUp = false
-    for id in shards.flatMap({ $0.expired(at: now) }) {
-      refuse(id, .timeout)
-      if breaker.failed(at: now) { hasGivenUp = true }
+    guard case .up = phase else { return }
+    for shard in shards {
+      for id in shard.expired(at: now) { refuse(id, .timeout) }
+      if shard.pingIsDue(at: now) {
+        shard.link?.send(RESPCommand("PING"))
+        shard.append(EngineShard.Waiting(sent: now, deadline: now + settings.commandTime))
+      }
     }
-    if hasGivenUp {
-      breaker = CircuitBreaker(Self.policy)
-      return fail("three commands in a row were not answered within \(settings.commandTime.milliseconds) ms")
+    for shard in shards {
+      if let why = shard.loss(at: now) { return fail("\(shard.address): \(why)") }
     }
     if let subscription, subscription.pingIsDue(at: now), !subscription.ping(at: now) {
       fail("the subscription does not answer")
@@ -295,7 +291,7 @@ final class EngineWorker {
       next = until
     }
     for dialog in dialogs { next = min(next, dialog.deadline) }
-    for shard in shards { if let deadline = shard.deadline { next = min(next, deadline) } }
+    if case .up = phase { for shard in shards { next = min(next, shard.deadline) } }
     if let subscription { next = min(next, subscription.nextPing) }
     if let timer { loop.setTimer(timer, at: next == .distantFuture ? nil : next) }
   }

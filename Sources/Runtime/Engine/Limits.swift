@@ -15,8 +15,11 @@ enum Limits {
   static let greeting = Duration.seconds(2)
   /// One Sentinel, or one node of a Redis Cluster that is asked for the others.
   static let asking = Duration.milliseconds(500)
-  /// A subscription is asked so often whether it is there, and has so long to answer.
+  /// A subscription is asked so often whether it is there, and has so long to answer. A connection for commands is asked when nothing else was asked
+  /// for so long, and is given up when it does not answer anything for `silence`, or so many commands in a row in time.
   static let ping = Duration.seconds(1)
+  static let silence = Duration.seconds(2)
+  static let late = 3
   static let places = 64
   static let shards = 256
   static let redirections = 3
@@ -39,6 +42,6 @@ enum Limits {
   /// A lease or message of another node is believed for so long after it was written, and a grid longer: clocks of nodes may differ by as much.
   static let sealed = Duration.seconds(7_200)
   static let sealedGrid = Duration.seconds(600)
-  /// Between two tries.
+  /// Between two tries of a follower of records.
   static let retry = Duration.milliseconds(100)...Duration.seconds(5)
 }

@@ -107,7 +107,7 @@ final class VerifierWorker: HTTPWorker {
     let began = loop.now
     let request = HTTPClientRequest(
       connection: "verifier", url: url, headers: [("content-type", "application/json")], body: Array(body), timeout: timeout,
-      protocols: url.hasPrefix("http:") ? "http" : "https")
+      unacknowledged: min(timeout / 2, .seconds(3)), goesAgain: true, protocols: url.hasPrefix("http:") ? "http" : "https")
     transfers.start(request) { [unowned self] result in
       statistics.took.record(loop.now - began)
       answered(own, result)

@@ -14,6 +14,8 @@ final class ConnectionGroup {
   private(set) var deadline = Instant.distantFuture
   private(set) var usedAt: Instant
   let madeAt: Instant
+  /// When a server last answered over one of its connections.
+  private(set) var answeredAt: Instant?
   var count: Int { transfers.count }
 
   init?(loop: EventLoop, timerMoved: @escaping () -> Void) {
@@ -45,17 +47,21 @@ final class ConnectionGroup {
   private var isToClose = false
   private var handle: UnsafeMutableRawPointer { UnsafeMutableRawPointer(multi) }
 
-  func start(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping HTTPTransfers.Completion) {
+  func start(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping (Transfer.Ended) -> Void) {
     usedAt = loop.now
-    guard let transfer = Transfer(request, tls: tls, completion: completion) else {
-      return completion(.failure(HTTPFailure(text: "the request cannot be written")))
+    func fail(_ why: String) {
+      completion(Transfer.Ended(result: .failure(HTTPFailure(text: why)), isOnNew: true, wentAgain: false))
     }
+    guard let transfer = Transfer(request, tls: tls, completion: completion) else { return fail("the request cannot be written") }
     transfers[transfer.key] = transfer
     if curl_multi_add_handle(handle, transfer.easy) != CURLM_OK {
       transfers[transfer.key] = nil
-      completion(.failure(HTTPFailure(text: "out of memory")))
+      fail("out of memory")
     }
   }
+
+  /// A transfer of it has its answer.
+  func answered() { answeredAt = loop.now }
 
   func timedOut() {
     deadline = .distantFuture

@@ -221,7 +221,7 @@ final class EventWorker: HTTPWorker {
       connection: "events " + webhook.url, url: webhook.url,
       headers: StandardWebhook.headers(
         id: id, body: event.json, keys: webhook.keys, at: WallClock.nowMilliseconds() / 1_000),
-      body: event.json, timeout: Limits.eventTime, protocols: "http,https")
+      body: event.json, timeout: Limits.eventTime, goesAgain: true, protocols: "http,https")
     transfers.start(request) { [unowned self] result in
       statistics.time.record(loop.now - began)
       ended(position, result, hook)

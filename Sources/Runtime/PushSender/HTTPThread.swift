@@ -38,7 +38,7 @@ final class HTTPThread<Worker: HTTPWorker>: Sendable {
     (self.name, self.mailbox) = (name, mailbox)
     thread = Mutex(nil)
     let running = try NamedThread.start(name: name, logger: logger) {
-      let transfers = HTTPTransfers(loop: loop, tls: tls)
+      let transfers = HTTPTransfers(loop: loop, tls: tls, logger: logger)
       Self.run(makeWorker(loop, transfers), loop, transfers, mailbox, logger)
     }
     thread.withLock { $0 = running }

@@ -1,10 +1,19 @@
 import Bytes
 import CCurl
 import HTTP
+import Logging
 import Platform
 
 /// libcurl's multi interface on an event loop: HTTP/2 over TLS 1.2 or newer, many streams a connection, no thread of its own but
 /// the resolver's. One thread (the loop's). About 130 µs CPU a request.
+///
+/// A connection is believed only while it answers:
+///
+/// | a request on it | then |
+/// |---|---|
+/// | broke, or is unacknowledged for so long that the kernel breaks it; it had served before | the next goes over a new one, as does this one if it `goesAgain` |
+/// | the same, and it is new | fails: the server's fault, or the way's |
+/// | has no answer in time, nor has another one since it began | fails; the next goes over a new one |
 final class HTTPTransfers {
   typealias Completion = (Result<HTTPClientResponse, HTTPFailure>) -> Void
   private let loop: EventLoop
@@ -13,9 +22,10 @@ final class HTTPTransfers {
   private var groups: [String: ConnectionGroup] = [:]
   /// No new requests; closed when the last of theirs has ended.
   private var retired: [ConnectionGroup] = []
+  private let logger: Logger
 
-  init(loop: EventLoop, tls: TLSFiles) {
-    (self.loop, self.tls) = (loop, tls)
+  init(loop: EventLoop, tls: TLSFiles, logger: Logger) {
+    (self.loop, self.tls, self.logger) = (loop, tls, logger)
     timer = loop.addTimer("transfers") { [unowned self] in onTimer() }
   }
 
@@ -33,8 +43,49 @@ final class HTTPTransfers {
       group = made
     }
     let files = request.showsCertificate ? tls : TLSFiles(authorities: tls.authorities)
-    group.start(request, tls: files, completion: completion)
+    let began = loop.now
+    group.start(request, tls: files) { [unowned self, unowned group] ended in
+      completed(request, ended, group, since: began, completion)
+    }
     arm()
+  }
+
+  private func completed(
+    _ request: HTTPClientRequest, _ ended: Transfer.Ended, _ group: ConnectionGroup, since began: Instant,
+    _ completion: @escaping Completion
+  ) {
+    guard case .failure(var failure) = ended.result else {
+      if ended.wentAgain { forgotten(request, group, "it broke without an answer") }
+      group.answered()
+      return completion(ended.result)
+    }
+    let hadServed = !ended.isOnNew && group.answeredAt != nil
+    if ended.isTimeout {
+      // one that answers others is alive, and this one's server is slow
+      if group.answeredAt.map({ $0 <= began }) ?? true { retire(request.connection, failedSince: began) }
+    } else if hadServed {
+      forgotten(request, group, failure.text)
+      retire(request.connection, failedSince: began)
+    }
+    failure.isOfOld = hadServed
+    let left = request.timeout - (loop.now - began)
+    guard request.goesAgain, hadServed, !ended.isTimeout, left > .zero else { return completion(.failure(failure)) }
+    var again = request
+    (again.timeout, again.goesAgain) = (left, false)
+    start(again, completion: completion)
+  }
+
+  /// Said once for each connection that is given up.
+  private func forgotten(_ request: HTTPClientRequest, _ group: ConnectionGroup, _ why: String) {
+    guard groups[request.connection] === group else { return }
+    logger.notice(
+      "a connection carries nothing any more: its requests go over a new one",
+      metadata: ["to": "\(Self.host(of: request.url))", "why": "\(why)"])
+  }
+
+  /// Of a URL that may hold a device's secret behind it.
+  private static func host(of url: String) -> Substring {
+    (url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]).prefix { $0 != "/" && $0 != "?" }
   }
 
   /// The next request of this group opens a new connection; those under way end on the old.
@@ -97,4 +148,6 @@ final class HTTPTransfers {
 
 struct HTTPFailure: Error, Sendable {
   var text: String
+  /// The connection had served before and broke, or was silent: that says nothing of the server.
+  var isOfOld = false
 }

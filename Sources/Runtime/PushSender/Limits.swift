@@ -9,6 +9,9 @@ enum Limits {
   /// Streams of one connection, if the server allows as many.
   static let streams = 1_000
   static let connectTime = Duration.seconds(5)
+  /// An idle connection's server is asked by TCP whether it is there, and again.
+  static let keepAliveIdleSeconds = 30
+  static let keepAliveIntervalSeconds = 10
   /// A group without transfers is closed after this long; push services want connections kept open for hours.
   static let idleGroup = Duration.seconds(6 * 3600)
   /// Messages waiting for the push thread.

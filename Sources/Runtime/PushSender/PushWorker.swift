@@ -92,7 +92,7 @@ final class PushWorker: HTTPWorker {
         defer { answeredBegan = nil }
         switch result {
         case .success(let answer): feed(.answered(attempt, answer))
-        case .failure(let failure): feed(.broke(attempt, reason: failure.text))
+        case .failure(let failure): feed(.broke(attempt, reason: failure.text, isOfOld: failure.isOfOld))
         }
       }
       if let since { statistics.inviteToPush.record(MonotonicClock.now() - since) }

@@ -1,5 +1,6 @@
 import Bytes
 import CCurl
+import Glibc
 import HTTP
 import Platform
 
@@ -12,11 +13,24 @@ final class Transfer {
   private var answer: [UInt8] = []
   /// libcurl's own words of what went wrong; it writes there while the handle lives.
   private let details: UnsafeMutablePointer<CChar>
-  private let completion: HTTPTransfers.Completion
+  private let completion: (Ended) -> Void
   private let showsCertificate: Bool
+  /// Times that it was given to a connection: libcurl gives it to a new one if one that it has kept proves to be broken.
+  private var beginnings = 0
+
+  /// How it ended, and what that says of its connection.
+  struct Ended {
+    var result: Result<HTTPClientResponse, HTTPFailure>
+    /// It opened a connection of its own.
+    var isOnNew: Bool
+    /// Nothing was answered in time.
+    var isTimeout = false
+    /// A connection broke without an answer, and libcurl took another.
+    var wentAgain: Bool
+  }
 
   /// Nil if memory is short or a header holds a line break.
-  init?(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping HTTPTransfers.Completion) {
+  init?(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping (Ended) -> Void) {
     guard let easy = curl_easy_init() else { return nil }
     (self.easy, body, self.completion, showsCertificate) = (easy, request.body, completion, tls.certificate != nil)
     details = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -33,7 +47,7 @@ final class Transfer {
     // Wait for the first connection to tell whether it takes many streams, in place of opening a second.
     _ = ccurl_set_long(easy, CURLOPT_PIPEWAIT, 1)
     _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
-    _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+    limitPatience(request.unacknowledged)
     _ = ccurl_set_long(easy, CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
     _ = ccurl_set_long(easy, CURLOPT_TIMEOUT_MS, Int(request.timeout.milliseconds))
     _ = ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(min(Limits.connectTime, request.timeout).milliseconds))
@@ -53,6 +67,25 @@ final class Transfer {
       Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().received(
         UnsafeRawBufferPointer(start: bytes, count: size * count))
       return size * count
+    }
+  }
+
+  /// A connection is believed only while the server's system acknowledges what it is sent, keep-alives included; those keep most firewalls from
+  /// forgetting it.
+  private func limitPatience(_ unacknowledged: Duration) {
+    _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+    _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPIDLE, Limits.keepAliveIdleSeconds)
+    _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPINTVL, Limits.keepAliveIntervalSeconds)
+    _ = ccurl_set_pointer(easy, CURLOPT_SOCKOPTDATA, UnsafeRawPointer(bitPattern: max(1, Int(unacknowledged.milliseconds))))
+    _ = ccurl_set_sockopt(easy) { user, socket, _ in
+      var milliseconds = Int32(clamping: Int(bitPattern: user))
+      setsockopt(socket, Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, &milliseconds, socklen_t(MemoryLayout<Int32>.size))
+      return CURL_SOCKOPT_OK
+    }
+    _ = ccurl_set_pointer(easy, CURLOPT_PREREQDATA, Unmanaged.passUnretained(self).toOpaque())
+    _ = ccurl_set_prerequest(easy) { user, _, _, _, _ in
+      if let user { Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().beginnings += 1 }
+      return CURL_PREREQFUNC_OK
     }
   }
 
@@ -86,18 +119,25 @@ final class Transfer {
     answer.append(contentsOf: bytes.prefix(max(0, Limits.answerBytes - answer.count)))
   }
 
-  func finish(_ result: CURLcode) {
+  func finish(_ code: CURLcode) {
+    var connects = 0
+    _ = ccurl_get_long(easy, CURLINFO_NUM_CONNECTS, &connects)
+    completion(
+      Ended(
+        result: result(code), isOnNew: connects > 0, isTimeout: code == CURLE_OPERATION_TIMEDOUT, wentAgain: beginnings > 1))
+  }
+
+  private func result(_ result: CURLcode) -> Result<HTTPClientResponse, HTTPFailure> {
     guard result == CURLE_OK else {
       // The details hold times and ports; of them only the peer's alert has few enough values for a metric.
       let alert = Self.alert(in: String(cString: details)).map { " (TLS alert: \($0))" } ?? ""
       let shown = brokeAtCertificate(result) ? ", after our certificate was shown" : ""
-      return completion(.failure(HTTPFailure(text: String(cString: curl_easy_strerror(result)) + shown + alert)))
+      return .failure(HTTPFailure(text: String(cString: curl_easy_strerror(result)) + shown + alert))
     }
     var status = 0
     _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
     var seconds: curl_off_t = 0
     _ = ccurl_get_offset(easy, CURLINFO_RETRY_AFTER, &seconds)
-    completion(
-      .success(HTTPClientResponse(status: status, retryAfter: seconds > 0 ? Int(min(seconds, 86_400)) : nil, body: answer)))
+    return .success(HTTPClientResponse(status: status, retryAfter: seconds > 0 ? Int(min(seconds, 86_400)) : nil, body: answer))
   }
 }

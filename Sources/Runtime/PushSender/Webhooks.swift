@@ -122,7 +122,7 @@ private final class WebhookWorker: HTTPWorker {
     let began = loop.now
     let request = HTTPClientRequest(
       connection: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
-      timeout: time, protocols: "http,https")
+      timeout: time, unacknowledged: min(time, Limits.webhookDeadline) / 2, goesAgain: true, protocols: "http,https")
     transfers.start(request) { [unowned self] result in
       let took = loop.now - began
       statistics.time.record(took)

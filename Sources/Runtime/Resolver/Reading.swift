@@ -10,14 +10,16 @@ func readSRV(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int32, _ time: Durat
   var list: UnsafeMutablePointer<ares_srv_reply>?
   guard ares_parse_srv_reply(bytes, count, &list) == 0 else { return .failed }
   defer { ares_free_data(list) }
+  var owned = recordsOfQuestion(UnsafeBufferPointer(start: bytes, count: Int(count)), type: 33)[...]
   var out: [SRVRecord] = []
   var next = list
-  while let record = next?.pointee, out.count < Limits.records {
+  while let record = next?.pointee, let isOwned = owned.popFirst() {
+    next = record.next
+    guard isOwned else { continue }
     out.append(
       SRVRecord(
         priority: record.priority, weight: record.weight, port: record.port, target: record.host.map { String(cString: $0) } ?? ""
       ))
-    next = record.next
   }
   return out.isEmpty ? .none : .srv(out, timeToLive: time)
 }
@@ -27,14 +29,16 @@ func readNAPTR(_ bytes: UnsafeMutablePointer<UInt8>, _ count: Int32, _ time: Dur
   guard ares_parse_naptr_reply(bytes, count, &list) == 0 else { return .failed }
   defer { ares_free_data(list) }
   func text(_ pointer: UnsafeMutablePointer<UInt8>?) -> String { pointer.map { String(cString: $0) } ?? "" }
+  var owned = recordsOfQuestion(UnsafeBufferPointer(start: bytes, count: Int(count)), type: 35)[...]
   var out: [NAPTRRecord] = []
   var next = list
-  while let record = next?.pointee, out.count < Limits.records {
+  while let record = next?.pointee, let isOwned = owned.popFirst() {
+    next = record.next
+    guard isOwned else { continue }
     out.append(
       NAPTRRecord(
         order: record.order, preference: record.preference, flags: text(record.flags), service: text(record.service),
         replacement: record.replacement.map { String(cString: $0) } ?? ""))
-    next = record.next
   }
   return out.isEmpty ? .none : .naptr(out, timeToLive: time)
 }

@@ -1,3 +1,5 @@
+import Platform
+
 // The named limits of this module; every bound on a queue, table or message stands here.
 enum Limits {
   /// Networks over all trunks.
@@ -55,12 +57,9 @@ enum Limits {
   static let firstMessageTime = Duration.seconds(32)
   /// Longer than the longest call (4 h), whose BYE must find its connection; dead peers are found by TCP keep-alives.
   static let idleTime = Duration.seconds(5 * 3_600)
-  static let keepAliveIdleSeconds: Int32 = 60
-  static let keepAliveIntervalSeconds: Int32 = 15
-  static let keepAliveProbes: Int32 = 4
-  /// Sent without an acknowledgement of the peer's system for so long, a connection is dead (TCP_USER_TIMEOUT; the kernel's own patience is 15
-  /// minutes): a caller waits for the next one to be made.
-  static let unacknowledgedMilliseconds: Int32 = 6_000
+  /// A peer that vanished without a word is found after a minute and a quarter, also in the middle of a quiet call; one that no longer takes what
+  /// it is sent, or a firewall that has forgotten the connection, in seconds: a caller waits for the next one to be made.
+  static let patience = TCPSocket.Patience(unacknowledged: .seconds(6), idle: .seconds(60), interval: .seconds(15))
   /// Of a certificate that is for somebody else, how many of its names the log has, and how much of each.
   static let toldNames = 3
   static let toldNameBytes = 64

@@ -60,14 +60,14 @@ struct TCPConnection {
     (self.tls, isOurs, heardAt) = (tls, false, now)
     guestUntil = isGuest ? now + Limits.guestTime : nil
     deadline = now + (tls != nil ? handshakeTime : isGuest ? Limits.guestIdleTime : Limits.firstMessageTime)
-    keepAlive()
+    socket.limit(Limits.patience)
   }
 
   init(connecting socket: TCPSocket, flow: Flow, trunk: String, tls: TLSSession? = nil, at now: Instant) {
     (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, true)
     (self.tls, isOurs, heardAt) = (tls, true, now)
     (deadline, hasHadMessage) = (now + Limits.connectTime, true)
-    keepAlive()
+    socket.limit(Limits.patience)
   }
 
   /// It stood, with its TLS.
@@ -259,17 +259,4 @@ struct TCPConnection {
     deadline = min(messageDeadline ?? now + Limits.idleTime, pingDue ?? .distantFuture)
   }
 
-  /// A peer that vanished without a word is found after two minutes, also in the middle of a quiet call; one that no longer takes what it is
-  /// sent, or a firewall that has forgotten the connection, in seconds.
-  private func keepAlive() {
-    func set(_ level: Int32, _ option: Int32, _ value: Int32) {
-      var value = value
-      setsockopt(socket.fd, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
-    }
-    set(SOL_SOCKET, SO_KEEPALIVE, 1)
-    set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, Limits.keepAliveIdleSeconds)
-    set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, Limits.keepAliveIntervalSeconds)
-    set(Int32(IPPROTO_TCP), TCP_KEEPCNT, Limits.keepAliveProbes)
-    set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, Limits.unacknowledgedMilliseconds)
-  }
 }

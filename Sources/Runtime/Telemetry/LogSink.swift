@@ -5,8 +5,16 @@ import Synchronization
 
 /// Writes log lines on a thread of its own, so that a slow disk or a full pipe never stops a call.
 ///
-/// Policy: when 8,192 lines wait, further ones are dropped and counted, and the next line that is written says how many. The end of the process
-/// does not wait for a reader that has stopped: `stop` takes `Limits.lastLogTime` at most.
+/// Policy: when 8,192 lines wait, further ones are dropped and counted, and the next line that is written says how many, and why. The end of the
+/// process does not wait for a reader that has stopped: `stop` takes `Limits.lastLogTime` at most.
+///
+/// | the descriptor is | then | `fault` |
+/// |---|---|---|
+/// | a full pipe or socket, a terminal that was stopped | lines wait | nobody reads it |
+/// | a pipe or socket without a reader | lines are dropped | its reader is gone |
+/// | a terminal that was closed | lines are dropped | its terminal is gone |
+/// | a file on a full disk | lines are dropped until there is room | the disk is full |
+/// | closed | lines are dropped | it is closed |
 public final class LogSink: Sendable {
   /// Lines dropped because too many were waiting, or because the descriptor is gone.
   public let dropped = Counter()
@@ -16,6 +24,34 @@ public final class LogSink: Sendable {
   private let mailbox: Mailbox<Entry>
   private let thread: NamedThread
   private let ending: Ending
+  private let health = Health()
+
+  /// What keeps lines from being written, and who is told when that changes.
+  private final class Health: Sendable {
+    private let state = Mutex<(fault: String?, report: (@Sendable (String?) -> Void)?)>((nil, nil))
+    var fault: String? { state.withLock { $0.fault } }
+
+    func set(_ fault: String?) {
+      let report = state.withLock { state -> (@Sendable (String?) -> Void)? in
+        guard state.fault != fault else { return nil }
+        state.fault = fault
+        return state.report
+      }
+      report?(fault)
+    }
+    func onChange(_ report: @escaping @Sendable (String?) -> Void) {
+      let fault = state.withLock { state in
+        state.report = report
+        return state.fault
+      }
+      if fault != nil { report(fault) }
+    }
+  }
+
+  /// What keeps lines from being written now; nil: nothing.
+  public var fault: String? { health.fault }
+  /// `report` is called when that changes, on the log's thread, and at once if there is one.
+  public func onFault(_ report: @escaping @Sendable (String?) -> Void) { health.onChange(report) }
 
   /// When the thread has to be over, in nanoseconds of the monotonic clock.
   private final class Ending: Sendable {
@@ -32,9 +68,9 @@ public final class LogSink: Sendable {
   public init(fd: Int32 = 2) throws(SystemError) {
     let mailbox = try Mailbox<Entry>(capacity: Limits.waitingLogLines)
     self.mailbox = mailbox
-    let (dropped, ending) = (dropped, Ending())
+    let (dropped, ending, health) = (dropped, Ending(), health)
     self.ending = ending
-    thread = try NamedThread.start(name: "log") { Self.run(mailbox, fd, dropped, ending) }
+    thread = try NamedThread.start(name: "log") { Self.run(mailbox, fd, dropped, ending, health) }
   }
 
   /// Any thread; never waits.
@@ -61,9 +97,11 @@ public final class LogSink: Sendable {
     thread.join()
   }
 
-  private static func run(_ mailbox: Mailbox<Entry>, _ fd: Int32, _ dropped: Counter, _ ending: Ending) {
+  private static func run(_ mailbox: Mailbox<Entry>, _ fd: Int32, _ dropped: Counter, _ ending: Ending, _ health: Health) {
     var entries: [Entry] = []
     var reported: UInt64 = 0
+    // of what was dropped since the last report
+    var why = "it was read too slowly"
     while true {
       entries.removeAll(keepingCapacity: true)
       mailbox.wait(into: &entries, limit: Limits.logLinesPerWrite)
@@ -76,29 +114,55 @@ public final class LogSink: Sendable {
         }
       }
       let lost = dropped.value
+      var told = reported
       if lost > reported, !bytes.isEmpty {
-        bytes += Array("{\"level\":\"warning\",\"label\":\"log\",\"msg\":\"\(lost - reported) log lines were dropped\"}\n".utf8)
-        reported = lost
+        let text = "\(lost - reported) log lines were dropped: \(why)"
+        bytes += Array("{\"level\":\"warning\",\"label\":\"log\",\"msg\":\"\(text)\"}\n".utf8)
+        told = lost
       }
-      if !writeAll(bytes, fd, ending) { dropped.increment(by: UInt64(entries.count)) }
+      if writeAll(bytes, fd, ending, health) {
+        (reported, why) = (told, "it was read too slowly")
+      } else {
+        dropped.increment(by: UInt64(entries.count))
+        why = health.fault ?? why
+      }
       if stopping || ending.isOver { return }
     }
   }
 
   /// Waits for room before each piece, and a pipe that says it has room takes a piece whole (PIPE_BUF): so no write blocks past the end, and
   /// none spins where somebody has made the descriptor non-blocking.
-  private static func writeAll(_ bytes: [UInt8], _ fd: Int32, _ ending: Ending) -> Bool {
+  private static func writeAll(_ bytes: [UInt8], _ fd: Int32, _ ending: Ending, _ health: Health) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
       var room = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
       guard poll(&room, 1, Limits.logWaitMilliseconds) > 0 else {
         if ending.isOver { return false }
+        health.set("it is full, and nobody reads it")
         continue
       }
       let count = rest.prefix(Int(PIPE_BUF)).withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
-      if count > 0 { rest = rest.dropFirst(count) } else if errno != EINTR && errno != EAGAIN { return false }
+      let code = errno
+      if count > 0 {
+        rest = rest.dropFirst(count)
+      } else if code != EINTR && code != EAGAIN {
+        health.set(cause(code))
+        return false
+      }
     }
+    if !bytes.isEmpty { health.set(nil) }
     return true
+  }
+
+  private static func cause(_ code: Int32) -> String {
+    switch code {
+    case EPIPE, ECONNRESET, ENOTCONN: "its reader is gone"
+    case EIO: "its terminal is gone"
+    case EBADF: "it is closed"
+    case ENOSPC, EDQUOT: "the disk is full"
+    case EFBIG: "the file is as large as it may be"
+    default: String(cString: strerror(code))
+    }
   }
 
   public var metrics: [MetricFamily] {

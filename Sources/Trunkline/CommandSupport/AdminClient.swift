@@ -23,6 +23,9 @@ package struct AdminClient {
   }
 
   package static let timeoutSeconds = 5
+  private static let connectSeconds = 5
+  private static let keepAliveIdleSeconds = 15
+  private static let keepAliveIntervalSeconds = 5
   static let answerBytes = 16 << 20
 
   let address: SocketAddress
@@ -70,6 +73,11 @@ package struct AdminClient {
     _ = ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields)
     _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
     _ = ccurl_set_long(easy, CURLOPT_TIMEOUT, timeout)
+    // a stream has no time-out: whether the gateway is there is asked by TCP
+    _ = ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT, Self.connectSeconds)
+    _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+    _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPIDLE, Self.keepAliveIdleSeconds)
+    _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPINTVL, Self.keepAliveIntervalSeconds)
     if method != "GET" {
       _ = ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, text.utf8.count)
       _ = ccurl_set_text(easy, CURLOPT_COPYPOSTFIELDS, text)

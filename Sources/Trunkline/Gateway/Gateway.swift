@@ -70,6 +70,7 @@ final class Gateway: @unchecked Sendable {
   init(_ settings: Settings, watch: ThreadWatch, logs: Logs) throws {
     self.settings = settings
     self.logs = logs
+    logs.watch(readiness)
     registry.register(watch.metrics)
     retired = RetiredTrunks(settings.trunks)
     current = settings

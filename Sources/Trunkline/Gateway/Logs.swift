@@ -27,6 +27,17 @@ struct Logs: Sendable {
 
   var metrics: [MetricFamily] { sink.metrics }
 
+  /// While lines cannot be written the board says so in place of the log, on which no call depends.
+  func watch(_ readiness: Readiness) {
+    if StandardDescriptors.closed.contains(2) {
+      return readiness.set("log", ready: true, note: "standard error was closed when the process was started: lines go nowhere")
+    }
+    sink.onFault { fault in
+      guard let fault else { return readiness.remove("log") }
+      readiness.set("log", ready: true, note: "standard error takes no lines: \(fault)")
+    }
+  }
+
   /// Writes what waits; nothing is logged afterwards.
   func stop() { sink.stop() }
 }

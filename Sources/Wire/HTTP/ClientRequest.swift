@@ -8,6 +8,11 @@ public struct HTTPClientRequest: Sendable {
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
   public var timeout: Duration
+  /// What a connection that is opened for it sends waits so long for an acknowledgement of the server's system: then it is broken. A third of the
+  /// time-out or less leaves time for another one.
+  public var unacknowledged: Duration
+  /// Sent once more, on a new connection, if one that had served before breaks without any answer to it. Not for who tries again itself.
+  public var goesAgain: Bool
   /// As libcurl names them: what the URL may be.
   public var protocols: String
   /// Shows our certificate, if there is one; what else asks for one learns nothing of us.
@@ -15,10 +20,12 @@ public struct HTTPClientRequest: Sendable {
 
   public init(
     connection: String, method: String = "POST", url: String, headers: [(name: String, value: String)], body: [UInt8],
-    timeout: Duration, protocols: String = "https", showsCertificate: Bool = false
+    timeout: Duration, unacknowledged: Duration = .seconds(3), goesAgain: Bool = false, protocols: String = "https",
+    showsCertificate: Bool = false
   ) {
     (self.connection, self.method, self.url, self.headers, self.body) = (connection, method, url, headers, body)
-    (self.timeout, self.protocols, self.showsCertificate) = (timeout, protocols, showsCertificate)
+    (self.timeout, self.unacknowledged, self.goesAgain) = (timeout, unacknowledged, goesAgain)
+    (self.protocols, self.showsCertificate) = (protocols, showsCertificate)
   }
 
   /// The first value of a header; `name` in lower case.

@@ -8,6 +8,7 @@ options = argparse.ArgumentParser()
 options.add_argument("--port", type=int, required=True)
 options.add_argument("--mode", required=True)
 options.add_argument("--key", required=True)
+options.add_argument("--keep", action="store_true", help="keeps connections open (HTTP/1.1)")
 options.add_argument("--tls", metavar="CERTIFICATE,KEY")
 options = options.parse_args()
 modes = options.mode.split(",")
@@ -18,6 +19,8 @@ def say(event, **fields):
 
 
 class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1" if options.keep else "HTTP/1.0"
+
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("content-length", "0")))
         parts = dict(part.split("=", 1) for part in self.headers.get("trunkline-signature", "").split(",") if "=" in part)

@@ -1,0 +1,19 @@
+import Glibc
+
+/// How long a connection is believed whose other end acknowledges nothing; the kernel's own patience is 15 minutes.
+private let unacknowledgedMilliseconds: Int32 = 6_000
+private let keepAliveIdleSeconds: Int32 = 15
+private let keepAliveIntervalSeconds: Int32 = 5
+
+/// From now on the kernel ends the connection as one that has timed out when what was sent, or its question to an idle one, is not acknowledged
+/// for 6 s (RFC 5482, RFC 9293 §3.8.4): the network has changed, or a firewall has forgotten it. Then the owner makes a new one.
+func limitPatience(ofSocket socket: Int32) {
+  func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+    var value = value
+    setsockopt(socket, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+  }
+  set(SOL_SOCKET, SO_KEEPALIVE, 1)
+  set(Int32(IPPROTO_TCP), TCP_KEEPIDLE, keepAliveIdleSeconds)
+  set(Int32(IPPROTO_TCP), TCP_KEEPINTVL, keepAliveIntervalSeconds)
+  set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, unacknowledgedMilliseconds)
+}

@@ -1,0 +1,71 @@
+/// Which records of a type in the answer of a DNS message are of the name that was asked for, or of an alias of it (RFC 1034 §3.6.2), in their
+/// order. c-ares looks at that for addresses, and takes SRV and NAPTR of whatever name. Empty if the message does not hold together.
+///
+/// Costs an array for each name of the message, `Limits.records` of them at most.
+func recordsOfQuestion(_ message: UnsafeBufferPointer<UInt8>, type: Int) -> [Bool] {
+  var reader = NameReader(message)
+  guard let questions = reader.word(4), let answers = reader.word(6), questions == 1, let question = reader.name() else {
+    return []
+  }
+  reader.at += 4
+  var owners: [[UInt8]] = []
+  var aliases: [[UInt8]: [UInt8]] = [:]
+  for _ in 0..<min(answers, Limits.records) {
+    guard let owner = reader.name(), let kind = reader.word(reader.at), let length = reader.word(reader.at + 8) else { break }
+    let data = reader.at + 10
+    if kind == type { owners.append(owner) }
+    if kind == NameReader.alias {
+      reader.at = data
+      aliases[owner] = reader.name()
+    }
+    reader.at = data + length
+  }
+  var names: Set<[UInt8]> = [question]
+  var next = aliases[question]
+  while let name = next, names.insert(name).inserted { next = aliases[name] }
+  return owners.map(names.contains)
+}
+
+/// Names of a DNS message (RFC 1035 §3.1, §4.1.4), as labels with their lengths in lower case.
+private struct NameReader {
+  static let alias = 5
+  private static let nameBytes = 255
+  private let message: UnsafeBufferPointer<UInt8>
+  /// Where the next name begins.
+  var at = 12
+
+  init(_ message: UnsafeBufferPointer<UInt8>) { self.message = message }
+
+  func word(_ place: Int) -> Int? {
+    guard place >= 0, place + 1 < message.count else { return nil }
+    return Int(message[place]) << 8 | Int(message[place + 1])
+  }
+
+  /// Nil if it does not end within the message, or is too long: as one that points at itself.
+  mutating func name() -> [UInt8]? {
+    var out: [UInt8] = []
+    var (place, isBehindPointer, pointers) = (at, false, 0)
+    while place < message.count {
+      let length = message[place]
+      if length == 0 {
+        if !isBehindPointer { at = place + 1 }
+        return out
+      }
+      if length & 0xc0 == 0xc0 {
+        guard let pointer = word(place), pointers < Self.nameBytes else { return nil }
+        if !isBehindPointer { at = place + 2 }
+        (place, isBehindPointer, pointers) = (pointer & 0x3fff, true, pointers + 1)
+        continue
+      }
+      let end = place + 1 + Int(length)
+      guard length & 0xc0 == 0, end <= message.count, out.count + Int(length) < Self.nameBytes else { return nil }
+      out.append(length)
+      for index in (place + 1)..<end {
+        let octet = message[index]
+        out.append((UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(octet) ? octet | 0x20 : octet)
+      }
+      place = end
+    }
+    return nil
+  }
+}
