@@ -11,7 +11,7 @@ import WebSocket
 /// | phase | goes on when | deadline |
 /// |---|---|---|
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
-/// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests |
+/// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |
 /// | answering | the answer is written: request, or closing | 30 s |
 /// | streaming | its stream is over: closing | none: it is written to at intervals |
 /// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
@@ -52,6 +52,7 @@ final class HTTPConnection {
   var stream: (any ResponseStream)?
   /// What takes the body of the request that is being read.
   var sink: (any BodySink)?
+  var sinkDeadline = Instant.distantFuture
   /// No whole request yet: the first to go when room is needed.
   var isSilent = true
   var hasSpoken = false
