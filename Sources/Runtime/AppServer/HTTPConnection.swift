@@ -11,7 +11,7 @@ import WebSocket
 /// | phase | goes on when | deadline |
 /// |---|---|---|
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
-/// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests |
+/// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |
 /// | answering | the answer is written: request, or closing | 30 s |
 /// | streaming | its stream or its token is over, or another takes its place: closing | 10 s in which its client reads nothing |
 /// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
@@ -52,6 +52,7 @@ final class HTTPConnection {
   var stream: (any ResponseStream)?
   /// What takes the body of the request that is being read.
   var sink: (any BodySink)?
+  var sinkDeadline = Instant.distantFuture
   /// Of the stream, and octets that were appended since it began.
   var licence: StreamLicence?
   var appended: UInt64 = 0

@@ -107,14 +107,23 @@ extension HTTPServer {
         send(connection, ResponseHead(100).encoded)
         return
       case .part(let head, let octets):
-        if connection.sink == nil { connection.sink = settings.sink(head) }
-        connection.sink?.take(octets)
+        partReceived(connection, head, octets)
       case .request(let request): requested(connection, request)
       case .refused(let refusal):
         metrics.refused[.malformed].increment()
         refuseRequest(connection, refusal.status, refusal.reason)
       }
     }
+  }
+
+  /// A body that is taken as it comes earns time by its octets, since taking them takes some too: one that trickles has a request's time.
+  private func partReceived(_ connection: HTTPConnection, _ head: RequestHead, _ octets: [UInt8]) {
+    if connection.sink == nil {
+      (connection.sink, connection.sinkDeadline) = (settings.sink(head), loop.now + Limits.importTime)
+    }
+    connection.sink?.take(octets)
+    let earned = Duration.nanoseconds(Int64(octets.count) * 1_000_000_000 / Limits.importBytesPerSecond)
+    setDeadline(connection, min(connection.deadline + earned, connection.sinkDeadline))
   }
 
   private func requested(_ connection: HTTPConnection, _ request: RequestReader.Request) {

@@ -39,6 +39,9 @@ public enum Limits {
   static let requestTime = Duration.seconds(10)
   static let keepAliveTime = Duration.seconds(5)
   static let answerTime = Duration.seconds(30)
+  /// Of an import's body in all, and what of it adds a second to a request's time.
+  static let importTime = Duration.seconds(120)
+  static let importBytesPerSecond: Int64 = 65_536
   /// After the last octet of ours: how long, and for how many octets, the peer may go on before the socket is closed. A close
   /// with unread octets would take our answer with it (RFC 9112 §9.6).
   static let lingerTime = Duration.seconds(1)
