@@ -47,7 +47,8 @@ final class AppSide: Sendable {
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     recordings = Mutex(settings.admin.recordings)
-    pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
+    pages = HealthPages(
+      registry: registry, readiness: readiness, version: Version.number, hung: { watch.hung }, isVital: VitalThreads.contains)
   }
 
   /// Any thread: the event journal has grown.

@@ -274,6 +274,7 @@ final class Gateway: @unchecked Sendable {
   var metrics: [MetricFamily] { registry.declared }
 
   private func registerMetrics() {
+    registry.register(LongestTurns.process.metrics)
     registry.register(control.metrics.families)
     registry.register(sockets.metrics)
     registry.register(resolver.metrics)
