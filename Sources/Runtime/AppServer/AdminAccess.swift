@@ -58,6 +58,11 @@ final class AdminAccess: Sendable {
     return try result.get()
   }
 
+  /// As much as one request, of the rate of a client that has one; false: none is left at `now`.
+  func spend(_ client: String, at now: Instant) -> Bool {
+    state.withLock { state in state.rates[client]?.take(at: now) ?? true }
+  }
+
   private static func client(of request: HTTPRequest, _ state: inout State, _ now: Instant) throws(APIError) -> Client {
     guard !state.tokens.isEmpty else {
       try checkLocal(request)

@@ -18,6 +18,7 @@ struct AdminDoor: Sendable {
         try client.check(row.route)
         var request = request
         (request.client, request.arguments) = (client.name, arguments)
+        request.spend = { [access] in access.spend(client.name, at: now) }
         row.handler(request, answer)
       }
     } catch {

@@ -71,7 +71,7 @@ private final class AdminDelegate: TransportDelegate, Sendable {
   init(_ door: AdminDoor) { self.door = door }
 
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    door.handle(request, at: MonotonicClock.now(), answer)
+    door.handle(request, at: request.received, answer)
   }
 
   func webSocketOpened(_ id: ConnectionID, from address: IPAddress) {}

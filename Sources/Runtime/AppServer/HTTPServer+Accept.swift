@@ -113,6 +113,8 @@ extension HTTPServer {
     loop.unregister(connection.socket.fd)
     waiting.remove(connection.number)
     dirty.remove(connection.number)
+    streams.remove(connection.number)
+    endStream(of: connection)
     if connection.isSilent {
       connection.isSilent = false
       silentCount -= 1

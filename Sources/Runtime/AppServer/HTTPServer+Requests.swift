@@ -126,7 +126,8 @@ extension HTTPServer {
     }
     lastNumber += 1
     connection.phase = .answering
-    connection.exchange = .init(number: lastNumber, isHead: head.method == "HEAD", keepsAlive: head.keepsAlive)
+    connection.exchange = .init(
+      number: lastNumber, isHead: head.method == "HEAD", isOld: head.minorVersion == 0, keepsAlive: head.keepsAlive)
     exchanges[lastNumber] = connection
     setDeadline(connection, loop.now + Limits.answerTime)
     watch(connection)
@@ -136,7 +137,7 @@ extension HTTPServer {
         method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
         authorization: head.first("authorization").map { Redacted($0) },
         fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
-        body: request.body, peer: connection.address)
+        body: request.body, peer: connection.address, received: loop.now)
     ) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
       wake()
@@ -147,7 +148,9 @@ extension HTTPServer {
     guard let exchange = connection.exchange else { return }
     exchanges[exchange.number] = nil
     connection.exchange = nil
-    if let stream = response.stream, !exchange.isHead { return begin(stream, connection, response) }
+    if let stream = response.stream, !exchange.isHead {
+      return stream.hasEnd ? begin(whole: stream, connection, response, exchange) : begin(stream, connection, response)
+    }
     respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
   }
 
@@ -159,14 +162,15 @@ extension HTTPServer {
   }
 
   private func respond(_ connection: HTTPConnection, _ response: HTTPResponse, isHead: Bool, keepsAlive: Bool) {
-    let head = head(response, length: response.body.count, keepsAlive: keepsAlive)
+    // HEAD of an answer in pieces: its length is not known
+    let head = head(response, length: response.stream == nil ? response.body.count : nil, keepsAlive: keepsAlive)
     send(connection, head.encoded + (isHead ? [] : response.body))
     guard keepsAlive else { return close(connection) }
     connection.phase = .request
     setDeadline(connection, loop.now + Limits.answerTime)
   }
 
-  private func head(_ response: HTTPResponse, length: Int?, keepsAlive: Bool) -> ResponseHead {
+  func head(_ response: HTTPResponse, length: Int?, keepsAlive: Bool) -> ResponseHead {
     metrics.requests.counter(String(response.status)).increment()
     var head = ResponseHead(
       response.status, [.init("date", HTTPDate.now()), .init("content-type", response.contentType)])
@@ -175,42 +179,6 @@ extension HTTPServer {
     head.fields += response.headers.map { .init($0.name.lowercased(), $0.value) }
     if !keepsAlive { head.fields.append(.init("connection", "close")) }
     return head
-  }
-
-  // MARK: answers without a stated end
-
-  private func begin(_ stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse) {
-    guard streams.count < Limits.streams else {
-      return refuseRequest(connection, 503, "at most \(Limits.streams) streams at a time")
-    }
-    connection.phase = .streaming
-    connection.stream = stream
-    streams.insert(connection.number)
-    setDeadline(connection, nil)
-    send(connection, head(response, length: nil, keepsAlive: false).encoded + response.body)
-    watch(connection)
-  }
-
-  /// Gives each stream whose client has taken all what it has now. True if one may have more.
-  func feedStreams() -> Bool {
-    var hasMore = false
-    for number in streams {
-      guard let connection = connections[number], let stream = connection.stream else {
-        streams.remove(number)
-        continue
-      }
-      guard connection.queuedBytes == 0 else { continue }
-      guard let octets = stream.next() else {
-        streams.remove(number)
-        connection.stream = nil
-        close(connection)
-        continue
-      }
-      guard !octets.isEmpty else { continue }
-      send(connection, octets)
-      hasMore = true
-    }
-    return hasMore
   }
 
   func send(_ connection: HTTPConnection, _ octets: [UInt8]) {

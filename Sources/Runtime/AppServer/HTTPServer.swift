@@ -66,8 +66,9 @@ final class HTTPServer: Transport, @unchecked Sendable {
   var handshakeTime = TimeBudget(perSecond: Limits.handshakeTimePerSecond)
   var webSockets: [ConnectionID: HTTPConnection] = [:]
   var exchanges: [UInt64: HTTPConnection] = [:]
-  /// Those whose answer has no stated end.
+  /// Those whose answer comes in pieces, and how many of these have no stated end.
   var streams: Set<UInt64> = []
+  var endless = 0
   /// Connections with something to write, or with a request that waits in their reader.
   var dirty: Set<UInt64> = []
   var lastNumber: UInt64 = 0

@@ -2,6 +2,7 @@ import AppProtocol
 import AppServer
 import AppSessions
 import Configuration
+import Control
 import Foundation
 import Store
 
@@ -74,8 +75,7 @@ extension DirectoryDownload {
 ///     DELETE /v1/users/alice/data          the history and the directory of the user, devices and grants
 struct DirectoryPages: Sendable {
   let service: DirectoryService
-  /// Forgets devices and grants; any thread, and the closure hears how many.
-  let forget: @Sendable (String, @escaping @Sendable (ForgottenUser) -> Void) -> Bool
+  let asker: Asker
 
   static func isScope(_ text: String) -> Bool {
     ["user:", "account:"].contains { text.hasPrefix($0) && text.utf8.count > $0.utf8.count }
@@ -85,18 +85,23 @@ struct DirectoryPages: Sendable {
     APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
   }
 
-  func list(_ answer: @escaping RouteTable.Answer) {
+  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
     struct Row: Encodable {
       var scope: String
       var version: Int
       var entries: Int
     }
     struct Body: Encodable { var directories: [Row] }
-    let isAsked = service.look { file in
-      guard let rows = try? file.directories() else { return answer(APIError(.server, "cannot read the directories").response) }
-      answer(.json(200, Body(directories: rows.map { Row(scope: $0.name, version: $0.version, entries: $0.entries) })))
+    service.directories { [asker] result in
+      asker.run(for: request.client) {
+        switch result {
+        case .success(let rows):
+          answer(.json(200, Body(directories: rows.map { Row(scope: $0.name, version: $0.version, entries: $0.entries) })))
+        case .failure(.busy): answer(APIError(.overload, "busy").response)
+        case .failure: answer(APIError(.server, "cannot read the directories").response)
+        }
+      }
     }
-    if !isAsked { answer(APIError(.overload, "busy").response) }
   }
 
   func empty(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
@@ -104,21 +109,21 @@ struct DirectoryPages: Sendable {
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     var empty = ContactList()
     try? empty.finish()
-    store(empty, scope, replaces: true, answer)
+    store(empty, scope, replaces: true, request, answer)
   }
 
   func take(_ request: AdminRequest, replaces: Bool, _ answer: @escaping RouteTable.Answer) {
     let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     let isJSON = request.first("content-type")?.contains("json") ?? false
-    // a million lines take seconds: not on the port's thread, which has /healthz to answer
+    // a million lines take seconds: not on a thread that has others to answer
     Thread.detachNewThread { [self] in
       var reader = ContactReader(isJSON ? .jsonLines : .csv, takesRemovals: !replaces)
       do {
         for start in stride(from: 0, to: request.body.count, by: 1 << 20) {
           try reader.take(request.body[start..<min(start + 1 << 20, request.body.count)])
         }
-        store(try reader.finish(), scope, replaces: replaces, answer)
+        store(try reader.finish(), scope, replaces: replaces, request, answer)
       } catch {
         answer(APIError(.badRequest, "\(error); nothing was changed").response)
       }
@@ -126,14 +131,16 @@ struct DirectoryPages: Sendable {
   }
 
   private func store(
-    _ list: ContactList, _ scope: String, replaces: Bool, _ answer: @escaping RouteTable.Answer
+    _ list: ContactList, _ scope: String, replaces: Bool, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer
   ) {
-    service.take(list, into: scope, replaces: replaces) { result in
-      switch result {
-      case .success(let change): answer(.json(200, change))
-      case .failure(.busy): answer(APIError(.overload, "busy").response)
-      case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
-      case .failure(.engine): answer(APIError(.server, "the engine does not answer").response)
+    service.take(list, into: scope, replaces: replaces) { [asker] result in
+      asker.run(for: request.client) {
+        switch result {
+        case .success(let change): answer(.json(200, change))
+        case .failure(.busy): answer(APIError(.overload, "busy").response)
+        case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
+        case .failure(.engine): answer(APIError(.server, "the engine does not answer").response)
+        }
       }
     }
   }
@@ -147,7 +154,7 @@ struct DirectoryPages: Sendable {
       var grants: Int
       var remains = ErasedUser.remains
     }
-    service.erase(user: user) { [forget] result in
+    service.erase(user: user) { [asker] result in
       let erased: DirectoryFile.Erased
       switch result {
       case .success(let all): erased = all
@@ -156,20 +163,14 @@ struct DirectoryPages: Sendable {
         return answer(APIError(.overload, why).response)
       case .failure: return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
       }
-      let isAsked = forget(user) { forgotten in
-        answer(
-          .json(
-            200, Body(calls: erased.calls, contacts: erased.contacts, devices: forgotten.devices, grants: forgotten.grants)))
+      asker.ask(.operation(.forget(user: user)), for: request.client) { done in
+        guard case .operation(.forgotten(let devices, let grants))? = done else {
+          return answer(APIError(.overload, "history and directory are gone; ask again for the rest").response)
+        }
+        answer(.json(200, Body(calls: erased.calls, contacts: erased.contacts, devices: devices, grants: grants)))
       }
-      if !isAsked { answer(APIError(.overload, "history and directory are gone; ask again for the rest").response) }
     }
   }
-}
-
-/// What the call machine has forgotten of a user.
-struct ForgottenUser: Sendable {
-  var devices: Int
-  var grants: Int
 }
 
 enum ErasedUser {
