@@ -294,7 +294,7 @@ let testTargets: [Target] = [
     exclude: ["push_peer.py", "verifier_peer.py"]),
   tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
-  tests("Control", callStack + ["Platform", "Control"], [logging]),
+  tests("Control", callStack + ["Cluster", "Platform", "Control"], [logging]),
   tests(
     "MediaStreams", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "MediaStreams"], [logging]),
   tests("RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "RecordingFiles"], [logging]),

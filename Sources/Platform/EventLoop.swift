@@ -68,6 +68,7 @@ public final class EventLoop: @unchecked Sendable {
   }
 
   private let name: String
+  private let longest: LongestTurns.Turns
   private let epoll: Int32
   private let timer: Int32
   private let mailbox: Mailbox<@Sendable () -> Void>
@@ -82,6 +83,7 @@ public final class EventLoop: @unchecked Sendable {
 
   public init(name: String = "loop") throws(SystemError) {
     self.name = name
+    longest = LongestTurns.process.turns(name)
     mailbox = try Mailbox(capacity: Limits.postedClosures)
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { throw SystemError("make an epoll instance") }
@@ -202,7 +204,9 @@ public final class EventLoop: @unchecked Sendable {
     }
     fireTimers()
     endTurn()
-    turns.record(MonotonicClock.now() - now)
+    let end = MonotonicClock.now()
+    turns.record(end - now)
+    longest.note(end - now, at: end)
   }
 
   private func runPosted(limit: Int = Limits.postedPerTurn) {

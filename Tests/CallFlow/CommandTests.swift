@@ -4,7 +4,6 @@ import AudioCodecs
 import Bytes
 import MediaSession
 import SIPDialogs
-import Synchronization
 import Testing
 
 @testable import CallFlow
@@ -15,17 +14,34 @@ private let tablet = Surroundings.tablet
 extension Surroundings {
   /// Nil: taken.
   func command(_ call: CallID, _ command: CallCommand, _ location: SourceLocation = #_sourceLocation) -> Failure? {
-    let told = Mutex<[Failure?]>([])
-    feed(.command(call, command) { answer in told.withLock { $0.append(answer) } })
-    let all = told.withLock { $0 }
-    #expect(all.count == 1, "one answer", sourceLocation: location)
-    return all.first ?? nil
+    guard case .refused(let failure)? = operate(location, { .command(call, command, $0) }) else { return nil }
+    return failure
   }
 
-  func originate(_ wanted: OriginateRequest, _ location: SourceLocation = #_sourceLocation) -> Result<CallID, Failure>? {
-    let told = Mutex<[Result<CallID, Failure>]>([])
-    feed(.originate(wanted) { answer in told.withLock { $0.append(answer) } })
-    return told.withLock { $0.first }
+  /// Nil: there is no answer yet.
+  func originate(_ wanted: OriginateRequest) -> Result<CallID, Failure>? {
+    switch asked({ .originate(wanted, $0) }) {
+    case .originated(let call)?: .success(call)
+    case .refused(let failure)?: .failure(failure)
+    default: nil
+    }
+  }
+
+  /// An operation that is answered at once.
+  @discardableResult
+  func operate(_ location: SourceLocation = #_sourceLocation, _ input: (QuestionID) -> CallMachine.Input) -> OperationAnswer? {
+    let answer = asked(input)
+    #expect(answer != nil, "one answer", sourceLocation: location)
+    return answer
+  }
+
+  private func asked(_ input: (QuestionID) -> CallMachine.Input) -> OperationAnswer? {
+    lastQuestion += 1
+    let question = QuestionID(lastQuestion)
+    feed(input(question))
+    let answers = operationAnswers.filter { $0.question == question }
+    #expect(answers.count <= 1, "no second answer")
+    return answers.first?.answer
   }
 }
 

@@ -46,15 +46,13 @@ private let tablet = Surroundings.tablet
       let put = DevicePut(push: .init(kind: .apnsVoIP, token: token, env: "sandbox", topic: "com.example.app.voip"))
       #expect(world.request(key, .devicePut(put), call: nil) == .ok)
     }
-    #expect(Set(world.machine.deviceSummaries.map(\.user)) == ["alice", "carol"])
-    nonisolated(unsafe) var counts: [Int] = []
-    world.feed(.devices(.forget(user: "carol") { counts += [$0, $1] }))
-    #expect(counts == [1, 1] && world.revoked == [carol])
+    #expect(Set(world.machine.devicePage(DeviceFilter(), after: nil, most: 256).rows.map(\.key.user)) == ["alice", "carol"])
+    let gone = world.operate { .devices(.forget(user: "carol", $0)) }
+    #expect(gone == .forgotten(devices: 1, grants: 1) && world.revoked == [carol])
     world.disconnect(carol, forGood: true)
-    #expect(Set(world.machine.deviceSummaries.map(\.user)) == ["alice"])
+    #expect(Set(world.machine.devicePage(DeviceFilter(), after: nil, most: 256).rows.map(\.key.user)) == ["alice"])
     #expect(world.machine.routing.directory.grants.isEmpty)
-    world.feed(.devices(.forget(user: "nobody") { counts += [$0, $1] }))
-    #expect(counts.suffix(2) == [0, 0])
+    #expect(world.operate { .devices(.forget(user: "nobody", $0)) } == .forgotten(devices: 0, grants: 0))
   }
 
   @Test func `a session that resumes replays the message itself`() throws {

@@ -77,7 +77,7 @@ import Trunking
     world.pushed(.unregistered(before: nil), reason: "Unregistered")
     #expect(world.events.filter { facts($0) == nil }.map(\.kind) == [.deviceRegistered, .deviceRefused])
     world.register()
-    world.feed(.devices(.revoke(user: Surroundings.phone.user, device: nil) { _ in }))
+    world.operate { .devices(.revoke(user: Surroundings.phone.user, device: nil, $0)) }
     #expect(world.events.last?.kind == .deviceRevoked)
     #expect(world.events.last?.subject == "\(Surroundings.phone.user)/\(Surroundings.phone.device)")
   }

@@ -109,9 +109,9 @@ import Testing
         world.feed(.app(pick(events) ?? .stateChanged(device, .fg)))
       case 33:
         if random.next() % 8 == 0 {
-          world.feed(.devices(.revoke(user: device.user, device: device.device) { _ in }))
+          world.operate { .devices(.revoke(user: device.user, device: device.device, $0)) }
         } else {
-          world.feed(.devices(.allow(device) { _ in }))
+          world.operate { .devices(.allow(device, $0)) }
         }
       case 23, 24, 25, 26:
         // a helping hand: without it the gate hardly ever opens

@@ -129,11 +129,11 @@ import Testing
     world.feed(.sharedGrants(SharedGrants([row("dora", ["+15557"], 6, seen: 1_700_000_000_000)])))
     #expect(world.machine.routing.route(called: "15557", trunk: "carrier")?.user == "dora")
     #expect(shared(world).last == row("carol", [], 5, seen: shared(world).first?.seen ?? 0))
-    world.feed(.devices(.forget(user: "dora") { #expect($1 == 1) }))
+    #expect(world.operate { .devices(.forget(user: "dora", $0)) } == .forgotten(devices: 0, grants: 1))
     #expect(world.machine.routing.route(called: "15557", trunk: "carrier") == nil)
     #expect(shared(world).last?.user == "dora" && shared(world).last?.grant == nil)
     // at another node, of a user that is not known here
-    world.feed(.devices(.forget(user: "erin") { _, _ in }))
+    world.operate { .devices(.forget(user: "erin", $0)) }
     #expect(shared(world).last?.user == "erin")
   }
 

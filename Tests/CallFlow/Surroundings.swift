@@ -29,6 +29,8 @@ final class Surroundings {
   var news: [TrunkNews] = []
   var pushes: [(key: PushKey, target: PushTarget, content: CallPush, deadline: Instant)] = []
   var pushesOver: [CallID] = []
+  var operationAnswers: [(question: QuestionID, answer: OperationAnswer)] = []
+  var lastQuestion: UInt64 = 0
   var deviceChanges: [DeviceChange] = []
   var httpAnswers: [HTTPRequestID: RequestAnswer] = [:]
   var wakesOver: [CallID] = []
@@ -159,6 +161,7 @@ final class Surroundings {
     case .released(_, let trunk): seats.append("released \(trunk)")
     case .wake(let key, let node, let content): wakes.append((key, node, content))
     case .pushCallOver(let call): pushesOver.append(call)
+    case .answered(let question, let answer): operationAnswers.append((question, answer))
     case .devices(let changes): deviceChanges += changes
     case .grants, .shareGrants: break
     case .event(let event): events.append(event)

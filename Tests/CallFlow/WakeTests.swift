@@ -168,7 +168,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
         world.disconnect(phone, "logout", forGood: true)
         #expect(world.deviceChanges.last == .removed(phone))
       default:
-        world.feed(.devices(.revoke(user: "alice", device: how == "revoke" ? "phone" : nil) { #expect($0 == nil) }))
+        #expect(world.operate { .devices(.revoke(user: "alice", device: how == "revoke" ? "phone" : nil, $0)) } == .done)
         #expect(world.revoked == [phone])
       }
       world.invite()
@@ -183,7 +183,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
       world.connect(phone)
       world.invite()
       if isRevoked {
-        world.feed(.devices(.revoke(user: "alice", device: "phone") { #expect($0 == nil) }))
+        #expect(world.operate { .devices(.revoke(user: "alice", device: "phone", $0)) } == .done)
       } else {
         world.request(phone, .deviceDel, call: nil)
       }
@@ -195,12 +195,12 @@ private let bob = DeviceKey(user: "bob", device: "b")
   @Test func `a revoked device that logs in again is turned away again, and no call is offered to it`() throws {
     let world = Surroundings(pushes: true)
     world.register()
-    world.feed(.devices(.revoke(user: "alice", device: "phone") { #expect($0 == nil) }))
+    #expect(world.operate { .devices(.revoke(user: "alice", device: "phone", $0)) } == .done)
     world.connect(phone)
     #expect(world.revoked == [phone] && world.turnedAway == [SessionID("phone")])
     world.invite()
     #expect(world.heard[phone] == nil && world.trunkHeard.count == 1 && world.trunkHeard[0].hasPrefix("480"))
-    world.feed(.devices(.allow(phone) { #expect($0 == nil) }))
+    #expect(world.operate { .devices(.allow(phone, $0)) } == .done)
     world.connect(phone, "again")
     #expect(world.revoked == [phone] && world.turnedAway.count == 1)
     world.invite()

@@ -67,7 +67,9 @@ import Testing
   private func page(_ machine: ClusterMachine, _ engine: Engine, after: String? = nil) throws -> ClusterCalls {
     let page = Mutex<ClusterCalls?>(nil)
     let position = try after.map { try #require(ClusterCallsReader.Position($0)) }
-    ClusterCallsReader(machine, after: position, ask: { engine.ask($0, $1) }) { read in page.withLock { $0 = read } }.read()
+    let part = ClusterCallsReader.part(after: position, at: machine.incarnation)
+    let sight = machine.sight(part, most: 256, at: .zero + .seconds(100))
+    ClusterCallsReader(sight, after: position, ask: { engine.ask($0, $1) }) { read in page.withLock { $0 = read } }.read()
     return try #require(page.withLock { $0 })
   }
 
@@ -150,7 +152,7 @@ import Testing
   }
 
   @Test func `a user's devices: of the asked node by its own word, of others by the engine's, a dead one's as gone`() {
-    let view = ClusterView(machine(others: ["n1"]))
+    let view = ClusterView(machine(others: ["n1"]).sight(.nodes, most: 256, at: .zero + .seconds(100)))
     var found = LocatedUser("alice")
     // what the engine says of a device here that is not here any more counts for nothing
     found.whereabouts = [

@@ -1,4 +1,5 @@
 import Bytes
+import CallFlow
 import Platform
 import SIPDialogs
 import Synchronization
@@ -86,7 +87,7 @@ import Trunking
       let before = surroundings.seen.withLock { $0.pressureChecks }
       // nothing comes in: timers alone wake the loop
       #expect(surroundings.eventually(within: .seconds(60)) { $0.pressureChecks >= before + 4 })
-      surroundings.inbox.calls { _ in }
+      surroundings.inbox.ask(.calls(after: nil), QuestionID(1))
     }
     surroundings.stop()
     #expect(EventLoop.stuckTimers.counter("test", "calls").value == 0)

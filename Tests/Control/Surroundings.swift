@@ -20,6 +20,8 @@ final class Surroundings: @unchecked Sendable {
     var records: [CallRecord] = []
     var pressureChecks = 0
     var lookUps = 0
+    var answers: [QuestionID: ControlAnswer] = [:]
+    var drained = 0
   }
   struct NoPorts: Error {}
 
@@ -75,6 +77,8 @@ final class Surroundings: @unchecked Sendable {
       door.owner?.note { $0.pressureChecks += 1 }
       return (0, 0)
     }
+    outputs.answered = { id, answer in door.owner?.note { $0.answers[id] = answer } }
+    outputs.drained = { door.owner?.note { $0.drained += 1 } }
     // no name server knows anything
     outputs.lookUp = { [loop] question in
       loop.post {
@@ -105,6 +109,13 @@ final class Surroundings: @unchecked Sendable {
   func receive(_ text: String) {
     let bytes = Array(text.replacing("\n", with: "\r\n").utf8)
     loop.post { [control] in control.handle(.received(bytes, Self.flow, trunk: "carrier")) }
+  }
+
+  /// Control's answer to a question; nil: none came.
+  func ask(_ question: ControlQuestion, _ number: UInt64) -> ControlAnswer? {
+    guard inbox.ask(question, QuestionID(number)) else { return nil }
+    _ = eventually { $0.answers[QuestionID(number)] != nil }
+    return seen.withLock { $0.answers[QuestionID(number)] }
   }
 
   /// Waits, by the clock, until what control did satisfies `condition`; false after `time`.

@@ -107,4 +107,45 @@ import Testing
     let cursor = EventCursor(epoch: "0123abcd", position: 17)
     #expect(EventCursor("\(cursor)") == cursor)
   }
+
+  @Test func `a reader finds any place of a long segment, whatever the lengths of its lines, and the end`() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let journal = try EventJournal(folder: folder)
+    for number in 1...400 {
+      // every 50th is as long as a line may be
+      try journal.append([entry("\(number)", bytes: number % 50 == 0 ? Limits.eventBytes - 100 : 997 + number * 7)])
+    }
+    #expect(segments().count == 1 && segments()[0].bytes > 8 * Limits.readBytes)
+    #expect(EventReader(folder: folder).range == (1, 400))
+    for after in UInt64(0)...400 {
+      let look = EventReader(folder: folder).look(after: after, most: 1, entries: 1) { _, _ in true }
+      #expect(look.events.map(\.position) == (after < 400 ? [after + 1] : []), "behind \(after)")
+      #expect(!look.isGap)
+    }
+    // half a line at the end is no event, and one from the future finds nothing
+    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: segments()[0].path))
+    try file.seekToEnd()
+    try file.write(contentsOf: Data("401 1000 call.started c {\"half".utf8))
+    try file.close()
+    #expect(EventReader(folder: folder).range == (1, 400))
+    #expect(EventReader(folder: folder).look(after: 9_999, most: 1, entries: 1) { _, _ in true }.looked == 0)
+  }
+
+  @Test func `a look with a filter that fits nothing, or everything, ends at its bound and goes on from there`() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let journal = try EventJournal(folder: folder, mostBytes: 1 << 20, segmentBytes: 20_000)
+    for number in 1...1_000 { try journal.append([entry("\(number)", kind: number % 100 == 0 ? "rare" : "call.started")]) }
+    for kind in ["none", "rare", "call.started"] {
+      let reader = EventReader(folder: folder)
+      var (after, found, looks) = (UInt64(0), 0, 0)
+      while true {
+        let look = reader.look(after: after, most: 50, entries: 64) { found, _ in found == kind }
+        #expect(look.looked <= 64 && look.events.count <= 50 && !look.isGap)
+        if look.looked == 0 { break }
+        (after, found, looks) = (look.after, found + look.events.count, looks + 1)
+        #expect(looks <= 1_000)
+      }
+      #expect(after == 1_000 && found == ["none": 0, "rare": 10, "call.started": 990][kind])
+    }
+  }
 }

@@ -273,7 +273,7 @@ import Testing
     for isMuted in [true, false] {
       handset.isLinkUp = false
       handset.drop(.overflow)
-      world.give(.command(call, .mute(isMuted)) { #expect($0 == nil) })
+      #expect(world.operate { .command(call, .mute(isMuted), $0) } == .done)
       world.run(.milliseconds(500))
       #expect(handset.system.calls[call]?.isMuted == !isMuted, "nobody has told it")
       handset.isLinkUp = true

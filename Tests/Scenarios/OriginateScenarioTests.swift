@@ -2,17 +2,18 @@ import AppProtocol
 import Bytes
 import CallFlow
 import MediaSession
-import Synchronization
 import Testing
 
 /// Click-to-call through the whole control plane: a program asks, two devices ring, the carrier is called when one has answered.
 @Suite struct OriginateScenarioTests {
   private static let number = "+15557654321"
 
+  private struct NotMade: Error {}
+
   private func originate(_ world: World, first: OriginateRequest.First = .user) throws -> CallID {
-    let told = Mutex<Result<CallID, Failure>?>(nil)
-    world.give(.originate(.init(user: "alice", to: Self.number, first: first)) { answer in told.withLock { $0 = answer } })
-    return try #require(told.withLock { $0 }).get()
+    let answer = world.operate { .originate(.init(user: "alice", to: Self.number, first: first), $0) }
+    guard case .originated(let call)? = answer else { throw NotMade() }
+    return call
   }
 
   @Test func `the app rings, answers, hears the number ring and is connected; the INVITE comes after its media`() throws {
@@ -43,7 +44,7 @@ import Testing
     let call = try originate(world)
     world.run(.seconds(4))
     #expect(phone.heard(call).last == "call.connected", "\(phone.heard(call))")
-    world.give(.command(call, .hangUp(.localEnd)) { #expect($0 == nil) })
+    #expect(world.operate { .command(call, .hangUp(.localEnd), $0) } == .done)
     world.run(.seconds(1))
     #expect(phone.heard(call).last == "call.ended localEnd")
     Invariants.check(world)
@@ -80,7 +81,7 @@ import Testing
         world.app("tablet")
         let call = try originate(world, first: first)
         if let programEnds {
-          world.after(.milliseconds(programEnds)) { world.give(.command(call, .hangUp(.localEnd)) { _ in }) }
+          world.after(.milliseconds(programEnds)) { world.operate { .command(call, .hangUp(.localEnd), $0) } }
         }
         if let userEnds {
           world.after(.milliseconds(userEnds)) {
@@ -88,7 +89,7 @@ import Testing
           }
         }
         world.run(.seconds(60))
-        if world.records.isEmpty { world.give(.command(call, .hangUp(nil)) { _ in }) }
+        if world.records.isEmpty { world.operate { .command(call, .hangUp(nil), $0) } }
         Invariants.check(world)
         #expect(world.records.map(\.call) == [call], "\(first) first: program \(programEnds ?? -1), user \(userEnds ?? -1)")
       }

@@ -63,6 +63,8 @@ final class World {
 
   // what the invariants look at
   var records: [CallRecord] = []
+  private var operationAnswers: [QuestionID: OperationAnswer] = [:]
+  private var lastQuestion: UInt64 = 0
   var refusals: [Refusal] = []
   var traces: [(call: CallID, stage: CallStage, at: Instant)] = []
   var measurements: [Measurement] = []
@@ -179,6 +181,14 @@ final class World {
 
   func signal(_ input: UserAgent.Input) { run(.sip(input)) }
   func give(_ input: CallMachine.Input) { run(.call(input)) }
+
+  /// What a program or an operator wants; nil: there is no answer yet.
+  @discardableResult func operate(_ input: (QuestionID) -> CallMachine.Input) -> OperationAnswer? {
+    lastQuestion += 1
+    let question = QuestionID(lastQuestion)
+    give(input(question))
+    return operationAnswers[question]
+  }
   func give(cluster input: ClusterMachine.Input) { run(.cluster(input)) }
 
   /// One input of the core, behind those that are under way.
@@ -252,6 +262,7 @@ final class World {
     case .measured(let measurement): measurements.append(measurement)
     case .refused(let refusal): refusals.append(refusal)
     case .push(let key, let target, let content, _): push(key, target, content)
+    case .answered(let question, let answer): operationAnswers[question] = answer
     case .pushCallOver, .devices, .grants, .event, .recording, .stream, .askRoute, .askUser, .locate, .claim, .admit, .released,
       .unclaimed,
       .askTombstone, .shareGrants,

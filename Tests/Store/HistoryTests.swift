@@ -3,6 +3,7 @@ import AppSessions
 import CallFlow
 import Foundation
 import Logging
+import Platform
 import Synchronization
 import Testing
 
@@ -147,7 +148,13 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     try list.add(Contact(15_550_000_001, label: "Ann", isBlocked: true))
     try list.finish()
     let imported = Mutex<DirectoryFile.Change?>(nil)
-    service.take(list, into: "account:default", replaces: true) { result in imported.withLock { $0 = try? result.get() } }
+    let done = try EventDescriptor()
+    service.take(list, into: "account:default", replaces: true) { result in
+      imported.withLock { $0 = try? result.get() }
+      done.signal()
+    }
+    // whoever has not heard of the import may be answered before it
+    #expect(done.wait(milliseconds: 30_000))
     let ask = RequestToken(device: phone, request: .init(high: 1, low: 1))
     #expect(service.take(.request(phone, session, ask, .dirGet(DirectoryGet()), call: nil), tell: tell))
     #expect(service.take(.request(phone, session, ask, .histList(HistoryList()), call: nil), tell: tell))
@@ -163,6 +170,50 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     #expect(all.contains(.tell(phone, .dirFull(part), re: ask.request)))
     #expect(all.contains { if case .tell(phone, .ok(let success), re: ask.request) = $0 { success.hist != nil } else { false } })
     #expect(service.counterNames.contains("trunkline_directory_contacts"))
+  }
+
+  /// The thread does not run: everything waits.
+  @Test
+  func `a user has a share of the queue and is refused in words beyond it; others' requests and sessions that come have room`()
+    throws
+  {
+    let heard = Mutex<[SessionCommand]>([])
+    let service = try DirectoryService(path: folder.path + "/c.directory", history: settings, logger: Logger(label: "test"))
+    let tell: @Sendable (SessionCommand) -> Void = { command in heard.withLock { $0.append(command) } }
+    let others = DeviceKey(user: "bob", device: "x")
+    for number in 0..<200 as Range<UInt64> {
+      let ask = RequestToken(device: phone, request: .init(high: 1, low: number))
+      #expect(service.take(.request(phone, SessionID("s"), ask, .dirGet(DirectoryGet()), call: nil), tell: tell))
+    }
+    #expect(heard.withLock { $0.count } == 200 - Limits.directoryPerUser)
+    #expect(
+      heard.withLock { $0 }.allSatisfy {
+        if case .tell(phone, .err(let failure), _) = $0 { failure.code == .overload } else { false }
+      })
+    let ask = RequestToken(device: others, request: .init(high: 2, low: 1))
+    #expect(service.take(.request(others, SessionID("t"), ask, .dirGet(DirectoryGet()), call: nil), tell: tell))
+    _ = service.take(.connected(phone, SessionID("s"), DeviceInfo(), resumed: false), tell: tell)
+    #expect(heard.withLock { $0.count } == 200 - Limits.directoryPerUser, "neither was refused")
+    #expect(service.queue.depth() == Limits.directoryPerUser + 2)
+  }
+
+  @Test func `devices with the same directories get one answer, which is made once for each version`() throws {
+    let file = try DirectoryFile(path: folder.path + "/d.directory")
+    func take(_ label: String) throws {
+      var list = ContactList()
+      for number in 0..<3_000 { try list.add(Contact(15_550_000_000 + Int64(number), label: "\(label) \(number)")) }
+      try list.finish()
+      _ = try file.take(list, into: "user:alice", replaces: true, now: 5)
+    }
+    func ask(_ device: String) throws -> [DirectoryPart] {
+      try file.answer(.init(DirectoryGet()), to: DeviceKey(user: "alice", device: device), accounts: ["default"], now: 6).parts
+    }
+    try take("Ann")
+    let first = try ask("d0")
+    for number in 1..<16 { #expect(try ask("d\(number)") == first) }
+    #expect(file.answers.hits == 15)
+    try take("Bob")
+    #expect(try ask("d0").first?.identify?.first?.l == "Bob 0" && file.answers.hits == 15)
   }
 
   @Test func `a store tells of records once they are in their file, orphans too`() throws {

@@ -29,6 +29,21 @@ import Testing
     #expect(threads.map { $0["milliseconds"] as? Int } == [2_100, 3_000])
   }
 
+  /// A restart for a disk that hangs, or for a user who asks too much of the directory, would end every call.
+  @Test func `healthz speaks of vital threads alone, readyz of the others`() throws {
+    readiness.set("sip", ready: true)
+    for (thread, isAlive, isReady) in [("control", false, true), ("directory", true, false), ("store", true, false)] {
+      let hung = [ThreadWatch.Hung(thread: thread, age: .milliseconds(2_100))]
+      let pages = HealthPages(
+        registry: MetricRegistry(), readiness: readiness, version: "1.2.3", hung: { hung },
+        isVital: { $0 == "control" })
+      #expect(pages.page("/healthz")?.status == (isAlive ? 200 : 503), "\(thread)")
+      #expect(pages.page("/readyz")?.status == (isReady ? 200 : 503), "\(thread)")
+      let components = try #require(try object(pages.page("/readyz"))["components"] as? [[String: Any]])
+      #expect(components.map { $0["name"] as? String } == (isReady ? ["sip"] : ["sip", "thread \(thread)"]))
+    }
+  }
+
   @Test func `PERF-3: readyz fails with the reason until every component is ready`() throws {
     #expect(pages.page("/readyz")?.status == 503)
     readiness.set("sip", ready: true)

@@ -93,6 +93,8 @@ extension CallMachine {
     case recording(RecordingCommand)
     /// Opens or closes a stream, or tells it a digit; what becomes of it comes as `stream`.
     case stream(StreamCommand)
+    /// The answer to an operation, once: `Input.command`, `.originate` and those of `DeviceCommand`.
+    case answered(QuestionID, OperationAnswer)
     /// A sample for a histogram.
     case measured(Measurement)
     /// A trunk's INVITE or an app's `call.start` that became no call.

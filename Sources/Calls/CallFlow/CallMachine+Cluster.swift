@@ -137,7 +137,9 @@ extension CallMachine {
   mutating func remoteDeviceConnected(_ remote: RemoteDevice, _ turn: inout Turn) {
     if let index = presences[remote.key.user]?.firstIndex(where: { $0.key == remote.key && $0.isConnected }) {
       // a login here ends now, by the newer one; what a wake token began stays
-      if presences[remote.key.user]?[index].info.onlyCall == nil { presences[remote.key.user]?[index].movedTo = remote }
+      if presences[remote.key.user]?[index].info.onlyCall == nil {
+        presences.change(index, of: remote.key.user) { $0.movedTo = remote }
+      }
       return
     }
     let wantsCalls = devices.wantsCalls(remote.key)

@@ -16,7 +16,7 @@ extension CallMachine {
       devices = all
     case .defaults(let defaults): devices.defaults = defaults
     case .registered(let device): devices.learn(device)
-    case .revoke(let user, let device, let done):
+    case .revoke(let user, let device, let question):
       let before = Set(devices.devices(of: user).filter { $0.revokedAt != nil }.map(\.key))
       do throws(DeviceError) {
         if let device, devices[DeviceKey(user: user, device: device)] == nil,
@@ -31,9 +31,9 @@ extension CallMachine {
           turn.app(.revoke(device.key))
           forbidPushes(to: device.key, &turn)
         }
-        done(nil)
+        turn.answer(question, .done)
       } catch {
-        done(error)
+        turn.answer(question, .deviceRefused(error))
       }
     case .revokedBefore(let key, let time): endCalls(of: key, since: time, &turn)
     case .revokedRemotely(let key):
@@ -41,20 +41,21 @@ extension CallMachine {
       changed(devices.revoke(connected: key, at: turn.wallNow), &turn)
       turn.app(.revoke(key))
       forbidPushes(to: key, &turn)
-    case .forget(let user, let done):
+    case .forget(let user, let question):
       let known = devices.devices(of: user).map(\.key)
       for key in known {
         changed(devices.delete(key), &turn)
         forbidPushes(to: key, &turn)
       }
       for key in Set(known + (presences[user] ?? []).map(\.key)) { turn.app(.revoke(key)) }
-      done(known.count, forgetGrants(of: user, &turn))
-    case .allow(let key, let done):
+      let grants = forgetGrants(of: user, &turn)
+      turn.answer(question, .forgotten(devices: known.count, grants: grants))
+    case .allow(let key, let question):
       do throws(DeviceError) {
         changed(try devices.allow(key), &turn)
-        done(nil)
+        turn.answer(question, .done)
       } catch {
-        done(error)
+        turn.answer(question, .deviceRefused(error))
       }
     }
   }

@@ -33,49 +33,10 @@ extension CallMachine {
     }
   }
 
-  /// Live calls, oldest first.
-  public var summaries: [CallSummary] {
-    let turn = Turn(now: .zero, configuration: configuration, random: random, wallOffset: wallOffset)
-    return calls.values.sorted {
-      ($0.times[.start] ?? .zero, $0.session.raw) < ($1.times[.start] ?? .zero, $1.session.raw)
-    }
-    .map { call in
-      var summary = call.summary(turn)
-      summary.group = call.winner.flatMap { groupPeers(of: call.id, for: $0) }
-      return summary
-    }
-  }
-
   /// Counters, and gauges as of now.
   public var statistics: CallStatistics {
     var result = counters
     result.tombstones = tombstones.count
     return result
-  }
-}
-
-extension Call {
-  /// Devices that were only pushed to so far.
-  private var wokenDevices: [CallSummary.Device] {
-    guard isUndecided else { return [] }
-    return pushes.filter { $0.sentAt != nil && index(of: $0.key) == nil && terminals[$0.key] == nil }.map {
-      .init(device: $0.key.device, state: $0.phase == .failed ? "notReached" : "pushed", ice: false, dtls: false, ready: false)
-    }
-  }
-
-  func summary(_ turn: Turn) -> CallSummary {
-    let statistics = legs.first?.statistics
-    var summary = CallSummary(
-      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: parties.callerNumber,
-      to: parties.calledNumber,
-      user: users.owner,
-      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
-      devices: devices.map {
-        let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
-        return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
-      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isHoldSignalled, muted: appMedia.isMuted,
-      fromTrunk: statistics.map { .init($0.fromTrunk) }, fromApp: statistics.map { .init($0.fromApp) })
-    summary.appStats = winnerIndex.flatMap { devices[$0].stats }
-    return summary
   }
 }

@@ -8,15 +8,13 @@ import SIPDialogs
 /// Calls that a program makes for a user (`Input.originate`): the user's devices ring first, as for a call from the number, and the INVITE
 /// follows when one of them has answered and has media; or the INVITE goes first (`Call+NumberFirst.swift`). The rules of `call.start` hold.
 extension CallMachine {
-  public typealias Originated = @Sendable (Result<CallID, Failure>) -> Void
-
-  mutating func originate(_ wanted: OriginateRequest, _ answer: @escaping Originated, _ turn: inout Turn) {
+  mutating func originate(_ wanted: OriginateRequest, _ question: QuestionID, _ turn: inout Turn) {
     let called = Handle(k: Routing.dialled(wanted.to) == nil ? .generic : .phone, h: wanted.to)
     let id = CallID(random: random)
     func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?) {
       turn.output.actions.append(
         .refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: .init(number: wanted.to, call: "\(id)"))))
-      answer(.failure(Failure(code, msg: text)))
+      turn.answer(question, .refused(Failure(code, msg: text)))
     }
     if isDraining { return refuse(.overload, .draining, "the gateway takes no new calls") }
     if calls.count >= configuration.bounds.calls {
@@ -25,7 +23,7 @@ extension CallMachine {
     if callsOfUser[wanted.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
       return refuse(.tooMany, .userLimit, "calls_per_user")
     }
-    if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, answer), &turn) { return }
+    if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, question), &turn) { return }
     guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
     guard let to = routing.destination(called, by: wanted.user) else {
       return refuse(.notFound, .notFound, "to is neither a number nor a user")
@@ -58,8 +56,8 @@ extension CallMachine {
     else {
       return refuse(.tooMany, .userRate, "calls_per_hour")
     }
-    if configuration.isClustered { return claim(call, answer, &turn) }
-    reserve(call, answer, &turn)
+    if configuration.isClustered { return claim(call, question, &turn) }
+    reserve(call, question, &turn)
   }
 
   private mutating func makeOriginated(
@@ -82,9 +80,9 @@ extension CallMachine {
     return call
   }
 
-  private mutating func claim(_ call: Call, _ answer: @escaping Originated, _ turn: inout Turn) {
+  private mutating func claim(_ call: Call, _ question: QuestionID, _ turn: inout Turn) {
     let allowance = routing.user(call.users.owner)?.allowance
-    pending[call.id] = .claimingOriginated(call, answer)
+    pending[call.id] = .claimingOriginated(call, question)
     turn.output.actions.append(
       .claim(
         ClaimQuestion(
@@ -93,45 +91,45 @@ extension CallMachine {
           mostPerHour: allowance?.callsPerHour)))
   }
 
-  mutating func claimed(_ call: Call, _ result: ClaimAnswer, _ answer: @escaping Originated, _ turn: inout Turn) {
+  mutating func claimed(_ call: Call, _ result: ClaimAnswer, _ question: QuestionID, _ turn: inout Turn) {
     var call = call
     switch result {
     case .granted:
       call.trunkLeg.holdsSeat = needsSeat(call.trunk)
-      reserve(call, answer, &turn)
-    case .atOtherNode: answer(.failure(Failure(.overload, msg: "another node has this call")))  // ids are random: never
+      reserve(call, question, &turn)
+    case .atOtherNode: turn.answer(question, .refused(Failure(.overload, msg: "another node has this call")))  // ids are random: never
     case .refused(let reason):
       turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: call.trunk.name, caller: call.wantedByProgram)))
-      answer(.failure(Failure(reason == .trunkLimit ? .overload : .tooMany, msg: reason.rawValue)))
+      turn.answer(question, .refused(Failure(reason == .trunkLimit ? .overload : .tooMany, msg: reason.rawValue)))
     }
   }
 
-  private mutating func reserve(_ call: Call, _ answer: @escaping Originated, _ turn: inout Turn) {
-    pending[call.id] = .originated(call, answer)
+  private mutating func reserve(_ call: Call, _ question: QuestionID, _ turn: inout Turn) {
+    pending[call.id] = .originated(call, question)
     turn.output.actions.append(
       .reserveMedia(
         MediaRequest(call.id, session: call.session, user: call.users.owner, toward: call.trunk.peer?.flow.remote.ip)))
   }
 
   /// Media is reserved: it is a call, and rings, or waits for its start line on disk.
-  mutating func originated(_ call: Call, _ reservation: MediaReservation, _ answer: Originated, _ turn: inout Turn) {
+  mutating func originated(_ call: Call, _ reservation: MediaReservation, _ question: QuestionID, _ turn: inout Turn) {
     var call = call
     call.mark(.start, detail: call.trunk.name, &turn)
     admit(call, &turn)
     change(call.id, &turn) { $0.originate(reservation, &$1) }
-    answer(.success(call.id))
+    turn.answer(question, .originated(call.id))
     if call.callsNumberFirst { return }
     if configuration.isClustered { return locate(call.id, then: .diverted, &turn) }
     ring(call.id, &turn)
   }
 
   mutating func originationRefused(
-    _ call: Call, _ reason: Refusal.Reason, _ text: String, _ answer: Originated, _ turn: inout Turn
+    _ call: Call, _ reason: Refusal.Reason, _ text: String, _ question: QuestionID, _ turn: inout Turn
   ) {
     turn.output.actions.append(
       .refused(Refusal(reason, .outgoing, trunk: call.trunk.name, detail: text, caller: call.wantedByProgram)))
     unclaim(call.id, &turn)
-    answer(.failure(Failure(.overload, msg: text)))
+    turn.answer(question, .refused(Failure(.overload, msg: text)))
   }
 }
 

@@ -9,8 +9,7 @@ extension CallMachine {
     // its login token is still good, and nothing else: no snapshot, no TURN credentials, and no call that a second socket could take
     if !resumed, devices.isRevoked(key) { return turn.app(.refuse(session, .deviceRevoked(fatal: true))) }
     let device = DevicePresence(key: key, session: session, info: info)
-    presences[key.user, default: []].removeAll { $0.key == key }
-    presences[key.user, default: []].append(device)
+    presences.put(device)
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     prefetch(key.user, &turn)
     if resumed {
@@ -58,12 +57,11 @@ extension CallMachine {
 
   mutating func disconnected(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
-    presences[key.user]?[index].isConnected = false
-    presences[key.user]?[index].lostAt = turn.now
+    presences.change(index, of: key.user) { ($0.isConnected, $0.lostAt) = (false, turn.now) }
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceDisconnected(key, &$1) } }
     for id in tombstones.calls(of: key.user) { tombstones.update(id, key) { $0.socketLost() } }
     if let remote = presences[key.user]?[index].movedTo {
-      presences[key.user]?[index].movedTo = nil
+      presences.change(index, of: key.user) { $0.movedTo = nil }
       remoteDeviceConnected(remote, &turn)
     }
   }
@@ -71,14 +69,13 @@ extension CallMachine {
   mutating func sessionEnded(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key && $0.session == session }) else { return }
     if presences[key.user]?[index].isConnected == true { disconnected(key, session, &turn) }
-    presences[key.user]?.remove(at: index)
-    if presences[key.user]?.isEmpty ?? false { presences[key.user] = nil }
+    presences.remove(index, of: key.user)
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.deviceVanished(key, &$1) } }
   }
 
   mutating func stateChanged(_ key: DeviceKey, _ state: AppState, _ turn: inout Turn) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
-    presences[key.user]?[index].info.state = state
+    presences.change(index, of: key.user) { $0.info.state = state }
     guard let device = presence(key) else { return }
     for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.pushIfInBackground(device, &$1) } }
   }
@@ -87,7 +84,7 @@ extension CallMachine {
   mutating func upgraded(_ key: DeviceKey, _ info: DeviceInfo, _ turn: inout Turn) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
     if devices.isRevoked(key) { return turn.app(.revoke(key)) }
-    presences[key.user]?[index].info = info
+    presences.change(index, of: key.user) { $0.info = info }
     changed(devices.seen(key, info: info, at: turn.wallNow), &turn)
     guard let device = presence(key), devices.wantsCalls(key) else { return }
     for id in callsOfUser[key.user] ?? [] {

@@ -25,8 +25,8 @@ public struct CallMachine {
     case locating(Call, user: String, toward: IPAddress)
     case claiming(Call, offer: SessionDescription, DevicePresence, RequestToken)
     /// One that a program makes for a user, before and after the cluster's answer.
-    case claimingOriginated(Call, Originated)
-    case originated(Call, Originated)
+    case claimingOriginated(Call, QuestionID)
+    case originated(Call, QuestionID)
     /// A call that a stream is to have.
     case stream(Call, StreamTarget)
     /// A call whose webhook has said whom it is for.
@@ -42,6 +42,8 @@ public struct CallMachine {
   var isDraining = false
 
   var calls: [CallID: Call] = [:]
+  /// The same, oldest first.
+  var callOrder = OrderedKeys<CallNumber>()
   var pending: [CallID: Pending] = [:]
   var legs: [LegID: CallID] = [:]
   var sessions: [MediaSessionID: CallID] = [:]
@@ -56,7 +58,7 @@ public struct CallMachine {
   /// Nodes that take calls, this one included.
   var nodeCount = 1
   /// Devices with a session that lives, connected or not, by user.
-  var presences: [String: [DevicePresence]] = [:]
+  var presences = Presences()
   /// Every device that can be woken, and what its user wants.
   public internal(set) var devices = DeviceRegistry()
   var tombstones = Tombstones()
@@ -187,8 +189,10 @@ public struct CallMachine {
     case .wallClock: break
     case .draining: isDraining = true
     case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
-    case .command(let id, let command, let answer): answer(perform(command, id, &turn))
-    case .originate(let wanted, let answer): originate(wanted, answer, &turn)
+    case .command(let id, let command, let question):
+      let refusal = perform(command, id, &turn)
+      turn.answer(question, refusal.map { .refused($0) } ?? .done)
+    case .originate(let wanted, let question): originate(wanted, question, &turn)
     case .timer: fire(&turn)
     }
   }
@@ -275,6 +279,7 @@ public struct CallMachine {
   /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.
   mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ turn: inout Turn) {
     guard let call = calls.removeValue(forKey: id) else { return }
+    callOrder.remove(CallNumber(call))
     if call.appMedia.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
     turn.statistics.states[call.state, default: 0] -= 1
     if call.bookkeeping.isDisowned {
@@ -298,6 +303,7 @@ public struct CallMachine {
     turn.statistics.started[call.direction, default: [:]][call.trunk.name, default: 0] += 1
     turn.statistics.states[call.state, default: 0] += 1
     calls[call.id] = call
+    callOrder.insert(CallNumber(call))
     legs[call.trunkLeg.id] = call.id
     sessions[call.session] = call.id
     for user in call.users.ringing { callsOfUser[user, default: []].append(call.id) }

@@ -66,20 +66,3 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
     accounts = info.accounts
   }
 }
-
-extension CallMachine {
-  /// Every device that is registered or connected, by user and device. O(devices).
-  public var deviceSummaries: [DeviceSummary] {
-    var rows = Dictionary(uniqueKeysWithValues: devices.all.map { ($0.key, DeviceSummary($0)) })
-    for presence in presences.values.joined() where presence.isConnected || rows[presence.key] != nil {
-      rows[presence.key, default: DeviceSummary(connected: presence)].merge(presence)
-    }
-    for key in rows.keys where !routing.directory.contains(key.user) { rows[key]?.isOfNobody = true }
-    return rows.values.sorted { ($0.user, $0.device) < ($1.user, $1.device) }
-  }
-
-  /// What a push of a user's devices would go to, whatever their preferences; nil target: the device cannot be woken.
-  public func pushTargets(of user: String) -> [(key: DeviceKey, target: PushTarget?)] {
-    devices.devices(of: user).map { ($0.key, $0.target) }
-  }
-}

@@ -79,10 +79,10 @@ extension CallMachine {
     case wallClock(offsetMilliseconds: Int64)
     /// From now on new calls are refused; those that live go on.
     case draining
-    /// A program wants something of a live call; the closure hears once, on the control thread: nil, or why not.
-    case command(CallID, CallCommand, @Sendable (Failure?) -> Void)
-    /// A program makes a call for a user; the closure hears once, on the control thread.
-    case originate(OriginateRequest, Originated)
+    /// A program wants something of a live call; `Action.answered` says once whether it is done.
+    case command(CallID, CallCommand, QuestionID)
+    /// A program makes a call for a user; `Action.answered` says once which, or why there is none.
+    case originate(OriginateRequest, QuestionID)
     /// An operator ends a call.
     case hangUp(CallID)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
@@ -96,18 +96,17 @@ public enum DeviceCommand: Sendable {
   case loaded([Device])
   /// What registrations from now on mean that name no topic or env.
   case defaults(DeviceRegistry.Defaults)
-  /// No push from now on, and no session after its calls; nil: every device of the user. The closure hears on the control
-  /// thread what went wrong.
-  case revoke(user: String, device: String?, @Sendable (DeviceError?) -> Void)
+  /// No push from now on, and no session after its calls; nil: every device of the user. `Action.answered` follows.
+  case revoke(user: String, device: String?, QuestionID)
   /// What the cluster's store has of a device that has come here.
   case registered(Device)
   /// An operator of another node has turned it away.
   case revokedRemotely(DeviceKey)
   /// That was so already at this time, milliseconds since 1970: calls that the device began later end.
   case revokedBefore(DeviceKey, Int64)
-  /// Nothing is kept of a user's devices and of what tokens granted; sessions end after their calls. The closure hears on the control
-  /// thread how many there were of each.
-  case forget(user: String, @Sendable (_ devices: Int, _ grants: Int) -> Void)
-  /// Takes a revocation back.
-  case allow(DeviceKey, @Sendable (DeviceError?) -> Void)
+  /// Nothing is kept of a user's devices and of what tokens granted; sessions end after their calls. `Action.answered` says how many there were
+  /// of each.
+  case forget(user: String, QuestionID)
+  /// Takes a revocation back; `Action.answered` follows.
+  case allow(DeviceKey, QuestionID)
 }

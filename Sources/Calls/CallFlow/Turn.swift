@@ -28,6 +28,7 @@ struct Turn {
   mutating func app(_ command: SessionCommand) { output.actions.append(.app(command)) }
   mutating func send(_ message: ServerMessage, to device: DeviceKey, call: CallID) { app(.send(device, message, call: call)) }
   mutating func answer(_ request: RequestToken, _ answer: RequestAnswer) { app(.answer(request, answer)) }
+  mutating func answer(_ question: QuestionID, _ answer: OperationAnswer) { output.actions.append(.answered(question, answer)) }
   mutating func refuse(_ request: RequestToken, _ code: ErrorCode, reason: EndReason? = nil, _ text: String? = nil) {
     app(.answer(request, .err(Failure(code, reason: reason, msg: text))))
   }

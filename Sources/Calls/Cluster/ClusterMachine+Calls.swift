@@ -12,6 +12,7 @@ extension ClusterMachine {
     // All for whom it is entered: whoever closes it takes it off for all.
     let entry = CallEntry(line, users: own.users)
     let isChanged = own.entry != entry
+    if own.entry == nil { entryOrder.insert(EntryKey(line.call)) }
     own.entry = entry
     calls[line.call] = own
     for user in new { write(.place(user, line.call), &turn) }
@@ -86,6 +87,7 @@ extension ClusterMachine {
 
   private mutating func drop(_ call: CallID) {
     guard let own = calls.removeValue(forKey: call) else { return }
+    if own.entry != nil { entryOrder.remove(EntryKey(call)) }
     for user in own.users { leave(user, call) }
     for trunk in own.trunks { uncount(trunk) }
   }

@@ -8,10 +8,11 @@ extension ClusterMachine {
   /// A call here that has a start line; nil: there is none.
   public func ownEntry(of call: CallID) -> CallEntry? { calls[call]?.entry }
 
-  /// Calls here that have a start line, in the order of their ids, at most `most` behind `last` (nil: from the first). O(calls).
+  /// Calls here that have a start line, in the order of their ids, at most `most` behind `last` (nil: from the first). Looks at no other.
   public func ownEntries(after last: CallID?, most: Int) -> [CallEntry] {
-    let rest = calls.compactMap { call, own in own.entry != nil && (last.map { Self.isBefore($0, call) } ?? true) ? call : nil }
-    return rest.sorted(by: Self.isBefore).prefix(most).compactMap { calls[$0]?.entry }
+    var (out, walk) = ([CallEntry](), entryOrder.walk(after: last.map { EntryKey($0) }))
+    while out.count < most, let key = walk.next() { if let entry = calls[key.call]?.entry { out.append(entry) } }
+    return out
   }
 
   /// Devices of a user with a socket here, and the user's calls here, ranks left out; no registrations.

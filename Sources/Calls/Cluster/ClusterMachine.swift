@@ -92,6 +92,8 @@ public struct ClusterMachine: Sendable {
 
   // calls and devices here
   var calls: [CallID: OwnCall] = [:]
+  /// Those with an entry, in the order of their ids: who looks at all of them does so in steps.
+  var entryOrder = OrderedKeys<EntryKey>()
   var callsOfUser: [String: Set<CallID>] = [:]
   var callsOfTrunk: [String: Int] = [:]
   var callsAtLoss: [String: Int] = [:]
@@ -159,6 +161,12 @@ public struct ClusterMachine: Sendable {
 
   /// All that are known, by name; ours first. Not those dead lives whose node is back.
   public var nodes: [SeenNode] {
+    let all = unsortedNodes
+    return Array(all.prefix(1)) + all.dropFirst().sorted { $0.lease.incarnation < $1.lease.incarnation }
+  }
+
+  /// Ours first, the others in any order.
+  var unsortedNodes: [SeenNode] {
     let own = SeenNode(lease: lease, standing: lease.isDraining ? .draining : .living)
     // whoever has our name is asked, too: its address must be known as a node's
     let leases = peers.values + (conflict.map { [$0.lease] } ?? [])
@@ -169,7 +177,7 @@ public struct ClusterMachine: Sendable {
       + (suspects.values.map { SeenNode(lease: $0.lease, standing: standing(of: $0)) }
       + reaped.keys.filter { suspects[$0] == nil }.compactMap { reaped[$0].map { SeenNode(lease: $0, standing: .dead) } })
       .filter { $0.standing != .dead || !names.contains($0.lease.incarnation.node) }
-    return [own] + others.sorted { $0.lease.incarnation < $1.lease.incarnation }
+    return [own] + others
   }
 
   private func standing(of suspect: Suspect) -> SeenNode.Standing {

@@ -23,6 +23,8 @@ public struct DeviceRegistry: Sendable {
   private var devices: [DeviceKey: Device] = [:]
   /// In the order in which they came.
   private var ofUser: [String: [DeviceKey]] = [:]
+  /// Users with a device, in order: a look at all of them can be taken in steps.
+  public private(set) var users = OrderedKeys<String>()
   private var owners: [Token: DeviceKey] = [:]
   /// Users whom the cluster's store has told of, by when they were heard of last.
   private var learnt = RecencyQueue<String>()
@@ -64,7 +66,11 @@ public struct DeviceRegistry: Sendable {
 
   public var count: Int { devices.count }
   /// Every device, by user and then in the order in which they came.
-  public var all: [Device] { ofUser.keys.sorted().flatMap { devices(of: $0) } }
+  public var all: [Device] {
+    var (out, walk) = ([Device](), users.walk(after: nil))
+    while let user = walk.next() { out += devices(of: user) }
+    return out
+  }
   public func devices(of user: String) -> [Device] { (ofUser[user] ?? []).compactMap { devices[$0] } }
   public subscript(_ key: DeviceKey) -> Device? { devices[key] }
   public func isRevoked(_ key: DeviceKey) -> Bool { devices[key]?.revokedAt != nil }
@@ -287,6 +293,7 @@ extension DeviceRegistry {
     if let old = devices[device.key] {
       for binding in old.bindings { owners[Token(binding.target)] = nil }
     } else {
+      if ofUser[device.key.user] == nil { users.insert(device.key.user) }
       ofUser[device.key.user, default: []].append(device.key)
     }
     for binding in device.bindings { owners[Token(binding.target)] = device.key }
@@ -299,6 +306,7 @@ extension DeviceRegistry {
     ofUser[key.user]?.removeAll { $0 == key }
     if ofUser[key.user]?.isEmpty ?? false {
       ofUser[key.user] = nil
+      users.remove(key.user)
       learnt.remove(key.user)
     }
     return [.removed(key)]

@@ -75,6 +75,11 @@ final class AdminAccess: Sendable {
     return try result.get()
   }
 
+  /// As much as one request, of the rate of a client that has one; false: none is left at `now`.
+  func spend(_ client: String, at now: Instant) -> Bool {
+    state.withLock { state in state.rates[client]?.take(at: now) ?? true }
+  }
+
   /// Whether it comes with a token that is good now; where none is set, none does.
   func knows(_ request: HTTPRequest) -> Bool {
     let given = Self.secret(request.authorization?.exposed)

@@ -19,6 +19,7 @@ struct AdminDoor: Sendable {
         try client.check(row.route)
         var request = request
         (request.client, request.arguments) = (client.name, arguments)
+        request.spend = { [access] in access.spend(client.name, at: now) }
         let licence = access.licence(of: request, row.route)
         row.handler(request) { response in
           var response = response

@@ -76,7 +76,7 @@ private final class AdminDelegate: TransportDelegate, Sendable {
   init(_ door: AdminDoor) { self.door = door }
 
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    door.handle(request, at: MonotonicClock.now(), answer)
+    door.handle(request, at: request.received, answer)
   }
 
   func trusts(_ request: HTTPRequest) -> Bool { door.access.knows(request) }

@@ -13,7 +13,7 @@ import WebSocket
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
 /// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |
 /// | answering | the answer is written: request, or closing | 30 s |
-/// | streaming | its stream or its token is over, or another takes its place: closing | 10 s in which its client reads nothing |
+/// | streaming | its stream is over: closing, after one with an end request; its token is over, or another takes its place: closing | 10 s in which its client reads nothing; with an end 30 s from piece to piece |
 /// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
 /// | closing | the peer closes too | 1 s after our last octet, WebSockets 5 s in all |
 final class HTTPConnection {
@@ -33,9 +33,18 @@ final class HTTPConnection {
   struct Exchange {
     let number: UInt64
     var isHead: Bool
+    /// HTTP/1.0.
+    var isOld: Bool
     var keepsAlive: Bool
     /// A refusal counts against its address.
     var showsToken = false
+  }
+  /// What the pieces of an answer come from, and how they are sent.
+  struct Stream {
+    enum Coding { case none, chunks(keepsAlive: Bool) }
+    let source: any ResponseStream
+    let coding: Coding
+    init(_ source: any ResponseStream, _ coding: Coding) { (self.source, self.coding) = (source, coding) }
   }
 
   let number: UInt64
@@ -49,7 +58,7 @@ final class HTTPConnection {
   var reader: RequestReader?
   var exchange: Exchange?
   var webSocket: Upgraded?
-  var stream: (any ResponseStream)?
+  var stream: Stream?
   /// What takes the body of the request that is being read.
   var sink: (any BodySink)?
   var sinkDeadline = Instant.distantFuture
@@ -95,7 +104,8 @@ final class HTTPConnection {
   var wanted: IOEvents {
     if phase == .handshaking { return waitsForTurn ? [] : handshakeWantsWrite ? .writable : .readable }
     // A client may shut its side down behind a request and still wants the answer: its end is looked at when that is written.
-    let isBusy = phase == .answering || (phase == .request && queuedBytes > 0) || (phase == .closing && !hasShutDown)
+    let isAnswering = phase == .answering || (phase == .streaming && stream?.source.hasEnd == true)
+    let isBusy = isAnswering || (phase == .request && queuedBytes > 0) || (phase == .closing && !hasShutDown)
     var events: IOEvents = isBusy ? [] : .readable
     if queuedBytes > 0 { events.insert(tls?.writeWantsRead == true ? .readable : .writable) }
     return events
@@ -142,19 +152,21 @@ final class HTTPConnection {
     }
   }
 
-  /// Writes what the kernel takes; false when the connection is broken. Nothing is queued afterwards, or epoll will tell.
+  /// Writes what the kernel takes, `Limits.writeBytes` at most; false when the connection is broken. Nothing is queued afterwards, or epoll will
+  /// tell.
   func flush() -> Bool {
     if let ping = webSocket?.ping, queuedBytes < Limits.readBytes, phase == .webSocket {
       appendFrame(.pong, ping)
       webSocket?.ping = nil
     }
-    while written < out.count {
-      let (count, goesOn) = out.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[written...])) }
+    let end = min(out.count, written + Limits.writeBytes)
+    while written < end {
+      let (count, goesOn) = out.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[written..<end])) }
       guard let count else { return false }
       written += count
       if !goesOn { return true }
     }
-    (out, written) = ([], 0)
+    if written == out.count { (out, written) = ([], 0) }
     return true
   }
 

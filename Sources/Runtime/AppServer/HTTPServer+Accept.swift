@@ -153,7 +153,9 @@ extension HTTPServer {
     loop.unregister(connection.socket.fd)
     waiting.remove(connection.number)
     dirty.remove(connection.number)
-    streams.end(connection.number)
+    endless.end(connection.number)
+    whole.remove(connection.number)
+    connection.stream = nil
     if connection.isSilent {
       connection.isSilent = false
       silentCount -= 1

@@ -147,8 +147,9 @@ extension HTTPServer {
     connection.phase = .answering
     // where places are scarce, one that has its answer makes room, except where room is made otherwise
     let keepsAlive = head.keepsAlive && (settings.makesRoom || connections.count <= settings.connections / 2)
-    connection.exchange = .init(number: lastNumber, isHead: head.method == "HEAD", keepsAlive: keepsAlive)
-    connection.exchange?.showsToken = showsToken
+    connection.exchange = .init(
+      number: lastNumber, isHead: head.method == "HEAD", isOld: head.minorVersion == 0, keepsAlive: keepsAlive,
+      showsToken: showsToken)
     exchanges[lastNumber] = connection
     setDeadline(connection, loop.now + Limits.answerTime)
     watch(connection)
@@ -157,7 +158,7 @@ extension HTTPServer {
       method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
       authorization: head.first("authorization").map { Redacted($0) },
       fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
-      body: request.body, sink: connection.takeSink() ?? settings.sink(head), peer: connection.address)
+      body: request.body, sink: connection.takeSink() ?? settings.sink(head), peer: connection.address, received: loop.now)
     connection.isTrusted = delegate.trusts(asked)
     delegate.requestReceived(asked) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
@@ -172,7 +173,9 @@ extension HTTPServer {
     if exchange.showsToken, response.status == 401 || response.status == 403 {
       refusals.note(connection.address, at: loop.now)
     }
-    if let stream = response.stream, !exchange.isHead { return begin(stream, connection, response) }
+    if let stream = response.stream, !exchange.isHead {
+      return stream.hasEnd ? begin(whole: stream, connection, response, exchange) : begin(stream, connection, response)
+    }
     respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
   }
 
@@ -184,7 +187,8 @@ extension HTTPServer {
   }
 
   func respond(_ connection: HTTPConnection, _ response: HTTPResponse, isHead: Bool, keepsAlive: Bool) {
-    let head = head(response, length: response.body.count, keepsAlive: keepsAlive)
+    // HEAD of an answer in pieces: its length is not known
+    let head = head(response, length: response.stream == nil ? response.body.count : nil, keepsAlive: keepsAlive)
     send(connection, head.encoded + (isHead ? [] : response.body))
     guard keepsAlive else { return close(connection) }
     connection.phase = .request

@@ -3,19 +3,20 @@ import Glibc
 import HTTP
 import Platform
 
-/// Answers without a stated end.
+/// Answers that come in pieces.
 extension HTTPServer {
+  /// One without a stated end.
   func begin(_ stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse) {
     // the token may have gone while the answer was made
     if let refusal = response.licence?.refusal() {
       return respond(connection, refusal.response, isHead: false, keepsAlive: false)
     }
     let client = response.licence?.client ?? ""
-    if let leaving = streams.begin(connection.number, of: client, at: loop.now), let other = connections[leaving] {
+    if let leaving = endless.begin(connection.number, of: client, at: loop.now), let other = connections[leaving] {
       endStream(other, APIError(.tooMany, "another stream took the place of this one, which was idle for the longest time"))
     }
     connection.phase = .streaming
-    (connection.stream, connection.licence, connection.appended) = (stream, response.licence, 0)
+    (connection.stream, connection.licence, connection.appended) = (.init(stream, .none), response.licence, 0)
     // it has a place of its own: the share of its address is for requests
     if let counted = connection.counted, settings.makesRoom {
       admission.release(counted, at: loop.now)
@@ -26,41 +27,76 @@ extension HTTPServer {
     watch(connection)
   }
 
+  /// A long one. HTTP/1.0 has no chunks: there the connection's end is the body's.
+  func begin(
+    whole stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse, _ exchange: HTTPConnection.Exchange
+  ) {
+    let keepsAlive = exchange.keepsAlive && !exchange.isOld
+    connection.phase = .streaming
+    connection.stream = .init(stream, exchange.isOld ? .none : .chunks(keepsAlive: keepsAlive))
+    connection.licence = response.licence
+    whole.insert(connection.number)
+    setDeadline(connection, loop.now + Limits.answerTime)
+    var head = head(response, length: nil, keepsAlive: keepsAlive)
+    if !exchange.isOld { head.fields.append(.init("transfer-encoding", "chunked")) }
+    send(connection, head.encoded)
+    sendPiece(connection, response.body)
+    watch(connection)
+  }
+
   /// Gives each stream whose client has taken all what it has now. True if one may have more.
   func feedStreams() -> Bool {
+    for number in whole { feedWhole(number) }
     var hasMore = false
-    for number in streams.numbers {
-      guard let connection = connections[number], let stream = connection.stream else {
-        streams.end(number)
-        continue
-      }
-      if let refusal = connection.licence?.refusal() {
-        endStream(connection, refusal)
-        continue
-      }
-      let unread = connection.queuedBytes + Self.unacknowledged(connection.socket.fd)
-      guard streams.look(number, sent: connection.appended, unread: unread, at: loop.now) else {
-        logger.notice(
-          "a stream is closed: its client reads nothing",
-          metadata: [
-            "port": "\(settings.setting)", "token": "\(connection.licence?.client ?? "")", "address": "\(connection.address)",
-            "unread_bytes": "\(unread)", "seconds": "\(Limits.unreadTime.milliseconds / 1_000)",
-          ])
-        drop(connection, nil)
-        continue
-      }
-      guard connection.queuedBytes == 0 else { continue }
-      guard let octets = stream.next() else {
-        streams.end(number)
-        connection.stream = nil
-        close(connection)
-        continue
-      }
-      guard !octets.isEmpty else { continue }
-      send(connection, octets)
-      hasMore = true
-    }
+    for number in endless.numbers where feedEndless(number) { hasMore = true }
     return hasMore
+  }
+
+  private func feedWhole(_ number: UInt64) {
+    guard let connection = connections[number], let stream = connection.stream else {
+      whole.remove(number)
+      return
+    }
+    guard connection.queuedBytes == 0 else { return }
+    // its token has gone: the connection is cut, so that nobody takes a part for the whole
+    guard connection.licence?.refusal() == nil else { return drop(connection, nil) }
+    guard let octets = stream.source.next() else { return finish(stream, connection) }
+    guard !octets.isEmpty else { return }
+    sendPiece(connection, octets)
+    setDeadline(connection, loop.now + Limits.answerTime)
+  }
+
+  /// True if it may have more.
+  private func feedEndless(_ number: UInt64) -> Bool {
+    guard let connection = connections[number], let stream = connection.stream else {
+      endless.end(number)
+      return false
+    }
+    if let refusal = connection.licence?.refusal() {
+      endStream(connection, refusal)
+      return false
+    }
+    let unread = connection.queuedBytes + Self.unacknowledged(connection.socket.fd)
+    guard endless.look(number, sent: connection.appended, unread: unread, at: loop.now) else {
+      logger.notice(
+        "a stream is closed: its client reads nothing",
+        metadata: [
+          "port": "\(settings.setting)", "token": "\(connection.licence?.client ?? "")", "address": "\(connection.address)",
+          "unread_bytes": "\(unread)", "seconds": "\(Limits.unreadTime.milliseconds / 1_000)",
+        ])
+      drop(connection, nil)
+      return false
+    }
+    guard connection.queuedBytes == 0 else { return false }
+    guard let octets = stream.source.next() else {
+      endless.end(number)
+      connection.stream = nil
+      close(connection)
+      return false
+    }
+    guard !octets.isEmpty else { return false }
+    send(connection, octets)
+    return true
   }
 
   /// With its last message, which says why.
@@ -71,8 +107,8 @@ extension HTTPServer {
         "port": "\(settings.setting)", "token": "\(connection.licence?.client ?? "")", "address": "\(connection.address)",
         "why": "\(why.message)",
       ])
-    streams.end(connection.number)
-    if let last = connection.stream?.last(why), !last.isEmpty { send(connection, last) }
+    endless.end(connection.number)
+    if let last = connection.stream?.source.last(why), !last.isEmpty { send(connection, last) }
     connection.stream = nil
     close(connection)
     // who reads nothing would keep the connection until its answer's time is over
@@ -83,5 +119,22 @@ extension HTTPServer {
   private static func unacknowledged(_ descriptor: Int32) -> Int {
     var count: Int32 = 0
     return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(max(0, count)) : 0
+  }
+
+  private func sendPiece(_ connection: HTTPConnection, _ octets: [UInt8]) {
+    guard let stream = connection.stream, !octets.isEmpty else { return }
+    guard case .chunks = stream.coding else { return send(connection, octets) }
+    send(connection, Array("\(String(octets.count, radix: 16))\r\n".utf8) + octets + [13, 10])
+  }
+
+  private func finish(_ stream: HTTPConnection.Stream, _ connection: HTTPConnection) {
+    whole.remove(connection.number)
+    connection.stream = nil
+    if stream.source.isBroken { return drop(connection, nil) }
+    guard case .chunks(let keepsAlive) = stream.coding else { return close(connection) }
+    send(connection, Array("0\r\n\r\n".utf8))
+    guard keepsAlive else { return close(connection) }
+    connection.phase = .request
+    setDeadline(connection, loop.now + Limits.answerTime)
   }
 }

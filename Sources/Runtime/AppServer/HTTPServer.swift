@@ -80,7 +80,9 @@ final class HTTPServer: Transport, @unchecked Sendable {
   var webSockets: [ConnectionID: HTTPConnection] = [:]
   var exchanges: [UInt64: HTTPConnection] = [:]
   /// Those whose answer has no stated end.
-  var streams = StreamPlaces()
+  var endless = StreamPlaces()
+  /// Those whose answer has one, and comes in pieces.
+  var whole: Set<UInt64> = []
   /// Connections with something to write, or with a request that waits in their reader.
   var dirty: Set<UInt64> = []
   var lastNumber: UInt64 = 0
@@ -146,7 +148,9 @@ final class HTTPServer: Transport, @unchecked Sendable {
       }
       next = min(next ?? .distantFuture, stopDeadline ?? .distantFuture)
     }
-    if !streams.isEmpty { next = min(next ?? .distantFuture, feedStreams() ? loop.now : loop.now + Limits.streamInterval) }
+    if !endless.isEmpty || !whole.isEmpty {
+      next = min(next ?? .distantFuture, feedStreams() ? loop.now : loop.now + Limits.streamInterval)
+    }
     writeDirty()
     if let stopDeadline, loop.now >= stopDeadline || !connections.values.contains(where: \.isLeaving) {
       loop.stop()

@@ -31,6 +31,8 @@ public enum Limits {
   /// Reads of one connection in one turn, and octets of a read: a TLS record at least, so that none stays inside OpenSSL.
   static let readsPerTurn = 4
   static let readBytes = 16_384
+  /// Octets written to one connection in one turn: a long answer to a quick reader delays nobody else.
+  static let writeBytes = 262_144
   /// The kernel keeps a connection to itself until it says something, for about this long (TCP_DEFER_ACCEPT).
   static let deferAcceptSeconds: Int32 = 1
   /// Times of a connection: until its first octet; until a request, with the TLS handshake before it, is whole; until the next

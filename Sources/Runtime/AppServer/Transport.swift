@@ -67,6 +67,11 @@ public struct HTTPRequest: Sendable {
   /// What took the body, of a row that has one.
   public var sink: (any BodySink)?
   public var peer: IPAddress
+  /// The instant of the turn in which it came: requests of one turn have the same, whatever they cost.
+  public var received = Instant.zero
+  /// Takes as much from the rate of the token as one more request, for an answer that costs as much; false: there is no more at the instant in
+  /// which the request came. Always true without a rate. Any thread.
+  public var spend: @Sendable () -> Bool = { true }
 
   /// The first value of a field; `name` in lower case.
   public func first(_ name: String) -> String? { fields.first { $0.name == name }?.value }
@@ -90,7 +95,7 @@ public struct HTTPResponse: Sendable {
   public var contentType: String
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
-  /// What follows the body until one of both ends; the connection ends with it.
+  /// What follows the body.
   public var stream: (any ResponseStream)?
   /// Looked at before each feed of the stream; nil: who may ask once may go on.
   var licence: StreamLicence?
@@ -105,17 +110,28 @@ public struct HTTPResponse: Sendable {
   }
 }
 
-/// A body without a stated end, such as Server-Sent Events.
+/// A body that comes in pieces: one without a stated end, such as Server-Sent Events, or a long one that is made as it is read (`hasEnd`).
+///
+/// | | without end | with one |
+/// |---|---|---|
+/// | is sent | until one side closes; the connection ends with it | in the chunked coding (RFC 9112 §7.1); the connection goes on |
+/// | at a time | `Limits.streams`, of one token `Limits.streamsPerToken` | as many as there are connections |
+/// | a peer that reads nothing | is closed after `Limits.unreadTime` | is cut after `Limits.answerTime` without progress |
 public protocol ResponseStream: AnyObject, Sendable {
   /// The server's thread, whenever what was given is written, after `AdminServer.wakeStreams` and every `Limits.streamInterval`. Must not wait.
   /// Empty: nothing now. Nil: it is over.
   func next() -> [UInt8]?
   /// The last octets, of one that the server ends: why.
   func last(_ why: APIError) -> [UInt8]
+  var hasEnd: Bool { get }
+  /// After `next` was nil: the rest cannot be had, and the connection is cut, so that nobody takes a part for the whole.
+  var isBroken: Bool { get }
 }
 
 extension ResponseStream {
   public func last(_ why: APIError) -> [UInt8] { [] }
+  public var hasEnd: Bool { false }
+  public var isBroken: Bool { false }
 }
 
 /// Why a socket or upgrade was refused; for counting.

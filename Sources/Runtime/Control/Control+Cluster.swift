@@ -53,6 +53,7 @@ extension Control {
     guard let cluster = core.cluster else { return }
     // before the first look nobody is known: that says nothing of anybody
     let nodes = cluster.nodes
+    seenNodes = nodes
     if cluster.state == .up || nodes.count > 1 { outputs.nodesSeen(nodes) }
     metrics.cluster.publish(cluster, nodes, core.machine.statistics, at: loop.now)
   }

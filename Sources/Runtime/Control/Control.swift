@@ -27,8 +27,12 @@ public final class Control: @unchecked Sendable {
   private var waiting: [GatewayCore.Input] = []
   private var isRunning = false
   private var batch: [Inbound] = []
-  private var drained: (() -> Void)?
-  private var left: (() -> Void)?
+  var questions: [AskedQuestion] = []
+  var questionRate = TokenBucket(perSecond: Limits.questionsPerSecond)
+  var questionTimer: EventLoop.TimerID?
+  private var isDraining = false
+  private var isDrained = false
+  private var isLeaving = false
   /// The call that the present turn made: its pushes are measured from its INVITE.
   private var newCall: CallID?
   private var timer: EventLoop.TimerID?
@@ -40,6 +44,8 @@ public final class Control: @unchecked Sendable {
   var told: (reason: RefusalReason, until: Instant)?
   var pressure: EventLoop.TimerID?
   var pressureDue: Instant
+  /// As of the last second.
+  var seenNodes: [SeenNode] = []
   /// Nodes that were asked for a sign of life, the first to be given up first.
   var probes: [(at: Instant, node: Incarnation)] = []
   var probeTimer: EventLoop.TimerID?
@@ -58,6 +64,7 @@ public final class Control: @unchecked Sendable {
     most = Int64(machine.mostCalls)
     metrics.callsLimit.set(most)
     try loop.register(inbox.mailbox.event.fd, .readable) { [unowned self] _ in takeInbox() }
+    try loop.register(inbox.questions.event.fd, .readable) { [unowned self] _ in takeQuestions() }
     timer = loop.addTimer("calls") { [unowned self] in run(.timer) }
     clock = loop.addTimer("clock") { [unowned self] in checkClock() }
     let pressureTimer = loop.addTimer("pressure") { [unowned self] in checkPressure() }
@@ -94,25 +101,25 @@ public final class Control: @unchecked Sendable {
         log(input)
         run(.call(input))
       case .cluster(let input): run(.cluster(input))
-      case .calls(let answer): answer(core.machine.summaries)
-      case .look(let look): look(core.machine)
-      case .lookAtCluster(let look): look(core.cluster)
-      case .drain(let whenDone): drain(whenDone)
-      case .leave(let whenDone):
-        left = whenDone
+      case .drain: drain()
+      case .leave:
+        isLeaving = true
         run(.call(.trunking(.unregister)))
-      case .hangUpAll: for call in core.machine.summaries { run(.call(.hangUp(call.call))) }
+      case .hangUpAll: for call in core.machine.liveCalls { run(.call(.hangUp(call))) }
       }
     }
     batch.removeAll(keepingCapacity: true)
   }
 
-  private func drain(_ whenDone: @escaping @Sendable () -> Void) {
-    guard drained == nil else { return }
-    drained = whenDone
+  private func drain() {
+    guard !isDraining else { return }
+    isDraining = true
     outputs.sendApp(.drain)
     run(.call(.draining))
   }
+
+  /// Trunks that have a call; on the loop's thread.
+  public var trunksWithCalls: Set<String> { core.machine.trunksWithCalls }
 
   private func checkClock() {
     metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
@@ -173,6 +180,7 @@ public final class Control: @unchecked Sendable {
     case .askRoute(let question, let hook): outputs.askRoute(question, hook)
     case .askUser(let question, let hook): outputs.askUser(question, hook)
     case .pushCallOver(let call): outputs.pushCallOver(call)
+    case .answered(let id, let answer): outputs.answered(id, .operation(answer))
     case .devices(let changes): outputs.devices(changes)
     case .grants(let changes): outputs.grants(changes)
     case .event(let event): outputs.event(event)
@@ -232,13 +240,13 @@ public final class Control: @unchecked Sendable {
   private func endTurn() {
     outputs.endTurn()
     publish(&core)
-    if let done = left, !core.machine.isUnregistering {
-      left = nil
-      done()
+    if isLeaving, !core.machine.isUnregistering {
+      isLeaving = false
+      outputs.left()
     }
-    if let done = drained, metrics.liveCalls == 0 {
-      drained = {}
-      done()
+    if isDraining, !isDrained, metrics.liveCalls == 0 {
+      isDrained = true
+      outputs.drained()
     }
   }
 }

@@ -76,6 +76,12 @@ public struct ControlOutputs {
   public var devices: ([DeviceChange]) -> Void = { _ in }
   /// What the store is to hold of login tokens' grants from now on.
   public var grants: ([UserGrants.Change]) -> Void = { _ in }
+  /// The answer to a question of `Inbox.ask`.
+  public var answered: (QuestionID, ControlAnswer) -> Void = { _, _ in }
+  /// After `Inbox.drain`, once: the last call is over.
+  public var drained: () -> Void = {}
+  /// After `Inbox.leave`: registrars have answered.
+  public var left: () -> Void = {}
 
   /// Begins or ends a recording; its end comes as `Input.recorded`.
   public var recording: (RecordingCommand) -> Void = { _ in }

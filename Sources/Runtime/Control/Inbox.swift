@@ -2,14 +2,19 @@ public import CallFlow
 public import Cluster
 public import Platform
 
-/// Control's door for other threads. Inputs of one thread arrive in order.
+/// Control's door for other threads, which only values pass: inputs, and questions. Those of one thread arrive in order, each kind for itself.
 ///
 /// A post to a full box is refused (false) and counted: the app thread then closes the session, media repeats itself, a confirmation that is
 /// lost makes control go on after its 100 ms.
 public final class Inbox: Sendable {
   let mailbox: Mailbox<Inbound>
+  /// Of their own: a flood of them delays no event of a call.
+  let questions: Mailbox<AskedQuestion>
 
-  public init() throws(SystemError) { mailbox = try Mailbox(capacity: Limits.inbox) }
+  public init() throws(SystemError) {
+    mailbox = try Mailbox(capacity: Limits.inbox)
+    questions = try Mailbox(capacity: Limits.questions)
+  }
 
   @discardableResult public func post(_ input: CallMachine.Input) -> Bool { mailbox.post(.input(input)) }
 
@@ -18,29 +23,21 @@ public final class Inbox: Sendable {
     mailbox.post(.cluster(input), input.isAwaited ? .now : .gathered)
   }
 
-  /// `look` runs on the control thread with the cluster machine, nil where there is none; it must not wait.
-  @discardableResult public func cluster(_ look: @escaping @Sendable (ClusterMachine?) -> Void) -> Bool {
-    mailbox.post(.lookAtCluster(look))
+  /// The answer comes through `ControlOutputs.answered`, once, under this number. False: too many wait, and there is none.
+  @discardableResult public func ask(_ question: ControlQuestion, _ id: QuestionID) -> Bool {
+    questions.post(AskedQuestion(id: id, question: question))
   }
 
-  /// `answer` runs on the control thread with the live calls, oldest first.
-  @discardableResult public func calls(_ answer: @escaping @Sendable ([CallSummary]) -> Void) -> Bool {
-    mailbox.post(.calls(answer))
-  }
+  /// No new calls from now on; `ControlOutputs.drained` follows when the last call is over.
+  @discardableResult public func drain() -> Bool { mailbox.post(.drain) }
 
-  /// `look` runs on the control thread; it must not wait.
-  @discardableResult public func machine(_ look: @escaping @Sendable (CallMachine) -> Void) -> Bool { mailbox.post(.look(look)) }
-
-  /// No new calls from now on; `whenDone` runs once, on the control thread, when the last call is over.
-  @discardableResult public func drain(_ whenDone: @escaping @Sendable () -> Void) -> Bool { mailbox.post(.drain(whenDone)) }
-
-  /// Tells registrars that the gateway is gone; `whenDone` runs once, on the control thread, when they have answered.
-  @discardableResult public func leave(_ whenDone: @escaping @Sendable () -> Void) -> Bool { mailbox.post(.leave(whenDone)) }
+  /// Tells registrars that the gateway is gone; `ControlOutputs.left` follows when they have answered.
+  @discardableResult public func leave() -> Bool { mailbox.post(.leave) }
 
   /// Ends every call.
   @discardableResult public func hangUpAll() -> Bool { mailbox.post(.hangUpAll) }
 
-  public var queue: MailboxReading { mailbox.reading("control") }
+  public var queues: [MailboxReading] { [mailbox.reading("control"), questions.reading("questions")] }
 }
 
 extension ClusterMachine.Input {
@@ -55,10 +52,12 @@ extension ClusterMachine.Input {
 enum Inbound: Sendable {
   case input(CallMachine.Input)
   case cluster(ClusterMachine.Input)
-  case lookAtCluster(@Sendable (ClusterMachine?) -> Void)
-  case calls(@Sendable ([CallSummary]) -> Void)
-  case look(@Sendable (CallMachine) -> Void)
-  case drain(@Sendable () -> Void)
-  case leave(@Sendable () -> Void)
+  case drain
+  case leave
   case hangUpAll
+}
+
+struct AskedQuestion: Sendable {
+  let id: QuestionID
+  let question: ControlQuestion
 }

@@ -4,6 +4,18 @@ enum Limits {
   static let inbox = 32_768
   /// Inputs taken from the inbox in one turn, so that sockets and timers are not starved.
   static let inboxPerTurn = 512
+  /// Questions of other threads that wait for control, those taken in one turn and in one second (the rest waits in pauses), and what one looks at: devices, calls, nodes. A page of trunks is
+  /// shorter, as a trunk has its servers.
+  static let questions = 1_024
+  static let questionsPerTurn = 4
+  static let questionsPerSecond = 2_000
+  static let questionPause = Duration.milliseconds(2)
+  static let questionEntries = 256
+  static let questionTrunks = 32
+  /// Of the asker: questions that wait for an answer, work that waits for its thread, and requests of one client under way.
+  static let asked = 1_024
+  static let askerWork = 4_096
+  static let requestsPerClient = 16
   /// How often the wall clock is compared with the monotonic one, and the loop's delay measured.
   static let clockCheck = Duration.seconds(1)
   /// A node that has not answered SIP OPTIONS in this time is silent.

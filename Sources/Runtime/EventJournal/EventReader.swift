@@ -19,69 +19,123 @@ public final class EventReader: @unchecked Sendable {
 
   public var epoch: String? { folder.epoch() }
 
-  /// The oldest position that is kept, and the newest: (1, 0) if there is nothing.
+  /// The oldest position that is kept, and the newest: (1, 0) if there is nothing. Reads the end of the journal only, `Limits.readBytes` at most.
   public var range: (oldest: UInt64, newest: UInt64) {
     let all = folder.segments()
-    guard let oldest = all.first else { return (1, 0) }
-    var newest = oldest.first - 1
-    guard let last = all.last else { return (oldest.first, newest) }
-    let reader = EventReader(folder: folder.path)
-    newest = max(newest, last.first - 1)
-    while let event = reader.read(after: newest, most: 1_000).events.last { newest = event.position }
-    return (oldest.first, newest)
+    guard let oldest = all.first, let last = all.last else { return (1, 0) }
+    return (oldest.first, max(last.first - 1, Self.lastPosition(in: last.path) ?? 0))
+  }
+
+  /// Of the last whole line of a segment; nil: it has none.
+  private static func lastPosition(in path: String) -> UInt64? {
+    let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    guard file >= 0 else { return nil }
+    defer { close(file) }
+    var status = stat()
+    guard fstat(file, &status) == 0 else { return nil }
+    // no line is as long: the last whole one, and the end of the one before it, are here
+    let octets = chunk(file, max(0, status.st_size - off_t(Limits.readBytes)))
+    guard let end = octets.lastIndex(of: 0x0a) else { return nil }
+    let start = octets[..<end].lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
+    return position(of: octets[start..<end])
   }
 
   /// At most `most` events and about `Limits.readBytes` (256 KiB) behind `after`. `isGap`: some that came between are kept no longer.
   public func read(after: UInt64, most: Int) -> (events: [StoredEvent], isGap: Bool) {
-    if fd < 0 || after != position, !find(after) { return ([], false) }
-    var isGap = position > after
-    var events: [StoredEvent] = []
-    while events.isEmpty {
-      let chunk = self.chunk()
+    var (after, isGap) = (after, false)
+    while true {
+      let look = look(after: after, most: most, entries: most) { _, _ in true }
+      isGap = isGap || look.isGap
+      if !look.events.isEmpty || look.looked == 0 { return (look.events, isGap) }
+      after = look.after
+    }
+  }
+
+  /// What a look at some entries of the journal has found.
+  public struct Look: Sendable {
+    public var events: [StoredEvent] = []
+    /// The last entry that was looked at.
+    public var after: UInt64
+    public var looked = 0
+    /// Some behind the last one are kept no longer.
+    public var isGap = false
+  }
+
+  /// Looks at `entries` entries behind `after` at most, and at about `Limits.readBytes` of them, until `most` of them fit. None looked at: there
+  /// are no more. Of one that does not fit nothing is copied. Costs some milliseconds at most, whatever fits.
+  public func look(after: UInt64, most: Int, entries: Int, fits: (_ kind: String, _ subject: String) -> Bool) -> Look {
+    var look = Look(after: after)
+    if fd < 0 || after != position, !find(after) { return look }
+    look.isGap = position > after
+    while look.looked == 0 {
+      let chunk = Self.chunk(fd, offset)
       guard let end = chunk.lastIndex(of: 0x0a) else {
         let before = position
         guard next() else { break }
-        isGap = isGap || position > before
+        look.isGap = look.isGap || position > before
         continue
       }
       var start = 0
-      while start <= end, events.count < most, let stop = chunk[start...].firstIndex(of: 0x0a) {
+      while start <= end, look.events.count < most, look.looked < entries, let stop = chunk[start...].firstIndex(of: 0x0a) {
         offset += off_t(stop + 1 - start)
-        if let event = StoredEvent(chunk[start..<stop]) {
-          position = event.position
-          if event.position > after { events.append(event) }
+        if let line = EventLine(chunk[start..<stop]) {
+          position = line.position
+          if line.position > after {
+            look.looked += 1
+            look.after = line.position
+            if fits(line.kind, line.subject) { look.events.append(line.event) }
+          }
         }
         start = stop + 1
       }
+      if most == 0 || entries == 0 { break }
     }
-    return (events, isGap)
+    return look
   }
 
-  /// Opens the segment that has the event behind `after`, or else the oldest that comes later.
+  /// Opens the segment that has the event behind `after`, or else the oldest that comes later, and finds the place in it in a few reads.
   private func find(_ after: UInt64) -> Bool {
     let all = folder.segments()
     guard let segment = all.last(where: { $0.first <= after + 1 }) ?? all.first else { return false }
     guard open(segment) else { return false }
-    // what is before it in this segment is read over
-    if position < after {
-      var isBehind = true
-      while isBehind {
-        let chunk = self.chunk()
-        guard chunk.contains(0x0a) else { break }
-        var start = 0
-        while let stop = chunk[start...].firstIndex(of: 0x0a) {
-          let space = chunk[start..<stop].firstIndex(of: 0x20) ?? stop
-          let number = UInt64(String(decoding: chunk[start..<space], as: UTF8.self)) ?? 0
-          guard number <= after else {
-            isBehind = false
-            break
-          }
-          (offset, position) = (offset + off_t(stop + 1 - start), max(position, number))
-          start = stop + 1
-        }
+    guard position < after else { return true }
+    offset = lastLine(at: after)
+    // what is before it is read over
+    while true {
+      let chunk = Self.chunk(fd, offset)
+      guard chunk.contains(0x0a) else { return true }
+      var start = 0
+      while let stop = chunk[start...].firstIndex(of: 0x0a) {
+        let number = Self.position(of: chunk[start..<stop]) ?? 0
+        guard number <= after else { return true }
+        (offset, position) = (offset + off_t(stop + 1 - start), max(position, number))
+        start = stop + 1
       }
     }
-    return true
+  }
+
+  /// The place of a line at or before this position, `Limits.readBytes` before what is behind it at most: positions grow, so the half is taken
+  /// that has it.
+  private func lastLine(at after: UInt64) -> off_t {
+    var status = stat()
+    guard fstat(fd, &status) == 0 else { return 0 }
+    var (low, high) = (off_t(0), status.st_size)
+    while high - low > off_t(Limits.readBytes) {
+      let middle = low + (high - low) / 2
+      let chunk = Self.chunk(fd, middle)
+      // a line is shorter than a chunk: one begins here, unless this is the end
+      guard let first = chunk.firstIndex(of: 0x0a), let number = Self.position(of: chunk[(first + 1)...]), number <= after else {
+        high = middle
+        continue
+      }
+      low = middle + off_t(first + 1)
+    }
+    return low
+  }
+
+  /// Of a line, as far as it is there; nil: it is none.
+  private static func position(of line: ArraySlice<UInt8>) -> UInt64? {
+    line.firstIndex(of: 0x20).flatMap { UInt64(String(decoding: line[..<$0], as: UTF8.self)) }
   }
 
   private func open(_ segment: EventFolder.Segment) -> Bool {
@@ -97,13 +151,13 @@ public final class EventReader: @unchecked Sendable {
     guard let segment = folder.segments().first(where: { $0.first > first }) else { return false }
     // it may have grown between our read and the new file
     var status = stat()
-    if fstat(fd, &status) == 0, status.st_size > offset, chunk().contains(0x0a) { return true }
+    if fstat(fd, &status) == 0, status.st_size > offset, Self.chunk(fd, offset).contains(0x0a) { return true }
     return open(segment)
   }
 
-  private func chunk() -> [UInt8] {
+  private static func chunk(_ file: Int32, _ offset: off_t) -> [UInt8] {
     [UInt8](unsafeUninitializedCapacity: Limits.readBytes) { room, count in
-      count = max(0, pread(fd, room.baseAddress, room.count, offset))
+      count = max(0, pread(file, room.baseAddress, room.count, offset))
     }
   }
 }

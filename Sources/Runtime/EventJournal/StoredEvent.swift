@@ -24,12 +24,8 @@ public struct StoredEvent: Sendable, Equatable {
 
   /// Nil for what is no such line. Without its line break.
   init?(_ line: ArraySlice<UInt8>) {
-    let parts = line.split(separator: 0x20, maxSplits: 4, omittingEmptySubsequences: false)
-    guard parts.count == 5, let position = UInt64(String(decoding: parts[0], as: UTF8.self)), position > 0,
-      let at = Int64(String(decoding: parts[1], as: UTF8.self))
-    else { return nil }
-    self.init(
-      position: position, at: at, kind: Self.text(parts[2]), subject: Self.text(parts[3]), json: Array(parts[4]))
+    guard let line = EventLine(line) else { return nil }
+    self = line.event
   }
 
   private static func word(_ text: String) -> String {
@@ -43,6 +39,27 @@ public struct StoredEvent: Sendable, Equatable {
     }
     return out.isEmpty ? "-" : out
   }
+}
+
+/// A line of the journal, whose JSON is not copied yet.
+struct EventLine {
+  let position: UInt64
+  let at: Int64
+  let kind: String
+  let subject: String
+  private let json: ArraySlice<UInt8>
+
+  /// Nil for what is no such line. Without its line break.
+  init?(_ line: ArraySlice<UInt8>) {
+    let parts = line.split(separator: 0x20, maxSplits: 4, omittingEmptySubsequences: false)
+    guard parts.count == 5, let position = UInt64(String(decoding: parts[0], as: UTF8.self)), position > 0,
+      let at = Int64(String(decoding: parts[1], as: UTF8.self))
+    else { return nil }
+    (self.position, self.at, kind, subject, json) = (position, at, Self.text(parts[2]), Self.text(parts[3]), parts[4])
+  }
+
+  var event: StoredEvent { StoredEvent(position: position, at: at, kind: kind, subject: subject, json: Array(json)) }
+
   private static func text(_ octets: ArraySlice<UInt8>) -> String {
     let text = String(decoding: octets, as: UTF8.self)
     return text.contains("%") ? text.removingPercentEncoding ?? text : text

@@ -52,7 +52,7 @@ public enum Limits {
   /// Parts of one answer, their bytes before escaping, and rows read for them at a time.
   static let directoryParts = 8
   static let directoryPartBytes = 24_000
-  static let directoryRows = 8_192
+  static let directoryRows = 2_048
   /// Contacts of one answer by HTTP.
   static let directoryPage = 10_000
   /// Calls of one page of a history if the app names no number; and handles that are resolved at once.
@@ -60,6 +60,11 @@ public enum Limits {
   static let resolvedHandles = 64
   /// Requests, events and records that wait for the directory's thread, and records that wait for its file.
   static let directoryMailbox = 32_768
+  /// Requests of one user's devices that wait: 16 devices with four each. And messages between two looks at what else is due.
+  static let directoryPerUser = 64
+  static let directoryMessages = 16
+  /// Answers that are kept for whoever asks the same of the same version: a user's devices, and those of one account.
+  static let directoryAnswers = 16
   static let waitingHistory = 10_000
   /// How often other processes' imports are looked for, and old calls are dropped.
   static let directoryLook = Duration.milliseconds(500)

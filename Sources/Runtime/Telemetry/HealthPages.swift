@@ -15,13 +15,18 @@ public struct HealthPages: Sendable {
   private let registry: MetricRegistry
   private let readiness: Readiness
   private let version: String
+  private let isVital: @Sendable (String) -> Bool
   private let hung: @Sendable () -> [ThreadWatch.Hung]
 
-  /// `hung`: threads that hang, `ThreadWatch.hung`.
+  /// - Parameters:
+  ///   - hung: threads that hang, `ThreadWatch.hung`.
+  ///   - isVital: whether calls cannot go on without a thread of this name: `/healthz` speaks of these alone, `/readyz` of the others.
   public init(
-    registry: MetricRegistry, readiness: Readiness, version: String, hung: @escaping @Sendable () -> [ThreadWatch.Hung] = { [] }
+    registry: MetricRegistry, readiness: Readiness, version: String, hung: @escaping @Sendable () -> [ThreadWatch.Hung] = { [] },
+    isVital: @escaping @Sendable (String) -> Bool = { _ in true }
   ) {
-    (self.registry, self.readiness, self.version, self.hung) = (registry, readiness, version, hung)
+    (self.registry, self.readiness, self.version) = (registry, readiness, version)
+    (self.isVital, self.hung) = (isVital, hung)
   }
 
   /// The page for `/healthz`, `/readyz` or `/metrics`; nil for any other path.
@@ -34,11 +39,12 @@ public struct HealthPages: Sendable {
     }
   }
 
-  /// 200 while no thread hangs, else 503 with those that do:
+  /// 200 while no vital thread hangs, else 503 with those that do. Of the others it says nothing: who restarts a process for this page would end
+  /// calls, and mend no disk.
   ///
-  ///     {"status":"hung","version":"0.1.0","threads":[{"name":"store","milliseconds":2100}]}
+  ///     {"status":"hung","version":"0.1.0","threads":[{"name":"control","milliseconds":2100}]}
   private func healthz() -> Page {
-    let hung = hung()
+    let hung = hung().filter { isVital($0.thread) }
     var out = JSONText()
     out.field("status", hung.isEmpty ? "ok" : "hung")
     out.field("version", version)
@@ -55,12 +61,14 @@ public struct HealthPages: Sendable {
     return Page(status: hung.isEmpty ? 200 : 503, contentType: JSONText.contentType, body: out.object)
   }
 
-  /// 200 if every component is ready, else 503; with each component, why it is not, and what to note of one that is.
+  /// 200 if every component is ready and no thread hangs, else 503; with each component, why it is not, and what to note of one that is. A thread that
+  /// hangs, and is not vital, is a component `thread NAME`.
   ///
   ///     {"ready":false,"components":[{"name":"store","ready":false,"reason":"disk full"},…]}
   private func readyz() -> Page {
     let report = readiness.report
-    let ready = !report.isEmpty && report.allSatisfy { $0.reason == nil }
+    let hung = hung().filter { !isVital($0.thread) }
+    let ready = !report.isEmpty && report.allSatisfy { $0.reason == nil } && hung.isEmpty
     var out = JSONText()
     out.field("ready", ready)
     out.field(
@@ -72,7 +80,14 @@ public struct HealthPages: Sendable {
         if let reason = condition.reason { entry.field("reason", reason) }
         if let note = condition.note { entry.field("note", note) }
         return entry
-      })
+      }
+        + hung.map { thread in
+          var entry = JSONText()
+          entry.field("name", "thread \(thread.thread)")
+          entry.field("ready", false)
+          entry.field("reason", "has been in one turn for \(thread.age.nanoseconds / 1_000_000) ms")
+          return entry
+        })
     return Page(status: ready ? 200 : 503, contentType: JSONText.contentType, body: out.object)
   }
 }

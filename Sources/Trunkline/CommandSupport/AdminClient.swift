@@ -26,13 +26,14 @@ package struct AdminClient {
   private static let connectSeconds = 5
   private static let keepAliveIdleSeconds = 15
   private static let keepAliveIntervalSeconds = 5
-  static let answerBytes = 16 << 20
+  /// Of an answer, or of a line of one that is followed: all devices that a gateway may have are some 100 MiB.
+  static let answerBytes = 256 << 20
 
   let address: SocketAddress
   let token: String?
   /// The port's own certificate where it speaks TLS: it must be this one, whatever name it is for.
   var certificate: String?
-  /// Seconds.
+  /// Seconds without an octet; a long list may take longer as long as it comes.
   package var timeout: Int
 
   package init(address: SocketAddress, token: String?, certificate: String? = nil, timeout: Int = Self.timeoutSeconds) {
@@ -72,12 +73,14 @@ package struct AdminClient {
     _ = ccurl_set_text(easy, CURLOPT_PROXY, "")
     _ = ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields)
     _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
-    _ = ccurl_set_long(easy, CURLOPT_TIMEOUT, timeout)
     // a stream has no time-out: whether the gateway is there is asked by TCP
-    _ = ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT, Self.connectSeconds)
+    _ = ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT, timeout == 0 ? Self.connectSeconds : timeout)
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPIDLE, Self.keepAliveIdleSeconds)
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPINTVL, Self.keepAliveIntervalSeconds)
+    // a long answer takes as long as it comes
+    _ = ccurl_set_long(easy, CURLOPT_LOW_SPEED_LIMIT, timeout == 0 ? 0 : 1)
+    _ = ccurl_set_long(easy, CURLOPT_LOW_SPEED_TIME, timeout)
     if method != "GET" {
       _ = ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, text.utf8.count)
       _ = ccurl_set_text(easy, CURLOPT_COPYPOSTFIELDS, text)

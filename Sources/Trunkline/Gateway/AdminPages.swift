@@ -6,32 +6,45 @@ import Telemetry
 /// What the admin port answers. Which request is answered by what: `AdminRow`.
 struct AdminPages: Sendable {
   let health: HealthPages
-  let inbox: Inbox
+  let asker: Asker
   let calls: CallPages
   let traces: TracePages
   let devices: DevicePages
   let logs: LogPages
   let recent: RecentCalls
-  let cluster: ClusterSide?
+  let places: WherePages
   let events: EventPages
   let directory: DirectoryPages
+  /// Has the server ask streams of answers for more; any thread.
+  let wake: @Sendable () -> Void
 
-  var trunks: TrunkPages { TrunkPages(inbox: inbox) }
-  var nodes: NodePages { NodePages(inbox: inbox) }
-  var places: WherePages { WherePages(inbox: inbox, cluster: cluster) }
+  var trunks: TrunkPages { TrunkPages(asker: asker, wake: wake) }
+  var nodes: NodePages { NodePages(asker: asker) }
 
-  /// `AdminRow.all` for these pages.
+  /// `AdminRow.all` for these pages. A row whose answer is not there at once is the work of the thread `pages`: the port's own thread reads, sends, and
+  /// says whether the process is well, whatever is asked of it.
   var routes: RouteTable {
     RouteTable(
       AdminRow.all.map { row in
-        RouteTable.Row(row.route, sink: row.sink?(self)) { request, answer in
-          do {
-            try row.page(self, request, answer)
-          } catch {
-            answer((error as? APIError ?? APIError(.server, "\(error)")).response)
+        RouteTable.Row(row.route, sink: row.sink?(self)) { [self] request, answer in
+          guard !row.isAtOnce else { return run(row, request, answer) }
+          guard let share = asker.begin(for: request.client) else { return answer(APIError.tooManyAtOnce.response) }
+          asker.run(for: request.client) {
+            run(row, request) { response in
+              answer(response)
+              withExtendedLifetime(share) {}
+            }
           }
         }
       })
+  }
+
+  private func run(_ row: AdminRow, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    do {
+      try row.page(self, request, answer)
+    } catch {
+      answer((error as? APIError ?? APIError(.server, "\(error)")).response)
+    }
   }
 
   /// `/healthz`, `/readyz` or `/metrics`.
@@ -44,6 +57,7 @@ struct AdminPages: Sendable {
 extension APIError {
   /// Control does not take the question.
   static let busy = APIError(.overload, "the gateway is too busy to answer")
+  static let tooManyAtOnce = APIError(.tooMany, "16 requests of this token are under way: wait for their answers")
 }
 
 extension AdminRequest {

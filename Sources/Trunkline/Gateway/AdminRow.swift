@@ -8,6 +8,8 @@ struct AdminRow: Sendable {
   typealias Page = @Sendable (AdminPages, AdminRequest, @escaping RouteTable.Answer) throws -> Void
   let route: Route
   let page: Page
+  /// Answered on the port's own thread, in microseconds; every other row is the work of the thread `pages`.
+  let isAtOnce: Bool
   /// Of an import: what takes the body as it comes.
   var sink: (@Sendable (AdminPages) -> RouteTable.Sink)?
 
@@ -15,18 +17,18 @@ struct AdminRow: Sendable {
 
   /// The gateway as a process.
   private static let process: [AdminRow] = [
-    get("getStatusPage", "/", nil) { $2(StatusPage.answer) },
-    get("getHealth", "/healthz", nil) { try $0.health("/healthz", $2) },
-    get("getReadiness", "/readyz", .read) { try $0.health("/readyz", $2) },
+    AdminRow(Route("getStatusPage", .get, "/", nil), isAtOnce: true) { $2(StatusPage.answer) },
+    AdminRow(Route("getHealth", .get, "/healthz", nil), isAtOnce: true) { try $0.health("/healthz", $2) },
+    AdminRow(Route("getReadiness", .get, "/readyz", .read), isAtOnce: true) { try $0.health("/readyz", $2) },
     get("getMetrics", "/metrics", .read) { try $0.health("/metrics", $2) },
-    get("listEvents", "/v1/events", .read) { $2($0.events.answer($1)) },
+    get("listEvents", "/v1/events", .read) { $0.events.answer($1, $2) },
     get("getHour", "/v1/hour", .read) { $2(.json(200, $0.recent.hour())) },
     get("getLogLevels", "/v1/log/levels", .read) { $2($0.logs.list()) },
     post("setLogLevel", "/v1/log/levels/{module}/{level}", .admin) { $2($0.logs.set($1)) },
   ]
 
   private static let calls: [AdminRow] = [
-    get("listCalls", "/v1/calls", .read) { $0.calls.list($2) },
+    get("listCalls", "/v1/calls", .read) { $0.calls.list($1, $2) },
     post("makeCall", "/v1/calls", .calls) { $0.calls.make($1, $2) },
     get("getCall", "/v1/calls/{call}", .read) { $0.calls.show($1, $2) },
     act("hangUpCall", .hangup), act("holdCall", .hold), act("muteCall", .mute), act("sendDigits", .digits),
@@ -34,14 +36,14 @@ struct AdminRow: Sendable {
   ]
 
   private static let trunks: [AdminRow] = [
-    get("listTrunks", "/v1/trunks", .read) { $0.trunks.list($2) },
+    get("listTrunks", "/v1/trunks", .read) { $0.trunks.list($1, $2) },
     get("getTrunk", "/v1/trunks/{trunk}", .read) { $0.trunks.show($1, $2) },
     post("disableTrunk", "/v1/trunks/{trunk}/disable", .admin) { $0.trunks.set($1, isDisabled: true, $2) },
     post("enableTrunk", "/v1/trunks/{trunk}/enable", .admin) { $0.trunks.set($1, isDisabled: false, $2) },
   ]
 
   private static let cluster: [AdminRow] = [
-    get("listNodes", "/v1/nodes", .read) { $0.nodes.list($2) },
+    get("listNodes", "/v1/nodes", .read) { $0.nodes.list($1, $2) },
     get("getNode", "/v1/nodes/{node}", .read) { $0.nodes.show($1, $2) },
     post("drainNode", "/v1/nodes/{node}/drain", .admin) { $0.nodes.drain($1, $2) },
     post("forgetNode", "/v1/nodes/{node}/forget", .admin) { $0.nodes.forget($1, $2) },
@@ -58,7 +60,7 @@ struct AdminRow: Sendable {
 
   /// Names and numbers of people.
   private static let people: [AdminRow] = [
-    get("listDirectories", "/v1/directory", .users) { $0.directory.list($2) },
+    get("listDirectories", "/v1/directory", .users) { $0.directory.list($1, $2) },
     take("replaceDirectory", .put, replaces: true), take("changeDirectory", .post, replaces: false),
     AdminRow(Route("emptyDirectory", .delete, "/v1/directory/{scope}", .users)) { $0.directory.empty($1, $2) },
     AdminRow(Route("eraseUser", .delete, "/v1/users/{user}/data", .users)) { $0.directory.erase($1, $2) },
@@ -72,7 +74,9 @@ struct AdminRow: Sendable {
     post("stopTrace", "/v1/traces/{trace}/stop", .admin) { $0.traces.stop($1, $2) },
   ]
 
-  private init(_ route: Route, _ page: @escaping Page) { (self.route, self.page) = (route, page) }
+  private init(_ route: Route, isAtOnce: Bool = false, _ page: @escaping Page) {
+    (self.route, self.isAtOnce, self.page) = (route, isAtOnce, page)
+  }
 
   private static func take(_ operation: String, _ method: Route.Method, replaces: Bool) -> AdminRow {
     var row = AdminRow(Route(operation, method, "/v1/directory/{scope}", .users, takesImports: true)) {

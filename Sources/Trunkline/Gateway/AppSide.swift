@@ -16,6 +16,7 @@ import Telemetry
 final class AppSide: Sendable {
   private let settings: Settings
   private let inbox: Inbox
+  private let asker: Asker
   private let logs: Logs
   private let pages: HealthPages
   private let readiness: Readiness
@@ -38,16 +39,18 @@ final class AppSide: Sendable {
   private let gateway: Mutex<String?>
 
   init(
-    _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, traces: TraceCollector, push: PushSide,
+    _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, asker: Asker, traces: TraceCollector,
+    push: PushSide,
     wakes: WakeTokens, cluster: ClusterSide?, directory: DirectoryService, watch: ThreadWatch, logs: Logs
   ) {
-    self.directory = directory
+    (self.directory, self.asker) = (directory, asker)
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
     (self.push, self.wakes, self.cluster, self.readiness) = (push, wakes, cluster, readiness)
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     recordings = Mutex(settings.admin.recordings)
-    pages = HealthPages(registry: registry, readiness: readiness, version: Version.number) { watch.hung }
+    pages = HealthPages(
+      registry: registry, readiness: readiness, version: Version.number, hung: { watch.hung }, isVital: VitalThreads.contains)
   }
 
   /// Any thread: the event journal has grown.
@@ -71,16 +74,17 @@ final class AppSide: Sendable {
     }
     servers.withLock { $0.app = server }
     registry.register(server.metrics)
-    let tracePages = TracePages(collector: traces, inbox: inbox) { [self] name in trunkNames.withLock { $0.contains(name) } }
-    let devicePages = DevicePages(inbox: inbox, push: push, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes)
+    try asker.start(logger: logs.logger("admin"))
+    let wake: @Sendable () -> Void = { [self] in wakeStreams() }
+    let places = WherePages(asker: asker, cluster: cluster)
     let adminPages = AdminPages(
-      health: pages, inbox: inbox, calls: CallPages(inbox: inbox, cluster: cluster) { [self] in recordings.withLock { $0 } },
-      traces: tracePages, devices: devicePages,
-      logs: LogPages(levels: logs.levels),
-      recent: recent, cluster: cluster, events: EventPages(folder: settings.events.map { _ in settings.eventFolder }),
-      directory: DirectoryPages(service: directory) { [inbox] user, answer in
-        inbox.post(.devices(.forget(user: user) { answer(ForgottenUser(devices: $0, grants: $1)) }))
-      })
+      health: pages, asker: asker,
+      calls: CallPages(asker: asker, places: places, wake: wake) { [self] in recordings.withLock { $0 } },
+      traces: TracePages(collector: traces, asker: asker) { [self] name in trunkNames.withLock { $0.contains(name) } },
+      devices: DevicePages(asker: asker, push: push, wake: wake, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes),
+      logs: LogPages(levels: logs.levels), recent: recent, places: places,
+      events: EventPages(folder: settings.events.map { _ in settings.eventFolder }, asker: asker),
+      directory: DirectoryPages(service: directory, asker: asker), wake: wake)
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
@@ -127,9 +131,10 @@ final class AppSide: Sendable {
     }
     app?.stop()
     admin?.stop()
+    asker.stop()
   }
 
-  var queues: [MailboxReading] { [servers.withLock { $0.app }?.queue].compactMap(\.self) }
+  var queues: [MailboxReading] { [servers.withLock { $0.app }?.queue].compactMap(\.self) + [asker.queue] }
 
   /// A page that a push opened, and the service worker, connect where the push says: `push.gateway`. The worker may have one of
   /// another gateway, and shows nothing that a script could be put into.

@@ -29,31 +29,38 @@ struct CallPages: Sendable {
   /// The last word of the path of what is done to a call.
   enum Action: String, CaseIterable { case hangup, hold, mute, digits, play, record, stream, transfer }
 
-  let inbox: Inbox
-  let cluster: ClusterSide?
+  let asker: Asker
+  let places: WherePages
+  /// Has the server ask streams of answers for more; any thread.
+  let wake: @Sendable () -> Void
   /// What can be played now.
   let recordings: @Sendable () -> [String: Announcement]
   private let repeats = IdempotencyTable()
 
-  init(inbox: Inbox, cluster: ClusterSide?, recordings: @escaping @Sendable () -> [String: Announcement]) {
-    (self.inbox, self.cluster, self.recordings) = (inbox, cluster, recordings)
+  init(
+    asker: Asker, places: WherePages, wake: @escaping @Sendable () -> Void,
+    recordings: @escaping @Sendable () -> [String: Announcement]
+  ) {
+    (self.asker, self.places, self.wake, self.recordings) = (asker, places, wake, recordings)
   }
 
   // MARK: rows
 
-  func list(_ answer: @escaping Answer) {
-    struct Body: Encodable { var calls: [CallSummary] }
-    ask(answer) { .json(200, Body(calls: $0)) }
+  func list(_ request: AdminRequest, _ answer: @escaping Answer) {
+    PagedList("calls", asker, client: request.client, wake: wake) { found in
+      guard case .calls(let page) = found else { return nil }
+      return PagedList.Page(page.rows.map(\.summary), next: page.next.map { .calls(after: $0) })
+    }.answer(.calls(after: nil), answer)
   }
 
   func show(_ request: AdminRequest, _ answer: @escaping Answer) {
-    let (text, unknown) = (request.argument("call"), APIError(.unknownCall, "no such call"))
-    let isAsked = inbox.calls { [self] calls in
-      if let call = calls.first(where: { $0.call.description == text.lowercased() }) { return answer(.json(200, call)) }
-      guard let id = Identifier(text) else { return answer(unknown.response) }
+    let unknown = APIError(.unknownCall, "no such call")
+    guard let id = Identifier(request.argument("call")) else { return answer(unknown.response) }
+    asker.ask(.call(id), for: request.client) { [self] found in
+      guard case .call(let row)? = found else { return answer(APIError.busy.response) }
+      if let row { return answer(.json(200, row.summary)) }
       sendOn(request, id, else: unknown, answer)
     }
-    if !isAsked { answer(APIError.busy.response) }
   }
 
   func make(_ request: AdminRequest, _ answer: @escaping Answer) {
@@ -87,28 +94,23 @@ struct CallPages: Sendable {
     }
   }
 
-  private func ask(_ answer: @escaping Answer, _ render: @escaping @Sendable ([CallSummary]) -> AdminResponse) {
-    if !inbox.calls({ answer(render($0)) }) { answer(APIError.busy.response) }
-  }
-
   // MARK: actions
 
   private struct Taken: Encodable { var call: CallID }
 
   private func send(_ command: CallCommand, _ id: CallID, _ request: AdminRequest, _ answer: @escaping Answer) {
-    let isPosted = inbox.post(
-      .command(id, command) { [self] failure in
-        guard let failure else { return answer(.json(202, Taken(call: id))) }
-        guard failure.code == .gone else { return answer(APIError(failure).response) }
-        sendOn(request, id, else: APIError(failure), answer)
-      })
-    if !isPosted { answer(APIError.busy.response) }
+    asker.ask(.operation(.command(id, command)), for: request.client) { [self] found in
+      guard case .operation(let done)? = found else { return answer(APIError.busy.response) }
+      guard case .refused(let failure) = done else { return answer(.json(202, Taken(call: id))) }
+      guard failure.code == .gone else { return answer(APIError(failure).response) }
+      sendOn(request, id, else: APIError(failure), answer)
+    }
   }
 
   /// The same request at the node that has the call.
   private func sendOn(_ request: AdminRequest, _ id: CallID, else unknown: APIError, _ answer: @escaping Answer) {
-    guard let cluster else { return answer(unknown.response) }
-    WherePages(inbox: inbox, cluster: cluster).find(id, cluster) { found in
+    guard let cluster = places.cluster else { return answer(unknown.response) }
+    places.find(id, cluster, for: request.client) { found in
       let place = try? JSONDecoder().decode(CallWhere.self, from: Data(found.body))
       guard let live = place?.live, live.node != place?.asked else { return answer(unknown.response) }
       guard let admin = live.admin else {
@@ -180,17 +182,16 @@ struct CallPages: Sendable {
 
   private func originate(_ request: AdminRequest, _ answer: @escaping Answer) throws(APIError) {
     let wanted = try Self.wantedCall(request.body)
-    let isPosted = inbox.post(
-      .originate(wanted) { result in
-        switch result {
-        case .success(let id): answer(.json(201, Taken(call: id)))
-        case .failure(let failure):
-          // `notFound` is of the user or of the number
-          let isUser = failure.code == .notFound && failure.msg == "no such user"
-          answer((isUser ? APIError(.unknownUser, "no such user") : APIError(failure)).response)
-        }
-      })
-    if !isPosted { throw APIError.busy }
+    asker.ask(.operation(.originate(wanted)), for: request.client) { found in
+      switch found {
+      case .operation(.originated(let id)): answer(.json(201, Taken(call: id)))
+      case .operation(.refused(let failure)):
+        // `notFound` is of the user or of the number
+        let isUser = failure.code == .notFound && failure.msg == "no such user"
+        answer((isUser ? APIError(.unknownUser, "no such user") : APIError(failure)).response)
+      default: answer(APIError.busy.response)
+      }
+    }
   }
 
   static func wantedCall(_ bytes: [UInt8]) throws(APIError) -> OriginateRequest {

@@ -5,7 +5,8 @@ import Foundation
 
 /// Reads one page of the cluster's live calls: this node's from its own memory, those of others from the engine, node after node.
 ///
-///     ClusterCallsReader(machine, after: position, ask: { cluster.ask($0, $1) }) { page in … }.read()
+///     asker.ask(.cluster(ClusterCallsReader.part(after: position, at: own)), for: client) { … }
+///     ClusterCallsReader(sight, after: position, ask: { cluster.ask($0, $1) }) { page in … }.read()
 ///
 /// Bounded: a page has `calls` rows or a few more (a scan of the engine gives what it gives), and asks the engine `readings` times at most. A
 /// call that comes or goes meanwhile may be in no page or, if the engine says so twice, in two.
@@ -39,17 +40,21 @@ final class ClusterCallsReader: Sendable {
   private let ask: EngineQuestions.Ask
   private let done: @Sendable (ClusterCalls) -> Void
 
-  /// On the control thread.
+  /// What the node itself is asked for: its calls behind the position, as far as that is among them.
+  static func part(after position: Position?, at own: Incarnation) -> ClusterPart {
+    .entries(after: position.flatMap { $0.incarnation == own ? Identifier($0.rest) : nil })
+  }
+
+  /// - Parameter sight: of `part`.
   init(
-    _ machine: ClusterMachine, after position: Position?, ask: @escaping EngineQuestions.Ask,
+    _ sight: ClusterSight, after position: Position?, ask: @escaping EngineQuestions.Ask,
     _ done: @escaping @Sendable (ClusterCalls) -> Void
   ) {
-    let view = ClusterView(machine)
+    let view = ClusterView(sight)
     (self.view, self.ask, start, self.done) = (view, ask, position, done)
     nodes = view.nodes.filter { $0.standing != .dead }.sorted { $0.lease.incarnation < $1.lease.incarnation }
     let isBehind = position.map { view.own < $0.incarnation } ?? false
-    let last = position.flatMap { $0.incarnation == view.own ? Identifier($0.rest) : nil }
-    own = isBehind ? [] : machine.ownEntries(after: last, most: Self.calls + 1)
+    own = isBehind ? [] : Array(sight.entries.prefix(Self.calls + 1))
   }
 
   func read() {

@@ -16,40 +16,42 @@ import Synchronization
 ///     POST /v1/devices/allow?user=U&device=D
 ///     POST /v1/push/test?user=U&device=D    {"results":[…]}: one push to each device, or to D, and what the service said
 struct DevicePages: Sendable {
-  let inbox: Inbox
+  let asker: Asker
   let push: PushSide
+  /// Has the server ask streams of answers for more; any thread.
+  let wake: @Sendable () -> Void
   /// Where the app that is woken connects, and a token that opens no call.
   let gateway: @Sendable () -> String?
   let wakes: WakeTokens
 
   func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
-    struct Body: Encodable { var devices: [DeviceSummary] }
-    let (user, device) = (try request.queryValue("user"), try request.queryValue("device"))
-    let isAsked = inbox.machine { machine in
-      let rows = machine.deviceSummaries.filter { (user ?? $0.user) == $0.user && (device ?? $0.device) == $0.device }
-      if device != nil, rows.isEmpty { return answer(APIError(.unknownDevice, "no such device").response) }
-      answer(.json(200, Body(devices: rows)))
-    }
-    if !isAsked { answer(APIError.busy.response) }
+    let filter = DeviceFilter(user: try request.queryValue("user"), device: try request.queryValue("device"))
+    PagedList("devices", asker, client: request.client, wake: wake) { found in
+      guard case .devices(let page) = found else { return nil }
+      let rows = page.rows.sorted { ($0.key.user, $0.key.device) < ($1.key.user, $1.key.device) }
+      return PagedList.Page(rows.map(\.summary), next: page.next.map { .devices(filter, after: $0) })
+    }.answer(
+      .devices(filter, after: nil), ifEmpty: filter.device.map { _ in APIError(.unknownDevice, "no such device") }, answer)
   }
 
   func revoke(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
-    let (user, device) = (try request.needed("user"), try request.queryValue("device"))
-    command(answer) { .revoke(user: user, device: device, $0) }
+    perform(.revoke(user: try request.needed("user"), device: try request.queryValue("device")), request, answer)
   }
 
   func allow(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
-    let key = DeviceKey(user: try request.needed("user"), device: try request.needed("device"))
-    command(answer) { .allow(key, $0) }
+    perform(
+      .allow(DeviceKey(user: try request.needed("user"), device: try request.needed("device"))), request, answer)
   }
 
-  private func command(
-    _ answer: @escaping RouteTable.Answer, _ make: (@escaping @Sendable (DeviceError?) -> Void) -> DeviceCommand
-  ) {
-    let command = make { error in
-      answer(error.map { APIError($0 == .unknown ? .unknownDevice : .badState, $0.text).response } ?? .text(200, "done"))
+  private func perform(_ operation: ControlOperation, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    asker.ask(.operation(operation), for: request.client) { done in
+      switch done {
+      case .operation(.deviceRefused(let error)):
+        answer(APIError(error == .unknown ? .unknownDevice : .badState, error.text).response)
+      case .operation: answer(.text(200, "done"))
+      default: answer(APIError.busy.response)
+      }
     }
-    if !inbox.post(.devices(command)) { answer(APIError.busy.response) }
   }
 
   // MARK: push test
@@ -77,8 +79,9 @@ struct DevicePages: Sendable {
       throw APIError(.badState, "the configuration has no push section: add one, then send SIGHUP")
     }
     let (push, wakes) = (push, wakes)
-    let isAsked = inbox.machine { machine in
-      let known = machine.pushTargets(of: user).filter { (device ?? $0.key.device) == $0.key.device }
+    asker.ask(.pushTargets(user: user), for: request.client) { found in
+      guard case .pushTargets(let rows)? = found else { return answer(APIError.busy.response) }
+      let known = rows.filter { (device ?? $0.key.device) == $0.key.device }
       let able = known.compactMap { row in row.target.map { (row.key, $0) } }
       guard !known.isEmpty else {
         return answer(
@@ -105,7 +108,6 @@ struct DevicePages: Sendable {
         push.test(PushKey(call: call, user: key.user, device: key.device), target, content) { collector.add($0) }
       }
     }
-    if !isAsked { answer(APIError.busy.response) }
   }
 
   /// Answers once every push has ended.

@@ -2,6 +2,7 @@ import AppProtocol
 import AppServer
 import AppSessions
 import Configuration
+import Control
 import Foundation
 import HTTP
 import Store
@@ -75,9 +76,8 @@ extension DirectoryDownload {
 ///     DELETE /v1/users/alice/data          the history and the directory of the user, devices and grants
 struct DirectoryPages: Sendable {
   let service: DirectoryService
+  let asker: Asker
   let imports = ImportSlots()
-  /// Forgets devices and grants; any thread, and the closure hears how many.
-  let forget: @Sendable (String, @escaping @Sendable (ForgottenUser) -> Void) -> Bool
 
   static func isScope(_ text: String) -> Bool {
     ["user:", "account:"].contains { text.hasPrefix($0) && text.utf8.count > $0.utf8.count }
@@ -87,18 +87,23 @@ struct DirectoryPages: Sendable {
     APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
   }
 
-  func list(_ answer: @escaping RouteTable.Answer) {
+  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
     struct Row: Encodable {
       var scope: String
       var version: Int
       var entries: Int
     }
     struct Body: Encodable { var directories: [Row] }
-    let isAsked = service.look { file in
-      guard let rows = try? file.directories() else { return answer(APIError(.server, "cannot read the directories").response) }
-      answer(.json(200, Body(directories: rows.map { Row(scope: $0.name, version: $0.version, entries: $0.entries) })))
+    service.directories { [asker] result in
+      asker.run(for: request.client) {
+        switch result {
+        case .success(let rows):
+          answer(.json(200, Body(directories: rows.map { Row(scope: $0.name, version: $0.version, entries: $0.entries) })))
+        case .failure(.busy): answer(APIError(.overload, "busy").response)
+        case .failure: answer(APIError(.server, "cannot read the directories").response)
+        }
+      }
     }
-    if !isAsked { answer(APIError(.overload, "busy").response) }
   }
 
   func empty(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
@@ -106,19 +111,19 @@ struct DirectoryPages: Sendable {
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     var empty = ContactList()
     try? empty.finish()
-    store(empty, scope, replaces: true, answer)
+    store(empty, scope, replaces: true, request, answer)
   }
 
   func take(_ request: AdminRequest, replaces: Bool, _ answer: @escaping RouteTable.Answer) {
     let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     guard let body = request.sink as? ContactImport else { return answer(APIError(.server, "the body was not read").response) }
-    // what was read is sorted: not on the port's thread, which has /healthz to answer
+    // what was read is sorted: not on a thread that has others to answer
     body.finish { [self] result in
       switch result {
       case .success(let list):
         // who comes next waits until this one is stored
-        store(list, scope, replaces: replaces) { response in
+        store(list, scope, replaces: replaces, request) { response in
           body.release()
           answer(response)
         }
@@ -134,14 +139,16 @@ struct DirectoryPages: Sendable {
   }
 
   private func store(
-    _ list: ContactList, _ scope: String, replaces: Bool, _ answer: @escaping RouteTable.Answer
+    _ list: ContactList, _ scope: String, replaces: Bool, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer
   ) {
-    service.take(list, into: scope, replaces: replaces) { result in
-      switch result {
-      case .success(let change): answer(.json(200, change))
-      case .failure(.busy): answer(APIError(.overload, "busy").response)
-      case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
-      case .failure(.engine): answer(APIError(.server, "the engine does not answer").response)
+    service.take(list, into: scope, replaces: replaces) { [asker] result in
+      asker.run(for: request.client) {
+        switch result {
+        case .success(let change): answer(.json(200, change))
+        case .failure(.busy): answer(APIError(.overload, "busy").response)
+        case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
+        case .failure(.engine): answer(APIError(.server, "the engine does not answer").response)
+        }
       }
     }
   }
@@ -155,7 +162,7 @@ struct DirectoryPages: Sendable {
       var grants: Int
       var remains = ErasedUser.remains
     }
-    service.erase(user: user) { [forget] result in
+    service.erase(user: user) { [asker] result in
       let erased: DirectoryFile.Erased
       switch result {
       case .success(let all): erased = all
@@ -164,20 +171,14 @@ struct DirectoryPages: Sendable {
         return answer(APIError(.overload, why).response)
       case .failure: return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
       }
-      let isAsked = forget(user) { forgotten in
-        answer(
-          .json(
-            200, Body(calls: erased.calls, contacts: erased.contacts, devices: forgotten.devices, grants: forgotten.grants)))
+      asker.ask(.operation(.forget(user: user)), for: request.client) { done in
+        guard case .operation(.forgotten(let devices, let grants))? = done else {
+          return answer(APIError(.overload, "history and directory are gone; ask again for the rest").response)
+        }
+        answer(.json(200, Body(calls: erased.calls, contacts: erased.contacts, devices: devices, grants: grants)))
       }
-      if !isAsked { answer(APIError(.overload, "history and directory are gone; ask again for the rest").response) }
     }
   }
-}
-
-/// What the call machine has forgotten of a user.
-struct ForgottenUser: Sendable {
-  var devices: Int
-  var grants: Int
 }
 
 enum ErasedUser {

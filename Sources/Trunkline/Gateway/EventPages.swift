@@ -2,6 +2,7 @@ import AppServer
 import Bytes
 import CallFlow
 import Configuration
+import Control
 import EventJournal
 import Foundation
 import Platform
@@ -25,21 +26,43 @@ struct EventPages: Sendable {
   /// Nil: no events are kept.
   let folder: String?
 
-  /// Events of one answer, and events that are looked at for it.
-  private static let limit = 1_000
-  private static let scanned = 20_000
+  let asker: Asker
 
-  func answer(_ request: AdminRequest) -> AdminResponse {
-    guard let folder else { return APIError(.unknownPage, "no events are kept: add `events: {}` to the configuration").response }
-    let reader = EventReader(folder: folder)
-    guard let epoch = reader.epoch else { return APIError(.overload, "the event journal cannot be read").response }
-    let query: Query
-    let isStream = request.first("accept")?.contains("text/event-stream") ?? false
+  /// Events of one answer, octets of them, and entries of the journal that are looked at for it: in steps of so many, each of which but the first
+  /// costs the token as much as a request. Where it ends before the journal does, it says that there are more.
+  private static let limit = 1_000
+  static let answerBytes = 1 << 20
+  static let scanned = 4_096
+  static let step = 256
+
+  func answer(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    let begun: Begun
     do throws(APIError) {
-      query = try Query.read(request, lastEventID: isStream ? request.first("last-event-id") : nil)
+      begun = try begin(request)
     } catch {
-      return error.response
+      return answer(error.response)
     }
+    guard begun.isStream else { return look(Page(begun, request), answer) }
+    var response = AdminResponse(
+      200, contentType: "text/event-stream", headers: [("cache-control", "no-store")], body: Array("retry: 2000\n\n".utf8))
+    response.stream = EventStream(begun.reader, epoch: begun.epoch, after: begun.after, begun.query)
+    answer(response)
+  }
+
+  private struct Begun: Sendable {
+    var reader: EventReader
+    var epoch: String
+    var query: Query
+    var after: UInt64
+    var isStream: Bool
+  }
+
+  private func begin(_ request: AdminRequest) throws(APIError) -> Begun {
+    guard let folder else { throw APIError(.unknownPage, "no events are kept: add `events: {}` to the configuration") }
+    let reader = EventReader(folder: folder)
+    guard let epoch = reader.epoch else { throw APIError(.overload, "the event journal cannot be read") }
+    let isStream = request.first("accept")?.contains("text/event-stream") ?? false
+    let query = try Query.read(request, lastEventID: isStream ? request.first("last-event-id") : nil)
     let range = reader.range
     var after = range.oldest - 1
     switch query.after {
@@ -47,42 +70,60 @@ struct EventPages: Sendable {
     case .latest: after = range.newest
     case .cursor(let cursor):
       guard cursor.epoch == epoch, cursor.position <= max(range.newest, range.oldest - 1) else {
-        return APIError(.gone, "no such event in this journal: begin without after").response
+        throw APIError(.gone, "no such event in this journal: begin without after")
       }
       guard cursor.position + 1 >= range.oldest else {
         let oldest = EventCursor(epoch: epoch, position: range.oldest)
-        return APIError(.gone, "events after this one are kept no longer: begin without after, from \(oldest)").response
+        throw APIError(.gone, "events after this one are kept no longer: begin without after, from \(oldest)")
       }
       after = cursor.position
     }
-    if isStream {
-      var response = AdminResponse(
-        200, contentType: "text/event-stream", headers: [("cache-control", "no-store")], body: Array("retry: 2000\n\n".utf8))
-      response.stream = EventStream(reader, epoch: epoch, after: after, query)
-      return response
-    }
-    return page(reader, epoch, after, query)
+    return Begun(reader: reader, epoch: epoch, query: query, after: after, isStream: isStream)
   }
 
-  private func page(_ reader: EventReader, _ epoch: String, _ start: UInt64, _ query: Query) -> AdminResponse {
-    var (after, found, looked) = (start, [[UInt8]](), 0)
-    var isEnd = false
-    while found.count < query.limit, looked < Self.scanned {
-      let events = reader.read(after: after, most: min(query.limit - found.count, 1_000)).events
-      guard let last = events.last else {
-        isEnd = true
-        break
-      }
-      looked += events.count
-      after = last.position
-      found += events.filter(query.fits).map(\.json)
+  // MARK: a page
+
+  /// What of an answer is there.
+  private struct Page: Sendable {
+    let begun: Begun
+    let client: String
+    let spend: @Sendable () -> Bool
+    var after: UInt64
+    var found: [[UInt8]] = []
+    var bytes = 0
+    var looked = 0
+
+    init(_ begun: Begun, _ request: AdminRequest) {
+      (self.begun, client, spend, after) = (begun, request.client, request.spend, begun.after)
     }
+  }
+
+  /// One step; the next one comes when others have had theirs.
+  private func look(_ page: Page, _ answer: @escaping RouteTable.Answer) {
+    var page = page
+    let query = page.begun.query
+    let look = page.begun.reader.look(
+      after: page.after, most: query.limit - page.found.count, entries: Self.step, fits: query.fits)
+    page.looked += look.looked
+    page.after = look.after
+    for event in look.events {
+      page.found.append(event.json)
+      page.bytes += event.json.count
+    }
+    let isEnd = look.looked == 0
+    let isFull = page.found.count >= query.limit || page.bytes >= Self.answerBytes || page.looked >= Self.scanned
+    if isEnd || isFull || !page.spend() { return answer(Self.response(page, isEnd: isEnd)) }
+    let next = page
+    asker.run(for: page.client) { self.look(next, answer) }
+  }
+
+  private static func response(_ page: Page, isEnd: Bool) -> AdminResponse {
     var body = Array("{\"events\":[".utf8)
-    for (index, json) in found.enumerated() {
+    for (index, json) in page.found.enumerated() {
       if index > 0 { body.append(UInt8(ascii: ",")) }
       body += json
     }
-    body += Array("],\"after\":\"\(EventCursor(epoch: epoch, position: after))\",\"more\":\(!isEnd)}\n".utf8)
+    body += Array("],\"after\":\"\(EventCursor(epoch: page.begun.epoch, position: page.after))\",\"more\":\(!isEnd)}\n".utf8)
     return AdminResponse(200, contentType: "application/json", body: body)
   }
 
@@ -129,8 +170,8 @@ struct EventPages: Sendable {
       text == "latest" ? .latest : EventCursor(text).map { .cursor($0) }
     }
 
-    func fits(_ event: StoredEvent) -> Bool {
-      (kinds?.contains(event.kind) ?? true) && (subject.map { $0 == event.subject } ?? true)
+    func fits(_ kind: String, _ subject: String) -> Bool {
+      (kinds?.contains(kind) ?? true) && (self.subject.map { $0 == subject } ?? true)
     }
   }
 }
@@ -144,23 +185,24 @@ private final class EventStream: ResponseStream, @unchecked Sendable {
   private var after: UInt64
   private var said = MonotonicClock.now()
   private static let silence = Duration.seconds(15)
+  /// Entries that are looked at in one turn of the server's thread.
+  private static let entries = 64
 
   init(_ reader: EventReader, epoch: String, after: UInt64, _ query: EventPages.Query) {
     (self.reader, self.epoch, self.after, self.query) = (reader, epoch, after, query)
   }
 
   func next() -> [UInt8]? {
-    let (events, isGap) = reader.read(after: after, most: 100)
-    if isGap { return nil }
+    let look = reader.look(after: after, most: Self.entries, entries: Self.entries, fits: query.fits)
+    if look.isGap { return nil }
+    after = look.after
     var out: [UInt8] = []
-    for event in events {
-      after = event.position
-      guard query.fits(event) else { continue }
+    for event in look.events {
       out += Array("id: \(EventCursor(epoch: epoch, position: event.position))\nevent: \(event.kind)\ndata: ".utf8)
       out += event.json + [0x0a, 0x0a]
     }
     let now = MonotonicClock.now()
-    if out.isEmpty, !events.isEmpty || now - said > Self.silence { out = Array(": \n\n".utf8) }
+    if out.isEmpty, look.looked > 0 || now - said > Self.silence { out = Array(": \n\n".utf8) }
     if !out.isEmpty { said = now }
     return out
   }

@@ -65,6 +65,8 @@ final class Gateway: @unchecked Sendable {
   private var told: [String: StateNews<PeersView?>] = [:]
   private var located: [String: [SocketAddress]] = [:]
   private let state = Mutex((drained: false, ending: false))
+  /// Who waits for the last call, and for the registrars.
+  private let waiting = Mutex<(drained: (@Sendable () -> Void)?, left: (@Sendable () -> Void)?)>((nil, nil))
 
   /// Opens every file and socket and starts the threads of store, media and apps; throws with the address or file that is in the way.
   init(_ settings: Settings, watch: ThreadWatch, logs: Logs) throws {
@@ -86,6 +88,7 @@ final class Gateway: @unchecked Sendable {
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
     self.inbox = inbox
+    let asker = try Asker(inbox: inbox)
     let door = ControlDoor()
     let sockets = try SIPSockets(
       loop: loop, udp: settings.listen.sipUDP, tcp: settings.listen.sipTCP, tls: settings.listen.sipTLS,
@@ -123,7 +126,7 @@ final class Gateway: @unchecked Sendable {
     let directory = try Self.directory(settings, cluster, logs)
     self.directory = directory
     app = AppSide(
-      settings, readiness: readiness, registry: registry, inbox: inbox, traces: traces, push: push, wakes: wakes,
+      settings, readiness: readiness, registry: registry, inbox: inbox, asker: asker, traces: traces, push: push, wakes: wakes,
       cluster: cluster, directory: directory, watch: watch, logs: logs)
     store = try CallStore(
       sqlite: settings.store, records: settings.records,
@@ -220,6 +223,9 @@ final class Gateway: @unchecked Sendable {
     outputs.devices = { store.change($0) }
     outputs.grants = { store.change($0) }
     outputs.event = { store.tell($0) }
+    outputs.answered = { asker.answered($0, $1) }
+    outputs.drained = { [door] in door.gateway?.drained() }
+    outputs.left = { [door] in door.gateway?.left() }
     audio.join(&outputs)
     cluster?.join(&outputs, store: store, sockets: sockets)
     if settings.streamsRecords { cluster?.stream(settings.records, of: store) }
@@ -278,6 +284,7 @@ final class Gateway: @unchecked Sendable {
   var metrics: [MetricFamily] { registry.declared }
 
   private func registerMetrics() {
+    registry.register(LongestTurns.process.metrics)
     registry.register(control.metrics.families)
     registry.register(sockets.metrics)
     registry.register(resolver.metrics)
@@ -335,7 +342,7 @@ final class Gateway: @unchecked Sendable {
     }
     registry.register(
       MailboxReading.families(
-        [inbox.queue, loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? [])
+        inbox.queues + [loop.posted, store.queue, push.queue, hooks.queue] + (events.map { [$0.queue] } ?? [])
           + audio.queues + media.mailboxes
           + app.queues + [directory.queue]
           + (cluster.map { [$0.queue] } ?? [])))
@@ -391,10 +398,7 @@ final class Gateway: @unchecked Sendable {
   private func admitTrunks() {
     admit()
     guard retired.hasRetired else { return }
-    inbox.calls { [self] summaries in
-      let live = Set(summaries.map(\.trunk))
-      loop.post { [self] in dropRetired(except: live) }
-    }
+    dropRetired(except: control.trunksWithCalls)
   }
 
   /// The listed peers of every trunk, and the servers that its name has led to: their answers must be heard.
@@ -483,11 +487,16 @@ final class Gateway: @unchecked Sendable {
   /// Refuses new calls; `whenDone` runs on the control thread once the last one is over.
   func drain(_ whenDone: @escaping @Sendable () -> Void) {
     readiness.set("calls", ready: false, why: "draining: no new calls, the process ends with the last one")
-    inbox.drain { [self] in
-      state.withLock { $0.drained = true }
-      whenDone()
-    }
+    waiting.withLock { $0.drained = whenDone }
+    inbox.drain()
   }
+
+  private func drained() {
+    state.withLock { $0.drained = true }
+    waiting.withLock { $0.drained }?()
+  }
+
+  private func left() { waiting.withLock { $0.left }?() }
 
   var isDrained: Bool { state.withLock { $0.drained } }
   var isEnding: Bool { state.withLock { $0.ending } }
@@ -501,7 +510,8 @@ final class Gateway: @unchecked Sendable {
   /// No call of a registrar comes to a process that is gone.
   private func unregister(within time: Duration) {
     guard thread != nil, let done = try? EventDescriptor() else { return }
-    if inbox.leave({ done.signal() }) { _ = done.wait(milliseconds: Int32(time.nanoseconds / 1_000_000)) }
+    waiting.withLock { $0.left = { done.signal() } }
+    if inbox.leave() { _ = done.wait(milliseconds: Int32(time.nanoseconds / 1_000_000)) }
   }
 
   /// Ends all threads in the order in which they need each other; the store after who writes to it, so that every record is written, and before

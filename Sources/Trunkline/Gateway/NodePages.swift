@@ -40,59 +40,67 @@ struct ClusterStatus: Codable, Sendable {
 ///     POST /v1/nodes/NAME/drain      of the node that answers: no new calls, and it ends with the last one, as SIGTERM does
 ///     POST /v1/nodes/NAME/forget     an operator's word that it is dead: its calls are closed. Refused while it has a lease
 struct NodePages: Sendable {
-  let inbox: Inbox
+  let asker: Asker
 
-  func list(_ answer: @escaping RouteTable.Answer) { ask(answer) { .json(200, $0) } }
+  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) { ask(request, answer) { answer(.json(200, $0)) } }
 
   func show(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
-    let name = request.argument("node")
-    ask(answer) { status in status.nodes.first { $0.node == name }.map { .json(200, $0) } ?? Self.unknown }
+    node(request, answer) { answer(.json(200, $0)) }
   }
 
   func drain(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
-    let name = request.argument("node")
-    ask(answer) { status in
-      guard let node = status.nodes.first(where: { $0.node == name }) else { return Self.unknown }
-      guard node.own else { return APIError(.badState, "\(node.node) is another node: ask its own admin port").response }
+    node(request, answer) { node in
+      guard node.own else {
+        return answer(APIError(.badState, "\(node.node) is another node: ask its own admin port").response)
+      }
       _ = Glibc.kill(getpid(), SIGTERM)
-      return .text(202, "draining: no new calls, the process ends with the last one")
+      answer(.text(202, "draining: no new calls, the process ends with the last one"))
     }
   }
 
   func forget(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
-    let (name, inbox) = (request.argument("node"), inbox)
-    ask(answer) { status in
-      guard let node = status.nodes.first(where: { $0.node == name }) else { return Self.unknown }
+    node(request, answer) { [asker] node in
       let isLiving = ["living", "draining"].contains(node.standing)
       guard !node.own, !isLiving else {
-        return APIError(.badState, "\(node.node) has a lease that lives: stop its process first").response
+        return answer(APIError(.badState, "\(node.node) has a lease that lives: stop its process first").response)
       }
-      guard inbox.post(.forget(node: node.node)) else { return APIError.busy.response }
-      return .text(202, "forgotten: its calls are closed")
+      asker.ask(.operation(.forgetNode(node.node)), for: request.client) { done in
+        answer(done == nil ? APIError.busy.response : .text(202, "forgotten: its calls are closed"))
+      }
     }
   }
 
   static let alone = APIError(.unknownPage, "this gateway is alone: its configuration has no cluster.engine").response
   private static let unknown = APIError(.unknownNode, "no such node was seen").response
 
-  private func ask(
-    _ answer: @escaping RouteTable.Answer, _ render: @escaping @Sendable (ClusterStatus) -> AdminResponse
+  private func node(
+    _ request: AdminRequest, _ answer: @escaping RouteTable.Answer, _ then: @escaping @Sendable (NodeRow) -> Void
   ) {
-    let isAsked = inbox.cluster { machine in
-      guard let machine else { return answer(Self.alone) }
-      answer(render(ClusterStatus(machine)))
+    let name = request.argument("node")
+    ask(request, answer) { status in
+      guard let node = status.nodes.first(where: { $0.node == name }) else { return answer(Self.unknown) }
+      then(node)
     }
-    if !isAsked { answer(APIError.busy.response) }
+  }
+
+  private func ask(
+    _ request: AdminRequest, _ answer: @escaping RouteTable.Answer, _ then: @escaping @Sendable (ClusterStatus) -> Void
+  ) {
+    asker.ask(.cluster(.nodes), for: request.client) { found in
+      guard case .cluster(let sight)? = found else { return answer(APIError.busy.response) }
+      guard let sight else { return answer(Self.alone) }
+      then(ClusterStatus(sight))
+    }
   }
 }
 
 extension ClusterStatus {
-  init(_ machine: ClusterMachine) {
-    let own = machine.settings
-    state = machine.state.rawValue
-    leaseAgeMs = machine.leaseAge(at: MonotonicClock.now())?.milliseconds
-    leads = machine.leads.map(\.description).sorted()
-    nodes = machine.nodes.map { seen in
+  init(_ sight: ClusterSight) {
+    let own = sight.settings
+    state = sight.state.rawValue
+    leaseAgeMs = sight.leaseAge?.milliseconds
+    leads = sight.leads.map(\.description).sorted()
+    nodes = sight.sortedNodes.map { seen in
       NodeRow(
         node: seen.lease.incarnation.node, own: seen.lease.incarnation == own.incarnation, standing: seen.standing.rawValue,
         started: seen.lease.incarnation.started, url: seen.lease.url, sip: seen.lease.sip, calls: seen.lease.calls,

@@ -13,7 +13,7 @@ import SIPTrace
 ///     POST /v1/traces/NUMBER/stop
 struct TracePages: Sendable {
   let collector: TraceCollector
-  let inbox: Inbox
+  let asker: Asker
   let isTrunk: @Sendable (String) -> Bool
 
   func read(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
@@ -39,27 +39,62 @@ struct TracePages: Sendable {
     }
     if let trunk, !isTrunk(trunk) { throw APIError(.unknownTrunk, "no such trunk") }
     guard (trunk == nil) != (call == nil) else { throw APIError(.badRequest, "trunk or call") }
-    let collector = collector
-    let asked = inbox.calls { calls in
-      guard let subject = Self.subject(trunk, call, calls) else { return answer(APIError(.unknownCall, "no such call").response) }
-      do throws(TraceCollector.Refusal) {
-        let id = try collector.start(subject, for: .seconds(seconds), bytes: bytes)
-        for call in calls { collector.began(call.call, callID: call.sipCallId) }
-        answer(.text(201, String(id)))
-      } catch {
-        answer(APIError(.tooMany, "\(Limits.traces) traces are running: stop one").response)
+    let client = request.client
+    if let trunk { return begin(.trunk(trunk), seconds, bytes, client, answer) }
+    guard let call else { return }
+    guard let id = Identifier(call) else { return begin(.call(id: call, callIDs: [call]), seconds, bytes, client, answer) }
+    asker.ask(.call(id), for: client) { [self] found in
+      guard case .call(let live)? = found else { return answer(APIError.busy.response) }
+      if let live {
+        guard let callID = live.sipCallId else { return answer(Self.unknown) }
+        return begin(.call(id: live.id.description, callIDs: [callID]), seconds, bytes, client, answer)
+      }
+      // a Call-ID that looks like a call's id: of a live call only
+      eachCall(after: nil, client) { [self] rows, isLast in
+        if rows.contains(where: { $0.sipCallId == call }) {
+          begin(.call(id: call, callIDs: [call]), seconds, bytes, client, answer)
+          return false
+        }
+        if isLast { answer(Self.unknown) }
+        return true
+      } refused: {
+        answer(APIError.busy.response)
       }
     }
-    if !asked { answer(APIError.busy.response) }
   }
 
-  /// A call's id names a live call; anything else is taken for a Call-ID, also of a call that is yet to come.
-  private static func subject(_ trunk: String?, _ call: String?, _ calls: [CallSummary]) -> TraceSubject? {
-    if let trunk { return .trunk(trunk) }
-    guard let call else { return nil }
-    if let live = calls.first(where: { $0.call.description == call.lowercased() }) {
-      return live.sipCallId.map { .call(id: live.call.description, callIDs: [$0]) }
+  private static let unknown = APIError(.unknownCall, "no such call").response
+
+  /// Calls that begin from now on are told by control; those that live are looked through.
+  private func begin(
+    _ subject: TraceSubject, _ seconds: Int, _ bytes: Int, _ client: String, _ answer: @escaping RouteTable.Answer
+  ) {
+    let id: UInt64
+    do throws(TraceCollector.Refusal) {
+      id = try collector.start(subject, for: .seconds(seconds), bytes: bytes)
+    } catch {
+      return answer(APIError(.tooMany, "\(Limits.traces) traces are running: stop one").response)
     }
-    return Identifier(call) == nil || calls.contains { $0.sipCallId == call } ? .call(id: call, callIDs: [call]) : nil
+    let collector = collector
+    eachCall(after: nil, client) { rows, isLast in
+      for row in rows { collector.began(row.id, callID: row.sipCallId) }
+      if isLast { answer(.text(201, String(id))) }
+      return true
+    } refused: {
+      collector.stop(id)
+      answer(APIError.busy.response)
+    }
+  }
+
+  /// `look` gets one page of live calls after the other, until it says false.
+  private func eachCall(
+    after last: CallNumber?, _ client: String, _ look: @escaping @Sendable (_ rows: [CallRow], _ isLast: Bool) -> Bool,
+    refused: @escaping @Sendable () -> Void
+  ) {
+    asker.ask(.calls(after: last), for: client) { [self] found in
+      guard case .calls(let page)? = found else { return refused() }
+      guard look(page.rows, page.next == nil), let next = page.next else { return }
+      eachCall(after: next, client, look, refused: refused)
+    }
   }
 }

@@ -11,33 +11,40 @@ import Trunking
 ///     POST /v1/trunks/NAME/disable    no new calls over it, those that run go on; until `enable` or a restart
 ///     POST /v1/trunks/NAME/enable
 struct TrunkPages: Sendable {
-  let inbox: Inbox
+  let asker: Asker
+  /// Has the server ask streams of answers for more; any thread.
+  let wake: @Sendable () -> Void
 
-  func list(_ answer: @escaping RouteTable.Answer) {
-    struct Body: Encodable { var trunks: [TrunkStatus] }
-    ask(answer) { .json(200, Body(trunks: $0)) }
+  func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
+    PagedList("trunks", asker, client: request.client, wake: wake) { found in
+      guard case .trunks(let page) = found else { return nil }
+      return PagedList.Page(page.trunks, next: page.next.map { .trunks(from: $0) })
+    }.answer(.trunks(from: 0), answer)
   }
 
   func show(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
-    let name = request.argument("trunk")
-    ask(answer) { trunks in trunks.first { $0.trunk == name }.map { .json(200, $0) } ?? Self.unknown }
+    ask(request, answer) { answer(.json(200, $0)) }
   }
 
   func set(_ request: AdminRequest, isDisabled: Bool, _ answer: @escaping RouteTable.Answer) {
-    let (name, inbox) = (request.argument("trunk"), inbox)
-    ask(answer) { trunks in
-      guard trunks.contains(where: { $0.trunk == name && $0.why != .removed }) else { return Self.unknown }
-      guard inbox.post(.setTrunk(name, isDisabled: isDisabled)) else { return APIError.busy.response }
-      return .text(200, isDisabled ? "disabled until it is enabled or the gateway restarts" : "enabled")
+    ask(request, answer) { [asker] trunk in
+      guard trunk.why != .removed else { return answer(Self.unknown) }
+      asker.ask(.operation(.setTrunk(trunk.trunk, isDisabled: isDisabled)), for: request.client) { done in
+        guard done != nil else { return answer(APIError.busy.response) }
+        answer(.text(200, isDisabled ? "disabled until it is enabled or the gateway restarts" : "enabled"))
+      }
     }
   }
 
   private static let unknown = APIError(.unknownTrunk, "no such trunk").response
 
   private func ask(
-    _ answer: @escaping RouteTable.Answer, _ render: @escaping @Sendable ([TrunkStatus]) -> AdminResponse
+    _ request: AdminRequest, _ answer: @escaping RouteTable.Answer, _ then: @escaping @Sendable (TrunkStatus) -> Void
   ) {
-    let isAsked = inbox.machine { machine in answer(render(machine.trunkStatuses(at: MonotonicClock.now()))) }
-    if !isAsked { answer(APIError.busy.response) }
+    asker.ask(.trunk(request.argument("trunk")), for: request.client) { found in
+      guard case .trunk(let trunk)? = found else { return answer(APIError.busy.response) }
+      guard let trunk else { return answer(Self.unknown) }
+      then(trunk)
+    }
   }
 }

@@ -13,9 +13,9 @@ import Synchronization
 ///     GET /v1/where?call=ID             `CallWhere`: a live call's node and legs, or how it ended
 ///     GET /v1/cluster/calls?after=P     `ClusterCalls`: live calls of all nodes but the dead, in pages
 ///
-/// The engine is asked by its own thread: calls notice nothing of it. Away, the node answers with what it knows, and says so (`partial`).
+/// The engine is asked by its own thread, and what it says is read on the thread `pages`: calls notice nothing of it. Away, the node answers with what it knows, and says so (`partial`).
 struct WherePages: Sendable {
-  let inbox: Inbox
+  let asker: Asker
   let cluster: ClusterSide?
 
   /// Nodes that are asked for one call at a time.
@@ -24,10 +24,10 @@ struct WherePages: Sendable {
   func find(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
     guard let cluster else { return answer(NodePages.alone) }
     switch (try request.queryValue("user"), try request.queryValue("call")) {
-    case (let user?, nil): find(user, cluster, answer)
+    case (let user?, nil): find(user, cluster, for: request.client, answer)
     case (nil, let text?):
       guard let call = Identifier(text) else { return answer(APIError(.badRequest, "\(text) is no call's id").response) }
-      find(call, cluster, answer)
+      find(call, cluster, for: request.client, answer)
     default: answer(APIError(.badRequest, "one of user=U and call=ID is missing").response)
     }
   }
@@ -38,58 +38,78 @@ struct WherePages: Sendable {
     if case .some(.none) = after {
       return answer(APIError(.badRequest, "after= is not what a page before it gave as next").response)
     }
-    let isAsked = inbox.cluster { machine in
-      guard let machine else { return answer(NodePages.alone) }
-      ClusterCallsReader(machine, after: after ?? nil, ask: { cluster.ask($0, $1) }) { answer(.json(200, $0)) }.read()
+    let (position, client) = (after ?? nil, request.client)
+    let part = ClusterCallsReader.part(after: position, at: cluster.machine.incarnation)
+    look(part, for: client, answer) { [self] sight in
+      ClusterCallsReader(sight, after: position, ask: { ask($0, cluster, for: client, $1) }) { answer(.json(200, $0)) }.read()
     }
-    if !isAsked { answer(APIError.busy.response) }
+  }
+
+  // MARK: asking
+
+  private func look(
+    _ part: ClusterPart, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void,
+    _ then: @escaping @Sendable (ClusterSight) -> Void
+  ) {
+    asker.ask(.cluster(part), for: client) { found in
+      guard case .cluster(let sight)? = found else { return answer(APIError.busy.response) }
+      guard let sight else { return answer(NodePages.alone) }
+      then(sight)
+    }
+  }
+
+  /// `then` runs on the asker's thread, not on the engine's.
+  private func ask(
+    _ request: EngineRequest, _ cluster: ClusterSide, for client: String, _ then: @escaping EngineQuestions.Answer
+  ) {
+    cluster.ask(request) { [asker] result in asker.run(for: client) { then(result) } }
   }
 
   // MARK: a user
 
-  private func find(_ user: String, _ cluster: ClusterSide, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let isAsked = inbox.cluster { [self] machine in
-      guard let machine else { return answer(NodePages.alone) }
-      let (view, mine) = (ClusterView(machine), machine.ownPlaces(of: user))
-      cluster.ask(.locate(user: user, entering: nil)) { [self] result in
+  private func find(
+    _ user: String, _ cluster: ClusterSide, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void
+  ) {
+    look(.places(user: user), for: client, answer) { [self] sight in
+      let (view, mine) = (ClusterView(sight), sight.places ?? LocatedUser(user))
+      ask(.locate(user: user, entering: nil), cluster, for: client) { [self] result in
         if case .success(.located(let found)) = result {
           return answer(.json(200, UserPlaces(user, found, mine: mine, registered: [], view)))
         }
-        let isAsked = inbox.machine { machine in
-          let registered = machine.deviceSummaries.filter { $0.user == user && $0.firstSeen != nil }
+        asker.ask(.devices(DeviceFilter(user: user), after: nil), for: client) { found in
+          guard case .devices(let page)? = found else { return answer(APIError.busy.response) }
+          let registered = page.rows.map(\.summary).filter { $0.firstSeen != nil }
           answer(.json(200, UserPlaces(user, nil, mine: mine, registered: registered, view)))
         }
-        if !isAsked { answer(APIError.busy.response) }
       }
     }
-    if !isAsked { answer(APIError.busy.response) }
   }
 
   // MARK: a call
 
-  func find(_ call: CallID, _ cluster: ClusterSide, _ answer: @escaping @Sendable (AdminResponse) -> Void) {
-    let isAsked = inbox.cluster { [self] machine in
-      guard let machine else { return answer(NodePages.alone) }
-      let view = ClusterView(machine)
+  func find(
+    _ call: CallID, _ cluster: ClusterSide, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void
+  ) {
+    look(.entry(call), for: client, answer) { [self] sight in
+      let view = ClusterView(sight)
       var out = CallWhere(call: call.description, asked: view.own.node, engine: view.state.rawValue, partial: false)
-      if let entry = machine.ownEntry(of: call), let own = view.nodes.first {
+      if let entry = sight.entries.first, let own = view.nodes.first {
         out.live = ClusterCall(entry, at: own)
         return answer(.json(200, out))
       }
-      look(for: call, at: view.nodes.dropFirst(), out, cluster, answer)
+      look(for: call, at: view.nodes.dropFirst(), out, cluster, client, answer)
     }
-    if !isAsked { answer(APIError.busy.response) }
   }
 
   /// At the nodes that are left, some at a time, then at what is left of a call that is over.
   private func look(
-    for call: CallID, at nodes: ArraySlice<SeenNode>, _ found: CallWhere, _ cluster: ClusterSide,
+    for call: CallID, at nodes: ArraySlice<SeenNode>, _ found: CallWhere, _ cluster: ClusterSide, _ client: String,
     _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     let asked = nodes.prefix(Self.nodesAtOnce)
-    guard !asked.isEmpty else { return findEnd(of: call, found, cluster, answer) }
+    guard !asked.isEmpty else { return findEnd(of: call, found, cluster, client, answer) }
     let requests = asked.map { EngineRequest.entry(call, of: $0.lease.incarnation) }
-    Answers.all(requests, cluster) { [self] results in
+    Answers.all(requests, { ask($0, cluster, for: client, $1) }) { [self] results in
       var found = found
       for (node, result) in zip(asked, results) {
         guard case .success(.entries(let entries, _, _)) = result else {
@@ -102,15 +122,16 @@ struct WherePages: Sendable {
         found.partial = false
         return answer(.json(200, found))
       }
-      if found.partial { return findEnd(of: call, found, cluster, answer) }
-      look(for: call, at: nodes.dropFirst(asked.count), found, cluster, answer)
+      if found.partial { return findEnd(of: call, found, cluster, client, answer) }
+      look(for: call, at: nodes.dropFirst(asked.count), found, cluster, client, answer)
     }
   }
 
   private func findEnd(
-    of call: CallID, _ found: CallWhere, _ cluster: ClusterSide, _ answer: @escaping @Sendable (AdminResponse) -> Void
+    of call: CallID, _ found: CallWhere, _ cluster: ClusterSide, _ client: String,
+    _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
-    Answers.all([.tombstone(of: call), .record(of: call)], cluster) { [self] results in
+    Answers.all([.tombstone(of: call), .record(of: call)], { ask($0, cluster, for: client, $1) }) { [self] results in
       var found = found
       for result in results {
         switch result {
@@ -122,9 +143,10 @@ struct WherePages: Sendable {
       }
       let seen = found
       // this node's own memory has it where the engine has not
-      let isAsked = inbox.machine { machine in
+      asker.ask(.over(call), for: client) { own in
+        guard case .over(let over)? = own else { return answer(APIError.busy.response) }
         var found = seen
-        found.over = found.over ?? machine.over(of: call)
+        found.over = found.over ?? over
         if found.over != nil || found.record != nil { return answer(.json(200, found)) }
         answer(
           APIError(
@@ -134,7 +156,6 @@ struct WherePages: Sendable {
               : "no node has this call, and nothing is left of its end: search the records"
           ).response)
       }
-      if !isAsked { answer(APIError.busy.response) }
     }
   }
 }
@@ -150,9 +171,9 @@ private final class Answers: Sendable {
     self.then = then
   }
 
-  static func all(_ requests: [EngineRequest], _ cluster: ClusterSide, _ then: @escaping @Sendable ([Answer]) -> Void) {
+  static func all(_ requests: [EngineRequest], _ ask: EngineQuestions.Ask, _ then: @escaping @Sendable ([Answer]) -> Void) {
     let answers = Answers(requests.count, then)
-    for (index, request) in requests.enumerated() { cluster.ask(request) { answers.add($0, at: index) } }
+    for (index, request) in requests.enumerated() { ask(request) { answers.add($0, at: index) } }
   }
 
   private func add(_ answer: Answer, at index: Int) {

@@ -13,7 +13,7 @@ struct ClusterView: Sendable {
   /// By name, the answering one first.
   var nodes: [SeenNode]
 
-  init(_ machine: ClusterMachine) { (state, own, nodes) = (machine.state, machine.incarnation, machine.nodes) }
+  init(_ sight: ClusterSight) { (state, own, nodes) = (sight.state, sight.settings.incarnation, sight.sortedNodes) }
 
   /// Of an incarnation: as `trunkline nodes list` has it; `gone`: nobody has its lease, and what it left in the engine counts for nothing.
   func standing(_ incarnation: Incarnation) -> String {

@@ -62,7 +62,7 @@ extension DirectoryFile {
   }
 
   /// Names, versions and numbers of contacts, in order of names.
-  public func directories() throws -> [(name: String, version: Int, entries: Int)] {
+  public func directories() throws -> [Listing] {
     try read("directories") { database in
       try Row.fetchAll(database, sql: "SELECT name, version, entries FROM scope ORDER BY name").map { ($0[0], $0[1], $0[2]) }
     }

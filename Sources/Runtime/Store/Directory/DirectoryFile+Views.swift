@@ -57,9 +57,14 @@ extension DirectoryFile {
       let next = try self.difference(since: have, after: after, scopes, &parts, database)
       return parts.answer(next)
     }
-    var parts = Parts(DirectoryPart(version: view.version, of: mark), page: question.page)
-    let next = try all(after: after, scopes, &parts, database)
-    return parts.answer(next)
+    let key = DirectoryAnswers.Key(
+      scopes: view.scopes.flatMap { [$0.id, Int64($0.version)] }, version: view.version, mark: mark, after: after,
+      page: question.page)
+    return try answers.answer(key) {
+      var parts = Parts(DirectoryPart(version: view.version, of: mark), page: question.page)
+      let next = try all(after: after, scopes, &parts, database)
+      return parts.answer(next)
+    }
   }
 
   /// Of directories that nodes share. The device's version counts if it is of the same directories: one that this node does not have yet is

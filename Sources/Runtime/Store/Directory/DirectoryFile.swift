@@ -8,10 +8,13 @@ import GRDB
 /// Versions are milliseconds since 1970, or more than the last where that is later: they grow also when the file was lost. They are even: an odd
 /// one is a device's own (`sharedAnswer`). Those of a node of a cluster are 256 ms apart or a multiple of it, so that no two nodes make the same.
 public final class DirectoryFile: @unchecked Sendable {
-  // Unchecked: `DatabaseQueue` is thread-safe, and `getsOn` is set by the thread that has the file.
+  // Unchecked: `DatabaseQueue` is thread-safe, and `getsOn` and `answers` belong to the thread that has the file.
   let queue: DatabaseQueue
+  /// A directory, its version, and how many contacts it has.
+  public typealias Listing = (name: String, version: Int, entries: Int)
   /// Called every `Limits.rowsPerSign` rows of a write, which may take seconds: whoever watches the thread sees that it goes on.
   var getsOn: () -> Void = {}
+  var answers = DirectoryAnswers()
 
   public init(path: String) throws {
     var configuration = GRDB.Configuration()

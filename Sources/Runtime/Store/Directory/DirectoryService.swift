@@ -9,7 +9,7 @@ public import Platform
 import Synchronization
 
 /// The thread `directory`: directories and histories of users, for their devices, for the admin port, and for the call machine, which hears
-/// whose calls ring nobody. Nobody waits for it.
+/// whose calls ring nobody. Nobody waits for it. Users take turns on it.
 ///
 ///     let service = try DirectoryService(path: settings.directory, history: settings.history, logger: logger)
 ///     let started = service.versions                              // for sessions, before the first one
@@ -34,7 +34,7 @@ public final class DirectoryService: Sendable {
     case records([CallRecord])
     case take(ContactList, scope: String, replaces: Bool, @Sendable (Result<DirectoryFile.Change, Fault>) -> Void)
     case page(DeviceKey, accounts: [String], version: Int?, after: Int64?, @Sendable (Result<DirectoryPage, Fault>) -> Void)
-    case look(@Sendable (DirectoryFile) -> Void)
+    case list(@Sendable (Result<[DirectoryFile.Listing], Fault>) -> Void)
     case erase(user: String, @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void)
     case history(HistorySettings)
     /// The engine's answer to a question of this thread, by its number.
@@ -49,7 +49,8 @@ public final class DirectoryService: Sendable {
   let counters = DirectoryCounters()
   private let history: HistorySettings
   private let engine: SharedEngine?
-  private let mailbox: Mailbox<Message>
+  /// By user: what one user's devices ask holds up nobody else's. What is of nobody's has the empty name.
+  private let mailbox: FairMailbox<String, Message>
   private let logger: Logger
   private let thread = Mutex<NamedThread?>(nil)
 
@@ -60,7 +61,7 @@ public final class DirectoryService: Sendable {
     file = try DirectoryFile(path: path)
     if let engine { try file.share(as: engine.node.node) }
     versions = try file.versions()
-    mailbox = try Mailbox(capacity: Limits.directoryMailbox)
+    mailbox = try FairMailbox(capacity: Limits.directoryMailbox, share: Limits.directoryPerUser)
   }
 
   /// Blocked callers of every directory, for the call machine before its first call. Blocks.
@@ -80,21 +81,30 @@ public final class DirectoryService: Sendable {
   ) throws {
     let (file, versions, history, counters, logger) = (file, versions, history, counters, logger)
     let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox, engine] in
-      let client = engine.map { EngineClient($0) { mailbox.post(.answer($0, $1)) } }
+      let client = engine.map { EngineClient($0) { mailbox.post(.answer($0, $1), of: "", isExempt: true) } }
       DirectoryWork(file, versions, history, counters, client, logger: logger, tell: tell, block: block).run(mailbox)
     }
     thread.withLock { $0 = running }
+  }
+
+  /// Of what no user asks for over and over: all of the room is its share.
+  @discardableResult private func post(_ message: Message, of user: String = "") -> Bool {
+    guard mailbox.depth < Limits.directoryMailbox else {
+      mailbox.refused.increment()
+      return false
+    }
+    return mailbox.post(message, of: user, isExempt: true)
   }
 
   /// Any thread. True: the event was a request of `dir.*` or `hist.*`, which is answered from here. False: it is for others too.
   public func take(_ event: SessionEvent, tell: @Sendable (SessionCommand) -> Void) -> Bool {
     switch event {
     case .request(let device, _, let token, let message, _) where message.type.isRead:
-      if !mailbox.post(.event(event)) {
+      if !mailbox.post(.event(event), of: device.user) {
         tell(.tell(device, .err(Failure(.overload, retryMs: 1_000)), re: token.request))
       }
       return true
-    case .connected, .upgraded, .ended: mailbox.post(.event(event))
+    case .connected(let device, _, _, _), .upgraded(let device, _, _), .ended(let device, _): post(.event(event), of: device.user)
     default: break
     }
     return false
@@ -102,7 +112,7 @@ public final class DirectoryService: Sendable {
 
   /// The store's thread: these records are in their file.
   public func written(_ records: [CallRecord]) {
-    if !mailbox.post(.records(records)) { counters.lost.increment(by: UInt64(records.count)) }
+    if !post(.records(records)) { counters.lost.increment(by: UInt64(records.count)) }
   }
 
   /// Any thread; `done` is called on this one's.
@@ -110,7 +120,7 @@ public final class DirectoryService: Sendable {
     _ list: ContactList, into scope: String, replaces: Bool,
     done: @escaping @Sendable (Result<DirectoryFile.Change, Fault>) -> Void
   ) {
-    if !mailbox.post(.take(list, scope: scope, replaces: replaces, done)) { done(.failure(.busy)) }
+    if !post(.take(list, scope: scope, replaces: replaces, done)) { done(.failure(.busy)) }
   }
 
   /// Any thread: a page of a device's directory, for an answer by HTTP.
@@ -118,22 +128,26 @@ public final class DirectoryService: Sendable {
     of device: DeviceKey, accounts: [String], version: Int?, after: Int64?,
     done: @escaping @Sendable (Result<DirectoryPage, Fault>) -> Void
   ) {
-    if !mailbox.post(.page(device, accounts: accounts, version: version, after: after, done)) { done(.failure(.busy)) }
+    if !mailbox.post(.page(device, accounts: accounts, version: version, after: after, done), of: device.user) {
+      done(.failure(.busy))
+    }
   }
 
-  /// Any thread: `look` runs on this one's.
-  public func look(_ look: @escaping @Sendable (DirectoryFile) -> Void) -> Bool { mailbox.post(.look(look)) }
+  /// Any thread: the directories that there are. `done` is called on this one's, or at once, and must not take long.
+  public func directories(done: @escaping @Sendable (Result<[DirectoryFile.Listing], Fault>) -> Void) {
+    if !post(.list(done)) { done(.failure(.busy)) }
+  }
 
   /// Any thread: the history and the directory of a user go.
   public func erase(user: String, done: @escaping @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void) {
-    if !mailbox.post(.erase(user: user, done)) { done(.failure(.busy)) }
+    if !post(.erase(user: user, done)) { done(.failure(.busy)) }
   }
 
   /// Any thread: a living node's word on directories or a history.
-  public func heard(_ message: ClusterMessage) { mailbox.post(.news(message)) }
+  public func heard(_ message: ClusterMessage) { post(.news(message)) }
 
   /// Any thread.
-  public func reconfigure(_ history: HistorySettings) { mailbox.post(.history(history)) }
+  public func reconfigure(_ history: HistorySettings) { post(.history(history)) }
 
   /// Writes what waits and ends the thread.
   public func stop() {
@@ -142,7 +156,7 @@ public final class DirectoryService: Sendable {
       return thread
     }
     guard let running else { return }
-    while !mailbox.post(.stop) { _ = sched_yield() }
+    mailbox.post(.stop, of: "", isExempt: true)
     running.join()
   }
 

@@ -51,14 +51,13 @@ final class DirectoryWork {
     }
   }
 
-  func run(_ mailbox: Mailbox<DirectoryService.Message>) {
+  func run(_ mailbox: FairMailbox<String, DirectoryService.Message>) {
     let heartbeat = Heartbeat()
     file.getsOn = { heartbeat.woke() }
     defer {
       file.getsOn = {}
       heartbeat.end()
     }
-    var batch: [DirectoryService.Message] = []
     attempt {
       stamp = try file.stamp()
       try file.trimViews()
@@ -66,21 +65,21 @@ final class DirectoryWork {
     // an import between the reading of `versions` and now
     refresh()
     count()
-    while true {
-      batch.removeAll(keepingCapacity: true)
-      mailbox.wait(into: &batch, timeout: pause, heartbeat: heartbeat)
-      var isOver = false
-      for message in batch {
+    var isOver = false
+    while !isOver {
+      var (next, taken) = (mailbox.wait(timeout: pause, heartbeat: heartbeat), 0)
+      while let message = next {
         if case .stop = message { isOver = true } else { take(message) }
+        // a message is work of some milliseconds: the thread gets on
+        heartbeat.woke()
+        taken += 1
+        next = isOver || taken < Limits.directoryMessages ? mailbox.next() : nil
       }
       flush()
       look()
       share()
-      if isOver {
-        sharedHistory?.stop()
-        return
-      }
     }
+    sharedHistory?.stop()
   }
 
   private var pause: Duration {
@@ -122,7 +121,7 @@ final class DirectoryWork {
           let part = found.parts.first ?? DirectoryPart(version: found.answer.version)
           return DirectoryPage(part: part, of: found.answer.of, next: found.answer.next)
         })
-    case .look(let look): look(file)
+    case .list(let done): done(result { try file.directories() })
     case .erase(let user, let done): erase(user, done)
     case .answer(let number, let result): engine?.answered(number, result)
     case .news(.directories): sync?.heard()

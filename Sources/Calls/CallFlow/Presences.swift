@@ -1,0 +1,34 @@
+import AppSessions
+import Devices
+
+/// Devices with a session that lives, connected or not, by user. Users are in order, too: a look at all of them can be taken in steps.
+struct Presences {
+  private var ofUser: [String: [DevicePresence]] = [:]
+  private(set) var users = OrderedKeys<String>()
+
+  var isEmpty: Bool { ofUser.isEmpty }
+
+  /// In the order in which they came; nil: the user has none.
+  subscript(user: String) -> [DevicePresence]? { ofUser[user] }
+
+  /// In place of what the device had.
+  mutating func put(_ device: DevicePresence) {
+    let user = device.key.user
+    if ofUser[user] == nil { users.insert(user) }
+    ofUser[user, default: []].removeAll { $0.key == device.key }
+    ofUser[user, default: []].append(device)
+  }
+
+  mutating func change(_ index: Int, of user: String, _ body: (inout DevicePresence) -> Void) {
+    guard ofUser[user]?.indices.contains(index) == true else { return }
+    body(&ofUser[user, default: []][index])
+  }
+
+  mutating func remove(_ index: Int, of user: String) {
+    guard ofUser[user]?.indices.contains(index) == true else { return }
+    ofUser[user]?.remove(at: index)
+    guard ofUser[user]?.isEmpty == true else { return }
+    ofUser[user] = nil
+    users.remove(user)
+  }
+}

@@ -1,0 +1,70 @@
+import Bytes
+import Synchronization
+
+/// The longest turn of a thread's loop within the last one to two minutes: what others had to wait for it at worst. A turn has a budget
+/// (docs/design/overload-and-scheduling.md).
+public final class LongestTurns: Sendable {
+  /// Those of this process, by the names of their loops.
+  public static let process = LongestTurns()
+  private static let window = Duration.seconds(60)
+
+  /// Of one loop; written by its thread.
+  final class Turns: Sendable {
+    private struct State {
+      var now = Duration.zero
+      var before = Duration.zero
+      var began = Instant.zero
+    }
+    private let state = Mutex(State())
+
+    func note(_ turn: Duration, at now: Instant) {
+      state.withLock { state in
+        Self.roll(&state, at: now)
+        state.now = max(state.now, turn)
+      }
+    }
+
+    func longest(at now: Instant) -> Duration {
+      state.withLock { state in
+        Self.roll(&state, at: now)
+        return max(state.now, state.before)
+      }
+    }
+
+    private static func roll(_ state: inout State, at now: Instant) {
+      let age = now - state.began
+      guard age >= LongestTurns.window else { return }
+      state.before = age >= LongestTurns.window * 2 ? .zero : state.now
+      (state.now, state.began) = (.zero, now)
+    }
+  }
+
+  private let loops = Mutex<[String: Turns]>([:])
+
+  init() {}
+
+  func turns(_ loop: String) -> Turns {
+    loops.withLock { loops in
+      if let known = loops[loop] { return known }
+      let new = Turns()
+      // as many as threads that are watched; others are counted nowhere
+      if loops.count < Limits.heartbeats { loops[loop] = new }
+      return new
+    }
+  }
+
+  public var metrics: [MetricFamily] {
+    [
+      MetricFamily(
+        name: "trunkline_thread_longest_turn_seconds",
+        help: "The longest turn of a thread's loop in the last one to two minutes.",
+        kind: .gauge, labelNames: ["thread"]
+      ) { [self] in
+        let now = MonotonicClock.now()
+        return loops.withLock { $0 }.sorted { $0.key < $1.key }.map { name, turns in
+          MetricSample([name], .number(Double(turns.longest(at: now).nanoseconds) / 1e9))
+        }
+      }
+    ]
+  }
+}
