@@ -86,7 +86,7 @@ extension Interop {
           "check", Surroundings.trunkline, ["serve", "--check", "--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
         #expect(try await check.finish(within: 10) == 0 && check.text.contains("auto finds no address"), "\(check.text)")
         try await link.up(Self.first)
-        #expect(await eventually(within: 10) { try reason(gateway) == nil }, "\(try gateway.get("/readyz").body)")
+        #expect(await eventually(within: 10) { try reason(gateway) == nil }, "\(gateway.process.text)")
         let isTold = await eventually(within: 5) {
           lines(gateway, "usable addresses again") == 1 && lines(gateway, "peers see") > 0
             && gateway.process.text.contains("signalling=\(Self.first):\(gateway.sip)")
@@ -148,7 +148,7 @@ extension Interop {
           "\(check.text)")
         try await link.up(Self.first)
         try await link.up(Self.second)
-        #expect(await eventually(within: 10) { try reason(gateway) == nil }, "\(try gateway.get("/readyz").body)")
+        #expect(await eventually(within: 10) { try reason(gateway) == nil }, "\(gateway.process.text)")
         let trunk = try RawTrunk(toward: gateway.sip, at: IPAddress(198, 51, 100, 2), from: IPAddress(198, 51, 100, 1))
         trunk.send(
           """
@@ -178,7 +178,7 @@ extension Interop {
         _ = try await phone.event("call.connected")
         let (before, looks) = (lines(gateway, ""), try gateway.sum("trunkline_network_looks_total"))
         try await link.flap(20)
-        #expect(await eventually(within: 15) { try reason(gateway) == nil }, "\(try gateway.get("/readyz").body)")
+        #expect(await eventually(within: 15) { try reason(gateway) == nil }, "\(gateway.process.text)")
         let texts = ["usable address", "addresses have changed", "address is missing", "peers see"]
         let said = texts.reduce(0) { $0 + lines(gateway, $1) }
         #expect(said <= 12, "\(said) lines: \(gateway.process.text)")
