@@ -43,7 +43,7 @@ import Testing
     }
     #expect(pages(machine, DeviceFilter(user: "u7")).map(\.looked) == [1], "one user is found, not looked for")
     #expect(pages(machine, DeviceFilter(user: "nobody")).map(\.looked) == [0])
-    #expect(pages(machine, DeviceFilter(device: "none")).allSatisfy(\.rows.isEmpty))
+    #expect(pages(machine, DeviceFilter(device: "none")).allSatisfy { $0.rows.isEmpty })
   }
 
   @Test func `the pages of devices together are all of them, each once and by user`() {

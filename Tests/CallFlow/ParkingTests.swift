@@ -365,7 +365,9 @@ private let tablet = Surroundings.tablet
       let leg = world.invite()
       let push = try #require(world.pushes.last)
       #expect((push.content.sealedCaller?.isEmpty == false) == (sealKey != nil))
-      #expect(world.machine.deviceSummaries.first?.push.first?.sealed == (sealKey != nil))
+      #expect(
+        world.machine.devicePage(DeviceFilter(user: "alice"), after: nil, most: 8).rows.first?.summary.push.first?.sealed
+          == (sealKey != nil))
       world.feed(.sip(.cancelled(leg, nil)))
       world.feed(.sip(.legClosed(leg)))
     }

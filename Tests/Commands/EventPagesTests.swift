@@ -82,7 +82,9 @@ import Testing
     let pages = EventPages(folder: folder, asker: asker)
     var (events, spent, after) = (0, [Int](), "")
     while spent.count < 1_000 {
-      let (told, cost, done) = (Mutex<AdminResponse?>(nil), Atomic<Int>(0), try EventDescriptor())
+      let told = Mutex<AdminResponse?>(nil)
+      let cost = Atomic<Int>(0)
+      let done = try EventDescriptor()
       var request = try request(query + (after.isEmpty ? "" : "&after=\(after)"))
       request.spend = {
         guard cost.load(ordering: .relaxed) < perAnswer else { return false }

@@ -115,7 +115,7 @@ import Testing
       // every 50th is as long as a line may be
       try journal.append([entry("\(number)", bytes: number % 50 == 0 ? Limits.eventBytes - 100 : 997 + number * 7)])
     }
-    #expect(segments().count == 1 && segments()[0].bytes > 8 * Limits.readBytes)
+    #expect(segments().count == 1 && segments()[0].bytes > 4 * Limits.readBytes)
     #expect(EventReader(folder: folder).range == (1, 400))
     for after in UInt64(0)...400 {
       let look = EventReader(folder: folder).look(after: after, most: 1, entries: 1) { _, _ in true }

@@ -97,7 +97,8 @@ extension CallMachine {
     case .granted:
       call.trunkLeg.holdsSeat = needsSeat(call.trunk)
       reserve(call, question, &turn)
-    case .atOtherNode: turn.answer(question, .refused(Failure(.overload, msg: "another node has this call")))  // ids are random: never
+    // ids are random: never
+    case .atOtherNode: turn.answer(question, .refused(Failure(.overload, msg: "another node has this call")))
     case .refused(let reason):
       turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: call.trunk.name, caller: call.wantedByProgram)))
       turn.answer(question, .refused(Failure(reason == .trunkLimit ? .overload : .tooMany, msg: reason.rawValue)))
