@@ -43,13 +43,13 @@ extension Interop {
       try await cluster.write(
         ["desk", "cell"].map { ["PUBLISH", "tl:all", #"{"v":1,"f":"\#(friend)","k":"revoked","u":"alice","d":"\#($0)"}"#] })
       #expect(await eventually(within: 5) { try node.sum("trunkline_engine_values_unsigned_total") >= 2 })
-      try await cluster.write(messages.map { ["PUBLISH", $0.channel, cluster.signed($0.text, $0.channel)] })
+      try await cluster.write(messages.map { ["PUBLISH", $0.channel, $0.text] })
       let local = try cluster.call(to: node, number: "+15551230002")
       #expect(try await local.finish(within: 20) == 0, "\(local.text.suffix(2_000))")
       // what came was looked at: of 10,000, a fifth of them cut, the engine may lose some when a machine is busy (pub/sub is at most once)
       #expect(await eventually(within: 20) { try node.sum("trunkline_engine_messages_total") - before >= 8_000 })
-      #expect(await eventually(within: 5) { try node.sum("trunkline_engine_messages_dropped_total") >= 1_600 })
-      #expect(await eventually(within: 5) { try node.sum("trunkline_cluster_messages_dropped_total") >= 9_000 })
+      #expect(await eventually(within: 5) { try node.sum("trunkline_engine_messages_dropped_total") >= 8_000 })
+      #expect(await eventually(within: 5) { try node.sum("trunkline_cluster_messages_dropped_total") >= 8_000 })
       #expect(try node.sum("trunkline_cluster_nodes", "living") == 2 && node.sum("trunkline_cluster_state", "up") == 1)
       #expect(try await running.finish(within: 20) == 0, "\(running.text.suffix(2_000))")
       for phone in [desk, cell] { #expect(try await phone.finish(within: 10) == 0, "\(phone.text.suffix(2_000))") }

@@ -121,13 +121,14 @@ final class ClusterUnderTest {
   /// A value as a node with the cluster's key writes it; what is no object stays as it is. A lease or message has its end in it already.
   func signed(_ value: String, _ key: String, _ field: String = "") -> String {
     guard value.hasPrefix("{"), value.hasSuffix("}"), value.utf8.count > 2,
-      let signer = PurposeKey("trunkline engine values 1", from: Array(Self.key.utf8))
+      let signer = Self.signer
     else { return value }
     let (place, content) = (Array("\(key)\n\(field)".utf8), Array(value.utf8.dropFirst().dropLast()))
     let length = withUnsafeBytes(of: UInt32(place.count).bigEndian) { Array($0) }
     return value.dropLast() + #","h":"\#(Base64URL.encode(signer.tag(length + place + content)))"}"#
   }
   static let key = "0123456789abcdef0123456789abcdef\n"
+  private static let signer = PurposeKey("trunkline engine values 1", from: Array(key.utf8))
 
   func write(_ commands: [[String]]) async throws {
     let file = folder + "/commands"
