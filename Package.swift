@@ -343,7 +343,8 @@ let testTargets: [Target] = [
       "quick-start",
       "TrunklineCallKit",
     ],
-    exclude: ["peers", "sipp"] + ["attacks", "adversary.py", "arena.py", "table.json"].map { "Adversary/" + $0 }),
+    exclude: ["peers", "sipp"]
+      + ["attacks", "adversary.py", "arena.py", "asked.py", "processes.py", "table.json"].map { "Adversary/" + $0 }),
 ].filter { FileManager.default.fileExists(atPath: Context.packageDirectory + "/" + ($0.path ?? "")) }
 
 var targets = cLibraries + wire + media + calls + platform + runtime + client + executable + lab + testTargets

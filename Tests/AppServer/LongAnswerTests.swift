@@ -110,7 +110,8 @@ import Testing
     _ = fcntl(peer, F_SETFL, O_NONBLOCK)
     defer { close(peer) }
     let connection = HTTPConnection(
-      number: 1, socket: socket, tls: nil, peer: .loopback, isProxy: false, bodyBytes: { _ in 0 }, at: .zero)
+      number: 1, socket: socket, tls: nil, peer: .loopback, isProxy: false, bodyBytes: { _ in 0 }, hasSink: { _ in false },
+      at: .zero)
     connection.append([UInt8](repeating: 1, count: 3 << 20))
     var turns = 0
     while connection.queuedBytes > 0, turns < 100_000 {

@@ -13,7 +13,7 @@ import Testing
   private let tablet = Surroundings.tablet
 
   private func revoke(_ world: Surroundings, _ key: DeviceKey) {
-    world.feed(.devices(.revoke(user: key.user, device: key.device) { #expect($0 == nil) }))
+    #expect(world.operate { .devices(.revoke(user: key.user, device: key.device, $0)) } == .done)
   }
   private func code(_ answer: RequestAnswer?) -> ErrorCode? { if case .err(let failure)? = answer { failure.code } else { nil } }
 

@@ -61,10 +61,7 @@ struct KeptConnectionTests {
       get { metadata[key] }
       set { metadata[key] = newValue }
     }
-    func log(
-      level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String, function: String,
-      line: UInt
-    ) { texts.withLock { $0.append("\(message) \(metadata ?? [:])") } }
+    func log(event: LogEvent) { texts.withLock { $0.append("\(event.message) \(event.metadata ?? [:])") } }
   }
 
   @Test func `a connection that leaves a request without an answer, and all others too, is not asked again`() throws {

@@ -33,7 +33,7 @@ import Testing
     let nodes = ManyNodes(2, seed: seed)
     nodes.app("phone", at: 0)
     nodes.run(.seconds(1))
-    nodes.worlds[0].give(.devices(.revoke(user: phone.user, device: phone.device) { #expect($0 == nil) }))
+    #expect(nodes.worlds[0].operate { .devices(.revoke(user: phone.user, device: phone.device, $0)) } == .done)
     nodes.run(.seconds(1))
     // a process that has never heard of it
     nodes.kill(1)
@@ -56,7 +56,7 @@ import Testing
     let nodes = ManyNodes(2)
     nodes.app("phone", at: 0)
     nodes.run(.seconds(1))
-    nodes.worlds[0].give(.devices(.revoke(user: phone.user, device: phone.device) { #expect($0 == nil) }))
+    #expect(nodes.worlds[0].operate { .devices(.revoke(user: phone.user, device: phone.device, $0)) } == .done)
     nodes.kill(1)
     nodes.run(.seconds(3))
     nodes.restart(1)

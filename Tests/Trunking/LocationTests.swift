@@ -141,6 +141,26 @@ import Testing
     }
   }
 
+  @Test func `a name that comes and goes with the answers to others is not asked each time`() {
+    // SRV comes and goes each second, and the addresses of the name itself, which nobody answers, are needed in between
+    var zone = Zone(
+      srv: ["_sip._udp.carrier.example": [srv(1, 1, 5070, "a.example")]], a: ["a.example": ["192.0.2.1"]], timeToLive: .seconds(1)
+    )
+    zone.dropped = [.aaaa]
+    var world = World([trunk(transport: .udp)], zone)
+    for round in 0..<120 {
+      world.zone.srv = round % 2 == 0 ? [:] : zone.srv
+      world.zone.timeToLive = .seconds(1)
+      world.advance(.seconds(6))
+    }
+    let asked = world.asked.count { $0 == DNSQuestion("carrier.example", .aaaa) }
+    // 20 s until an answer is given up, and pauses of 2 to 60 s
+    #expect(asked <= 720 / 20 && asked > 1, "\(asked)")
+    world.zone.srv = zone.srv
+    world.advance(.seconds(120))
+    #expect(world.targets() == ["udp 192.0.2.1:5070"])
+  }
+
   @Test func `a name that nobody answers is said to be not located, once`() {
     for drops in [false, true] {
       var zone = Zone()

@@ -1,5 +1,5 @@
 import AppProtocol
-public import AppSessions
+import AppSessions
 import Bytes
 public import Devices
 public import PushPolicy

@@ -4,6 +4,8 @@ import Bytes
 enum Limits {
   /// Questions about the names of one trunk; further SRV targets are not asked for.
   static let questionsPerTrunk = 64
+  /// Questions that no trunk needs any more and that are remembered until they might be asked again; with more all of these are forgotten.
+  static let unusedQuestions = 256
   /// Records of one answer that count.
   static let records = 64
   /// Servers of one trunk that a call may try.

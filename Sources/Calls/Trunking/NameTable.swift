@@ -81,9 +81,13 @@ struct NameTable {
     }
   }
 
-  /// Forgets what no trunk needs any more.
-  mutating func keep(only questions: Set<DNSQuestion>) {
+  /// Forgets what no trunk needs any more, but not before it might be asked again: a name that comes and goes with the answers to others would be
+  /// asked each time it comes, also while it is asked.
+  mutating func keep(only questions: Set<DNSQuestion>, at now: Instant) {
     guard entries.count != questions.count || !entries.keys.allSatisfy(questions.contains) else { return }
-    entries = entries.filter { questions.contains($0.key) }
+    var unused = entries.filter { !questions.contains($0.key) }
+    for (question, entry) in unused where entry.due <= now { (unused[question], entries[question]) = (nil, nil) }
+    guard unused.count > Limits.unusedQuestions else { return }
+    for question in unused.keys { entries[question] = nil }
   }
 }

@@ -230,7 +230,7 @@ public struct TrunkMachine: Sendable {
       checkReach(name, &output)
     }
     locatePeers(&all, &output)
-    names.keep(only: all)
+    names.keep(only: all, at: now)
     output.questions += names.due(all, at: now)
   }
 

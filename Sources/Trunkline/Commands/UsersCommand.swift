@@ -90,7 +90,7 @@ struct UsersCommand: ParsableCommand {
     func run() throws {
       let table = try UsersCommand.imported(try source.load())
       var text = NumberList.head + "\n"
-      try table.forEach { number, user in
+      table.forEach { number, user in
         text += NumberList.line(number, user)
         guard text.utf8.count > 1 << 16 else { return }
         Console.data(text)
