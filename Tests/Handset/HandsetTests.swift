@@ -50,7 +50,8 @@ import Testing
     _ = phone.receive(.report(Identifier(high: 1, low: 1), .init("+1", name: "J\u{1b}[2J\u{9b}x"), isOnQueue: true), at: .zero)
     let drawn = HandsetScreen.draw(phone)
     #expect(
-      drawn.contains { $0.contains("J?[2J?x") } && !drawn.joined().unicodeScalars.contains { $0.value < 32 || $0.value == 0x9b })
+      drawn.contains { $0.contains("J\u{fffd}[2J\u{fffd}x") }
+        && !drawn.joined().unicodeScalars.contains { $0.value < 32 || $0.value == 0x9b })
     #expect(HandsetTerminal.order(UInt8(ascii: "a"), phone) == .tap(.answer))
     #expect(HandsetTerminal.order(UInt8(ascii: "d"), phone) == .tap(.decline))
     #expect(HandsetTerminal.order(UInt8(ascii: "?"), phone) == nil)
