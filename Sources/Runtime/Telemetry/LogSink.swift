@@ -123,11 +123,23 @@ public final class LogSink: Sendable {
       if writeAll(bytes, fd, ending, health) {
         (reported, why) = (told, "it was read too slowly")
       } else {
-        dropped.increment(by: UInt64(entries.count))
+        dropped.increment(by: Self.lines(entries))
         why = health.fault ?? why
       }
-      if stopping || ending.isOver { return }
+      guard stopping || ending.isOver else { continue }
+      // what nobody will take any more
+      entries.removeAll()
+      mailbox.drain(into: &entries)
+      return dropped.increment(by: Self.lines(entries))
     }
+  }
+
+  private static func lines(_ entries: [Entry]) -> UInt64 {
+    UInt64(
+      entries.count {
+        guard case .line = $0 else { return false }
+        return true
+      })
   }
 
   /// Waits for room before each piece, and a pipe that says it has room takes a piece whole (PIPE_BUF): so no write blocks past the end, and
