@@ -44,4 +44,13 @@ import Testing
     now = now + .seconds(5)
     #expect(admission.admit(IPAddress(v4: .max), at: now) == nil)
   }
+
+  @Test func `where the idlest gives way nobody is refused for how many connections he begins`() {
+    var admission = Admission(perAddress: 1, boundsAttempts: false)
+    for _ in 0..<Limits.attemptBurst * 2 {
+      #expect(admission.admit(.loopback, at: .zero) == nil)
+      admission.release(.loopback, at: .zero)
+    }
+    #expect(admission.admit(.loopback, at: .zero) == nil && admission.admit(.loopback, at: .zero) == .tooManyFromAddress)
+  }
 }

@@ -15,17 +15,20 @@ struct Admission {
   }
 
   private let perAddress: Int
+  private let boundsAttempts: Bool
   private var entries: [Group: Entry] = [:]
   private var swept = Instant.zero
 
-  init(perAddress: Int) { self.perAddress = perAddress }
+  /// - Parameter boundsAttempts: false where the idlest gives way to a new connection: there who begins many takes places from itself alone, and
+  ///   a program at the same address (a tunnel, a proxy) must come through.
+  init(perAddress: Int, boundsAttempts: Bool = true) { (self.perAddress, self.boundsAttempts) = (perAddress, boundsAttempts) }
 
   /// Counts a connection of this address, or says why it is not taken. A refused one counts as an attempt.
   mutating func admit(_ address: IPAddress, at now: Instant) -> ConnectionRefusal? {
     let groups = groups(address)
     for (group, factor) in groups {
       guard makeRoom(group, factor, now) else { return .tooMany }
-      guard entries[group]?.attempts.take(at: now) == true else { return .tooFast }
+      guard !boundsAttempts || entries[group]?.attempts.take(at: now) == true else { return .tooFast }
       guard let entry = entries[group], entry.connections < perAddress * factor else { return .tooManyFromAddress }
     }
     for (group, _) in groups { entries[group]?.connections += 1 }

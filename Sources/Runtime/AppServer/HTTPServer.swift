@@ -96,7 +96,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
   init(_ settings: Settings, delegate: any TransportDelegate, logger: Logger) throws {
     (self.settings, self.delegate, self.logger, address) = (settings, delegate, logger, settings.address)
     loop = try EventLoop(name: settings.name)
-    admission = Admission(perAddress: settings.connectionsPerAddress)
+    admission = Admission(perAddress: settings.connectionsPerAddress, boundsAttempts: !settings.makesRoom)
   }
 
   deinit { buffer.deallocate() }
