@@ -51,6 +51,9 @@ import Testing
     // a proxy for SIP on this machine, and apps outside: its calls may go on, but nobody is told that all is well
     let proxied = plan(has(), trunk("127.0.0.0/8"))
     #expect(proxied.media.map(\.bind) == [.loopback] && proxied.reason != nil)
+    // media at loopback alone: whoever is outside could not be heard, and is not waited for
+    let here = plan(has(), media: [.fixed(bind: .loopback, advertise: nil)], app: "::", trunk("203.0.113.0/24"))
+    #expect(here.media.map(\.bind) == [.loopback] && here.reason == nil && here.note == nil)
     #expect(plan(has("192.0.2.7"), trunk("127.0.0.0/8")).media.map(\.bind) == [ip("192.0.2.7"), .loopback])
   }
   private static func trunk(_ peers: String) -> Settings.Trunk {
