@@ -214,6 +214,17 @@ private let tablet = Surroundings.tablet
     #expect(world.gone("phone") == [] && world.gone("tablet") == [])
   }
 
+  @Test func `a push that is given up at the ring's end is a call that rang out, whichever thread is first`() throws {
+    for isPushFirst in [true, false] {
+      let world = Surroundings(pushes: true)
+      _ = try world.parked(accepted: false)
+      world.now = try #require(world.pushes.last).deadline
+      if !isPushFirst { world.feed(.timer) }
+      world.pushed(.failed, reason: "tooLate")
+      #expect(world.trunkHeard == ["480 Q.850;cause=19"], "push first: \(isPushFirst)")
+    }
+  }
+
   @Test func `a device that connects while another's push is open still wins, though its own push failed`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked([phone, tablet], accepted: false)

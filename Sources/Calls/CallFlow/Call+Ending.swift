@@ -130,6 +130,8 @@ extension Call {
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
     guard isUndecided, ringsDevices, !parties.isVerifying, users.locating == nil else { return }
+    // A push is given up at the ring's end by another thread: whichever is first, the call rang out.
+    if let ring = timers[.ring], ring <= turn.now { return ringTimedOut(&turn) }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
