@@ -158,6 +158,18 @@ import Testing
     #expect(refused.statusCode == 420 && refused.value(.unsupported) == "replaces")
   }
 
+  @Test func `an INVITE with Replaces that overtakes the ACK replaces the leg, whose BYE waits for the ACK`() throws {
+    var (wire, leg, _) = try Wire.ringing(rules: transfers)
+    let tag = try #require(wire.command(.answer(leg, sdp: answer)).first?.toTag)
+    let replaces = ["Replaces: call-1;to-tag=\(tag);from-tag=77", "Require: replaces"]
+    let second = request("INVITE", branch: "z9hG4bKsecond", callID: "second", from: "99", extra: replaces, sdp: offer)
+    #expect(wire.receive(second).map(\.statusCode) == [100])
+    guard case .inviteReceived(_, let new) = try #require(wire.events().last) else { throw Missing() }
+    #expect(new.replaces == leg)
+    #expect(wire.command(.bye(leg, nil)).isEmpty)
+    #expect(wire.receive(request("ACK", branch: "z9hG4bKack", toTag: tag)).map(\.method) == [.bye])
+  }
+
   // MARK: 3xx
 
   private func moved(_ invite: Message, _ contacts: String) -> String { reply(invite, 302, extra: ["Contact: \(contacts)"]) }

@@ -165,10 +165,12 @@ extension UserAgent {
       accounts.mayBeOne(leg.trunk, request.trunk), leg.dialog.remoteTag == value.fromTag
     else { throw Refused(481) }
     switch leg.phase {
-    case .confirmed where value.isEarlyOnly: throw Refused(486)
-    case .confirmed: return id
+    // The 2xx confirms a dialog (RFC 3261 §12), and another path may be quicker than the ACK's; the BYE waits for that.
+    case .answered, .confirmed:
+      if value.isEarlyOnly { throw Refused(486) }
+      return id
     case .ending: throw Refused(603)
-    case .ringing, .calling, .answered: throw Refused(481)
+    case .ringing, .calling: throw Refused(481)
     }
   }
 
