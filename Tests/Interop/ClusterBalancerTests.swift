@@ -72,7 +72,7 @@ extension Interop {
       let draining = try await node(of: "web", in: cluster)
       let left = try #require(cluster.nodes.first { $0 !== here && $0 !== draining })
       let desk = try await Peers.ownPhone(draining, user: "bob", device: "desk", ["--answer", "--calls", "1"])
-      let long = try cluster.talker(to: draining, number: "+15551230002", ["--talk", "12"])
+      let long = try cluster.talker(to: draining, number: "+15551230002", ["--talk", "300"])
       _ = try await desk.event("connected")
       let resume = try await words.say(["auth": token], device: "hand", at: [cluster.url(of: draining)], until: "welcome")[0]
       let session = try #require(resume.first("welcome"))
@@ -106,7 +106,9 @@ extension Interop {
         #expect(row.first("welcome")?["node"] as? String == name(left, cluster), "\(row)")
       }
       #expect(try draining.sum("trunkline_app_hello_refused_total") == refused)
-      #expect(try await long.finish(within: 20) == 0, "the call that was there goes on: \(long.text)")
+      #expect(try draining.sum("trunkline_calls", "connected") == 1, "the call that was there goes on: \(long.text)")
+      long.signal(SIGINT)
+      _ = try await long.finish(within: 20)
       #expect(try await draining.process.finish(within: 15) == 0)
       phone.type("quit")
       _ = try await phone.finish(within: 10)

@@ -24,11 +24,7 @@ import Trunking
     }
 
     init(_ answer: @escaping @Sendable ([UInt8]) -> [UInt8]?) throws {
-      let datagrams = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-      let port = try #require(Self.bind(datagrams, 0))
-      let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-      let hasTCP = Self.bind(listener, port) != nil && listen(listener, 4) == 0
-      #expect(hasTCP)
+      let (datagrams, listener, port) = try Self.sockets()
       let (isOver, asked) = (Flag(), Flag())
       (fds, address, self.isOver, self.asked) = ([datagrams, listener], SocketAddress(.loopback, port), isOver, asked)
       thread = try NamedThread.start(name: "bad-names") {
@@ -42,6 +38,20 @@ import Trunking
         }
       }
     }
+
+    /// Of one port; that of the datagrams may be somebody's for connections.
+    private static func sockets() throws -> (datagrams: Int32, listener: Int32, port: UInt16) {
+      for _ in 0..<20 {
+        let datagrams = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        let port = try #require(bind(datagrams, 0))
+        if bind(listener, port) != nil, listen(listener, 4) == 0 { return (datagrams, listener, port) }
+        close(datagrams)
+        close(listener)
+      }
+      throw NoPort()
+    }
+    private struct NoPort: Error {}
 
     /// The port that it has got.
     private static func bind(_ fd: Int32, _ port: UInt16) -> UInt16? {
