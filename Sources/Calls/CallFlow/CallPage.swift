@@ -1,6 +1,7 @@
 import AppSessions
 public import Bytes
 import Devices
+import MediaSession
 
 /// The place of a live call among the others: the order in which they came.
 public struct CallNumber: Hashable, Comparable, Sendable {
@@ -12,26 +13,63 @@ public struct CallNumber: Hashable, Comparable, Sendable {
   public static func < (a: CallNumber, b: CallNumber) -> Bool { a.number < b.number }
 }
 
-/// A live call as the thread that owns it copies it: a value, whose summary is the work of whoever wanted to see it. Costs a copy of the call, about
-/// two kilobytes and no strings or dictionaries made.
+/// A live call as the thread that owns it copies it: what a summary shows, which is the work of whoever wanted to see it. Costs its owner a dozen
+/// references; no string, list or dictionary is made.
 public struct CallRow: Sendable {
-  private let call: Call
-  private let group: [CallID]?
+  public let id: CallID
+  /// Of its trunk leg.
+  public let sipCallId: String?
+  private let direction: CallDirection
+  private let state: CallState
+  private let (trunk, from, to, user): (String, String, String, String)
+  private let times: [CallStage: Instant]
+  private let devices: [DeviceLeg]
+  private let pushes: [DevicePush]
+  private let terminals: [DeviceKey: Terminal]
+  private let winner: DeviceKey?
+  private let (isUndecided, isHeld, isHeldByTrunk, isMuted): (Bool, Bool, Bool, Bool)
+  private let statistics: MediaStatistics?
+  fileprivate let isGrouped: Bool
+  fileprivate var group: [CallID]?
   private let wallOffset: Int64
 
-  fileprivate init(_ call: Call, group: [CallID]?, wallOffset: Int64) {
-    (self.call, self.group, self.wallOffset) = (call, group, wallOffset)
+  /// `call` is lent: a copy of all that it has would cost as much as a hundred references.
+  fileprivate init(_ call: inout Call, wallOffset: Int64) {
+    id = call.id
+    (direction, state) = (call.direction, call.state)
+    (sipCallId, trunk) = (call.legs[0].sipCallID, call.legs[0].trunk.name)
+    (from, to, user) = (call.parties.callerNumber, call.parties.calledNumber, call.users.owner)
+    (times, devices, pushes, terminals, winner) = (call.times, call.devices, call.pushes, call.terminals, call.winner)
+    (isUndecided, isHeld, isMuted) = (call.isUndecided, call.appMedia.isHeld, call.appMedia.isMuted)
+    (isHeldByTrunk, statistics) = (call.legs[0].isHoldSignalled, call.legs[0].statistics)
+    isGrouped = call.winner != nil && call.appMedia.group != nil
+    self.wallOffset = wallOffset
   }
-
-  public var id: CallID { call.id }
-  /// Of its trunk leg.
-  public var sipCallId: String? { call.sipCallID }
 
   /// Any thread.
   public var summary: CallSummary {
-    var summary = call.summary { $0.nanoseconds / 1_000_000 &+ wallOffset }
+    func wall(_ time: Instant) -> Int64 { time.nanoseconds / 1_000_000 &+ wallOffset }
+    var summary = CallSummary(
+      call: id, sipCallId: sipCallId, direction: direction, state: state, trunk: trunk, from: from, to: to, user: user,
+      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, wall($1)) }),
+      devices: devices.map {
+        let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
+        return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
+      } + wokenDevices, held: isHeld, heldByTrunk: isHeldByTrunk, muted: isMuted,
+      fromTrunk: statistics.map { .init($0.fromTrunk) }, fromApp: statistics.map { .init($0.fromApp) })
     summary.group = group
+    summary.appStats = devices.first { $0.key == winner }.flatMap(\.stats)
     return summary
+  }
+
+  /// Devices that were only pushed to so far.
+  private var wokenDevices: [CallSummary.Device] {
+    guard isUndecided else { return [] }
+    return pushes.filter { push in
+      push.sentAt != nil && !devices.contains { $0.key == push.key } && terminals[push.key] == nil
+    }.map {
+      .init(device: $0.key.device, state: $0.phase == .failed ? "notReached" : "pushed", ice: false, dtls: false, ready: false)
+    }
   }
 }
 
@@ -46,8 +84,9 @@ public struct CallPage: Sendable {
 }
 
 extension CallMachine {
-  /// At most `most` live calls behind one, oldest first; nil: from the first. Looks at no other.
-  public func callPage(after last: CallNumber?, most: Int) -> CallPage {
+  /// At most `most` live calls behind one, oldest first; nil: from the first. Looks at no other. Changes nothing: it is `mutating` so that calls are
+  /// looked at where they are.
+  public mutating func callPage(after last: CallNumber?, most: Int) -> CallPage {
     var (page, walk) = (CallPage(), callOrder.walk(after: last))
     while let number = walk.next() {
       page.looked += 1
@@ -60,46 +99,24 @@ extension CallMachine {
     return page
   }
 
-  /// Nil: there is no such live call.
-  public func callRow(_ id: CallID) -> CallRow? {
-    calls[id].map { call in
-      CallRow(call, group: call.winner.flatMap { groupPeers(of: id, for: $0) }, wallOffset: wallOffset)
-    }
+  /// Nil: there is no such live call. Changes nothing, as `callPage`.
+  public mutating func callRow(_ id: CallID) -> CallRow? {
+    guard let place = calls.index(forKey: id) else { return nil }
+    var row = CallRow(&calls.values[place], wallOffset: wallOffset)
+    if row.isGrouped, let winner = calls[id]?.winner { row.group = groupPeers(of: id, for: winner) }
+    return row
   }
 
-  /// Live calls, oldest first. O(calls): for tests; who serves others asks for pages.
-  public var summaries: [CallSummary] { callPage(after: nil, most: .max).rows.map(\.summary) }
+  /// Live calls, oldest first. O(calls), and a copy of all: for tests; who serves others asks for pages.
+  public var summaries: [CallSummary] {
+    var copy = self
+    return copy.callPage(after: nil, most: .max).rows.map(\.summary)
+  }
 
   /// Ids of the live calls, oldest first.
   public var liveCalls: [CallID] {
     var (out, walk) = ([CallID](), callOrder.walk(after: nil))
     while let number = walk.next() { out.append(number.call) }
     return out
-  }
-}
-
-extension Call {
-  /// Devices that were only pushed to so far.
-  fileprivate var wokenDevices: [CallSummary.Device] {
-    guard isUndecided else { return [] }
-    return pushes.filter { $0.sentAt != nil && index(of: $0.key) == nil && terminals[$0.key] == nil }.map {
-      .init(device: $0.key.device, state: $0.phase == .failed ? "notReached" : "pushed", ice: false, dtls: false, ready: false)
-    }
-  }
-
-  func summary(_ wall: (Instant) -> Int64) -> CallSummary {
-    let statistics = legs.first?.statistics
-    var summary = CallSummary(
-      call: id, sipCallId: sipCallID, direction: direction, state: state, trunk: trunk.name, from: parties.callerNumber,
-      to: parties.calledNumber,
-      user: users.owner,
-      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, wall($1)) }),
-      devices: devices.map {
-        let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
-        return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
-      } + wokenDevices, held: appMedia.isHeld, heldByTrunk: trunkLeg.isHoldSignalled, muted: appMedia.isMuted,
-      fromTrunk: statistics.map { .init($0.fromTrunk) }, fromApp: statistics.map { .init($0.fromApp) })
-    summary.appStats = winnerIndex.flatMap { devices[$0].stats }
-    return summary
   }
 }

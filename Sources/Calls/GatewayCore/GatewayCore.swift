@@ -109,6 +109,10 @@ public struct GatewayCore {
     .earliest(.earliest(userAgent.nextDeadline, machine.nextDeadline), cluster?.nextDeadline)
   }
 
+  /// A part of the live calls (`CallMachine.callPage`).
+  public mutating func callPage(after last: CallNumber?, most: Int) -> CallPage { machine.callPage(after: last, most: most) }
+  public mutating func callRow(_ id: CallID) -> CallRow? { machine.callRow(id) }
+
   /// Takes one input and appends all that it causes to `output`.
   /// - Parameter reserve: Whether there is media for a call: `mediaReserved` or `mediaRefused`. Must not wait.
   public mutating func handle(

@@ -33,8 +33,8 @@ extension Control {
     switch question {
     case .devices(let filter, let last): answer = .devices(core.machine.devicePage(filter, after: last, most: most))
     case .pushTargets(let user): answer = .pushTargets(core.machine.pushTargets(of: user))
-    case .calls(let last): answer = .calls(core.machine.callPage(after: last, most: most))
-    case .call(let call): answer = .call(core.machine.callRow(call))
+    case .calls(let last): answer = .calls(core.callPage(after: last, most: most))
+    case .call(let call): answer = .call(core.callRow(call))
     case .over(let call): answer = .over(core.machine.over(of: call))
     case .trunks(let index):
       answer = .trunks(core.machine.trunkPage(from: index, most: Limits.questionTrunks, at: loop.now))
