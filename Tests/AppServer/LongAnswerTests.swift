@@ -68,6 +68,14 @@ import Testing
     #expect(output.count { $0 == "x" } == 30 * 70_000)
   }
 
+  /// With a wait of any of the server's timers behind each, they would take longer than curl is given.
+  @Test func `a piece that is written at once is followed by the next at once`() throws {
+    let server = try server { Pieces(400, bytes: 10) }
+    defer { server.stop() }
+    let (status, output) = try curl(server, "HOST/long", "HOST/short")
+    #expect(status == 0 && output == "begin " + String(repeating: "x", count: 4_000) + "begin ")
+  }
+
   @Test func `for HTTP/1.0 the connection's end is the answer's, and HEAD has no body`() throws {
     let server = try server { Pieces(3, bytes: 10) }
     defer { server.stop() }

@@ -44,6 +44,8 @@ final class HTTPConnection {
     enum Coding { case none, chunks(keepsAlive: Bool) }
     let source: any ResponseStream
     let coding: Coding
+    /// It was not empty when it was looked at last: when all is written it is looked at again, without waiting for a word of it.
+    var mayHaveMore = true
     init(_ source: any ResponseStream, _ coding: Coding) { (self.source, self.coding) = (source, coding) }
   }
 

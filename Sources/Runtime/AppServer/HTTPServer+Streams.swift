@@ -44,12 +44,19 @@ extension HTTPServer {
     watch(connection)
   }
 
-  /// Gives each stream whose client has taken all what it has now. True if one may have more.
-  func feedStreams() -> Bool {
+  /// Gives each stream whose client has taken all what it has now.
+  func feedStreams() {
     for number in whole { feedWhole(number) }
-    var hasMore = false
-    for number in endless.numbers where feedEndless(number) { hasMore = true }
-    return hasMore
+    for number in endless.numbers { feedEndless(number) }
+  }
+
+  /// When streams are to be fed at the latest, once what they gave is written as far as it can be. What stays in a queue wakes the loop by itself.
+  var nextFeed: Instant? {
+    guard !endless.isEmpty || !whole.isEmpty else { return nil }
+    func isOwed(_ number: UInt64) -> Bool {
+      connections[number].map { $0.queuedBytes == 0 && $0.stream?.mayHaveMore == true } ?? false
+    }
+    return whole.contains(where: isOwed) || endless.numbers.contains(where: isOwed) ? loop.now : loop.now + Limits.streamInterval
   }
 
   private func feedWhole(_ number: UInt64) {
@@ -61,21 +68,15 @@ extension HTTPServer {
     // its token has gone: the connection is cut, so that nobody takes a part for the whole
     guard connection.licence?.refusal() == nil else { return drop(connection, nil) }
     guard let octets = stream.source.next() else { return finish(stream, connection) }
+    connection.stream?.mayHaveMore = !octets.isEmpty
     guard !octets.isEmpty else { return }
     sendPiece(connection, octets)
     setDeadline(connection, loop.now + Limits.answerTime)
   }
 
-  /// True if it may have more.
-  private func feedEndless(_ number: UInt64) -> Bool {
-    guard let connection = connections[number], let stream = connection.stream else {
-      endless.end(number)
-      return false
-    }
-    if let refusal = connection.licence?.refusal() {
-      endStream(connection, refusal)
-      return false
-    }
+  private func feedEndless(_ number: UInt64) {
+    guard let connection = connections[number], let stream = connection.stream else { return endless.end(number) }
+    if let refusal = connection.licence?.refusal() { return endStream(connection, refusal) }
     let unread = connection.queuedBytes + Self.unacknowledged(connection.socket.fd)
     guard endless.look(number, sent: connection.appended, unread: unread, at: loop.now) else {
       logger.notice(
@@ -84,19 +85,16 @@ extension HTTPServer {
           "port": "\(settings.setting)", "token": "\(connection.licence?.client ?? "")", "address": "\(connection.address)",
           "unread_bytes": "\(unread)", "seconds": "\(Limits.unreadTime.milliseconds / 1_000)",
         ])
-      drop(connection, nil)
-      return false
+      return drop(connection, nil)
     }
-    guard connection.queuedBytes == 0 else { return false }
+    guard connection.queuedBytes == 0 else { return }
     guard let octets = stream.source.next() else {
       endless.end(number)
       connection.stream = nil
-      close(connection)
-      return false
+      return close(connection)
     }
-    guard !octets.isEmpty else { return false }
-    send(connection, octets)
-    return true
+    connection.stream?.mayHaveMore = !octets.isEmpty
+    if !octets.isEmpty { send(connection, octets) }
   }
 
   /// With its last message, which says why.

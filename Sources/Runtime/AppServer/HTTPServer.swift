@@ -148,10 +148,9 @@ final class HTTPServer: Transport, @unchecked Sendable {
       }
       next = min(next ?? .distantFuture, stopDeadline ?? .distantFuture)
     }
-    if !endless.isEmpty || !whole.isEmpty {
-      next = min(next ?? .distantFuture, feedStreams() ? loop.now : loop.now + Limits.streamInterval)
-    }
+    feedStreams()
     writeDirty()
+    if let feed = nextFeed { next = min(next ?? .distantFuture, feed) }
     if let stopDeadline, loop.now >= stopDeadline || !connections.values.contains(where: \.isLeaving) {
       loop.stop()
     }
