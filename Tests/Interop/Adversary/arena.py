@@ -14,6 +14,8 @@ class Gateway:
     descriptors. Others are in `asked.py`."""
 
     ready_within = 15
+    # Of the process; None leaves what there is.
+    descriptors = None
 
     def __init__(self, binary, kind, users):
         self.binary, self.kind = os.path.abspath(binary), kind
@@ -83,7 +85,7 @@ class Gateway:
 
     def serve(self):
         """Starts it and waits until calls can come."""
-        self.process = self.start(self.command(), "gateway", of_gateway=True, descriptors=256 if self.kind == "small" else None)
+        self.process = self.start(self.command(), "gateway", of_gateway=True, descriptors=256 if self.kind == "small" else self.descriptors)
         facts = {name: getattr(self, name) for name in ("sip", "siptls", "app", "admin", "carrier", "tls", "media", "trunk_ports", "binary", "folder")}
         facts |= {"pid": self.process.pid, "log": self.process.log, "key": self.folder + "/jwt.key", "six": self.tls, "guests": self.kind == "tls"}
         self.arena_file = self.folder + "/arena.json"
@@ -211,7 +213,9 @@ class Gateway:
 
 
 class Calls:
-    """`trunkline-lab load`: calls with audio both ways, held until told."""
+    """`trunkline-lab load`: calls with audio both ways, held until told; relayed where one core could not transcode so many."""
+
+    most_transcoded = 100
 
     def __init__(self, gateway, count):
         self.gateway, self.count = gateway, count
@@ -220,7 +224,7 @@ class Calls:
         began = time.monotonic()
         self.process = self.gateway.start(
             [lab(self.gateway.binary), "load", "--config", "gateway.yaml", "--calls", str(self.count), "--seconds", "86400", "--sampled", "0",
-             "--rate", "25", "--json"], "load")
+             "--rate", "25", "--json", *(["--relay"] if self.count > self.most_transcoded else [])], "load")
         while self.gateway.calls_connected() < self.count:
             if time.monotonic() - began > 30 + self.count or not self.process.is_running():
                 raise Failure(f"{self.gateway.calls_connected()} of {self.count} calls are up: {self.process.text[-800:]}")

@@ -2,16 +2,18 @@
 
 `api` has an API token for each scope, one of the default rate, event feeds, TURN, users without a row, name servers that say nothing.
 `node` is the same as a node of a cluster, whose Redis an attacker can write to; `open` has no token at all. What a row's `fill` asks for is there before the attack:
-devices in the store, contacts in a user's directory, octets in the event journal, calls with audio.
+devices in the store, contacts in a user's directory, octets in the event journal, sessions of phones that have nothing to do, calls with audio.
 """
 import json, os, signal, socket, sqlite3, subprocess, time, uuid
 from arena import Gateway, common
-from processes import Failure, free_ports
+from processes import Failure, free_ports, lab
 
 SCOPES = ("read", "calls", "users", "admin")
 # Their own user each, with several devices; nobody is logged in as one of them.
 DEVICES_PER_USER = 4
 SEGMENT_BYTES = 4 << 20
+# Programs that ask once each, at the default rate.
+MANY = [f"program{number}" for number in range(63)]
 
 
 class AskedGateway(Gateway):
@@ -19,9 +21,11 @@ class AskedGateway(Gateway):
 
     def __init__(self, binary, kind, users, fill):
         self.fill, self.name_server = fill, None
+        if fill.get("sessions", 0) > 1000:
+            self.descriptors = 2 * fill["sessions"] + 4096
         self.redis_port, self.silent_port = free_ports(2)
         self.secret = uuid.uuid4().hex
-        self.tokens = {name: f"{name}-{uuid.uuid4().hex}" for name in ("operator", *SCOPES, "slow", "spare")}
+        self.tokens = {name: f"{name}-{uuid.uuid4().hex}" for name in ("operator", *SCOPES, "slow", "spare", *MANY)}
         super().__init__(binary, kind, users)
 
     def __exit__(self, *what):
@@ -39,10 +43,12 @@ class AskedGateway(Gateway):
 
     def more_sections(self):
         rows = [f"{{ name: {name}, token_file: {name}.token, scopes: [ {name} ], per_second: 1000 }}" for name in SCOPES]
-        rows += ["{ name: slow, token_file: slow.token, scopes: [ read ] }", "{ name: spare, token_file: spare.token, scopes: [ read, users ], per_second: 1000 }"]
+        rows += [f"{{ name: {name}, token_file: {name}.token, scopes: [ read ] }}" for name in ("slow", *MANY)]
+        rows += ["{ name: spare, token_file: spare.token, scopes: [ read, users ], per_second: 1000 }"]
         sections = [
             "" if self.kind == "open" else f"admin: {{ tokens: [ {', '.join(rows)} ] }}",
             f'events: {{ webhooks: [ {{ url: "http://127.0.0.1:{self.silent_port}/hooks/hush-{self.secret}?key=hush-{self.secret}", key_file: hook.key }} ] }}',
+            f"limits: {{ sessions_per_address: {self.fill.get('sessions', 0) + self.fill.get('calls', 0) + 200} }}",
             'turn: { urls: [ "turn:127.0.0.1:3478" ], secret_file: turn.secret }']
         if self.kind == "node":
             sections.append(
@@ -123,6 +129,8 @@ class AskedGateway(Gateway):
         database.close()
 
     def furnish(self):
+        if self.fill.get("sessions"):
+            self.bring_phones(self.fill["sessions"])
         count = self.fill.get("contacts", 0)
         if count:
             text = "number,label,kind\n" + "".join(f"+1557{number:07},Name of {number},\n" for number in range(count))
@@ -130,6 +138,19 @@ class AskedGateway(Gateway):
             answer = common.http(common.connect(("127.0.0.1", self.admin)), request, 120)
             if common.answers(answer) != [200]:
                 raise Failure(f"the directory is not taken: {answer[-300:]}")
+
+    def bring_phones(self, count):
+        """A session each, of a user each."""
+        with open(self.folder + "/phones.jsonl", "w") as file:
+            for number in range(count):
+                file.write(json.dumps({"name": f"idle{number}", "token": self.arena.token(f"idle{number}", "phone"), "device": "phone"}) + "\n")
+        phones = self.start(
+            [lab(self.binary), "phones", "--phones", "phones.jsonl", "--url", self.url, "--rate", "400"], "phones", descriptors=self.descriptors)
+        end = time.monotonic() + 30 + count / 100
+        while self.metric("trunkline_app_sessions") < count:
+            if time.monotonic() > end or not phones.is_running():
+                raise Failure(f"{self.metric('trunkline_app_sessions'):g} of {count} phones came: {phones.text[-500:]}")
+            time.sleep(0.5)
 
 
 def sizes(row, short):

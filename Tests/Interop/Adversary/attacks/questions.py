@@ -56,6 +56,15 @@ def events():
     """A filter that fits nothing, as often as connections of one token allow."""
     path = "/v1/events?subject=nothing&limit=1000"
     got = at_once(40, lambda index: ask(arena, path, "slow", seconds=60, source=source(index)))
+    return of_events(got)
+
+
+def each():
+    """The same of 63 tokens, once each."""
+    return of_events(at_once(63, lambda index: ask(arena, "/v1/events?subject=nothing&limit=1000", f"program{index}", seconds=60, source=source(index))))
+
+
+def of_events(got):
     health = ask(arena, "/healthz", None, seconds=5)
     return {"answers": len([1 for answer in got if answer.status in (200, 429)]), "unanswered_questions": len([1 for answer in got if not answer.status]),
             "health_ms": round(health.seconds * 1000, 1), "worst_s": round(max(answer.seconds for answer in got), 2)}
@@ -92,5 +101,5 @@ def directory():
     return {"answers": sum(parts), "ill": len([1 for status in health if status != 200]), "looks": len(health)}
 
 
-figures = beside(arena, options, {"devices": devices, "list": list_devices, "calls": calls, "everything": everything, "events": events, "directory": directory}[options.what])
+figures = beside(arena, options, {"devices": devices, "list": list_devices, "calls": calls, "everything": everything, "events": events, "each": each, "directory": directory}[options.what])
 report(**figures, crashed=0 if arena.alive() else 1)
