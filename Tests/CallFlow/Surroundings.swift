@@ -46,6 +46,8 @@ final class Surroundings {
   var nextLeg: UInt64 = 1
   var journals = true
   var mediaRefusal: String?
+  /// Where media goes that is to move; nil: its address is still there.
+  var movedMedia: SocketAddress?
   var isMediaOverloaded = false
   /// False: the media threads never report the end.
   var closesMedia = true
@@ -132,6 +134,7 @@ final class Surroundings {
     case .media(let command): note(command)
     case .reserveMedia(let request):
       let (call, session) = (request.call, request.session)
+      if request.moves { return waiting.insert(.mediaMoved(call, session, movedMedia), at: 0) }
       if let mediaRefusal {
         return waiting.insert(.mediaRefused(call, reason: mediaRefusal, isOverload: isMediaOverloaded), at: 0)
       }

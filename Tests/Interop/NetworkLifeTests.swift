@@ -1,6 +1,10 @@
 import Bytes
 import Foundation
+import Glibc
 import Testing
+
+/// Of glibc, whose module leaves it out.
+@_silgen_name("setns") private func setns(_ fd: Int32, _ kind: Int32) -> Int32
 
 extension Interop {
   /// Interfaces and addresses that come, go and change while the gateway runs, in the suite's own network.
@@ -28,6 +32,16 @@ extension Interop {
         try await run("ip link set gnd0 up; ip addr add \(address)/24 dev gnd0; ip route replace default dev gnd0")
       }
       func remove(_ address: String) async throws { try await run("ip addr del \(address)/24 dev gnd0") }
+      /// The address is gone and back, twenty times in two seconds.
+      func flap(_ address: String) async throws {
+        try await run(
+          """
+          for turn in $(seq 20); do
+            ip addr del \(address)/24 dev gnd0; sleep 0.05
+            ip addr add \(address)/24 dev gnd0; ip route replace default dev gnd0; sleep 0.05
+          done
+          """)
+      }
       private func run(_ script: String) async throws {
         let shell = try Spawned("ip", "/bin/sh", ["-c", "PATH=$PATH:/sbin:/usr/sbin; \(script)"], in: folder)
         #expect(try await shell.finish(within: 20) == 0, "\(shell.text)")
@@ -127,6 +141,188 @@ extension Interop {
         throw error
       }
       try await link.remove()
+    }
+
+    @Test func `an address that comes and goes ten times a second: a few lines of log, and a call after it`() async throws {
+      let link = try await Link()
+      do {
+        try await link.up(Self.first)
+        let gateway = try await gateway()
+        let before = gateway.process.text.split(separator: "\n").count
+        try await link.flap(Self.first)
+        #expect(await eventually(within: 10) { try reason(gateway) == nil }, "\(gateway.process.text)")
+        try await call(gateway, device: "d1")
+        let said = gateway.process.text.split(separator: "\n").dropFirst(before).filter { line in
+          ["network: ", "peers see", "address"].contains { line.contains($0) }
+        }
+        // twenty times there and twenty times gone
+        #expect(said.count <= 20, "\(said.joined(separator: "\n"))")
+        try await gateway.finish()
+      } catch {
+        try await link.remove()
+        throw error
+      }
+      try await link.remove()
+    }
+
+    /// The gateway's address on the wire to the peers, who are on another machine, is replaced by another one.
+    private final class OtherMachine: PhoneNetwork {
+      static let peers = "198.51.100.9"
+      override var cables: [String] { ["tllife"] }
+      private var hosts: String { "/etc/netns/\(namespace)" }
+
+      func make() async throws {
+        try FileManager.default.createDirectory(atPath: hosts, withIntermediateDirectories: true)
+        try name(NetworkLifeTests.first)
+        try await run(
+          """
+          set -e
+          ip netns add \(namespace); ip -n \(namespace) link set lo up
+          ip link add tllife type veth peer name wire netns \(namespace)
+          ip addr add \(NetworkLifeTests.first)/24 dev tllife; ip link set tllife up
+          ip -n \(namespace) addr add \(Self.peers)/24 dev wire; ip -n \(namespace) link set wire up
+          """)
+      }
+
+      /// What `gateway.example` is on the other machine; in the same file, which is mounted there.
+      private func name(_ address: String) throws {
+        try "\(address) gateway.example\n".write(toFile: hosts + "/hosts", atomically: false, encoding: .utf8)
+      }
+
+      func replaceAddress() async throws {
+        try await run("ip addr del \(NetworkLifeTests.first)/24 dev tllife; ip addr add \(NetworkLifeTests.second)/24 dev tllife")
+        try name(NetworkLifeTests.second)
+      }
+
+      /// A trunk's socket on the other machine: it stays in the network that it was made in.
+      func trunk(toward sip: UInt16) throws -> RawTrunk {
+        let (here, there) = (open("/proc/self/ns/net", O_RDONLY), open("/run/netns/\(namespace)", O_RDONLY))
+        defer { for fd in [here, there] { close(fd) } }
+        guard setns(there, 0) == 0 else { throw Spawned.Failure(description: "no network \(namespace)") }
+        defer { _ = setns(here, 0) }
+        return try RawTrunk(toward: sip, at: IPAddress(198, 51, 100, 1), from: IPAddress(198, 51, 100, 9))
+      }
+
+      /// `isSecure`: apps of the other machine come by TLS; else those of this one. `trunk`: more of its settings.
+      func gateway(
+        isSecure: Bool, carrier: UInt16 = 5_060, _ trunk: String = "", ports: (sip: UInt16, app: UInt16, admin: UInt16)
+      ) async throws -> GatewayUnderTest {
+        var app = "127.0.0.1:\(ports.app)"
+        if isSecure {
+          let certificate = try await OpenSSL.certificate("gateway.example")
+          self.certificate = certificate
+          app = "0.0.0.0:\(ports.app), tls: { cert: \(certificate)/sip.pem, key: \(certificate)/sip.key }"
+        }
+        return try await GatewayUnderTest(
+          [
+            "listen: { sip: { udp: 0.0.0.0:\(ports.sip) }, app: { address: \(app) }, admin: 127.0.0.1:\(ports.admin) }",
+            "trunks: [ { name: carrier, peers: [127.0.0.0/8, 198.51.100.0/24], uri: \"sip:\(Self.peers):\(carrier)\"\(trunk) } ]",
+          ], media: "[ auto ]", ports: ports)
+      }
+
+      static func ports() throws -> (sip: UInt16, app: UInt16, admin: UInt16) {
+        let sip = try FreePorts.both()
+        let app = try FreePorts.tcp(beside: [sip])
+        return (sip, app, try FreePorts.tcp(beside: [sip, app]))
+      }
+
+      deinit { try? FileManager.default.removeItem(atPath: hosts) }
+    }
+
+    @Test func `our address is replaced in a call: the app restarts at the new one, under the name that it knows`() async throws {
+      let network = OtherMachine()
+      try await network.make()
+      let gateway = try await network.gateway(isSecure: true, ports: OtherMachine.ports())
+      let phone = try await network.phone(gateway, at: "gateway.example", ["--answer", "--calls", "1"])
+      let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "60"])
+      _ = try await phone.event("firstAudio", within: 10)
+      let before = phone.fields("pair", of: "media").count
+      try await network.replaceAddress()
+      let isBack = await eventually(within: 40) { phone.fields("pair", of: "media").count > before }
+      #expect(isBack, "no new pair\n\(phone.text)\n\(gateway.process.text.suffix(6_000))")
+      trunk.signal(SIGTERM)
+      _ = try await trunk.finish(within: 10)
+      _ = try await phone.finish(within: 20)
+      let record = try #require(try await gateway.records(1).first)
+      #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup", "\(record)")
+      try await gateway.finish()
+    }
+
+    @Test func `our address is replaced in a call: its trunk is told by one re-INVITE, a call at another address hears nothing`()
+      async throws
+    {
+      let network = OtherMachine()
+      try await network.make()
+      let ports = try OtherMachine.ports()
+      let gateway = try await network.gateway(isSecure: false, ports: ports)
+      let (moved, other) = (try network.trunk(toward: ports.sip), try RawTrunk(gateway))
+      var phones: [Spawned] = []
+      for user in ["alice", "bob"] {
+        phones.append(try await Peers.phone(gateway, user: user, device: user, ["--answer-after", "0.1", "--calls", "1"]))
+      }
+      let offer = RawTrunk.offer().replacing("127.0.0.1", with: OtherMachine.peers)
+      let (first, second) = (
+        moved.request("INVITE", sdp: offer), other.request("INVITE", to: "+15551230002", sdp: RawTrunk.offer())
+      )
+      let (answer, stays) = (try #require(moved.ask(first)), try #require(other.ask(second)))
+      #expect(answer.code == 200 && answer.text.contains("c=IN IP4 \(Self.first)\r\n"), "\(answer.text)")
+      #expect(stays.code == 200 && stays.text.contains("c=IN IP4 127.0.0.1\r\n"), "\(stays.text)")
+      try await network.replaceAddress()
+      let reinvite = try #require(moved.awaited("INVITE"), "\(gateway.process.text.suffix(6_000))")
+      #expect(reinvite.contains("c=IN IP4 \(Self.second)\r\n"), "\(reinvite)")
+      #expect(reinvite.contains("@\(Self.second):\(ports.sip)>"), "\(reinvite)")
+      moved.reply(to: reinvite, "200 OK", sdp: offer)
+      #expect(moved.awaited("ACK") != nil)
+      let heard = bye(moved, first, answer, to: SocketAddress(IPAddress(198, 51, 100, 2), ports.sip)) + bye(other, second, stays)
+      #expect(heard.count { $0.hasPrefix("SIP/2.0 200") } == 2 && !heard.contains { $0.hasPrefix("INVITE ") }, "\(heard)")
+      let ends = try await gateway.records(2).compactMap { ($0["end"] as? [String: Any])?["reason"] as? String }
+      #expect(ends == ["remoteHangup", "remoteHangup"])
+      for phone in phones { #expect(try await phone.finish(within: 10) == 0, "\(phone.text)") }
+      try await gateway.finish()
+    }
+
+    /// Ends a call; what came until that was answered.
+    private func bye(_ trunk: RawTrunk, _ invite: RawTrunk.Request, _ answer: RawTrunk.Answer, to address: SocketAddress? = nil)
+      -> [String]
+    {
+      var heard: [String] = []
+      trunk.send(Array(trunk.request("BYE", sequence: 2, in: invite, answer).text.utf8), to: address)
+      while let text = trunk.receive(within: 5_000) {
+        heard.append(text)
+        if text.contains("2 BYE") { break }
+      }
+      return heard
+    }
+
+    @Test func `our address is replaced: the registrar gets the new Contact, and is asked to forget the old one`() async throws {
+      let network = OtherMachine()
+      try await network.make()
+      let ports = try OtherMachine.ports()
+      let registrar = try network.trunk(toward: ports.sip)
+      let gateway = try await network.gateway(
+        isSecure: false, carrier: registrar.address.port, ", register: { user: gw, expires: 60s }", ports: ports)
+      func contact(_ address: String) -> String { "Contact: <sip:gw@\(address):\(ports.sip)>" }
+      /// The next that says so, answered; requests that were sent again are not the next.
+      func register(_ text: String, _ status: String) -> String? {
+        while let request = registrar.awaited("REGISTER") {
+          guard request.contains(text + "\r\n") else { continue }
+          registrar.reply(to: request, status)
+          return request
+        }
+        return nil
+      }
+      func isRegistered() throws -> Bool { try gateway.metric("trunkline_trunk_registered{trunk=\"carrier\"}") == 1 }
+      let before = try #require(register(contact(Self.first), "200 OK"))
+      #expect(await eventually(within: 5) { try isRegistered() })
+      try await network.replaceAddress()
+      #expect(register(contact(Self.second), "200 OK") != nil, "\(gateway.process.text.suffix(4_000))")
+      // of a registrar that does not like it nothing follows
+      let removal = try #require(register(contact(Self.first) + ";expires=0", "403 Forbidden"))
+      func callID(_ text: String) -> Substring? { text.split(separator: "\r\n").first { $0.hasPrefix("Call-ID:") } }
+      #expect(callID(removal) == callID(before))
+      #expect(await eventually(within: 5) { gateway.process.text.contains("keeps the binding") })
+      #expect(try isRegistered())
+      try await gateway.finish()
     }
   }
 }

@@ -72,6 +72,33 @@ import Testing
     #expect(bound < 60, "\(bound)")
   }
 
+  @Test func `a trunk leg whose address went has ports at another, and only then`() throws {
+    let plane = try plane([address(1, 2)])
+    defer { plane.stop() }
+    let id = MediaSessionID(raw: 1)
+    let before = try reserve(plane, 1).trunkAddress
+    func move(isHere: Bool = false) throws -> SocketAddress? { try plane.move(session: id, toward: .loopback) { _ in isHere } }
+    #expect(try move() == nil, "it is one of today's")
+    _ = plane.use([], localNetworks: LocalNetworks())
+    #expect(try move() == nil, "there is no other")
+    _ = plane.use([address(2, 2)], localNetworks: LocalNetworks())
+    #expect(try move(isHere: true) == nil, "the machine still has it")
+    let after = try #require(try move())
+    #expect(after.ip == address(2, 2).bind && after.port.isMultiple(of: 2))
+    #expect(try move() == nil, "once")
+    // it follows the way from then on: to loopback that is 127.0.0.1
+    _ = plane.use([address(2, 2), address(1)], localNetworks: LocalNetworks())
+    let next = try #require(try move(isHere: true))
+    #expect(next.ip == .loopback)
+    #expect(throws: SystemError.self) { _ = try UDPSocket(bind: next) }
+    let isFree = drive { (try? UDPSocket(bind: before)) != nil }
+    #expect(isFree, "the ports of before are given back")
+    #expect(try plane.move(session: MediaSessionID(raw: 2), toward: .loopback) { _ in false } == nil, "no such session")
+    plane.send(.close(id))
+    let isOver = drive { (try? UDPSocket(bind: next)) != nil }
+    #expect(isOver)
+  }
+
   @Test func `an address whose port another process holds is left out until it is free, and the others serve`() throws {
     var taken: UDPSocket? = try UDPSocket(bind: SocketAddress(address(3).bind, 0))
     let port = try #require(taken).localAddress.port

@@ -32,6 +32,49 @@ import Testing
     _ = wire.advance(.seconds(100))
   }
 
+  @Test func `a dialog whose address of ours went goes on from another: the next offer says so by Via and Contact`() throws {
+    var (wire, leg, _, _) = try Wire.confirmed()
+    let moved = Flow(transport: .udp, local: SocketAddress("198.51.100.10:5060")!, remote: udp.remote)
+    // one that stays is not told of
+    wire.input(.settled { _, _ in nil })
+    #expect(wire.events().isEmpty)
+    wire.input(.settled { flow, hasMoved in flow.local == udp.local && !hasMoved ? moved : nil })
+    #expect(wire.events().map(\.name) == ["addressMoved"])
+    let reinvite = try offered(&wire, leg)
+    #expect(reinvite.value(.contact)?.contains("@198.51.100.10:5060>") == true)
+    #expect(reinvite.value(.via)?.contains("198.51.100.10:5060") == true)
+    let ack = try #require(wire.receive(reply(reinvite, 200, sdp: answer), on: moved).first)
+    #expect(ack.method == .ack && ack.value(.via)?.contains("198.51.100.10:5060") == true)
+    #expect(wire.events().map(\.name) == ["offerAnswered+sdp"])
+    wire.endAndExpectNothing(leg)
+    _ = wire.advance(.seconds(100))
+  }
+
+  @Test func `an offer that went nowhere makes way for the one from the next address; a ping is sent again from there`() throws {
+    var (wire, leg, _, _) = try Wire.confirmed()
+    let moved = Flow(transport: .udp, local: SocketAddress("198.51.100.10:5060")!, remote: udp.remote)
+    wire.input(.settled { flow, _ in flow.local == moved.local ? nil : moved })
+    _ = wire.events()
+    let lost = try offered(&wire, leg)
+    wire.command(.ping(leg))
+    _ = wire.advance(.seconds(5))
+    // the first address is back
+    wire.input(.settled { flow, hasMoved in hasMoved && flow.local == moved.local ? udp : nil })
+    #expect(wire.events().map(\.name) == ["addressMoved"])
+    let reinvite = try offered(&wire, leg)
+    #expect(
+      try reinvite.cseq?.number == (lost.cseq?.number).map { $0 + 2 }
+        && reinvite.value(.via)?.contains("198.51.100.9:5060") == true)
+    _ = wire.receive(reply(reinvite, 200, sdp: answer))
+    #expect(wire.events().map(\.name) == ["offerAnswered+sdp"])
+    let sent = wire.advance(.seconds(8)).map(\.message)
+    #expect(!sent.isEmpty && sent.allSatisfy { $0.method == .options } && wire.output.messages.allSatisfy { $0.flow == udp })
+    _ = wire.receive(reply(try #require(sent.last), 200))
+    #expect(wire.events().map(\.name) == ["ping true"])
+    wire.endAndExpectNothing(leg)
+    _ = wire.advance(.seconds(100))
+  }
+
   @Test func `a refused re-INVITE changes nothing, 481 and silence end the dialog`() throws {
     var (wire, leg, _, _) = try Wire.confirmed()
     let refused = try offered(&wire, leg)

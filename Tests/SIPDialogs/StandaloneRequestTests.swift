@@ -31,6 +31,21 @@ import Testing
     #expect(register.value(.cseq) == "5 REGISTER" && register.value(.callID) == "reg-1")
   }
 
+  @Test func `the binding of another address is taken out by its Contact as it was written, and no other is named`() throws {
+    var (wire, register) = try sent(.register)
+    wire.receive(reply(register, 200, extra: ["Expires: 300"]))
+    let contact = try #require(outcome(&wire)?.contact)
+    #expect(contact == register.value(.contact))
+    var request = OutboundRequest(
+      trunk: TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp), method: .register, uri: "sip:carrier.example",
+      from: "sip:u@carrier.example", to: "sip:u@carrier.example", callID: "reg-1", sequence: 7, contactUser: "u")
+    request.removedContact = "<sip:u@198.51.100.10:5060>"
+    let removal = try #require(wire.command(.request(RequestID(4), request)).first)
+    _ = try removal.checked()
+    #expect(removal.value(.contact) == "<sip:u@198.51.100.10:5060>;expires=0" && removal.value(.expires) == nil)
+    #expect(try removal.contacts.count == 1 && removal.value(.cseq) == "7 REGISTER")
+  }
+
   @Test func `the time granted is that of our own contact`() throws {
     var (wire, register) = try sent(.register)
     wire.receive(

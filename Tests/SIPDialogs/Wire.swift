@@ -133,6 +133,7 @@ extension UserAgent.Event {
     case .provisionallyAnswered(_, let sdp): sdp == nil ? "prack" : "prack+sdp"
     case .provisionalTimedOut: "provisionalTimedOut"
     case .offerWanted: "offerWanted"
+    case .addressMoved: "addressMoved"
     case .offerAnswered(_, let sdp): sdp == nil ? "offerAnswered" : "offerAnswered+sdp"
     case .offerRefused(_, let code): "offerRefused \(code)"
     case .sessionLost(_, .expired): "expired"

@@ -55,6 +55,8 @@ final class Carrier {
   }
 
   func hangUp(_ leg: LegID) { handle(.command(.bye(leg, nil))) }
+  /// What a caller does who hangs up: before the final response that is CANCEL.
+  func giveUp(_ leg: LegID) { final(leg) == nil ? cancel(leg) : hangUp(leg) }
   func cancel(_ leg: LegID) { handle(.command(.cancel(leg, nil))) }
 
   func receive(_ bytes: [UInt8], _ flow: Flow = Flow(transport: .udp, local: World.carrierAddress, remote: World.gatewayAddress))

@@ -86,6 +86,88 @@ import Testing
       world.machine.isUsable("carrier", at: world.now) && world.news.allSatisfy { $0 != .probed(trunk: "carrier", isUp: false) })
   }
 
+  /// The registrar grants the last request, whose Contact names the address that it went from, unless `advertised` stands for it.
+  private func grant(_ world: inout World, expires: Int = 600, advertised: String? = nil) -> String {
+    let local = world.requests.last.map { "\($0.request.trunk.flow.local)" } ?? ""
+    let contact = "<sip:gw@\(advertised ?? local)>"
+    world.answer(200, expires: expires, contact: contact)
+    return contact
+  }
+  private func removals(_ world: World) -> [OutboundRequest] { world.requests.map(\.request).filter { $0.removedContact != nil } }
+
+  @Test func `the binding of the address before is taken out once the new one is granted, in a request of its own, once`() throws
+  {
+    let way = Way("198.51.100.9:5060")
+    var world = world(way)
+    let former = grant(&world)
+    way.set("198.51.100.10:5060")
+    world.feed(.networkChanged)
+    #expect(removals(world).isEmpty)
+    // without a new binding the old one stays
+    world.answer(500)
+    #expect(removals(world).isEmpty)
+    world.advance(.seconds(10))
+    _ = grant(&world)
+    let removal = try #require(removals(world).first)
+    #expect(removal.removedContact == former && removal.expires == nil && removal.method == .register)
+    let register = try #require(world.requests.dropLast().last?.request)
+    #expect(removal.callID == register.callID && removal.sequence == register.sequence + 1 && removal.to == register.to)
+    #expect(removal.trunk.flow.local == SocketAddress("198.51.100.10:5060"))
+    world.answer(200)
+    world.advance(.seconds(2_000))
+    world.feed(.networkChanged)
+    #expect(removals(world).count == 1)
+    let refresh = try #require(world.requests.last?.request)
+    #expect(refresh.sequence > removal.sequence + 2, "each challenge of the removal may take a number")
+    #expect(!world.news.contains { if case .formerContactKept = $0 { true } else { false } })
+  }
+
+  @Test(arguments: [400, 403, 408, 503]) func `a registrar that does not take the old binding out costs nothing`(code: Int) throws
+  {
+    let way = Way("198.51.100.9:5060")
+    var world = world(way)
+    let former = grant(&world)
+    way.set("198.51.100.10:5060")
+    world.feed(.networkChanged)
+    _ = grant(&world)
+    world.answer(code, byTransport: code == 503)
+    #expect(world.news.last == .formerContactKept(trunk: "carrier", contact: former, code: code))
+    let status = try #require(world.machine.status("carrier", at: world.now, wallOffset: 0))
+    #expect(status.up && status.lastRefusal == nil && status.servers.allSatisfy(\.up))
+    #expect(world.machine.isRegistered("carrier") && world.machine.isUsable("carrier", at: world.now))
+    world.advance(.seconds(400))
+    #expect(world.requests.count == 3, "it is not asked again")
+  }
+
+  @Test func `nothing is taken out under the same Contact, and nothing whose time is over`() {
+    let way = Way("198.51.100.9:5060")
+    var translated = world(way)
+    _ = grant(&translated, advertised: "203.0.113.5:5060")
+    way.set("198.51.100.10:5060")
+    translated.feed(.networkChanged)
+    _ = grant(&translated, advertised: "203.0.113.5:5060")
+    #expect(translated.requests.count == 2, "our own binding")
+    way.set("198.51.100.9:5060")
+    var late = world(way)
+    _ = grant(&late, expires: 60)
+    way.set(nil)
+    late.feed(.networkChanged)
+    late.advance(.seconds(100))
+    way.set("198.51.100.10:5060")
+    late.feed(.networkChanged)
+    _ = grant(&late)
+    #expect(removals(late).isEmpty && late.machine.isRegistered("carrier"))
+  }
+
+  @Test func `another user of the trunk takes nothing more out than its own farewell does`() {
+    let way = Way("198.51.100.9:5060")
+    var world = world(way)
+    _ = grant(&world)
+    world.feed(.configure([trunk("192.0.2.1", registration: .init(user: "other", expires: 600))]))
+    world.answer(200, expires: 600, contact: "<sip:other@198.51.100.9:5060>")
+    #expect(removals(world).isEmpty && world.requests.count { $0.request.expires == 0 } == 1)
+  }
+
   @Test func `names that failed without a network are asked for at once with it`() {
     let way = Way(nil)
     var zone = Zone()

@@ -84,10 +84,13 @@ struct World {
     return ([peer.target] + peer.further).map { "\($0.flow.transport) \($0.flow.remote)" }
   }
 
-  mutating func answer(_ code: Int, expires: Int? = nil, minimum: Int? = nil, retry: Int? = nil, byTransport: Bool = false) {
+  mutating func answer(
+    _ code: Int, expires: Int? = nil, minimum: Int? = nil, retry: Int? = nil, byTransport: Bool = false, contact: String? = nil
+  ) {
     guard let (id, request) = requests.last else { return }
     var outcome = RequestOutcome(code: code, sequence: request.sequence)
     (outcome.expires, outcome.minimumExpires, outcome.retryAfter, outcome.byTransport) = (expires, minimum, retry, byTransport)
+    outcome.contact = contact
     feed(.requestAnswered(id, outcome))
   }
 }

@@ -28,6 +28,8 @@ public struct MediaRequest: Sendable {
   public var toward: IPAddress?
   /// The flow of the trunk's INVITE: which of our addresses it has asked.
   public var asked: Flow?
+  /// The session is there: if the machine no longer has its trunk leg's address, it goes on at another. The answer is `mediaMoved`.
+  public var moves = false
   public init(
     _ call: CallID, session: MediaSessionID, user: String, others: [String] = [], toward: IPAddress?, asked: Flow? = nil
   ) {
@@ -41,7 +43,7 @@ extension CallMachine {
     case sip(UserAgent.Command)
     case app(SessionCommand)
     case media(MediaCommand)
-    /// `mediaReserved` or `mediaRefused` is the next input. A reserved session is freed by `MediaCommand.close`.
+    /// `mediaReserved` or `mediaRefused` is the next input, `mediaMoved` after a request that `moves`. A reserved session is freed by `MediaCommand.close`.
     case reserveMedia(MediaRequest)
     /// Asks the cluster where a call's users are; answer with `located`, once, within 100 ms.
     case locate(LocateQuestion)

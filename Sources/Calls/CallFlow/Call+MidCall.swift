@@ -131,9 +131,7 @@ extension Call {
     else { return }
     mark(.appSilent, &turn)
     timers[.appGrace] = turn.now + turn.configuration.timers.appLegGrace
-    // we are ICE-lite: only the client can offer
-    guard devices[index].isConnected else { return }
-    turn.send(.mediaRestart(MediaRestart(gen: devices[index].gen + 1, cause: .timeout)), to: devices[index].key, call: id)
+    askForRestart(.timeout, &turn)
   }
 
   mutating func appLegBack(_ leg: AppLegID, _ turn: inout Turn) {

@@ -152,6 +152,10 @@ public struct CallMachine {
     case .mediaReserved(let id, let reservation): reserved(id, reservation, &turn)
     case .mediaRefused(let id, let reason, let isOverload):
       reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
+    case .mediaMoved(let id, let session, let local):
+      if let local { change(id, &turn) { $0.mediaMoved(session, to: local, &$1) } }
+    case .appCandidates(let candidates): networkChanged(candidates, &turn)
+    case .addressesSettled: moveTrunkLegs(&turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
     case .routed(let id, let answer): routed(id, answer, &turn)
     case .userKnown(let question, let answer): userKnown(question, answer, &turn)

@@ -23,6 +23,12 @@ extension CallMachine {
     /// The other answer: no port, no session, no thread is free; or, with `isOverload`, those that are there are busy enough. The
     /// text is for the log.
     case mediaRefused(CallID, reason: String, isOverload: Bool = false)
+    /// The answer to a request that `moves`: where the trunk's RTP is to come from now on; nil: where it came before.
+    case mediaMoved(CallID, MediaSessionID, SocketAddress?)
+    /// What apps are offered from now on, by media thread: the machine's addresses may have changed. A thread without any keeps what it had.
+    case appCandidates([[SocketAddress]])
+    /// The machine's addresses have stayed the same for a while: trunk legs whose address is gone go on at another.
+    case addressesSettled
     /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
     case journalled(CallID)
     /// How an `Action.push` ended.

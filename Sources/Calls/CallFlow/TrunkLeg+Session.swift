@@ -1,3 +1,4 @@
+import Bytes
 import MediaSession
 import SDP
 import SIPDialogs
@@ -67,8 +68,27 @@ extension TrunkLeg {
   mutating func sendOffer(isHeld: Bool, _ turn: inout Turn) {
     let direction = direction(isHeld: isHeld)
     guard phase == .confirmed, let offer = negotiation?.makeOffer(direction: direction) else { return }
-    offeredDirection = direction
+    (offeredDirection, hasMoved) = (direction, false)
     turn.sip(.offer(id, sdp: offer))
+  }
+
+  // MARK: another address of ours
+
+  /// Its media is at another address of ours: what we say from now on names it.
+  mutating func move(to local: SocketAddress, _ turn: inout Turn) {
+    self.local = local
+    negotiation?.local = local
+    tellAddress(&turn)
+  }
+
+  /// Its media, its signalling or both go from another address: one re-INVITE with our Contact and description (RFC 3261 §14.1, RFC 3264 §8.3.1) says
+  /// so, as soon as one may go out.
+  mutating func tellAddress(_ turn: inout Turn) {
+    guard phase != .idle, phase != .over, !hasMoved else { return }
+    // between users of ours nothing waits until it may go out
+    if id.isDirect, phase == .invited { return }
+    hasMoved = true
+    turn.sip(.modify(id))
   }
 
   /// The answer counts like any other; one that cannot be used leaves the session as it was.

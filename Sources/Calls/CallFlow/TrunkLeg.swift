@@ -51,6 +51,8 @@ struct TrunkLeg {
   var wasUpdatedEarly = false
   /// What our open re-INVITE offered.
   var offeredDirection: MediaDirection?
+  /// An offer is asked for that tells the peer another address of ours.
+  var hasMoved = false
   /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
   var awaitsReinviteAnswer = false
   /// The app was told that the peer holds.

@@ -28,8 +28,12 @@ public struct GatewayCore {
     case probe(Incarnation, uri: String, Flow)
     /// What the engine, other nodes or an operator say; ignored without a cluster.
     case cluster(ClusterMachine.Input)
-    /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it.
-    case moved(OwnAddresses, AdvertisedAddresses, sip: String)
+    /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it. `appCandidates`: what apps are offered,
+    /// by media thread.
+    case moved(OwnAddresses, AdvertisedAddresses, sip: String, appCandidates: [[SocketAddress]])
+    /// They have stayed as they are for a while: calls under way whose address is gone go on from another. The closure: of a dialog's flow, and whether it
+    /// has moved before, which one takes its place; nil: none.
+    case settled(@Sendable (Flow, _ hasMoved: Bool) -> Flow?)
     /// Everything else. `routing` and `draining` are told to the user agent as well.
     case call(CallMachine.Input)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
@@ -114,7 +118,8 @@ public struct GatewayCore {
   public mutating func callRow(_ id: CallID) -> CallRow? { machine.callRow(id) }
 
   /// Takes one input and appends all that it causes to `output`.
-  /// - Parameter reserve: Whether there is media for a call: `mediaReserved` or `mediaRefused`. Must not wait.
+  /// - Parameter reserve: Whether there is media for a call: `mediaReserved` or `mediaRefused`, and `mediaMoved` for a request that `moves`. Must not
+  ///   wait.
   public mutating func handle(
     _ input: Input, at now: Instant, into output: inout Output, reserve: (MediaRequest) -> CallMachine.Input
   ) {
@@ -136,10 +141,14 @@ public struct GatewayCore {
       cluster(input, at: now)
       // a registration may end without a word
       if case .load = input { tellTroubles(at: now) }
-    case .moved(let own, let advertised, let sip):
+    case .moved(let own, let advertised, let sip, let appCandidates):
       signal(.moved(own, advertised), at: now, into: &output)
       cluster(.moved(sip: sip), at: now)
-      pending += [.ownAddresses(own.addresses), .trunking(.networkChanged)]
+      pending += [.ownAddresses(own.addresses), .appCandidates(appCandidates), .trunking(.networkChanged)]
+    case .settled(let successor):
+      // media first: the offers of legs that have moved name its new address
+      pending.append(.addressesSettled)
+      signal(.settled(successor), at: now, into: &output)
     case .probe(let incarnation, let uri, let flow): probe(incarnation, uri, flow, at: now, into: &output)
     case .timer:
       if let due = userAgent.nextDeadline, due <= now { signal(.timer, at: now, into: &output) }

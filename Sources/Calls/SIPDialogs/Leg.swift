@@ -30,6 +30,8 @@ struct Leg {
   var phase: Phase
   /// How the INVITE came or went.
   var flow: Flow
+  /// It goes from another address of ours than it began at, and follows the way to the peer from then on.
+  var hasMoved = false
   var dialog: Dialog
   /// The server or client transaction of the INVITE.
   var inviteTransaction: UInt64?

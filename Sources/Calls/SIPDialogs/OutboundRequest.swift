@@ -23,6 +23,8 @@ public struct OutboundRequest: Sendable {
   public var contactUser: String?
   /// `Expires` of a REGISTER.
   public var expires: Int?
+  /// A Contact as `RequestOutcome.contact` said it: the REGISTER takes this binding out (RFC 3261 §10.2.2) and names no other.
+  public var removedContact: String?
 
   public init(
     trunk: TrunkPeer, method: Method, uri: String, from: String? = nil, to: String, callID: String, sequence: UInt32 = 1,
@@ -49,6 +51,8 @@ public struct RequestOutcome: Sendable, Equatable {
   public var retryAfter: Int?
   /// The CSeq of the last try.
   public var sequence: UInt32
+  /// The Contact of a REGISTER, as it was written.
+  public var contact: String?
 
   public init(code: Int, sequence: UInt32 = 1) { (self.code, self.sequence) = (code, sequence) }
 }

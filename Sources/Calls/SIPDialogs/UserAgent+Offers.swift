@@ -71,6 +71,32 @@ extension UserAgent {
     offerIfFree(id)
   }
 
+  /// What follows in these dialogs goes from another address of ours. The peer learns it by the Contact of our next offer (RFC 3261 §12.2.1.1); an INVITE
+  /// of ours without an answer ends with its transaction.
+  mutating func moveLegs(_ successor: (Flow, Bool) -> Flow?) {
+    let unanswered = clients.filter { $0.value.value.phase == .calling && $0.value.value.leg != nil }
+    for id in legs.keys.sorted(by: { $0.raw < $1.raw }) {
+      guard let leg = legs[id]?.value, [.ringing, .answered, .confirmed].contains(leg.phase),
+        let flow = successor(leg.flow, leg.hasMoved)
+      else { continue }
+      legs[id]?.value.flow = flow
+      legs[id]?.value.hasMoved = true
+      for (client, box) in unanswered where box.value.leg == id { moveRequest(client, box.value.purpose, of: id, to: flow) }
+      emit(.addressMoved(id))
+    }
+  }
+
+  /// What nobody has answered may have gone nowhere. An offer makes way for the next one, which says where we are now; anything else is sent again from
+  /// there, and answered there by `rport`.
+  private mutating func moveRequest(_ client: UInt64, _ purpose: ClientTransaction.Purpose, of id: LegID, to flow: Flow) {
+    guard purpose == .reinvite || purpose == .update else {
+      clients[client]?.value.flow = flow
+      return
+    }
+    endClient(client)
+    legs[id]?.value.ourOffer = nil
+  }
+
   private mutating func retryOffer(_ id: LegID, _ purpose: ClientTransaction.Purpose, after delay: Duration) {
     guard let leg = legs[id]?.value, leg.offerTries < Limits.offerTries else {
       legs[id]?.value.offerTries = 0

@@ -37,7 +37,7 @@ extension UserAgent {
     writer.field(.to, "<\(request.to)>")
     writer.field(.callID, request.callID)
     writer.field(.cseq, "\(entry.sequence) \(request.method.name)")
-    writer.field(.contact, contact(flow, trunk, user: request.contactUser))
+    writer.field(.contact, request.removedContact.map { $0 + ";expires=0" } ?? contact(flow, trunk, user: request.contactUser))
     if let expires = request.expires { writer.field(.expires, String(expires)) }
     if let authorization { writer.field(authorization.name, authorization.value) }
     if request.method == .options { writer.field(.accept, "application/sdp") }
@@ -67,8 +67,9 @@ extension UserAgent {
     outcome.retryAfter = message.retryAfterSeconds
     outcome.minimumExpires = message.minimumExpiresSeconds
     if entry.request.method == .register, (200..<300).contains(code) {
-      outcome.expires = granted(
-        message, contact(entry.request.trunk.flow, entry.request.trunk.name, user: entry.request.contactUser))
+      let own = contact(entry.request.trunk.flow, entry.request.trunk.name, user: entry.request.contactUser)
+      outcome.expires = granted(message, own)
+      outcome.contact = own
     }
     emit(.requestAnswered(id, outcome))
   }

@@ -55,22 +55,18 @@ extension TrunkMachine {
 
   private mutating func ask(
     _ name: String, _ purpose: RequestPurpose, _ settings: TrunkSettings, _ registrar: Registrar, _ target: TrunkTarget,
-    sequence: UInt32,
-    expires: Int, _ output: inout Output
+    sequence: UInt32, expires: Int?, _ output: inout Output
   ) {
     lastRequest += 1
     let id = RequestID(lastRequest)
     pendingRequests[id] = PendingRequest(trunk: name, purpose: purpose, flow: target.flow)
     let own = "sip:\(registrar.settings.user)@\(settings.domain)"
     let peer = settings.peer(at: target)
-    output.requests.append(
-      (
-        id,
-        OutboundRequest(
-          trunk: peer, method: .register, uri: "sip:\(settings.domain)\(peer.uriParameter(on: target.flow))",
-          from: own, to: own,
-          callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.contactUser, expires: expires)
-      ))
+    var request = OutboundRequest(
+      trunk: peer, method: .register, uri: "sip:\(settings.domain)\(peer.uriParameter(on: target.flow))", from: own, to: own,
+      callID: registrar.callID, sequence: sequence, contactUser: registrar.settings.contactUser, expires: expires)
+    if case .removal(let contact) = purpose { request.removedContact = contact }
+    output.requests.append((id, request))
   }
 
   mutating func sendDue(at now: Instant, _ output: inout Output) {
@@ -144,6 +140,11 @@ extension TrunkMachine {
   mutating func answered(_ id: RequestID, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output) {
     guard let request = pendingRequests.removeValue(forKey: id) else { return }
     if let left = request.left { return leftAnswered(request, left, outcome, at: now, &output) }
+    if case .removal(let contact) = request.purpose {
+      // a registrar that does not like it says nothing about the trunk
+      guard !(200..<300).contains(outcome.code) else { return }
+      return output.news.append(.formerContactKept(trunk: request.trunk, contact: contact, code: outcome.code))
+    }
     guard let trunk = trunks[request.trunk] else { return }
     let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
     if isFault { serverFailed(request.flow.remote, retryAfter: outcome.retryAfter, at: now) }
@@ -152,7 +153,7 @@ extension TrunkMachine {
       trunks[request.trunk]?.lastRefusal = RefusedRequest(method: method, code: outcome.code, at: now)
     }
     switch request.purpose {
-    case .leaving: break
+    case .leaving, .removal: break
     case .probe:
       if !isFault { penalties[request.flow.remote] = nil }
       if trunks[request.trunk]?.prober?.answered(alive: !isFault, at: now) == true {
@@ -166,7 +167,24 @@ extension TrunkMachine {
       trunks[request.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? request.flow : nil
       let news = trunks[request.trunk]?.registrar?.answered(outcome, request.trunk, random: random, at: now)
       if let news = news ?? nil { output.news.append(news) }
+      if let contact = outcome.contact { bound(contact, request, trunk, at: now, &output) }
     }
+  }
+
+  /// The registrar has a new binding. One of before, under another Contact, is taken out in a request of its own, once: until its time is over calls
+  /// would be forked to an address that may be nobody's, or somebody else's.
+  private mutating func bound(
+    _ contact: String, _ request: PendingRequest, _ before: Trunk, at now: Instant, _ output: inout Output
+  ) {
+    trunks[request.trunk]?.boundContact = contact
+    guard let former = before.boundContact, former != contact, before.registrar?.isBound(at: now) == true,
+      let registrar = trunks[request.trunk]?.registrar
+    else { return }
+    // with numbers of its own, also for a challenge: those of the next refresh are above all that it may use
+    trunks[request.trunk]?.registrar?.sequence &+= 16
+    ask(
+      request.trunk, .removal(contact: former), before.settings, registrar, TrunkTarget(request.flow),
+      sequence: registrar.sequence &+ 1, expires: nil, &output)
   }
 
   /// A REGISTER was answered whose trunk is gone: what it bound, or what was bound before it, is taken back.

@@ -69,6 +69,8 @@ public struct TrunkMachine: Sendable {
     /// The servers that the request under way has not tried.
     var untriedTargets: [TrunkTarget] = []
     var registeredFlow: Flow?
+    /// What the registrar has bound last, as it was written; another one in its place is followed by a request that takes it out.
+    var boundContact: String?
     /// When the way that it is registered over is kept open again; counts while `registeredFlow` is UDP.
     var keepAliveDue: Instant?
     var isUnlocatedReported = false
@@ -80,7 +82,11 @@ public struct TrunkMachine: Sendable {
     /// Servers are known: requests can be sent when they are due.
     var isLocated: Bool { !plan.rows.isEmpty }
   }
-  enum RequestPurpose { case registration, probe, leaving }
+  enum RequestPurpose: Equatable {
+    case registration, probe, leaving
+    /// The binding of an address that we had before is taken out.
+    case removal(contact: String)
+  }
 
   /// A request under way.
   struct PendingRequest {
@@ -176,10 +182,11 @@ public struct TrunkMachine: Sendable {
     for name in trunks.keys.sorted() {
       guard let old = trunks[name], old.registrar != nil else { continue }
       let (new, before) = (next[name], old.settings)
-      let (next, last) = (new?.settings.registration, before.registration)
-      let stays = new?.settings.server == before.server && next?.user == last?.user && next?.contactUser == last?.contactUser
+      let (wanted, last) = (new?.settings.registration, before.registration)
+      let stays = new?.settings.server == before.server && wanted?.user == last?.user && wanted?.contactUser == last?.contactUser
       if !stays {
         leave(name, old, at: now, &output)
+        next[name]?.boundContact = nil
       } else if new?.registrar != old.registrar {
         pendingRequests = pendingRequests.filter {
           $0.value.trunk != name || $0.value.purpose != .registration || $0.value.left != nil

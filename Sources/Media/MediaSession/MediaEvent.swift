@@ -8,7 +8,7 @@ public struct MediaReservation: Sendable {
   /// Where the trunk sends its RTP; RTCP at port + 1.
   public let trunkAddress: SocketAddress
   /// Host candidates of the app leg: every advertised address with the UDP port of the user's media thread.
-  public let appCandidates: [SocketAddress]
+  public var appCandidates: [SocketAddress]
   /// SHA-256 of the gateway's DTLS certificate.
   public let fingerprint: [UInt8]
   /// Of the media: sessions of one thread can be in a group.

@@ -85,7 +85,7 @@ public struct MediaSession: ~Copyable {
   var nextQuality = Instant.distantFuture
   /// The most Opus complexity there is time for.
   private(set) var complexityCeiling = 10
-  let setup: MediaSessionSetup
+  private(set) var setup: MediaSessionSetup
   var trunk: TrunkLeg
   var downlink = Downlink()
   var uplink = Uplink()
@@ -172,6 +172,11 @@ public struct MediaSession: ~Copyable {
   var isDownlinkOpen: Bool { connectedAt != nil || isEarly || bridge != nil }
 
   /// NTP time of `now` (RFC 3550 §4).
+  /// From now on the trunk leg is on these sockets: the address of the others is gone. Streams, keys and what was agreed stay.
+  public mutating func moveTrunk(to route: PacketRoute, control: PacketRoute) {
+    (setup.trunkRoute, setup.trunkControlRoute) = (route, control)
+  }
+
   func wallClock(_ now: Instant) -> NTPTimestamp { NTPTimestamp(unixNanoseconds: (now + setup.wallClockOffset).nanoseconds) }
 
   /// Statistics as they stand; also in `quality` and `closed` events.

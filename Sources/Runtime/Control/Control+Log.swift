@@ -58,6 +58,10 @@ extension Control {
     case .registrationFailed(let trunk, let code, let retry):
       logger.warning(
         "registration failed", metadata: ["trunk": "\(trunk)", "sip": "\(code)", "again_in_ms": "\(retry.milliseconds)"])
+    case .formerContactKept(let trunk, let contact, let code):
+      logger.debug(
+        "the registrar keeps the binding of an address that we had before: it ends with its time",
+        metadata: ["trunk": "\(trunk)", "contact": "\(contact)", "sip": "\(code)"])
     case .probed(let trunk, let isUp):
       logger.warning(
         isUp ? "trunk answers OPTIONS again" : "trunk no longer answers OPTIONS: no calls go there",

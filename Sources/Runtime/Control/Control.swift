@@ -1,4 +1,4 @@
-import Bytes
+public import Bytes
 public import CallFlow
 public import Cluster
 import GatewayCore
@@ -83,9 +83,14 @@ public final class Control: @unchecked Sendable {
   }
 
   /// The machine's addresses or routes have changed, which the SIP transport knows already.
-  public func moved(own: OwnAddresses, advertised: AdvertisedAddresses, sip: String) {
-    run(.moved(own, advertised, sip: sip))
+  /// - Parameter appCandidates: what apps are offered, by media thread.
+  public func moved(own: OwnAddresses, advertised: AdvertisedAddresses, sip: String, appCandidates: [[SocketAddress]]) {
+    run(.moved(own, advertised, sip: sip, appCandidates: appCandidates))
   }
+
+  /// The machine's addresses have stayed as they are for a while: calls whose address is gone go on from another.
+  /// - Parameter successor: of a dialog's flow, and whether it has moved before, which one takes its place; nil: none. Called within this call.
+  public func settled(_ successor: @escaping @Sendable (Flow, _ hasMoved: Bool) -> Flow?) { run(.settled(successor)) }
 
   /// What a process that died has left open toward trunks: each is closed. Once, when the transport can send.
   public func close(_ orphans: [OrphanedLeg]) { if !orphans.isEmpty { run(.orphaned(orphans)) } }
@@ -218,7 +223,21 @@ public final class Control: @unchecked Sendable {
     run(.call(.media(.closed(command.session, MediaStatistics()))))
   }
 
+  private func move(_ request: MediaRequest) -> CallMachine.Input {
+    do {
+      let local = try outputs.moveMedia(request)
+      if let local {
+        logger.debug("a call goes on from another address", metadata: ["call": "\(request.call)", "media": "\(local)"])
+      }
+      return .mediaMoved(request.call, request.session, local)
+    } catch {
+      logger.warning("no media for a call whose address went", metadata: ["call": "\(request.call)", "why": "\(error)"])
+      return .mediaMoved(request.call, request.session, nil)
+    }
+  }
+
   private func reservation(_ request: MediaRequest) -> CallMachine.Input {
+    if request.moves { return move(request) }
     if let reason = detector.lasting { return .mediaRefused(request.call, reason: reason.rawValue, isOverload: true) }
     do {
       return .mediaReserved(request.call, try outputs.reserveMedia(request))

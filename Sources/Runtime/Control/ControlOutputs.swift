@@ -32,6 +32,8 @@ public struct ControlOutputs {
   /// Sockets and a thread for a call. Throws
   /// `MediaOverload` when the threads have as many calls as they can carry, anything else when there is no room of another kind.
   public var reserveMedia: (MediaRequest) throws -> MediaReservation
+  /// Ports at another address for a trunk leg whose own the machine no longer has; nil: it stays.
+  public var moveMedia: (MediaRequest) throws -> SocketAddress? = { _ in nil }
   /// Start line; `confirm` from any thread once it is on disk.
   public var journal: (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void
   public var record: (CallRecord) -> Void

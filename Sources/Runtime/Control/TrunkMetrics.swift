@@ -75,6 +75,7 @@ final class TrunkMetrics: Sendable {
     switch news {
     case .registered(let trunk, _): events.counter(trunk, "registered").increment()
     case .registrationFailed(let trunk, _, _): events.counter(trunk, "registration_failed").increment()
+    case .formerContactKept: break  // nothing is wrong with the trunk
     case .probed(let trunk, let isUp): events.counter(trunk, isUp ? "probe_up" : "probe_down").increment()
     case .breaker(let trunk, let isOpen): events.counter(trunk, isOpen ? "breaker_opened" : "breaker_closed").increment()
     case .located(let trunk, _): events.counter(trunk, "located").increment()

@@ -1,5 +1,6 @@
 import Bytes
 import Glibc
+import MediaSession
 import Platform
 
 /// Which addresses media is offered at now, and the ports of the app sockets there. A value: each call reads one state of it.
@@ -41,6 +42,17 @@ struct AddressBook {
     return isLocal ? address.bind : address.advertise
   }
 
+  /// The address in place of another, of its family, on the way to a peer; nil: there is none, or it is the same.
+  func successor(of bound: IPAddress, toward peer: IPAddress) -> MediaPlaneConfiguration.Address? {
+    // from loopback nothing reaches another machine
+    let choices = current.filter { $0.bind.family == bound.family && (!$0.bind.isLoopback || peer.isLoopback) }
+    if choices.contains(where: { $0.bind == bound }), choices.count == 1 || peer.isUnspecified { return nil }
+    // a peer that holds by 0.0.0.0 is on no way
+    if choices.count == 1 || peer.isUnspecified { return choices.first }
+    guard let route = routeAddress(toward: SocketAddress(peer, 0)), route != bound else { return nil }
+    return choices.first { $0.bind == route }
+  }
+
   /// The address our trunk RTP comes from: the one the route to the peer uses, else the first of its family, else the first; nil without any.
   /// Where that route is also the one of the signalling, the address that the signalling came to. Costs system calls where there are several of
   /// one family.
@@ -68,6 +80,33 @@ extension MediaPlane {
   public func address(toldTo trunk: IPAddress) -> IPAddress? {
     let book = state.withLock { $0.addresses }
     return book.address(toward: trunk).map { book.told($0, trunk) }
+  }
+
+  /// What apps are offered at now, by media thread. Any thread.
+  public var appCandidates: [[SocketAddress]] {
+    let book = state.withLock { $0.addresses }
+    return workers.map { book.candidates(thread: $0.index) }
+  }
+
+  /// A trunk leg whose address the machine no longer has goes on with ports at another of its family, if there is one on the way to the trunk, and follows
+  /// that way from then on; the trunk is to be told. One thread, that of `reserve`; costs system calls.
+  /// - Parameter isHere: whether the machine has an address that calls are not offered any more.
+  /// - Returns: where the trunk is to send from now on; nil: where it did.
+  public func move(session: MediaSessionID, toward trunk: IPAddress, isHere: (IPAddress) -> Bool) throws(MediaReservationError)
+    -> SocketAddress?
+  {
+    let (index, bound, book) = state.withLock { ($0.threadOf[session], $0.boundTo[session], $0.addresses) }
+    guard let index, let bound, !bound.ip.isUnspecified,
+      bound.hasMoved || !(book.current.contains { $0.bind == bound.ip } || isHere(bound.ip)),
+      let address = book.successor(of: bound.ip, toward: trunk)
+    else { return nil }
+    let sockets = try ports.reserve(on: address.bind)
+    guard workers[index].mailbox.post(.move(session, sockets)) else {
+      metrics.undelivered.increment()
+      throw .threadFull
+    }
+    state.withLock { $0.boundTo[session] = (address.bind, true) }
+    return SocketAddress(book.told(address, trunk), sockets.rtp.localAddress.port)
   }
 
   /// Calls from now on use these addresses; those under way keep theirs, for as long as the machine has them. Opens the app sockets of addresses

@@ -30,12 +30,15 @@ public final class MediaPlane: Sendable {
     /// The thread of every user with calls, and how many.
     var users: [String: (thread: Int, calls: Int)] = [:]
     var usersOf: [MediaSessionID: [String]] = [:]
+    /// The address of ours that each session's trunk leg is at, and whether it began at another.
+    var boundTo: [MediaSessionID: (ip: IPAddress, hasMoved: Bool)] = [:]
     var undelivered: [MediaCommand] = []
     var isStopped = false
     var addresses = AddressBook()
 
     /// The session no longer binds its users to a thread.
     mutating func forget(_ session: MediaSessionID) {
+      boundTo[session] = nil
       for user in usersOf.removeValue(forKey: session) ?? [] {
         guard let entry = users[user] else { continue }
         users[user] = entry.calls > 1 ? (entry.thread, entry.calls - 1) : nil
@@ -133,6 +136,7 @@ public final class MediaPlane: Sendable {
     state.withLock { state in
       state.threadOf[session] = worker.index
       state.usersOf[session] = everybody
+      state.boundTo[session] = (address.bind, false)
       for user in everybody { state.users[user, default: (worker.index, 0)].calls += 1 }
     }
     return MediaReservation(

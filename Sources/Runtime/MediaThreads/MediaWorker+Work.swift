@@ -17,6 +17,7 @@ extension MediaWorker {
     for item in batch {
       switch item {
       case .open(let id, let sockets): open(id, sockets)
+      case .move(let id, let sockets): move(id, sockets)
       case .command(let command): self.command(command)
       case .listen(let socket): listen(socket)
       case .retire(let address):
@@ -59,6 +60,19 @@ extension MediaWorker {
       remove(slot)
       shared.eventHandler(.closed(id, MediaStatistics()))
     }
+  }
+
+  /// What the sockets of before still hold is lost with them: nothing arrives at their address any more.
+  private mutating func move(_ id: MediaSessionID, _ sockets: TrunkSockets) {
+    guard let slot = slotOf[id], let entry = entries[slot] else { return }
+    flush()
+    do throws(SystemError) {
+      try watch(sockets.rtp.fd, .trunk, slot)
+      try watch(sockets.rtcp.fd, .trunkControl, slot)
+    } catch { return }  // the call ends as one whose address went and that has no other
+    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.trunk, nil)
+    _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.control, nil)
+    entry.pointee.move(to: sockets)
   }
 
   mutating func command(_ command: MediaCommand) {

@@ -5,13 +5,13 @@ import Platform
 /// A session with what the thread keeps beside it. Lives behind a pointer in the thread's table.
 struct SessionEntry: ~Copyable {
   /// Descriptors of `sockets`, which are one more object away.
-  let trunk: Int32, control: Int32
+  private(set) var trunk: Int32, control: Int32
   /// Where on the thread's `TickWheel` the ticks of each direction are.
   var tickSlots: TickSlots
   var session: MediaSession
   /// Its group's mixer and its place there; nil outside of groups. The thread's table owns the mixer, and frees it after the last has left.
   var group: (id: MediaGroupID, mixer: UnsafeMutablePointer<GroupMixer>, place: Int)?
-  let sockets: TrunkSockets
+  private var sockets: TrunkSockets
   /// How many sessions the thread had opened before.
   let serial: UInt64
   /// Audio flows: it counts in the load.
@@ -26,6 +26,13 @@ struct SessionEntry: ~Copyable {
     self.session = session
     self.sockets = sockets
     self.tickSlots = tickSlots
+  }
+
+  /// The trunk leg is on other sockets from now on; those before are closed.
+  mutating func move(to sockets: TrunkSockets) {
+    (trunk, control) = (sockets.rtp.fd, sockets.rtcp.fd)
+    session.moveTrunk(to: PacketRoute(raw: trunk), control: PacketRoute(raw: control))
+    self.sockets = sockets
   }
 }
 
@@ -46,6 +53,8 @@ enum MediaWork: Sendable {
   case listen(UDPSocket)
   /// No new session is offered the socket at this address: it is closed with the last one that was.
   case retire(IPAddress)
+  /// The trunk leg of a session, whose address is gone, goes on with these.
+  case move(MediaSessionID, TrunkSockets)
   case command(MediaCommand)
   case handshake(HandshakeResult)
   case stop

@@ -64,6 +64,9 @@ final class Gateway: @unchecked Sendable {
   /// The last of `tellWhatPeersSee`, so that nothing is said twice, and of each a few lines at once however fast the network changes.
   private var told: [String: StateNews<PeersView?>] = [:]
   private var located: [String: [SocketAddress]] = [:]
+  /// What calls under way are to follow when it has stayed so for a while; nil: nothing.
+  private var unsettled: MachineAddresses?
+  private var settling: EventLoop.TimerID?
   private let state = Mutex((drained: false, ending: false))
   /// Who waits for the last call, and for the registrars.
   private let waiting = Mutex<(drained: (@Sendable () -> Void)?, left: (@Sendable () -> Void)?)>((nil, nil))
@@ -181,6 +184,11 @@ final class Gateway: @unchecked Sendable {
       })
     let memoryLimit =
       settings.limits.memoryMebibytes > 0 ? Int64(settings.limits.memoryMebibytes) << 20 : ProcessMemory.limitBytes()
+    outputs.moveMedia = { [network] request in
+      guard let trunk = request.toward else { return nil }
+      let plan = network.plan
+      return try media.move(session: request.session, toward: trunk) { plan.isHere($0) }
+    }
     outputs.endTurn = {
       media.wake()
       store.wake()
@@ -459,8 +467,29 @@ final class Gateway: @unchecked Sendable {
     control.moved(
       own: settings.own(plan, bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
       advertised: settings.advertisedAddresses(plan),
-      sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, plan))
+      sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, plan),
+      appCandidates: media.appCandidates)
+    settle(plan)
     tellWhatPeersSee()
+  }
+
+  /// An address that is taken away and given again, or another in its place, is one change: calls under way wait for the end of it. A state that is
+  /// looked at again does not put it off.
+  private func settle(_ plan: NetworkPlan) {
+    let timer = settling ?? loop.addTimer("addresses") { [weak self] in self?.settled() }
+    guard unsettled != plan.machine else { return }
+    (settling, unsettled) = (timer, plan.machine)
+    loop.setTimer(timer, at: loop.now + Self.settlingTime)
+  }
+  private static let settlingTime = Duration.seconds(2)
+
+  private func settled() {
+    unsettled = nil
+    let plan = network.plan
+    control.settled { [sockets] flow, hasMoved in
+      if !hasMoved, plan.isHere(flow.local.ip) { return nil }
+      return sockets.flow(flow.transport, toward: flow.remote).flatMap { $0.local == flow.local ? nil : $0 }
+    }
   }
 
   private func peersViews() -> [PeersView] {

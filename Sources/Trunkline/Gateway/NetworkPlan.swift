@@ -12,6 +12,8 @@ struct NetworkPlan: Equatable {
   var own: Set<IPAddress> = []
   /// The machine's, without loopback.
   var outside: [IPAddress] = []
+  /// The machine's as they were found.
+  private(set) var machine = MachineAddresses()
   /// Of listeners, that the machine does not have.
   var absent: Set<IPAddress> = []
   /// What is waited for.
@@ -24,6 +26,11 @@ struct NetworkPlan: Equatable {
     /// An address that the operator named, of which `--check` tells by itself.
     var isNamed = false
   }
+
+  init(on machine: MachineAddresses = MachineAddresses()) { self.machine = machine }
+
+  /// Whether what calls under way have of ours still serves; costs system calls where no interface that is up has the address.
+  func isHere(_ ip: IPAddress) -> Bool { ip.isLoopback || ip.isUnspecified || machine.serves(ip) ?? isBindable(ip) }
 
   /// Why nothing can be reached; nil while all can that calls need.
   var reason: String? { text(of: waits.filter(\.isVital)) }
@@ -44,7 +51,7 @@ struct NetworkQuestions {
 
 extension Settings {
   func networkPlan(on machine: MachineAddresses, _ system: NetworkQuestions) -> NetworkPlan {
-    var plan = NetworkPlan()
+    var plan = NetworkPlan(on: machine)
     plan.outside = machine.usable()
     plan.localNetworks = LocalNetworks(
       localNetworks.flatMap { network in

@@ -1,0 +1,122 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import CallFlow
+import MediaSession
+import SIPDialogs
+import Testing
+
+private let phone = Surroundings.phone
+
+/// Another address of this machine while calls run.
+@Suite struct MovedAddressTests {
+  private static let (old, new) = (SocketAddress(IPAddress(192, 0, 2, 1), 40_000), SocketAddress(IPAddress(192, 0, 2, 2), 40_000))
+
+  private func restart(_ world: Surroundings, _ call: CallID, _ gen: Int) -> String {
+    let restart = MediaRestart(sdp: Surroundings.appSDP(setup: "actpass"), gen: gen, cause: .net)
+    guard case .mediaAnswer(let answer) = world.request(phone, .mediaRestart(restart), call: call) else { return "no answer" }
+    return answer.sdp
+  }
+  private func isOffered(_ sdp: String?, _ address: SocketAddress) -> Bool {
+    sdp?.contains(" \(address.ip) \(address.port) typ host") ?? false
+  }
+
+  @Test func `the answer to a restart has the candidates of today's addresses; while there are none, those of before`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    #expect(isOffered(restart(world, call, 2), Self.old))
+    world.feed(.appCandidates([[Self.new]]))
+    #expect(world.trunkHeard.last == "200" && world.heard[phone]?.last == "call.connected", "nothing is said to anybody")
+    var sdp = restart(world, call, 3)
+    #expect(isOffered(sdp, Self.new) && !isOffered(sdp, Self.old))
+    world.feed(.appCandidates([[]]))
+    sdp = restart(world, call, 4)
+    #expect(isOffered(sdp, Self.new))
+    world.feed(.appCandidates([[Self.old, Self.new]]))
+    sdp = restart(world, call, 5)
+    #expect(isOffered(sdp, Self.old) && isOffered(sdp, Self.new))
+  }
+
+  @Test func `candidates are those of the call's own media thread`() throws {
+    let world = Surroundings()
+    world.mediaThread = 1
+    let (_, call) = try world.connected()
+    let other = SocketAddress(Self.new.ip, 40_001)
+    world.feed(.appCandidates([[Self.new], [other]]))
+    #expect(isOffered(restart(world, call, 2), other))
+    world.feed(.appCandidates([[Self.old]]))
+    #expect(isOffered(restart(world, call, 3), other), "a thread that is not named keeps its own")
+  }
+
+  @Test func `while it rings: who comes back and who comes late are offered today's addresses`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.ringing()
+    world.feed(.appCandidates([[Self.new]]))
+    world.connect(phone, "again")
+    let row = try #require(world.welcomes[SessionID("again")]?.calls.first)
+    #expect(isOffered(row.sdp, Self.new) && !isOffered(row.sdp, Self.old))
+    world.connect(Surroundings.tablet)
+    let late = try #require(world.welcomes[SessionID(Surroundings.tablet.device)]?.calls.first)
+    #expect(late.call == call && isOffered(late.sdp, Self.new) && !isOffered(late.sdp, Self.old))
+    // the offer that is answered is the one that was made first: it is the same but for where we are
+    #expect(world.isOK(world.prepare(phone, call, on: "again")))
+  }
+
+  @Test func `an app that is silent is asked to restart as soon as there are other addresses; one that is heard is not`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    func asked() -> Int { world.heard[phone]?.count { $0 == "media.restart" } ?? 0 }
+    world.feed(.appCandidates([[Self.old]]))
+    world.feed(.appCandidates([[Self.old, Self.new]]))
+    #expect(asked() == 0)
+    let (session, leg) = (try #require(world.session), try #require(world.legs[phone]?.0))
+    world.feed(.media(.appLegSilent(session, leg)))
+    #expect(asked() == 1)
+    world.feed(.appCandidates([[Self.old, Self.new]]))
+    #expect(asked() == 1, "they are the same")
+    world.feed(.appCandidates([[Self.new]]))
+    #expect(asked() == 2 && world.messages[phone]?.last == .mediaRestart(MediaRestart(gen: 2, cause: .net)))
+    #expect(isOffered(restart(world, call, 2), Self.new))
+    world.feed(.media(.appLegBack(session, leg)))
+    world.feed(.appCandidates([[Self.old]]))
+    #expect(asked() == 2)
+  }
+
+  @Test func `a trunk leg whose address went: media moves, and one re-INVITE says where`() throws {
+    let world = Surroundings()
+    let (leg, _) = try world.connected()
+    let moved = SocketAddress(IPAddress(192, 0, 2, 2), 41_010)
+    world.movedMedia = moved
+    world.feed(.appCandidates([[Self.new]]))
+    #expect(world.trunkHeard.last == "200", "it may be back in a moment")
+    world.feed(.addressesSettled)
+    // its signalling goes from the other address as well
+    world.feed(.sip(.addressMoved(leg)))
+    #expect(world.trunkHeard.suffix(2) == ["200", "modify"], "one")
+    world.feed(.sip(.offerWanted(leg)))
+    let offer = try #require(
+      world.actions.compactMap { if case .sip(.offer(leg, let sdp)) = $0 { sdp } else { nil } }.last)
+    #expect(offer.contains("c=IN IP4 192.0.2.2\r\n") && offer.contains("m=audio 41010 ") && offer.contains("a=sendrecv"))
+    world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(port: 6_002))))
+    let remote = world.actions.compactMap { if case .media(.setTrunk(_, let trunk)) = $0 { trunk.remote.port } else { nil } }
+    #expect(remote.last == 6_002)
+    // a next change is told as well
+    world.feed(.sip(.addressMoved(leg)))
+    #expect(world.trunkHeard.last == "modify")
+  }
+
+  @Test func `a trunk leg whose address is still there is not touched, and one that refuses to move goes on as it is`() throws {
+    let world = Surroundings()
+    let (leg, _) = try world.connected()
+    let before = world.trunkHeard
+    world.feed(.addressesSettled)
+    #expect(world.trunkHeard == before)
+    world.feed(.sip(.addressMoved(leg)))
+    world.feed(.sip(.offerWanted(leg)))
+    world.feed(.sip(.offerRefused(leg, code: 488)))
+    #expect(world.records.isEmpty && world.trunkHeard.last == "re-INVITE sendrecv")
+    world.feed(.sip(.byeReceived(leg, nil)))
+    world.pass(.seconds(1))
+    world.expectRecord(.remoteHangup, by: .trunk)
+  }
+}
