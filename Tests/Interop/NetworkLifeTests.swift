@@ -271,7 +271,7 @@ extension Interop {
       let reinvite = try #require(moved.awaited("INVITE"), "\(gateway.process.text.suffix(6_000))")
       #expect(reinvite.contains("c=IN IP4 \(Self.second)\r\n"), "\(reinvite)")
       #expect(reinvite.contains("@\(Self.second):\(ports.sip)>"), "\(reinvite)")
-      moved.reply(to: reinvite, "200 OK", sdp: offer)
+      moved.reply(to: reinvite, "200 OK", sdp: offer, at: SocketAddress(IPAddress(198, 51, 100, 2), ports.sip))
       #expect(moved.awaited("ACK") != nil)
       let heard = bye(moved, first, answer, to: SocketAddress(IPAddress(198, 51, 100, 2), ports.sip)) + bye(other, second, stays)
       #expect(heard.count { $0.hasPrefix("SIP/2.0 200") } == 2 && !heard.contains { $0.hasPrefix("INVITE ") }, "\(heard)")
@@ -306,7 +306,8 @@ extension Interop {
       func register(_ text: String, _ status: String) -> String? {
         while let request = registrar.awaited("REGISTER") {
           guard request.contains(text + "\r\n") else { continue }
-          registrar.reply(to: request, status)
+          let isMoved = request.contains("Via: SIP/2.0/UDP \(Self.second):")
+          registrar.reply(to: request, status, at: isMoved ? SocketAddress(IPAddress(198, 51, 100, 2), ports.sip) : nil)
           return request
         }
         return nil

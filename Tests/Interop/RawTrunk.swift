@@ -158,8 +158,8 @@ final class RawTrunk {
     return nil
   }
 
-  /// Answers a request of the gateway's.
-  func reply(to request: String, _ status: String, sdp: String? = nil) {
+  /// Answers a request of the gateway's, which may have another address by now.
+  func reply(to request: String, _ status: String, sdp: String? = nil, at destination: SocketAddress? = nil) {
     let kept = ["via:", "from:", "call-id:", "cseq:", "record-route:"]
     var lines = ["SIP/2.0 \(status)"]
     for line in request.split(separator: "\r\n", omittingEmptySubsequences: false).dropFirst().prefix(while: { !$0.isEmpty }) {
@@ -169,7 +169,8 @@ final class RawTrunk {
     }
     lines.append("Contact: <sip:raw@\(address)>")
     if sdp != nil { lines.append("Content-Type: application/sdp") }
-    send((lines + ["Content-Length: \((sdp ?? "").utf8.count)", "", sdp ?? ""]).joined(separator: "\r\n"))
+    let text = (lines + ["Content-Length: \((sdp ?? "").utf8.count)", "", sdp ?? ""]).joined(separator: "\r\n")
+    send(Array(text.utf8), to: destination)
   }
 
   /// An offer with these payload types on a port that nobody listens on.

@@ -55,6 +55,8 @@ final class Carrier {
   }
 
   func hangUp(_ leg: LegID) { handle(.command(.bye(leg, nil))) }
+  /// Nobody waits forever for a final response that was lost on its way.
+  func giveUpUnanswered() { for leg in (1..<nextLeg).map({ LegID.outbound($0) }) where final(leg) == nil { cancel(leg) } }
   /// What a caller does who hangs up: before the final response that is CANCEL.
   func giveUp(_ leg: LegID) { final(leg) == nil ? cancel(leg) : hangUp(leg) }
   func cancel(_ leg: LegID) { handle(.command(.cancel(leg, nil))) }

@@ -77,6 +77,7 @@ import Trunking
     var routing = world.machine.routing
     routing.trunks = routing.trunks.map { Routing.Trunk(name: $0.name) }
     world.give(.routing(routing))
+    world.carrier.giveUpUnanswered()
     // a session whose end no longer came through ends with its timer (RFC 4028), as does the one of a lost BYE
     world.run(.seconds(2_000))
     let before = world.records.count
