@@ -171,12 +171,12 @@ public struct MediaSession: ~Copyable {
   /// Trunk audio reaches the winner, or the other half of a diverted call.
   var isDownlinkOpen: Bool { connectedAt != nil || isEarly || bridge != nil }
 
-  /// NTP time of `now` (RFC 3550 §4).
   /// From now on the trunk leg is on these sockets: the address of the others is gone. Streams, keys and what was agreed stay.
   public mutating func moveTrunk(to route: PacketRoute, control: PacketRoute) {
     (setup.trunkRoute, setup.trunkControlRoute) = (route, control)
   }
 
+  /// NTP time of `now` (RFC 3550 §4).
   func wallClock(_ now: Instant) -> NTPTimestamp { NTPTimestamp(unixNanoseconds: (now + setup.wallClockOffset).nanoseconds) }
 
   /// Statistics as they stand; also in `quality` and `closed` events.
