@@ -225,6 +225,14 @@ private let tablet = Surroundings.tablet
     }
   }
 
+  @Test func `what a device says as the ring ends is what the trunk hears`() throws {
+    let world = Surroundings(pushes: true)
+    let (_, call) = try world.parked()
+    world.now = try #require(world.pushes.last).deadline
+    _ = world.reject(phone, call)
+    #expect(world.trunkHeard == ["486"])
+  }
+
   @Test func `a device that connects while another's push is open still wins, though its own push failed`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked([phone, tablet], accepted: false)

@@ -130,8 +130,6 @@ extension Call {
   /// Nobody is left who could answer: the final response follows from what the devices said.
   mutating func endIfNobodyRings(_ turn: inout Turn) {
     guard isUndecided, ringsDevices, !parties.isVerifying, users.locating == nil else { return }
-    // A push is given up at the ring's end by another thread: whichever is first, the call rang out.
-    if let ring = timers[.ring], ring <= turn.now { return ringTimedOut(&turn) }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
@@ -152,6 +150,8 @@ extension Call {
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
     if said.filtered > 0 { return endUnlessDiverted(.unreached, .init(.dnd, by: .app), &turn) }
+    // A push is given up at the ring's end by another thread: whichever is first, the call rang out.
+    if let ring = timers[.ring], ring <= turn.now { return ringTimedOut(&turn) }
     let detail = bookkeeping.pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
     endUnlessDiverted(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
   }
