@@ -29,11 +29,14 @@ public struct CallRow: Sendable {
   private let winner: DeviceKey?
   private let (isUndecided, isHeld, isHeldByTrunk, isMuted): (Bool, Bool, Bool, Bool)
   private let statistics: MediaStatistics?
-  fileprivate let isGrouped: Bool
+  fileprivate let groupID: MediaGroupID?
+  /// All calls of its group.
   fileprivate var group: [CallID]?
   private let wallOffset: Int64
 
   /// `call` is lent: a copy of all that it has would cost as much as a hundred references.
+  fileprivate var groupOwner: String? { groupID == nil ? nil : winner?.user }
+
   fileprivate init(_ call: inout Call, wallOffset: Int64) {
     id = call.id
     (direction, state) = (call.direction, call.state)
@@ -42,7 +45,7 @@ public struct CallRow: Sendable {
     (times, devices, pushes, terminals, winner) = (call.times, call.devices, call.pushes, call.terminals, call.winner)
     (isUndecided, isHeld, isMuted) = (call.isUndecided, call.appMedia.isHeld, call.appMedia.isMuted)
     (isHeldByTrunk, statistics) = (call.legs[0].isHoldSignalled, call.legs[0].statistics)
-    isGrouped = call.winner != nil && call.appMedia.group != nil
+    groupID = call.winner == nil ? nil : call.appMedia.group
     self.wallOffset = wallOffset
   }
 
@@ -57,7 +60,7 @@ public struct CallRow: Sendable {
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
       } + wokenDevices, held: isHeld, heldByTrunk: isHeldByTrunk, muted: isMuted,
       fromTrunk: statistics.map { .init($0.fromTrunk) }, fromApp: statistics.map { .init($0.fromApp) })
-    summary.group = group
+    summary.group = group?.filter { $0 != id }
     summary.appStats = devices.first { $0.key == winner }.flatMap(\.stats)
     return summary
   }
@@ -84,13 +87,13 @@ public struct CallPage: Sendable {
 }
 
 extension CallMachine {
-  /// At most `most` live calls behind one, oldest first; nil: from the first. Looks at no other. Changes nothing: it is `mutating` so that calls are
-  /// looked at where they are.
+  /// At most `most` live calls behind one, oldest first; nil: from the first. Looks at no other, but for the calls of users with groups, which count.
+  /// Changes nothing: it is `mutating` so that calls are looked at where they are.
   public mutating func callPage(after last: CallNumber?, most: Int) -> CallPage {
-    var (page, walk) = (CallPage(), callOrder.walk(after: last))
+    var (page, walk, groups) = (CallPage(), callOrder.walk(after: last), [String: [MediaGroupID: [CallID]]]())
     while let number = walk.next() {
       page.looked += 1
-      if let row = callRow(number.call) { page.rows.append(row) }
+      if let row = callRow(number.call, &groups, &page.looked) { page.rows.append(row) }
       guard page.looked < most else {
         page.next = walk.peek() == nil ? nil : number
         break
@@ -101,9 +104,23 @@ extension CallMachine {
 
   /// Nil: there is no such live call. Changes nothing, as `callPage`.
   public mutating func callRow(_ id: CallID) -> CallRow? {
+    var (groups, looked) = ([String: [MediaGroupID: [CallID]]](), 0)
+    return callRow(id, &groups, &looked)
+  }
+
+  /// - Parameter groups: by user, those that were looked for before.
+  private mutating func callRow(
+    _ id: CallID, _ groups: inout [String: [MediaGroupID: [CallID]]], _ looked: inout Int
+  ) -> CallRow? {
     guard let place = calls.index(forKey: id) else { return nil }
     var row = CallRow(&calls.values[place], wallOffset: wallOffset)
-    if row.isGrouped, let winner = calls[id]?.winner { row.group = groupPeers(of: id, for: winner) }
+    guard let group = row.groupID, let user = row.groupOwner else { return row }
+    if groups[user] == nil {
+      let all = callsOfUser[user] ?? []
+      looked += all.count
+      groups[user] = Dictionary(grouping: all.filter { calls[$0]?.appMedia.group != nil }) { calls[$0]?.appMedia.group ?? group }
+    }
+    row.group = groups[user]?[group] ?? [id]
     return row
   }
 
