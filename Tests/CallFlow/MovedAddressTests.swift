@@ -25,14 +25,14 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(isOffered(restart(world, call, 2), Self.old))
-    world.feed(.appCandidates([[Self.new]]))
+    world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
     #expect(world.trunkHeard.last == "200" && world.heard[phone]?.last == "call.connected", "nothing is said to anybody")
     var sdp = restart(world, call, 3)
     #expect(isOffered(sdp, Self.new) && !isOffered(sdp, Self.old))
-    world.feed(.appCandidates([[]]))
+    world.feed(.appCandidates([[]], of: world.machine.liveCalls))
     sdp = restart(world, call, 4)
     #expect(isOffered(sdp, Self.new))
-    world.feed(.appCandidates([[Self.old, Self.new]]))
+    world.feed(.appCandidates([[Self.old, Self.new]], of: world.machine.liveCalls))
     sdp = restart(world, call, 5)
     #expect(isOffered(sdp, Self.old) && isOffered(sdp, Self.new))
   }
@@ -42,16 +42,16 @@ private let phone = Surroundings.phone
     world.mediaThread = 1
     let (_, call) = try world.connected()
     let other = SocketAddress(Self.new.ip, 40_001)
-    world.feed(.appCandidates([[Self.new], [other]]))
+    world.feed(.appCandidates([[Self.new], [other]], of: world.machine.liveCalls))
     #expect(isOffered(restart(world, call, 2), other))
-    world.feed(.appCandidates([[Self.old]]))
+    world.feed(.appCandidates([[Self.old]], of: world.machine.liveCalls))
     #expect(isOffered(restart(world, call, 3), other), "a thread that is not named keeps its own")
   }
 
   @Test func `while it rings: who comes back and who comes late are offered today's addresses`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing()
-    world.feed(.appCandidates([[Self.new]]))
+    world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
     world.connect(phone, "again")
     let row = try #require(world.welcomes[SessionID("again")]?.calls.first)
     #expect(isOffered(row.sdp, Self.new) && !isOffered(row.sdp, Self.old))
@@ -66,19 +66,19 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (_, call) = try world.connected()
     func asked() -> Int { world.heard[phone]?.count { $0 == "media.restart" } ?? 0 }
-    world.feed(.appCandidates([[Self.old]]))
-    world.feed(.appCandidates([[Self.old, Self.new]]))
+    world.feed(.appCandidates([[Self.old]], of: world.machine.liveCalls))
+    world.feed(.appCandidates([[Self.old, Self.new]], of: world.machine.liveCalls))
     #expect(asked() == 0)
     let (session, leg) = (try #require(world.session), try #require(world.legs[phone]?.0))
     world.feed(.media(.appLegSilent(session, leg)))
     #expect(asked() == 1)
-    world.feed(.appCandidates([[Self.old, Self.new]]))
+    world.feed(.appCandidates([[Self.old, Self.new]], of: world.machine.liveCalls))
     #expect(asked() == 1, "they are the same")
-    world.feed(.appCandidates([[Self.new]]))
+    world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
     #expect(asked() == 2 && world.messages[phone]?.last == .mediaRestart(MediaRestart(gen: 2, cause: .net)))
     #expect(isOffered(restart(world, call, 2), Self.new))
     world.feed(.media(.appLegBack(session, leg)))
-    world.feed(.appCandidates([[Self.old]]))
+    world.feed(.appCandidates([[Self.old]], of: world.machine.liveCalls))
     #expect(asked() == 2)
   }
 
@@ -87,9 +87,9 @@ private let phone = Surroundings.phone
     let (leg, _) = try world.connected()
     let moved = SocketAddress(IPAddress(192, 0, 2, 2), 41_010)
     world.movedMedia = moved
-    world.feed(.appCandidates([[Self.new]]))
+    world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
     #expect(world.trunkHeard.last == "200", "it may be back in a moment")
-    world.feed(.addressesSettled)
+    world.feed(.moveTrunkLegs(world.machine.liveCalls))
     // its signalling goes from the other address as well
     world.feed(.sip(.addressMoved(leg)))
     #expect(world.trunkHeard.suffix(2) == ["200", "modify"], "one")
@@ -109,7 +109,7 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (leg, _) = try world.connected()
     let before = world.trunkHeard
-    world.feed(.addressesSettled)
+    world.feed(.moveTrunkLegs(world.machine.liveCalls))
     #expect(world.trunkHeard == before)
     world.feed(.sip(.addressMoved(leg)))
     world.feed(.sip(.offerWanted(leg)))

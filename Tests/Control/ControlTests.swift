@@ -44,6 +44,29 @@ import Testing
     #expect(surroundings.seen.withLock { $0.records.first?.end.by } == .gateway)
   }
 
+  @Test func `calls follow the machine's addresses a few in a turn, each once`() throws {
+    let surroundings = try Surroundings(calls: 40)
+    connect(surroundings)
+    for number in 0..<40 { surroundings.receive(Surroundings.invite(to: "+15551230001", call: "c\(number)")) }
+    #expect(surroundings.eventually { $0.lines.count == 40 })
+    let (asked, first) = (Counter(), Counter())
+    surroundings.moveCalls { _, _ in
+      asked.add(1)
+      return nil
+    } then: {
+      first.add(asked.value)
+    }
+    #expect(surroundings.eventually { _ in asked.value >= 40 })
+    surroundings.stop()
+    #expect(first.value == 16 && asked.value == 40)
+  }
+
+  private final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+    var value: Int { count.load(ordering: .acquiring) }
+    func add(_ number: Int) { count.add(number, ordering: .acquiringAndReleasing) }
+  }
+
   @Test func `without a free port the call is refused with 503, and it is no call`() throws {
     let surroundings = try Surroundings(hasPorts: false)
     connect(surroundings)

@@ -37,14 +37,14 @@ final class Surroundings: @unchecked Sendable {
     hasPorts: Bool = true, losesMedia: Bool = false, shortage: @escaping () -> MediaShortage? = { nil },
     overloaded: @escaping (RefusalReason?) -> Void = { _ in },
     logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, masksNumbers: Bool = true,
-    unlocated: TrunkSettings? = nil
+    unlocated: TrunkSettings? = nil, calls: Int = 7
   ) throws {
     loop = try EventLoop(name: "test")
     inbox = try Inbox()
     metrics = ControlMetrics(turns: loop.turns)
     var routing = Routing(
       trunks: [
-        .init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow), maximumCalls: 7)
+        .init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow), maximumCalls: calls)
       ],
       users: [.init(id: "alice", numbers: ["+15551230001"])], inbound: [.init(trunk: "carrier", target: .users)])
     if let unlocated {
@@ -86,10 +86,14 @@ final class Surroundings: @unchecked Sendable {
         door.owner?.control.resolved(question, .failed)
       }
     }
+    var configuration = CallFlow.Configuration()
+    configuration.bounds.callsPerUser = max(configuration.bounds.callsPerUser, calls)
     let network = TrunkMachine.Network(transports: [.udp], families: [.v4]) { _, _ in Self.flow }
     control = try Control(
       loop: loop, userAgent: UserAgent(random: .seeded(1)),
-      machine: CallMachine(routing: routing, random: .seeded(2), network: unlocated == nil ? nil : network), outputs: outputs,
+      machine: CallMachine(
+        configuration: configuration, routing: routing, random: .seeded(2), network: unlocated == nil ? nil : network),
+      outputs: outputs,
       metrics: metrics, inbox: inbox, logger: logger, masksNumbers: masksNumbers)
     door.owner = self
     let loop = loop
@@ -109,6 +113,14 @@ final class Surroundings: @unchecked Sendable {
   func receive(_ text: String) {
     let bytes = Array(text.replacing("\n", with: "\r\n").utf8)
     loop.post { [control] in control.handle(.received(bytes, Self.flow, trunk: "carrier")) }
+  }
+
+  /// Has calls follow the machine's addresses; `then` is called in the turn in which that began.
+  func moveCalls(_ successor: @escaping @Sendable (Flow, Bool) -> Flow?, then: @escaping @Sendable () -> Void) {
+    loop.post { [control] in
+      control.moveCalls(successor)
+      then()
+    }
   }
 
   /// Control's answer to a question; nil: none came.

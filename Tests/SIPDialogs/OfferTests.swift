@@ -35,10 +35,10 @@ import Testing
   @Test func `a dialog whose address of ours went goes on from another: the next offer says so by Via and Contact`() throws {
     var (wire, leg, _, _) = try Wire.confirmed()
     let moved = Flow(transport: .udp, local: SocketAddress("198.51.100.10:5060")!, remote: udp.remote)
-    // one that stays is not told of
-    wire.input(.settled { _, _ in nil })
-    #expect(wire.events().isEmpty)
-    wire.input(.settled { flow, hasMoved in flow.local == udp.local && !hasMoved ? moved : nil })
+    wire.input(.moveLegs([:]))
+    #expect(wire.events().isEmpty && wire.agent.flow(of: leg)?.hasMoved == false)
+    wire.input(.moveLegs([leg: moved]))
+    #expect(wire.agent.flow(of: leg)?.flow == moved && wire.agent.flow(of: leg)?.hasMoved == true)
     #expect(wire.events().map(\.name) == ["addressMoved"])
     let reinvite = try offered(&wire, leg)
     #expect(reinvite.value(.contact)?.contains("@198.51.100.10:5060>") == true)
@@ -53,13 +53,13 @@ import Testing
   @Test func `an offer that went nowhere makes way for the one from the next address; a ping is sent again from there`() throws {
     var (wire, leg, _, _) = try Wire.confirmed()
     let moved = Flow(transport: .udp, local: SocketAddress("198.51.100.10:5060")!, remote: udp.remote)
-    wire.input(.settled { flow, _ in flow.local == moved.local ? nil : moved })
+    wire.input(.moveLegs([leg: moved]))
     _ = wire.events()
     let lost = try offered(&wire, leg)
     wire.command(.ping(leg))
     _ = wire.advance(.seconds(5))
     // the first address is back
-    wire.input(.settled { flow, hasMoved in hasMoved && flow.local == moved.local ? udp : nil })
+    wire.input(.moveLegs([leg: udp]))
     #expect(wire.events().map(\.name) == ["addressMoved"])
     let reinvite = try offered(&wire, leg)
     #expect(

@@ -55,7 +55,7 @@ final class Carrier {
   }
 
   func hangUp(_ leg: LegID) { handle(.command(.bye(leg, nil))) }
-  /// Nobody waits forever for a final response that was lost on its way.
+  /// A caller whose final response was lost on its way hangs up at some time.
   func giveUpUnanswered() { for leg in (1..<nextLeg).map({ LegID.outbound($0) }) where final(leg) == nil { cancel(leg) } }
   /// What a caller does who hangs up: before the final response that is CANCEL.
   func giveUp(_ leg: LegID) { final(leg) == nil ? cancel(leg) : hangUp(leg) }

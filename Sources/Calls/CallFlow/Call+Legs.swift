@@ -37,7 +37,7 @@ extension Call {
     case .failed(_, let code, let cause, let byTransport): refused(place, code, cause, byTransport: byTransport, &turn)
     case .reinviteReceived(_, let sdp):
       if legs[place].offered(sdp, isHeld: appMedia.isHeld, &turn), place == 0 { noteTrunkHold(&turn) }
-    case .addressMoved: legs[place].tellAddress(&turn)
+    case .addressMoved: legs[place].offerNewAddress(&turn)
     case .offerWanted: legs[place].sendOffer(isHeld: appMedia.isHeld, &turn)
     case .offerAnswered(_, let sdp):
       legs[place].offerAnswered(sdp, isHeld: appMedia.isHeld, &turn)

@@ -1,36 +1,36 @@
 import AppProtocol
-import Bytes
+public import Bytes
 import MediaSession
+public import SIPDialogs
 
 /// What follows for calls under way from another address of this machine.
 extension CallMachine {
-  /// Each call whose thread offers apps something else than it did. Costs a comparison for each call.
-  mutating func networkChanged(_ candidates: [[SocketAddress]], _ turn: inout Turn) {
-    var changed: [CallID] = []
-    // by index: each call would be copied
-    for index in calls.indices where calls.values[index].isLive {
-      guard let reservation = calls.values[index].appMedia.reservation, candidates.indices.contains(reservation.thread) else {
-        continue
-      }
+  /// At most `most` live calls behind one, oldest first, and behind which the next come; nil: there are no more. Looks at no other.
+  public func liveCalls(after last: CallNumber?, most: Int) -> (calls: [CallID], next: CallNumber?) {
+    var (calls, walk) = ([CallID](), callOrder.walk(after: last))
+    while let number = walk.next() {
+      calls.append(number.call)
+      if calls.count == most { return (calls, walk.peek() == nil ? nil : number) }
+    }
+    return (calls, nil)
+  }
+
+  /// The trunk legs of a call; none of one that is not there.
+  public func trunkLegs(of id: CallID) -> [LegID] { calls[id]?.legs.map(\.id) ?? [] }
+
+  mutating func networkChanged(_ candidates: [[SocketAddress]], of ids: [CallID], _ turn: inout Turn) {
+    for id in ids {
+      // in its place: the call would be copied
+      guard let place = calls.index(forKey: id), calls.values[place].isLive,
+        let reservation = calls.values[place].appMedia.reservation, candidates.indices.contains(reservation.thread)
+      else { continue }
       let now = candidates[reservation.thread]
-      if !now.isEmpty, now != reservation.appCandidates { changed.append(calls.keys[index]) }
-    }
-    for id in Self.inOrder(changed) {
-      change(id, &turn) { call, turn in
-        guard let reservation = call.appMedia.reservation else { return }
-        call.networkChanged(candidates[reservation.thread], &turn)
-      }
+      if !now.isEmpty, now != reservation.appCandidates { change(id, &turn) { $0.networkChanged(now, &$1) } }
     }
   }
 
-  /// Asks of each trunk leg with media whether it has to go on at another address. Costs a question for each.
-  mutating func moveTrunkLegs(_ turn: inout Turn) {
-    for id in Self.inOrder(calls.keys) { change(id, &turn) { if $0.isLive { $0.moveTrunkLegs(&$1) } } }
-  }
-
-  /// Not in that of the table, which is another one in each process.
-  private static func inOrder(_ calls: some Sequence<CallID>) -> [CallID] {
-    calls.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
+  mutating func moveTrunkLegs(of ids: [CallID], _ turn: inout Turn) {
+    for id in ids { change(id, &turn) { if $0.isLive { $0.moveTrunkLegs(&$1) } } }
   }
 }
 

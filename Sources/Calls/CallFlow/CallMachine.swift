@@ -154,8 +154,8 @@ public struct CallMachine {
       reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
     case .mediaMoved(let id, let session, let local):
       if let local { change(id, &turn) { $0.mediaMoved(session, to: local, &$1) } }
-    case .appCandidates(let candidates): networkChanged(candidates, &turn)
-    case .addressesSettled: moveTrunkLegs(&turn)
+    case .appCandidates(let candidates, let calls): networkChanged(candidates, of: calls, &turn)
+    case .moveTrunkLegs(let calls): moveTrunkLegs(of: calls, &turn)
     case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
     case .routed(let id, let answer): routed(id, answer, &turn)
     case .userKnown(let question, let answer): userKnown(question, answer, &turn)

@@ -25,10 +25,11 @@ extension CallMachine {
     case mediaRefused(CallID, reason: String, isOverload: Bool = false)
     /// The answer to a request that `moves`: where the trunk's RTP is to come from now on; nil: where it came before.
     case mediaMoved(CallID, MediaSessionID, SocketAddress?)
-    /// What apps are offered from now on, by media thread: the machine's addresses may have changed. A thread without any keeps what it had.
-    case appCandidates([[SocketAddress]])
-    /// The machine's addresses have stayed the same for a while: trunk legs whose address is gone go on at another.
-    case addressesSettled
+    /// What the apps of these calls are offered from now on, by media thread: the machine's addresses may have changed. A thread without any keeps
+    /// what it had.
+    case appCandidates([[SocketAddress]], of: [CallID])
+    /// Trunk legs of these calls whose address the machine no longer has go on at another.
+    case moveTrunkLegs([CallID])
     /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
     case journalled(CallID)
     /// How an `Action.push` ended.

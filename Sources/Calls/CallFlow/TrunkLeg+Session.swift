@@ -78,12 +78,12 @@ extension TrunkLeg {
   mutating func move(to local: SocketAddress, _ turn: inout Turn) {
     self.local = local
     negotiation?.local = local
-    tellAddress(&turn)
+    offerNewAddress(&turn)
   }
 
   /// Its media, its signalling or both go from another address: one re-INVITE with our Contact and description (RFC 3261 §14.1, RFC 3264 §8.3.1) says
   /// so, as soon as one may go out.
-  mutating func tellAddress(_ turn: inout Turn) {
+  mutating func offerNewAddress(_ turn: inout Turn) {
     guard phase != .idle, phase != .over, !hasMoved else { return }
     // between users of ours nothing waits until it may go out
     if id.isDirect, phase == .invited { return }

@@ -28,12 +28,10 @@ public struct GatewayCore {
     case probe(Incarnation, uri: String, Flow)
     /// What the engine, other nodes or an operator say; ignored without a cluster.
     case cluster(ClusterMachine.Input)
-    /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it. `appCandidates`: what apps are offered,
-    /// by media thread.
-    case moved(OwnAddresses, AdvertisedAddresses, sip: String, appCandidates: [[SocketAddress]])
-    /// They have stayed as they are for a while: calls under way whose address is gone go on from another. The closure: of a dialog's flow, and whether it
-    /// has moved before, which one takes its place; nil: none.
-    case settled(@Sendable (Flow, _ hasMoved: Bool) -> Flow?)
+    /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it.
+    case moved(OwnAddresses, AdvertisedAddresses, sip: String)
+    /// Trunk legs of these calls whose address is gone go on at another: their media where `reserve` says so, their dialogs over these flows.
+    case moveCalls([CallID], flows: [LegID: Flow])
     /// Everything else. `routing` and `draining` are told to the user agent as well.
     case call(CallMachine.Input)
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
@@ -141,14 +139,14 @@ public struct GatewayCore {
       cluster(input, at: now)
       // a registration may end without a word
       if case .load = input { tellTroubles(at: now) }
-    case .moved(let own, let advertised, let sip, let appCandidates):
+    case .moved(let own, let advertised, let sip):
       signal(.moved(own, advertised), at: now, into: &output)
       cluster(.moved(sip: sip), at: now)
-      pending += [.ownAddresses(own.addresses), .appCandidates(appCandidates), .trunking(.networkChanged)]
-    case .settled(let successor):
+      pending += [.ownAddresses(own.addresses), .trunking(.networkChanged)]
+    case .moveCalls(let calls, let flows):
       // media first: the offers of legs that have moved name its new address
-      pending.append(.addressesSettled)
-      signal(.settled(successor), at: now, into: &output)
+      pending.append(.moveTrunkLegs(calls))
+      signal(.moveLegs(flows), at: now, into: &output)
     case .probe(let incarnation, let uri, let flow): probe(incarnation, uri, flow, at: now, into: &output)
     case .timer:
       if let due = userAgent.nextDeadline, due <= now { signal(.timer, at: now, into: &output) }

@@ -22,9 +22,8 @@ extension UserAgent {
     case rules([String: TrunkRules])
     /// Where we are ourselves, and where peers reach us, from now on: the machine's addresses have changed. Dialogs keep what they have said.
     case moved(OwnAddresses, AdvertisedAddresses)
-    /// The machine's addresses have stayed the same for a while. Of each dialog the closure says which flow takes the place of its own, nil for none;
-    /// whether it has moved before, it is told. `addressMoved` follows for those that move.
-    case settled(@Sendable (Flow, _ hasMoved: Bool) -> Flow?)
+    /// These dialogs go on from other addresses of ours, over these flows; `addressMoved` follows for each.
+    case moveLegs([LegID: Flow])
     /// The clock that all nodes of a cluster go by: milliseconds from `Instant` to 1970. Ignored without `Configuration.nonceSecret`.
     case sharedClock(offsetMilliseconds: Int64)
   }

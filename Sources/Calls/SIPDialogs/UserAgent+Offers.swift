@@ -73,12 +73,10 @@ extension UserAgent {
 
   /// What follows in these dialogs goes from another address of ours. The peer learns it by the Contact of our next offer (RFC 3261 §12.2.1.1); an INVITE
   /// of ours without an answer ends with its transaction.
-  mutating func moveLegs(_ successor: (Flow, Bool) -> Flow?) {
-    let unanswered = clients.filter { $0.value.value.phase == .calling && $0.value.value.leg != nil }
-    for id in legs.keys.sorted(by: { $0.raw < $1.raw }) {
-      guard let leg = legs[id]?.value, [.ringing, .answered, .confirmed].contains(leg.phase),
-        let flow = successor(leg.flow, leg.hasMoved)
-      else { continue }
+  mutating func moveLegs(_ flows: [LegID: Flow]) {
+    let unanswered = clients.filter { $0.value.value.phase == .calling && $0.value.value.leg.map { flows[$0] != nil } ?? false }
+    for (id, flow) in flows.sorted(by: { $0.key.raw < $1.key.raw }) {
+      guard let leg = legs[id]?.value, [.ringing, .answered, .confirmed].contains(leg.phase) else { continue }
       legs[id]?.value.flow = flow
       legs[id]?.value.hasMoved = true
       for (client, box) in unanswered where box.value.leg == id { moveRequest(client, box.value.purpose, of: id, to: flow) }
@@ -86,7 +84,10 @@ extension UserAgent {
     }
   }
 
-  /// What nobody has answered may have gone nowhere. An offer makes way for the next one, which says where we are now; anything else is sent again from
+  /// Over which flow a dialog goes, and whether it has moved from the one that it began with; nil: there is no such leg.
+  public func flow(of id: LegID) -> (flow: Flow, hasMoved: Bool)? { legs[id].map { ($0.value.flow, $0.value.hasMoved) } }
+
+  /// A request without an answer may never have arrived. An offer makes way for the next one, which says where we are now; anything else is sent again from
   /// there, and answered there by `rport`.
   private mutating func moveRequest(_ client: UInt64, _ purpose: ClientTransaction.Purpose, of id: LegID, to flow: Flow) {
     guard purpose == .reinvite || purpose == .update else {

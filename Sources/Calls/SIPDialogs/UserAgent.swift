@@ -95,7 +95,7 @@ public struct UserAgent: Sendable {
     // a trunk that is gone keeps its rules: its calls go on, and whoever had to answer a challenge still has to
     case .rules(let rules): trunkRules.merge(rules) { $1 }
     case .moved(let own, let advertised): (configuration.own, configuration.advertised) = (own, advertised)
-    case .settled(let successor): moveLegs(successor)
+    case .moveLegs(let flows): moveLegs(flows)
     case .sharedClock(let offset): digestServer.clockOffsetMilliseconds = offset
     }
     fireTimers()

@@ -1,4 +1,4 @@
-public import Bytes
+import Bytes
 public import CallFlow
 public import Cluster
 import GatewayCore
@@ -30,6 +30,7 @@ public final class Control: @unchecked Sendable {
   var questions: [AskedQuestion] = []
   var questionRate = TokenBucket(perSecond: Limits.questionsPerSecond)
   var questionTimer: EventLoop.TimerID?
+  var addressWalk = AddressWalk()
   private var isDraining = false
   private var isDrained = false
   private var isLeaving = false
@@ -81,16 +82,6 @@ public final class Control: @unchecked Sendable {
     checkOverload()
     run(.sip(input))
   }
-
-  /// The machine's addresses or routes have changed, which the SIP transport knows already.
-  /// - Parameter appCandidates: what apps are offered, by media thread.
-  public func moved(own: OwnAddresses, advertised: AdvertisedAddresses, sip: String, appCandidates: [[SocketAddress]]) {
-    run(.moved(own, advertised, sip: sip, appCandidates: appCandidates))
-  }
-
-  /// The machine's addresses have stayed as they are for a while: calls whose address is gone go on from another.
-  /// - Parameter successor: of a dialog's flow, and whether it has moved before, which one takes its place; nil: none. Called within this call.
-  public func settled(_ successor: @escaping @Sendable (Flow, _ hasMoved: Bool) -> Flow?) { run(.settled(successor)) }
 
   /// What a process that died has left open toward trunks: each is closed. Once, when the transport can send.
   public func close(_ orphans: [OrphanedLeg]) { if !orphans.isEmpty { run(.orphaned(orphans)) } }

@@ -16,6 +16,9 @@ enum Limits {
   static let asked = 1_024
   static let askerWork = 4_096
   static let requestsPerClient = 16
+  /// Calls that follow other addresses of this machine in one turn, and the pause until the next: 3,200 calls a second at most.
+  static let movedCalls = 16
+  static let movePause = Duration.milliseconds(5)
   /// How often the wall clock is compared with the monotonic one, and the loop's delay measured.
   static let clockCheck = Duration.seconds(1)
   /// A node that has not answered SIP OPTIONS in this time is silent.

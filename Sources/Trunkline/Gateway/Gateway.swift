@@ -28,15 +28,15 @@ import Trunking
 final class Gateway: @unchecked Sendable {
   // Everything is made in `init` and only used through thread-safe doors afterwards; what belongs to the control thread is touched by
   // closures posted to its loop.
-  private let settings: Settings
-  private let logs: Logs
+  let settings: Settings
+  let logs: Logs
   private let descriptors: DescriptorLimit
-  private let loop: EventLoop
+  let loop: EventLoop
   private let readiness = Readiness()
   private let registry = MetricRegistry()
   private let inbox: Inbox
   private let store: CallStore
-  private let media: MediaPlane
+  let media: MediaPlane
   private let app: AppSide
   private let push: PushSide
   private let hooks: Webhooks
@@ -48,25 +48,25 @@ final class Gateway: @unchecked Sendable {
   private let wakes: WakeTokens
   /// Nil: this gateway is alone.
   private let cluster: ClusterSide?
-  private var otherNodes: [SocketAddress] = []
-  private let sockets: SIPSockets
+  var otherNodes: [SocketAddress] = []
+  let sockets: SIPSockets
   private let resolver: Resolver
   private let verifier: CallerVerifier?
-  private let control: Control
+  let control: Control
   private var thread: NamedThread?
-  private var retired: RetiredTrunks
+  var retired: RetiredTrunks
   private var retirement: EventLoop.TimerID?
   /// What SIGHUP took last; of `listen` only what the process began with counts.
-  private var current: Settings
+  var current: Settings
   private let certificates: CertificateWatch
   private let hep: HEPOutlet?
-  private let network: NetworkSide
-  /// The last of `tellWhatPeersSee`, so that nothing is said twice, and of each a few lines at once however fast the network changes.
-  private var told: [String: StateNews<PeersView?>] = [:]
-  private var located: [String: [SocketAddress]] = [:]
-  /// What calls under way are to follow when it has stayed so for a while; nil: nothing.
-  private var unsettled: MachineAddresses?
-  private var settling: EventLoop.TimerID?
+  let network: NetworkSide
+  /// The last of `logPeersView`, so that nothing is said twice, and of each a few lines at once however fast the network changes.
+  var loggedViews: [String: StateNews<PeersView?>] = [:]
+  var located: [String: [SocketAddress]] = [:]
+  /// What calls under way follow once it has stayed so for a while; nil: nothing.
+  var changedMachine: MachineAddresses?
+  var stableTimer: EventLoop.TimerID?
   private let state = Mutex((drained: false, ending: false))
   /// Who waits for the last call, and for the registrars.
   private let waiting = Mutex<(drained: (@Sendable () -> Void)?, left: (@Sendable () -> Void)?)>((nil, nil))
@@ -339,7 +339,7 @@ final class Gateway: @unchecked Sendable {
       if !loop.post({ [self] in moved(plan) }) { network.lookAgain() }
     }
     loop.post { [self] in
-      tellWhatPeersSee()
+      logPeersView()
       control.close(store.orphanedLegs)
     }
     tellTrunks(settings)
@@ -384,7 +384,7 @@ final class Gateway: @unchecked Sendable {
       sockets.setTLS(server: settings.listen.sipServer, trunks: clientTLS)
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
       admitTrunks()
-      tellWhatPeersSee()
+      logPeersView()
     }
   }
 
@@ -409,17 +409,6 @@ final class Gateway: @unchecked Sendable {
     dropRetired(except: control.trunksWithCalls)
   }
 
-  /// The listed peers of every trunk, and the servers that its name has led to: their answers must be heard.
-  private func admit() {
-    var list = AllowList(
-      retired.admitted.map { ($0.name, $0.peers) },
-      servers: retired.admitted.map { ($0.name, $0.servers(located: located[$0.name] ?? [])) })
-    list.anyPeer = retired.admitted.first(where: \.takesAnyPeer)?.name
-    list.edges = current.edgePeers
-    list.nodes = otherNodes
-    sockets.replaceTrunks(list)
-  }
-
   /// On the control thread, once a second: the other nodes, for sessions that are sent there, and their OPTIONS.
   func saw(_ nodes: [SeenNode]) {
     guard let cluster else { return }
@@ -439,72 +428,6 @@ final class Gateway: @unchecked Sendable {
 
   /// Another process had this node's name: the process ends with status 2.
   var isTaken: Bool { cluster?.isTaken ?? false }
-
-  /// On the control thread: DNS has new servers for a trunk. Those of before stay: calls may live on them.
-  func located(_ trunk: String, _ addresses: [SocketAddress]) {
-    var all = located[trunk] ?? []
-    for address in addresses where !all.contains(address) { all.append(address) }
-    located[trunk] = Array(all.suffix(Self.locatedAddresses))
-    admit()
-    tellWhatPeersSee()
-  }
-  private static let locatedAddresses = 256
-
-  /// On the control thread: what peers are told of where we are, as far as it was not said yet.
-  private func tellWhatPeersSee() {
-    let logger = logs.logger("sip")
-    for view in peersViews() {
-      guard told["\(view.kind) \(view.of)", default: StateNews(said: nil)].line(of: view, at: loop.now) != nil else { continue }
-      var metadata: Logger.Metadata = [view.kind: "\(view.of)", "signalling": "\(view.signalling)"]
-      if !view.media.isEmpty { metadata["media"] = "\(view.media)" }
-      logger.notice("peers see", metadata: metadata)
-    }
-  }
-
-  /// On the control thread: the machine's addresses or routes may be others.
-  private func moved(_ plan: NetworkPlan) {
-    sockets.networkChanged(absent: plan.absent)
-    control.moved(
-      own: settings.own(plan, bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
-      advertised: settings.advertisedAddresses(plan),
-      sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, plan),
-      appCandidates: media.appCandidates)
-    settle(plan)
-    tellWhatPeersSee()
-  }
-
-  /// An address that is taken away and given again, or another in its place, is one change: calls under way wait for the end of it. A state that is
-  /// looked at again does not put it off.
-  private func settle(_ plan: NetworkPlan) {
-    let timer = settling ?? loop.addTimer("addresses") { [weak self] in self?.settled() }
-    guard unsettled != plan.machine else { return }
-    (settling, unsettled) = (timer, plan.machine)
-    loop.setTimer(timer, at: loop.now + Self.settlingTime)
-  }
-  private static let settlingTime = Duration.seconds(2)
-
-  private func settled() {
-    unsettled = nil
-    let plan = network.plan
-    control.settled { [sockets] flow, hasMoved in
-      if !hasMoved, plan.isHere(flow.local.ip) { return nil }
-      return sockets.flow(flow.transport, toward: flow.remote).flatMap { $0.local == flow.local ? nil : $0 }
-    }
-  }
-
-  private func peersViews() -> [PeersView] {
-    let listeners = settings.views(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, tls: sockets.tlsAddresses)
-    let advertised = settings.advertisedAddresses(network.plan)
-    return listeners
-      + current.trunks.compactMap { trunk in
-        guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote)
-        else { return nil }
-        let host = trunk.routing.rules.advertised
-        guard let told = host?.address ?? media.address(toldTo: remote.ip) else { return nil }
-        return PeersView(
-          kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host), media: "\(told)")
-      }
-  }
 
   private func dropRetired(except live: Set<String>) {
     if retired.drop(except: live, at: loop.now) { admit() }

@@ -1,0 +1,89 @@
+import Bytes
+import Control
+import Logging
+import MediaThreads
+import Platform
+import SIPDialogs
+import SIPTransport
+
+/// Where we are, and where the trunks are: what follows from a change of either. On the control thread.
+extension Gateway {
+  /// DNS has new servers for a trunk. Those of before stay: calls may live on them.
+  func located(_ trunk: String, _ addresses: [SocketAddress]) {
+    var all = located[trunk] ?? []
+    for address in addresses where !all.contains(address) { all.append(address) }
+    located[trunk] = Array(all.suffix(Self.locatedAddresses))
+    admit()
+    logPeersView()
+  }
+  private static let locatedAddresses = 256
+
+  /// The listed peers of every trunk, and the servers that its name has led to: their answers must be heard.
+  func admit() {
+    var list = AllowList(
+      retired.admitted.map { ($0.name, $0.peers) },
+      servers: retired.admitted.map { ($0.name, $0.servers(located: located[$0.name] ?? [])) })
+    list.anyPeer = retired.admitted.first(where: \.takesAnyPeer)?.name
+    list.edges = current.edgePeers
+    list.nodes = otherNodes
+    sockets.replaceTrunks(list)
+  }
+
+  /// The machine's addresses or routes may be others.
+  func moved(_ plan: NetworkPlan) {
+    sockets.networkChanged(absent: plan.absent)
+    control.moved(
+      own: settings.own(plan, bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
+      advertised: settings.advertisedAddresses(plan),
+      sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, plan),
+      appCandidates: media.appCandidates)
+    awaitStableAddresses(plan)
+    logPeersView()
+  }
+
+  /// An address that is taken away and given again, or another in its place, is one change: calls under way wait for the end of it. A state that is
+  /// looked at again does not put it off.
+  private func awaitStableAddresses(_ plan: NetworkPlan) {
+    let timer = stableTimer ?? loop.addTimer("addresses") { [weak self] in self?.moveCalls() }
+    guard changedMachine != plan.machine else { return }
+    (stableTimer, changedMachine) = (timer, plan.machine)
+    loop.setTimer(timer, at: loop.now + Self.stableTime)
+  }
+  private static let stableTime = Duration.seconds(2)
+
+  private func moveCalls() {
+    changedMachine = nil
+    let plan = network.plan
+    control.moveCalls { [sockets] flow, hasMoved in
+      if !hasMoved, plan.isHere(flow.local.ip) { return nil }
+      return sockets.flow(flow.transport, toward: flow.remote).flatMap { $0.local == flow.local ? nil : $0 }
+    }
+  }
+
+  /// Logs what peers are told of where we are, as far as it was not said yet.
+  func logPeersView() {
+    let logger = logs.logger("sip")
+    for view in peersViews() {
+      guard loggedViews["\(view.kind) \(view.of)", default: StateNews(said: nil)].line(of: view, at: loop.now) != nil else {
+        continue
+      }
+      var metadata: Logger.Metadata = [view.kind: "\(view.of)", "signalling": "\(view.signalling)"]
+      if !view.media.isEmpty { metadata["media"] = "\(view.media)" }
+      logger.notice("peers see", metadata: metadata)
+    }
+  }
+
+  private func peersViews() -> [PeersView] {
+    let listeners = settings.views(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, tls: sockets.tlsAddresses)
+    let advertised = settings.advertisedAddresses(network.plan)
+    return listeners
+      + current.trunks.compactMap { trunk in
+        guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote)
+        else { return nil }
+        let host = trunk.routing.rules.advertised
+        guard let media = host?.address ?? self.media.address(toldTo: remote.ip) else { return nil }
+        return PeersView(
+          kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host), media: "\(media)")
+      }
+  }
+}
