@@ -4,7 +4,7 @@
 `node` is the same as a node of a cluster, whose Redis an attacker can write to; `open` has no token at all. What a row's `fill` asks for is there before the attack:
 devices in the store, contacts in a user's directory, octets in the event journal, sessions of phones that have nothing to do, calls with audio.
 """
-import json, os, signal, socket, sqlite3, subprocess, time, uuid
+import json, os, resource, signal, socket, sqlite3, subprocess, time, uuid
 from arena import Gateway, common
 from processes import Failure, free_ports, lab
 
@@ -12,6 +12,7 @@ SCOPES = ("read", "calls", "users", "admin")
 # Their own user each, with several devices; nobody is logged in as one of them.
 DEVICES_PER_USER = 4
 SEGMENT_BYTES = 4 << 20
+PHONES_PER_PROCESS = 5000
 # Programs that ask once each, at the default rate.
 MANY = [f"program{number}" for number in range(63)]
 
@@ -22,7 +23,7 @@ class AskedGateway(Gateway):
     def __init__(self, binary, kind, users, fill):
         self.fill, self.name_server = fill, None
         if fill.get("sessions", 0) > 1000:
-            self.descriptors = 2 * fill["sessions"] + 4096
+            self.descriptors = descriptors_for(fill)
         self.redis_port, self.silent_port = free_ports(2)
         self.secret = uuid.uuid4().hex
         self.tokens = {name: f"{name}-{uuid.uuid4().hex}" for name in ("operator", *SCOPES, "slow", "spare", *MANY)}
@@ -140,17 +141,34 @@ class AskedGateway(Gateway):
                 raise Failure(f"the directory is not taken: {answer[-300:]}")
 
     def bring_phones(self, count):
-        """A session each, of a user each."""
-        with open(self.folder + "/phones.jsonl", "w") as file:
-            for number in range(count):
-                file.write(json.dumps({"name": f"idle{number}", "token": self.arena.token(f"idle{number}", "phone"), "device": "phone"}) + "\n")
-        phones = self.start(
-            [lab(self.binary), "phones", "--phones", "phones.jsonl", "--url", self.url, "--rate", "400"], "phones", descriptors=self.descriptors)
+        """A session each, of a user each, from processes of as many as their descriptors allow (two a phone)."""
+        parts = []
+        for first in range(0, count, PHONES_PER_PROCESS):
+            name = f"phones-{first}.jsonl"
+            with open(f"{self.folder}/{name}", "w") as file:
+                for number in range(first, min(first + PHONES_PER_PROCESS, count)):
+                    file.write(json.dumps({"name": f"idle{number}", "token": self.arena.token(f"idle{number}", "phone"), "device": "phone"}) + "\n")
+            parts.append(self.start([lab(self.binary), "phones", "--phones", name, "--url", self.url, "--rate", "400"], "phones"))
         end = time.monotonic() + 30 + count / 100
         while self.metric("trunkline_app_sessions") < count:
-            if time.monotonic() > end or not phones.is_running():
-                raise Failure(f"{self.metric('trunkline_app_sessions'):g} of {count} phones came: {phones.text[-500:]}")
+            lost = next((part for part in parts if not part.is_running()), None)
+            if time.monotonic() > end or lost:
+                raise Failure(f"{self.metric('trunkline_app_sessions'):g} of {count} phones came: {(lost or parts[0]).text[-500:]}")
             time.sleep(0.5)
+
+
+def descriptors_for(fill):
+    """What sessions and calls need. Where the machine's hard limit is lower and cannot be raised, it is taken, and as many sessions come as it allows."""
+    wanted, hard = 2 * fill["sessions"] + 4096, resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[0], max(wanted, hard)))
+        return wanted
+    except (ValueError, PermissionError):
+        allowed = hard - 2560 - 4 * fill.get("calls", 0)
+        if allowed < fill["sessions"]:
+            print(f"  this machine allows {hard} descriptors: {allowed} sessions instead of {fill['sessions']}", flush=True)
+            fill["sessions"] = allowed
+        return hard
 
 
 def sizes(row, short):
