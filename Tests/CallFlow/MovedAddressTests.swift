@@ -105,6 +105,42 @@ private let phone = Surroundings.phone
     #expect(world.trunkHeard.last == "modify")
   }
 
+  @Test(arguments: [488, 501, 491]) func `a peer that refuses to learn our new address ends the call only if it falls silent`(
+    code: Int
+  ) throws {
+    let world = Surroundings()
+    let leg = try world.connected().0
+    let session = try #require(world.session)
+    func refuse() {
+      world.feed(.sip(.addressMoved(leg)))
+      world.feed(.sip(.offerWanted(leg)))
+      world.feed(.sip(.offerRefused(leg, code: code)))
+    }
+    refuse()
+    world.feed(.media(.trunkSilent(session)))
+    // it follows what it hears from us
+    world.feed(.media(.trunkBack(session)))
+    world.feed(.sip(.pingAnswered(leg, alive: true)))
+    world.pass(.seconds(60))
+    #expect(world.records.isEmpty)
+    // silent in a call whose peer knows where we are, and answers
+    world.feed(.sip(.offerWanted(leg)))
+    world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(port: 6_002))))
+    world.feed(.media(.trunkSilent(session)))
+    world.feed(.sip(.pingAnswered(leg, alive: true)))
+    world.pass(.seconds(20))
+    world.feed(.sip(.pingAnswered(leg, alive: true)))
+    #expect(world.records.isEmpty)
+    world.feed(.media(.trunkBack(session)))
+    refuse()
+    world.feed(.media(.trunkSilent(session)))
+    world.feed(.sip(.pingAnswered(leg, alive: true)))
+    world.pass(.seconds(60))
+    world.expectRecord(.trunkLost, by: .trunk)
+    let detail = world.records.first?.end.detail
+    #expect(detail?.contains("re-INVITE") == true && detail?.contains("\(code)") == true)
+  }
+
   @Test func `a trunk leg whose address is still there is not touched, and one that refuses to move goes on as it is`() throws {
     let world = Surroundings()
     let (leg, _) = try world.connected()

@@ -102,6 +102,38 @@ private let call = Identifier(high: 5, low: 5)
     #expect(world.records.first?.trunk == "b" && world.machine.callsOfTrunk.isEmpty)
   }
 
+  @Test(arguments: [false, true], [false, true])
+  func `an address of ours that goes before an answer is no fault of the trunk: it is asked again unless it rang, then the next`(
+    hasRung: Bool, hasNext: Bool
+  ) throws {
+    let world = hasNext ? world() : world([.init(trunk: "a")])
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let first = try #require(world.outgoingLeg)
+    world.feed(.sip(.progress(first, code: hasRung ? 180 : 100, sdp: nil)))
+    func lose(_ leg: LegID) {
+      world.feed(.sip(.addressLost(leg)))
+      world.feed(.sip(.failed(leg, code: 408, cause: nil, byTransport: true)))
+      world.feed(.sip(.legClosed(leg)))
+    }
+    lose(first)
+    if hasRung, !hasNext {
+      world.expectRecord(.trunkLost, by: .trunk)
+      #expect(world.records.first?.end.detail == "our address changed before an answer")
+      return
+    }
+    #expect(invites(world).map(\.trunk.name) == ["a", hasRung ? "b" : "a"])
+    // more often than a trunk may fail
+    if !hasRung { for _ in 1...8 { lose(try #require(world.outgoingLeg)) } }
+    #expect(invites(world).last?.trunk.name == (hasRung ? "b" : "a"))
+    let last = try #require(world.outgoingLeg)
+    world.feed(.sip(.answered(last, sdp: Surroundings.trunkSDP())))
+    world.request(phone, .callEnd(CallEnd()), call: call)
+    world.feed(.sip(.legClosed(last)))
+    world.expectRecord(.localEnd, by: .app, sip: 200)
+    #expect(world.machine.callsOfTrunk.isEmpty)
+  }
+
   @Test(arguments: [486, 404, 603, 480, 487]) func `what the called party says is final`(code: Int) throws {
     let world = world()
     try world.started(call)

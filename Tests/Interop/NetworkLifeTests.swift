@@ -281,6 +281,50 @@ extension Interop {
       try await gateway.finish()
     }
 
+    @Test(arguments: [false, true])
+    func `our address is replaced before an INVITE of ours is answered: CANCEL comes from the new one, and a call that rang ends`(
+      hasRung: Bool
+    )
+      async throws
+    {
+      let network = OtherMachine()
+      try await network.make()
+      let ports = try OtherMachine.ports()
+      let trunk = try network.trunk(toward: ports.sip)
+      let gateway = try await network.gateway(isSecure: false, carrier: trunk.address.port, ports: ports)
+      let phone = try await Peers.ownPhone(gateway, ["--call", "+15559990001", "--calls", "1", "--talk", "1"])
+      let invite = try #require(trunk.awaited("INVITE"), "\(phone.text)")
+      trunk.reply(to: invite, hasRung ? "180 Ringing" : "100 Trying")
+      try await network.replaceAddress()
+      let here = SocketAddress(IPAddress(198, 51, 100, 2), ports.sip)
+      func field(_ name: String, _ text: String) -> Substring? {
+        text.split(separator: "\r\n").first { $0.hasPrefix(name + ":") }
+      }
+      let cancel = try #require(trunk.awaited("CANCEL"), "\(gateway.process.text.suffix(6_000))")
+      #expect(field("Call-ID", cancel) == field("Call-ID", invite) && field("Via", cancel) == field("Via", invite))
+      trunk.reply(to: cancel, "200 OK", at: here)
+      if hasRung {
+        let record = try #require(try await gateway.records(1).first)
+        let end = try #require(record["end"] as? [String: Any])
+        #expect(
+          end["reason"] as? String == "trunkLost" && end["detail"] as? String == "our address changed before an answer", "\(end)")
+        #expect(trunk.awaited("INVITE", within: 1) == nil)
+        _ = try await phone.finish(within: 20)
+      } else {
+        let again = try #require(trunk.awaited("INVITE"), "\(gateway.process.text.suffix(6_000))")
+        #expect(
+          field("Via", again)?.contains(Self.second) == true && field("Call-ID", again) != field("Call-ID", invite), "\(again)")
+        trunk.reply(to: again, "200 OK", sdp: RawTrunk.offer().replacing("127.0.0.1", with: OtherMachine.peers), at: here)
+        #expect(trunk.awaited("ACK") != nil)
+        let bye = try #require(trunk.awaited("BYE"), "\(phone.text)")
+        trunk.reply(to: bye, "200 OK", at: here)
+        #expect(try await phone.finish(within: 20) == 0, "\(phone.text)")
+        let record = try #require(try await gateway.records(1).first)
+        #expect((record["end"] as? [String: Any])?["reason"] as? String == "localEnd", "\(record)")
+      }
+      try await gateway.finish()
+    }
+
     /// Ends a call; what came until that was answered.
     private func bye(_ trunk: RawTrunk, _ invite: RawTrunk.Request, _ answer: RawTrunk.Answer, to address: SocketAddress? = nil)
       -> [String]

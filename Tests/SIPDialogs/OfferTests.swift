@@ -50,6 +50,33 @@ import Testing
     _ = wire.advance(.seconds(100))
   }
 
+  @Test(arguments: [nil, 100, 180], [false, true])
+  func `an INVITE of ours whose address went before its answer ends, and CANCEL goes from the next one`(
+    provisional: Int?, isCancelled: Bool
+  ) throws {
+    var (wire, invite) = try Wire.calling()
+    let leg = Wire.out
+    let moved = Flow(transport: .udp, local: SocketAddress("198.51.100.10:5060")!, remote: udp.remote)
+    if let provisional { _ = wire.receive(reply(invite, provisional)) }
+    _ = wire.events()
+    if isCancelled { wire.command(.cancel(leg, nil)) }
+    let wasSent = isCancelled && provisional != nil
+    let cancels = wire.input(.moveLegs([leg: moved])).filter { $0.method == .cancel }
+    let sent = wire.output.messages.filter { $0.flow == moved }
+    #expect(wasSent ? sent.isEmpty : sent.count == 1 && cancels.count == 1)
+    if let cancel = cancels.first {
+      #expect(try cancel.value(.via) == invite.value(.via) && cancel.cseq?.number == invite.cseq?.number)
+    }
+    #expect(
+      wire.events().map(\.name) == (isCancelled ? ["failed 487", "closed"] : ["addressLost", "failed 408 transport", "closed"]))
+    // answered all the same: nobody is left talking to nobody
+    let late = wire.receive(reply(invite, 200, tag: "late", extra: ["Contact: <sip:c@203.0.113.7>"], sdp: answer), on: moved).map(
+      \.method)
+    #expect(late == [.ack, .bye] && wire.events().isEmpty)
+    _ = wire.advance(.seconds(100))
+    #expect(wire.isEmpty)
+  }
+
   @Test func `an offer that went nowhere makes way for the one from the next address; a ping is sent again from there`() throws {
     var (wire, leg, _, _) = try Wire.confirmed()
     let moved = Flow(transport: .udp, local: SocketAddress("198.51.100.10:5060")!, remote: udp.remote)

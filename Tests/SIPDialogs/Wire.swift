@@ -134,6 +134,7 @@ extension UserAgent.Event {
     case .provisionalTimedOut: "provisionalTimedOut"
     case .offerWanted: "offerWanted"
     case .addressMoved: "addressMoved"
+    case .addressLost: "addressLost"
     case .offerAnswered(_, let sdp): sdp == nil ? "offerAnswered" : "offerAnswered+sdp"
     case .offerRefused(_, let code): "offerRefused \(code)"
     case .sessionLost(_, .expired): "expired"

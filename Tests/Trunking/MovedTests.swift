@@ -122,6 +122,57 @@ import Testing
     #expect(!world.news.contains { if case .formerContactKept = $0 { true } else { false } })
   }
 
+  @Test(arguments: [200, 403, 408])
+  func `a REGISTER whose answer could not come is taken out once another is granted, unless it was refused`(code: Int)
+    throws
+  {
+    let way = Way("198.51.100.9:5060")
+    var world = world(way)
+    let lost = world.requests[0]
+    way.set("198.51.100.10:5060")
+    world.feed(.networkChanged)
+    func end(_ world: inout World) {
+      var outcome = RequestOutcome(code: code, sequence: lost.request.sequence)
+      (outcome.isResponse, outcome.contact) = (code != 408, "<sip:gw@198.51.100.9:5060>")
+      world.feed(.requestAnswered(lost.id, outcome))
+    }
+    let expected = code == 403 ? [] : ["<sip:gw@198.51.100.9:5060>"]
+    // its end before the grant, and behind it
+    for isFirst in [true, false] {
+      var copy = world
+      if isFirst { end(&copy) }
+      #expect(removals(copy).isEmpty)
+      _ = grant(&copy)
+      if !isFirst { end(&copy) }
+      #expect(removals(copy).map(\.removedContact) == expected && copy.machine.isRegistered("carrier"))
+      copy.advance(.seconds(2_000))
+      #expect(removals(copy).count == expected.count)
+    }
+  }
+
+  @Test
+  func `a REGISTER without an answer is in doubt; granted from the same address it is ours, from another one it is taken out`()
+    throws
+  {
+    let way = Way("198.51.100.9:5060")
+    var world = world(way)
+    world.answer(408, contact: "<sip:gw@198.51.100.9:5060>")
+    var same = world
+    same.advance(.seconds(10))
+    _ = grant(&same)
+    #expect(same.requests.count == 2 && removals(same).isEmpty)
+    way.set("198.51.100.10:5060")
+    world.feed(.networkChanged)
+    _ = grant(&world)
+    #expect(removals(world).map(\.removedContact) == ["<sip:gw@198.51.100.9:5060>"])
+    // an address that went again before the removal was answered: it is still in doubt
+    way.set("198.51.100.11:5060")
+    world.feed(.networkChanged)
+    _ = grant(&world)
+    #expect(
+      removals(world).dropFirst().map(\.removedContact) == ["<sip:gw@198.51.100.9:5060>", "<sip:gw@198.51.100.10:5060>"])
+  }
+
   @Test(arguments: [400, 403, 408, 503]) func `a registrar that does not take the old binding out costs nothing`(code: Int) throws
   {
     let way = Way("198.51.100.9:5060")

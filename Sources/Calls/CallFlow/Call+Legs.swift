@@ -38,13 +38,14 @@ extension Call {
     case .reinviteReceived(_, let sdp):
       if legs[place].offered(sdp, isHeld: appMedia.isHeld, &turn), place == 0 { noteTrunkHold(&turn) }
     case .addressMoved: legs[place].offerNewAddress(&turn)
+    case .addressLost: legs[place].hasLostAddress = true
     case .offerWanted: legs[place].sendOffer(isHeld: appMedia.isHeld, &turn)
     case .offerAnswered(_, let sdp):
       legs[place].offerAnswered(sdp, isHeld: appMedia.isHeld, &turn)
       if place == 0, state == .connected { noteTrunkHold(&turn) }
     case .offerRefused(_, let code):
       // docs/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local
-      legs[place].offeredDirection = nil
+      legs[place].offerRefused(code)
       mark(.offerRefused, detail: String(code), &turn)
     case .digit(_, let digit, let milliseconds): digitInfo(place, digit, milliseconds, &turn)
     case .digitSent(_, let code):
@@ -100,7 +101,9 @@ extension Call {
     switch legs[place].purpose {
     case .call:
       let reason: EndReason = byTransport ? .trunkLost : code == 487 ? .unanswered : EndReason(sipStatus: code)
-      end(reason, by: .trunk, sip: code, detail: byTransport ? "transport" : cause?.description, &turn)
+      let detail =
+        legs[place].hasLostAddress ? "our address changed before an answer" : byTransport ? "transport" : cause?.description
+      end(reason, by: .trunk, sip: code, detail: detail, &turn)
     case .diversion: diversionRefused(code, &turn)
     case .transfer: transferFailed(code, &turn)
     }
@@ -178,6 +181,10 @@ extension Call {
   mutating func trunkPingDue(_ turn: inout Turn) {
     for place in legs.indices where legs[place].isSilent {
       if legs[place].isPinging { return peerVanished(place, "no answer to OPTIONS", &turn) }
+      // alive, and it sends to where we were
+      if let code = legs[place].moveRefusal {
+        return peerVanished(place, "our address changed, and the re-INVITE that says so was refused by \(code)", &turn)
+      }
       ping(place, &turn)
     }
   }

@@ -48,8 +48,8 @@ extension Call {
 
   mutating func moveTrunkLegs(_ turn: inout Turn) {
     for leg in legs where leg.phase != .over {
-      guard let session = leg.session, let media = leg.media else { continue }
-      var request = MediaRequest(id, session: session, user: users.owner, toward: media.remote.ip)
+      guard let session = leg.session, let peer = leg.media?.remote.ip ?? leg.trunk.peer?.flow.remote.ip else { continue }
+      var request = MediaRequest(id, session: session, user: users.owner, toward: peer)
       request.moves = true
       turn.output.actions.append(.reserveMedia(request))
     }

@@ -67,12 +67,23 @@ extension CallMachine {
     else { return false }
     let leg = call.legs[place]
     let isFault = leg.isTrunkFault(code, byTransport: byTransport)
-    judgeTrunk(of: id, byFault: isFault, &turn)
+    judgeTrunk(of: id, byFault: isFault && !leg.hasLostAddress, &turn)
     // 487 is the answer to our CANCEL
-    if id.isOutbound, code != 487 { trunking?.callRefused(leg.trunk.name, code: code, at: turn.now) }
-    guard isFault, leg.mayTryAnother, retryNext(owner, id, leg.alternatives, failure, &turn) else { return false }
+    if id.isOutbound, code != 487, !leg.hasLostAddress { trunking?.callRefused(leg.trunk.name, code: code, at: turn.now) }
+    let further = leg.hasLostAddress ? fromHere(leg, turn.now) : leg.alternatives
+    guard isFault, leg.mayTryAnother, retryNext(owner, id, further, failure, &turn) else { return false }
     legs[id] = nil  // its `legClosed` is not the call's end
     return true
+  }
+
+  /// What a leg whose address went before an answer may try, from the address that we have now: its own trunk again if nobody was rung, then the others.
+  private func fromHere(_ leg: TrunkLeg, _ now: Instant) -> [Routing.Trunk] {
+    ((leg.hasRung ? [] : [leg.trunk]) + leg.alternatives).compactMap { trunk in
+      guard let trunking, trunk.settings != nil else { return trunk }
+      var trunk = trunk
+      trunk.peer = trunking.peer(trunk.name, at: now).flatMap { trunk.callable($0) }
+      return trunk.peer == nil ? nil : trunk
+    }
   }
 
   mutating func releaseTrunk(_ name: String) {

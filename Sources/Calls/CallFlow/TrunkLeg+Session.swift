@@ -68,7 +68,7 @@ extension TrunkLeg {
   mutating func sendOffer(isHeld: Bool, _ turn: inout Turn) {
     let direction = direction(isHeld: isHeld)
     guard phase == .confirmed, let offer = negotiation?.makeOffer(direction: direction) else { return }
-    (offeredDirection, hasMoved) = (direction, false)
+    (offeredDirection, offersMove, hasMoved) = (direction, hasMoved, false)
     turn.sip(.offer(id, sdp: offer))
   }
 
@@ -94,10 +94,17 @@ extension TrunkLeg {
   /// The answer counts like any other; one that cannot be used leaves the session as it was.
   mutating func offerAnswered(_ sdp: String?, isHeld: Bool, _ turn: inout Turn) {
     let offered = offeredDirection
-    offeredDirection = nil
+    (offeredDirection, offersMove) = (nil, false)
+    moveRefusal = nil
     if let sdp, let media = try? negotiation?.apply(answer: sdp), media != self.media { set(media, &turn) }
     // the app has changed its mind while the offer was on its way
     if let offered, offered != direction(isHeld: isHeld) { signalHold(&turn) }
+  }
+
+  /// The session stays as it was. A peer that was to learn another address of ours has not.
+  mutating func offerRefused(_ code: Int) {
+    if offersMove { moveRefusal = code }
+    (offeredDirection, offersMove) = (nil, false)
   }
 
   // MARK: digits

@@ -53,6 +53,12 @@ struct TrunkLeg {
   var offeredDirection: MediaDirection?
   /// An offer is asked for that tells the peer another address of ours.
   var hasMoved = false
+  /// Our open re-INVITE tells it.
+  var offersMove = false
+  /// The peer has refused to learn it, by this status: what it sends may go to an address that nobody has.
+  var moveRefusal: Int?
+  /// Our INVITE had no answer when its address went.
+  var hasLostAddress = false
   /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
   var awaitsReinviteAnswer = false
   /// The app was told that the peer holds.

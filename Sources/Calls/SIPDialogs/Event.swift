@@ -34,6 +34,8 @@ extension UserAgent {
     case offerWanted(LegID)
     /// Our address in the dialog is gone, and another in its place: the peer is to be told by an offer, for which `modify` asks.
     case addressMoved(LegID)
+    /// Our address is gone before the final response to our INVITE, which would go there; CANCEL is on its way, and `failed` follows.
+    case addressLost(LegID)
     /// 2xx to our `offer`; `sdp` is the answer.
     case offerAnswered(LegID, sdp: String?)
     /// Our `offer` was refused; the session stays as it was (RFC 3261 §14.1).
@@ -188,7 +190,8 @@ extension UserAgent.Event {
     case .inviteReceived(let leg, _), .cancelled(let leg, _), .acknowledged(let leg, _), .ackTimedOut(let leg),
       .progress(let leg, _, _), .answered(let leg, _), .failed(let leg, _, _, _), .reinviteReceived(let leg, _),
       .byeReceived(let leg, _), .pingAnswered(let leg, _), .legClosed(let leg), .provisionallyAnswered(let leg, _),
-      .provisionalTimedOut(let leg), .offerWanted(let leg), .addressMoved(let leg), .offerAnswered(let leg, _),
+      .provisionalTimedOut(let leg), .offerWanted(let leg), .addressMoved(let leg), .addressLost(let leg),
+      .offerAnswered(let leg, _),
       .offerRefused(let leg, _),
       .sessionLost(let leg, _), .digit(let leg, _, _), .digitSent(let leg, _), .referReceived(let leg, _),
       .referAnswered(let leg, _), .referProgress(let leg, _, _), .targetFailed(let leg, _, _, _):

@@ -22,7 +22,8 @@ extension UserAgent {
     case rules([String: TrunkRules])
     /// Where we are ourselves, and where peers reach us, from now on: the machine's addresses have changed. Dialogs keep what they have said.
     case moved(OwnAddresses, AdvertisedAddresses)
-    /// These dialogs go on from other addresses of ours, over these flows; `addressMoved` follows for each.
+    /// These dialogs go on from other addresses of ours, over these flows; `addressMoved` follows for each, and for an
+    /// INVITE of ours without a final response `addressLost` and `failed`.
     case moveLegs([LegID: Flow])
     /// The clock that all nodes of a cluster go by: milliseconds from `Instant` to 1970. Ignored without `Configuration.nonceSecret`.
     case sharedClock(offsetMilliseconds: Int64)

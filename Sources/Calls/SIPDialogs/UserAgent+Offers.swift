@@ -71,17 +71,38 @@ extension UserAgent {
     offerIfFree(id)
   }
 
-  /// What follows in these dialogs goes from another address of ours. The peer learns it by the Contact of our next offer (RFC 3261 §12.2.1.1); an INVITE
-  /// of ours without an answer ends with its transaction.
+  /// What follows in these dialogs goes from another address of ours. The peer learns it by the Contact of our next offer (RFC 3261 §12.2.1.1). An INVITE
+  /// of ours without a final response has failed: its answer would go to the address that its Via names.
   mutating func moveLegs(_ flows: [LegID: Flow]) {
     let unanswered = clients.filter { $0.value.value.phase == .calling && $0.value.value.leg.map { flows[$0] != nil } ?? false }
     for (id, flow) in flows.sorted(by: { $0.key.raw < $1.key.raw }) {
+      if legs[id]?.value.phase == .calling {
+        inviteLostAddress(id, flow)
+        continue
+      }
       guard let leg = legs[id]?.value, [.ringing, .answered, .confirmed].contains(leg.phase) else { continue }
       legs[id]?.value.flow = flow
       legs[id]?.value.hasMoved = true
       for (client, box) in unanswered where box.value.leg == id { moveRequest(client, box.value.purpose, of: id, to: flow) }
       emit(.addressMoved(id))
     }
+  }
+
+  /// CANCEL goes out from where we are now, so that nobody rings for a call that nobody can take. Without a provisional response as well: the INVITE is old
+  /// enough not to be overtaken (RFC 3261 §9.1).
+  private mutating func inviteLostAddress(_ id: LegID, _ flow: Flow) {
+    guard let leg = legs[id]?.value else { return }
+    if let transaction = leg.inviteTransaction, clients[transaction] != nil {
+      clients[transaction]?.value.purpose = .abandoned
+      clients[transaction]?.value.leg = nil
+      clients[transaction]?.value.flow = flow
+      timers.cancel(.client(transaction, .retransmission))
+      if leg.cancel != .sent, let client = clients[transaction]?.value { cancelAbandoned(client, transaction) }
+    }
+    // what we have cancelled ends as the peer would end it
+    if leg.cancel != .none { return fail(id, code: 487, cause: nil, byTransport: false) }
+    emit(.addressLost(id))
+    fail(id, code: 408, cause: nil, byTransport: true)
   }
 
   /// Over which flow a dialog goes, and whether it has moved from the one that it began with; nil: there is no such leg.

@@ -7,6 +7,8 @@ struct Standalone {
   var sequence: UInt32
   let tag: String
   var digest: DigestClient?
+  /// Our Contact as it was sent.
+  var contact = ""
 }
 
 /// REGISTER and OPTIONS of our own: a transaction, and one answer to a challenge (RFC 3261 §22.2), one more if only the nonce was
@@ -37,7 +39,9 @@ extension UserAgent {
     writer.field(.to, "<\(request.to)>")
     writer.field(.callID, request.callID)
     writer.field(.cseq, "\(entry.sequence) \(request.method.name)")
-    writer.field(.contact, request.removedContact.map { $0 + ";expires=0" } ?? contact(flow, trunk, user: request.contactUser))
+    let own = contact(flow, trunk, user: request.contactUser)
+    standalones[id]?.contact = own
+    writer.field(.contact, request.removedContact.map { $0 + ";expires=0" } ?? own)
     if let expires = request.expires { writer.field(.expires, String(expires)) }
     if let authorization { writer.field(authorization.name, authorization.value) }
     if request.method == .options { writer.field(.accept, "application/sdp") }
@@ -52,6 +56,7 @@ extension UserAgent {
     guard let entry = standalones.removeValue(forKey: id) else { return }
     var outcome = RequestOutcome(code: code, sequence: entry.sequence)
     (outcome.byTransport, outcome.peer) = (byTransport, peer)
+    outcome.contact = entry.contact.isEmpty || entry.request.method != .register ? nil : entry.contact
     emit(.requestAnswered(id, outcome))
   }
 
@@ -66,10 +71,9 @@ extension UserAgent {
     outcome.isResponse = true
     outcome.retryAfter = message.retryAfterSeconds
     outcome.minimumExpires = message.minimumExpiresSeconds
-    if entry.request.method == .register, (200..<300).contains(code) {
-      let own = contact(entry.request.trunk.flow, entry.request.trunk.name, user: entry.request.contactUser)
-      outcome.expires = granted(message, own)
-      outcome.contact = own
+    if entry.request.method == .register {
+      if (200..<300).contains(code) { outcome.expires = granted(message, entry.contact) }
+      outcome.contact = entry.contact
     }
     emit(.requestAnswered(id, outcome))
   }

@@ -20,7 +20,16 @@ extension TrunkMachine {
       trunks[name]?.registrar?.registerNow(at: now)
       trunks[name]?.prober?.probeNow(at: now)
       // what is under way went out from an address that is gone
-      pendingRequests = pendingRequests.filter { $0.value.trunk != name || $0.value.purpose == .leaving || $0.value.left != nil }
+      for (id, request) in pendingRequests where request.trunk == name && request.left == nil {
+        switch request.purpose {
+        case .registration: pendingRequests[id]?.purpose = .abandoned
+        case .probe: pendingRequests[id] = nil
+        case .removal(let contact):
+          pendingRequests[id] = nil
+          trunks[name]?.doubt(contact)
+        case .leaving, .abandoned: break
+        }
+      }
     }
   }
 
@@ -145,6 +154,7 @@ extension TrunkMachine {
       guard !(200..<300).contains(outcome.code) else { return }
       return output.news.append(.formerContactKept(trunk: request.trunk, contact: contact, code: outcome.code))
     }
+    if request.purpose == .abandoned { return abandonedAnswered(request, outcome, at: now, &output) }
     guard let trunk = trunks[request.trunk] else { return }
     let isFault = outcome.byTransport || outcome.code == 408 || outcome.code == 503
     if isFault { serverFailed(request.flow.remote, retryAfter: outcome.retryAfter, at: now) }
@@ -153,13 +163,14 @@ extension TrunkMachine {
       trunks[request.trunk]?.lastRefusal = RefusedRequest(method: method, code: outcome.code, at: now)
     }
     switch request.purpose {
-    case .leaving, .removal: break
+    case .leaving, .removal, .abandoned: break
     case .probe:
       if !isFault { penalties[request.flow.remote] = nil }
       if trunks[request.trunk]?.prober?.answered(alive: !isFault, at: now) == true {
         output.news.append(.probed(trunk: request.trunk, isUp: !isFault))
       }
     case .registration:
+      if !outcome.isResponse { trunks[request.trunk]?.doubt(outcome.contact) }
       if isFault, !trunk.untriedTargets.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
         trunks[request.trunk]?.registrar?.sequence = outcome.sequence
         return ask(request.trunk, .registration, trunk.untriedTargets, at: now, &output)
@@ -171,20 +182,40 @@ extension TrunkMachine {
     }
   }
 
-  /// The registrar has a new binding. One of before, under another Contact, is taken out in a request of its own, once: until its time is over calls
-  /// would be forked to an address that may be nobody's, or somebody else's.
+  /// The registrar has a new binding. One of before, under another Contact, is in doubt from now on.
   private mutating func bound(
     _ contact: String, _ request: PendingRequest, _ before: Trunk, at now: Instant, _ output: inout Output
   ) {
+    guard request.purpose == .registration, let registrar = trunks[request.trunk]?.registrar, registrar.isGranted(at: now) else {
+      return
+    }
     trunks[request.trunk]?.boundContact = contact
-    guard let former = before.boundContact, former != contact, before.registrar?.isBound(at: now) == true,
-      let registrar = trunks[request.trunk]?.registrar
-    else { return }
-    // with numbers of its own, also for a challenge: those of the next refresh are above all that it may use
-    trunks[request.trunk]?.registrar?.sequence &+= 16
-    ask(
-      request.trunk, .removal(contact: former), before.settings, registrar, TrunkTarget(request.flow),
-      sequence: registrar.sequence &+ 1, expires: nil, &output)
+    if before.registrar?.isBound(at: now) == true { trunks[request.trunk]?.doubt(before.boundContact) }
+    removeDoubtful(request.trunk, before.settings, &output)
+  }
+
+  /// An answer to a REGISTER from an address that is gone, or none: it counts as a binding unless it was refused.
+  private mutating func abandonedAnswered(
+    _ request: PendingRequest, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
+  ) {
+    guard let trunk = trunks[request.trunk], !outcome.isResponse || (200..<300).contains(outcome.code) else { return }
+    trunks[request.trunk]?.doubt(outcome.contact)
+    if trunk.registrar?.isGranted(at: now) == true { removeDoubtful(request.trunk, trunk.settings, &output) }
+  }
+
+  /// What may be bound beside our binding is taken out, each in a request of its own, once: until its time is over calls would be forked to an address
+  /// that may be nobody's, or somebody else's.
+  private mutating func removeDoubtful(_ name: String, _ settings: TrunkSettings, _ output: inout Output) {
+    guard let trunk = trunks[name], let flow = trunk.registeredFlow else { return }
+    trunks[name]?.doubtfulContacts = []
+    for contact in trunk.doubtfulContacts where contact != trunk.boundContact {
+      // with numbers of its own, also for a challenge: those of the next refresh are above all that it may use
+      trunks[name]?.registrar?.sequence &+= 16
+      guard let registrar = trunks[name]?.registrar else { return }
+      ask(
+        name, .removal(contact: contact), settings, registrar, TrunkTarget(flow), sequence: registrar.sequence &- 15,
+        expires: nil, &output)
+    }
   }
 
   /// A REGISTER was answered whose trunk is gone: what it bound, or what was bound before it, is taken back.
@@ -196,5 +227,14 @@ extension TrunkMachine {
     if isBound { left.registeredFlow = request.flow }
     guard isBound || left.registrar?.isRegistered == true else { return }
     takeBack(request.trunk, left, sequence: outcome.sequence &+ 1, at: now, &output)
+  }
+}
+
+extension TrunkMachine.Trunk {
+  /// A registrar may have a binding of ours under this Contact.
+  mutating func doubt(_ contact: String?) {
+    guard let contact, !doubtfulContacts.contains(contact) else { return }
+    if doubtfulContacts.count == Limits.doubtfulContacts { doubtfulContacts.removeFirst() }
+    doubtfulContacts.append(contact)
   }
 }

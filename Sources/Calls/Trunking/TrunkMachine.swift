@@ -71,6 +71,9 @@ public struct TrunkMachine: Sendable {
     var registeredFlow: Flow?
     /// What the registrar has bound last, as it was written; another one in its place is followed by a request that takes it out.
     var boundContact: String?
+    /// Contacts of REGISTERs without an answer: each may be bound. Those that are not ours when one is granted are taken out, the newest
+    /// `Limits.doubtfulContacts`.
+    var doubtfulContacts: [String] = []
     /// When the way that it is registered over is kept open again; counts while `registeredFlow` is UDP.
     var keepAliveDue: Instant?
     var isUnlocatedReported = false
@@ -84,6 +87,8 @@ public struct TrunkMachine: Sendable {
   }
   enum RequestPurpose: Equatable {
     case registration, probe, leaving
+    /// A registration that went out from an address which is gone: its answer counts for nothing, but it may be granted.
+    case abandoned
     /// The binding of an address that we had before is taken out.
     case removal(contact: String)
   }
