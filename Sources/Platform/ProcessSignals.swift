@@ -28,7 +28,10 @@ public enum ProcessSignals {
   /// As the first process of a container it inherits what others leave behind: the kernel takes those away as they end. It has no children of
   /// its own to wait for.
   public static func reapOrphans() {
-    if getpid() == 1 { _ = signal(SIGCHLD, SIG_IGN) }
+    guard getpid() == 1 else { return }
+    _ = signal(SIGCHLD, SIG_IGN)
+    // those that ended before, under whatever was the first process until it became this one
+    while waitpid(-1, nil, WNOHANG) > 0 {}
   }
 
   /// Whether one of `signals`, blocked in every thread, waits to be taken.

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 extension Interop {
@@ -32,16 +33,52 @@ extension Interop {
       let folder = FileManager.default.temporaryDirectory.appendingPathComponent("closed-\(UUID().uuidString.prefix(8))").path
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       defer { try? FileManager.default.removeItem(atPath: folder) }
-      let program = folder + "/trunkline"
-      try "#!/bin/sh\nexec \(Surroundings.trunkline) \"$@\" <&- >&- 2>&-\n".write(
-        toFile: program, atomically: true, encoding: .utf8)
-      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
-      let gateway = try await GatewayUnderTest(binary: program)
+      let gateway = try await GatewayUnderTest(
+        binary: try Surroundings.wrapped("sh -c 'exec \"$@\" <&- >&- 2>&-' sh", in: folder))
       for fd in 0...2 {
         let target = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(gateway.process.pid)/fd/\(fd)")
         #expect(target == "/dev/null", "descriptor \(fd)")
       }
       #expect(try gateway.get("/readyz").body.contains("standard error was closed"))
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      let caller = try Peers.caller(gateway, "call", ["-d", "300"])
+      #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      _ = try await gateway.records(1)
+      try await gateway.finish()
+    }
+
+    @Test(.enabled(if: Surroundings.isRequired || getuid() == 0, "no root"))
+    func `as PID 1 of a container it leaves no zombies, and SIGTERM ends it`() async throws {
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("first-\(UUID().uuidString.prefix(8))").path
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      // two orphans: one that ends before the gateway looks after them, and one behind that
+      let orphans = "(sleep 0.01 &); (sleep 3 &); exec \"$@\""
+      let gateway = try await GatewayUnderTest(
+        binary: try Surroundings.wrapped("unshare --pid --fork --kill-child --mount-proc sh -c '\(orphans)' sh", in: folder))
+      func children(_ pid: pid_t) -> [pid_t] {
+        ((try? String(contentsOfFile: "/proc/\(pid)/task/\(pid)/children", encoding: .utf8)) ?? "").split(separator: " ")
+          .compactMap { pid_t($0) }
+      }
+      let first = try #require(children(gateway.process.pid).first)
+      #expect(await eventually(within: 10) { children(first).isEmpty }, "\(children(first))")
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      let caller = try Peers.caller(gateway, "call", ["-d", "300"])
+      #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      _ = try await gateway.records(1)
+      #expect(kill(first, SIGTERM) == 0)
+      #expect(try await gateway.process.finish(within: 10) == 0, "\(gateway.process.text)")
+    }
+
+    @Test(.enabled(if: Surroundings.isRequired || getuid() == 0, "no root"))
+    func `without /proc it serves all the same`() async throws {
+      let folder = FileManager.default.temporaryDirectory.appendingPathComponent("noproc-\(UUID().uuidString.prefix(8))").path
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let gateway = try await GatewayUnderTest(
+        binary: try Surroundings.wrapped("unshare --mount sh -c 'umount -l /proc; exec \"$@\"' sh", in: folder))
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
       let caller = try Peers.caller(gateway, "call", ["-d", "300"])
       #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(2_000))")

@@ -55,6 +55,41 @@ extension Interop {
       withExtendedLifetime(server) {}
     }
 
+    @Test
+    func `resolv.conf that is empty at the start, and then has a name server, and then another: each is asked without a reload`()
+      async throws
+    {
+      let folder = try NameServer.folder()
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      let (resolv, port) = (folder + "/resolv.conf", try FreePorts.both())
+      func write(_ text: String) throws { try text.write(toFile: resolv, atomically: false, encoding: .utf8) }
+      try write("")
+      let server = try await NameServer(
+        ["carrier.example": ["1 A 127.0.0.1"], "_sip._udp.carrier.example": ["1 SRV 1 1 \(port) carrier.example."]], port: 53,
+        in: folder)
+      let gateway = try await GatewayUnderTest(
+        ["trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:carrier.example\" } ]"],
+        binary: try Surroundings.wrapped(
+          "unshare --mount sh -c 'mount --bind \(resolv) /etc/resolv.conf; exec \"$@\"' sh", in: folder))
+      #expect(!gateway.process.text.contains("trunk located"))
+      try write("nameserver 127.0.0.1\n")
+      #expect(await eventually(within: 15) { gateway.process.text.contains("trunk located") }, "\(gateway.process.text)")
+      let carrier = try await Peers.callee(gateway, "answer", port: port)
+      let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
+      #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      // nobody is there: it is asked all the same, which the log tells
+      try write("nameserver 127.0.0.9\n")
+      let isNamed = await eventually(within: 40) {
+        gateway.process.text.split(separator: "\n").contains {
+          $0.contains("names: a question has no answer") && $0.contains("127.0.0.9")
+        }
+      }
+      #expect(isNamed, "\(gateway.process.text)")
+      try await gateway.finish()
+      withExtendedLifetime(server) {}
+    }
+
     @Test func `a BYE that this machine's firewall refuses reaches the carrier once it may pass, and the call has one record`()
       async throws
     {

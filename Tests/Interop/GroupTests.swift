@@ -96,7 +96,7 @@ extension Interop {
         // from within the end of the first passage: that of the second is what is found
         let merged = try await score("app.wav", "\(name)-heard.wav", 6, Self.silence)
         print("PESQ app → \(name): \(alone) alone, \(merged) in the group")
-        #expect(merged > alone - 0.2, "the app at \(name): \(alone) alone, \(merged) in the group")
+        #expect(merged > alone - Self.noise, "the app at \(name): \(alone) alone, \(merged) in the group")
       }
       // a carrier, at the app by its own leg and at the other carriers through the mixer
       var own = 0.0
@@ -106,10 +106,19 @@ extension Interop {
       for name in ["second", "third"] {
         let merged = try await score("speech.wav", "\(name)-heard.wav", Self.silence - 3, Self.silence + 12)
         print("PESQ first → app: \(own), first → \(name): \(merged)")
-        #expect(merged > own - 0.2, "the first at \(name): \(merged), at the app: \(own)")
+        #expect(merged > own - Self.noise, "the first at \(name): \(merged), at the app: \(own)")
+      }
+      for record in try await gateway.records(3) {
+        for side in ["fromTrunk", "fromApp"] {
+          let stream = record[side] as? [String: Any]
+          #expect(stream?["lost"] as? Int == 0, "\(side): \(stream ?? [:])")
+        }
       }
       try await gateway.finish()
     }
+    /// How far the scores of two passages may lie apart without a fault: runs that lost nothing gave 4.1 to 4.55. In 8 s of speech one frame of 20 ms that
+    /// is missing costs 0.04 to 0.2, three cost 0.1 to 0.4, and one in eighteen 0.5 to 0.9 (a recording with frames taken out).
+    private static let noise = 0.45
     /// Seconds until the first caller speaks: the app has said its 8 s twice.
     private static let silence = 22
   }

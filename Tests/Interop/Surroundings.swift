@@ -24,6 +24,14 @@ enum Surroundings {
   static let package = URL(fileURLWithPath: sources).deletingLastPathComponent().deletingLastPathComponent().path
   /// The gateway of a release build where `TRUNKLINE_BINARY` names one: what users run. Else that which was built beside the tests.
   static let trunkline = released ?? beside("trunkline")
+  /// A script in a folder that starts the gateway by a command, which has it and its arguments behind.
+  static func wrapped(_ command: String, in folder: String) throws -> String {
+    let program = folder + "/trunkline"
+    try "#!/bin/sh\nPATH=$PATH:/sbin:/usr/sbin\nexec \(command) \(trunkline) \"$@\"\n".write(
+      toFile: program, atomically: true, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program)
+    return program
+  }
   static let lab =
     released.map { URL(fileURLWithPath: $0).deletingLastPathComponent().appendingPathComponent("trunkline-lab").path }
     ?? beside("trunkline-lab")

@@ -28,15 +28,15 @@ public struct CallRow: Sendable {
   private let terminals: [DeviceKey: Terminal]
   private let winner: DeviceKey?
   private let (isUndecided, isHeld, isHeldByTrunk, isMuted): (Bool, Bool, Bool, Bool)
-  private let statistics: MediaStatistics?
+  private let measured: Measured?
   fileprivate let groupID: MediaGroupID?
   /// All calls of its group.
   fileprivate var group: [CallID]?
   private let wallOffset: Int64
 
-  /// `call` is lent: a copy of all that it has would cost as much as a hundred references.
   fileprivate var groupOwner: String? { groupID == nil ? nil : winner?.user }
 
+  /// `call` is lent: a copy of all that it has would cost as much as a hundred references.
   fileprivate init(_ call: inout Call, wallOffset: Int64) {
     id = call.id
     (direction, state) = (call.direction, call.state)
@@ -44,7 +44,7 @@ public struct CallRow: Sendable {
     (from, to, user) = (call.parties.callerNumber, call.parties.calledNumber, call.users.owner)
     (times, devices, pushes, terminals, winner) = (call.times, call.devices, call.pushes, call.terminals, call.winner)
     (isUndecided, isHeld, isMuted) = (call.isUndecided, call.appMedia.isHeld, call.appMedia.isMuted)
-    (isHeldByTrunk, statistics) = (call.legs[0].isHoldSignalled, call.legs[0].statistics)
+    (isHeldByTrunk, measured) = (call.legs[0].isHoldSignalled, call.legs[0].measured)
     groupID = call.winner == nil ? nil : call.appMedia.group
     self.wallOffset = wallOffset
   }
@@ -59,7 +59,7 @@ public struct CallRow: Sendable {
         let phase = $0.isDescribed && $0.phase != .winner ? "prepared" : "\($0.phase)"
         return .init(device: $0.key.device, state: phase, ice: $0.hasPair, dtls: $0.hasKeys, ready: $0.saidReady)
       } + wokenDevices, held: isHeld, heldByTrunk: isHeldByTrunk, muted: isMuted,
-      fromTrunk: statistics.map { .init($0.fromTrunk) }, fromApp: statistics.map { .init($0.fromApp) })
+      fromTrunk: measured.map { .init($0.statistics.fromTrunk) }, fromApp: measured.map { .init($0.statistics.fromApp) })
     summary.group = group?.filter { $0 != id }
     summary.appStats = devices.first { $0.key == winner }.flatMap(\.stats)
     return summary
@@ -91,6 +91,7 @@ extension CallMachine {
   /// Changes nothing: it is `mutating` so that calls are looked at where they are.
   public mutating func callPage(after last: CallNumber?, most: Int) -> CallPage {
     var (page, walk, groups) = (CallPage(), callOrder.walk(after: last), [String: [MediaGroupID: [CallID]]]())
+    page.rows.reserveCapacity(min(most, calls.count))
     while let number = walk.next() {
       page.looked += 1
       if let row = callRow(number.call, &groups, &page.looked) { page.rows.append(row) }

@@ -79,7 +79,12 @@ struct TrunkLeg {
   /// Outbound: the trunk has shown whether it works.
   var isTrunkOutcomeTold = false
   /// The latest of its session.
-  var statistics: MediaStatistics?
+  var statistics: MediaStatistics? {
+    get { measured?.statistics }
+    set { measured = newValue.map(Measured.init) }
+  }
+  /// The same by reference: it is the largest part of what a look at a call copies.
+  private(set) var measured: Measured?
 
   init(_ id: LegID, _ purpose: Purpose = .call, over trunk: Routing.Trunk, session: MediaSessionID?, phase: Phase = .idle) {
     (self.id, self.purpose, self.trunk, self.session, self.phase) = (id, purpose, trunk, session, phase)
@@ -267,4 +272,10 @@ extension Routing.Trunk {
     guard let peer else { return [] }
     return ([peer.target] + peer.further).flatMap { [$0.flow, $0.large].compactMap { $0?.remote.ip } }
   }
+}
+
+/// What a session's thread has counted, as it was at one moment.
+final class Measured: Sendable {
+  let statistics: MediaStatistics
+  init(_ statistics: MediaStatistics) { self.statistics = statistics }
 }
