@@ -27,6 +27,10 @@ import Testing
     #expect(neighbours(high) < -0.5)
   }
 
+  @Test(arguments: [0, 1, 14] as [UInt8]) func `a level that nobody means is not played as loud as speech`(_ level: UInt8) {
+    #expect(AudioCodecsTests.level(played([level])) < -55)
+  }
+
   @Test func `any payload gives bounded noise`() {
     var random = SplitMix64(seed: 5)
     for _ in 0..<300 {

@@ -1,4 +1,5 @@
 import AudioCodecs
+import Foundation
 import Testing
 
 @Suite struct SilenceDetectorTests {
@@ -27,6 +28,41 @@ import Testing
     let said = verdicts(noise(8_000 * 6, level: level), &detector)
     #expect(said.dropFirst(115).allSatisfy { $0 }, "\(said.dropFirst(115).count { !$0 })")
     #expect(abs(detector.noiseLevel - max(-127, level)) < 3)
+  }
+
+  /// Tones of 8 s at a level, as G.711 brings them.
+  private func chord(_ hertz: [Double], level: Double) -> [Int16] {
+    let amplitude: Double = 32_768 * pow(10, level / 20) * (2 / Double(hertz.count)).squareRoot()
+    let samples = (0..<64_000).map { index -> Int16 in
+      var sum = 0.0
+      for tone in hertz {
+        let phase: Double = 2 * Double.pi * tone * Double(index) / 8_000
+        sum += amplitude * sin(phase)
+      }
+      return Int16(sum.rounded())
+    }
+    var octets = [UInt8](repeating: 0, count: samples.count)
+    var coded = octets.mutableSpan
+    _ = G711.encode(samples.span, law: .mu, into: &coded)
+    var decoded = [Int16](repeating: 0, count: samples.count)
+    var span = decoded.mutableSpan
+    _ = G711.decode(octets.span, law: .mu, into: &span)
+    return decoded
+  }
+
+  @Test(arguments: [[440], [262, 330, 392], [110, 138, 165], [880, 1_108, 1_318]] as [[Double]], [-48.0, -55])
+  func `a chord that is turned down is no silence, however steady`(_ hertz: [Double], _ level: Double) {
+    var detector = SilenceDetector()
+    let said = verdicts(chord(hertz, level: level), &detector)
+    #expect(said.count { $0 } < said.count / 20, "\(said.count { $0 }) of \(said.count)")
+  }
+
+  @Test(arguments: [-70.0, -60]) func `an offset of one per cent is no energy`(_ level: Double) {
+    var (plain, offset) = (SilenceDetector(), SilenceDetector())
+    let samples = noise(8_000 * 4, level: level)
+    let verdict = verdicts(samples, &plain)
+    #expect(verdicts(samples.map { $0 + 327 }, &offset) == verdict)
+    #expect(abs(offset.noiseLevel - plain.noiseLevel) < 0.5)
   }
 
   @Test(arguments: [-44.0, -20]) func `loud sound is never silence, however steady`(level: Double) {

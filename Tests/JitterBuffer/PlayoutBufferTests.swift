@@ -237,14 +237,68 @@ final class Buffer {
     #expect(first >= 36)
   }
 
-  @Test func `another source begins anew with its second packet, one stray packet changes nothing`() {
+  @Test func `another source begins anew with its third packet once the present one is overdue, stray packets change nothing`() {
     let buffer = Buffer()
     for number in 0..<5 { buffer.insert(number, at: number * 20) }
     #expect(buffer.insert(500, at: 85, ssrc: 2) == .outOfRange)
+    #expect(buffer.insert(501, at: 90, ssrc: 2) == .outOfRange)
     #expect(buffer.insert(5, at: 100) == .stored)
-    #expect(buffer.insert(700, at: 105, ssrc: 3) == .outOfRange)
-    #expect(buffer.insert(701, at: 110, ssrc: 3) == .resynchronised)
-    #expect(buffer.fetch(at: 115) == .packet(701))
+    #expect(buffer.insert(700, at: 115, ssrc: 3) == .outOfRange)
+    #expect(buffer.insert(701, at: 135, ssrc: 3) == .outOfRange)
+    #expect(buffer.insert(702, at: 155, ssrc: 3) == .resynchronised)
+    #expect(buffer.fetch(at: 160) == .packet(702))
+  }
+
+  @Test func `of two sources that send at once one is played whole`() {
+    let buffer = Buffer()
+    for number in 0..<100 {
+      buffer.insert(number, at: number * 20)
+      #expect(buffer.insert(9_000 + number, at: number * 20 + 9, ssrc: 2) == .outOfRange)
+      #expect(buffer.fetch(at: number * 20 + 12) == .packet(number))
+    }
+    #expect(buffer.statistics.resynchronised == 0)
+  }
+
+  @Test func `numbers and timestamps that jump far back together are a new line, not 8,000 packets that are late`() {
+    let buffer = Buffer()
+    for number in 10_000..<10_050 {
+      buffer.insert(number, at: (number - 10_000) * 20)
+      _ = buffer.fetch(at: (number - 10_000) * 20 + 5)
+    }
+    #expect(buffer.insert(2_050, at: 1_000) == .outOfRange)
+    #expect(buffer.insert(2_051, at: 1_020) == .resynchronised)
+    #expect(buffer.fetch(at: 1_025) == .packet(2_051))
+  }
+
+  @Test(arguments: [(480, 960), (160, 960), (1_920, 960)])
+  func `a sender that stamps by another clock is followed: a lost packet is a gap of its length`(_ step: Int, _ duration: Int) {
+    var buffer = PlayoutBuffer(clockRateHz: 48_000, carriesRepair: false)
+    var lost = 0
+    let payload = [UInt8](repeating: 1, count: 60)
+    for number in 0..<200 {
+      let now = Instant.zero + .milliseconds(number * 20)
+      if number < 100 || number % 10 != 0 {
+        let header = RTPHeader(
+          payloadType: 111, marker: false, sequence: SequenceNumber(raw: UInt16(number)),
+          timestamp: RTPTimestamp(raw: UInt32(number * step)), ssrc: SSRC(raw: 1))
+        _ = buffer.insert(header, payload: payload.span, duration: duration, at: now)
+      }
+      var pending = 0
+      while pending < 960 {
+        switch buffer.fetch(at: now + .milliseconds(5)) {
+        case .packet(let packet): pending += packet.duration
+        case .lost(let units), .repair(let units, _):
+          pending += units
+          lost += units
+        case .empty, .pause:
+          buffer.madeUp(960 - pending)
+          if number >= 100 { lost += 960 - pending }
+          pending = 960
+        }
+      }
+    }
+    #expect(lost >= 9 * 960 && lost <= 12 * 960, "\(lost) units for 10 packets")
+    #expect(buffer.statistics.resynchronised == 0)
   }
 
   @Test func `another source after 100 ms of silence is taken at once`() {

@@ -36,10 +36,14 @@ import Testing
   @Test func `the answer has one codec: the first of ours that the offer has`() throws {
     var first = leg([.pcma, .pcmu])
     let (sdp, media) = try first.answer(to: body(both))
-    #expect(
-      media
-        == TrunkMedia(
-          remote: SocketAddress(IPAddress(198, 51, 100, 7), 5_000), codec: .pcma, payloadType: 8, telephoneEventPayloadType: 101))
+    var expected = TrunkMedia(
+      remote: SocketAddress(IPAddress(198, 51, 100, 7), 5_000), codec: .pcma, payloadType: 8, telephoneEventPayloadType: 101)
+    expected.telephoneEventClockRateHz = 8_000
+    expected.incoming = [
+      NumberedFormat(0, .audio(.pcmu)), NumberedFormat(8, .audio(.pcma)),
+      NumberedFormat(101, .telephoneEvent(clockRateHz: 8_000)),
+    ]
+    #expect(media == expected)
     #expect(sdp.contains("m=audio 41000 RTP/AVP 8 101\r\n") && !sdp.contains("PCMU"))
     #expect(first.agreed == media)
   }
@@ -84,7 +88,7 @@ import Testing
     #expect(answer.contains("RTP/AVP 118 101\r\n") && answer.contains("a=rtpmap:118 L16/8000\r\n"))
     let ours = try caller.apply(answer: answer)
     #expect(ours.codec == .l16 && ours.payloadType == 118)
-    #expect(caller.makeOffer().contains("RTP/AVP 118 0 101\r\n"))
+    #expect(caller.makeOffer().contains("RTP/AVP 97 0 101\r\n"), "a number keeps its meaning (RFC 3264 §8.3.2)")
   }
 
   @Test func `an answer with a codec that has no row is an error, not another codec`() {
@@ -96,6 +100,76 @@ import Testing
         try leg.apply(answer: body("m=audio 5000 RTP/AVP \(number)\r\na=rtpmap:\(map)\r\n"))
       }
     }
+  }
+
+  @Test func `what may come in has our numbers and the answer's, ours first`() throws {
+    var leg = leg([.opus, .pcmu, .pcma])
+    _ = leg.makeOffer()  // 111 0 8, events 101 on 48000 and 102 on 8000
+    let media = try leg.apply(
+      answer: body(
+        "m=audio 5000 RTP/AVP 8 0 96 102\r\na=rtpmap:96 telephone-event/8000\r\na=rtpmap:102 opus/48000/2\r\n"))
+    #expect(media.codec == .pcma && media.payloadType == 8)
+    #expect(media.telephoneEventPayloadType == 96 && media.telephoneEventClockRateHz == 8_000)
+    let event = PayloadFormat.telephoneEvent(clockRateHz: 8_000)
+    #expect(
+      Set(media.incoming) == [
+        NumberedFormat(111, .audio(.opus)), NumberedFormat(0, .audio(.pcmu)), NumberedFormat(8, .audio(.pcma)),
+        NumberedFormat(101, .telephoneEvent(clockRateHz: 48_000)), NumberedFormat(102, event), NumberedFormat(96, event),
+      ], "102 means what our offer said")
+    #expect(media.incoming.count == 6)
+    #expect(leg.makeOffer().contains("m=audio 41000 RTP/AVP 8 111 0 102 101\r\n"), "ours keep their numbers")
+  }
+
+  @Test func `two forks may answer with different numbers: each is taken by itself`() throws {
+    var leg = leg()
+    _ = leg.makeOffer()
+    var (one, two) = (leg, leg)
+    let first = try one.apply(answer: body("m=audio 5000 RTP/AVP 0 96\r\na=rtpmap:96 telephone-event/8000\r\n"))
+    let second = try two.apply(answer: body("m=audio 6000 RTP/AVP 8 97\r\na=rtpmap:97 telephone-event/8000\r\n"))
+    let last = try leg.apply(answer: body("m=audio 6000 RTP/AVP 8 97\r\na=rtpmap:97 telephone-event/8000\r\n"))
+    let event = PayloadFormat.telephoneEvent(clockRateHz: 8_000)
+    for (media, number) in [(first, 96), (second, 97), (last, 97)] as [(TrunkMedia, UInt8)] {
+      #expect(media.telephoneEventPayloadType == number)
+      #expect(media.incoming.filter { $0.format == event }.map(\.payloadType) == [101, number])
+    }
+  }
+
+  @Test func `an offer of 20 formats is answered with one codec, and each that we have may come`() throws {
+    let maps = (96..<112).map { "a=rtpmap:\($0) \($0 % 2 == 0 ? "telephone-event/8000" : "silk/24000")\r\n" }.joined()
+    let numbers = (96..<112).map { String($0) }.joined(separator: " ")
+    var leg = leg()
+    let (sdp, media) = try leg.answer(to: body("m=audio 5000 RTP/AVP 18 9 8 0 \(numbers)\r\n" + maps))
+    #expect(sdp.contains("m=audio 41000 RTP/AVP 0 96\r\n"))
+    #expect(media.incoming.map(\.payloadType) == [8, 0] + stride(from: 96, to: 112, by: 2).map { UInt8($0) })
+  }
+
+  @Test func `telephone-event of another clock is taken where there is none of the codec's, and 8000 is offered beside Opus`()
+    throws
+  {
+    var offering = leg([.opus])
+    #expect(offering.makeOffer().contains("m=audio 41000 RTP/AVP 111 101 102\r\n"))
+    let section = "m=audio 5000 RTP/AVP 111 126\r\na=rtpmap:111 opus/48000/2\r\na=rtpmap:126 telephone-event/8000\r\n"
+    let offered = try offering.apply(answer: body(section))
+    #expect(offered.telephoneEventPayloadType == 126 && offered.telephoneEventClockRateHz == 8_000)
+    var answering = leg([.opus])
+    let (sdp, media) = try answering.answer(to: body(section))
+    #expect(media.telephoneEventPayloadType == 126 && media.telephoneEventClockRateHz == 8_000)
+    #expect(sdp.contains("RTP/AVP 111 126\r\n") && sdp.contains("a=rtpmap:126 telephone-event/8000\r\n"))
+    let both = section.replacing("111 126", with: "111 126 110") + "a=rtpmap:110 telephone-event/48000\r\n"
+    #expect(try answering.answer(to: body(both)).media.telephoneEventPayloadType == 110)
+  }
+
+  @Test func `an offer or an answer that cannot be used leaves numbers, codecs and keys as they were`() throws {
+    var leg = leg()
+    let offer = leg.makeOffer()
+    let media = try leg.apply(answer: body("m=audio 5000 RTP/AVP 8 0 96\r\na=rtpmap:96 telephone-event/8000\r\n"))
+    let again = leg.makeOffer()
+    for bad in ["m=audio 5000 RTP/AVP 18\r\n", "m=audio 0 RTP/AVP 0\r\n", "m=video 5000 RTP/AVP 31\r\n"] {
+      #expect(throws: NegotiationError.self) { try leg.answer(to: body(bad)) }
+      _ = leg.makeOffer()
+      #expect(throws: NegotiationError.self) { try leg.apply(answer: body(bad)) }
+    }
+    #expect(leg.agreed == media && leg.makeOffer() == again && again != offer)
   }
 
   @Test func `without telephone-event in the offer there is none in the answer`() throws {

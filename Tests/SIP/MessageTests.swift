@@ -119,6 +119,19 @@ import Testing
     #expect(throws: ParseError.self) { try open.sessionBody }
   }
 
+  @Test(arguments: ["", "\r\n", "\r\n--b1", "\r\n--b1\r\n"]) func `the last delimiter of a multipart body may be missing or cut`(
+    _ end: String
+  ) throws {
+    let body = "--b1\r\nContent-Type: application/sdp\r\n\r\nv=0\r\ns=-" + end
+    let message = try Message(
+      SIPTests.message(["INVITE sip:a@b SIP/2.0", "Content-Type: multipart/mixed;boundary=b1"], body: body))
+    guard case .sdp(let text) = try message.sessionBody else {
+      Issue.record("no SDP")
+      return
+    }
+    #expect(text.hasPrefix("v=0\r\ns=-") && !text.contains("b1"))
+  }
+
   @Test func `a body ends where Content-Length says`() throws {
     let message = try Message(message(["SIP/2.0 200 OK", "Content-Length: 3"], body: "abcdef"))
     #expect(message.text(message.body) == "abc" && message.defect == nil)

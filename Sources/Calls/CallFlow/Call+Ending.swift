@@ -204,7 +204,17 @@ extension CallRecord.Stream {
       concealedMs: stream.playout.concealedMilliseconds, repairedMs: stream.playout.repairedMilliseconds,
       rttMs: stream.roundTripMilliseconds,
       mos: stream.meanOpinionScore.map { ($0 * 100).rounded() / 100 }, bursts: .init(stream),
-      levelDb: stream.speechLevel.map { ($0 * 10).rounded() / 10 }, noiseDb: stream.noiseLevel.map { ($0 * 10).rounded() / 10 })
+      levelDb: stream.speechLevel.map { ($0 * 10).rounded() / 10 }, noiseDb: stream.noiseLevel.map { ($0 * 10).rounded() / 10 },
+      unheard: .init(stream))
+  }
+}
+
+extension CallRecord.Unheard {
+  /// Nil where everything was heard.
+  init?(_ stream: StreamStatistics) {
+    guard stream.unknownPackets > 0 || stream.otherSourcePackets > 0 else { return nil }
+    self.init(
+      packets: stream.unknownPackets, payloadType: stream.unknownPayloadType, otherSources: stream.otherSourcePackets)
   }
 }
 

@@ -17,7 +17,7 @@ extension CallMachine {
     case .trunkBack(let session): change(sessions[session], &turn) { $0.trunkBack(session, &$1) }
     case .firstAudio(let session, let direction, let at):
       change(sessions[session], &turn) { $0.firstAudio(direction, at: at, &$1) }
-    case .trunkSourceRejected: break  // for the log of whoever carries this event
+    case .trunkSourceRejected, .trunkStreamUnknown, .trunkSendsTones: break  // for the log of whoever carries this event
     case .digit(let session, .trunkToApp, let digit, let milliseconds):
       change(sessions[session], &turn) { $0.digitHeard(digit, milliseconds, in: session, &$1) }
     case .digit: break  // an app's own telephone-event goes to the trunk on the media thread

@@ -75,6 +75,16 @@ public struct CallRecord: Sendable, Codable, Equatable {
     /// Of speech and of the noise between the words, in dBov.
     public var levelDb: Double?
     public var noiseDb: Double?
+    /// What came and nobody heard; nil where there was nothing.
+    public var unheard: Unheard?
+  }
+  /// Packets that were dropped whole streams at a time.
+  public struct Unheard: Sendable, Codable, Equatable {
+    /// Of payload types that were not agreed on, and the last of these types.
+    public var packets: UInt64
+    public var payloadType: UInt8?
+    /// Of a further source beside the one that was heard.
+    public var otherSources: UInt64
   }
   public struct Bursts: Sendable, Codable, Equatable {
     public var density: Double

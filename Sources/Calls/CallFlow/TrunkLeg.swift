@@ -259,6 +259,7 @@ extension Routing.Trunk {
       telephoneEventPayloadType: media.telephoneEventPayloadType, packetTimeMilliseconds: media.packetTimeMilliseconds,
       sends: media.direction.sends, receives: media.direction.receives, sourcePolicy: sourcePolicy, mediaPeers: mediaPeers,
       comfortNoisePayloadType: media.comfortNoisePayloadType)
+    (out.incoming, out.telephoneEventClockRateHz) = (media.incoming, media.telephoneEventClockRateHz)
     (out.peers, out.signalling) = (peers, calledFrom.isEmpty ? servers : calledFrom)
     (out.digits, out.remoteControl) = (digits, media.control)
     out.wantsVoIPMetrics = media.wantsVoIPMetrics

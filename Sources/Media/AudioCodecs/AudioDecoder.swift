@@ -52,11 +52,14 @@ public struct AudioDecoder: ~Copyable {
 
   /// Decodes a payload and returns its samples; 0 for a damaged one, which the caller treats as lost.
   // HOT
-  public mutating func decode(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
+  /// - Parameter format: whose coding the payload is, where that is another that shares this decoder.
+  public mutating func decode(
+    _ payload: Span<UInt8>, as format: AudioEncoding? = nil, into samples: inout MutableSpan<Int16>
+  ) -> Int {
     if encoding == .opus { return (try? opus?.decode(payload, into: &samples)) ?? 0 }
     let count =
       encoding == .g722
-      ? g722?.decode(payload, into: &samples) ?? 0 : encoding.decodeSamples(payload, into: &samples)
+      ? g722?.decode(payload, into: &samples) ?? 0 : (format ?? encoding).decodeSamples(payload, into: &samples)
     concealer?.received(&samples, count: count)
     return count
   }
@@ -79,12 +82,14 @@ public struct AudioDecoder: ~Copyable {
   }
 
   /// The same where `next` is the payload behind them: a stateless codec is made up from both sides, others as without.
-  public mutating func conceal(_ count: Int, before next: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {
+  public mutating func conceal(
+    _ count: Int, before next: Span<UInt8>, as format: AudioEncoding? = nil, into samples: inout MutableSpan<Int16>
+  ) -> Int {
     guard isStateless else { return conceal(count, into: &samples) }
     let count = min(count, samples.count, longest)
     var room = InlineArray<160, Int16>(repeating: 0)
     var behind = room.mutableSpan
-    let length = encoding.decodeSamples(next, into: &behind)
+    let length = (format ?? encoding).decodeSamples(next, into: &behind)
     concealer?.conceal(count, into: &samples, before: behind.span.extracting(first: length))
     return count
   }

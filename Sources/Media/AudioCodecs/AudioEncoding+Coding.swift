@@ -3,6 +3,10 @@ public import RTP
 // Where codecs without state are told apart: the rows' `isStateless`.
 
 extension AudioEncoding {
+  /// Packets of both may be decoded one after the other by one `AudioDecoder` of either: the two laws of G.711.
+  public func sharesDecoder(with other: AudioEncoding) -> Bool { self == other || (isG711 && other.isG711) }
+  private var isG711: Bool { self == .pcmu || self == .pcma }
+
   /// Decodes as many samples as fit of a stateless codec and returns their number; 0 for any other.
   // HOT
   public func decodeSamples(_ payload: Span<UInt8>, into samples: inout MutableSpan<Int16>) -> Int {

@@ -17,12 +17,13 @@ public struct ReceivedDigit: Sendable, Equatable {
 /// | state | input | result |
 /// |---|---|---|
 /// | idle | event with a newer timestamp | remembered: playing |
-/// | idle | event with the last digit's timestamp (repeated end) | ignored |
-/// | idle | an end like the last one within 60 ms, whatever its timestamp | ignored |
+/// | idle | event with the last digit's timestamp (repeated end), or for half a second with an older one | ignored |
+/// | idle | an end of the same key within 100 ms of the last end, whatever its timestamp | ignored |
 /// | playing | same timestamp, no E | longer duration; far shorter: the counter of 16 bits went round |
 /// | playing | same timestamp, E | digit: idle |
 /// | playing | same code where this segment must end (§2.5.1.3) | the digit goes on |
 /// | playing | same code, timestamp and duration have grown alike | a peer that moves the timestamp: the digit goes on |
+/// | playing | an end of the same code within 100 ms, no shorter | a peer that moves the timestamp of ends: the digit |
 /// | playing | other newer timestamp (all ends lost) | the old digit, the new one is remembered |
 /// | playing | older timestamp | ignored |
 /// | playing | no packet for 200 ms (all ends lost) | digit, by `expire`: idle |
@@ -38,20 +39,29 @@ public struct DigitReceiver: Sendable {
   private struct Finished: Sendable {
     var code: UInt8
     var timestamp: RTPTimestamp
-    var duration: UInt16
     var at: Instant
   }
 
   public let clockRateHz: UInt32
+  /// How many timestamp units an event unit is: 6 with telephone-event/8000 beside Opus.
+  private let stampsPerUnit: Int
   private var playing: Playing?
   private var finished: Finished?
   private static let silence = Duration.milliseconds(200)
-  private static let repetition = Duration.milliseconds(60)
+  private static let repetition = Duration.milliseconds(100)
+  /// So late no packet of an earlier digit comes: an older timestamp is another timeline of the source.
+  private static let disorder = Duration.milliseconds(500)
   /// A segment ends at a duration of 65535 (§2.5.1.3), by some at 65536.
   private static let segment = 65_535
   private static let lostSegments = 8
 
-  public init(clockRateHz: UInt32) { self.clockRateHz = max(1, clockRateHz) }
+  /// - Parameters:
+  ///   - clockRateHz: of the events' durations.
+  ///   - stampRateHz: of the timestamps of the stream that they are in, where that is another.
+  public init(clockRateHz: UInt32, stampRateHz: UInt32? = nil) {
+    self.clockRateHz = max(1, clockRateHz)
+    stampsPerUnit = max(1, Int((stampRateHz ?? clockRateHz) / self.clockRateHz))
+  }
 
   /// Takes one event of a packet of the telephone-event payload type; codes that are no digit are ignored.
   public mutating func receive(_ event: TelephoneEvent, timestamp: RTPTimestamp, at now: Instant) -> ReceivedDigit? {
@@ -70,6 +80,10 @@ public struct DigitReceiver: Sendable {
       (current.timestamp, current.duration) = (timestamp, 0)
       return go(on: current, event, at: now)
     }
+    if event.event == current.code, event.isEnd, event.duration >= current.duration, now - current.last < Self.repetition {
+      current.timestamp = timestamp
+      return go(on: current, event, at: now)
+    }
     let digit = finish(current)
     // The new event may already be over: its end is then told by the repeated end packet or by `expire`.
     playing = Playing(code: event.event, timestamp: timestamp, duration: event.duration, last: now)
@@ -78,9 +92,12 @@ public struct DigitReceiver: Sendable {
 
   private mutating func begin(_ event: TelephoneEvent, _ timestamp: RTPTimestamp, at now: Instant) -> ReceivedDigit? {
     if let finished {
-      guard timestamp.isNewer(than: finished.timestamp) else { return nil }
-      let looksRepeated = event.isEnd && event.event == finished.code && event.duration == finished.duration
-      if looksRepeated, now - finished.at < Self.repetition { return nil }
+      if timestamp == finished.timestamp, event.event == finished.code { return nil }
+      guard timestamp.isNewer(than: finished.timestamp) || now - finished.at >= Self.disorder else { return nil }
+      if event.isEnd, event.event == finished.code, now - finished.at < Self.repetition {
+        self.finished?.at = now
+        return nil
+      }
     }
     let begun = Playing(code: event.event, timestamp: timestamp, duration: event.duration, last: now)
     guard event.isEnd else {
@@ -103,7 +120,13 @@ public struct DigitReceiver: Sendable {
 
   /// The length of what came before, if `timestamp` goes on with the same press of the key; nil for a new one.
   private func segmentLength(_ current: Playing, _ event: TelephoneEvent, _ timestamp: RTPTimestamp) -> Int? {
-    let step = timestamp.distance(from: current.timestamp)
+    let distance = timestamp.distance(from: current.timestamp)
+    if let length = segmentLength(current, event, step: distance) { return length }
+    guard stampsPerUnit > 1, distance % stampsPerUnit == 0 else { return nil }
+    return segmentLength(current, event, step: distance / stampsPerUnit)
+  }
+
+  private func segmentLength(_ current: Playing, _ event: TelephoneEvent, step: Int) -> Int? {
     for count in 1...Self.lostSegments {
       if step == count * Self.segment || step == count * (Self.segment + 1) { return step }
     }
@@ -113,22 +136,18 @@ public struct DigitReceiver: Sendable {
     return nil
   }
 
+  /// A digit is under way, which `expire` may end.
+  public var isOpen: Bool { playing != nil }
+
   /// Call on ticks: ends a digit whose last packets were all lost.
   public mutating func expire(at now: Instant) -> ReceivedDigit? {
     guard let current = playing, now - current.last >= Self.silence else { return nil }
     return finish(current)
   }
 
-  /// The source changed: its timestamps are not comparable with the old ones.
-  public mutating func sourceChanged() -> ReceivedDigit? {
-    let digit = playing.flatMap { finish($0) }
-    finished = nil
-    return digit
-  }
-
   private mutating func finish(_ event: Playing) -> ReceivedDigit? {
     playing = nil
-    finished = Finished(code: event.code, timestamp: event.timestamp, duration: event.duration, at: event.last)
+    finished = Finished(code: event.code, timestamp: event.timestamp, at: event.last)
     guard let digit = TelephoneEvent.digit(of: event.code) else { return nil }
     let units = event.before + Int(event.duration)
     return ReceivedDigit(digit: digit, durationMilliseconds: units * 1000 / Int(clockRateHz))

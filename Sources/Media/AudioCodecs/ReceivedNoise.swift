@@ -4,6 +4,10 @@
 public struct ReceivedNoise: Sendable {
   /// Poles used; a payload may describe more.
   private static let order = 8
+  /// Louder than this is no background, and louder by far a level that nobody means (0 is one of them): that of a quiet room stands for it.
+  private static let loudest = -30.0
+  private static let meant = -15.0
+  private static let usual = -60.0
   private var generator = NoiseGenerator()
   private var reflections = SIMD8<Float>(repeating: 0)
   private var state = SIMD8<Float>(repeating: 0)
@@ -13,7 +17,7 @@ public struct ReceivedNoise: Sendable {
 
   public init() {}
 
-  /// Takes one payload; an empty one is ignored. The level is bounded to −30 dBov: louder is no background.
+  /// Takes one payload; an empty one is ignored. The level is bounded to −30 dBov; beyond −15 it is taken as not said.
   public mutating func describe(_ payload: Span<UInt8>) {
     guard let level = ComfortNoise.level(payload) else { return }
     poles = min(Self.order, payload.count - 1)
@@ -26,7 +30,9 @@ public struct ReceivedNoise: Sendable {
       reflections[index] = value
       share *= 1 - value * value
     }
-    wanted = 32_768 * Float(ComfortNoise.amplitude(level: min(level, -30))) * share.squareRoot()
+    wanted =
+      32_768 * Float(ComfortNoise.amplitude(level: level > Self.meant ? Self.usual : min(level, Self.loudest)))
+      * share.squareRoot()
     if amplitude == 0 { amplitude = wanted }
   }
 

@@ -11,6 +11,8 @@ public enum Limits {
   public static let largeLength = 1504
   /// A sequence number further back than this is another stream, not reordering.
   static let misorder = 100
+  /// Nor is a packet that late: what a network can hold back.
+  static let lateMilliseconds = 10_000
   /// Milliseconds queued beyond what the delay policy wants, from which audio is dropped instead of played faster: after a stall.
   static let excessMilliseconds = 400
   /// A timestamp step of more than this that time does not explain is a new timeline.

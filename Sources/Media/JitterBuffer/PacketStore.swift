@@ -10,15 +10,20 @@ struct StoredPacket {
   var length: UInt16 = 0
   /// Where its octets are: a room, and from `Limits.packets` on a large one.
   var room: UInt8 = 0
-  var carriesRepair: Bool
+  /// Whose coding it is, as its owner told: up to 127; the highest bit is `carriesRepair`.
+  private var mark: UInt8
+  var format: UInt8 { mark & 0x7f }
+  var carriesRepair: Bool { mark & 0x80 != 0 }
   /// Not audio (telephone-event, comfort noise): only its place in the sequence counts.
   var isPlaceholder: Bool { duration <= 0 }
 
   init(
-    sequence: Int64 = -1, timestamp: Int64 = 0, transit: Int64 = 0, duration: Int32 = 0, carriesRepair: Bool = false
+    sequence: Int64 = -1, timestamp: Int64 = 0, transit: Int64 = 0, duration: Int32 = 0, carriesRepair: Bool = false,
+    format: UInt8 = 0
   ) {
     (self.sequence, self.timestamp, self.transit) = (sequence, timestamp, transit)
-    (self.duration, self.carriesRepair) = (duration, carriesRepair)
+    self.duration = duration
+    mark = format & 0x7f | (carriesRepair ? 0x80 : 0)
   }
 }
 

@@ -32,7 +32,8 @@ extension PlayoutBuffer {
   }
 
   private func handedOut(_ packet: UnsafePointer<StoredPacket>) -> FetchedPacket {
-    FetchedPacket(payload: store.payload(packet), duration: Int(packet.pointee.duration))
+    FetchedPacket(
+      payload: store.payload(packet), duration: Int(packet.pointee.duration), format: packet.pointee.format)
   }
 
   /// The packet whose audio goes on where the next `units` end that are made up, after `.lost` or at `.empty`; nil while it is not there.

@@ -7,14 +7,18 @@ extension PlayoutBuffer {
   ///   - duration: of its audio in RTP clock units; 0 for a packet of another kind in the same sequence (telephone-event), whose
   ///     place is kept.
   ///   - carriesRepair: it holds a copy of the packet before.
+  ///   - format: whose coding it is, 0…127, for `FetchedPacket`.
   // HOT
   public mutating func insert(
-    _ header: RTPHeader, payload: Span<UInt8>, duration: Int, carriesRepair: Bool = false, at now: Instant
+    _ header: RTPHeader, payload: Span<UInt8>, duration: Int, carriesRepair: Bool = false, format: UInt8 = 0, at now: Instant
   ) -> Insertion {
     let arrival = units(now)
     statistics.inserted &+= 1
-    guard let source, let sequence = place(header, source: source) else {
-      return resynchronise(header, payload, duration, carriesRepair, arrival)
+    let audio = Incoming(duration: Int32(clamping: max(0, duration)), carriesRepair: carriesRepair, format: format)
+    // What is no audio chooses no source.
+    let verdict = duration > 0 || header.ssrc == source ? active.admit(header.ssrc, at: now) : .notHeard
+    guard verdict == .heard, let source, let sequence = place(header, source: source) else {
+      return resynchronise(header, payload, audio, verdict, arrival)
     }
     // Before play-out an overtaken packet still becomes the first, as long as all stored ones lie within the store's size.
     if sequence < next, started || highest &- sequence >= Int64(Limits.packets) { return tooLate(header, sequence, arrival) }
@@ -22,31 +26,55 @@ extension PlayoutBuffer {
       statistics.duplicate &+= 1
       return .duplicate
     }
-    let timestamp =
-      lastTimestamp &+ Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+    if duration > 0 { followClock(header, sequence, duration: Int64(duration), arrival) }
+    let timestamp = line(header.timestamp)
     let step = timestamp &- lastTimestamp
     let limit = Int64(Limits.timestampStepMilliseconds) &* unitsPerMillisecond
     if step.magnitude > limit, (step &- (arrival &- lastArrival)).magnitude > limit, duration > 0 {
-      return begin(header, payload, duration, carriesRepair, arrival)
+      return begin(header, payload, audio, arrival)
     }
     let late = arrival &- lastArrival &- step
     if overdue != nil || late >= Int64(Limits.standstillMilliseconds) &* unitsPerMillisecond, duration > 0 {
       judgeStandstill(sequence, step, late: late, arrival)
     }
     if sequence &- next >= Int64(Limits.packets) { makeRoom(for: sequence) }
-    let length = Int32(clamping: max(0, duration))
-    let result = keep(sequence, timestamp, payload: payload, length, carriesRepair, arrival)
+    let length = audio.duration
+    let result = keep(sequence, timestamp, header.timestamp, payload: payload, audio, arrival)
     guard result == .stored else { return result }
     if !started, sequence < next { (next, position) = (sequence, timestamp) }
     if length > 0, Int64(length) != packetDuration { (packetDuration, grainTick) = (Int64(length), -1) }
     return .stored
   }
 
+  /// What the owner says of a packet.
+  struct Incoming {
+    var duration: Int32
+    var carriesRepair: Bool
+    var format: UInt8
+  }
+
+  /// A timestamp on the extended line, in units of the codec's clock whatever the sender's is.
+  @inline(__always) private func line(_ timestamp: RTPTimestamp) -> Int64 {
+    if clock.isUsual {
+      return lastTimestamp &+ Int64(timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+    }
+    return lastTimestamp &+ clock.units(Int64(timestamp.distance(from: lastStamp)))
+  }
+
+  /// Learns how the sender stamps: what it steps by from one number to the next, beside what the packets last.
+  @inline(__always) private mutating func followClock(_ header: RTPHeader, _ sequence: Int64, duration: Int64, _ arrival: Int64) {
+    let step = Int64(header.timestamp.distance(from: lastStamp))
+    guard sequence == highest &+ 1, duration == packetDuration, clock.units(step) != duration else { return clock.interrupt() }
+    if clock.learn(step: step, duration: duration, arrival: arrival) { delay.timelineChanged() }
+  }
+
   @inline(__always) private mutating func keep(
-    _ sequence: Int64, _ timestamp: Int64, payload: Span<UInt8>, _ duration: Int32, _ carriesRepair: Bool, _ arrival: Int64
+    _ sequence: Int64, _ timestamp: Int64, _ stamp: RTPTimestamp, payload: Span<UInt8>, _ audio: Incoming, _ arrival: Int64
   ) -> Insertion {
+    let duration = audio.duration
     let packet = StoredPacket(
-      sequence: sequence, timestamp: timestamp, transit: arrival &- timestamp, duration: duration, carriesRepair: carriesRepair)
+      sequence: sequence, timestamp: timestamp, transit: arrival &- timestamp, duration: duration,
+      carriesRepair: audio.carriesRepair, format: audio.format)
     guard store.put(packet, payload: payload) else {
       statistics.refused &+= 1
       return .refused
@@ -54,7 +82,7 @@ extension PlayoutBuffer {
     highest = max(highest, sequence)
     guard duration > 0 else { return .stored }
     delay.arrived(transit: arrival &- timestamp, inTime: true)
-    (lastTimestamp, lastArrival) = (timestamp, arrival)
+    (lastTimestamp, lastStamp, lastArrival) = (timestamp, stamp, arrival)
     return .stored
   }
 
@@ -64,10 +92,12 @@ extension PlayoutBuffer {
     let distance = header.sequence.distance(from: SequenceNumber(raw: UInt16(truncatingIfNeeded: highest)))
     guard distance < Limits.packets &* 4 else { return nil }
     if distance <= -Limits.misorder {
-      // So far back it is a restart of the sender, unless number and timestamp agree that it is only very late.
-      let units = Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+      // So far back it is a restart of the sender, unless number and timestamp agree that it is only very late, as late as a network can be.
+      let units = line(header.timestamp) &- lastTimestamp
       let expected = Int64(distance) &* packetDuration
-      guard started, (units &- expected).magnitude < expected.magnitude / 4 else { return nil }
+      guard started, expected.magnitude <= UInt64(Limits.lateMilliseconds) &* UInt64(unitsPerMillisecond),
+        (units &- expected).magnitude < expected.magnitude / 4
+      else { return nil }
     }
     return highest &+ Int64(distance)
   }
@@ -81,8 +111,7 @@ extension PlayoutBuffer {
     statistics.late &+= 1
     lateAt = highest
     if behind < 64 { played |= 1 << UInt64(behind) }
-    let timestamp =
-      lastTimestamp &+ Int64(header.timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
+    let timestamp = line(header.timestamp)
     delay.arrived(transit: arrival &- timestamp, inTime: false)
     return .late
   }
@@ -99,32 +128,35 @@ extension PlayoutBuffer {
     overdue = isOverdue ? sequence : nil
   }
 
-  /// A number far away or another source: believed when it is the first, when the stream was silent for 100 ms, or when its
-  /// successor follows.
+  /// A number far away or another source. A number is believed when the stream was silent for 100 ms, or when its successor follows; a source as
+  /// `ActiveSource` says.
   @inline(never) private mutating func resynchronise(
-    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ audio: Incoming, _ verdict: ActiveSource.Verdict, _ arrival: Int64
   ) -> Insertion {
-    let confirmed = candidate.map { $0.source == header.ssrc && $0.sequence.next == header.sequence } ?? false
-    guard source == nil || confirmed || arrival &- lastArrival >= 100 &* unitsPerMillisecond else {
-      candidate = (header.ssrc, header.sequence)
+    let isBelieved =
+      switch verdict {
+      case .began: true
+      case .notHeard: false
+      case .heard:
+        source == nil || candidate?.next == header.sequence || arrival &- lastArrival >= 100 &* unitsPerMillisecond
+      }
+    guard isBelieved, audio.duration > 0 else {
+      if verdict == .heard { candidate = header.sequence }
       statistics.outOfRange &+= 1
       return .outOfRange
     }
-    guard duration > 0 else {
-      statistics.outOfRange &+= 1
-      return .outOfRange
-    }
-    return begin(header, payload, duration, carriesRepair, arrival)
+    return begin(header, payload, audio, arrival)
   }
 
   @inline(never) private mutating func begin(
-    _ header: RTPHeader, _ payload: Span<UInt8>, _ duration: Int, _ carriesRepair: Bool, _ arrival: Int64
+    _ header: RTPHeader, _ payload: Span<UInt8>, _ audio: Incoming, _ arrival: Int64
   ) -> Insertion {
     let isFirst = source == nil
     if !isFirst { statistics.resynchronised &+= 1 }
     statistics.overflowed &+= UInt64(store.count)
     store.removeAll()
     candidate = nil
+    if source != header.ssrc { clock = SenderClock() }
     source = header.ssrc
     // Room below for packets that overtook: numbers stay positive.
     highest = 65_536 &+ Int64(header.sequence.raw)
@@ -133,9 +165,10 @@ extension PlayoutBuffer {
     (started, played, waited, slack) = (false, 0, 0, .min / 2)
     (lateAt, lossyThrough) = (.min / 2, .min / 2)
     (overdue, stoodStill) = (nil, false)
-    (packetDuration, grainTick) = (Int64(Int32(clamping: duration)), -1)
+    (packetDuration, grainTick) = (Int64(audio.duration), -1)
+    lastStamp = header.timestamp
     delay.timelineChanged()
-    let result = keep(highest, timestamp, payload: payload, Int32(clamping: duration), carriesRepair, arrival)
+    let result = keep(highest, timestamp, header.timestamp, payload: payload, audio, arrival)
     // Refused for its size, it began the stream all the same.
     (lastTimestamp, lastArrival) = (timestamp, arrival)
     return result != .stored ? result : isFirst ? .stored : .resynchronised

@@ -16,6 +16,8 @@ public struct FetchedPacket {
   public let payload: UnsafeBufferPointer<UInt8>
   /// RTP clock units.
   public let duration: Int
+  /// As given to `insert`.
+  public let format: UInt8
 }
 
 /// The next piece of the timeline, in RTP clock units.
@@ -62,9 +64,15 @@ public struct PlayoutBuffer: ~Copyable {
   let bridgesLosses: Bool
 
   var source: SSRC?
+  /// Which of several sources is played.
+  var active = ActiveSource()
+  /// How the sender stamps its packets.
+  var clock = SenderClock()
   /// Highest number stored, on the extended line, and the packet time it came with.
   var highest: Int64 = 0
   var lastTimestamp: Int64 = 0
+  /// The same as the sender wrote it.
+  var lastStamp = RTPTimestamp(raw: 0)
   var lastArrival: Int64 = 0
   /// The next number to hand out and where its audio should begin.
   var next: Int64 = 0
@@ -83,7 +91,8 @@ public struct PlayoutBuffer: ~Copyable {
   /// sender's clock stood still through a pause. The packet behind it says which: after a stall it is there at once.
   var overdue: Int64?
   var stoodStill = false
-  var candidate: (source: SSRC, sequence: SequenceNumber)?
+  /// Of the present source, a number far from its line.
+  var candidate: SequenceNumber?
 
   /// - Parameters:
   ///   - clockRateHz: RTP clock: 8000 for G.711, 48000 for Opus.
@@ -170,12 +179,16 @@ public struct PlayoutBuffer: ~Copyable {
   /// Packets stored.
   public var depth: Int { store.count }
 
+  /// Signalling says that the source may change: the next other one is taken at once.
+  public mutating func releaseSource(at now: Instant) { active.release(at: now) }
+
   /// Forgets stream and measurements, for another peer.
   public mutating func reset() {
     store.removeAll()
     delay.removeAll()
     source = nil
     candidate = nil
+    (active, clock) = (ActiveSource(), SenderClock())
     (started, grainTick) = (false, -1)
     (waited, slack) = (0, .min / 2)
     (overdue, stoodStill) = (nil, false)

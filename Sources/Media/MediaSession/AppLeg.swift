@@ -117,6 +117,12 @@ struct AppLeg: ~Copyable {
   /// G.711 has no sign for a pause that apps would understand, and costs nothing to encode.
   var leavesSilenceOut: Bool { encoding == .opus && remote?.opus.takesPauses ?? false }
 
-  /// The telephone-event payload type on the clock of our audio (RFC 4733 §2.1), 255 without one.
-  var telephoneEventOnAudioClock: UInt8 { encoding.clockRateHz == 48_000 ? telephoneEvent48 : telephoneEvent8 }
+  /// telephone-event as it is sent: on the clock of our audio (RFC 4733 §2.1), else on the other one; nil without it.
+  var telephoneEvent: (payloadType: UInt8, clockRateHz: UInt32)? {
+    let (wide, narrow) = (
+      telephoneEvent48 == 255 ? nil : (telephoneEvent48, UInt32(48_000)),
+      telephoneEvent8 == 255 ? nil : (telephoneEvent8, UInt32(8_000))
+    )
+    return encoding.clockRateHz == 48_000 ? wide ?? narrow : narrow
+  }
 }

@@ -134,17 +134,22 @@ public struct AudioReceiver: ~Copyable {
   /// Mouth to ear without the jitter buffer, in milliseconds.
   public mutating func setPath(milliseconds: Double) { buffer.setPath(milliseconds: milliseconds) }
 
-  /// Takes one audio packet of this stream's payload type, in the clear. Empty and impossible payloads are counted and refused.
+  /// Takes one audio packet of this stream, in the clear. Empty and impossible payloads are counted and refused.
+  /// - Parameter format: its coding, where that is another that shares the decoder (`AudioEncoding.sharesDecoder`); others are refused.
   // HOT
-  public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) -> Insertion {
-    guard let duration = decoder.duration(payload) else {
+  public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, encoding format: AudioEncoding? = nil, at now: Instant)
+    -> Insertion
+  {
+    let format = format ?? encoding
+    guard format.sharesDecoder(with: encoding), let duration = decoder.duration(payload) else {
       buffer.statistics.damaged &+= 1
       return .refused
     }
     let repairs = encoding == .opus && OpusPacket.carriesRepair(payload)
     if duration != packetUnits { measure(duration) }
     start.came(at: now)
-    let insertion = buffer.insert(header, payload: payload, duration: duration, carriesRepair: repairs, at: now)
+    let insertion = buffer.insert(
+      header, payload: payload, duration: duration, carriesRepair: repairs, format: format.rawValue, at: now)
     // Another source or timeline: the one before had come to its end, nothing of it was lost.
     if insertion == .resynchronised { (unsettled, doubtful) = (0, 0) }
     // Nor in a pause through which the sender's clock stood still.
@@ -176,6 +181,9 @@ public struct AudioReceiver: ~Copyable {
   public mutating func skip(_ header: RTPHeader, at now: Instant) {
     _ = buffer.insert(header, payload: Span(), duration: 0, at: now)
   }
+
+  /// Signalling says that the source may change: the next other one is heard at once.
+  public mutating func releaseSource(at now: Instant) { buffer.releaseSource(at: now) }
 
   /// Fills `samples` (`band.samplesPerTick`) with the next 20 ms.
   // HOT
@@ -240,7 +248,7 @@ public struct AudioReceiver: ~Copyable {
     }
     let free = decoded.free
     var room = free.mutableSpan
-    let length = decoder.decode(payload.span, into: &room)
+    let length = decoder.decode(payload.span, as: AudioEncoding(rawValue: packet.format), into: &room)
     guard length > 0 else {
       buffer.statistics.damaged &+= 1
       return conceal(samplesOfPacket(packet.duration), into: &result)
@@ -320,7 +328,7 @@ public struct AudioReceiver: ~Copyable {
     let made: Int
     if let units, let next = buffer.packet(behind: units) {
       let payload = next.payload
-      made = decoder.conceal(room.count, before: payload.span, into: &samples)
+      made = decoder.conceal(room.count, before: payload.span, as: AudioEncoding(rawValue: next.format), into: &samples)
     } else {
       made = decoder.conceal(room.count, into: &samples)
     }

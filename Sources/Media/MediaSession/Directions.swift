@@ -31,19 +31,6 @@ struct Downlink: ~Copyable {
   }
 }
 
-/// Digits of the app's telephone-events, on either clock it may use.
-struct AppDigits {
-  private var at48 = DigitReceiver(clockRateHz: 48_000)
-  private var at8 = DigitReceiver(clockRateHz: 8_000)
-
-  mutating func receive(_ event: TelephoneEvent, _ timestamp: RTPTimestamp, clockRateHz: UInt32, at now: Instant)
-    -> ReceivedDigit?
-  {
-    clockRateHz == 48_000 ? at48.receive(event, timestamp: timestamp, at: now) : at8.receive(event, timestamp: timestamp, at: now)
-  }
-  mutating func expire(at now: Instant) -> ReceivedDigit? { at48.expire(at: now) ?? at8.expire(at: now) }
-}
-
 /// App → trunk: how the trunk gets the winner's audio.
 struct Uplink: ~Copyable {
   var relays = false
@@ -54,7 +41,7 @@ struct Uplink: ~Copyable {
   var lastForwarded = Instant.zero
   var sender = DigitSender()
   var event = EventForward()
-  var digits = AppDigits()
+  var digits = EventSources()
   var hold = HoldPlayer()
   var packetizer = Packetizer()
   var gathered = GatheredSamples()

@@ -32,6 +32,19 @@ enum Limits {
   /// Source learning: packets that must agree, and the window they must fall in.
   static let agreeingPackets = 5
   static let learningWindow: Duration = .seconds(1)
+  /// So long a learnt source is silent before another port of its address may be learnt.
+  static let sourceSilence: Duration = .seconds(1)
+  /// Another codec that needs another decoder is followed once in this time: making one allocates.
+  static let codecChange: Duration = .milliseconds(100)
+  /// Packets of unknown payload types in a row, each within a second of the one before, after which the stream is told as dropped.
+  static let unknownPackets = 50
+  /// Sources of telephone-events of one leg at a time.
+  static let eventSources = 4
+  /// Ends of one press on their way to a trunk, and the least that a press lasts there, in ticks.
+  static let eventEnds = 3
+  static let shortestEventTicks: UInt64 = 2
+  /// Tones of a trunk that agreed on telephone-event and sent none, before the operator is told.
+  static let unannouncedTones = 2
   /// Mean time between RTCP reports to a trunk (RFC 3550 §6.2), and between `quality` events.
   static let reportInterval: Duration = .seconds(5)
   /// Mean time between RTCP reports to an app, whose profile has no minimum of 5 s (RFC 4585 §3.4). libwebrtc takes no loss from the

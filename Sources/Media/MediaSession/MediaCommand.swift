@@ -1,6 +1,6 @@
 import AudioCodecs
 import Bytes
-import RTP
+public import RTP
 
 /// One bridged call's media: a trunk leg and the app legs of every device that rings. Chosen by control, never reused in a
 /// process.
@@ -23,10 +23,14 @@ public enum SourcePolicy: String, Sendable, CaseIterable { case signalledIP = "s
 public struct TrunkLegParameters: Sendable {
   /// Where our RTP goes: the address of the peer's SDP. RTCP goes to port + 1.
   public var remote: SocketAddress
+  /// Of what we send, under the peer's number.
   public var encoding: AudioEncoding
   public var payloadType: UInt8
-  /// telephone-event/8000, if negotiated.
+  /// telephone-event as we send it, if negotiated, and its clock; nil: the codec's.
   public var telephoneEventPayloadType: UInt8?
+  public var telephoneEventClockRateHz: UInt32?
+  /// What may come in at any time, by its numbers; empty: what we send, under the same numbers.
+  public var incoming: [NumberedFormat] = []
   public var packetTimeMilliseconds: Int
   /// False while the peer holds us (`sendonly`, `inactive`, 0.0.0.0): nothing is sent.
   public var sends: Bool
@@ -61,6 +65,13 @@ public struct TrunkLegParameters: Sendable {
     (self.remote, self.encoding, self.payloadType) = (remote, encoding, payloadType)
     (self.telephoneEventPayloadType, self.packetTimeMilliseconds) = (telephoneEventPayloadType, packetTimeMilliseconds)
     (self.sends, self.receives, self.sourcePolicy, self.mediaPeers) = (sends, receives, sourcePolicy, mediaPeers)
+  }
+
+  /// One codec and one event in both directions.
+  var symmetricFormats: [NumberedFormat] {
+    let clock = telephoneEventClockRateHz ?? encoding.clockRateHz
+    let event = telephoneEventPayloadType.map { NumberedFormat($0, .telephoneEvent(clockRateHz: clock)) }
+    return [NumberedFormat(payloadType, .audio(encoding))] + [event].compactMap { $0 }
   }
 }
 

@@ -50,6 +50,10 @@ public enum MediaEvent: Sendable {
   /// RTP came from an address the trunk's `rtp_source` does not allow: told once per session, with the setting that would take it
   /// (`rtp_source: symmetric`, `media_peers: …`); every such packet is counted in `dropped`.
   case trunkSourceRejected(MediaSessionID, from: SocketAddress, allowedBy: String)
+  /// So many packets of one payload type came that was not agreed on, in a row: a stream that nobody hears. Told once per session.
+  case trunkStreamUnknown(MediaSessionID, payloadType: UInt8, source: UInt32, from: SocketAddress)
+  /// The trunk agreed on telephone-event, sends none, and sends digits as tones: told once per session.
+  case trunkSendsTones(MediaSessionID)
   /// A whole digit from the trunk (telephone-event or in-band), or from the app's RTP.
   case digit(MediaSessionID, from: AudioDirection, digit: Character, durationMilliseconds: Int)
   /// Every 5 s for a connected session.
@@ -72,6 +76,11 @@ public struct StreamStatistics: Sendable, Equatable {
   public var playout = PlayoutStatistics()
   /// Dropped: wrong source, bad tag, unknown payload type, before the trunk was set.
   public var dropped: UInt64 = 0
+  /// Of those received, packets of payload types that were not agreed on, and the last of these types.
+  public var unknownPackets: UInt64 = 0
+  public var unknownPayloadType: UInt8?
+  /// Of those received, packets of a further source beside the one that was heard.
+  public var otherSourcePackets: UInt64 = 0
   public var sentPackets: UInt64 = 0
   public var sentBytes: UInt64 = 0
   /// From the peer's receiver reports, if any came.

@@ -58,6 +58,8 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
   case tooManySources
   /// No payload; a sequence number far off; a payload that is none of the codec's; more packets than `PacketBudget` takes.
   case empty, outOfSequence, undecodable, overBudget
+  /// A further source beside the one that is heard.
+  case otherSource
 
   public var name: String {
     switch self {
@@ -80,6 +82,7 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
     case .outOfSequence: "out_of_sequence"
     case .undecodable: "undecodable"
     case .overBudget: "over_budget"
+    case .otherSource: "other_source"
     }
   }
 }

@@ -130,13 +130,18 @@ extension MediaSession {
     // An app that speaks G.711 may tell of its pauses (RFC 3389).
     let isNoise = payloadType == ComfortNoise.payloadType && legs[index].encoding != .opus
     guard isAudio || isEvent || isNoise else {
+      // A number that is not sent on is no loss for the trunk.
+      if index == winner { passOver(header, at: now) }
       legs[index].dropped &+= 1
       return output.drop(.unknownPayloadType)
     }
-    let verdict = legs[index].reception.receive(header, at: now, measuresJitter: isAudio)
+    let isBeside = isEvent && legs[index].reception.source.map { $0 != header.ssrc } ?? false
+    // Events may have a source of their own, which takes nothing from the audio's.
+    if isBeside { legs[index].reception.receivedBeside() }
+    let verdict = isBeside ? .accepted : legs[index].reception.receive(header, at: now, measuresJitter: isAudio)
     legs[index].bytesReceived &+= UInt64(header.payloadLength)
-    if verdict == .restarted, index == winner { uplink.digits = AppDigits() }
     guard verdict != .outOfRange, header.payloadLength > 0 else {
+      if verdict != .outOfRange, index == winner { passOver(header, at: now) }
       legs[index].dropped &+= 1
       return output.drop(verdict == .outOfRange ? .outOfSequence : .empty)
     }
@@ -147,13 +152,23 @@ extension MediaSession {
     } else if isNoise {
       appNoise(header, payload, at: now)
     } else if connectedAt != nil {
-      appEvents(header, payload, at: now, into: &output)
+      appEvents(header, payload, isBeside: isBeside, at: now, into: &output)
     }
   }
 
   private mutating func appNoise(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant) {
-    guard !uplink.relays else { return trunk.stream.withhold() }
+    guard !uplink.relays else { return trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
     uplink.receiver.comfortNoise(header, payload, at: now)
+  }
+
+  /// A packet of the winner is dropped, and its number is no loss.
+  private mutating func passOver(_ header: RTPHeader, at now: Instant) {
+    guard legs[winner].reception.source == header.ssrc else { return }
+    if uplink.relays {
+      trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
+    } else {
+      uplink.receiver.skip(header, at: now)
+    }
   }
 
   private mutating func appRTCP(
@@ -235,7 +250,7 @@ extension MediaSession {
     if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
     legs[winner].packetMilliseconds = legs[winner].payloadLength.milliseconds(ofOctets: payload.count)
     guard uplink.relays else {
-      switch uplink.receiver.insert(header, payload, at: now) {
+      switch uplink.receiver.insert(header, payload, legs[winner].encoding, at: now) {
       case .late: legs[winner].reception.discarded(header.sequence)
       case .refused: output.drop(.undecodable)
       default: break
@@ -255,66 +270,74 @@ extension MediaSession {
     if !uplink.firstAudioTold, trunk.encoding.isAudible(payload) { tellFirstAudio(.appToTrunk, at: now, into: &output) }
   }
 
-  /// Telephone-events of the app: digits for control, and packet by packet to the trunk if it takes them.
+  /// Telephone-events of the app: digits for control, and to the trunk if it takes them.
   private mutating func appEvents(
-    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
+    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, isBeside: Bool, at now: Instant, into output: inout MediaOutput
   ) {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
     skippedTicks = 0
     let clock: UInt32 = header.payloadType == legs[winner].telephoneEvent48 ? 48_000 : 8_000
-    if uplink.relays {
-      if trunk.telephoneEvent == 255 { trunk.stream.withhold() }
-    } else {
-      uplink.receiver.skip(header, at: now)
-    }
+    let stamps = legs[winner].encoding.clockRateHz
+    if !uplink.relays, !isBeside { uplink.receiver.skip(header, at: now) }
+    var number = uplink.relays && !isBeside ? header.sequence.raw : nil
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {
-      guard let event = TelephoneEvent(parsing: bytes, at: index) else { return }
-      if let digit = uplink.digits.receive(event, timestamp, clockRateHz: clock, at: now) {
+      guard let event = TelephoneEvent(parsing: bytes, at: index) else { break }
+      let digit = uplink.digits.receive(
+        event, of: header.ssrc.raw, timestamp, clockRateHz: clock, stampRateHz: stamps, at: now)
+      if let digit {
         tell(digit, from: .appToTrunk, into: &output)
         // A trunk without the format gets the digit as a tone.
         if trunk.telephoneEvent == 255 {
           _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
         }
       }
-      forwardToTrunk(event, timestamp.raw, clock, index == 0 ? header : nil, payload, at: now, into: &output)
+      let clocks = EventForward.Clocks(event: clock, stream: stamps)
+      forwardToTrunk(event, header, timestamp.raw, clocks, &number, at: now, into: &output)
       timestamp = timestamp.advanced(by: Int(event.duration))
     }
+    if number != nil { trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
   }
 
-  /// `header` is nil for the further events of a packet, which relaying has sent with the first.
+  /// `number`: of the source, in a relayed stream, until a packet of ours has taken its place.
   private mutating func forwardToTrunk(
-    _ event: TelephoneEvent, _ timestamp: UInt32, _ clock: UInt32, _ header: RTPHeader?, _ payload: UnsafeRawBufferPointer,
+    _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
     at now: Instant, into output: inout MediaOutput
   ) {
-    guard trunk.sends, !isHeld, trunk.telephoneEvent != 255, let destination = trunk.destination else { return }
+    guard trunk.sends, !isHeld, trunk.telephoneEvent != 255 else { return }
     if !uplink.relays, !uplink.event.isActive(at: now) { clearPacketizer() }
-    let (from, to) = (UInt64(clock), UInt64(trunk.stream.unitsPerFrame) &* 50)
-    let (closing, part) = uplink.event.take(
-      event, timestamp: timestamp, next: trunk.stream.nextTimestamp, scale: { $0 &* to / from }, at: now)
-    if uplink.relays, from == to {
-      guard let header, payload.count <= Limits.packetBytes else { return }
-      var stamp = trunk.stream.forward(
-        header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
-      stamp.marker = part.marker
-      let count = writeRTP(
-        output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, payload: payload)
-      return sendToTrunk(count, payloadBytes: payload.count, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
-    }
-    if let closing { sendEventToTrunk(event, closing, to: destination, at: now, into: &output) }
-    sendEventToTrunk(event, part, to: destination, at: now, into: &output)
+    let parts = uplink.event.take(
+      event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: trunk.eventClocks,
+      next: trunk.stream.place(of: header, relays: uplink.relays),
+      at: now)
+    if let opening = parts.opening { sendEventToTrunk(opening, header, &number, at: now, into: &output) }
+    if let closing = parts.closing { sendEventToTrunk(closing, header, &number, at: now, into: &output) }
+    if let part = parts.part { sendEventToTrunk(part, header, &number, at: now, into: &output) }
   }
 
-  private mutating func sendEventToTrunk(
-    _ event: TelephoneEvent, _ part: EventForward.Part, to destination: SocketAddress, at now: Instant,
-    into output: inout MediaOutput
+  /// `header` is the source's packet whose number it may take; nil: it is between two of them.
+  mutating func sendEventToTrunk(
+    _ part: EventForward.Part, _ header: RTPHeader?, _ number: inout UInt16?, at now: Instant, into output: inout MediaOutput
   ) {
-    var stamp = trunk.stream.stamp(units: 0, at: now)
-    (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
+    guard let destination = trunk.destination, trunk.telephoneEvent != 255 else { return }
+    let stamp = trunk.stream.event(part, in: header, &number, relays: uplink.relays, at: now)
     let count = writeEvent(
-      output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, part.applied(to: event))
+      output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, part.event)
     sendToTrunk(count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
+  }
+
+  /// Presses whose sender has fallen silent before the end, or has sent it less than three times, are ended. On ticks.
+  mutating func endPresses(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
+    var number: UInt16?
+    switch direction {
+    case .appToTrunk:
+      guard uplink.event.isPending, trunk.sends, !isHeld, let part = uplink.event.due(at: now) else { return }
+      sendEventToTrunk(part, nil, &number, at: now, into: &output)
+    case .trunkToApp:
+      guard downlink.event.isPending, !isHeld, hasLeg(winner), let part = downlink.event.due(at: now) else { return }
+      sendEventToApp(part, nil, &number, at: now, into: &output)
+    }
   }
 
   /// Protects what lies in the batch's next slot and sends it to the leg. HOT

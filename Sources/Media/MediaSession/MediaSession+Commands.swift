@@ -122,15 +122,19 @@ extension MediaSession {
   private mutating func setTrunk(_ parameters: TrunkLegParameters, at now: Instant) {
     let wasReceiving = trunk.receives
     uplink.hold.take(parameters.holdAudio)
-    let changed = trunk.take(parameters)
+    let changed = trunk.take(parameters, at: now)
     if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
-    if changed {
+    if changed.incoming {
       downlink.receiver.retire()
       downlink.isPrimed = false
+    } else {
+      downlink.receiver.release(at: now)
+    }
+    if changed.outgoing {
       uplink.encoder = nil
       _ = (uplink.packetizer.clear(), uplink.gathered.clear())
-      uplink.sender = DigitSender(clockRateHz: parameters.encoding.clockRateHz)
     }
+    if uplink.sender.clockRateHz != trunk.eventClockRateHz { uplink.sender = DigitSender(clockRateHz: trunk.eventClockRateHz) }
     let row = trunk.encoding.row
     let packetTime = row.packetTime(atMost: trunk.packetTimeMilliseconds)
     if row.octetsPerUnit > 0 {
@@ -170,9 +174,10 @@ extension MediaSession {
   /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
   private mutating func equip() {
     if trunk.isSet {
-      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.encoding, band) }
+      if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.incoming, band) }
       if uplink.encoder == nil { uplink.encoder = makeEncoder(trunk.encoding, trunk.opus) }
-      if !trunk.detectsTones { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
+      let listens = trunk.detectsTones || (trunk.watchesTones && !downlink.relays)
+      if !listens { downlink.tones = nil } else if downlink.tones == nil { downlink.tones = ToneDetector() }
     }
     guard hasLeg(winner), legs[winner].payloadType != 255 else { return }
     let encoding = legs[winner].encoding
@@ -259,12 +264,13 @@ extension MediaSession {
     downlink.silence?.removeAll()
   }
 
-  var sameEncoding: Bool {
-    hasLeg(winner) && trunk.isSet && group == nil && legs[winner].payloadType != 255 && trunk.encoding == legs[winner].encoding
+  private var canRelay: Bool { hasLeg(winner) && trunk.isSet && group == nil && legs[winner].payloadType != 255 }
+  var canRelayDownlink: Bool {
+    canRelay && trunk.incoming == legs[winner].encoding && isDownlinkOpen && !isHeld && downlink.kept == nil && tap == nil
   }
-  var canRelayDownlink: Bool { sameEncoding && isDownlinkOpen && !isHeld && downlink.kept == nil && tap == nil }
   var canRelayUplink: Bool {
-    sameEncoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil && playback == nil && tap == nil
+    canRelay && trunk.encoding == legs[winner].encoding && connectedAt != nil && !isHeld && !isMuted && uplink.kept == nil
+      && playback == nil && tap == nil
       && trunk.packetTimeMilliseconds == 20
   }
 

@@ -11,7 +11,11 @@ extension MediaSession {
     (out.bytes, out.dropped) = (trunk.bytesReceived, trunk.dropped)
     out.playout = downlink.receiver.statistics
     out.takeLevels(downlink.gate.detector)
-    out.meanOpinionScore = opinion(out, trunk.encoding, trunk.packetMilliseconds)?.mean
+    (out.unknownPackets, out.unknownPayloadType) = (trunk.unheard.unknown, trunk.unheard.payloadType)
+    out.otherSourcePackets = trunk.unheard.otherSources
+    // What nobody heard has no quality.
+    let isUnheard = trunk.heard == 0 && (out.unknownPackets > 0 || out.playout.damaged > 0)
+    out.meanOpinionScore = isUnheard ? nil : opinion(out, trunk.incoming, trunk.packetMilliseconds)?.mean
   }
 
   mutating func appStatistics(_ out: inout StreamStatistics, _ leg: borrowing AppLeg) {
@@ -33,13 +37,13 @@ extension MediaSession {
     (out.burstDensity, out.gapDensity) = (stream.burstDensity, stream.gapDensity)
     (out.burstMilliseconds, out.gapMilliseconds) = (stream.burstMilliseconds, stream.gapMilliseconds)
     out.roundTripMilliseconds = stream.roundTripMilliseconds ?? 0
-    out.endSystemMilliseconds = stream.playout.bufferDelayMilliseconds + codecDelay(trunk.encoding)
+    out.endSystemMilliseconds = stream.playout.bufferDelayMilliseconds + codecDelay(trunk.incoming)
     // A sine of 0 dBm0 has −6.15 dBov (G.711's overload point is 3.14 dBm0, a full-scale sine −3.01 dBov).
     out.signalLevel = stream.speechLevel.map { $0 + 6.15 }
     out.noiseLevel = stream.noiseLevel.map { $0 + 6.15 }
-    let conversation = opinion(stream, trunk.encoding, trunk.packetMilliseconds)
+    let conversation = opinion(stream, trunk.incoming, trunk.packetMilliseconds)
     (out.rating, out.conversationScore) = (conversation?.rating, conversation?.mean)
-    out.listeningScore = opinion(stream, trunk.encoding, trunk.packetMilliseconds, withDelay: false)?.mean
+    out.listeningScore = opinion(stream, trunk.incoming, trunk.packetMilliseconds, withDelay: false)?.mean
     out.bufferNominalMilliseconds = stream.playout.bufferDelayMilliseconds
     out.bufferMaximumMilliseconds = stream.playout.bufferDelayMilliseconds
     out.bufferAbsoluteMaximumMilliseconds = Limits.bufferMaximumMilliseconds
@@ -60,7 +64,8 @@ extension MediaSession {
     let expected = Double(stream.packets + stream.lost) * packetMilliseconds
     let missing = max(
       Double(stream.playout.concealedMilliseconds),
-      Double(stream.lost + stream.playout.late) * packetMilliseconds - Double(stream.playout.repairedMilliseconds))
+      Double(stream.lost + stream.playout.late + stream.unknownPackets) * packetMilliseconds
+        - Double(stream.playout.repairedMilliseconds))
     let delay = stream.playout.bufferDelayMilliseconds + (stream.roundTripMilliseconds ?? 0) / 2 + codecDelay(encoding)
     return OpinionScore(
       codec: encoding.row.impairment, lossFraction: max(0, missing) / max(1, expected), burstRatio: stream.burstRatio,

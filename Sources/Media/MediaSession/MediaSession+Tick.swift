@@ -14,7 +14,7 @@ extension MediaSession {
   /// Nothing but time-outs and reports is to be done before the next tick but `Limits.skippedTicks`.
   private mutating func maySkipTicks(at now: Instant) -> Bool {
     guard downlink.relays, uplink.relays, bridge == nil, playback == nil else { return false }
-    guard uplink.sender.isIdle, let connectedAt else { return false }
+    guard uplink.sender.isIdle, !uplink.event.isPending, !downlink.event.isPending, let connectedAt else { return false }
     let quiet = now - max(uplink.lastForwarded, connectedAt)
     return quiet < Limits.relaySilence - .milliseconds(Limits.skippedTicks * Frame.milliseconds)
   }
@@ -39,6 +39,7 @@ extension MediaSession {
   private mutating func tickFromTrunk(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     if now >= playoutAssumedAt { releaseDownlink(at: now) }
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
+    endPresses(.trunkToApp, at: now, into: &output)
     if bridge != nil {
       tickBridge(at: now, into: &output)
     } else if stream != nil {
@@ -50,6 +51,7 @@ extension MediaSession {
 
   private mutating func tickFromApp(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
     if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
+    endPresses(.appToTrunk, at: now, into: &output)
     if playback != nil, tickPlayback(at: now, into: &output) {
       // the announcement is what the trunk hears
     } else if bridge != nil {
@@ -218,7 +220,8 @@ extension MediaSession {
       return sendFrame(frame, to: destination, at: now, into: &output)
     }
     if digit.marker { clearPacketizer() }
-    let start = trunk.stream.nextTimestamp &- UInt32(truncatingIfNeeded: digit.timestampLag)
+    let lag = digit.timestampLag * Int(trunk.encoding.clockRateHz) / Int(uplink.sender.clockRateHz)
+    let start = trunk.stream.nextTimestamp &- UInt32(truncatingIfNeeded: lag)
     var stamp = trunk.stream.stamp(units: 0, at: now)
     (stamp.timestamp, stamp.marker) = (start, digit.marker)
     let count = writeEvent(output.packets.room, payloadType: trunk.telephoneEvent, stamp, ssrc: trunk.stream.ssrc, digit.event)

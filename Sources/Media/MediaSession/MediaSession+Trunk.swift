@@ -10,7 +10,7 @@ extension MediaSession {
   ) {
     guard trunk.isProtected else { return takeTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
     // What a stranger sends is not worth decrypting.
-    guard trunk.source?.mayBeHeard(source) == true else { return rejectSource(source, into: &output) }
+    guard trunk.source?.mayBeHeard(source, at: now) == true else { return rejectSource(source, into: &output) }
     guard let count = openTrunk(packet, isControl: false, into: &output) else { return }
     takeTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
@@ -66,33 +66,109 @@ extension MediaSession {
       trunk.dropped &+= 1
       return output.drop(.overBudget)
     }
-    let isEvent = header.payloadType == trunk.incomingEvent
-    let verdict = trunk.reception.receive(header, at: now, measuresJitter: !isEvent)
     trunk.bytesReceived &+= UInt64(header.payloadLength)
     trunk.lastReceived = now
     if trunk.isSilent {
       trunk.isSilent = false
       output.events.append(.trunkBack(id))
     }
-    if verdict == .restarted, let digit = trunk.digits.sourceChanged(), connectedAt != nil {
-      tell(digit, from: .trunkToApp, into: &output)
-    }
-    guard verdict != .outOfRange, header.payloadLength > 0 else {
-      trunk.dropped &+= 1
-      return output.drop(verdict == .outOfRange ? .outOfSequence : .empty)
-    }
     let payload = UnsafeRawBufferPointer(rebasing: packet[header.length..<(header.length &+ header.payloadLength)])
-    if header.payloadType == trunk.payloadType {
+    switch header.payloadLength == 0 ? .unknown : trunk.formats[header.payloadType] {
+    case .audio(let encoding):
+      guard admit(header, at: now, into: &output) else { return }
+      guard encoding == trunk.incoming || follow(encoding, at: now) else {
+        return passOver(header, .undecodable, at: now, into: &output)
+      }
       trunkAudio(header, payload, at: now, into: &output)
-    } else if isEvent {
-      trunkEvents(header, payload, at: now, into: &output)
-    } else if header.payloadType != ComfortNoise.payloadType {
+    case .event(let clock):
+      // Events may have a source of their own, which takes nothing from the audio's.
+      if isOfActiveSource(header) {
+        guard trunk.reception.receive(header, at: now, measuresJitter: false) != .outOfRange else {
+          return dropOutOfRange(into: &output)
+        }
+      } else {
+        trunk.reception.receivedBeside()
+      }
+      trunkEvents(header, payload, clock, at: now, into: &output)
+    case .comfortNoise:
+      guard admit(header, at: now, into: &output) else { return }
+      if downlink.relays, hasLeg(winner) {
+        legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
+      } else {
+        downlink.receiver.comfortNoise(header, payload, at: now)
+      }
+    case .unknown: trunkUnknown(header, from: source, at: now, into: &output)
+    }
+  }
+
+  /// Of the SSRC that is heard, or of the first. HOT
+  @inline(__always) private func isOfActiveSource(_ header: RTPHeader) -> Bool {
+    trunk.active.current == nil || trunk.active.current == header.ssrc
+  }
+
+  /// Whether a packet is of the source that is heard, and in its numbers; else it is counted and dropped. HOT
+  private mutating func admit(_ header: RTPHeader, at now: Instant, into output: inout MediaOutput) -> Bool {
+    switch trunk.active.admit(header.ssrc, at: now) {
+    case .heard: break
+    case .began: downlink.receiver.release(at: now)
+    case .notHeard:
+      trunk.unheard.otherSources &+= 1
       trunk.dropped &+= 1
-      output.drop(.unknownPayloadType)
-    } else if downlink.relays, hasLeg(winner) {
-      legs[winner].stream.withhold()
+      trunk.reception.receivedBeside()
+      output.drop(.otherSource)
+      return false
+    }
+    guard trunk.reception.receive(header, at: now) != .outOfRange else {
+      dropOutOfRange(into: &output)
+      return false
+    }
+    return true
+  }
+
+  private mutating func dropOutOfRange(into output: inout MediaOutput) {
+    trunk.dropped &+= 1
+    output.drop(.outOfSequence)
+  }
+
+  /// Another of the codecs that both sides listed (RFC 3264 §7). The G.711 laws share a decoder; any other codec needs one of its own.
+  @inline(never) private mutating func follow(_ encoding: AudioEncoding, at now: Instant) -> Bool {
+    let sharesDecoder = encoding.sharesDecoder(with: downlink.receiver.encoding ?? trunk.incoming)
+    guard trunk.follow(encoding, needsDecoder: !sharesDecoder, at: now) else { return false }
+    if !sharesDecoder {
+      downlink.receiver.retire()
+      downlink.isPrimed = false
+    }
+    updateRelay()
+    return true
+  }
+
+  /// A packet without a payload, or of a type that was not agreed on: a keep-alive (RFC 6263), or a stream that nobody hears.
+  @inline(never) private mutating func trunkUnknown(
+    _ header: RTPHeader, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
+  ) {
+    if isOfActiveSource(header) {
+      guard trunk.reception.receive(header, at: now, measuresJitter: false) != .outOfRange else {
+        return dropOutOfRange(into: &output)
+      }
     } else {
-      downlink.receiver.comfortNoise(header, payload, at: now)
+      trunk.reception.receivedBeside()
+    }
+    guard header.payloadLength > 0 else { return passOver(header, .empty, at: now, into: &output) }
+    if trunk.unheard.unknownCame(header.payloadType, at: now) {
+      output.events.append(.trunkStreamUnknown(id, payloadType: header.payloadType, source: header.ssrc.raw, from: source))
+    }
+    passOver(header, .unknownPayloadType, at: now, into: &output)
+  }
+
+  /// The packet is dropped, and its number is no loss for who hears the stream.
+  private mutating func passOver(_ header: RTPHeader, _ reason: MediaDrop, at now: Instant, into output: inout MediaOutput) {
+    trunk.dropped &+= 1
+    output.drop(reason)
+    guard trunk.active.current == header.ssrc else { return }
+    if downlink.relays, hasLeg(winner) {
+      legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw)
+    } else {
+      downlink.receiver.skip(header, at: now)
     }
   }
 
@@ -143,14 +219,18 @@ extension MediaSession {
     guard !isHeld else { return }
     trunk.packetMilliseconds = trunk.payloadLength.milliseconds(ofOctets: payload.count)
     guard downlink.relays else {
-      switch downlink.receiver.insert(header, payload, at: now) {
+      trunk.heard &+= 1
+      switch downlink.receiver.insert(header, payload, trunk.incoming, at: now) {
       case .late: trunk.reception.discarded(header.sequence)
-      case .refused: output.drop(.undecodable)
+      case .refused:
+        trunk.heard &-= 1
+        output.drop(.undecodable)
       default: break
       }
       downlink.isPrimed = true
       return
     }
+    trunk.heard &+= 1
     hearRelayed(payload, at: now, into: &output)
     guard legs[winner].isReady, payload.count <= Limits.packetBytes else { return output.drop(.tooLarge) }
     let units = trunk.payloadLength.units(ofOctets: payload.count)
@@ -160,7 +240,7 @@ extension MediaSession {
     let room = output.packets.room
     let count = writeRTP(room, payloadType: legs[winner].payloadType, stamp, ssrc: legs[winner].stream.ssrc, payload: payload)
     sendToApp(winner, count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)
-    if !downlink.firstAudioTold, trunk.encoding.isAudible(payload) { tellFirstAudio(.trunkToApp, at: now, into: &output) }
+    if !downlink.firstAudioTold, trunk.incoming.isAudible(payload) { tellFirstAudio(.trunkToApp, at: now, into: &output) }
   }
 
   /// A relayed payload that is listened to: for digits, and now and then for the level.
@@ -173,7 +253,7 @@ extension MediaSession {
       let piece = UnsafeRawBufferPointer(rebasing: payload[start..<min(payload.count, start &+ trunk.pieceOctets)])
       var samples = MutableSpan<Int16>(_unsafeStart: scratch, count: AudioBand.narrowband.samplesPerTick)
       let octets = Span<UInt8>(_unsafeElements: piece.bindMemory(to: UInt8.self))
-      let count = trunk.encoding.decodeSamples(octets, into: &samples)
+      let count = trunk.incoming.decodeSamples(octets, into: &samples)
       hearTones(scratch, count, .narrowband, at: now, into: &output)
       if trunk.reception.received & 7 == 0, count == samples.count { downlink.gate.measure(scratch, .narrowband) }
       start &+= trunk.pieceOctets
@@ -185,64 +265,69 @@ extension MediaSession {
     _ samples: UnsafePointer<Int16>, _ count: Int, _ band: AudioBand, at now: Instant, into output: inout MediaOutput
   ) {
     let heard = count == 0 ? downlink.tones?.absent() : downlink.tones?.hear(Span(_unsafeStart: samples, count: count), band)
-    if let digit = heard ?? nil, connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
+    guard let digit = heard ?? nil, connectedAt != nil else { return }
+    if trunk.detectsTones { return tell(digit, from: .trunkToApp, into: &output) }
+    guard trunk.watchesTones, trunk.unheard.toneCame() else { return }
+    output.events.append(.trunkSendsTones(id))
+    trunk.stopWatchingTones()
+    downlink.tones = nil
   }
 
   /// Telephone-events of the trunk: digits for control and, if the app negotiated them, packet by packet to the app.
   private mutating func trunkEvents(
-    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
+    _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, _ clock: UInt32, at now: Instant, into output: inout MediaOutput
   ) {
     let bytes = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
     guard TelephoneEvent.count(in: bytes) > 0 else { return output.drop(.malformed) }
     skippedTicks = 0
-    if !downlink.relays { downlink.receiver.skip(header, at: now) }
+    if trunk.watchesTones {
+      trunk.stopWatchingTones()
+      downlink.tones = nil
+    }
+    let isBeside = trunk.active.current != header.ssrc
+    if !downlink.relays, !isBeside { downlink.receiver.skip(header, at: now) }
+    var number = downlink.relays && !isBeside && hasLeg(winner) ? header.sequence.raw : nil
+    let stamps = trunk.incoming.clockRateHz
     var timestamp = header.timestamp
     for index in 0..<TelephoneEvent.count(in: bytes) {
-      guard let event = TelephoneEvent(parsing: bytes, at: index) else { return }
-      if let digit = trunk.digits.receive(event, timestamp: timestamp, at: now), connectedAt != nil {
-        tell(digit, from: .trunkToApp, into: &output)
-      }
-      forwardToApp(event, timestamp.raw, index == 0 ? header : nil, payload, at: now, into: &output)
+      guard let event = TelephoneEvent(parsing: bytes, at: index) else { break }
+      let digit = trunk.digits.receive(
+        event, of: header.ssrc.raw, timestamp, clockRateHz: clock, stampRateHz: stamps, at: now)
+      if let digit, connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
+      let clocks = EventForward.Clocks(event: clock, stream: stamps)
+      forwardToApp(event, header, timestamp.raw, clocks, &number, at: now, into: &output)
       timestamp = timestamp.advanced(by: Int(event.duration))
     }
+    if number != nil { legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
   }
 
-  /// `header` is nil for the further events of a packet, which relaying has sent with the first.
+  /// `number`: of the source, in a relayed stream, until a packet of ours has taken its place.
   private mutating func forwardToApp(
-    _ event: TelephoneEvent, _ timestamp: UInt32, _ header: RTPHeader?, _ payload: UnsafeRawBufferPointer, at now: Instant,
-    into output: inout MediaOutput
+    _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
+    at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs
     guard isDownlinkOpen, !isHeld, downlink.kept == nil, hasLeg(winner), legs[winner].isReady else { return }
-    let payloadType = legs[winner].telephoneEventOnAudioClock
-    guard payloadType != 255 else {
-      if downlink.relays, header != nil { legs[winner].stream.withhold() }
-      return
-    }
-    let scale = UInt64(max(1, legs[winner].stream.unitsPerFrame / max(1, trunk.stream.unitsPerFrame)))
-    let (closing, part) = downlink.event.take(
-      event, timestamp: timestamp, next: legs[winner].stream.nextTimestamp, scale: { $0 &* scale }, at: now)
-    if downlink.relays {
-      guard let header, payload.count <= Limits.packetBytes else { return }
-      var stamp = legs[winner].stream.forward(
-        header.ssrc.raw, sequence: header.sequence.raw, timestamp: header.timestamp.raw, marker: header.marker, units: 0, at: now)
-      stamp.marker = part.marker
-      let count = writeRTP(
-        output.packets.room, payloadType: payloadType, stamp, ssrc: legs[winner].stream.ssrc, payload: payload)
-      return sendToApp(winner, count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)
-    }
-    if let closing { sendEventToApp(event, closing, payloadType, at: now, into: &output) }
-    sendEventToApp(event, part, payloadType, at: now, into: &output)
+    guard let format = legs[winner].telephoneEvent else { return }
+    let clocks = EventForward.Clocks(event: format.clockRateHz, stream: legs[winner].encoding.clockRateHz)
+    let parts = downlink.event.take(
+      event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: clocks,
+      next: legs[winner].stream.place(of: header, relays: downlink.relays),
+      at: now)
+    if let opening = parts.opening { sendEventToApp(opening, header, &number, at: now, into: &output) }
+    if let closing = parts.closing { sendEventToApp(closing, header, &number, at: now, into: &output) }
+    if let part = parts.part { sendEventToApp(part, header, &number, at: now, into: &output) }
   }
 
-  private mutating func sendEventToApp(
-    _ event: TelephoneEvent, _ part: EventForward.Part, _ payloadType: UInt8, at now: Instant, into output: inout MediaOutput
+  /// `header` is the source's packet whose number it may take; nil: it is between two of them.
+  mutating func sendEventToApp(
+    _ part: EventForward.Part, _ header: RTPHeader?, _ number: inout UInt16?, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs
-    var stamp = legs[winner].stream.stamp(units: 0, at: now)
-    (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
+    guard let format = legs[winner].telephoneEvent else { return }
+    let stamp = legs[winner].stream.event(part, in: header, &number, relays: downlink.relays, at: now)
     let count = writeEvent(
-      output.packets.room, payloadType: payloadType, stamp, ssrc: legs[winner].stream.ssrc, part.applied(to: event))
+      output.packets.room, payloadType: format.payloadType, stamp, ssrc: legs[winner].stream.ssrc, part.event)
     sendToApp(winner, count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now, into: &output)
   }
 

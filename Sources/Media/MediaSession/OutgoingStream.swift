@@ -1,10 +1,11 @@
 import Bytes
+import RTP
 
 /// SSRC, sequence number and timestamp of one stream we send: the only place they are chosen, so that a leg can switch between
 /// relay,
 /// transcoding, digits and silence without a jump. Sequence numbers are continuous over what we send
 /// ourselves;
-/// in relay they keep the gaps of the source, so that the receiver sees its loss.
+/// in relay they keep the gaps of the source, so that the receiver sees its loss, but for packets that are withheld on purpose, and not its jumps.
 struct OutgoingStream {
   let ssrc: UInt32
   /// Timestamp units in 20 ms: 160 at 8 kHz, 960 at 48 kHz.
@@ -22,8 +23,15 @@ struct OutgoingStream {
   // The relay's mapping from the source's numbers to ours; invalid until its first packet.
   private var maps = false
   private var sourceSSRC: UInt32 = 0
+  /// Of numbers above all withheld ones.
   private var sequenceOffset: UInt16 = 0
   private var timestampOffset: UInt32 = 0
+  /// The source's highest number, and which of the 64 up to it were withheld: bit k is the number `highest − k`.
+  private var highest: UInt16 = 0
+  private var withheld: UInt64 = 0
+  /// Of the newest audio of the source.
+  private var sourceTimestamp: UInt32 = 0
+  private var sourceArrival = Instant.zero
 
   struct Stamp {
     var sequence: UInt16
@@ -54,30 +62,92 @@ struct OutgoingStream {
     markerPending = true
   }
 
-  /// The numbers of a forwarded packet of the source. A new source, a jump of it, or what we sent in between starts a new mapping
-  /// right behind our last packet. HOT
+  /// A packet of ours between those of a relayed source, `timestamp` its own: the source's next number goes on behind it.
+  mutating func insert(timestamp: UInt32, marker: Bool) -> Stamp {
+    let stamp = Stamp(sequence: nextSequence, timestamp: timestamp, marker: marker)
+    nextSequence &+= 1
+    sequenceOffset &+= 1
+    return stamp
+  }
+
+  /// Where a press of a relayed source lies on our timeline: as the source says, if that is near, else behind what was sent.
+  func place(of header: RTPHeader, relays: Bool) -> UInt32 {
+    let mapped = header.timestamp.raw &+ timestampOffset
+    let isNear = Int32(bitPattern: mapped &- nextTimestamp).magnitude < unitsPerFrame &* 500
+    return relays && maps && header.ssrc.raw == sourceSSRC && isNear ? mapped : nextTimestamp
+  }
+
+  /// The numbers of an event's packet: in a relayed stream those of the source's packet that it came in, as long as they are not taken, else new ones
+  /// between the source's.
+  mutating func event(
+    _ part: EventForward.Part, in header: RTPHeader?, _ number: inout UInt16?, relays: Bool, at now: Instant
+  ) -> Stamp {
+    var stamp: Stamp
+    if relays, let header, let own = number {
+      stamp = forward(header.ssrc.raw, sequence: own, timestamp: header.timestamp.raw, marker: false, units: 0, at: now)
+      number = nil
+    } else {
+      stamp = relays ? insert(timestamp: part.timestamp, marker: part.marker) : self.stamp(units: 0, at: now)
+    }
+    (stamp.timestamp, stamp.marker) = (part.timestamp, part.marker)
+    return stamp
+  }
+
+  /// The numbers of a forwarded packet of the source. A new source, a jump of its numbers, or what we sent in between starts a new mapping
+  /// right behind our last packet; a jump of its timestamps that time does not explain one of timestamps. HOT
   mutating func forward(_ ssrc: UInt32, sequence: UInt16, timestamp: UInt32, marker: Bool, units: UInt32, at now: Instant)
     -> Stamp
   {
-    if !maps || ssrc != sourceSSRC || abs(Int(Int16(bitPattern: sequence &+ sequenceOffset &- nextSequence))) > 3_000 {
+    var step = Int(Int16(bitPattern: sequence &- highest))
+    if !maps || ssrc != sourceSSRC || step.magnitude > 3_000 {
       catchUpClock(at: now)
-      (maps, sourceSSRC) = (true, ssrc)
+      (maps, sourceSSRC, withheld, step) = (true, ssrc, 0, 0)
+      highest = sequence
       sequenceOffset = nextSequence &- sequence
       timestampOffset = nextTimestamp &- timestamp
+      (sourceTimestamp, sourceArrival) = (timestamp, now)
       markerPending = true
+    } else if step > 0 {
+      withheld = step < 64 ? withheld << UInt64(step) : 0
+      highest = sequence
+      if units > 0 {
+        if Int32(bitPattern: timestamp &- sourceTimestamp).magnitude > unitsPerFrame &* 50 { followJump(to: timestamp, at: now) }
+        (sourceTimestamp, sourceArrival) = (timestamp, now)
+      }
     }
+    // What was withheld above it had not moved its number yet.
+    let above = step < 0 ? (step > -64 ? withheld & (1 << UInt64(-step) &- 1) : withheld).nonzeroBitCount : 0
     let stamp = Stamp(
-      sequence: sequence &+ sequenceOffset, timestamp: timestamp &+ timestampOffset, marker: marker || markerPending)
+      sequence: sequence &+ sequenceOffset &+ UInt16(truncatingIfNeeded: above), timestamp: timestamp &+ timestampOffset,
+      marker: marker || markerPending)
     markerPending = false
     if Int16(bitPattern: stamp.sequence &- nextSequence) >= 0 {
       nextSequence = stamp.sequence &+ 1
-      nextTimestamp = stamp.timestamp &+ units
+      // An event's is its beginning, and says nothing of where audio goes on.
+      if units > 0 { nextTimestamp = stamp.timestamp &+ units }
     }
     return stamp
   }
 
-  /// A packet of the source was not forwarded on purpose: its number is not a gap for the receiver.
-  mutating func withhold() { sequenceOffset &-= 1 }
+  /// Timestamps that are off by more than a second from what time says go on where ours are.
+  @inline(never) private mutating func followJump(to timestamp: UInt32, at now: Instant) {
+    let step = Int64(Int32(bitPattern: timestamp &- sourceTimestamp))
+    let elapsed = (now - sourceArrival).nanoseconds / Frame.duration.nanoseconds &* Int64(unitsPerFrame)
+    guard (step &- elapsed).magnitude > UInt64(unitsPerFrame) &* 50 else { return }
+    catchUpClock(at: now)
+    timestampOffset = nextTimestamp &- timestamp
+    markerPending = true
+  }
+
+  /// A packet of the source is not forwarded on purpose: its number is no gap for the receiver. One that comes behind a later number leaves a gap, for
+  /// that number is sent.
+  mutating func withhold(_ ssrc: UInt32, sequence: UInt16) {
+    let step = Int(Int16(bitPattern: sequence &- highest))
+    guard maps, ssrc == sourceSSRC, step > 0, step <= 3_000 else { return }
+    withheld = (step < 64 ? withheld << UInt64(step) : 0) | 1
+    highest = sequence
+    sequenceOffset &-= 1
+  }
 
   /// After a pause longer than a frame the timestamp has to show it.
   private mutating func catchUpClock(at now: Instant) {

@@ -132,10 +132,14 @@ struct ReceiverSlot: ~Copyable {
 
   /// Nil without a receiver. HOT
   @inline(__always)
-  func insert(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant) -> Insertion? {
+  func insert(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, _ encoding: AudioEncoding, at now: Instant) -> Insertion? {
     guard let receiver else { return nil }
-    return receiver.pointee.insert(header, payload: Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self)), at: now)
+    let octets = Span<UInt8>(_unsafeElements: payload.bindMemory(to: UInt8.self))
+    return receiver.pointee.insert(header, payload: octets, encoding: encoding, at: now)
   }
+
+  /// Another source may take the place of the present one at once.
+  func release(at now: Instant) { if let receiver { receiver.pointee.releaseSource(at: now) } }
 
   func comfortNoise(_ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant) {
     guard let receiver else { return }

@@ -11,6 +11,9 @@ import Bytes
 /// Until a source is learnt, the first allowed one is a candidate and its packets are taken, so that no word is lost while
 /// learning; one that is closer to the trunk takes its place at once. Of `symmetric` a closer one also takes the place of the learnt
 /// source, from its fifth agreeing packet on.
+///
+/// A learnt source that has sent nothing for `Limits.sourceSilence` may have moved behind its NAT: another port of the same address is learnt in its
+/// place under the same rule, five agreeing packets in a second, which are not heard until then. `strict` learns nothing.
 struct SourcePolicyState {
   enum Verdict { case accepted, rejected, tookOver }
   /// How close to the trunk a source is.
@@ -30,6 +33,8 @@ struct SourcePolicyState {
   private(set) var signalled: SocketAddress
   /// The one source, once learnt; reset by a new signalled address.
   private(set) var learnt: SocketAddress?
+  /// Its last packet.
+  private var learntHeard = Instant.zero
   private var candidate: SocketAddress?
   private var candidateSince = Instant.zero
   private var agreeing = 0
@@ -55,12 +60,22 @@ struct SourcePolicyState {
 
   /// HOT: the usual packet costs one comparison.
   @inline(__always) mutating func classify(_ source: SocketAddress, at now: Instant) -> Verdict {
-    if let learnt { return learnt == source ? .accepted : challenge(learnt, by: source, at: now) }
-    return learn(source, at: now)
+    guard let learnt else { return learn(source, at: now) }
+    guard learnt == source else { return challenge(learnt, by: source, at: now) }
+    learntHeard = now
+    return .accepted
   }
 
   /// False for a source whose packets need not be decrypted. HOT
-  @inline(__always) func mayBeHeard(_ source: SocketAddress) -> Bool { learnt == source || isCloser(source) }
+  @inline(__always) func mayBeHeard(_ source: SocketAddress, at now: Instant) -> Bool {
+    learnt == source || isCloser(source) || mayHaveMoved(to: source, at: now)
+  }
+
+  /// The learnt source is silent, and this is another port of its address.
+  private func mayHaveMoved(to source: SocketAddress, at now: Instant) -> Bool {
+    guard let learnt, policy != .strict, source.ip == learnt.ip else { return false }
+    return now - learntHeard >= Limits.sourceSilence
+  }
 
   /// RTCP is taken from the address RTP may come from, whatever the port (`strict`: the signalled port + 1).
   func allowsControl(_ source: SocketAddress) -> Bool {
@@ -73,7 +88,10 @@ struct SourcePolicyState {
   /// The setting that would take packets from `source`; for the log.
   func allowance(for source: SocketAddress) -> String {
     if policy == .strict, source.ip == signalled.ip { return "rtp_source: signalled_ip" }
-    if learnt != nil, standing(source, policy) > .stranger { return "a re-INVITE with the new address: a source is learnt once" }
+    if let learnt, standing(source, policy) > .stranger {
+      return source.ip == learnt.ip
+        ? "silence of the learnt port for a second" : "a re-INVITE with the new address: a source is learnt once"
+    }
     let peer = "media_peers: [\(source.ip)]"
     return policy != .symmetric && standing(source, .symmetric) > .stranger ? "rtp_source: symmetric or \(peer)" : peer
   }
@@ -91,14 +109,14 @@ struct SourcePolicyState {
       // A closer one takes over; any other rival waits for the window's end.
       guard standing > self.standing(candidate, policy) else { return .rejected }
     }
-    if agrees(source, at: now) { learnt = source }
+    if agrees(source, at: now) { (learnt, learntHeard) = (source, now) }
     return .accepted
   }
 
   /// A stray packet of a closer address does not interrupt what is heard: five have to agree.
   private mutating func challenge(_ learnt: SocketAddress, by source: SocketAddress, at now: Instant) -> Verdict {
-    guard isCloser(source), agrees(source, at: now) else { return .rejected }
-    self.learnt = source
+    guard isCloser(source) || mayHaveMoved(to: source, at: now), agrees(source, at: now) else { return .rejected }
+    (self.learnt, learntHeard) = (source, now)
     return .tookOver
   }
 

@@ -28,6 +28,17 @@ extension Control {
       logger.warning(
         "RTP from an address that the trunk did not name is dropped",
         metadata: ["session": "\(session.raw)", "from": "\(source)", "allowed_by": "\(setting)"])
+    case .media(.trunkStreamUnknown(let session, let payloadType, let source, let address)):
+      logger.warning(
+        "RTP of a payload type that was not agreed on is dropped",
+        metadata: [
+          "session": "\(session.raw)", "payload_type": "\(payloadType)", "ssrc": "\(String(source, radix: 16))",
+          "from": "\(address)",
+        ])
+    case .media(.trunkSendsTones(let session)):
+      logger.warning(
+        "a trunk that agreed on telephone-event sends digits as tones alone, which are not read",
+        metadata: ["session": "\(session.raw)", "remedy": "dtmf: inband"])
     case .setTrunk(let trunk, let isDisabled):
       logger.notice(
         isDisabled ? "trunk disabled by an operator: no new calls over it" : "trunk enabled by an operator",

@@ -17,7 +17,7 @@ public enum ReceptionVerdict: Sendable, Equatable {
 ///
 /// Totals (`lost`, `received`) span the whole life over SSRC changes; report blocks cover the current source only.
 public struct ReceiverStatistics: Sendable {
-  public let clockRateHz: UInt32
+  public private(set) var clockRateHz: UInt32
   /// The source counted now; nil before the first packet.
   public private(set) var source: SSRC?
   /// Packets of all sources, duplicates included.
@@ -47,6 +47,13 @@ public struct ReceiverStatistics: Sendable {
   /// - Parameter clockRateHz: of the payload: 8000 for G.711, 48000 for Opus.
   public init(clockRateHz: UInt32) { self.clockRateHz = max(1, clockRateHz) }
 
+  /// From now on timestamps are of another clock: another codec of the same stream. Counts go on.
+  public mutating func setClock(rateHz: UInt32) {
+    guard rateHz != clockRateHz else { return }
+    jitterScaled = UInt32(truncatingIfNeeded: UInt64(jitterScaled) * UInt64(max(1, rateHz)) / UInt64(clockRateHz))
+    (clockRateHz, transit) = (max(1, rateHz), nil)
+  }
+
   /// Counts one packet. `measuresJitter` is false for packets whose timestamp is not their sampling time (telephone-event, RFC
   /// 4733 §2.6).
   // HOT
@@ -70,6 +77,9 @@ public struct ReceiverStatistics: Sendable {
     measureJitter(header, now, measuresJitter)
     return verdict
   }
+
+  /// Counts a packet of another source, which says nothing of this one's numbers.
+  public mutating func receivedBeside() { received &+= 1 }
 
   /// The packet of this number came, but too late to be played.
   public mutating func discarded(_ sequence: SequenceNumber) { pattern.discarded(sequence) }

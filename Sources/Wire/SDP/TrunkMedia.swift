@@ -6,9 +6,14 @@ public struct TrunkMedia: Hashable, Sendable {
   /// Where our RTP goes. Unspecified while the peer holds us in the old way (0.0.0.0): then `direction` does not send.
   public var remote: SocketAddress
   public var codec: AudioEncoding
+  /// Of what we send: the number of the peer's description.
   public var payloadType: UInt8
-  /// telephone-event/8000 (RFC 4733), if both have it.
+  /// telephone-event (RFC 4733) as we send it, if both have it.
   public var telephoneEventPayloadType: UInt8?
+  /// Its clock: the codec's where the peer has that, else another.
+  public var telephoneEventClockRateHz: UInt32?
+  /// What may come in at any time (RFC 3264 §7), under the numbers of our description and of the peer's; each number once.
+  public var incoming: [NumberedFormat] = []
   /// CN at the codec's clock rate (RFC 3389), if the peer has it.
   public var comfortNoisePayloadType: UInt8?
   /// Where our RTCP goes, if `a=rtcp` says so (RFC 3605); else to the port above RTP's.

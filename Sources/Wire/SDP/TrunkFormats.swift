@@ -1,0 +1,107 @@
+import Bytes
+import RTP
+
+/// The formats of one trunk leg and the numbers they have from our side: what our offers list, and what may come in.
+///
+/// A number in a description is what its author wants to receive (RFC 3264 §5.1, §6.1). So what comes in has the numbers of our last offer, or of the
+/// peer's, which our answer repeats; many peers send the numbers of their own answer instead, and both are taken. A number keeps its meaning for the
+/// life of the leg (§8.3.2).
+struct TrunkFormats: Sendable {
+  /// In our order of preference.
+  let codecs: [AudioEncoding]
+  /// Of the offer that has no answer yet.
+  private(set) var offered: [NumberedFormat]?
+  /// Ours, of all descriptions so far.
+  private var numbers: [NumberedFormat] = []
+  private static let firstEvent: UInt8 = 101
+  private static let eventClock: UInt32 = 8_000
+
+  init(codecs: [AudioEncoding]) { self.codecs = codecs }
+
+  /// Codecs, noise and events, in the order of the m-line.
+  struct Listed {
+    var audio: [NumberedFormat] = []
+    var noise: UInt8?
+    var events: [NumberedFormat] = []
+    var all: [NumberedFormat] { audio + [noise].compactMap { $0 }.map { NumberedFormat($0, .comfortNoise) } + events }
+  }
+
+  /// What our offer lists: the agreed codec before the others, noise only with a peer that has shown that it knows it, and telephone-event on the clock
+  /// of each codec (RFC 4733 §2.1), and on 8000 Hz in any case, which is all that many peers have beside Opus.
+  mutating func offer(first agreed: AudioEncoding?, noise: UInt8?) -> Listed {
+    var taken = Set(numbers.map(\.payloadType))
+    var listed = Listed()
+    let order = codecs.filter { $0 == agreed } + codecs.filter { $0 != agreed }
+    for codec in order {
+      let format = PayloadFormat.audio(codec)
+      if let number = number(of: format) ?? free(codec.row, &taken) { listed.audio.append(NumberedFormat(number, format)) }
+    }
+    listed.noise = noise.map { number(of: .comfortNoise) ?? $0 }
+    if let noise = listed.noise { taken.insert(noise) }
+    let clocks = listed.audio.map { format -> UInt32 in if case .audio(let codec) = format.format { codec.clockRateHz } else { 0 }
+    }
+    let others = Set(clocks + [Self.eventClock]).subtracting(clocks.prefix(1)).sorted()
+    for clock in clocks.prefix(1) + others {
+      let format = PayloadFormat.telephoneEvent(clockRateHz: clock)
+      guard let number = number(of: format) ?? (Self.firstEvent...127).first(where: { !taken.contains($0) }) else { continue }
+      taken.insert(number)
+      listed.events.append(NumberedFormat(number, format))
+    }
+    offered = listed.all
+    return listed
+  }
+
+  private func number(of format: PayloadFormat) -> UInt8? { numbers.first { $0.format == format }?.payloadType }
+
+  /// The codec's usual number, or for a dynamic one another if that is taken.
+  private func free(_ row: CodecRow, _ taken: inout Set<UInt8>) -> UInt8? {
+    let dynamic = row.isStatic ? [] : Array(UInt8(96)...127)
+    guard let number = ([row.payloadType] + dynamic).first(where: { !taken.contains($0) }) else { return nil }
+    taken.insert(number)
+    return number
+  }
+
+  /// The exchange is over: our offer was answered with these. Returns what may come in: under our numbers all that we offered, for the peer may have
+  /// begun before its answer, and under those of its answer what they leave free.
+  mutating func answered(with answer: [AudioFormat]) -> [NumberedFormat] {
+    let ours = offered ?? []
+    offered = nil
+    keep(ours)
+    return Self.merged(ours, usable(answer))
+  }
+
+  /// The peer's offer was answered with its own numbers.
+  mutating func answering(_ offer: [AudioFormat]) -> [NumberedFormat] {
+    offered = nil
+    let theirs = usable(offer)
+    keep(theirs)
+    return theirs
+  }
+
+  private mutating func keep(_ formats: [NumberedFormat]) {
+    numbers = Self.merged(formats, numbers.filter { old in !formats.contains { $0.format == old.format } })
+  }
+
+  private static func merged(_ first: [NumberedFormat], _ second: [NumberedFormat]) -> [NumberedFormat] {
+    first + second.filter { other in !first.contains { $0.payloadType == other.payloadType } }
+  }
+
+  /// What we can receive of a description's formats.
+  private func usable(_ formats: [AudioFormat]) -> [NumberedFormat] {
+    formats.compactMap { format in
+      if let codec = format.codec { return codecs.contains(codec) ? NumberedFormat(format.payloadType, .audio(codec)) : nil }
+      if format.isTelephoneEvent {
+        return NumberedFormat(format.payloadType, .telephoneEvent(clockRateHz: format.clockRateHz))
+      }
+      return format.isComfortNoise && format.clockRateHz == 8_000 ? NumberedFormat(format.payloadType, .comfortNoise) : nil
+    }
+  }
+}
+
+extension [AudioFormat] {
+  /// The telephone-event beside a codec: on its clock (RFC 4733 §2.1), else the one that is there, 8000 Hz before others.
+  func event(beside codec: AudioEncoding) -> AudioFormat? {
+    let events = filter(\.isTelephoneEvent)
+    return events.first { $0.clockRateHz == codec.clockRateHz } ?? events.first { $0.clockRateHz == 8_000 } ?? events.first
+  }
+}
