@@ -1,6 +1,6 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run release run-cluster faults adversary test docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
+.PHONY: run release run-cluster faults adversary test numbers docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
 
 JOBS ?= 2
 
@@ -32,6 +32,10 @@ adversary:
 test:
 	Scripts/install test
 	Scripts/test
+
+# The table of the world's numbering plans, of the version of PyPI's phonenumbers that it names, or of VERSION.
+numbers:
+	python3 Scripts/numbers $(VERSION)
 
 # The client SDK's documentation, by the toolchain's docc, into docs/.build.
 docs:

@@ -12,7 +12,8 @@ let swift: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")] + strict
 // `TRUNKLINE_CHECK=1`: the build that tests and live gateway share (Scripts/build-check). All of it is unoptimised but for what carries
 // audio, and for what the time of tests and small benches goes into.
 let optimisedInCheck: Set<String> = [
-  "Bytes", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer", "AudioCodecs",
+  "Bytes", "PhoneNumbers", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer",
+  "AudioCodecs",
   "MediaSession",
   "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "GatewayCore", "MemoryEngine",
   "MediaThreads",
@@ -73,6 +74,8 @@ let cLibraries: [Target] =
     .systemLibrary(name: "CHiredis", path: "Sources/CLibraries/CHiredis", providers: [.apt(["libhiredis-dev"])]),
     library("CNGHTTP2", "CNGHTTP2", pkgConfig: "libnghttp2", apt: "libnghttp2-dev"),
     library("CSRTP", "CSRTP", pkgConfig: "libsrtp2", apt: "libsrtp2-dev"),  // the oracle: Tests and Bench only
+    // The table of Scripts/numbers: data, as a compiler of C takes it in.
+    .target(name: "CPhoneNumbers", path: "Sources/CLibraries/CPhoneNumbers", exclude: ["numbers.bin"]),
     // Scripts/dist says of which commit a package is.
     .target(
       name: "CLinux", path: "Sources/CLibraries/CLinux",
@@ -85,6 +88,7 @@ let wire: [Target] = [
   module("Wire", "RTP", ["Bytes"]),
   module("Wire", "SDP", ["Bytes", "RTP"]),
   module("Wire", "SIP", ["Bytes"]),
+  module("Wire", "PhoneNumbers", ["CPhoneNumbers"]),
   module("Wire", "AppProtocol", ["Bytes"]),
   module("Wire", "JSONWebToken", ["Bytes", "COpenSSL"]),
   module("Wire", "HPKE", ["COpenSSL"]),
@@ -105,14 +109,15 @@ let media: [Target] = [
 
 let calls: [Target] = [
   module("Calls", "SIPDialogs", ["Bytes", "SIP", "COpenSSL"]),
-  module("Calls", "Trunking", ["Bytes", "SIP", "SIPDialogs"]),
+  module("Calls", "Trunking", ["Bytes", "PhoneNumbers", "SIP", "SIPDialogs"]),
   module("Calls", "AppSessions", ["Bytes", "AppProtocol", "JSONWebToken", "COpenSSL"]),
   module("Calls", "PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "COpenSSL"]),
   module("Calls", "Devices", ["Bytes", "AppProtocol", "AppSessions", "PushPolicy"]),
   module(
     "Calls", "CallFlow",
     [
-      "Bytes", "RTP", "SDP", "SIP", "AppProtocol", "JSONWebToken", "SRTP", "AudioCodecs", "MediaSession", "SIPDialogs",
+      "Bytes", "PhoneNumbers", "RTP", "SDP", "SIP", "AppProtocol", "JSONWebToken", "SRTP", "AudioCodecs", "MediaSession",
+      "SIPDialogs",
       "Trunking",
       "AppSessions", "PushPolicy", "Devices",
     ]),
@@ -139,7 +144,8 @@ let runtime: [Target] = [
   module(
     "Runtime", "Store",
     [
-      "Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "SIPDialogs",
+      "Bytes", "PhoneNumbers", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster",
+      "SIPDialogs",
       "Platform", "EventJournal",
     ],
     [logging, grdb]),
@@ -193,8 +199,8 @@ let executable: [Target] = [
   module(
     "Trunkline", "Configuration",
     [
-      "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy",
-      "CallFlow", "Platform", "Engine", "COpenSSL",
+      "Bytes", "PhoneNumbers", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
+      "PushPolicy", "CallFlow", "Platform", "Engine", "COpenSSL",
     ], [yams]),
   module(
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
@@ -234,7 +240,8 @@ let sipStack = ["Bytes", "SIP", "SDP"]
 let mediaStack = ["Bytes", "RTP", "STUN", "SRTP", "DTLS", "ICE", "JitterBuffer", "AudioCodecs", "MediaSession", "SDP"]
 let appStack = ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions"]
 let callStack = [
-  "Bytes", "RTP", "SIP", "SDP", "AppProtocol", "JSONWebToken", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
+  "Bytes", "PhoneNumbers", "RTP", "SIP", "SDP", "AppProtocol", "JSONWebToken", "MediaSession", "SIPDialogs", "Trunking",
+  "AppSessions",
   "PushPolicy", "Devices",
   "CallFlow", "GatewayCore",
 ]
@@ -249,6 +256,7 @@ let testTargets: [Target] = [
   tests("RTP", ["Bytes", "RTP"]),
   tests("SDP", ["Bytes", "RTP", "SDP"]),
   tests("SIP", ["Bytes", "SIP"]),
+  tests("PhoneNumbers", ["PhoneNumbers", "CPhoneNumbers"], exclude: ["oracle.py"]),
   tests("AppProtocol", ["Bytes", "AppProtocol"]),
   tests("JSONWebToken", ["Bytes", "JSONWebToken", "COpenSSL"]),
   tests("HPKE", ["Bytes", "HPKE"]),
@@ -264,7 +272,7 @@ let testTargets: [Target] = [
   tests("SpeechScore", ["Bytes", "SpeechScore"]),
   tests("MediaSession", mediaStack + ["DemoSpeech", "SpeechScore", "CHeap"]),
   tests("SIPDialogs", sipStack + ["SIPDialogs", "COpenSSL"]),
-  tests("Trunking", ["Bytes", "SIP", "SIPDialogs", "Trunking"]),
+  tests("Trunking", ["Bytes", "PhoneNumbers", "SIP", "SIPDialogs", "Trunking"]),
   tests("AppSessions", appStack + ["COpenSSL"]),
   tests("CallFlow", callStack),
   tests("PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "PushPolicy", "COpenSSL"]),

@@ -25,7 +25,7 @@ import Testing
     #expect(world.turnedAway == [SessionID("phone")] && world.welcomes[SessionID("phone")] == nil)
     let call = CallID(high: 0xc, low: 1)
     for session in ["phone", "second"] {
-      let start = CallStart(to: Handle(k: .phone, h: "+15557"), sdp: Surroundings.appSDP())
+      let start = CallStart(to: Handle(k: .phone, h: "+15557654321"), sdp: Surroundings.appSDP())
       #expect(code(world.request(phone, .callStart(start), call: call, on: session)) == .revoked)
     }
     #expect(world.invites.isEmpty && world.machine.summaries.isEmpty && world.records.isEmpty)

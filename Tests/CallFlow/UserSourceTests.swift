@@ -135,13 +135,13 @@ private let number = "+15557000001"
   @Test func `a thousand calls of one app ask no more often than its rate, and another user's call is asked for at once`() {
     let world = world()
     online(world)
-    for index in 0..<1_000 { start(world, phone, index, to: "+1555900\(index)") }
+    for index in 0..<1_000 { start(world, phone, index, to: "+1555900\(1_000 + index)") }
     #expect(world.userQuestions.count == 10)
     #expect(world.answers.count == 990 && world.refusals.count { $0.reason == .userRate } == 990)
     guard case .err(let failure)? = world.answers.values.first else { return #expect(Bool(false), "no refusal") }
     #expect(failure.code == .overload && failure.retryMs == 500)
     world.pass(.seconds(1))
-    for index in 1_000..<2_000 { start(world, phone, index, to: "+1555900\(index)") }
+    for index in 1_000..<2_000 { start(world, phone, index, to: "+1555900\(1_000 + index)") }
     #expect(world.userQuestions.count == 12)
     let other = DeviceKey(user: "dave", device: "phone")
     world.connect(other, "dave's")

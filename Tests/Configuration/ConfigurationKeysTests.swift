@@ -54,7 +54,7 @@ import Yams
         tls: { ca: jwt.key, cert: jwt.key, key: jwt.key }
     users:
       - id: u
-        numbers: [ { number: "+1" } ]
+        numbers: [ { number: "+15551230001" } ]
         diversions: &all
           { unreached: { code: 486 }, no_answer: { code: 486 }, busy: { code: 486 }, declined: { code: 486 }, media_failed: { code: 486 } }
     routes:
@@ -76,7 +76,7 @@ import Yams
 
   /// What a section holds beside a key that goes with other keys than those of `whole`; by the key's name, or its path.
   static let beside = [
-    "show_caller": "{ number: \"+2\" }", "early": "{ play: away.wav }", "shows": "{ play: away.wav }",
+    "show_caller": "{ number: \"+15551230002\" }", "early": "{ play: away.wav }", "shows": "{ play: away.wav }",
     "routes.inbound[].format": stream, "routes.inbound[].numbers": stream, "routes.inbound[].token_file": stream,
     "routes.outbound[].trunk": "{ prefix: \"+\" }", "routes.inbound[].route.fallback.user": "{}",
     "cluster.lost_after": nodes, "cluster.lease": nodes, "cluster.prefix": nodes,

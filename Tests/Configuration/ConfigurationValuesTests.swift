@@ -4,6 +4,7 @@ import CallFlow
 import Foundation
 import JSONWebToken
 import MediaSession
+import PhoneNumbers
 import RTP
 import SIPDialogs
 import Testing
@@ -230,18 +231,16 @@ import Trunking
     #expect(short.settings?.domain == "Carrier.example:5070")
     #expect(short.settings?.registration == .init(user: "u", expires: 600))
     #expect(short.settings?.probe == .init(interval: .seconds(10)))
-    #expect(short.numbers == NumberRules(country: .init(code: "49")))
+    #expect(short.numbers == NumberRules(country: .init(country: "49")))
     let long = try trunk(
       "register: { user: r, expires: 2m }, probe: { interval: 1m, down_after: 5, up_after: 4 }, "
         + "numbers: { country: \"1\", international: \"011\", national: \"1\", outbound: [ { prefix: \"+1\", strip: 2, add: \"9\" } ] }"
     )
     #expect(long.settings?.credentials == nil && long.settings?.registration == .init(user: "r", expires: 120))
     #expect(long.settings?.probe == .init(interval: .seconds(60), downAfter: 5, upAfter: 4))
-    #expect(
-      long.numbers
-        == NumberRules(
-          outgoing: [.init(prefix: "+1", strip: 2, add: "9")],
-          country: .init(code: "1")))
+    var america = try #require(NumberPlan(country: "US"))
+    (america.international, america.national) = ("011", "1")
+    #expect(long.numbers == NumberRules(outgoing: [.init(prefix: "+1", strip: 2, add: "9")], country: america))
   }
 
   @Test func `credentials of peers count where any may be one`() throws {

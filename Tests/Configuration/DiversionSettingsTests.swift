@@ -82,8 +82,8 @@ import Testing
       let text =
         key + """
           users:
-            - { id: bob, numbers: [ "+2" ] }
-            - { id: alice, numbers: [ "+1" ], diversions: { \(rule) } }
+            - { id: bob, numbers: [ "+15551230002" ] }
+            - { id: alice, numbers: [ "+15551230001" ], diversions: { \(rule) } }
           """
       do {
         _ = try ConfigurationFile.parse(text, file: "f", directory: folder.path)
@@ -98,7 +98,10 @@ import Testing
       ("busy: { user: bob, code: 486 }", "users[1].diversions.busy: " + one),
       ("busy: { user: carol }", "users[1].diversions.busy.user: there is no user \"carol\""),
       ("busy: { user: alice }", "users[1].diversions.busy.user: is the user itself"),
-      ("busy: { number: \"+2\" }", "users[1].diversions.busy.number: +2 is a user's number here: write user: ID"),
+      (
+        "busy: { number: \"+15551230002\" }",
+        "users[1].diversions.busy.number: +15551230002 is a user's number here: write user: ID"
+      ),
       ("busy: { number: bob }", "users[1].diversions.busy.number: expected a number such as \"+15551230009\", got \"bob\""),
       ("busy: { code: 200 }", "users[1].diversions.busy.code: 200 is outside 400...699"),
       ("busy: { play: none.wav }", "users[1].diversions.busy.play: cannot read DIR/none.wav: No such file or directory"),

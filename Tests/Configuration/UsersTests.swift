@@ -78,7 +78,7 @@ import Testing
       folder.problems(key + "users: [ { id: any }, any ]\n")
         == ["gateway.yaml:2:10: users[0]: any stands for all other users: write it last, and once"])
     #expect(
-      folder.problems(key + "users: { id: any, numbers: [ \"+1\" ] }\n")
+      folder.problems(key + "users: { id: any, numbers: [ \"+15551230001\" ] }\n")
         == ["gateway.yaml:2:28: users[0].numbers: a number belongs to one user: name the user, or see trunkline users import"])
     #expect(
       folder.problems(key + "users: every\n") == ["gateway.yaml:2:8: users[0]: expected a mapping with id, or any, got \"every\""]

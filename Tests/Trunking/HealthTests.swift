@@ -169,7 +169,7 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
     let rules = NumberRules(
       incoming: [.init(prefix: "9", strip: 1)],
       outgoing: [.init(prefix: "+49", strip: 3, add: "0"), .init(prefix: "+", strip: 1, add: "00")],
-      caller: [.init(prefix: "+", strip: 1)], country: .init(code: "49"))
+      caller: [.init(prefix: "+", strip: 1)], country: .init(country: "49"))
     #expect(rules.called("+4930123456") == "030123456" && rules.called("+1555") == "001555" && rules.called("110") == "110")
     #expect(rules.calling("+4930123456") == "4930123456")
     for text in ["004930123456", "030123456", "4930123456", "+4930123456", "9004930123456"] {
@@ -178,11 +178,11 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
     #expect(
       rules.received("110") == "110" && rules.received("anonymous") == "anonymous"
         && NumberRules().received("030123456") == "030123456")
-    let america = NumberRules(country: .init(code: "1"))
+    let america = NumberRules(country: .init(country: "1"))
     #expect(america.received("5551230001") == "+15551230001" && america.received("15551230001") == "+15551230001")
     #expect(america.received("011493012345") == "+493012345")
-    let denmark = NumberRules.Country(code: "45")
-    #expect(denmark.e164("45123456", isDialled: true) == "+4545123456" && denmark.e164("4545123456") == "+4545123456")
+    let denmark = NumberRules(country: .init(country: "DK"))
+    #expect(denmark.received("45123456") == "+4545123456" && denmark.received("4545123456") == "+4545123456")
     #expect(NumberRules(outgoing: [.init(prefix: "", strip: 99)]).called("12") == "")
   }
 

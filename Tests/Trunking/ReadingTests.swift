@@ -1,10 +1,11 @@
+import PhoneNumbers
 import Testing
 import Trunking
 
 /// What a trunk may read in a number that its rules have written.
 @Suite struct ReadingTests {
   private func readings(_ number: String, _ rule: NumberRules.Rule, country: String? = nil) -> [String] {
-    NumberRules(outgoing: [rule], country: country.map { .init(code: $0) }).readings(of: number)
+    NumberRules(outgoing: [rule], country: country.flatMap { NumberPlan(country: $0) }).readings(of: number)
   }
 
   @Test(

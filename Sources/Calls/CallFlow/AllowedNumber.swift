@@ -1,13 +1,16 @@
 import AppProtocol
 import Bytes
+import PhoneNumbers
 import Trunking
 
 /// A number that a user may call, in the spelling that was checked. Only `CallMachine.outboundRule` makes one, and whatever calls a number or
-/// sends a call to one takes it: INVITE, diversion, transfer and REFER. So that no second reading of what was dialled reaches a trunk.
+/// sends a call to one takes it: INVITE, diversion, transfer and REFER. So that no second reading of what was dialled reaches a trunk: there
+/// it is a `DialledNumber`, or a user of ours on the way that is no trunk.
 struct AllowedNumber: Sendable, Equatable {
   /// E.164 where it is known; of a user without a number the id.
   let text: String
-  fileprivate init(_ text: String) { self.text = text }
+  fileprivate init(_ number: DialledNumber) { text = number.text }
+  fileprivate init(user number: String) { text = number }
 }
 
 extension CallMachine {
@@ -16,17 +19,17 @@ extension CallMachine {
     case refused(ErrorCode, Refusal.Reason, String?)
   }
 
-  func outboundRule(_ number: String, user id: String, _ now: Instant) -> RuleOutcome {
-    outboundRule(Routing.Destination(number: number), user: id, now)
+  func outboundRule(_ number: DialledNumber, user id: String, _ now: Instant) -> RuleOutcome {
+    outboundRule(Routing.Destination(number: number.text, dialled: number), user: id, now)
   }
 
   /// The route of a dialled number, if the user may take it. What a user may dial says nothing of other users.
   func outboundRule(_ to: Routing.Destination, user id: String, _ now: Instant) -> RuleOutcome {
     let number = to.number
-    if routing.isEmergency(number) {
+    if let dialled = to.dialled, to.isEmergency {
       // the device itself knows where it is; we do not
-      let rule = routing.rule(dialling: number, emergency: true)
-      return rule.map { .rule($0, AllowedNumber(number)) } ?? .refused(.emergency, .emergency, nil)
+      let rule = routing.rule(dialling: dialled.text, emergency: true)
+      return rule.map { .rule($0, AllowedNumber(dialled)) } ?? .refused(.emergency, .emergency, Self.emergencyText)
     }
     if routing.isOwn(number, of: id) || to.isUser && number == id {
       return .refused(.forbidden, .ownNumber, "the user's own number")
@@ -38,7 +41,7 @@ extension CallMachine {
       return .refused(.forbidden, .userPrefix, "not a number this user may call")
     }
     if direct == nil {
-      rule.choices.removeAll { choice in routing.trunk(choice.trunk).map { !keeps(number, $0, allowance) } ?? false }
+      rule.choices.removeAll { choice in routing.trunk(choice.trunk).map { !keeps(number, $0, allowance, of: id) } ?? false }
       guard !rule.choices.isEmpty else { return .refused(.forbidden, .userPrefix, Self.otherNumber) }
     }
     if let most = allowance.calls {
@@ -47,18 +50,26 @@ extension CallMachine {
       }
       guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
     }
-    return .rule(rule, AllowedNumber(number))
+    guard direct == nil, let dialled = to.dialled else { return .rule(rule, AllowedNumber(user: number)) }
+    return .rule(rule, AllowedNumber(dialled))
   }
+
+  /// What a caller does where the operator carries no emergency calls.
+  static let emergencyText =
+    "emergency calls are not carried here: call this number from a mobile or fixed telephone, or with this device's own dialler"
 
   static let otherNumber = "as the trunk's outgoing rules write it, it is another number, which this user may not call"
 
   /// Whether a trunk that is sent a number, written by its `outgoing` rules, cannot read another one in it than the user may call: what is
   /// dialled is held to what the number was held to.
-  func keeps(_ number: String, _ trunk: Routing.Trunk, _ allowance: UserAllowance) -> Bool {
+  func keeps(_ number: String, _ trunk: Routing.Trunk, _ allowance: UserAllowance, of user: String) -> Bool {
     guard let (whole, rest) = trunk.numbers.written(number) else { return true }
-    if routing.isEmergency(whole) || routing.isEmergency(rest) { return false }
+    func isForHelp(_ text: String) -> Bool {
+      routing.isEmergency(text, of: user) || trunk.numbers.country.map { routing.isEmergency(text, in: $0) } ?? false
+    }
+    if isForHelp(whole) || isForHelp(rest) { return false }
     return trunk.numbers.readings(of: number).allSatisfy { read in
-      allowance.allows(read) && routing.rule(dialling: read) != nil && !routing.isEmergency(read)
+      allowance.allows(read) && routing.rule(dialling: read) != nil && !isForHelp(read)
     }
   }
 }

@@ -1,4 +1,5 @@
 import AppSessions
+import PhoneNumbers
 
 /// Whose calls do not ring, by scope (`DirectoryScope`). A value in the control thread's memory: 8 bytes a number and about 150 a scope; a
 /// look-up costs a hash and a binary search for each of the called user's two scopes.
@@ -25,6 +26,8 @@ public struct BlockedCallers: Sendable {
   /// Country code and digits as one integer, as a directory has them; nil: the text is not 7 to 15 digits with or without `+` or `00`, or
   /// begins with a 0.
   static func number(_ text: String) -> Int64? {
+    // as the directory has read it: +44 (0)20 is +4420
+    let text = text.hasPrefix("+") ? (try? DialledNumber(text, in: nil))?.text ?? text : text
     let digits = Routing.canonical(text).utf8
     guard (7...15).contains(digits.count), digits.first != UInt8(ascii: "0") else { return nil }
     var value: Int64 = 0

@@ -49,13 +49,14 @@ extension Call {
     mark(.inviteSent, detail: trunk.name, &turn)
     timers[.ring] = turn.now + turn.configuration.timers.outgoingRing
     let caller = trunk.numbers.calling(parties.callerNumber)
-    trunkLeg.invite(
-      OutboundInvite(
-        trunk: peer, to: trunk.numbers.called(dialled.text), from: caller,
-        displayName: parties.origination == nil ? parties.from.n : parties.origination?.displayName,
-        isPrivate: parties.isPrivate,
-        assertedIdentity: caller, sdp: nil, maxForwards: transfers.maxForwards,
-        extraHeaders: parties.identities.map { (HeaderName.identity.text, $0.text) }), &turn)
+    var invite = OutboundInvite(
+      trunk: peer, to: trunk.numbers.called(dialled.text), from: caller,
+      displayName: parties.origination == nil ? parties.from.n : parties.origination?.displayName,
+      isPrivate: parties.isPrivate,
+      assertedIdentity: caller, sdp: nil, maxForwards: transfers.maxForwards,
+      extraHeaders: parties.identities.map { (HeaderName.identity.text, $0.text) })
+    invite.location = trunk.sendsLocation ? parties.location : nil
+    trunkLeg.invite(invite, &turn)
   }
 
   /// 100…199. The app hears of each stage once; SDP opens early media.

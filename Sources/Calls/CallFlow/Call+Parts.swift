@@ -66,6 +66,8 @@ extension Call {
     var divertedFrom: [Handle] = []
     /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
     var identities: [SignedIdentity] = []
+    /// Of an emergency call, as the app gives it: PIDF-LO.
+    var location: String?
     /// A program made the call for a user.
     var origination: Origination?
     /// Of a call between users: the other's call.

@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import MediaSession
+import PhoneNumbers
 import SDP
 import SIP
 import SIPDialogs
@@ -135,12 +136,19 @@ extension CallMachine {
         second.trunk.name == call.trunk.name
       else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
       target = .call(second.trunkLeg.id)
-    } else if let handle = transfer.target, handle.k == .phone, let number = routing.dialled(handle.h, by: key.user) {
-      if routing.isEmergency(number) { return .err(Failure(.emergency)) }
+    } else if let handle = transfer.target, handle.k == .phone {
+      let number: DialledNumber
+      do {
+        number = try routing.dialled(handle.h, by: key.user)
+      } catch {
+        return .err(Failure(.badRequest, msg: "\(error)"))
+      }
+      if number.kind == .emergency { return .err(Failure(.emergency)) }
       switch outboundRule(number, user: key.user, turn.now) {
       case .refused(let code, _, let text): return .err(Failure(code, msg: text))
       case .rule(_, let allowed):
-        guard keeps(number, call.trunk, routing.user(key.user)?.allowance ?? UserAllowance()) else {
+        let allowance = routing.user(key.user)?.allowance ?? UserAllowance()
+        guard keeps(number.text, call.trunk, allowance, of: key.user) else {
           return .err(Failure(.forbidden, msg: Self.otherNumber))
         }
         let own = routing.trunk(call.trunk.name)
@@ -182,7 +190,8 @@ extension CallMachine {
     guard let device = presence(key) else { return refuse(token, caller, .server, .forbidden, "no session", &turn) }
     if isDraining { return refuse(token, caller, .overload, .draining, nil, &turn) }
     if calls.count >= configuration.bounds.calls { return refuse(token, caller, .overload, .overload, nil, &turn) }
-    if callsOfUser[key.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
+    let isEmergency = isEmergency(start.to, by: key.user)
+    if callsOfUser[key.user]?.count ?? 0 >= configuration.bounds.callsPerUser, !isEmergency {
       return refuse(token, caller, .tooMany, .userLimit, nil, &turn)
     }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
@@ -191,11 +200,17 @@ extension CallMachine {
     case .no: break
     case .waits: return
     // such a call goes on with what is known
-    case .tooOften where isEmergency(start.to, by: key.user): break
+    case .tooOften where isEmergency: break
     case .tooOften: return refuseTooOften(token, caller, &turn)
     }
-    guard let to = routing.destination(start.to, by: key.user) else {
-      return refuse(token, caller, .notFound, .notFound, "to", &turn)
+    let to: Routing.Destination
+    do throws(NumberRefusal) {
+      guard let found = try routing.destination(start.to, by: key.user) else {
+        return refuse(token, caller, .notFound, .notFound, "to", &turn)
+      }
+      to = found
+    } catch {
+      return refuse(token, caller, .notFound, .notFound, "to: \(error)", &turn)
     }
     let number = to.number
     guard let own = callerNumber(of: key.user, wanted: start.from?.h, account: account, calling: to) else {
@@ -205,6 +220,7 @@ extension CallMachine {
     guard identities.count <= SIP.Limits.identities,
       identities.allSatisfy({ $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed })
     else { return turn.refuse(token, .badRequest, "identity") }
+    guard start.location.map(Self.isLocation) ?? true else { return turn.refuse(token, .badRequest, "location") }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(to, user: key.user, turn.now) {
     case .rule(let found, let number): (rule, allowed) = (found, number)
@@ -217,12 +233,12 @@ extension CallMachine {
       return refuse(token, caller, .codec, .codec, String(describing: error), &turn)
     }
     let candidates: [Routing.Trunk]
-    switch trunks(of: rule, turn.now) {
+    switch trunks(of: rule, isEmergency: to.isEmergency, turn.now) {
     case .trunks(let found): candidates = found
     case .refused(let reason): return refuse(token, caller, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &turn)
     }
     let trunk = candidates[0]
-    guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || routing.isEmergency(number)
+    guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || to.isEmergency
     else {
       return refuse(token, caller, .tooMany, .userRate, "calls_per_hour", &turn)
     }
@@ -236,6 +252,8 @@ extension CallMachine {
       trunkLeg: TrunkLeg(takeLegID(over: trunk), over: trunk, session: session), at: turn.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
+    // nobody else's matter than of who comes to help
+    call.parties.location = to.isEmergency ? start.location : nil
     if configuration.isClustered { return claim(call, offer, device, token, &turn) }
     pending[id] = .outgoing(call, offer: offer, device, token)
     turn.output.actions.append(
@@ -248,6 +266,12 @@ extension CallMachine {
   ) {
     turn.refuse(token, code, text)
     turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: caller)))
+  }
+
+  /// XML by its first character, without what text has not; what it says is for who answers.
+  private static func isLocation(_ text: String) -> Bool {
+    text.utf8.count <= Limits.locationBytes && text.hasPrefix("<")
+      && text.utf8.allSatisfy { $0 >= 32 && $0 != 127 || $0 == 9 || $0 == 10 || $0 == 13 }
   }
 
   /// The app's offer, if it can be used; asked before anything is reserved.

@@ -208,13 +208,15 @@ extension CallMachine {
     _ call: Call, _ offer: SessionDescription, _ device: DevicePresence, _ request: RequestToken, _ turn: inout Turn
   ) {
     let trunk = call.trunk
-    let allowance = routing.isEmergency(call.parties.calledNumber) ? nil : routing.user(device.key.user)?.allowance
+    let isEmergency = routing.isEmergency(call.parties.calledNumber, of: device.key.user)
+    let allowance = isEmergency ? nil : routing.user(device.key.user)?.allowance
     pending[call.id] = .claiming(call, offer: offer, device, request)
     turn.output.actions.append(
       .claim(
         ClaimQuestion(
-          call.id, device: device.key, trunk: trunk.name, mostOfTrunk: trunk.maximumCalls,
-          mostOfUser: configuration.bounds.callsPerUser, mostOutgoing: allowance?.calls, mostPerHour: allowance?.callsPerHour)))
+          call.id, device: device.key, trunk: trunk.name, mostOfTrunk: isEmergency ? nil : trunk.maximumCalls,
+          mostOfUser: isEmergency ? configuration.bounds.calls : configuration.bounds.callsPerUser,
+          mostOutgoing: allowance?.calls, mostPerHour: allowance?.callsPerHour)))
   }
 
   mutating func claimed(_ id: CallID, _ answer: ClaimAnswer, _ turn: inout Turn) {

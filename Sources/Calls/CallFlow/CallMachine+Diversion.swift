@@ -1,6 +1,7 @@
 import AppProtocol
 import Bytes
 import MediaSession
+import PhoneNumbers
 import SDP
 import SIPDialogs
 import Trunking
@@ -75,12 +76,17 @@ extension CallMachine {
     _ id: CallID, _ planned: PlannedDiversion, toNumber text: String, showsCaller: Bool, _ turn: inout Turn
   ) {
     guard let call = calls[id], call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
-    guard let number = routing.dialled(text, by: call.users.owner) else { return abandon(id, planned, "not a number", &turn) }
-    if routing.isOwn(number) { return abandon(id, planned, "a number of this gateway", isLoop: true, &turn) }
+    let number: DialledNumber
+    do {
+      number = try routing.dialled(text, by: call.users.owner)
+    } catch {
+      return abandon(id, planned, "\(error)", &turn)
+    }
+    if routing.isOwn(number.text) { return abandon(id, planned, "a number of this gateway", isLoop: true, &turn) }
     if call.isDivertedTooOften || call.transfers.maxForwards <= 1 {
       return abandon(id, planned, "too many diversions", isLoop: true, &turn)
     }
-    if routing.isEmergency(number) { return abandon(id, planned, "an emergency number", &turn) }
+    if number.kind == .emergency { return abandon(id, planned, "an emergency number", &turn) }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(number, user: call.users.owner, turn.now) {
     case .rule(let found, let number): (rule, allowed) = (found, number)

@@ -3,13 +3,14 @@ import AppSessions
 import Bytes
 import Devices
 import MediaSession
+import PhoneNumbers
 import SIPDialogs
 
 /// Calls that a program makes for a user (`Input.originate`): the user's devices ring first, as for a call from the number, and the INVITE
 /// follows when one of them has answered and has media; or the INVITE goes first (`Call+NumberFirst.swift`). The rules of `call.start` hold.
 extension CallMachine {
   mutating func originate(_ wanted: OriginateRequest, _ question: QuestionID, _ turn: inout Turn) {
-    let called = Handle(k: Routing.dialled(wanted.to) == nil ? .generic : .phone, h: wanted.to)
+    let called = Handle(k: Self.isNumber(wanted.to) ? .phone : .generic, h: wanted.to)
     let id = CallID(random: random)
     func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "", _ text: String?) {
       turn.output.actions.append(
@@ -25,11 +26,16 @@ extension CallMachine {
     }
     if mustAsk(questions(of: wanted.user, calling: called), before: .originate(wanted, question), &turn) { return }
     guard routing.user(wanted.user) != nil else { return refuse(.notFound, .notFound, "no such user") }
-    guard let to = routing.destination(called, by: wanted.user) else {
-      return refuse(.notFound, .notFound, "to is neither a number nor a user")
+    let to: Routing.Destination
+    do throws(NumberRefusal) {
+      guard let found = try routing.destination(called, by: wanted.user) else {
+        return refuse(.notFound, .notFound, "to is neither a number nor a user")
+      }
+      to = found
+    } catch {
+      return refuse(.notFound, .notFound, "to: \(error)")
     }
-    let number = to.number
-    if wanted.first == .number, routing.isEmergency(number) {
+    if wanted.first == .number, to.isEmergency {
       return refuse(.emergency, .emergency, "nobody would be there to speak with an emergency service")
     }
     guard let own = callerNumber(of: wanted.user, wanted: wanted.from, account: nil, calling: to) else {
@@ -41,7 +47,7 @@ extension CallMachine {
     case .refused(let code, let reason, let text): return refuse(code, reason, text)
     }
     let candidates: [Routing.Trunk]
-    switch trunks(of: rule, turn.now) {
+    switch trunks(of: rule, isEmergency: to.isEmergency, turn.now) {
     case .trunks(let found): candidates = found
     case .refused(let reason):
       return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk takes the call now: \(reason.rawValue)")
@@ -52,12 +58,22 @@ extension CallMachine {
     }
     guard
       quota.take(wanted.user, most: routing.user(wanted.user)?.allowance.callsPerHour, at: turn.now)
-        || routing.isEmergency(number)
+        || to.isEmergency
     else {
       return refuse(.tooMany, .userRate, "calls_per_hour")
     }
     if configuration.isClustered { return claim(call, question, &turn) }
     reserve(call, question, &turn)
+  }
+
+  /// Also one that cannot be called, so that the refusal says why; else it may be a user's id.
+  private static func isNumber(_ text: String) -> Bool {
+    do throws(NumberRefusal) {
+      _ = try DialledNumber(text, in: nil)
+      return true
+    } catch {
+      return !error.isOtherText
+    }
   }
 
   private mutating func makeOriginated(

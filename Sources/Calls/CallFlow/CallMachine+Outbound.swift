@@ -13,7 +13,8 @@ extension CallMachine {
 
   /// The trunks of a route in this call's order: by priority, by weight within one; those that are down are left out, those that
   /// should be registered and are not come last. The first takes its share of the trunk's rate.
-  mutating func trunks(of rule: Routing.OutboundRule, _ now: Instant) -> TrunkOutcome {
+  /// - Parameter isEmergency: no limit of ours stands in its way; what the carrier has no room for, it refuses.
+  mutating func trunks(of rule: Routing.OutboundRule, isEmergency: Bool = false, _ now: Instant) -> TrunkOutcome {
     var usable: [Routing.Trunk] = []
     var unregistered: [Routing.Trunk] = []
     for priority in Set(rule.choices.map(\.priority)).sorted() {
@@ -36,7 +37,7 @@ extension CallMachine {
     let all = usable + unregistered
     var reason = Refusal.Reason.trunkDown
     for (index, trunk) in all.enumerated() {
-      if let refusal = roomRefusal(trunk, now) {
+      if let refusal = roomRefusal(trunk, isEmergency: isEmergency, now) {
         if index == 0 { reason = refusal }
         continue
       }
@@ -46,8 +47,9 @@ extension CallMachine {
   }
 
   /// Why a trunk takes no further call now; nil if it does, and then its rate is taken.
-  mutating func roomRefusal(_ trunk: Routing.Trunk, _ now: Instant) -> Refusal.Reason? {
+  mutating func roomRefusal(_ trunk: Routing.Trunk, isEmergency: Bool = false, _ now: Instant) -> Refusal.Reason? {
     if disabledTrunks.contains(trunk.name) { return .trunkDisabled }
+    if isEmergency { return nil }
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most { return .trunkLimit }
     return takeRate(trunk, now) ? nil : .trunkRate
   }

@@ -1,5 +1,6 @@
 import AppProtocol
 import Bytes
+import PhoneNumbers
 import SDP
 import SIP
 import SIPDialogs
@@ -10,14 +11,17 @@ extension CallMachine {
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {
     guard let (id, call) = transferable(leg), seatRequests[id] == nil else { return turn.sip(.refuseRefer(leg, code: 491)) }
     // as the trunk writes it, like the numbers of its INVITEs
-    guard let number = Routing.dialled(call.trunk.numbers.received(referral.target.number)) else {
+    let written = call.trunk.numbers.received(referral.target.number)
+    guard let number = try? routing.dialled(written, in: call.trunk.numbers.country) else {
       return turn.sip(.refuseRefer(leg, code: 404))
     }
     // our own numbers, and more hops than a diversion may take, are loops
-    if routing.isOwn(number) || call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
+    if routing.isOwn(number.text) || call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
       return turn.sip(.refuseRefer(leg, code: 482))
     }
-    if routing.isEmergency(number) { return turn.sip(.refuseRefer(leg, code: 403)) }
+    if number.kind == .emergency || routing.isEmergency(number.text, of: call.users.owner) {
+      return turn.sip(.refuseRefer(leg, code: 403))
+    }
     guard !isDraining, case .rule(let rule, let allowed) = outboundRule(number, user: call.users.owner, turn.now),
       case .trunks(let candidates) = trunks(of: rule, turn.now),
       quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now)

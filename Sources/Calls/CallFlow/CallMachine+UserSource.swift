@@ -2,6 +2,7 @@ import AppProtocol
 import AppSessions
 import Bytes
 import JSONWebToken
+import PhoneNumbers
 import PushPolicy
 import SIP
 import SIPDialogs
@@ -45,7 +46,7 @@ extension CallMachine {
   }
 
   func isEmergency(_ to: Handle, by user: String) -> Bool {
-    to.k == .phone && routing.dialled(to.h, by: user).map { routing.isEmergency($0) } ?? false
+    to.k == .phone && (try? routing.dialled(to.h, by: user))?.kind == .emergency
   }
 
   private func unknown(_ questions: [UserQuestion], at now: Instant) -> UserQuestion? {
@@ -110,7 +111,7 @@ extension CallMachine {
     var out = [UserQuestion.user(user)]
     guard routing.connectsUsers else { return out }
     if to.k == .phone {
-      if let number = routing.dialled(to.h, by: user), !routing.isEmergency(number) { out.append(.number(number)) }
+      if let number = try? routing.dialled(to.h, by: user), number.kind != .emergency { out.append(.number(number.text)) }
     } else {
       out.append(.user(to.h))
     }

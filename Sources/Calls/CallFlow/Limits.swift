@@ -36,8 +36,8 @@ enum Limits {
   static let recordedTransfers = 8
   /// Characters of a number or name that go into messages and records.
   static let textCharacters = 128
-  /// A number that an app may dial.
-  static let dialledCharacters = 2...32
+  /// Of an emergency call's location; the INVITE holds it beside the offer.
+  static let locationBytes = 8_192
   /// The longest believable time between a tap and its `call.answer`.
   static let answerAgeMilliseconds = 0...60_000
   /// What is believed of an app's `stats`: round trip and jitter, bytes, concealed audio of a call, MOS, a codec's name.

@@ -1,5 +1,6 @@
 import AppProtocol
 import Bytes
+import PhoneNumbers
 import RTP
 import SIPDialogs
 
@@ -22,19 +23,22 @@ extension Routing {
   struct Destination {
     /// As dialled, E.164 where that is known; of a user without a number the id.
     var number: String
+    /// What a trunk is called with; nil: a user, named by its id.
+    var dialled: DialledNumber?
     /// It was named by its id.
-    var isUser = false
+    var isUser: Bool { dialled == nil }
+    var isEmergency: Bool { dialled?.kind == .emergency }
   }
 
-  /// A number as dialled, or the id of a user where users are connected directly; nil: neither.
-  func destination(_ to: Handle, by user: String) -> Destination? {
+  /// A number as dialled, or the id of a user where users are connected directly; nil: neither. Throws what is wrong with a number.
+  func destination(_ to: Handle, by user: String) throws(NumberRefusal) -> Destination? {
     if to.k == .phone {
-      guard let number = dialled(to.h, by: user) else { return nil }
+      let number = try dialled(to.h, by: user)
       // as its user's settings write it
-      return Destination(number: (connectsUsers ? directory.owner(of: number)?.number : nil) ?? number)
+      return Destination(number: (connectsUsers ? directory.owner(of: number.text)?.number : nil) ?? number.text, dialled: number)
     }
     guard connectsUsers, let called = self.user(to.h) else { return nil }
-    return Destination(number: called.numbers.first ?? called.id, isUser: true)
+    return Destination(number: called.numbers.first ?? called.id)
   }
 
   /// The way to another user; nil: the number is none of a user, or trunks carry such calls.

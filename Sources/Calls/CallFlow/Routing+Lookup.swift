@@ -67,11 +67,6 @@ extension Routing {
     return best
   }
 
-  /// Compared as dialled, and with the `+` that some dialling pads put before everything.
-  func isEmergency(_ number: String) -> Bool {
-    emergencyNumbers.contains(number) || (number.hasPrefix("+") && emergencyNumbers.contains(String(number.dropFirst())))
-  }
-
   /// Whether a number is one of the user's own.
   func isOwn(_ number: String, of user: String) -> Bool {
     directory.owner(of: number)?.user == user
@@ -105,29 +100,6 @@ extension Routing {
     if number.hasPrefix("+") { return number.dropFirst() }
     if number.hasPrefix("00") { return number.dropFirst(2) }
     return number[...]
-  }
-
-  /// What a user has dialled, as E.164 where the user's country is known, or that of all trunks that calls go out on; nil if it is no
-  /// number.
-  func dialled(_ text: String, by id: String) -> String? {
-    guard let number = Self.dialled(text) else { return nil }
-    return (user(id)?.country ?? commonCountry)?.e164(number, isDialled: true) ?? number
-  }
-
-  private var commonCountry: NumberRules.Country? {
-    let names = Set(outbound.flatMap { $0.choices.map(\.trunk) })
-    let countries = trunks.filter { names.contains($0.name) }.map(\.numbers.country)
-    return countries.allSatisfy { $0 == countries.first } ? countries.first ?? nil : nil
-  }
-
-  /// A dialled text without separators; nil if something else than a number remains.
-  static func dialled(_ text: String) -> String? {
-    let kept = text.filter { !" -.()/\u{a0}".contains($0) }
-    let digits = kept.hasPrefix("+") ? kept.dropFirst() : kept[...]
-    guard Limits.dialledCharacters.contains(kept.utf8.count),
-      digits.utf8.allSatisfy({ (48...57).contains($0) || $0 == 42 || $0 == 35 })
-    else { return nil }
-    return kept
   }
 }
 

@@ -1,5 +1,6 @@
 public import Bytes
 public import MediaSession
+public import PhoneNumbers
 public import RTP
 public import SIPDialogs
 public import Trunking
@@ -41,6 +42,8 @@ public struct Routing: Sendable {
     public var digits: DigitTransport
     /// The number of a caller who withholds it stays in journal and record; else it is written nowhere.
     public var recordsPrivateNumbers = false
+    /// Emergency calls carry the location that an app gives.
+    public var sendsLocation = false
     /// What the trunk hears while the app holds.
     public var holdAudio = HoldAudio.noise
     public var srtp = SRTPRule.off
@@ -76,7 +79,7 @@ public struct Routing: Sendable {
     /// What becomes of calls that the user does not take.
     public var diversions = Diversions()
     /// Where the user is, so that numbers may be dialled as there; nil: as of the trunks.
-    public var country: NumberRules.Country?
+    public var country: NumberPlan?
     /// The user's calls are recorded, unless recordings are off.
     public var isRecorded = false
     /// What the user may dial.
@@ -135,8 +138,9 @@ public struct Routing: Sendable {
   public var outbound: [OutboundRule]
   /// Who is asked about users that are not listed; nil: nobody.
   public var userSource: UserSource?
-  /// Numbers that an app must dial over the device's own telephone; compared as dialled.
-  public var emergencyNumbers: Set<String>
+  /// Emergency numbers beside those of the user's region, compared as dialled; nil: no others, and `usualEmergencyNumbers` of a user whose
+  /// region is not known.
+  public var emergencyNumbers: Set<String>?
   /// Users who call each other are connected here, not by a trunk.
   public var connectsUsers = true
   /// Where programs may send calls, beside the hosts of `inbound`'s own streams.
@@ -144,7 +148,7 @@ public struct Routing: Sendable {
 
   public init(
     trunks: [Trunk] = [], users: [User] = [], inbound: [InboundRule] = [], outbound: [OutboundRule] = [],
-    emergencyNumbers: Set<String> = ["112", "911", "999", "110", "118", "119", "000", "111"]
+    emergencyNumbers: Set<String>? = nil
   ) {
     (self.trunks, directory, self.inbound, self.outbound) = (trunks, UserDirectory(users), inbound, outbound)
     self.emergencyNumbers = emergencyNumbers

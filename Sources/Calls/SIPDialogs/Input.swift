@@ -119,6 +119,8 @@ public struct OutboundInvite: Sendable {
   public var failsOverOnSilence = false
   /// Further headers, name and value, written as they are (line breaks are removed).
   public var extraHeaders: [(name: String, value: String)]
+  /// Where the caller is, a PIDF-LO document beside the offer (RFC 6442); nil: nobody says.
+  public var location: String?
 
   public init(
     trunk: TrunkPeer, to: String, from: String, displayName: String? = nil, isPrivate: Bool = false,

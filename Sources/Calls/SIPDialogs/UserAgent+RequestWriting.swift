@@ -84,7 +84,24 @@ extension UserAgent {
     if invite.isPrivate { writer.field(.privacy, "id") }
     for (name, value) in invite.extraHeaders.prefix(Limits.extraHeaders) { writer.field(named: name, value) }
     writer.field(.userAgent, configuration.product)
-    return writer.finish(body: invite.sdp)
+    guard let location = invite.location, let sdp = invite.sdp else { return writer.finish(body: invite.sdp) }
+    return Self.finish(writer, sdp, location, branch: branch, callID: leg.dialog.callID)
+  }
+
+  /// A location by value (RFC 6442 §3.2, §4.1; RFC 5621): it may be used to route the call.
+  private static func finish(
+    _ writer: consuming MessageWriter, _ sdp: String, _ location: String, branch: String, callID: String
+  ) -> [UInt8] {
+    var writer = writer
+    // a branch is random: what an app has written beforehand does not hold it
+    let boundary = "part-" + branch.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
+    let name = "location." + callID.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(40) + "@trunkline.invalid"
+    writer.field(named: "Geolocation", "<cid:\(name)>")
+    writer.field(named: "Geolocation-Routing", "yes")
+    let body =
+      "--\(boundary)\r\nContent-Type: application/sdp\r\n\r\n\(sdp)\r\n--\(boundary)\r\nContent-Type: application/pidf+xml\r\n"
+      + "Content-ID: <\(name)>\r\n\r\n\(location)\r\n--\(boundary)--\r\n"
+    return writer.finish(body: body, contentType: "multipart/mixed;boundary=\(boundary)")
   }
 
   /// From of an outbound leg.

@@ -8,7 +8,6 @@ import Trunking
 /// Trunks and users: what SIGHUP takes.
 extension ConfigurationKeys {
   private static let trunk = Routing.Trunk(name: "")
-  private static let country = NumberRules.Country(code: "")
   private static let sessionTimer = TrunkRules.SessionTimer()
   private static let probe = TrunkSettings.Probe()
 
@@ -112,6 +111,9 @@ extension ConfigurationKeys {
           "srtp_without_tls", .flag, .value("\(trunk.tellsKeysInClear)"),
           "The keys go over UDP and TCP too, where everybody on the way can read them."),
         .init(
+          "location", .flag, .value("\(trunk.sendsLocation)"),
+          "Emergency calls carry the location that the app gives (PIDF-LO, RFC 6442). See [emergency calls](emergency.md)."),
+        .init(
           "record_private_numbers", .flag, .value("\(trunk.recordsPrivateNumbers)"),
           "Withheld numbers stay in journal and records."),
       ]),
@@ -156,14 +158,15 @@ extension ConfigurationKeys {
       "trunks[].numbers", isTakenBySIGHUP: true, "The first rule whose prefix fits changes the number.",
       [
         .init(
-          "country", .text("1 to 3 digits"), .none("numbers stay as dialled"),
-          "The country code, such as `\"49\"`: numbers as dialled there become E.164."),
+          "country", .text("region, or 1 to 3 digits"), .none("numbers stay as dialled"),
+          "The region (ISO 3166-1), such as `DE`, or its country code: numbers as dialled there become E.164. See [numbers](numbers.md)."
+        ),
         .init(
-          "international", .text("at most 5 digits"), .value("\"\(country.international)\""),
-          "What `+` is dialled as there; `\"011\"` in North America."),
+          "international", .text("at most 5 digits"), .none("as in the region"), "What `+` is dialled as there, if it is another."
+        ),
         .init(
-          "national", .text("at most 5 digits"), .value("\"\(country.national)\""),
-          "What the country code is dialled as; `\"1\"` in North America."),
+          "national", .text("at most 5 digits"), .none("as in the region"),
+          "What the country code is dialled as, if it is another; empty: nothing is."),
         .init(
           "inbound", .list(.mapping, limit: 100), .value("[]"),
           "Rules for numbers that the trunk sends, the caller's and the called one."),
@@ -231,8 +234,14 @@ extension ConfigurationKeys {
         .init("claims", .mapping, .none("nothing"), "With `id: any`: what login tokens may grant (the claim `trunkline`)."),
         .init("webhook", .mapping, .none("nobody"), "With `id: any`: who is asked about users and numbers that are in no file."),
         .init(
-          "country", .text("1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
-          "The country code, such as `\"49\"`: numbers may be dialled as there, and become E.164 before the route is chosen."),
+          "country", .text("region, or 1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
+          "The region (ISO 3166-1), such as `DE`, or its country code: numbers may be dialled as there, and become E.164 before the route is chosen; its emergency numbers are the user's."
+        ),
+        .init(
+          "international", .text("at most 5 digits"), .none("as in the region"), "What the user dials as `+`, if it is another."),
+        .init(
+          "national", .text("at most 5 digits"), .none("as in the region"),
+          "What the user dials as the country code, if it is another; empty: nothing."),
       ]),
     .init(
       "users[].numbers[]", isTakenBySIGHUP: true, "",

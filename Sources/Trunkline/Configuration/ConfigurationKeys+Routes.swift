@@ -15,8 +15,9 @@ extension ConfigurationKeys {
         ),
         .init(
           "emergency", .list(.text("number"), limit: 100),
-          .value("[ \(Settings().routes.emergencyNumbers.sorted().joined(separator: ", ")) ]"),
-          "Emergency numbers: apps must dial them over the device's own telephone, unless an outbound row has `emergency`."),
+          .none("none; \(Routing.usualEmergencyNumbers.sorted().joined(separator: ", ")) of users whose region is not known"),
+          "Emergency numbers beside those of the user's region: apps must dial them over the device's own telephone, unless an outbound row has `emergency`. See [emergency calls](emergency.md)."
+        ),
         .init(
           "decline_code", .oneOf(["486", "603"]), .value("\(Settings().calls.declineCode)"), waitsForRestart: true,
           "The final response once every device declined; a 603 ends forking upstream."),
@@ -81,7 +82,8 @@ extension ConfigurationKeys {
         .init(
           "trunks", .list(.or(.text("name of a trunk"), .mapping), limit: 32),
           "Several: the next one where a trunk is full, down or silent. In this order, or mappings."),
-        .init("emergency", .flag, .value("false"), "Emergency numbers may go this way."),
+        .init(
+          "emergency", .flag, .value("false"), "Emergency numbers that begin so go this way, whatever `allow` and limits say."),
       ]),
     .init(
       "routes.outbound[].trunks[]", isTakenBySIGHUP: true, "",

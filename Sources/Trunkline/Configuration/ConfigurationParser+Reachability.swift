@@ -14,6 +14,7 @@ extension ConfigurationParser {
     checkUnreached(configuration)
     checkAllowed(configuration)
     checkInternational(configuration)
+    checkNumbers(configuration)
   }
 
   /// The first row of a trunk that fits wins: `user`, `route` and a stream without `numbers` fit every call, `to: users` fits the same calls again.

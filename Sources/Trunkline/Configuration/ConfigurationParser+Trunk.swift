@@ -25,6 +25,7 @@ extension ConfigurationParser {
     if trunk.has("calls_per_second") { out.callsPerSecond = trunk.integer("calls_per_second", in: 1...10_000, default: 1) }
     out.signalsHold = trunk.value("hold", "local or signal") { ["local": false, "signal": true][$0] } ?? out.signalsHold
     out.offersLate = trunk.flag("late_offer", default: out.offersLate)
+    out.sendsLocation = trunk.flag("location", default: out.sendsLocation)
     out.recordsPrivateNumbers = trunk.flag("record_private_numbers", default: out.recordsPrivateNumbers)
     var all = Settings.Trunk(routing: out)
     tls(trunk, &all)

@@ -1,6 +1,7 @@
 import AudioCodecs
 import CallFlow
 import MediaSession
+import PhoneNumbers
 import RTP
 import SIPDialogs
 import Trunking
@@ -89,16 +90,24 @@ extension ConfigurationParser {
 
   func numberRules(_ trunk: Section) -> NumberRules {
     let row = trunk.section("numbers")
-    var country = country(row)
-    if let code = row.value("international", "digits such as \"00\"", { digits($0, 0...5) }) { country?.international = code }
-    if let code = row.value("national", "digits such as \"0\"", { digits($0, 0...5) }) { country?.national = code }
     return NumberRules(
       incoming: numberRules(row, "inbound"), outgoing: numberRules(row, "outbound"), caller: numberRules(row, "caller"),
-      country: country)
+      country: country(row))
   }
 
-  func country(_ row: Section) -> NumberRules.Country? {
-    row.value("country", "a country code such as \"49\"") { digits($0, 1...3) }.map { NumberRules.Country(code: $0) }
+  /// A region or a calling code, and where the operator knows better what is dialled there.
+  func country(_ row: Section) -> NumberPlan? {
+    var country = row.value("country", "a region such as DE, or its country code such as \"49\"") { NumberPlan(country: $0) }
+    if let code = row.value("international", "digits such as \"00\"", { digits($0, 0...5) }) { country?.international = code }
+    if let code = row.value("national", "digits such as \"0\"", { digits($0, 0...5) }) { country?.national = code }
+    if let country, country.sharing.count > 1, row.string("country") == country.code {
+      let others = country.sharing.dropFirst()
+      problem(
+        row.path("country"),
+        "\"\(country.code)\" is taken for \(country.region); write the region for one of the others: "
+          + others.prefix(8).joined(separator: ", ") + (others.count > 8 ? ", and \(others.count - 8) more" : ""), .warning)
+    }
+    return country
   }
 
   private func digits(_ text: String, _ count: ClosedRange<Int>) -> String? {

@@ -46,7 +46,7 @@ extension Settings {
         # max_calls: 100             # at a time; calls_per_second: 10 for new ones. Beyond: 503, or the next trunk of the route
         # register: true             # or { user: U, expires: 10m }; with the password of auth
         # probe: 30s                 # OPTIONS; { interval: 30s, down_after: 3, up_after: 2 }: no calls while it is down
-        # numbers: { country: "49", outbound: [ { prefix: "+49", strip: 3, add: "0" } ] }   # also inbound:, caller:, national:, international:
+        # numbers: { country: DE, outbound: [ { prefix: "+49", strip: 3, add: "0" } ] }   # also inbound:, caller:, national:, international:
         # tls: { ca: carrier-ca.pem, cert: own.pem, key: own.key }   # else the system's authorities and no certificate of ours
         # reliable: supported        # provisional responses (100rel): off, supported, required
         # session_timer: 1800        # seconds, or off; session_minimum: 90
@@ -56,6 +56,7 @@ extension Settings {
         # trust_identity: true       # believe P-Asserted-Identity, Diversion and History-Info, and give ours
         # transfers: true            # serve REFER and Replaces
         # late_offer: true           # INVITEs without SDP
+        # location: true             # emergency calls carry the location that the app gives (RFC 6442)
         # record_private_numbers: true   # withheld numbers stay in journal and records
         # srtp: required             # RTP/SAVP with keys in the SDP; optional: RTP/AVP with keys beside it; over TLS unless srtp_without_tls: true
       # - name: pbx                  # one trunk may take peers that cannot be listed: they answer a challenge
@@ -90,7 +91,7 @@ extension Settings {
         # - { prefix: "+49", trunks: [ a, b ] }  # b when a is full, down or silent; or { trunk: a, priority: 1, weight: 70 }
         # - { prefix: "112", trunk: carrier, emergency: true }   # else emergency numbers are refused
       # users: trunk                             # users who call each other are dialled like any number, else connected here
-      # emergency: [ "112", "911" ]              # refused: the device must dial these itself
+      # emergency: [ "1122" ]                    # beside those of the users' regions; refused unless a row has emergency: the device dials them itself
       # decline_code: 486                        # or 603 when every device declined
 
     # push:                          # how apps that are not connected are woken; keys are read again at SIGHUP

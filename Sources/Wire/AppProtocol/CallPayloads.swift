@@ -241,12 +241,14 @@ public struct CallStart: Hashable, Sendable, Codable {
   public var privacy: Bool?
   /// Identity header fields (RFC 8224) for the INVITE, made by the user's own service: at most 4 of 4,096 bytes.
   public var identity: [String]?
+  /// Of an emergency call: where the caller is, as a PIDF-LO document (RFC 4119), at most 8,192 bytes.
+  public var location: String?
   public init(
     from: Handle? = nil, to: Handle, acct: String? = nil, video: Bool? = nil, sdp: String, gen: Int? = 1, privacy: Bool? = nil,
-    identity: [String]? = nil
+    identity: [String]? = nil, location: String? = nil
   ) {
     (self.from, self.to, self.acct, self.video, self.sdp, self.gen) = (from, to, acct, video, sdp, gen)
-    (self.privacy, self.identity) = (privacy, identity)
+    (self.privacy, self.identity, self.location) = (privacy, identity, location)
   }
 }
 

@@ -39,6 +39,7 @@ parser.add_argument("--resume-when-told", action="store_true", help="after its s
 parser.add_argument("--no-active", action="store_true", help="without media.active in caps")
 parser.add_argument("--silent", action="store_true", help="no call.ringing")
 parser.add_argument("--call", help="place a call to this number at once")
+parser.add_argument("--location", help="of its call.start: PIDF-LO")
 parser.add_argument("--rtt", type=float, default=0, help="milliseconds of round trip, on socket and media")
 parser.add_argument("--host", help="use this address alone for ICE, also 127.0.0.1")
 parser.add_argument("--insecure", action="store_true", help="takes any TLS certificate")
@@ -491,7 +492,7 @@ class Phone:
         call = self.calls[identifier] = Call(self, identifier)
         await call.pc.setLocalDescription(await call.pc.createOffer())
         say("starting", call=identifier)
-        reply = await self.send("call.start", {"to": {"k": "generic" if any(letter.isalpha() for letter in number) else "phone", "h": number}, "sdp": call.local(), "gen": 1, "video": False}, identifier, request=True)
+        reply = await self.send("call.start", {"to": {"k": "generic" if any(letter.isalpha() for letter in number) else "phone", "h": number}, "sdp": call.local(), "gen": 1, "video": False} | ({"location": options.location} if options.location else {}), identifier, request=True)
         if reply["t"] != "ok":
             return await call.close({"reason": "refused", "code": reply["d"].get("code")})
         say("started", call=identifier)

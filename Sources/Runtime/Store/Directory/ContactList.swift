@@ -1,3 +1,5 @@
+import PhoneNumbers
+
 /// What a directory says of one number.
 public struct Contact: Sendable, Hashable {
   /// Country code and digits as one integer (E.164 without `+`), 7 to 15 digits.
@@ -88,9 +90,15 @@ public struct ContactList: Sendable {
     return (Contact(numbers[index], label: label, isBlocked: flags[index] == Self.blocked), flags[index] == Self.removed)
   }
 
-  /// A number as a file writes it: `+` or nothing, and 7 to 15 digits of which the first is not 0.
+  /// A number as a file writes it: `+` or nothing, and 7 to 15 digits of which the first is not 0; behind `+` also as people write it.
   public static func number(_ text: some StringProtocol) throws(Fault) -> Int64 {
     var digits = text.utf8[...]
+    if digits.first == UInt8(ascii: "+"), !digits.dropFirst().allSatisfy({ (48...57).contains($0) }) {
+      guard let read = try? DialledNumber(String(text), in: nil), read.kind == .international else {
+        throw .notANumber(String(text))
+      }
+      return try number(read.text)
+    }
     if digits.first == UInt8(ascii: "+") { digits = digits.dropFirst() }
     guard (7...15).contains(digits.count), digits.first != UInt8(ascii: "0") else { throw .notANumber(String(text)) }
     var value: Int64 = 0

@@ -27,6 +27,7 @@ let targets: [String: FuzzTarget] = [
   "session": fuzzSession,
   "app-json": fuzzAppJSON,
   "jwt": fuzzJWT,
+  "number": fuzzNumber,
   "http": fuzzHTTP,
   "websocket": fuzzWebSocket,
   "websocket-client": fuzzWebSocketClient,

@@ -1,0 +1,51 @@
+import PhoneNumbers
+import Trunking
+
+/// Where a user is, what numbers are there, and which of them are for help.
+extension Routing {
+  /// Of a user whose region nobody has said: what many regions have. Who knows the region writes `country`.
+  public static let usualEmergencyNumbers: Set<String> = ["112", "911", "999", "110", "118", "119", "000", "111"]
+
+  /// Numbers as dialled where the user is: the user's country, else that of all trunks that calls go out on.
+  ///
+  /// Throws where the text is no number that can be called; where trunks of several countries are and the user has none, a national number
+  /// is refused rather than taken for one of them.
+  func dialled(_ text: String, by user: String) throws(NumberRefusal) -> DialledNumber {
+    let plans = plans(of: user)
+    guard plans.count > 1 else { return try dialled(text, in: plans.first) }
+    // whose emergency number it is does not matter
+    for plan in plans { if let number = try? dialled(text, in: plan), number.kind == .emergency { return number } }
+    return try DialledNumber(text, in: nil, emergency: furtherEmergencyNumbers(in: nil), isOneCountry: false)
+  }
+
+  /// A number as written in a region; nil: the region is not known.
+  func dialled(_ text: String, in plan: NumberPlan?) throws(NumberRefusal) -> DialledNumber {
+    try DialledNumber(text, in: plan, emergency: furtherEmergencyNumbers(in: plan))
+  }
+
+  /// Compared as it is sent, and with the `+` that some dialling pads put before everything.
+  func isEmergency(_ number: String, of user: String) -> Bool {
+    let plans = plans(of: user)
+    return plans.isEmpty ? isEmergency(number, in: nil) : plans.contains { isEmergency(number, in: $0) }
+  }
+
+  func isEmergency(_ number: String, in plan: NumberPlan?) -> Bool {
+    let plain = number.hasPrefix("+") ? String(number.dropFirst()) : number
+    let further = furtherEmergencyNumbers(in: plan)
+    return further.contains(number) || further.contains(plain) || plan?.isEmergency(plain) ?? false
+  }
+
+  private func furtherEmergencyNumbers(in plan: NumberPlan?) -> Set<String> {
+    emergencyNumbers ?? (plan == nil ? Self.usualEmergencyNumbers : [])
+  }
+
+  /// The user's own; else that of the trunks that calls go out on, if all have the same; several if they are of several countries.
+  private func plans(of id: String) -> [NumberPlan] {
+    if let own = user(id)?.country { return [own] }
+    let names = Set(outbound.flatMap { $0.choices.map(\.trunk) })
+    let countries = trunks.filter { names.contains($0.name) }.map(\.numbers.country)
+    let known = countries.compactMap(\.self)
+    let different = known.reduce(into: [NumberPlan]()) { if !$0.contains($1) { $0.append($1) } }
+    return different.count > 1 || known.count == countries.count ? different : []
+  }
+}

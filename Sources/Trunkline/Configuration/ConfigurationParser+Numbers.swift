@@ -1,0 +1,65 @@
+import CallFlow
+import PhoneNumbers
+import Trunking
+
+/// Numbers and beginnings of numbers that no call ever has.
+extension ConfigurationParser {
+  func checkNumbers(_ configuration: Settings) {
+    for (index, user) in configuration.userRows.enumerated() {
+      for (row, number) in user.numbers.enumerated() {
+        check(number, user.country, "users[\(index)].numbers[\(row)]")
+      }
+      for (row, prefix) in (user.allowance.prefixes ?? []).enumerated() { check(prefix: prefix, "users[\(index)].allow[\(row)]") }
+      checkDiversions(user.diversions, user.country, "users[\(index)]")
+    }
+    for (index, row) in configuration.routes.inbound.enumerated() {
+      for (place, number) in row.numbers.enumerated() { check(number, nil, "routes.inbound[\(index)].numbers[\(place)]") }
+      checkDiversions(row.diversions, nil, "routes.inbound[\(index)]")
+    }
+    for (index, row) in configuration.routes.outbound.enumerated() {
+      check(prefix: row.prefix, "routes.outbound[\(index)].prefix")
+    }
+    checkCountries(configuration)
+  }
+
+  private func checkDiversions(_ diversions: Diversions, _ plan: NumberPlan?, _ path: String) {
+    for reason in DiversionTrigger.allCases {
+      guard case .number(let number, _)? = diversions.rules[reason]?.target else { continue }
+      check(number, plan, "\(path).diversions.\(reason.key).number")
+    }
+  }
+
+  /// Only what is written with `+`, or where the country is known: the rest may be a private branch exchange's.
+  private func check(_ number: String, _ plan: NumberPlan?, _ path: String) {
+    guard number.hasPrefix("+") || plan != nil else { return }
+    do throws(NumberRefusal) {
+      _ = try DialledNumber(number, in: plan)
+    } catch {
+      problem(path, "\"\(number)\" can never ring: \(error)", .warning)
+    }
+  }
+
+  private func check(prefix: String, _ path: String) {
+    guard prefix.hasPrefix("+"), prefix.utf8.count > 1, !NumberPlan.mayBegin(prefix) else { return }
+    problem(path, "\"\(prefix)\" fits no number: \(NumberRefusal.noSuchCode)", .warning)
+  }
+
+  /// Who has no country dials as in that of the trunks; of several, national numbers are refused.
+  private func checkCountries(_ configuration: Settings) {
+    guard configuration.userRows.contains(where: { $0.country == nil }) else { return }
+    let names = Set(configuration.routes.outbound.flatMap { $0.choices.map(\.trunk) })
+    var first: (trunk: String, country: NumberPlan)?
+    for (index, trunk) in configuration.trunks.enumerated() where names.contains(trunk.name) {
+      guard let country = trunk.routing.numbers.country else { continue }
+      guard let other = first, other.country != country else {
+        first = first ?? (trunk.name, country)
+        continue
+      }
+      problem(
+        "trunks[\(index)].numbers.country",
+        "is \(country.region), that of trunk \"\(other.trunk)\" \(other.country.region): users without country must dial with +; "
+          + "write users[].country", .warning)
+      return
+    }
+  }
+}
