@@ -108,7 +108,7 @@ import Testing
     let world = Surroundings()
     world.connect(phone)
     let call = CallID(high: 0xc, low: 2)
-    let start = CallStart(to: Handle(k: .phone, h: "+15557"), sdp: Surroundings.appSDP())
+    let start = CallStart(to: Handle(k: .phone, h: "+15557654321"), sdp: Surroundings.appSDP())
     world.request(phone, .callStart(start), call: call)
     #expect(world.machine.summaries.count == 1)
     let began = world.now.nanoseconds / 1_000_000 + 1_700_000_000_000

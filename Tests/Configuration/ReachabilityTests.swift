@@ -79,10 +79,10 @@ import Testing
   }
 
   @Test func `a number in two spellings is one number`() throws {
-    let rest = "users: [ { id: u, numbers: \"+4930\" }, { id: v, numbers: [ \"4931\", \"004930\" ] } ]"
+    let rest = "users: [ { id: u, numbers: \"+4930123456\" }, { id: v, numbers: [ \"4931\", \"004930123456\" ] } ]"
     #expect(
       try TemporaryFolder().checked(Self.top + rest) == [
-        "gateway.yaml:4:67: users[1].numbers[1]: 004930 already belongs to user \"u\""
+        "gateway.yaml:4:73: users[1].numbers[1]: 004930123456 already belongs to user \"u\""
       ])
   }
 
