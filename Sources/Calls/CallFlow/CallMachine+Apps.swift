@@ -252,7 +252,7 @@ extension CallMachine {
       trunkLeg: TrunkLeg(takeLegID(over: trunk), over: trunk, session: session), at: turn.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
-    // nobody else's matter than of who comes to help
+    // only an emergency call carries where the caller is
     call.parties.location = to.isEmergency ? start.location : nil
     if configuration.isClustered { return claim(call, offer, device, token, &turn) }
     pending[id] = .outgoing(call, offer: offer, device, token)

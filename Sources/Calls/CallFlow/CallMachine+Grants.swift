@@ -36,6 +36,7 @@ extension CallMachine {
   mutating func replace(_ new: Routing, _ turn: inout Turn) {
     let grants = routing.directory.grants
     routing = new
+    routing.settle()
     routing.directory.grants = grants
     if !grants.isEmpty, new.userSource == nil { granted(routing.directory.grants.keep(new.directory.grantRules), &turn) }
   }

@@ -83,6 +83,7 @@ public struct CallMachine {
     configuration: Configuration = Configuration(), routing: Routing, random: RandomSource, network: TrunkMachine.Network? = nil
   ) {
     (self.configuration, self.routing, self.random) = (configuration, routing, random)
+    self.routing.settle()
     trunking = network.map { TrunkMachine(network: $0, random: random, sharesDuties: configuration.isClustered) }
   }
 

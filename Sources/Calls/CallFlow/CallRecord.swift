@@ -75,7 +75,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
     /// Of speech and of the noise between the words, in dBov.
     public var levelDb: Double?
     public var noiseDb: Double?
-    /// What came and nobody heard; nil where there was nothing.
+    /// Received packets that were not played; nil if there were none.
     public var unheard: Unheard?
   }
   /// Packets that were dropped whole streams at a time.

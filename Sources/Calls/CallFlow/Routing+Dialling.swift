@@ -3,7 +3,7 @@ import Trunking
 
 /// Where a user is, what numbers are there, and which of them are for help.
 extension Routing {
-  /// Of a user whose region nobody has said: what many regions have. Who knows the region writes `country`.
+  /// Emergency numbers of a user whose region is not configured: those that many regions have. `country` replaces them by the region's.
   public static let usualEmergencyNumbers: Set<String> = ["112", "911", "999", "110", "118", "119", "000", "111"]
 
   /// Numbers as dialled where the user is: the user's country, else that of all trunks that calls go out on.
@@ -39,13 +39,17 @@ extension Routing {
     emergencyNumbers ?? (plan == nil ? Self.usualEmergencyNumbers : [])
   }
 
-  /// The user's own; else that of the trunks that calls go out on, if all have the same; several if they are of several countries.
-  private func plans(of id: String) -> [NumberPlan] {
-    if let own = user(id)?.country { return [own] }
+  private func plans(of id: String) -> [NumberPlan] { user(id)?.country.map { [$0] } ?? callingPlans }
+
+  /// Finds where users without a country dial: in the country of the trunks that calls go out on, if all have the same; in several if they are of
+  /// several. O(choices of all routes), which are many: to be called once for a routing, not for a call.
+  mutating func settle() {
+    // the table is read now, and not while a call waits
+    _ = NumberPlan.version
     let names = Set(outbound.flatMap { $0.choices.map(\.trunk) })
     let countries = trunks.filter { names.contains($0.name) }.map(\.numbers.country)
     let known = countries.compactMap(\.self)
     let different = known.reduce(into: [NumberPlan]()) { if !$0.contains($1) { $0.append($1) } }
-    return different.count > 1 || known.count == countries.count ? different : []
+    callingPlans = different.count > 1 || known.count == countries.count ? different : []
   }
 }

@@ -136,6 +136,8 @@ public struct Routing: Sendable {
   public var directory: UserDirectory
   public var inbound: [InboundRule]
   public var outbound: [OutboundRule]
+  /// Where users without a country dial, as `settle` has found it.
+  var callingPlans: [NumberPlan] = []
   /// Who is asked about users that are not listed; nil: nobody.
   public var userSource: UserSource?
   /// Emergency numbers beside those of the user's region, compared as dialled; nil: no others, and `usualEmergencyNumbers` of a user whose

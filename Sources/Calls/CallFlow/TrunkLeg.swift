@@ -55,7 +55,7 @@ struct TrunkLeg {
   var hasMoved = false
   /// Our open re-INVITE tells it.
   var offersMove = false
-  /// The peer has refused to learn it, by this status: what it sends may go to an address that nobody has.
+  /// The status by which the peer refused our re-INVITE with the new address: its RTP may still go to the old one.
   var moveRefusal: Int?
   /// Our INVITE had no answer when its address went.
   var hasLostAddress = false

@@ -119,7 +119,7 @@ public struct OutboundInvite: Sendable {
   public var failsOverOnSilence = false
   /// Further headers, name and value, written as they are (line breaks are removed).
   public var extraHeaders: [(name: String, value: String)]
-  /// Where the caller is, a PIDF-LO document beside the offer (RFC 6442); nil: nobody says.
+  /// Where the caller is, a PIDF-LO document beside the offer (RFC 6442); nil: the app gives none.
   public var location: String?
 
   public init(

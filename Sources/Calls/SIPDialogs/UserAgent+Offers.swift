@@ -88,8 +88,8 @@ extension UserAgent {
     }
   }
 
-  /// CANCEL goes out from where we are now, so that nobody rings for a call that nobody can take. Without a provisional response as well: the INVITE is old
-  /// enough not to be overtaken (RFC 3261 §9.1).
+  /// CANCEL goes out from our present address, so that no phone rings for a call that cannot be answered. It is also sent without a provisional response:
+  /// the INVITE is old enough not to be overtaken (RFC 3261 §9.1).
   private mutating func inviteLostAddress(_ id: LegID, _ flow: Flow) {
     guard let leg = legs[id]?.value else { return }
     if let transaction = leg.inviteTransaction, clients[transaction] != nil {

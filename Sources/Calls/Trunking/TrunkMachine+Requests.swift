@@ -203,8 +203,8 @@ extension TrunkMachine {
     if trunk.registrar?.isGranted(at: now) == true { removeDoubtful(request.trunk, trunk.settings, &output) }
   }
 
-  /// What may be bound beside our binding is taken out, each in a request of its own, once: until its time is over calls would be forked to an address
-  /// that may be nobody's, or somebody else's.
+  /// What may be bound beside our binding is taken out, each in a request of its own, once: until such a binding expires the registrar
+  /// forks calls to an address that may be another host's.
   private mutating func removeDoubtful(_ name: String, _ settings: TrunkSettings, _ output: inout Output) {
     guard let trunk = trunks[name], let flow = trunk.registeredFlow else { return }
     trunks[name]?.doubtfulContacts = []

@@ -4,7 +4,7 @@
 public struct ReceivedNoise: Sendable {
   /// Poles used; a payload may describe more.
   private static let order = 8
-  /// Louder than this is no background, and louder by far a level that nobody means (0 is one of them): that of a quiet room stands for it.
+  /// A noise level above this is no background noise. Far above it the level is taken for an error (0 is one): that of a quiet room is played instead.
   private static let loudest = -30.0
   private static let meant = -15.0
   private static let usual = -60.0

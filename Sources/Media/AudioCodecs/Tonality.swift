@@ -37,7 +37,7 @@ enum Tonality {
   /// Levinson and Durbin's recursion, as far as the error is needed.
   private static func levinson(_ lags: inout InlineArray<13, Float>) -> Float {
     guard lags[0] > 0 else { return 1 }
-    // The floor of what 24-bit sums can tell.
+    // Below this, 24-bit sums are rounding errors.
     lags[0] *= 1.0001
     var error = lags[0]
     var predictor = InlineArray<13, Float>(repeating: 0)

@@ -10,7 +10,7 @@ struct StoredPacket {
   var length: UInt16 = 0
   /// Where its octets are: a room, and from `Limits.packets` on a large one.
   var room: UInt8 = 0
-  /// Whose coding it is, as its owner told: up to 127; the highest bit is `carriesRepair`.
+  /// The coding of the payload, a number of the caller of `insert`: up to 127; the highest bit is `carriesRepair`.
   private var mark: UInt8
   var format: UInt8 { mark & 0x7f }
   var carriesRepair: Bool { mark & 0x80 != 0 }

@@ -36,14 +36,14 @@ enum Limits {
   static let sourceSilence: Duration = .seconds(1)
   /// Another codec that needs another decoder is followed once in this time: making one allocates.
   static let codecChange: Duration = .milliseconds(100)
-  /// Packets of unknown payload types in a row, each within a second of the one before, after which the stream is told as dropped.
+  /// Packets of unknown payload types in a row, each within a second of the one before, after which the stream is reported as dropped.
   static let unknownPackets = 50
   /// Sources of telephone-events of one leg at a time.
   static let eventSources = 4
   /// Ends of one press on their way to a trunk, and the least that a press lasts there, in ticks.
   static let eventEnds = 3
   static let shortestEventTicks: UInt64 = 2
-  /// Tones of a trunk that agreed on telephone-event and sent none, before the operator is told.
+  /// Tones of a trunk that agreed on telephone-event and sent none, before the log says so.
   static let unannouncedTones = 2
   /// Mean time between RTCP reports to a trunk (RFC 3550 §6.2), and between `quality` events.
   static let reportInterval: Duration = .seconds(5)

@@ -50,7 +50,7 @@ public enum MediaEvent: Sendable {
   /// RTP came from an address the trunk's `rtp_source` does not allow: told once per session, with the setting that would take it
   /// (`rtp_source: symmetric`, `media_peers: …`); every such packet is counted in `dropped`.
   case trunkSourceRejected(MediaSessionID, from: SocketAddress, allowedBy: String)
-  /// So many packets of one payload type came that was not agreed on, in a row: a stream that nobody hears. Told once per session.
+  /// `Limits.unknownPackets` packets in a row had a payload type that was not agreed on: the stream is dropped. Reported once per session.
   case trunkStreamUnknown(MediaSessionID, payloadType: UInt8, source: UInt32, from: SocketAddress)
   /// The trunk agreed on telephone-event, sends none, and sends digits as tones: told once per session.
   case trunkSendsTones(MediaSessionID)

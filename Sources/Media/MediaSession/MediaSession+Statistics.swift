@@ -13,7 +13,7 @@ extension MediaSession {
     out.takeLevels(downlink.gate.detector)
     (out.unknownPackets, out.unknownPayloadType) = (trunk.unheard.unknown, trunk.unheard.payloadType)
     out.otherSourcePackets = trunk.unheard.otherSources
-    // What nobody heard has no quality.
+    // A stream of which no packet was played has no score.
     let isUnheard = trunk.heard == 0 && (out.unknownPackets > 0 || out.playout.damaged > 0)
     out.meanOpinionScore = isUnheard ? nil : opinion(out, trunk.incoming, trunk.packetMilliseconds)?.mean
   }

@@ -142,7 +142,7 @@ extension MediaSession {
     return true
   }
 
-  /// A packet without a payload, or of a type that was not agreed on: a keep-alive (RFC 6263), or a stream that nobody hears.
+  /// A packet without a payload, or of a type that was not agreed on: a keep-alive (RFC 6263), or a stream that is dropped whole.
   @inline(never) private mutating func trunkUnknown(
     _ header: RTPHeader, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
@@ -160,7 +160,7 @@ extension MediaSession {
     passOver(header, .unknownPayloadType, at: now, into: &output)
   }
 
-  /// The packet is dropped, and its number is no loss for who hears the stream.
+  /// The packet is dropped, and its sequence number does not count as lost for the receiver of the stream.
   private mutating func passOver(_ header: RTPHeader, _ reason: MediaDrop, at now: Instant, into output: inout MediaOutput) {
     trunk.dropped &+= 1
     output.drop(reason)

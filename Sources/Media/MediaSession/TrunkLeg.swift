@@ -24,7 +24,7 @@ struct TrunkLeg: ~Copyable {
   private(set) var eventClockRateHz: UInt32 = 8_000
   /// Digits are listened for in the audio.
   private(set) var detectsTones = false
-  /// Tones are listened for although telephone-event was agreed on, so that the operator hears of a carrier that sends no event.
+  /// Tones are listened for although telephone-event was agreed on, so that the log can name a carrier that sends no event.
   private(set) var watchesTones = false
   private(set) var comfortNoise: UInt8 = 255
   /// What the peer wants of our Opus.

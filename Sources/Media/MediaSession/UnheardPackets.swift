@@ -1,14 +1,14 @@
 import Bytes
 import RTP
 
-/// What a trunk sent and nobody heard, so that log and record name it.
+/// Packets of a trunk that were received and not played, for log and record.
 struct UnheardPackets {
   /// Of payload types that were not agreed on, and the last of these types.
   private(set) var unknown: UInt64 = 0
   private(set) var payloadType: UInt8?
   /// Of further sources beside the one that was heard.
   var otherSources: UInt64 = 0
-  /// Tones may still be told of a carrier that agreed on events.
+  /// The log has not yet said that this carrier agreed on events and sends tones.
   var mayNameTones = true
   private var run = 0
   private var last = Instant.zero

@@ -15,6 +15,8 @@ enum ServeProcess {
   static let unregisterTimeAfterDrain = Duration.milliseconds(500)
   /// Of a gateway without calls, whose time is not over.
   static let unregisterTimeIdle = Duration.seconds(2)
+  /// What its threads have after that, of which some wait for the disk: one that is busy with others' writes takes seconds.
+  static let endingIdle = Duration.seconds(8)
 
   static func run(_ settings: Settings, config: String?) throws {
     if settings.limits.dumpsCore { ProcessMemory.isDumpable = true }
@@ -47,7 +49,7 @@ enum ServeProcess {
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
     let isEarly = serve(settings, config, gateway, watch, supervisor, logger)
     supervisor.tell("STOPPING=1")
-    if isEarly { watch.end(within: unregisterTimeIdle + ending) }
+    if isEarly { watch.end(within: unregisterTimeIdle + endingIdle) }
     gateway.stop(unregisterTime: isEarly ? unregisterTimeIdle : unregisterTimeAfterDrain)
     if gateway.isTaken { throw ExitCode(2) }
   }

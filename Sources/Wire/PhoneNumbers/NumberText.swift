@@ -57,13 +57,13 @@ struct NumberText {
         isInternational = true
       case 0x20: break
       case 0x2A, 0x23:
-        if plain == 0x23, wasSeparator, digits.count >= 3, takeExtension(scalars[index...]) { return }
+        if plain == 0x23, wasSeparator, digits.count >= 3, parseExtension(scalars[index...]) { return }
         guard !isInternational, letters == 0 else { throw .character }
         if !hasSymbols { (beginsWithSymbol, symbols) = (digits.isEmpty, digits) }
         hasSymbols = true
         symbols.append(plain == 0x2A ? 10 : 11)
       default:
-        if digits.count >= 3, takeExtension(scalars[index...]) { return }
+        if digits.count >= 3, parseExtension(scalars[index...]) { return }
         guard let digit = Self.key(plain) else { throw plain == 0x2C ? .notANumber : .character }
         guard digits.count >= 3, !hasSymbols else { throw .letters }
         letters += 1
@@ -86,7 +86,7 @@ struct NumberText {
   private static let labels = ["extension", "extensión", "extn", "ext", "xtn", "anexo", "int", "доб", "x", "#", ","]
 
   /// A mark, then digits up to the end.
-  private mutating func takeExtension(_ scalars: Substring.UnicodeScalarView) -> Bool {
+  private mutating func parseExtension(_ scalars: Substring.UnicodeScalarView) -> Bool {
     let text = Substring(scalars).lowercased()
     guard let label = Self.labels.first(where: text.hasPrefix) else { return false }
     var rest = text.dropFirst(label.count).drop { ",:. \u{a0}\t-".contains($0) }
