@@ -30,7 +30,7 @@ adversary:
 	Scripts/adversary
 
 test:
-	Scripts/install test
+	Scripts/install check
 	Scripts/test
 
 # The table of the world's numbering plans, of the version of PyPI's phonenumbers that it names, or of VERSION.

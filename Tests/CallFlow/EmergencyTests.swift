@@ -109,8 +109,16 @@ private let phone = Surroundings.phone
   }
 
   @Test(arguments: ["", "here", "<a\u{0}>", "<" + String(repeating: "a", count: 8_192)])
-  func `what is no location is refused`(text: String) {
-    #expect(dial(world("CH", route: true), "144", location: text)?.code == .badRequest)
+  func `what is no location is left out of an emergency call, and refused to others`(text: String) throws {
+    let world = world("CH", route: true) { _, routing in routing.trunks[0].sendsLocation = true }
+    #expect(dial(world, "144", location: text) == nil)
+    open(world)
+    let invite = try #require(
+      world.actions.compactMap { if case .sip(.invite(_, let invite)) = $0 { invite } else { nil } }.first)
+    #expect(invite.location == nil)
+    let said = world.actions.compactMap { if case .trace(_, .start, _, let detail) = $0 { detail } else { nil } }
+    #expect(said.contains { $0.contains("without its location") }, "\(said)")
+    #expect(dial(self.world("CH", route: true), "044 123 45 67", location: text)?.code == .badRequest)
   }
 
   // MARK: numbers that can never ring

@@ -17,6 +17,11 @@ import Trunking
     return user
   }()
 
+  @Test func `a number of the list may be written as people write it`() throws {
+    let table = try table(("+49 (0)30 1234567", "alice"), ("+44 20 7946-0018", "bob"))
+    #expect(table.owner(of: "+49301234567")?.user == "alice" && table.numbers(of: "bob") == ["+442079460018"])
+  }
+
   @Test func `a number is found as carriers write it, and comes back as the list has it`() throws {
     let table = try table(("+15551230001", "alice"), ("100", "bob"), ("004930123", "carol"), ("0800", "dora"), ("800", "eve"))
     for written in ["+15551230001", "0015551230001", "15551230001"] {

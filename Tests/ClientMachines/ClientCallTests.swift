@@ -121,8 +121,17 @@ private func types(_ actions: [ClientCall.Action]) -> [String] {
     #expect(give(.media(.described(sdp: "c", generation: 3))) == ["media.restart"])
   }
 
+  @Test mutating func `what the app says of a call is in call.start`() throws {
+    let options = CallOptions(from: Handle(k: .phone, h: "+15550001"), account: "work", location: "<presence/>")
+    call = ClientCall(outgoing: Identifier(random: .seeded(1)), to: Handle(k: .phone, h: "112"), options, audio: .running)
+    _ = give(.media(.described(sdp: "o", generation: 1)))
+    let start = try #require(
+      actions.compactMap { if case .request(.callStart(let start), _) = $0 { start } else { nil } }.first)
+    #expect(start.from == options.from && start.acct == "work" && start.location == "<presence/>")
+  }
+
   @Test mutating func `an outgoing call offers, applies the answer and follows the progress`() {
-    call = ClientCall(outgoing: Identifier(random: .seeded(1)), to: Handle(k: .phone, h: "+15550002"), from: nil, audio: .running)
+    call = ClientCall(outgoing: Identifier(random: .seeded(1)), to: Handle(k: .phone, h: "+15550002"), audio: .running)
     actions.removeAll()
     call.dial(into: &actions)
     #expect(types(actions) == ["media:offer"])

@@ -107,7 +107,7 @@ import Testing
   @Test func `dialled before there is a token: it goes out with the login`() {
     var rig = PhoneRig()
     rig.give(.start)
-    rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+    rig.give(.dial(first, to: PhoneRig.handle))
     rig.perform(.start(first, PhoneRig.handle))
     #expect(rig.phone.info(of: first)?.state == .starting)
     let out = rig.give(.token("a.b.c"))
@@ -120,7 +120,7 @@ import Testing
     var rig = PhoneRig()
     rig.give(.start)
     rig.give(.tokenFailed)
-    rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+    rig.give(.dial(first, to: PhoneRig.handle))
     #expect(rig.perform(.start(first, PhoneRig.handle)).names.contains("needsToken"))
     rig.give(.tokenFailed)
     let out = rig.wait(.seconds(16))
@@ -154,7 +154,7 @@ import Testing
     #expect(out.ends == [.failed])
     var other = PhoneRig()
     other.logIn()
-    other.give(.dial(second, to: PhoneRig.handle, from: nil))
+    other.give(.dial(second, to: PhoneRig.handle))
     other.give(.requestRefused(.start(second, PhoneRig.handle)))
     out = other.give(.pushed(.init(call: second, caller: PhoneRig.handle, wake: "w"), mustReport: true))
     out += other.give(.reported(second, nil))
@@ -274,7 +274,7 @@ import Testing
     }
     rig.ring(first)
     #expect(rig.perform(.start(first, PhoneRig.handle)).completions == [false], "it came in")
-    rig.give(.dial(second, to: PhoneRig.handle, from: nil))
+    rig.give(.dial(second, to: PhoneRig.handle))
     rig.perform(.start(second, PhoneRig.handle))
     #expect(rig.perform(.start(second, PhoneRig.handle)).completions == [false], "it is dialled already")
     #expect(rig.perform(.answer(second)).completions == [false], "it went out")
@@ -286,11 +286,11 @@ import Testing
     var rig = PhoneRig()
     rig.logIn()
     rig.give(.microphone(.denied))
-    let out = rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+    let out = rig.give(.dial(first, to: PhoneRig.handle))
     #expect(out.states.last?.lacksMicrophone == true && out.states.last?.reason == .mediaFailed)
     #expect(!out.names.contains("request") && rig.phone.liveCalls == [])
     rig.give(.microphone(.granted))
-    #expect(rig.give(.dial(second, to: PhoneRig.handle, from: nil)).names.contains("request"))
+    #expect(rig.give(.dial(second, to: PhoneRig.handle)).names.contains("request"))
   }
 
   /// `isReported`: the system has answered the report before the gateway's offer comes.
@@ -314,8 +314,8 @@ import Testing
   @Test func `more calls than the phone takes are refused, also where no system counts them`() {
     var rig = PhoneRig()
     rig.logIn()
-    for call in [first, second] { #expect(rig.give(.dial(call, to: PhoneRig.handle, from: nil)).names.contains("request")) }
-    let out = rig.give(.dial(PhoneRig.call(3), to: PhoneRig.handle, from: nil))
+    for call in [first, second] { #expect(rig.give(.dial(call, to: PhoneRig.handle)).names.contains("request")) }
+    let out = rig.give(.dial(PhoneRig.call(3), to: PhoneRig.handle))
     #expect(!out.names.contains("request") && out.states.last?.refusal == .tooMany && out.states.last?.reason == .busy)
     #expect(rig.phone.liveCalls.count == 2)
   }
@@ -349,7 +349,7 @@ import Testing
     for (reason, way) in ways {
       var rig = PhoneRig()
       rig.logIn()
-      rig.give(.dial(first, to: PhoneRig.handle, from: nil))
+      rig.give(.dial(first, to: PhoneRig.handle))
       way(&rig, first)
       #expect(rig.phone.info(of: first)?.reason == reason && rig.phone.liveCalls == [])
     }

@@ -107,7 +107,7 @@ struct VectorPhone {
       return .perform(try action(words), try request(words.dropFirst()), timeout: timeout.map { .milliseconds($0) })
     case "timedOut": return .timedOut(try action(words), try request(words.dropFirst()))
     case "refused": return .requestRefused(try request(words[...]))
-    case "dial": return .dial(try id(words.first), to: handle(words.last ?? ""), from: nil)
+    case "dial": return .dial(try id(words.first), to: handle(words.last ?? ""))
     case "wish": return .wish(try id(words.first), try wish(words))
     case "media": return .media(try id(words.first), try report(words))
     default: throw Unreadable(text: "no such event: \(text)")

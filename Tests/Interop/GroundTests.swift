@@ -64,15 +64,16 @@ extension Interop {
       let (resolv, port) = (folder + "/resolv.conf", try FreePorts.both())
       func write(_ text: String) throws { try text.write(toFile: resolv, atomically: false, encoding: .utf8) }
       try write("")
+      // not at 127.0.0.1, which is asked where the file names nobody (resolv.conf(5))
       let server = try await NameServer(
-        ["carrier.example": ["1 A 127.0.0.1"], "_sip._udp.carrier.example": ["1 SRV 1 1 \(port) carrier.example."]], port: 53,
-        in: folder)
+        ["carrier.example": ["1 A 127.0.0.1"], "_sip._udp.carrier.example": ["1 SRV 1 1 \(port) carrier.example."]],
+        address: "127.0.0.2", port: 53, in: folder)
       let gateway = try await GatewayUnderTest(
         ["trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:carrier.example\" } ]"],
         binary: try Surroundings.wrapped(
           "unshare --mount sh -c 'mount --bind \(resolv) /etc/resolv.conf; exec \"$@\"' sh", in: folder))
       #expect(!gateway.process.text.contains("trunk located"))
-      try write("nameserver 127.0.0.1\n")
+      try write("nameserver 127.0.0.2\n")
       #expect(await eventually(within: 15) { gateway.process.text.contains("trunk located") }, "\(gateway.process.text)")
       let carrier = try await Peers.callee(gateway, "answer", port: port)
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])

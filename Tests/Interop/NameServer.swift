@@ -7,13 +7,14 @@ struct NameServer {
   private let path: String
 
   /// `zone`: name → rows of "TTL TYPE VALUE".
-  init(_ zone: [String: [String]], port: UInt16, in folder: String) async throws {
+  init(_ zone: [String: [String]], address: String = "127.0.0.1", port: UInt16, in folder: String) async throws {
     guard let python = Surroundings.python else { throw Spawned.Failure(description: Surroundings.missing ?? "") }
     self.port = port
     path = folder + "/zone-\(port).json"
     try JSONSerialization.data(withJSONObject: zone).write(to: URL(fileURLWithPath: path))
     peer = try Spawned(
-      "dns-\(port)", python, ["-B", Surroundings.sources + "/peers/dns_server.py", "--port", "\(port)", "--zone", path],
+      "dns-\(port)", python,
+      ["-B", Surroundings.sources + "/peers/dns_server.py", "--address", address, "--port", "\(port)", "--zone", path],
       in: folder,
       environment: ["PYTHONUNBUFFERED": "1"])
     _ = try await peer.event("listening", within: 15)

@@ -14,7 +14,7 @@ extension Handset {
     if phone != nil { traces.last?.note(.interrupted(isOn), world.now) }
     give(system: .cellular(isOn))
   }
-  func dial(_ call: CallID, _ number: String) { give(.dial(call, to: Handle(k: .phone, h: number), from: nil)) }
+  func dial(_ call: CallID, _ number: String) { give(.dial(call, to: Handle(k: .phone, h: number))) }
   /// What the app's own buttons do.
   func wish(_ call: CallID, _ wish: PhoneMachine.Wish) { give(.wish(call, wish)) }
   /// The system's service for calls has crashed: it has forgotten all of them, and says so.

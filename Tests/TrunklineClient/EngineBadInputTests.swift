@@ -47,7 +47,7 @@ import Testing
     }
     func isOver(_ call: Identifier) -> Bool { info(call)?.state == .ended }
 
-    func dial(_ call: Identifier) { give(.dial(call, to: Handle(k: .phone, h: "+15551230001"), from: nil)) }
+    func dial(_ call: Identifier) { give(.dial(call, to: Handle(k: .phone, h: "+15551230001"))) }
     func count(of type: String) -> Int { sockets.sent.count { $0.contains(#""t":"\#(type)""#) } }
     /// The gateway takes the newest call.
     func takeCall(_ call: Identifier, seq: Int) async {

@@ -48,6 +48,17 @@ test("an outgoing call: connecting, calling, connected; early media is heard and
   assert.deepEqual(rig.said("media.active")[0].d, { capture: true, playout: true });
 });
 
+test("the app says where the caller is: in call.start, as it is", async () => {
+  const rig = await online();
+  const location = "<presence xmlns='urn:ietf:params:xml:ns:pidf'/>";
+  rig.phone.call("112", { location });
+  await settle();
+  assert.equal(rig.said("call.start")[0].d.location, location);
+  rig.phone.call("+15559990001");
+  await settle();
+  assert.equal("location" in rig.said("call.start")[1].d, false);
+});
+
 test("two calls: the second answer holds the first, hold(false) swaps, the microphone is one call's", async () => {
   const rig = await online();
   const first = await rig.talk(A);

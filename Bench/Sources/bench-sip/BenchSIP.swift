@@ -11,6 +11,7 @@ import SIPDialogs
       try parseRows(bench)
       try callRows(bench)
       try EventRows.rows(bench)
+      try NumberRows.rows(bench)
     }
   }
 

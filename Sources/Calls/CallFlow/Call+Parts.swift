@@ -68,6 +68,8 @@ extension Call {
     var identities: [SignedIdentity] = []
     /// Of an emergency call, as the app gives it: PIDF-LO.
     var location: String?
+    /// The app gave one that cannot be sent.
+    var lacksLocation = false
     /// A program made the call for a user.
     var origination: Origination?
     /// Of a call between users: the other's call.

@@ -220,7 +220,9 @@ extension CallMachine {
     guard identities.count <= SIP.Limits.identities,
       identities.allSatisfy({ $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed })
     else { return turn.refuse(token, .badRequest, "identity") }
-    guard start.location.map(Self.isLocation) ?? true else { return turn.refuse(token, .badRequest, "location") }
+    // help comes without it, too
+    let isLocation = start.location.map(Self.isLocation) ?? true
+    guard isLocation || to.isEmergency else { return turn.refuse(token, .badRequest, "location") }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(to, user: key.user, turn.now) {
     case .rule(let found, let number): (rule, allowed) = (found, number)
@@ -253,7 +255,8 @@ extension CallMachine {
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     // only an emergency call carries where the caller is
-    call.parties.location = to.isEmergency ? start.location : nil
+    call.parties.location = to.isEmergency && isLocation ? start.location : nil
+    call.parties.lacksLocation = !isLocation
     if configuration.isClustered { return claim(call, offer, device, token, &turn) }
     pending[id] = .outgoing(call, offer: offer, device, token)
     turn.output.actions.append(
@@ -291,7 +294,8 @@ extension CallMachine {
     _ turn: inout Turn
   ) {
     var call = call
-    call.mark(.start, detail: call.trunk.name, &turn)
+    let leftOut = call.parties.lacksLocation ? ", without its location, which is no PIDF-LO" : ""
+    call.mark(.start, detail: call.trunk.name + leftOut, &turn)
     let answer = call.start(offer, from: device, reservation, &turn)
     turn.answer(request, answer)
     guard case .ok = answer else {

@@ -1,3 +1,5 @@
+import PhoneNumbers
+
 /// Numbers of users in packed arrays, for as many as no file of settings lists: a hash of the digits leads to the number, the number to
 /// its user. About 40 bytes a number beside the users' ids; a look-up in either direction costs one probe or a few, and no allocation
 /// but the strings that it returns. A value; read from any thread.
@@ -99,13 +101,14 @@ extension NumberTable {
     public var count: Int { table.count }
 
     public mutating func add(number: some StringProtocol, user: some StringProtocol) throws(Fault) {
-      guard let key = NumberTable.key(number) else { throw .notANumber(String(number)) }
+      let number = Self.spelling(number)
+      guard let key = NumberTable.key(number) else { throw .notANumber(number) }
       let id = user.utf8
       guard !id.isEmpty else { throw .noUser }
       guard id.count <= Limits.tableUserBytes else { throw .userTooLong }
       guard id.allSatisfy({ $0 >= 32 && $0 != 127 }) else { throw .userMalformed }
       guard table.count < limit else { throw .full(limit: limit) }
-      if let first = table.find(key) { throw .twice(String(number), first: first) }
+      if let first = table.find(key) { throw .twice(number, first: first) }
       let known = table.index(of: user)
       if let known, Int(numbersOfUser[known]) >= Limits.tableNumbersPerUser { throw .tooManyOfUser(String(user)) }
       let index = known ?? table.append(user: id)
@@ -113,6 +116,15 @@ extension NumberTable {
       numbersOfUser[index] += 1
       let hasPlus = number.utf8.first == UInt8(ascii: "+") || number.hasPrefix("00")
       table.append(hasPlus ? key | NumberTable.plus : key, of: index)
+    }
+
+    /// Behind `+` also as people write it: `+49 (0)30 123456`. Without one it could be of any country, and stays.
+    private static func spelling(_ number: some StringProtocol) -> String {
+      let text = String(number)
+      guard text.utf8.first == UInt8(ascii: "+"), !text.utf8.dropFirst().allSatisfy({ (48...57).contains($0) }),
+        let read = try? DialledNumber(text, in: nil), read.kind == .international
+      else { return text }
+      return read.text
     }
 
     /// The table; the builder is empty afterwards.

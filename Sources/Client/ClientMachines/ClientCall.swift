@@ -78,8 +78,7 @@ public struct ClientCall: Sendable {
   private var generation = 1
   private var readyGeneration = 0
   private var offer: (sdp: String, generation: Int)?
-  private let caller: Handle?
-  private let account: String?
+  private let options: CallOptions
   private var restartCause: MediaRestart.Cause?
   /// A restart that was asked for before the gateway took the first description.
   private var heldRestart: MediaRestart.Cause?
@@ -96,14 +95,12 @@ public struct ClientCall: Sendable {
   /// An incoming call; hand its offer in next.
   /// - Parameter audio: what of the device's audio runs already; a bot's always does.
   public init(incoming id: Identifier, from: Handle, audio: MediaActive) {
-    (self.id, direction, peer, state, caller, self.audio) = (id, .incoming, from, .ringing, nil, audio)
-    account = nil
+    (self.id, direction, peer, state, options, self.audio) = (id, .incoming, from, .ringing, CallOptions(), audio)
   }
 
   /// An outgoing call; `dial` starts it.
-  public init(outgoing id: Identifier, to: Handle, from: Handle?, account: String? = nil, audio: MediaActive) {
-    (self.id, direction, peer, state, caller, self.audio) = (id, .outgoing, to, .starting, from, audio)
-    self.account = account
+  public init(outgoing id: Identifier, to: Handle, _ options: CallOptions = CallOptions(), audio: MediaActive) {
+    (self.id, direction, peer, state, self.options, self.audio) = (id, .outgoing, to, .starting, options, audio)
   }
 
   /// Starts an outgoing call.
@@ -209,7 +206,9 @@ public struct ClientCall: Sendable {
       isDescribed = true
       actions.append(.request(.callPrepare(CallPrepare(sdp: sdp, gen: gen)), .prepare))
     case .described(let sdp, let gen):
-      actions.append(.request(.callStart(CallStart(from: caller, to: peer, acct: account, sdp: sdp, gen: gen)), .start))
+      let start = CallStart(
+        from: options.from, to: peer, acct: options.account, sdp: sdp, gen: gen, location: options.location)
+      actions.append(.request(.callStart(start), .start))
     case .connected(let gen, let pair, let roundTrip, let profile):
       guard gen == generation, readyGeneration != gen else { return }
       readyGeneration = gen

@@ -40,7 +40,7 @@ extension PhoneMachine {
     }
     let isOutgoing: Bool
     var peer: Handle
-    var from: Handle?
+    var options: CallOptions
     var account: String?
     var screen: Screen
     /// Nil before the gateway's offer.
@@ -93,8 +93,8 @@ extension PhoneMachine {
     /// The gateway said nothing of it in time: should it do so after all, this device is out, and others ring on.
     var isGivenUp = false
 
-    init(isOutgoing: Bool, peer: Handle, from: Handle? = nil, screen: Screen) {
-      (self.isOutgoing, self.peer, self.from, self.screen) = (isOutgoing, peer, from, screen)
+    init(isOutgoing: Bool, peer: Handle, options: CallOptions = CallOptions(), screen: Screen) {
+      (self.isOutgoing, self.peer, self.options, self.screen) = (isOutgoing, peer, options, screen)
     }
 
     /// A wake that no screen shows and whose node has not offered the call keeps no other caller out: that node may be dead.

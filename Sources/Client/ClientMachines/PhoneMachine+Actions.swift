@@ -5,12 +5,10 @@ import Bytes
 extension PhoneMachine {
   // MARK: the app's buttons: asked of the system, which performs them
 
-  mutating func dial(
-    _ id: Identifier, _ to: Handle, _ from: Handle?, _ account: String?, _ now: Instant, _ out: inout [Action]
-  ) {
+  mutating func dial(_ id: Identifier, _ to: Handle, _ options: CallOptions, _ now: Instant, _ out: inout [Action]) {
     guard calls[id] == nil else { return }
-    add(id, Entry(isOutgoing: true, peer: to, from: from, screen: .reporting), &out)
-    calls[id]?.account = account
+    add(id, Entry(isOutgoing: true, peer: to, options: options, screen: .reporting), &out)
+    calls[id]?.account = options.account
     guard state != .loggedOut, !isLoggingOut else {
       calls[id]?.refusal = .auth
       calls[id]?.reason = .auth
@@ -122,7 +120,7 @@ extension PhoneMachine {
     guard session != nil, wake == nil else { return }
     for id in liveCalls {
       guard let entry = calls[id], entry.isOutgoing, entry.call == nil, entry.screen == .shown else { continue }
-      var call = ClientCall(outgoing: id, to: entry.peer, from: entry.from, account: entry.account, audio: audio(of: id))
+      var call = ClientCall(outgoing: id, to: entry.peer, entry.options, audio: audio(of: id))
       var actions: [ClientCall.Action] = []
       call.dial(into: &actions)
       calls[id]?.call = call

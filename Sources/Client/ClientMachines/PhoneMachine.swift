@@ -82,7 +82,7 @@ public struct PhoneMachine: Sendable {
     case tokenFailed
     case pushToken(DevicePut.Push?)
     case preferences(DevicePut.Preferences)
-    case dial(Identifier, to: Handle, from: Handle?, account: String? = nil)
+    case dial(Identifier, to: Handle, CallOptions = CallOptions())
     case wish(Identifier, Wish)
     case logOut
     /// From now on each new version of the user's directory comes as `Action.directory`; `have`: what the app has already, and
@@ -243,7 +243,7 @@ public struct PhoneMachine: Sendable {
     case .tokenFailed: tokenFailed(now)
     case .pushToken(let token): take(push: token, now, &out)
     case .preferences(let wanted): take(wanted, now, &out)
-    case .dial(let id, let to, let from, let account): dial(id, to, from, account, now, &out)
+    case .dial(let id, let to, let options): dial(id, to, options, now, &out)
     case .wish(let id, let wish): wished(wish, id, now, &out)
     case .logOut: logOut(now, &out)
     case .followDirectory(let have, let of): follow(have: have, of: of, now, &out)

@@ -156,12 +156,14 @@ public final class Phone {
   /// Calls a number. The call's ``Call/state`` says how it goes; one that cannot be made is `.ended` and has an ``Call/error``.
   ///
   /// - Parameters:
-  ///   - number: E.164 with +. White space is left out.
+  ///   - number: as the user writes it; the gateway reads it as dialled in the user's country. White space is left out.
   ///   - from: which of the user's numbers the callee sees; nil: the first.
   ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
+  ///   - location: where the caller is, a PIDF-LO document (RFC 4119) of at most 8,192 bytes. Only an emergency call carries it, to a
+  ///     trunk whose operator has asked for it.
   @discardableResult
-  public func call(_ number: String, from: String? = nil, account: String? = nil) -> Call {
-    call(Handle(k: .phone, h: number), from: from, account: account)
+  public func call(_ number: String, from: String? = nil, account: String? = nil, location: String? = nil) -> Call {
+    call(Handle(k: .phone, h: number), from: from, account: account, location: location)
   }
 
   /// Calls whom the handle names: a number, an address, or what the gateway has a route for.
@@ -170,8 +172,9 @@ public final class Phone {
   ///   - handle: whom to call.
   ///   - from: which of the user's numbers the callee sees; nil: the first.
   ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
+  ///   - location: where the caller is, a PIDF-LO document, as of a number.
   @discardableResult
-  public func call(_ handle: Handle, from: String? = nil, account: String? = nil) -> Call {
+  public func call(_ handle: Handle, from: String? = nil, account: String? = nil, location: String? = nil) -> Call {
     let id = Identifier(random: .client)
     var callee = handle
     callee.h = String(handle.h.filter { !$0.isWhitespace }.prefix(256))
@@ -187,7 +190,7 @@ public final class Phone {
       return call
     }
     calls.append(call)
-    give(.dial(id, to: callee, from: from.map { Handle(k: .phone, h: $0) }, account: account))
+    give(.dial(id, to: callee, CallOptions(from: from.map { Handle(k: .phone, h: $0) }, account: account, location: location)))
     return call
   }
 

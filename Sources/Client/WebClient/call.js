@@ -58,7 +58,7 @@ export class Call extends Source {
   constructor(phone, id, direction, peer, options = {}) {
     super();
     Object.assign(this, {
-      phone, id, direction, peer, from: options.from, account: options.account ?? null,
+      phone, id, direction, peer, from: options.from, account: options.account ?? null, location: options.location,
       phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
       capabilities: null, group: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
       session: null, node: null, isAstray: false, ringsAlone: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
@@ -345,7 +345,7 @@ export class Call extends Source {
   async #start(sdp, gen) {
     if (!(await this.#opened) || this.isOver) return;
     this.isStarted = true;
-    const d = { ...(this.from && { from: this.from }), to: this.peer, ...(this.account && { acct: this.account }), sdp, gen };
+    const d = { ...(this.from && { from: this.from }), to: this.peer, ...(this.account && { acct: this.account }), ...(this.location && { location: this.location }), sdp, gen };
     this.phone.ask("call.start", this.id, d, (ok, failure) => {
       this.phone.answeredStart(this);
       if (this.isOver) return;

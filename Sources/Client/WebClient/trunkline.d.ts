@@ -172,8 +172,12 @@ export class Phone extends EventTarget {
   /** The gateway's VAPID key; null: it sends no Web Push. */
   readonly pushKey: string | null;
 
-  /** Calls a number (E.164 with +). A call that cannot be made is `ended` and has an `error`. Other calls are held. */
-  call(number: string | Handle, options?: { from?: string; account?: string }): Call;
+  /**
+   * Calls a number, as the user writes it: the gateway reads it as dialled in the user's country. A call that cannot be made is `ended` and has
+   * an `error`. Other calls are held. `from`: which of the user's numbers the callee sees. `location`: where the caller is, a PIDF-LO document
+   * (RFC 4119) of at most 8,192 bytes; only an emergency call carries it.
+   */
+  call(number: string | Handle, options?: { from?: string; account?: string; location?: string }): Call;
   /** Takes the line again: after `replaced`, a refused login, or `close()`. */
   start(): void;
   /** Ends the calls and the session; the device stays registered for pushes. Nothing is left: no timer, no listener. */

@@ -438,10 +438,10 @@ export class Phone extends Source {
     return call;
   }
 
-  call(number, { from, account } = {}) {
+  call(number, { from, account, location } = {}) {
     const peer = typeof number === "string" ? { k: "phone", h: number } : { ...number };
     peer.h = peer.h.replace(/\s/g, "").slice(0, 256);
-    const call = this.#add(new Call(this, this.seams.uuid(), "outgoing", peer, { from: from && { k: "phone", h: from }, account }));
+    const call = this.#add(new Call(this, this.seams.uuid(), "outgoing", peer, { from: from && { k: "phone", h: from }, account, location }));
     const refuse = (code, reason) => {
       call.error = typeof code === "string" ? new PhoneError(code) : code;
       call.finish(reason);

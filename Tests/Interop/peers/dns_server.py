@@ -19,6 +19,7 @@ import dns.rrset
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--port", type=int, required=True)
+parser.add_argument("--address", default="127.0.0.1")
 parser.add_argument("--zone", required=True)
 arguments = parser.parse_args()
 state = {"mode": "alive", "types": [], "zone": {}}
@@ -72,7 +73,7 @@ def commands():
 
 load()
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-server.bind(("127.0.0.1", arguments.port))
+server.bind((arguments.address, arguments.port))
 threading.Thread(target=commands, daemon=True).start()
 say("listening")
 while True:

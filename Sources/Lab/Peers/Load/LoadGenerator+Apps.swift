@@ -90,7 +90,7 @@ extension LoadGenerator {
 
   func dial(_ call: LoadCall) {
     var made = ClientCall(
-      outgoing: Identifier(random: random), to: Handle(k: .phone, h: call.dialled), from: nil,
+      outgoing: Identifier(random: random), to: Handle(k: .phone, h: call.dialled),
       audio: .running)
     var actions: [ClientCall.Action] = []
     made.dial(into: &actions)

@@ -123,7 +123,7 @@ struct FuzzedPhone {
     case "B": give(.tokenFailed)
     case "S": give(.pushToken(digit & 1 == 0 ? .init(kind: .apnsVoIP, token: "0a0b") : nil))
     case "L": give(.logOut)
-    case "&": give(.dial(call, to: Self.handle, from: nil))
+    case "&": give(.dial(call, to: Self.handle))
     case "+": give(.wish(call, .answer))
     case "-": give(.wish(call, .end))
     case "*": give(.wish(call, .hold(digit & 4 == 0)))
