@@ -49,7 +49,7 @@ public final class Call: Identifiable {
   public enum Direction: Sendable {
     /// The other side did.
     case incoming
-    /// This side did: ``Phone/call(_:from:account:)-(String,_,_)``.
+    /// This side did: ``Phone/call(_:from:account:location:)-(String,_,_,_)``.
     case outgoing
   }
 
