@@ -164,6 +164,35 @@ private let call = Identifier(high: 5, low: 5)
     world.expectRecord(.trunkLost, by: .trunk, sip: 503)
   }
 
+  @Test(arguments: [(LocalFailure.connectionRefused, 503, true), (.timeout, 408, false), (.noRoute, 503, true)])
+  func `an INVITE without an answer has the failure's name in the record, and no code`(
+    failure: LocalFailure, code: Int, byTransport: Bool
+  ) throws {
+    let world = Surroundings()
+    try world.started(call)
+    world.openOutgoingGate(call)
+    let leg = try #require(world.outgoingLeg)
+    let request = UnansweredRequest(
+      leg: leg, method: .invite, opensDialog: true, trunk: "carrier", callID: "x", flow: Surroundings.peer.flow, contact: nil,
+      failure: failure)
+    world.feed(.unanswered(request))
+    world.feed(.sip(.failed(leg, code: code, cause: nil, byTransport: byTransport)))
+    world.feed(.sip(.legClosed(leg)))
+    let end = try #require(world.records.first?.end)
+    #expect(end.sip == nil && end.detail == failure.rawValue && end.by == .trunk)
+  }
+
+  @Test func `a BYE without an answer is told with its call`() throws {
+    let world = Surroundings()
+    let (leg, call) = try world.connected()
+    world.request(phone, .callEnd(CallEnd()), call: call)
+    let request = UnansweredRequest(
+      leg: leg, method: .bye, trunk: "carrier", callID: "x", flow: Surroundings.peer.flow, contact: nil, failure: .timeout)
+    world.feed(.unanswered(request))
+    let told = world.actions.compactMap { if case .requestUnanswered(let id, let request) = $0 { (id, request) } else { nil } }
+    #expect(told.map(\.0) == [call] && told.map(\.1) == [request])
+  }
+
   @Test func `a trunk that rings for ever is given up after 180 s`() throws {
     let world = Surroundings()
     try world.started(call)

@@ -150,7 +150,7 @@ final class Surroundings {
     case .refused(let refusal): refusals.append(refusal)
     case .measured(let measurement): measurements.append(measurement)
     case .lookUp(let question): lookUps.append(question)
-    case .verify, .keepAlive: break
+    case .verify, .keepAlive, .requestUnanswered: break
     case .trunkNews(let told): news.append(told)
     case .push(let key, let target, let content, let deadline): self.pushes.append((key, target, content, deadline))
     case .askRoute(let question, _): questions.append(question)

@@ -144,6 +144,64 @@ private let phone = Surroundings.phone
       made.to == "005558880000" && made.from == "15551230001" && made.assertedIdentity == "15551230001" && made.maxForwards == 69)
   }
 
+  private func opaque(_ number: String, _ host: String, replaces: Replaces? = nil) -> Referral {
+    let user = number.isEmpty ? "" : number + "@"
+    var referral = Referral(
+      target: .init(number: number, host: host), uri: "sip:\(user)\(host);x-t=2", replaces: replaces, referredBy: "<sip:bob@x>")
+    referral.isOpaque = true
+    return referral
+  }
+
+  @Test(arguments: ["", "+15558880000"]) func `a Refer-To of the trunk's own host is called as it is written`(number: String)
+    throws
+  {
+    let world = world()
+    let (leg, _) = try world.connected()
+    world.feed(.sip(.referReceived(leg, opaque(number, "127.0.0.1"))))
+    let made = try #require(invites(world).last)
+    #expect(made.invite.uri == "sip:\(number.isEmpty ? "" : number + "@")127.0.0.1;x-t=2")
+    #expect(made.invite.trunk.name == "carrier" && made.invite.maxForwards == 69)
+    #expect(made.invite.extraHeaders.map { "\($0.name): \($0.value)" } == ["Referred-By: <sip:bob@x>"])
+    world.feed(.sip(.answered(made.leg, sdp: Surroundings.trunkSDP(port: 6_800))))
+    #expect(world.trunkHeard.suffix(2) == ["NOTIFY 200", "BYE"])
+    world.feed(.sip(.legClosed(leg)))
+    world.feed(.sip(.byeReceived(made.leg, nil)))
+    world.feed(.sip(.legClosed(made.leg)))
+    world.expectRecord(.remoteHangup, by: .trunk)
+    #expect(world.records.first?.transfers?.map(\.number) == [number.isEmpty ? nil : number])
+  }
+
+  @Test func `a Refer-To of another host is a number, or nothing`() throws {
+    let world = world()
+    let (leg, _) = try world.connected()
+    world.feed(.sip(.referReceived(leg, opaque("", "other.example"))))
+    #expect(world.trunkHeard.last == "404 REFER" && invites(world).isEmpty)
+    world.feed(.sip(.referReceived(leg, opaque("+15558880000", "other.example"))))
+    #expect(invites(world).last?.invite.uri == nil && invites(world).last?.invite.to == "+15558880000")
+  }
+
+  @Test func `the user's rules hold for what is called as it is written`() throws {
+    for (number, code) in [("911", 403), ("+15551230002", 482), ("0301234", 603)] {
+      let world = world()
+      let (leg, _) = try world.connected()
+      world.feed(.sip(.referReceived(leg, opaque(number, "127.0.0.1"))))
+      #expect(world.trunkHeard.last == "\(code) REFER" && invites(world).isEmpty, "\(number)")
+    }
+    for allowance in [UserAllowance(prefixes: ["+1"]), .init(calls: 0), .init(callsPerHour: 0)] {
+      let world = Surroundings { _, routing in
+        routing.trunks[0].rules.allowsTransfer = true
+        routing.users[0].allowance = allowance
+      }
+      let (leg, _) = try world.connected()
+      world.feed(.sip(.referReceived(leg, opaque("", "127.0.0.1"))))
+      #expect(world.trunkHeard.last == "603 REFER" && invites(world).isEmpty, "\(allowance)")
+    }
+    let diverted = world()
+    let (leg, _) = try diverted.connected(diversions: 3)
+    diverted.feed(.sip(.referReceived(leg, opaque("", "127.0.0.1"))))
+    #expect(diverted.trunkHeard.last == "482 REFER")
+  }
+
   @Test func `a call that was diverted three times is transferred no more`() throws {
     let world = world()
     let (leg, _) = try world.connected(diversions: 3)
@@ -214,6 +272,24 @@ private let phone = Surroundings.phone
     world.expectRecord(.localEnd, by: .app)
     let transfer = try #require(world.records.first?.transfers?.first)
     #expect(transfer.by == .app && transfer.number == "+15558880000" && transfer.sip == 200 && transfer.sipCallId == nil)
+  }
+
+  @Test(arguments: [nil, 100, 180, 302, 486, 603] as [Int?])
+  func `a transfer that no 2xx says is done leaves the call to the app`(code: Int?)
+    throws
+  {
+    let world = world()
+    let (leg, call) = try world.connected()
+    let target = CallTransfer(target: Handle(k: .phone, h: "+15558880000"))
+    #expect(world.isOK(world.request(phone, .callTransfer(target), call: call)))
+    world.feed(.sip(.referAnswered(leg, code: 202)))
+    world.feed(.sip(.referProgress(leg, code: code, isFinal: true)))
+    #expect(world.heard[phone]?.contains("call.transferred failed") == true && world.trunkHeard.last != "BYE")
+    #expect(world.machine.summaries.count == 1, "nobody hung up")
+    #expect(world.isOK(world.request(phone, .callTransfer(target), call: call)), "it can be asked again")
+    world.feed(.sip(.byeReceived(leg, nil)))
+    world.expectRecord(.remoteHangup, by: .trunk)
+    #expect(world.records.first?.transfers?.first?.sip == code.flatMap { $0 < 200 ? nil : $0 })
   }
 
   /// What was checked is what is sent.

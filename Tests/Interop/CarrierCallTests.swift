@@ -109,6 +109,38 @@ extension Interop {
       #expect(told == ["trying", "ringing", "done"], "\(told)")
     }
 
+    @Test func `a subscription that ends without a word is no transfer: the call goes on`() async throws {
+      var script = SippScript.caller()
+      script.isAnswered()
+      script.awaits("REFER")
+      script.replies(202)
+      script.asks("NOTIFY", ["Event: refer", "Subscription-State: terminated;reason=noresource"])
+      script.response()
+      script.hearsNo("BYE", milliseconds: 1_000)
+      script.asks("BYE")
+      script.response()
+      let (record, events) = try await incoming(
+        script, "refer-unknown", trunk: "transfers: true", then: ["transfer +15558880000"])
+      #expect(end(record)["reason"] as? String == "remoteHangup", "\(end(record))")
+      let told = events.filter { $0["event"] as? String == "call.transferred" }.compactMap { $0["status"] as? String }
+      #expect(told == ["trying", "failed"], "\(told)")
+    }
+
+    @Test func `a caller whose Contact leads nowhere hears our BYE`() async throws {
+      let gateway = try await GatewayUnderTest()
+      let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
+      var script = SippScript.caller(contact: "sip:one@192.168.77.2:5060")
+      script.isAnswered()
+      script.awaits("BYE")
+      script.replies()
+      let carrier = try Peers.caller(gateway, try script.file(gateway, "behind-nat"))
+      _ = try await phone.event("call.connected")
+      phone.type("end")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
+      try await gateway.finish()
+    }
+
     @Test func `an attended REFER: the new leg's INVITE names the dialog to replace`() async throws {
       let gateway = try await GatewayUnderTest(trunk: "transfers: true")
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
@@ -205,7 +237,7 @@ extension Interop {
     {
       var script = SippScript.caller([
         "Diversion: \"Front desk\" <sip:+15551112222@carrier.example>;reason=no-answer;counter=1",
-        "History-Info: <sip:+15553334444@carrier.example>;index=1, <sip:+15551230001@carrier.example>;index=1.1",
+        "History-Info: <sip:+15553334444@carrier.example>;index=1, <sip:+15551230001@carrier.example;cause=302>;index=1.1;mp=1",
         "P-Asserted-Identity: \"Asserted\" <sip:+15556667777@carrier.example>",
       ])
       script.isAnswered()

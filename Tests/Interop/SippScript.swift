@@ -10,14 +10,16 @@ struct SippScript {
   private var steps: [String] = []
   private var references: [String] = []
   private var sequence = 1
+  private var contact: String?
   /// sipp called; else it was called.
   private let calls: Bool
 
   private init(calls: Bool) { self.calls = calls }
 
-  /// sipp calls: its INVITE.
-  static func caller(_ headers: [String] = [], sdp: String? = sdp()) -> SippScript {
+  /// sipp calls: its INVITE. `contact`: where it says that it is, in this and later requests.
+  static func caller(_ headers: [String] = [], sdp: String? = sdp(), contact: String? = nil) -> SippScript {
     var script = SippScript(calls: true)
+    script.contact = contact
     script.request("INVITE", headers, sdp, "inv1")
     return script
   }
@@ -166,7 +168,8 @@ struct SippScript {
     let head = [
       "\(method) \(own) SIP/2.0", "Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]", isFirst ? "" : "[routes]",
       "From: \(ownParty)", "To: \(isFirst ? "<sip:[service]@[remote_ip]:[remote_port]>" : otherParty)", "Call-ID: [call_id]",
-      "CSeq: \(sequence) \(method)", "Contact: <sip:one@[local_ip]:[local_port];transport=[transport]>", "Max-Forwards: 70",
+      "CSeq: \(sequence) \(method)", "Contact: <\(contact ?? "sip:one@[local_ip]:[local_port];transport=[transport]")>",
+      "Max-Forwards: 70",
     ]
     lastTransaction = name
     send("<send retrans=\"500\" start_txn=\"\(name)\">", head.filter { !$0.isEmpty } + headers, body, type)

@@ -122,4 +122,63 @@ import Testing
     wire.receive(reply(invite, 180), on: other)
     #expect(wire.events().contains { if case .progress = $0 { true } else { false } })
   }
+
+  // MARK: what a carrier wants to see in our requests
+
+  @Test(arguments: [("+15559990000", true), ("5559990000", true), ("*31#", true), ("sales", false), ("+", false), ("", false)])
+  func `user=phone stands behind telephone numbers, where the trunk wants it`(number: String, isPhone: Bool) throws {
+    for marks in [true, false] {
+      var rules = TrunkRules()
+      rules.marksPhones = marks
+      var wire = Wire()
+      wire.input(.rules(["carrier": rules]))
+      let peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: tcp)
+      let sent = try #require(
+        wire.command(.invite(Wire.out, OutboundInvite(trunk: peer, to: number, from: number, sdp: offer))).first)
+      let mark = marks && isPhone ? ";user=phone" : ""
+      let user = number.replacing("#", with: "%23")
+      #expect(sent.uri == "sip:\(user)@carrier.example;transport=tcp\(mark)")
+      #expect(sent.value(.to) == "<sip:\(user)@carrier.example\(mark)>")
+      #expect(sent.value(.from)?.hasPrefix("<sip:\(user)@carrier.example\(mark)>") == true)
+    }
+  }
+
+  @Test func `a withheld number and an account are no telephone numbers`() throws {
+    var rules = TrunkRules()
+    (rules.marksPhones, rules.fromUser) = (true, "1234567t0")
+    var wire = Wire()
+    wire.input(.rules(["carrier": rules]))
+    let peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
+    func from(_ isPrivate: Bool, _ leg: LegID) throws -> String? {
+      let invite = OutboundInvite(trunk: peer, to: "+1", from: "+2", isPrivate: isPrivate, sdp: offer)
+      return try #require(wire.command(.invite(leg, invite)).first).value(.from)
+    }
+    #expect(try from(false, .outbound(1))?.hasPrefix("<sip:1234567t0@carrier.example>") == true)
+    #expect(try from(true, .outbound(2))?.contains("user=phone") == false)
+  }
+
+  @Test func `fixed header fields stand in INVITE, REGISTER and OPTIONS, and not inside dialogs`() throws {
+    var rules = TrunkRules()
+    rules.extraFields = ["X-Tenant: 7", "P-Access-Network-Info:IEEE-802.3"].compactMap { .init($0) }
+    func fields(_ message: Message) -> [String] {
+      message.fields.filter { $0.name == .other }.map { message.text($0.value) }.filter { ["7", "IEEE-802.3"].contains($0) }
+    }
+    var (wire, invite) = try Wire.calling(rules: rules)
+    #expect(fields(invite) == ["7", "IEEE-802.3"])
+    wire.receive(reply(invite, 200, extra: ["Contact: <sip:c@203.0.113.7>"], sdp: answer))
+    #expect(fields(try #require(wire.command(.bye(Wire.out, nil)).first)) == [])
+    let peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
+    for (place, method) in [Method.register, .options].enumerated() {
+      let request = OutboundRequest(trunk: peer, method: method, uri: "sip:carrier.example", to: "sip:a@b", callID: "c\(place)")
+      #expect(fields(try #require(wire.command(.request(RequestID(UInt64(place)), request)).first)) == ["7", "IEEE-802.3"])
+    }
+  }
+
+  @Test(arguments: [
+    "Via: SIP/2.0/UDP x", "v: x", "CONTACT: <sip:a@b>", "Authorization: Digest", "Route: <sip:a>", "X A: 1", "X-A", "X-A:", ": 1",
+    "X-A: 1\r\nX-B: 2", "X-A: 1\nBye: 2", "X-Ä: 1", "X-A: \u{0}", "X-A: " + String(repeating: "a", count: 512),
+  ])
+  func `what is no header field, or one that is ours to write, is no fixed field`(text: String) {
+    #expect(TrunkRules.ExtraField(text) == nil)
+  }
 }

@@ -107,6 +107,29 @@ import Testing
     wire.endAndExpectNothing(leg)
   }
 
+  @Test(arguments: [
+    ("<sip:sip.trunk.example:5061;x-m=8:orgid:1;x-t=2;transport=tls>", true), ("<sip:+1555@x;X-T=2>", true), ("<sip:x>", true),
+    ("<sip:+1555@x;user=phone>", false), ("<sip:+1555@x?X-T=2>", false), ("<sip:+1555@x>;x-t=1", false),
+    ("<tel:+1555;x-t=1>", false),
+  ])
+  func `a Refer-To that only its author understands is told as it is written`(to: String, isOpaque: Bool) throws {
+    var (wire, _, tag, _) = try Wire.confirmed(rules: transfers)
+    wire.receive(refer(tag, to))
+    guard case .referReceived(_, let referral) = try #require(wire.events().first) else { throw Missing() }
+    #expect(referral.isOpaque == isOpaque && to.hasPrefix("<\(referral.uri)"))
+  }
+
+  @Test func `an INVITE to a URI that somebody else has written names it in Request-URI and To`() throws {
+    let uri = "sip:sip.trunk.example:5061;x-m=8:orgid:1;transport=tls"
+    var wire = Wire()
+    var invite = OutboundInvite(
+      trunk: TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp), to: "", from: "+1555", sdp: offer)
+    invite.uri = uri
+    let sent = try #require(wire.command(.invite(Wire.out, invite)).first)
+    _ = try sent.checked()
+    #expect(sent.uri == uri && sent.value(.to) == "<\(uri)>" && wire.output.messages.first?.flow == udp)
+  }
+
   @Test func `our REFER is told by its NOTIFYs`() throws {
     var (wire, leg, tag, _) = try Wire.confirmed(rules: transfers)
     let sent = try #require(
@@ -131,6 +154,78 @@ import Testing
     let again = try #require(wire.command(.refer(leg, to: "sip:1@x", replaces: nil)).first)
     wire.receive(reply(again, 603))
     #expect(wire.events().map(\.name) == ["referAnswered 603"])
+    wire.endAndExpectNothing(leg)
+  }
+
+  private func notify(
+    _ tag: String, _ cseq: Int, _ body: String?, _ state: String, event: String = "refer",
+    type: String = "message/sipfrag;version=2.0"
+  ) -> String {
+    request(
+      "NOTIFY", branch: "z9hG4bKn\(cseq)", toTag: tag, cseq: cseq, extra: ["Event: \(event)", "Subscription-State: \(state)"],
+      sdp: body
+    )
+    .replacing("application/sdp", with: type)
+  }
+
+  @Test(
+    arguments: [
+      (nil, "terminated;reason=noresource", "message/sipfrag", "referProgress unknown final"),
+      (nil, "terminated;reason=timeout", "message/sipfrag", "referProgress unknown final"),
+      ("SIP/2.0 180 Ringing\r\n", "terminated;reason=giveup", "message/sipfrag", "referProgress 180 final"),
+      ("SIP/2.0 200 OK\r\n", "terminated", "text/plain", "referProgress unknown final"),
+      ("SIP/2.0 +20 OK\r\n", "terminated", "message/sipfrag", "referProgress unknown final"),
+      ("SIP/2.0 2000 OK\r\n", "terminated", "message/sipfrag", "referProgress unknown final"),
+      ("INVITE sip:a@b SIP/2.0 200", "terminated", "message/sipfrag", "referProgress unknown final"),
+      ("SIP/2.0 302 Moved\r\n", "terminated", "message/sipfrag", "referProgress 302 final"),
+      ("SIP/2.0 200 OK", "active;expires=5", "message/sipfrag", "referProgress 200 final"),
+      ("SIP/2.0 202 Accepted\r\nContact: <sip:x@y>\r\n", "terminated", "Message/SIPfrag", "referProgress 202 final"),
+    ] as [(String?, String, String, String)])
+  func `a REFER is done when a 2xx sipfrag says so, and only then`(
+    body: String?, state: String, type: String, event: String
+  ) throws {
+    var (wire, leg, tag, _) = try Wire.confirmed(rules: transfers)
+    let sent = try #require(wire.command(.refer(leg, to: "sip:1@x", replaces: nil)).first)
+    wire.receive(reply(sent, 202))
+    #expect(wire.receive(notify(tag, 2, body, state, type: type)).map(\.statusCode) == [200])
+    #expect(wire.events().map(\.name) == ["referAnswered 202", event])
+    #expect(wire.receive(notify(tag, 3, "SIP/2.0 200 OK\r\n", "terminated")).map(\.statusCode) == [481], "it is over")
+    #expect(wire.advance(.seconds(300)).isEmpty && wire.events().isEmpty)
+    wire.endAndExpectNothing(leg)
+  }
+
+  @Test func `a REFER that nobody says anything of is over in time, and the next one can be asked`() throws {
+    var (wire, leg, tag, _) = try Wire.confirmed(rules: transfers)
+    let sent = try #require(wire.command(.refer(leg, to: "sip:1@x", replaces: nil)).first)
+    wire.receive(reply(sent, 202))
+    _ = wire.advance(.seconds(31))
+    #expect(wire.events().map(\.name) == ["referAnswered 202"])
+    _ = wire.advance(.seconds(2))
+    #expect(wire.events().map(\.name) == ["referProgress unknown final"])
+    #expect(wire.receive(notify(tag, 2, "SIP/2.0 200 OK\r\n", "terminated")).map(\.statusCode) == [481])
+    let next = try #require(wire.command(.refer(leg, to: "sip:2@x", replaces: nil)).first)
+    wire.receive(reply(next, 202))
+    // the call it asks for rings for as long as calls may, whatever is said again and again
+    let first = try next.text(#require(next.field(.cseq)).value).split(separator: " ")[0]
+    for place in 3..<30 where wire.receive(notify(tag, place, "SIP/2.0 180 Ringing\r\n", "active")).first?.statusCode == 200 {
+      _ = wire.advance(.seconds(10))
+    }
+    #expect(wire.events().map(\.name).last == "referProgress unknown final")
+    let third = try #require(wire.command(.refer(leg, to: "sip:3@x", replaces: nil)).first)
+    wire.receive(reply(third, 202))
+    let late = notify(tag, 40, "SIP/2.0 200 OK\r\n", "terminated", event: "refer;id=\(first)")
+    #expect(wire.receive(late).map(\.statusCode) == [481], "the subscription of the REFER before")
+    #expect(wire.events().map(\.name) == ["referAnswered 202"])
+    wire.endAndExpectNothing(leg)
+  }
+
+  @Test func `a NOTIFY that overtakes the 202 counts`() throws {
+    var (wire, leg, tag, _) = try Wire.confirmed(rules: transfers)
+    let sent = try #require(wire.command(.refer(leg, to: "sip:1@x", replaces: nil)).first)
+    wire.receive(notify(tag, 2, "SIP/2.0 200 OK\r\n", "terminated"))
+    wire.receive(reply(sent, 202))
+    #expect(wire.events().map(\.name) == ["referProgress 200 final", "referAnswered 202"])
+    #expect(wire.advance(.seconds(60)).isEmpty && wire.events().isEmpty)
     wire.endAndExpectNothing(leg)
   }
 
@@ -211,9 +306,35 @@ import Testing
     let (_, _, other) = try Wire.ringing(extra: diversion + ["P-Asserted-Identity: <sip:+1999@x>"])
     #expect(other.divertedFrom.isEmpty && other.diversions == 2 && other.assertedIdentity == nil)
     let history = [
-      "History-Info: <sip:+15550003333@x>;index=1, <sip:+15550004444@x?Reason=SIP%3Bcause%3D486>;index=1.1, <sip:+15551230001@x>;index=1.2"
+      "History-Info: <sip:+15550003333@x>;index=1, <sip:+15550004444@x;cause=302?Reason=SIP%3Bcause%3D486>;index=1.1;mp=1, <sip:+15551230001@x;cause=486>;index=1.2;mp=1.1"
     ]
     let (_, _, seven) = try Wire.ringing(rules: TrunkRules(trustsIdentity: true), extra: history)
     #expect(seven.divertedFrom.map(\.number) == ["+15550004444", "+15550003333"] && seven.diversions == 2)
+  }
+
+  @Test(
+    arguments: [
+      // a proxy's retargeting, an alias, a service number: nobody has diverted anything
+      (
+        "<sip:1@x>;index=1, <sip:2@x>;index=1.1, <sip:3@x>;index=1.1.1, <sip:4@x>;index=1.1.1.1, <sip:5@x>;index=1.1.1.1.1", 0, []
+      ),
+      ("<sip:1@x?Reason=SIP%3Bcause%3D480>;index=1, <sip:2@x>;index=1.2;rc=1", 0, []),
+      ("<sip:1@x>;index=1, <sip:2@x;cause=380>;index=1.1;mp=1", 0, []),
+      ("<sip:1@x>;index=1, <sip:2@x;cause=200>;index=1.1, <sip:3@x;cause=>;index=1.2, <sip:4@x;cause>;index=1.3", 0, []),
+      // who diverts is the entry that mp names, or the one before
+      ("<sip:1@x>;index=1, <sip:2@x;cause=302>;index=1.1;mp=1", 1, ["1"]),
+      ("<sip:1@x>;index=1, <sip:2@x;CAUSE=408>;index=1.1", 1, ["1"]),
+      ("<sip:1@x>;index=1, <sip:2@x>;index=1.1, <sip:3@x>;index=1.2, <sip:4@x;user=phone;cause=486>;index=1.3;mp=1.1", 1, ["2"]),
+      (
+        "<sip:1@x>;index=1, <sip:2@x;cause=302>;index=1.1;mp=1, <sip:3@x>;index=1.1.1;rc=1.1, <sip:4@x;cause=503>;index=1.1.1.1;mp=1.1.1",
+        2,
+        ["3", "1"]
+      ),
+      ("<sip:1@x?Privacy=history>;index=1, <sip:2@x;cause=302>;index=1.1;mp=1", 1, ["anonymous"]),
+      ("<sip:1@x;cause=302>;index=1", 1, []), ("<sip:1@x;cause=302>;index=1.1;mp=7", 1, []),
+    ] as [(String, Int, [String])])
+  func `an entry of History-Info is a diversion by its cause`(value: String, count: Int, told: [String]) throws {
+    let (_, _, invite) = try Wire.ringing(rules: TrunkRules(trustsIdentity: true), extra: ["History-Info: \(value)"])
+    #expect(invite.diversions == count && invite.divertedFrom.map(\.number) == told)
   }
 }

@@ -138,8 +138,11 @@ import Testing
     guard case .inviteReceived(let leg, _) = try #require(wire.events().first) else { throw Missing() }
     wire.input(.transportFailed(tcp))
     let tag = wire.command(.answer(leg, sdp: answer)).first?.toTag
-    #expect(wire.output.messages[0].flow.remote == SocketAddress("203.0.113.7:5088"))
-    wire.receive(request("ACK", branch: "z9hG4bKack", toTag: tag))
+    let next = wire.output.messages[0].flow
+    #expect(next.remote == SocketAddress("203.0.113.7:5088"))
+    // the peer answers on the connection that our 200 has made, and loses it, too
+    wire.receive(request("ACK", branch: "z9hG4bKack", toTag: tag), on: next)
+    wire.input(.transportFailed(next))
     wire.command(.bye(leg, nil))
     #expect(wire.output.messages[0].flow.remote == SocketAddress("203.0.113.7:5060"))
     #expect(wire.output.messages[0].flow.transport == .tcp)

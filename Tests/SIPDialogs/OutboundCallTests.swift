@@ -283,6 +283,26 @@ import Testing
     #expect(wire.events().map(\.name) == ["answered", "challenge refused carrier evil", "closed"])
   }
 
+  @Test func `an INVITE answers the proxy's realm and the server's in a row; ACK and BYE carry both`() throws {
+    var (wire, invite) = try calling()
+    let proxy = "Proxy-Authenticate: Digest realm=\"proxy\", nonce=\"p\""
+    let home = "WWW-Authenticate: Digest realm=\"home\", nonce=\"h\""
+    let one = wire.receive(reply(invite, 407, extra: [proxy]))[1]
+    #expect(one.value(.authorization) == nil)
+    let two = wire.receive(reply(one, 401, extra: [home]))[1]
+    #expect(two.value(.proxyAuthorization)?.contains("realm=\"proxy\"") == true)
+    #expect(two.value(.authorization)?.contains("realm=\"home\"") == true)
+    let ack = wire.receive(reply(two, 200, sdp: answer))[0]
+    #expect(
+      ack.value(.proxyAuthorization) == two.value(.proxyAuthorization) && ack.value(.authorization) == two.value(.authorization))
+    let bye = wire.command(.bye(leg, nil))[0]
+    let byeOne = try #require(wire.receive(reply(bye, 407, extra: [proxy])).first)
+    let byeTwo = try #require(wire.receive(reply(byeOne, 401, extra: [home])).first)
+    #expect(byeTwo.value(.proxyAuthorization) != nil && byeTwo.value(.authorization) != nil)
+    wire.receive(reply(byeTwo, 401, extra: [home]))
+    #expect(wire.events().map(\.name) == ["answered", "closed"])
+  }
+
   @Test func `credentials go only to the address that was asked`() throws {
     var (wire, invite) = try calling()
     let elsewhere = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.200:5060")!)

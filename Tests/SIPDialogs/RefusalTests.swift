@@ -63,6 +63,29 @@ import Testing
     #expect(wire.events().map(\.name) == ["invite", "refused merged invite"])
   }
 
+  @Test func `a proxy that forks to two numbers of ours calls both, and each of them once`() throws {
+    var wire = Wire()
+    func invite(_ number: String, _ branch: String) -> String {
+      request("INVITE", uri: "sip:\(number)@198.51.100.9", branch: branch, sdp: offer)
+    }
+    #expect(try first(invite("+15551230001", "z9hG4bKf1"), &wire).statusCode == 100)
+    #expect(try first(invite("+15551230002", "z9hG4bKf2"), &wire).statusCode == 100)
+    #expect(try first(invite("+15551230002", "z9hG4bKf3"), &wire).statusCode == 482, "the same number on another way")
+    #expect(try first(invite("+1-555-123-0001", "z9hG4bKf4"), &wire).statusCode == 482, "the same, written otherwise")
+    let legs = wire.events().compactMap {
+      if case .inviteReceived(let leg, let invite) = $0 { (leg, invite.to.number) } else { nil }
+    }
+    #expect(legs.map(\.1) == ["+15551230001", "+15551230002"])
+    // one answers, the proxy cancels the other
+    let ok = try #require(wire.command(.answer(legs[1].0, sdp: answer)).first)
+    #expect(ok.statusCode == 200 && ok.branch == "z9hG4bKf2")
+    let cancel = request("CANCEL", uri: "sip:+15551230001@198.51.100.9", branch: "z9hG4bKf1")
+    #expect(wire.receive(cancel).map(\.statusCode) == [200, 487])
+    wire.receive(request("ACK", branch: "z9hG4bKa", toTag: ok.toTag))
+    #expect(wire.events().map(\.name) == ["cancelled", "closed", "ack"])
+    wire.endAndExpectNothing(legs[1].0)
+  }
+
   @Test func `our own call coming back is a loop, for another number it is a spiral with a leg of its own`() throws {
     var wire = Wire()
     let trunk = TrunkPeer(name: "carrier", domain: "203.0.113.7", flow: udp)

@@ -120,4 +120,99 @@ import Testing
       #expect(outcome(&request)?.peer == peer)
     }
   }
+
+  // MARK: several realms
+
+  private func challenge(_ realm: String, _ nonce: String, proxy: Bool = false, stale: Bool = false) -> String {
+    "\(proxy ? "Proxy-Authenticate" : "WWW-Authenticate"): Digest realm=\"\(realm)\", nonce=\"\(nonce)\", qop=\"auth\"\(stale ? ", stale=true" : "")"
+  }
+
+  private func realms(_ message: Message) -> [String] {
+    let values =
+      ((try? message.authentication(.proxyAuthorization)) ?? []) + ((try? message.authentication(.authorization)) ?? [])
+    return values.map { "\($0["realm"] ?? "") \($0["nonce"] ?? "") \($0["nc"] ?? "")" }
+  }
+
+  @Test func `challenges of several realms in a row are answered, all of them in the next request`() throws {
+    var (wire, register) = try sent(.register, Credentials(username: "u", password: "p"))
+    let one = try #require(wire.receive(reply(register, 407, extra: [challenge("proxy", "a", proxy: true)])).first)
+    #expect(realms(one) == ["proxy a 00000001"])
+    let two = try #require(wire.receive(reply(one, 401, extra: [challenge("home", "b")])).first)
+    #expect(realms(two) == ["proxy a 00000002", "home b 00000001"] && two.value(.cseq) == "7 REGISTER")
+    wire.receive(reply(two, 200, extra: ["Expires: 60"]))
+    #expect(outcome(&wire)?.code == 200)
+  }
+
+  @Test func `several realms in one response are answered together`() throws {
+    var (wire, register) = try sent(.register, Credentials(username: "u", password: "p"))
+    let both = [challenge("one", "a", proxy: true), challenge("two", "b", proxy: true)]
+    let again = try #require(wire.receive(reply(register, 407, extra: both)).first)
+    #expect(realms(again) == ["one a 00000001", "two b 00000001"])
+  }
+
+  @Test func `a new nonce without stale is worth one more try, and the realm that refuses again ends it`() throws {
+    var (wire, register) = try sent(.register, Credentials(username: "u", password: "p"))
+    let one = try #require(wire.receive(reply(register, 407, extra: [challenge("r", "a", proxy: true)])).first)
+    let two = try #require(wire.receive(reply(one, 407, extra: [challenge("r", "b", proxy: true)])).first)
+    #expect(realms(two) == ["r b 00000001"])
+    let three = try #require(wire.receive(reply(two, 401, extra: [challenge("home", "c")])).first)
+    #expect(realms(three) == ["r b 00000002", "home c 00000001"])
+    #expect(wire.receive(reply(three, 407, extra: [challenge("r", "d", proxy: true)])).isEmpty)
+    #expect(outcome(&wire)?.code == 407)
+  }
+
+  @Test func `one realm that refuses ends it, whoever else asks beside it`() throws {
+    var (wire, register) = try sent(.register, Credentials(username: "u", password: "p"))
+    let one = try #require(wire.receive(reply(register, 407, extra: [challenge("r", "a", proxy: true)])).first)
+    let both = [challenge("r", "a", proxy: true), challenge("new", "b", proxy: true)]
+    #expect(wire.receive(reply(one, 407, extra: both)).isEmpty)
+  }
+
+  @Test func `fifty challenges are no reason to go on asking`() throws {
+    var (wire, register) = try sent(.register, Credentials(username: "u", password: "p"))
+    #expect(wire.receive(reply(register, 401, extra: (0..<50).map { challenge("r\($0)", "n") })).isEmpty)
+    #expect(outcome(&wire)?.code == 401)
+    var (row, first) = try sent(.register, Credentials(username: "u", password: "p"))
+    var (last, count) = (first, 0)
+    while let next = row.receive(reply(last, 401, extra: [challenge("r\(count)", "n\(count)")])).first, count < 50 {
+      (last, count) = (next, count + 1)
+    }
+    #expect(count == 4 && outcome(&row)?.code == 401)
+  }
+
+  // MARK: Service-Route
+
+  @Test(
+    arguments: [
+      (
+        ["Service-Route: <sip:orig@scscf.example;lr>, <sip:edge.example;lr>"],
+        ["<sip:orig@scscf.example;lr>", "<sip:edge.example;lr>"]
+      ),
+      ([], []), (["Service-Route: <sip:\(String(repeating: "a", count: 8_000)).example;lr>"], nil),
+      (["Service-Route: " + (0..<9).map { "<sip:h\($0);lr>" }.joined(separator: ", ")], nil),
+      (["Service-Route: <http://x/>"], nil), (["Service-Route: <<"], nil),
+    ] as [([String], [String]?)])
+  func `the routes of a registrar are taken as they are written, within bounds`(fields: [String], routes: [String]?) throws {
+    var (wire, register) = try sent(.register)
+    #expect(register.value(.supported) == "path")
+    wire.receive(reply(register, 200, extra: ["Expires: 300"] + fields))
+    let told = outcome(&wire)
+    #expect(told?.code == 200 && told?.serviceRoutes == routes)
+  }
+
+  @Test func `they stand behind the outbound proxy on all but REGISTER`() throws {
+    var peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
+    (peer.proxies, peer.serviceRoutes) = (["sip:proxy.example"], ["<sip:orig@scscf.example;lr>"])
+    let expected = ["<sip:proxy.example;lr>", "<sip:orig@scscf.example;lr>"]
+    func routes(_ message: Message) -> [String] { message.fields.filter { $0.name == .route }.map { message.text($0.value) } }
+    var wire = Wire()
+    let invite = OutboundInvite(trunk: peer, to: "+1", from: "+2", sdp: offer)
+    #expect(routes(try #require(wire.command(.invite(Wire.out, invite)).first)) == expected)
+    for (method, count) in [(Method.options, 2), (.register, 1)] {
+      let request = OutboundRequest(
+        trunk: peer, method: method, uri: "sip:carrier.example", to: "sip:carrier.example", callID: "c-\(method.name)")
+      let message = try #require(wire.command(.request(RequestID(UInt64(count)), request)).first)
+      #expect(routes(message) == Array(expected.prefix(count)))
+    }
+  }
 }

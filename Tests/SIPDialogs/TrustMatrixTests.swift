@@ -13,7 +13,8 @@ import Testing
     ("P-Asserted-Identity: \"Boss\" <sip:+1666@x>", true), ("P-Asserted-Identity: <tel:+1666>", true),
     ("p-asserted-identity : <sip:+1666@x>,\r\n <tel:+1666>", true), ("P-Preferred-Identity: <sip:+1666@x>", false),
     ("Remote-Party-ID: \"Boss\" <sip:+1666@x>;party=calling;screen=yes;privacy=off", false),
-    ("Diversion: <sip:+1666@x>;reason=user-busy", true), ("History-Info: <sip:+1666@x>;index=1, <sip:+1777@x>;index=1.1", true),
+    ("Diversion: <sip:+1666@x>;reason=user-busy", true),
+    ("History-Info: <sip:+1666@x>;index=1, <sip:+1777@x;cause=302>;index=1.1", true),
     ("CC-Diversion: <sip:+1666@x>", false), ("P-Called-Party-ID: <sip:+1666@x>", false), ("P-Charge-Info: <sip:+1666@x>", false),
     ("Referred-By: <sip:+1666@x>", false), ("Reply-To: <sip:+1666@x>", false),
   ]

@@ -143,7 +143,7 @@ extension UserAgent.Event {
     case .digitSent(_, let code): "digitSent \(code)"
     case .referReceived: "refer"
     case .referAnswered(_, let code): "referAnswered \(code)"
-    case .referProgress(_, let code, let isFinal): "referProgress \(code)\(isFinal ? " final" : "")"
+    case .referProgress(_, let code, let isFinal): "referProgress \(code.map(String.init) ?? "unknown")\(isFinal ? " final" : "")"
     case .refused(let reason, let invite, _): "refused \(reason)\(invite == nil ? "" : " invite")"
     }
   }

@@ -254,7 +254,7 @@ final class NetworkLife: Ground {
     case .registrationFailed: told["registration failed", default: 0] += 1
     case .probed(_, let isUp): told[isUp ? "probes answered" : "probes lost", default: 0] += 1
     case .breaker(_, let isOpen): told[isOpen ? "left alone" : "tried again", default: 0] += 1
-    case .located, .registered, .formerContactKept: break
+    case .located, .registered, .formerContactKept, .serviceRouteRefused: break
     }
   }
 }

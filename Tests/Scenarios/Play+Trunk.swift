@@ -62,7 +62,7 @@ extension Play {
     case .reinviteReceived(let leg, let sdp):
       let isHold = sdp?.contains("a=sendonly") == true
       trunkDoes(.answerReinvite(leg, sdp: Carrier.sdp(direction: isHold ? "recvonly" : "sendrecv")))
-    case .referProgress(_, let code, _): trunk.append("NOTIFY \(code)")
+    case .referProgress(_, let code, _): trunk.append("NOTIFY \(code ?? 0)")
     case .ackTimedOut, .sessionLost: strays.append("\(event)")
     default: break
     }

@@ -276,6 +276,7 @@ final class World {
     case .lookUp(let question): ground?.lookUp(question)
     case .keepAlive(let flow): ground?.keepAlive(flow)
     case .trunkNews(let news): ground?.tell(news)
+    case .requestUnanswered: break
     case .sip, .reserveMedia: break  // the core's
     }
   }

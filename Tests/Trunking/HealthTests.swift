@@ -130,7 +130,7 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
       world.answer(408)
       #expect(status(world)?.servers.map(\.up) == [false])
       #expect(status(world)?.why == (silence == 3 ? .notAnswering : nil))
-      #expect(status(world)?.lastRefusal == .init(method: "OPTIONS", code: 408, at: world.now.nanoseconds / 1_000_000))
+      #expect(status(world)?.lastRefusal == .init(method: "OPTIONS", failure: .timeout, at: world.now.nanoseconds / 1_000_000))
       #expect(status(world)?.nextProbe == world.now.nanoseconds / 1_000_000 + 5_000)
       world.advance(.seconds(5))
     }
@@ -152,6 +152,29 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
     world.advance(.seconds(100))
     world.answer(200, expires: 100)
     #expect(status(world)?.registration?.registered == true && status(world)?.up == true)
+  }
+
+  @Test(
+    arguments: [
+      (UserAgent.PeerFailure.refused, LocalFailure.connectionRefused), (.noRoute, .noRoute), (.noTLS, .noTLS), (nil, .notSent),
+    ] as [(UserAgent.PeerFailure?, LocalFailure)])
+  func `our own failures have names and no code of the carrier's`(peer: UserAgent.PeerFailure?, failure: LocalFailure) throws {
+    var world = World([trunk("192.0.2.1", registration: .init(user: "gw"))])
+    let (id, request) = try #require(world.requests.last)
+    var outcome = RequestOutcome(code: 503, sequence: request.sequence)
+    (outcome.byTransport, outcome.peer) = (true, peer)
+    world.feed(.requestAnswered(id, outcome))
+    #expect(status(world)?.lastRefusal == .init(method: "REGISTER", failure: failure, at: 1_000))
+    #expect(status(world)?.unanswered == [.init(method: "REGISTER", failure: failure, count: 1)])
+    world.machine.requestUnanswered("carrier", "INVITE", .timeout, at: world.now)
+    #expect(status(world)?.lastRefusal?.failure == .timeout && status(world)?.unanswered?.count == 2)
+    // a 503 that the carrier has sent is the carrier's
+    world.advance(.seconds(10))
+    let (again, second) = try #require(world.requests.last)
+    var sent = RequestOutcome(code: 503, sequence: second.sequence)
+    sent.isResponse = true
+    world.feed(.requestAnswered(again, sent))
+    #expect(status(world)?.lastRefusal?.code == 503 && status(world)?.lastRefusal?.failure == nil)
   }
 
   @Test func `an open breaker and the last refused call are seen`() {

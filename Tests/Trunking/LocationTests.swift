@@ -171,6 +171,26 @@ import Testing
     }
   }
 
+  @Test func `a name without an answer is told within 5 s, with name, reason and name servers`() {
+    for drops in [false, true] {
+      var zone = Zone()
+      if drops { zone.dropped = Set(DNSQuestion.Kind.allCases) } else { zone.isDead = true }
+      var world = World([trunk()], zone)
+      world.feed(.nameServers(["10.0.0.1", "10.0.0.2:5353"]))
+      world.advance(.seconds(5))
+      #expect(world.news == [.notLocated(trunk: "carrier")])
+      let status = world.machine.status("carrier", at: world.now, wallOffset: 0)
+      #expect(status?.lookUp == "carrier.example: no DNS answer (10.0.0.1, 10.0.0.2:5353)" && status?.why == .notLocated)
+      world.zone.dropped = []
+      (world.zone.isDead, world.zone.a) = (false, ["carrier.example": ["192.0.2.1"]])
+      world.advance(.seconds(120))
+      #expect(world.machine.status("carrier", at: world.now, wallOffset: 0)?.lookUp == nil)
+    }
+    var empty = World([trunk()])
+    empty.advance(.seconds(5))
+    #expect(empty.machine.status("carrier", at: empty.now, wallOffset: 0)?.lookUp == "carrier.example: no such name or record")
+  }
+
   @Test func `answers are asked for again when their time ends, within bounds`() {
     var world = World([trunk(port: 5060)], Zone(a: ["carrier.example": ["192.0.2.1"]], timeToLive: .seconds(30)))
     let first = world.asked.filter { $0.kind == .a }.count

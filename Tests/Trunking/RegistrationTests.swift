@@ -24,6 +24,36 @@ import Testing
     #expect(first.callID == second.callID && second.sequence == first.sequence + 1)
   }
 
+  @Test func `Service-Route is replaced by each 200, cleared where it is absent, and ends with the binding`() {
+    var world = world()
+    func routes() -> [String]? { world.machine.peer("carrier", at: world.now)?.serviceRoutes }
+    #expect(routes() == [])
+    world.answer(200, expires: 100, serviceRoutes: ["<sip:orig@scscf1.example;lr>", "<sip:edge.example;lr>"])
+    #expect(routes() == ["<sip:orig@scscf1.example;lr>", "<sip:edge.example;lr>"])
+    world.advance(.seconds(86))
+    world.answer(200, expires: 100, serviceRoutes: ["<sip:orig@scscf2.example;lr>"])
+    #expect(routes() == ["<sip:orig@scscf2.example;lr>"])
+    world.advance(.seconds(86))
+    world.answer(503)
+    #expect(routes() == ["<sip:orig@scscf2.example;lr>"], "what was granted holds")
+    world.advance(.seconds(20))
+    #expect(routes() == [])
+    world.answer(200, expires: 100, serviceRoutes: ["<sip:orig@scscf3.example;lr>"])
+    world.advance(.seconds(86))
+    world.answer(200, expires: 100)
+    #expect(routes() == [])
+  }
+
+  @Test func `a Service-Route that cannot be followed is told once, and calls go without it`() {
+    var world = world()
+    for _ in 0..<3 {
+      world.answer(200, expires: 100, serviceRoutes: nil)
+      world.advance(.seconds(86))
+    }
+    #expect(world.machine.peer("carrier", at: world.now)?.serviceRoutes == [])
+    #expect(world.news.count { $0 == .serviceRouteRefused(trunk: "carrier") } == 1)
+  }
+
   @Test func `over UDP the way back is kept open while the registration holds, at the flow that the registrar knows`() {
     var world = world()
     world.advance(.seconds(100))

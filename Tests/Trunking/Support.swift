@@ -85,12 +85,13 @@ struct World {
   }
 
   mutating func answer(
-    _ code: Int, expires: Int? = nil, minimum: Int? = nil, retry: Int? = nil, byTransport: Bool = false, contact: String? = nil
+    _ code: Int, expires: Int? = nil, minimum: Int? = nil, retry: Int? = nil, byTransport: Bool = false, contact: String? = nil,
+    serviceRoutes: [String]? = []
   ) {
     guard let (id, request) = requests.last else { return }
     var outcome = RequestOutcome(code: code, sequence: request.sequence)
     (outcome.expires, outcome.minimumExpires, outcome.retryAfter, outcome.byTransport) = (expires, minimum, retry, byTransport)
-    outcome.contact = contact
+    (outcome.contact, outcome.serviceRoutes) = (contact, serviceRoutes)
     feed(.requestAnswered(id, outcome))
   }
 }

@@ -97,6 +97,8 @@ extension CallMachine {
     case stream(StreamCommand)
     /// The answer to an operation, once: `Input.command`, `.originate` and those of `DeviceCommand`.
     case answered(QuestionID, OperationAnswer)
+    /// A request of ours inside a dialog reached nobody; the call, if it is known still. Its record may be written.
+    indirect case requestUnanswered(CallID?, UnansweredRequest)
     /// A sample for a histogram.
     case measured(Measurement)
     /// A trunk's INVITE or an app's `call.start` that became no call.

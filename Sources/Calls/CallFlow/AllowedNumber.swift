@@ -44,14 +44,18 @@ extension CallMachine {
       rule.choices.removeAll { choice in routing.trunk(choice.trunk).map { !keeps(number, $0, allowance, of: id) } ?? false }
       guard !rule.choices.isEmpty else { return .refused(.forbidden, .userPrefix, Self.otherNumber) }
     }
-    if let most = allowance.calls {
-      let live = (callsOfUser[id] ?? []).count {
-        calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.isDivertedToNumber == true)
-      }
-      guard live < most else { return .refused(.tooMany, .userLimit, "max_calls") }
-    }
+    guard hasRoom(id, allowance) else { return .refused(.tooMany, .userLimit, "max_calls") }
     guard direct == nil, let dialled = to.dialled else { return .rule(rule, AllowedNumber(user: number)) }
     return .rule(rule, AllowedNumber(dialled))
+  }
+
+  /// Whether the user may make one more call.
+  func hasRoom(_ user: String, _ allowance: UserAllowance) -> Bool {
+    guard let most = allowance.calls else { return true }
+    return most
+      > (callsOfUser[user] ?? []).count {
+        calls[$0]?.isLive == true && (calls[$0]?.direction == .outgoing || calls[$0]?.isDivertedToNumber == true)
+      }
   }
 
   /// What a caller does where the operator carries no emergency calls.

@@ -97,13 +97,16 @@ extension Call {
   }
 
   private mutating func refused(_ place: Int, _ code: Int, _ cause: ReasonValue?, byTransport: Bool, _ turn: inout Turn) {
-    (legs[place].phase, legs[place].finalStatus) = (.over, code)
+    let failure = legs[place].localFailure
+    // a code of ours is none of the trunk's
+    (legs[place].phase, legs[place].finalStatus) = (.over, failure == nil ? code : nil)
     switch legs[place].purpose {
     case .call:
       let reason: EndReason = byTransport ? .trunkLost : code == 487 ? .unanswered : EndReason(sipStatus: code)
       let detail =
-        legs[place].hasLostAddress ? "our address changed before an answer" : byTransport ? "transport" : cause?.description
-      end(reason, by: .trunk, sip: code, detail: detail, &turn)
+        legs[place].hasLostAddress
+        ? "our address changed before an answer" : failure?.rawValue ?? (byTransport ? "transport" : cause?.description)
+      end(reason, by: .trunk, sip: failure == nil ? code : nil, detail: detail, &turn)
     case .diversion: diversionRefused(code, &turn)
     case .transfer: transferFailed(code, &turn)
     }

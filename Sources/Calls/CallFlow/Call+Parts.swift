@@ -117,7 +117,8 @@ extension Call {
       made.append(transfer)
       if made.count > Limits.recordedTransfers { made.removeFirst() }
     }
-    mutating func end(_ code: Int) {
+    /// Nil: nobody said what became of it.
+    mutating func end(_ code: Int?) {
       if let last = made.indices.last, made[last].sip == nil { made[last].sip = code }
     }
   }

@@ -20,7 +20,7 @@ extension Call {
     transfers.followed += 1
     legs.append(leg)
     mark(.transferring, detail: leg.trunk.name, &turn)
-    transfers.begin(.init(by: .trunk, number: leg.transfer?.number.text, referredBy: leg.transfer?.referral.referredBy))
+    transfers.begin(.init(by: .trunk, number: leg.transfer?.number?.text, referredBy: leg.transfer?.referral.referredBy))
     turn.sip(.acceptRefer(trunkLeg.id))
     inviteTransfer(&turn)
     tellCapabilities(&turn)
@@ -34,11 +34,12 @@ extension Call {
     // the dialog to be replaced lives where the REFER came from, and nowhere else
     if let replaces = target.referral.replaces, next.name == trunk.name { headers.append(("Replaces", replaces.text)) }
     let own = next.numbers.calling(direction == .incoming ? parties.calledNumber : parties.callerNumber)
-    legs[second].invite(
-      OutboundInvite(
-        trunk: peer, to: next.numbers.called(target.number.text), from: own,
-        isPrivate: direction == .outgoing && parties.isPrivate,
-        assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1, extraHeaders: headers), &turn)
+    var invite = OutboundInvite(
+      trunk: peer, to: target.number.map { next.numbers.called($0.text) } ?? "", from: own,
+      isPrivate: direction == .outgoing && parties.isPrivate, assertedIdentity: own, sdp: nil,
+      maxForwards: transfers.maxForwards - 1, extraHeaders: headers)
+    invite.uri = target.uri
+    legs[second].invite(invite, &turn)
     if let last = transfers.made.indices.last {
       (transfers.made[last].trunk, transfers.made[last].sipCallId) = (next.name, legs[second].sipCallID)
     }
@@ -123,9 +124,14 @@ extension Call {
     tellTransfer(code < 300 ? .trying : .failed, code, &turn)
   }
 
-  mutating func referProgress(_ code: Int, isFinal: Bool, _ turn: inout Turn) {
+  /// Done is what a 2xx says. Whatever else is said, or nothing, the call goes on: hanging up would leave its caller without anybody.
+  mutating func referProgress(_ code: Int?, isFinal: Bool, _ turn: inout Turn) {
     guard transfers.isAsked, isLive else { return }
-    guard isFinal else { return tellTransfer(code < 180 ? .trying : .ringing, code, &turn) }
+    guard isFinal else { return tellTransfer((code ?? 100) < 180 ? .trying : .ringing, code, &turn) }
+    guard let code, code >= 200 else {
+      mark(.transferFailed, detail: "the trunk did not say what became of it", &turn)
+      return tellTransfer(.failed, nil, &turn)
+    }
     tellTransfer(code < 300 ? .done : .failed, code, &turn)
     // the far ends have each other: our part is over
     if code < 300 {
@@ -134,7 +140,7 @@ extension Call {
     }
   }
 
-  private mutating func tellTransfer(_ status: CallTransferred.Status, _ code: Int, _ turn: inout Turn) {
+  private mutating func tellTransfer(_ status: CallTransferred.Status, _ code: Int?, _ turn: inout Turn) {
     if status == .failed || status == .done {
       transfers.isAsked = false
       transfers.end(code)
@@ -153,6 +159,9 @@ enum AskedTransfer {
 
 /// What a REFER asks for.
 struct TransferTarget {
-  let number: AllowedNumber
+  /// Nil for a URI without one.
+  let number: AllowedNumber?
+  /// The Refer-To as it is called, back at the trunk that wrote it; nil: the number is, as the trunk of its route writes it.
+  let uri: String?
   let referral: Referral
 }

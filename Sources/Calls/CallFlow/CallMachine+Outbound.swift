@@ -71,7 +71,13 @@ extension CallMachine {
     let isFault = leg.isTrunkFault(code, byTransport: byTransport)
     judgeTrunk(of: id, byFault: isFault && !leg.hasLostAddress, &turn)
     // 487 is the answer to our CANCEL
-    if id.isOutbound, code != 487, !leg.hasLostAddress { trunking?.callRefused(leg.trunk.name, code: code, at: turn.now) }
+    if id.isOutbound, code != 487, !leg.hasLostAddress {
+      if let failure = leg.localFailure {
+        trunking?.requestUnanswered(leg.trunk.name, "INVITE", failure, at: turn.now)
+      } else {
+        trunking?.callRefused(leg.trunk.name, code: code, at: turn.now)
+      }
+    }
     let further = leg.hasLostAddress ? fromHere(leg, turn.now) : leg.alternatives
     guard isFault, leg.mayTryAnother, retryNext(owner, id, further, failure, &turn) else { return false }
     legs[id] = nil  // its `legClosed` is not the call's end

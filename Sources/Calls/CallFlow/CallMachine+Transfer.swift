@@ -4,12 +4,15 @@ import PhoneNumbers
 import SDP
 import SIP
 import SIPDialogs
+import Trunking
 
 /// Second legs, made only on behalf of a user and under that user's outbound rules.
 extension CallMachine {
   /// A REFER of a trunk that may transfer: the user's app is to be connected to another number.
   mutating func referred(_ leg: LegID, _ referral: Referral, _ turn: inout Turn) {
     guard let (id, call) = transferable(leg), seatRequests[id] == nil else { return turn.sip(.refuseRefer(leg, code: 491)) }
+    let isOwnURI = referral.isOpaque && call.trunk.isOwn(host: referral.target.host)
+    if isOwnURI, referral.target.number.isEmpty { return referred(leg, toURIOf: referral, id, call, &turn) }
     // as the trunk writes it, like the numbers of its INVITEs
     let written = call.trunk.numbers.received(referral.target.number)
     guard let number = try? routing.dialled(written, in: call.trunk.numbers.country) else {
@@ -23,11 +26,30 @@ extension CallMachine {
       return turn.sip(.refuseRefer(leg, code: 403))
     }
     guard !isDraining, case .rule(let rule, let allowed) = outboundRule(number, user: call.users.owner, turn.now),
-      case .trunks(let candidates) = trunks(of: rule, turn.now),
+      case .trunks(let all) = trunks(of: isOwnURI ? rule.only(call.trunk.name) : rule, turn.now),
       quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now)
     else { return turn.sip(.refuseRefer(leg, code: 603)) }
+    guard all[0].peer != nil else { return turn.sip(.refuseRefer(leg, code: 500)) }
+    transfer(leg, TransferTarget(number: allowed, uri: isOwnURI ? referral.uri : nil, referral: referral), all, of: id, &turn)
+  }
+
+  /// A Refer-To without a user leads back to the trunk, which alone knows whom it means (Teams Direct Routing). There is no number to hold to the
+  /// user's prefixes: the user must be free to call any, by this trunk.
+  private mutating func referred(
+    _ leg: LegID, toURIOf referral: Referral, _ id: CallID, _ call: Call, _ turn: inout Turn
+  ) {
+    if call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
+      return turn.sip(.refuseRefer(leg, code: 482))
+    }
+    let (owner, name) = (call.users.owner, call.trunk.name)
+    let allowance = routing.user(owner)?.allowance ?? UserAllowance()
+    let hasRoute = routing.outbound.contains { $0.choices.contains { $0.trunk == name } }
+    guard !isDraining, allowance.prefixes == nil, hasRoute, hasRoom(owner, allowance),
+      case .trunks(let candidates) = trunks(of: Routing.OutboundRule(prefix: "", trunk: name), turn.now),
+      quota.take(owner, most: allowance.callsPerHour, at: turn.now)
+    else { return turn.sip(.refuseRefer(leg, code: 603)) }
     guard candidates[0].peer != nil else { return turn.sip(.refuseRefer(leg, code: 500)) }
-    transfer(leg, TransferTarget(number: allowed, referral: referral), candidates, of: id, &turn)
+    transfer(leg, TransferTarget(number: nil, uri: referral.uri, referral: referral), candidates, of: id, &turn)
   }
 
   /// A call whose far end may be another's, by this leg.
@@ -88,5 +110,28 @@ extension CallMachine {
       $0.moved(to: next, &$1)
     }
     turn.sip(.answer(leg, sdp: answer))
+  }
+}
+
+extension Routing.OutboundRule {
+  fileprivate func only(_ trunk: String) -> Self {
+    var out = self
+    out.choices.removeAll { $0.trunk != trunk }
+    return out
+  }
+}
+
+extension Routing.Trunk {
+  /// A host of the trunk's own: the one of its URI, a server's address, or one that a 3xx of it may name.
+  fileprivate func isOwn(host: String) -> Bool {
+    let host = host.lowercased()
+    func name(_ domain: String) -> String { domain.split(separator: ":").first.map { $0.lowercased() } ?? "" }
+    if [peer?.domain, settings?.domain].contains(where: { $0.map(name) == host }) { return true }
+    if case .follow(let hosts) = rules.redirects, hosts.contains(host) { return true }
+    let bare = host.filter { $0 != "[" && $0 != "]" }
+    let servers = peer.map { [$0.target] + $0.further } ?? []
+    return IPAddress(bare).map { address in
+      calledFrom.contains(address) || servers.contains { $0.flow.remote.ip == address }
+    } ?? false
   }
 }

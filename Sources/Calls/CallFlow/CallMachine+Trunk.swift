@@ -25,6 +25,18 @@ extension CallMachine {
     }
   }
 
+  /// What it means for the call follows as an event of the leg.
+  mutating func unanswered(_ request: UnansweredRequest, _ turn: inout Turn) {
+    guard request.opensDialog else {
+      trunking?.requestUnanswered(request.trunk, request.method.name, request.failure, at: turn.now)
+      return turn.output.actions.append(.requestUnanswered(legs[request.leg], request))
+    }
+    guard let owner = legs[request.leg], let place = calls[owner]?.legs.firstIndex(where: { $0.id == request.leg }) else {
+      return
+    }
+    calls[owner]?.legs[place].localFailure = request.failure
+  }
+
   private mutating func handle(_ event: UserAgent.Event, of leg: LegID, _ turn: inout Turn) {
     switch event {
     case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &turn) }

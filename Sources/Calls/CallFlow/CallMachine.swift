@@ -187,6 +187,7 @@ public struct CallMachine {
       toldTrunks = toldTrunks.filter { routing.trunk($0.key) != nil }
       configureTrunks(&turn)
     case .ownAddresses(let own): for index in routing.trunks.indices { routing.trunks[index].ownAddresses = own }
+    case .unanswered(let request): unanswered(request, &turn)
     case .trunking(let input): handle(input, &turn)
     case .setTrunk(let name, let isDisabled):
       if !isDisabled { disabledTrunks.remove(name) } else if routing.trunk(name) != nil { disabledTrunks.insert(name) }

@@ -78,6 +78,8 @@ extension CallMachine {
     case ownAddresses(Set<IPAddress>)
     /// How devices are woken from now on; nil: they are not. Those woken before come back with the token that they have.
     case push(PushSettings?)
+    /// A request of ours that had no answer; before the leg's event.
+    indirect case unanswered(UnansweredRequest)
     /// Answers to `Action.lookUp`, and lost connections.
     case trunking(TrunkMachine.Input)
     /// An operator takes a trunk out of use, or back: no new calls over it, those that run go on.

@@ -72,7 +72,9 @@ struct TrunkLeg {
   var hasRung = false
   var isPinging = false
   var isSilent = false
-  /// Of the INVITE; nil before.
+  /// Why our INVITE had no answer, where it had none.
+  var localFailure: LocalFailure?
+  /// Of the INVITE; nil before, and where it had no answer.
   var finalStatus: Int?
   /// It is counted among its trunk's calls of all nodes.
   var holdsSeat = false

@@ -164,6 +164,7 @@ public struct GatewayCore {
     for (flow, since) in signalling.silent { output.effects.append(.silent(flow, since: since)) }
     changedLegs += signalling.changedLegs
     for message in signalling.messages { output.effects.append(.sendSIP(message)) }
+    for request in signalling.unanswered { pending.append(.unanswered(request)) }
     for event in signalling.events {
       if case .challengeRefused(let trunk, let realm) = event {
         output.effects.append(.challengeRefused(trunk: trunk, realm: realm))

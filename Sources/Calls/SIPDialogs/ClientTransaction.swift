@@ -51,8 +51,8 @@ struct ClientTransaction {
 
   /// What the request held besides what its dialog gives; nil for INVITE, CANCEL and the end of a fork.
   var content: RequestContent?
-  /// Sent again with credentials: another challenge is the end of it.
-  var isRetry = false
+  /// Sent again with credentials for these realms: another challenge of theirs is the end of it.
+  var answeredRealms: Set<DigestClient.Realm> = []
   /// The dialog of a re-INVITE, for the ACK of a 2xx that comes after the leg.
   var dialog: Dialog?
 

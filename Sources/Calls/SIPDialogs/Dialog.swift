@@ -26,6 +26,10 @@ struct Dialog: Sendable, Equatable, Codable {
   var localSequence: UInt32
   /// CSeq of the peer's last request.
   var remoteSequence: UInt32?
+  /// The Via of the peer's requests names another address than they come from: a NAT is between.
+  var isTranslated: Bool?
+  /// The peer has changed to a connection from another address: requests go over it, whatever Contact and Record-Route named before.
+  var followsConnection: Bool?
 
   var key: DialogKey { DialogKey(callID: callID, localTag: localTag) }
 }
@@ -51,12 +55,13 @@ extension Message {
 
 /// Where a request goes first (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. A host name, which only the
 /// transport could resolve, means the way the dialog has come, as does an address of this machine or its link that a peer elsewhere
-/// names, and a port of ours that anybody names. A connection to the same address is used again.
-func nextHop(target: String, routes: [String], base: Flow, own: OwnAddresses) -> Flow {
+/// names, a port of ours that anybody names, and an address behind a NAT (`PeerReach`). A connection to the same address is used again.
+func nextHop(target: String, routes: [String], base: Flow, own: OwnAddresses, reach: PeerReach = PeerReach()) -> Flow {
   var text = routes.first.map(uriText) ?? target
   if text.isEmpty { text = target }
   guard let hop = address(of: text), !own.isListener(hop), mayGo(to: hop.ip, base, own) else { return base }
-  if base.transport.isReliable, hop.ip == base.remote.ip { return base }
+  if base.transport.isReliable, hop.ip == base.remote.ip || reach.followsConnection { return base }
+  guard reach.leads(to: hop.ip.unmapped, from: base.remote.ip.unmapped, own) else { return base }
   var flow = base
   flow.remote = hop
   let bytes = Array(text.utf8)
@@ -65,6 +70,26 @@ func nextHop(target: String, routes: [String], base: Flow, own: OwnAddresses) ->
     if base.transport != .tls { flow.transport = TransportProtocol(rawValue: bytes.text(transport).lowercased()) ?? .udp }
   }
   return flow
+}
+
+/// Whether the address in a peer's Contact or Record-Route can be routed to. Telephones and PBXs behind a NAT name the address that they have
+/// there: the only way to them is the one that their requests come.
+struct PeerReach {
+  var rule = TrunkRules.ContactRewriting.auto
+  var isTranslated = false
+  var followsConnection = false
+  var localNetworks = LocalNetworks()
+
+  func leads(to hop: IPAddress, from peer: IPAddress, _ own: OwnAddresses) -> Bool {
+    if hop == peer || rule == .never { return true }
+    // the flow's own address is of the peer's family
+    if rule == .always || hop.family != peer.family { return false }
+    let isPublic = !hop.isPrivate && !hop.isReserved
+    if isPublic || own.isHere(hop) { return true }
+    guard peer.isPrivate || own.isHere(peer) else { return !hop.isPrivate && peer.isReserved && !isTranslated }
+    // a program on this machine, such as a proxy, stands for peers of any network; two private networks may know each other
+    return localNetworks.contains(hop) || !own.isHere(peer) && !isTranslated
+  }
 }
 
 /// Where this gateway is: what no request of ours may be led to by a Contact or Record-Route.

@@ -17,39 +17,77 @@ struct DigestClient {
     var hasQop: Bool
     var isStale: Bool
     var isProxy: Bool
+
+    var key: Realm { Realm(name: realm, isProxy: isProxy) }
+  }
+
+  /// A proxy and a user agent server may share the name of a realm: each has its own header.
+  struct Realm: Hashable {
+    var name: String
+    var isProxy: Bool
+  }
+
+  private struct Answer {
+    var challenge: Challenge
+    var nonceCount: UInt32 = 0
+    /// The realm has had another try, for a nonce that was stale, or for a new one that was not said to be.
+    var wasStale = false
+    var wasRefused = false
   }
 
   let credentials: Credentials
-  private(set) var challenge: Challenge
-  private var nonceCount: UInt32 = 0
-  private var isStaleRetryUsed = false
+  /// By realm, in the order in which they asked.
+  private var answers: [Answer] = []
 
-  init(_ credentials: Credentials, _ challenge: Challenge) {
-    (self.credentials, self.challenge) = (credentials, challenge)
-  }
+  init(_ credentials: Credentials) { self.credentials = credentials }
 
-  /// A second challenge: worth another try once, if only the nonce was stale (RFC 7616 §3.3).
-  mutating func renew(_ next: Challenge) -> Bool {
-    guard next.isStale, !isStaleRetryUsed, next.nonce != challenge.nonce else { return false }
-    isStaleRetryUsed = true
-    challenge = next
-    nonceCount = 0
+  var realms: Set<Realm> { Set(answers.map(\.challenge.key)) }
+
+  /// The challenges of one response, each of a realm of its own (RFC 3261 §22.3). True if another try is worth it: a realm has asked for the first
+  /// time, and none refuses what it was given. A nonce that is stale is worth one more (RFC 7616 §3.3), and so is a new one: servers behind one
+  /// name do not know each other's.
+  mutating func take(_ challenges: [Challenge]) -> Bool {
+    guard !challenges.isEmpty else { return false }
+    var next = answers
+    for challenge in challenges {
+      guard let place = next.firstIndex(where: { $0.challenge.key == challenge.key }) else {
+        guard next.count < Limits.answeredRealms else { return false }
+        next.append(Answer(challenge: challenge))
+        continue
+      }
+      guard challenge.nonce != next[place].challenge.nonce, challenge.isStale ? !next[place].wasStale : !next[place].wasRefused
+      else {
+        return false
+      }
+      if challenge.isStale { next[place].wasStale = true } else { next[place].wasRefused = true }
+      (next[place].challenge, next[place].nonceCount) = (challenge, 0)
+    }
+    answers = next
     return true
   }
 
-  /// A challenge of another request of the leg, which has its own single try.
-  mutating func answer(_ next: Challenge) {
-    if next.nonce != challenge.nonce { nonceCount = 0 }
-    challenge = next
+  /// Challenges to another request of the leg, which has its own single try at each realm.
+  mutating func answer(_ challenges: [Challenge]) {
+    for challenge in challenges {
+      guard let place = answers.firstIndex(where: { $0.challenge.key == challenge.key }) else {
+        if answers.count < Limits.answeredRealms { answers.append(Answer(challenge: challenge)) }
+        continue
+      }
+      if challenge.nonce != answers[place].challenge.nonce { answers[place].nonceCount = 0 }
+      answers[place].challenge = challenge
+    }
   }
 
-  /// The challenges of a 401 or 407 that we can answer, the best first: SHA-256 before MD5. Schemes, algorithms and qop that we lack
+  /// The challenges of a 401 or 407 that we can answer, one of each realm, the best: SHA-256 before MD5. Schemes, algorithms and qop that we lack
   /// (`auth-int` alone) are passed over.
   static func challenges(in response: Message) -> [Challenge] {
     let isProxy = response.statusCode == 407
     guard let values = try? response.authentication(isProxy ? .proxyAuthenticate : .wwwAuthenticate) else { return [] }
     let usable = values.compactMap { read($0, isProxy: isProxy) }
-    return usable.filter { $0.algorithm == .sha256 } + usable.filter { $0.algorithm != .sha256 }
+    var out: [Challenge] = []
+    for challenge in usable.filter({ $0.algorithm == .sha256 }) + usable.filter({ $0.algorithm != .sha256 })
+    where !out.contains(where: { $0.key == challenge.key }) { out.append(challenge) }
+    return out
   }
 
   private static func read(_ value: AuthenticationValue, isProxy: Bool) -> Challenge? {
@@ -69,10 +107,17 @@ struct DigestClient {
       hasQop: value["qop"] != nil, isStale: value["stale"]?.lowercased() == "true", isProxy: isProxy)
   }
 
-  /// The header that answers the challenge for one request.
-  mutating func authorization(method: Method, uri: String, cnonce: String) -> (name: HeaderName, value: String) {
-    nonceCount += 1
-    let digits = String(nonceCount, radix: 16)
+  /// The headers that answer all realms for one request (RFC 3261 §22.3).
+  mutating func authorizations(method: Method, uri: String, cnonce: String) -> [(HeaderName, String)] {
+    answers.indices.map { place in
+      answers[place].nonceCount += 1
+      return authorization(answers[place], method: method, uri: uri, cnonce: cnonce)
+    }
+  }
+
+  private func authorization(_ answer: Answer, method: Method, uri: String, cnonce: String) -> (HeaderName, String) {
+    let challenge = answer.challenge
+    let digits = String(answer.nonceCount, radix: 16)
     let count = String(repeating: "0", count: max(0, 8 - digits.count)) + digits
     let response = Self.response(
       challenge, username: credentials.username, password: credentials.password.exposed, method: method.name, uri: uri,
@@ -106,13 +151,15 @@ struct DigestClient {
 }
 
 extension UserAgent {
-  /// The challenge to answer on behalf of a trunk; nil if there is none of its realm.
-  mutating func challenge(in response: Message, of trunk: String) -> DigestClient.Challenge? {
+  /// The challenges to answer on behalf of a trunk: those of its realm, if it has one.
+  mutating func challenges(in response: Message, of trunk: String) -> [DigestClient.Challenge] {
     let all = DigestClient.challenges(in: response)
-    guard let realm = rules(trunk).realm, let other = all.first else { return all.first }
-    if let own = all.first(where: { $0.realm == realm }) { return own }
-    counters.foreignChallenges += 1
-    emit(.challengeRefused(trunk: trunk, realm: String(other.realm.prefix(Limits.shownRealmCharacters))))
-    return nil
+    guard let realm = rules(trunk).realm, let other = all.first else { return all }
+    let own = all.filter { $0.realm == realm }
+    if own.isEmpty {
+      counters.foreignChallenges += 1
+      emit(.challengeRefused(trunk: trunk, realm: String(other.realm.prefix(Limits.shownRealmCharacters))))
+    }
+    return own
   }
 }

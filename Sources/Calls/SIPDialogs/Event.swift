@@ -1,3 +1,4 @@
+public import Bytes
 public import SIP
 
 extension UserAgent {
@@ -50,8 +51,9 @@ extension UserAgent {
     case referReceived(LegID, Referral)
     /// The final response to our `refer`; after a 2xx `referProgress` tells more.
     case referAnswered(LegID, code: Int)
-    /// A NOTIFY of our `refer`: the status line in its body. `isFinal`: there will be no more.
-    case referProgress(LegID, code: Int, isFinal: Bool)
+    /// A NOTIFY of our `refer`: the status in its sipfrag, nil without one. `isFinal`: there will be no more, by the NOTIFY's word or because none
+    /// came in time. Done is what a 2xx says, and nothing else (RFC 3515 §2.4.5).
+    case referProgress(LegID, code: Int?, isFinal: Bool)
     /// The peer ended the leg; 200 is already sent.
     case byeReceived(LegID, ReasonValue?)
     /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
@@ -80,6 +82,29 @@ public enum SessionLoss: Sendable, Equatable {
   case refreshFailed(Int)
 }
 
+/// A request of a leg that reached nobody, as far as is known.
+public struct UnansweredRequest: Sendable, Equatable {
+  public var leg: LegID
+  public var method: Method
+  /// The INVITE that was to open the dialog, at the last server that was tried; else a request inside it.
+  public var opensDialog = false
+  public var trunk: String
+  public var callID: String
+  /// The way it went.
+  public var flow: Flow
+  /// The address in the peer's Contact; nil if that has a host name.
+  public var contact: SocketAddress?
+  public var failure: LocalFailure
+
+  public init(
+    leg: LegID, method: Method, opensDialog: Bool = false, trunk: String, callID: String, flow: Flow, contact: SocketAddress?,
+    failure: LocalFailure
+  ) {
+    (self.leg, self.method, self.opensDialog, self.trunk) = (leg, method, opensDialog, trunk)
+    (self.callID, self.flow, self.contact, self.failure) = (callID, flow, contact, failure)
+  }
+}
+
 /// Where a REFER points.
 public struct Referral: Sendable {
   public var target: InboundInvite.Party
@@ -89,6 +114,8 @@ public struct Referral: Sendable {
   public var replaces: Replaces?
   /// Referred-By as received (RFC 3892); nil if absent.
   public var referredBy: String?
+  /// The URI says more than a number: it has no user, or parameters `x-…` that only its author understands. Nobody else can write it.
+  public var isOpaque = false
 
   public init(target: InboundInvite.Party, uri: String, replaces: Replaces? = nil, referredBy: String? = nil) {
     (self.target, self.uri, self.replaces, self.referredBy) = (target, uri, replaces, referredBy)

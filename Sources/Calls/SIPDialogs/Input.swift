@@ -29,12 +29,16 @@ extension UserAgent {
     case sharedClock(offsetMilliseconds: Int64)
   }
 
-  /// What the other side did: of our own network's faults, and of its, nothing follows for the peer.
+  /// What the other side did, or the way to it. Of our own faults nothing follows for the peer.
   public enum PeerFailure: Sendable, Equatable {
     /// Its system says that nobody listens there: a reset in place of a connection, or ICMP port unreachable.
     case refused
     /// It took the connection and closed it: somebody is there, who does not talk with us.
     case closed
+    /// Host or network unreachable, by a router's word or our own.
+    case noRoute
+    /// The TLS handshake failed.
+    case noTLS
   }
 }
 
@@ -103,6 +107,8 @@ public struct OutboundInvite: Sendable {
   public var trunk: TrunkPeer
   /// User part of Request-URI and To.
   public var to: String
+  /// Request-URI and To as a peer's Refer-To has them, checked; nil: they are made of `to`.
+  public var uri: String?
   /// User part of From; with `isPrivate` From becomes `anonymous@anonymous.invalid` (RFC 3323) and
   /// the user stands in P-Asserted-Identity or P-Preferred-Identity only.
   public var from: String

@@ -13,6 +13,10 @@ enum Interval {
   static let provisional: Duration = .seconds(60)
   /// How long a re-INVITE that has had a provisional response may take.
   static let reinvite: Duration = .seconds(60)
+  /// How long the first NOTIFY of a REFER may take: it is due at once (RFC 3515 §2.4.4), and is not sent again for longer than timer F.
+  static let referSilence: Duration = transaction
+  /// How long the call that it asked for may take to be answered: more than timer C (RFC 3261 §16.6).
+  static let referProgress: Duration = .seconds(200)
   /// Between some legs of a process that died and the next.
   static let orphans: Duration = .milliseconds(20)
   /// How long after a refresh that failed the next is tried.

@@ -7,10 +7,7 @@ extension InboundInvite {
     let from = Party(message, envelope.from)
     let asserted = rules.trustsIdentity ? ((try? message.assertedIdentities) ?? []).map { Party(message, $0) } : []
     let diversions = ((try? message.diversions) ?? []).map { $0.isHidden(in: message) ? Party.hidden : Party(message, $0) }
-    // The last entry is whom the call is for now, the others whom it was for before.
-    let history = ((try? message.history) ?? []).dropLast().reversed().map {
-      $0.isHidden(in: message) ? Party.hidden : Party(message, $0)
-    }
+    let history = message.historicDiversions
     self.init(
       trunk: trunk, source: flow, callID: message.callID, from: from, to: Self.called(message, envelope, rules),
       assertedIdentity: asserted.first { !$0.number.isEmpty },
@@ -20,9 +17,39 @@ extension InboundInvite {
       alertInfo: message.field(.alertInfo).map { message.text($0.value) })
     (identities, date) = (message.identities, message.date)
     isSteered = envelope.requestURI.map { SteeredContact.isMarked(message.text($0.parameters)) } ?? false
-    if rules.trustsIdentity { divertedFrom = diversions.isEmpty ? history : diversions }
+    if rules.trustsIdentity { divertedFrom = diversions.isEmpty ? history.compactMap(\.self) : diversions }
   }
 }
+
+extension Message {
+  /// Who diverted the call by History-Info (RFC 7044), the latest first; nil where the entry of who did is missing.
+  ///
+  /// Each proxy that retargets adds an entry. Only one whose URI has a `cause` of RFC 4458 is a diversion, made by the entry that `mp` names, as
+  /// a rule the one before (RFC 7544 §3.1).
+  fileprivate var historicDiversions: [InboundInvite.Party?] {
+    let entries = (try? history) ?? []
+    var out: [InboundInvite.Party?] = []
+    for (place, entry) in entries.enumerated() where isDiversion(entry) {
+      let index = parameter("mp", of: entry).map(text)
+      let named = index.flatMap { index in entries[..<place].last { parameter("index", of: $0).map(text) == index } }
+      let by = named ?? (place > 0 ? entries[place - 1] : nil)
+      out.append(by.map { $0.isHidden(in: self) ? .hidden : InboundInvite.Party(self, $0) })
+    }
+    return out.reversed()
+  }
+
+  private func isDiversion(_ entry: NameAddress) -> Bool {
+    for parameter in text(entry.uri.parameters).split(separator: ";") {
+      let pair = parameter.split(separator: "=", maxSplits: 1)
+      if pair.count == 2, pair[0].lowercased() == "cause" { return diversionCauses.contains(String(pair[1])) }
+    }
+    return false
+  }
+}
+
+/// RFC 4458 §2.1: unknown, user busy, no reply, unconditional, deflection (alerting and immediate), not reachable. 380 is a service number's
+/// translation (RFC 8119), and 200 and others are nothing that a user has done.
+private let diversionCauses: Set<String> = ["404", "486", "408", "302", "487", "480", "503"]
 
 extension InboundInvite {
   fileprivate static func isPrivate(_ message: Message, from: Party) -> Bool {
@@ -32,7 +59,7 @@ extension InboundInvite {
   }
 
   /// Whom the call is for. The Request-URI, should nothing that the rules name say more than our own contact does.
-  fileprivate static func called(_ message: Message, _ envelope: Envelope, _ rules: TrunkRules) -> Party {
+  static func called(_ message: Message, _ envelope: Envelope, _ rules: TrunkRules) -> Party {
     func party(_ source: TrunkRules.CalledNumber) -> Party? {
       let uri: URI? =
         switch source {
@@ -82,6 +109,13 @@ extension InboundInvite.Party {
     let user = String(decoding: percentDecoded(message.bytes.slice(uri.user)), as: UTF8.self)
     self.init(number: plainNumber(user), displayName: displayName, host: message.text(uri.host).lowercased())
   }
+}
+
+/// Digits, a `+` before them, `*` and `#`: what RFC 3261 §19.1.1 lets `user=phone` stand behind.
+func isTelephoneNumber(_ user: String) -> Bool {
+  let digits = user.hasPrefix("+") ? user.dropFirst() : user[...]
+  return !digits.isEmpty
+    && digits.utf8.allSatisfy { (48...57).contains($0) || $0 == UInt8(ascii: "*") || $0 == UInt8(ascii: "#") }
 }
 
 /// A telephone number without parameters and visual separators (RFC 3966 §5.1.1); other user names stay as they are.

@@ -30,6 +30,8 @@ struct Leg {
   var phase: Phase
   /// How the INVITE came or went.
   var flow: Flow
+  /// How it came or went first, if the peer has changed to another connection since.
+  var home: Flow?
   /// It goes from another address of ours than it began at, and follows the way to the peer from then on.
   var hasMoved = false
   var dialog: Dialog

@@ -35,10 +35,17 @@ enum Limits {
   static let sharedNonceSeconds: Int64 = 60
   /// So much may a node's clock be behind another's: what it knows of the engine's is a round trip old, and without engine it has its own.
   static let clockDifferenceSeconds: Int64 = 15
+  /// Realms that one request of ours is authorized for: proxies on the way and the server.
+  static let answeredRealms = 4
+  /// Service-Route entries of a registrar that are taken, and their length together; one with more is not followed.
+  static let serviceRoutes = 8
+  static let serviceRouteBytes = 2_048
   /// Of a realm that a challenge names, in the log.
   static let shownRealmCharacters = 64
   /// Requests outside dialogs that wait for their outcome.
   static let standaloneRequests = 4_096
+  /// The longest fixed field of a trunk, with its name.
+  static let extraFieldBytes = 512
   /// Extra headers of one outbound INVITE.
   static let extraHeaders = 32
   /// The smallest session interval of RFC 4028 §4, in seconds; the smallest that a trunk's rules may have instead, for a lab; and the

@@ -67,6 +67,8 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
   init(confirmed leg: Leg) {
     self.init(.confirmed, leg.trunk, leg.flow)
     dialog = leg.dialog
+    // its connection goes with the process
+    dialog?.followsConnection = nil
   }
 
   /// - Parameter topVia: in place of the first Via, with `received` and `rport`.

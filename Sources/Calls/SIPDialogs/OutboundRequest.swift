@@ -46,6 +46,8 @@ public struct RequestOutcome: Sendable, Equatable {
   public var isResponse = false
   /// What the registrar granted our Contact (RFC 3261 §10.2.4): its `expires`, else the Expires header; nil if it names neither.
   public var expires: Int?
+  /// Service-Route of a 2xx to REGISTER (RFC 3608); empty: it has none; nil: they are malformed, or too many or too long to be followed.
+  public var serviceRoutes: [String]? = []
   /// Min-Expires of a 423.
   public var minimumExpires: Int?
   public var retryAfter: Int?
@@ -53,6 +55,12 @@ public struct RequestOutcome: Sendable, Equatable {
   public var sequence: UInt32
   /// The Contact of a REGISTER, as it was written.
   public var contact: String?
+
+  /// Why there was no response; nil if there was one, or if nothing is known.
+  public var failure: LocalFailure? {
+    if isResponse { return nil }
+    return byTransport || code == 408 ? LocalFailure(byTransport: byTransport, peer) : nil
+  }
 
   public init(code: Int, sequence: UInt32 = 1) { (self.code, self.sequence) = (code, sequence) }
 }

@@ -19,6 +19,8 @@ extension UserAgent {
     public var authenticated: [Flow] = []
     /// Connections that took a request `since` when nothing was heard: one that has been silent since then is believed no more.
     public var silent: [(flow: Flow, since: Instant)] = []
+    /// Requests of legs that had no answer at all. What it means for the leg is an event of its own.
+    public var unanswered: [UnansweredRequest] = []
     /// Legs that are closed otherwise now (`orphan(of:)`) than when they began.
     public var changedLegs: [LegID] = []
 
@@ -31,6 +33,7 @@ extension UserAgent {
       authenticated.removeAll(keepingCapacity: true)
       silent.removeAll(keepingCapacity: true)
       changedLegs.removeAll(keepingCapacity: true)
+      unanswered.removeAll(keepingCapacity: true)
     }
   }
 }

@@ -12,11 +12,13 @@ struct ServerKey: Hashable {
   var method: String
 }
 
-/// Requests with the same values that came on different ways are one request merged (RFC 3261 §8.2.2.2).
+/// Requests with the same values that came on different ways are one request merged (RFC 3261 §8.2.2.2). The rule speaks of one user agent: each
+/// number of ours is one, and a proxy that forks to two of them calls both.
 struct MergeKey: Hashable {
   var callID: String
   var fromTag: String
   var sequence: UInt32
+  var called: String
 }
 
 /// The INVITE and non-INVITE server machines of RFC 3261 §17.2 with RFC 6026.

@@ -30,4 +30,6 @@ enum LegTimer: Hashable, CaseIterable {
   case refresh, sessionEnd
   /// A glare is waited out (RFC 3261 §14.1).
   case glare
+  /// Nothing was heard of what became of our REFER.
+  case refer
 }

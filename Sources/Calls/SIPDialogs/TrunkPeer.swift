@@ -34,6 +34,9 @@ public struct TrunkPeer: Hashable, Sendable {
   public var credentials: Credentials?
   /// The URIs of the proxies on the way, the next first: the routes of requests that make a dialog or none (RFC 3261 §8.1.2).
   public var proxies: [String] = []
+  /// The Service-Route of our registration, as the registrar wrote it: behind `proxies`, on all but REGISTER (RFC 3608 §6.1). They go where
+  /// REGISTER went, which is on the way.
+  public var serviceRoutes: [String] = []
   /// The transport parameter of our Request-URIs where an edge stands between: how the edge goes on. nil: as the flow goes.
   public var uriParameter: String?
 

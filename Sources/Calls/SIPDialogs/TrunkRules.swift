@@ -1,4 +1,5 @@
 public import Bytes
+import SIP
 
 /// How calls of one trunk behave: what is offered to it, demanded of it, and taken from it. Given with `Input.rules`; a trunk
 /// without rules has the defaults. Calls that run keep what they agreed on.
@@ -41,6 +42,17 @@ public struct TrunkRules: Hashable, Sendable {
     case follow(hosts: Set<String>)
   }
 
+  /// Where requests inside a dialog go, if not where the peer's Contact says.
+  public enum ContactRewriting: String, Hashable, Sendable, CaseIterable {
+    /// The way the dialog came, if the Contact's address can not be routed to from here: it is private or reserved and the peer's own is not, or
+    /// the peer's Via shows a NAT.
+    case auto
+    /// The way the dialog came.
+    case always
+    /// Where the Contact says (RFC 3261 §12.2.1.1).
+    case never
+  }
+
   public var reliability: Reliability
   /// Nil: no session timers.
   public var sessionTimer: SessionTimer?
@@ -59,6 +71,7 @@ public struct TrunkRules: Hashable, Sendable {
 
   /// Where this trunk's peers reach us, if not where the listeners say.
   public var advertised: AdvertisedHost?
+  public var contactRewriting = ContactRewriting.auto
   /// The user part of our Contact.
   public var contactUser = "trunkline"
   /// The first that names another than `contactUser` says the called number. A carrier that we register with puts our contact into the
@@ -68,6 +81,31 @@ public struct TrunkRules: Hashable, Sendable {
   public var fromUser: String?
   /// The host part of From and of P-Asserted-Identity in our INVITEs; nil: that of the trunk's URI.
   public var fromDomain: String?
+
+  /// `user=phone` behind telephone numbers in Request-URI, From and To (RFC 3261 §19.1.1).
+  public var marksPhones = false
+  /// Fixed fields of our INVITE, REGISTER and OPTIONS, as they are written.
+  public var extraFields: [ExtraField] = []
+
+  /// A header field that the operator has named.
+  public struct ExtraField: Hashable, Sendable {
+    public let name: String
+    public let value: String
+
+    /// `Name: value`. Nil for what is no field of RFC 3261 §25.1, is longer than `Limits.extraFieldBytes`, or has a name that is ours to write.
+    public init?(_ text: String) {
+      guard let colon = text.firstIndex(of: ":") else { return nil }
+      name = String(text[..<colon])
+      value = String(text[text.index(after: colon)...].drop { $0 == " " })
+      let isToken =
+        !name.isEmpty
+        && name.utf8.allSatisfy { byte in
+          (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-.!%*_+`'~".utf8.contains(byte)
+        }
+      let isLine = !value.isEmpty && value.utf8.allSatisfy { $0 >= 32 && $0 != 127 }
+      guard isToken, isLine, text.utf8.count <= Limits.extraFieldBytes, HeaderName(name) == .other else { return nil }
+    }
+  }
 
   /// The trunk by whose name this one's peers are known, where addresses do not tell them apart: several accounts at one carrier, or
   /// several trunks that take any peer. Then the called contact decides, or the credentials. nil: the peers are its own.

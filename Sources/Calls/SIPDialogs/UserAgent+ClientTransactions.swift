@@ -93,11 +93,26 @@ extension UserAgent {
       guard let reply = servers[id]?.value.reply, reply.flow.transport.isReliable, reply.flow.remote == remote else { continue }
       servers[id]?.value.reply?.flow.remote = reply.fallback
     }
-    for (id, leg) in legs where !id.isOutbound && leg.value.flow.transport.isReliable && leg.value.flow.remote == remote {
-      guard let target = address(of: leg.value.dialog.remoteTarget), target.ip == remote.ip else { continue }
-      legs[id]?.value.flow.remote = target
-      legs[id]?.value.answer?.flow.remote = target
+    for (id, box) in legs where box.value.flow.transport.isReliable {
+      if let home = box.value.home, home.remote == remote {
+        let next = listening(home, of: id, box.value.dialog)
+        legs[id]?.value.home = next
+      }
+      guard box.value.flow.remote == remote else { continue }
+      let flow = legs[id]?.value.home ?? listening(box.value.flow, of: id, box.value.dialog)
+      legs[id]?.value.flow = flow
+      legs[id]?.value.home = nil
+      legs[id]?.value.answer?.flow = flow
+      legs[id]?.value.dialog.followsConnection = nil
     }
+  }
+
+  /// Where the peer of a lost connection listens: at its Contact, if that is the same host. What we have connected to is that already.
+  private func listening(_ flow: Flow, of id: LegID, _ dialog: Dialog) -> Flow {
+    guard !id.isOutbound, let target = address(of: dialog.remoteTarget), target.ip == flow.remote.ip else { return flow }
+    var flow = flow
+    flow.remote = target
+    return flow
   }
 
   mutating func endClient(_ id: UInt64) {

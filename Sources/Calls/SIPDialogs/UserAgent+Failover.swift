@@ -27,8 +27,7 @@ extension UserAgent {
     }
     leg.isLarge = false
     leg.digest = nil
-    leg.dialog.remoteTarget =
-      "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)\(invite.trunk.uriParameter(on: leg.flow))"
+    leg.dialog.remoteTarget = requestURI(invite, on: leg.flow)
     legs[id]?.value = leg
     emit(.targetFailed(id, failed, code: code, retryAfter: retryAfter))
     sendInvite(id)
@@ -43,7 +42,13 @@ extension UserAgent {
     clients[transaction]?.value.purpose = .abandoned
     clients[transaction]?.value.leg = nil
     timers.cancel(.client(transaction, .retransmission))
-    if !tryNext(id, code: 408) { fail(id, code: 408, cause: nil, byTransport: true) }
+    if tryNext(id, code: 408) { return }
+    if let client = clients[transaction]?.value {
+      var client = client
+      client.purpose = .invite
+      noteUnanswered(client, leg, .timeout)
+    }
+    fail(id, code: 408, cause: nil, byTransport: true)
   }
 
   /// The first sign of life of an INVITE that was given up.

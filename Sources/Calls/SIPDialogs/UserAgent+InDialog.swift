@@ -19,6 +19,7 @@ extension UserAgent {
       legs[id]?.value.early[request.fromTag]?.dialog.remoteSequence = sequence
     } else {
       legs[id]?.value.dialog.remoteSequence = sequence
+      follow(request, id)
     }
     let rules = rules(leg.trunk)
     switch request.method {
@@ -34,6 +35,20 @@ extension UserAgent {
     case .other: respondOnce(request, ResponseContent(code: 501, fields: [(.allow, rules.methods)]))
     default: respondOnce(request, ResponseContent(code: 405, fields: [(.allow, rules.methods)]))
     }
+  }
+
+  /// The way that a request in the dialog came is one that leads back: a load balancer that drains, a PBX that connects anew and a NAT that
+  /// forgets change it during the call. Another transport is no way: what came over TLS does not go on in the clear, and what is too long for a
+  /// datagram comes by TCP once.
+  mutating func follow(_ request: Request, _ id: LegID) {
+    guard let leg = legs[id]?.value else { return }
+    if request.isTranslated != (leg.dialog.isTranslated ?? false) { legs[id]?.value.dialog.isTranslated = request.isTranslated }
+    guard request.flow != leg.flow, request.flow.transport == leg.flow.transport else { return }
+    if leg.home == nil { legs[id]?.value.home = leg.flow }
+    // an edge is found by its Record-Route
+    if request.flow.remote.ip != leg.flow.remote.ip, !request.isFromEdge { legs[id]?.value.dialog.followsConnection = true }
+    legs[id]?.value.flow = request.flow
+    output.changedLegs.append(id)
   }
 
   /// Two trunks may have one address (two accounts at a carrier): then the address decides, not the name it was found under.
@@ -79,6 +94,7 @@ extension UserAgent {
       isSameTrunk(request, leg), leg.dialog.remoteTag == request.fromTag,
       let answer = leg.answer, answer.sequence == request.envelope.cseq.number
     else { return counters.drop(.strayAcknowledgement) }
+    follow(request, id)
     stopAnswer(id)
     var sdp: String?
     if answer.wantsAnswer, case .sdp(let text)? = try? request.message.sessionBody { sdp = text }

@@ -10,12 +10,13 @@ extension UserAgent {
     let id = LegID.inbound(nextNumber())
     let tag = newTag()
     let to = message.field(.to).map { message.text($0.value) } ?? ""
-    let dialog = Dialog(
+    var dialog = Dialog(
       callID: message.callID, localTag: tag, remoteTag: request.fromTag,
       localParty: to + ";tag=" + tag,
       remoteParty: message.field(.from).map { message.text($0.value) } ?? "",
       remoteTarget: message.contactTarget ?? "sip:\(request.flow.remote)", routeSet: routes,
       localSequence: UInt32(truncatingIfNeeded: random.next() & 0xffff) + 1, remoteSequence: request.envelope.cseq.number)
+    if request.isTranslated { dialog.isTranslated = true }
     let transaction = beginServer(request.key, .invite, merge: mergeKey(request), request.reply, leg: id)
     var leg = Leg(
       id: id, trunk: request.trunk, phase: .ringing, flow: request.flow, dialog: dialog, inviteTransaction: transaction,
@@ -169,6 +170,7 @@ extension UserAgent {
     case .refresh: refresh(id)
     case .sessionEnd: sessionEnded(id)
     case .glare: glareOver(id)
+    case .refer: referTimedOut(id)
     }
   }
 }

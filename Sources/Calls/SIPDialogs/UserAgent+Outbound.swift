@@ -11,10 +11,11 @@ extension UserAgent {
     }
     let tag = newTag()
     let flow = invite.trunk.flow
-    let target = "sip:\(percentEncodedUser(invite.to))@\(invite.trunk.domain)"
+    let target = party(invite.to, at: invite.trunk.domain, invite.trunk.name)
     let dialog = Dialog(
-      callID: invite.callID ?? newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag), remoteParty: "<\(target)>",
-      remoteTarget: target + invite.trunk.uriParameter(on: flow),
+      callID: invite.callID ?? newCallID(), localTag: tag, localParty: fromParty(invite, tag: tag),
+      remoteParty: "<\(invite.uri ?? target)>",
+      remoteTarget: requestURI(invite, on: flow),
       localSequence: UInt32(truncatingIfNeeded: random.next() & 0xffff) + 1)
     var leg = Leg(
       id: id, trunk: invite.trunk.name, phase: .calling, flow: flow, dialog: dialog, inviteTransaction: nil,
@@ -27,20 +28,34 @@ extension UserAgent {
     sendInvite(id)
   }
 
+  /// The Request-URI of an INVITE: as somebody else has written it, or ours.
+  func requestURI(_ invite: OutboundInvite, on flow: Flow) -> String {
+    if let uri = invite.uri { return uri }
+    let trunk = invite.trunk
+    return party(invite.to, at: trunk.domain, trunk.name, transport: trunk.uriParameter(on: flow))
+  }
+
+  /// A SIP URI with a user: `user=phone` where the trunk wants it and the user is a telephone number.
+  func party(_ user: String, at domain: String, _ trunk: String, transport: String = "") -> String {
+    let isPhone = rules(trunk).marksPhones && isTelephoneNumber(user)
+    return "sip:\(percentEncodedUser(user))@\(domain)\(transport)\(isPhone ? ";user=phone" : "")"
+  }
+
   /// The INVITE with its next branch; with credentials once there is a challenge.
   mutating func sendInvite(_ id: LegID) {
     guard var leg = legs[id]?.value, let invite = leg.invite else { return }
     let branch = newBranch(for: invite.to)
     let cnonce = newTag()
-    let authorization = legs[id]?.value.digest?.authorization(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce)
-    var bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
+    let authorizations =
+      legs[id]?.value.digest?.authorizations(method: .invite, uri: leg.dialog.remoteTarget, cnonce: cnonce) ?? []
+    var bytes = inviteBytes(leg, invite, branch: branch, authorizations)
     if bytes.count > Limits.datagramRequestBytes, leg.flow.transport == .udp, !leg.isSmallOnly, let large = leg.target?.large,
       datagramOnly[large.remote].map({ $0 <= now }) ?? true
     {
       (leg.flow, leg.isLarge) = (large, true)
       legs[id]?.value.flow = large
       legs[id]?.value.isLarge = true
-      bytes = inviteBytes(leg, invite, branch: branch, authorization: authorization.map { ($0.name, $0.value) })
+      bytes = inviteBytes(leg, invite, branch: branch, authorizations)
     }
     guard let transaction = beginClient(.invite, .invite, branch: branch, leg: id, trunk: leg.trunk, leg.flow, bytes) else {
       return fail(id, code: 503, cause: nil, byTransport: false)
@@ -165,7 +180,8 @@ extension UserAgent {
     acknowledge(transaction, dialog, sequence: envelope.cseq.number, base: client.flow)
     dialog.localSequence += 1
     let branch = newBranch(for: "")
-    let (bytes, flow) = request(.bye, in: dialog, sequence: dialog.localSequence, branch: branch, base: client.flow)
+    let (bytes, flow) = request(
+      .bye, in: dialog, sequence: dialog.localSequence, branch: branch, base: client.flow, trunk: client.trunk)
     _ = beginClient(.forkEnd, .bye, branch: branch, leg: nil, trunk: client.trunk, flow, bytes)
   }
 
@@ -182,15 +198,17 @@ extension UserAgent {
   private mutating func acknowledge(
     _ transaction: UInt64, _ dialog: Dialog, sequence: UInt32, base: Flow, sdp: String? = nil
   ) {
+    guard let client = clients[transaction]?.value else { return }
     var fields: [(HeaderName, String)] = []
     // The credentials of the INVITE stand in its ACK too (RFC 3261 §22.1).
-    if let client = clients[transaction]?.value, let invite = try? Message(client.request) {
-      for name in [HeaderName.authorization, .proxyAuthorization] {
-        if let field = invite.field(name) { fields.append((name, invite.text(field.value))) }
+    if let invite = try? Message(client.request) {
+      for field in invite.fields where field.name == .authorization || field.name == .proxyAuthorization {
+        fields.append((field.name, invite.text(field.value)))
       }
     }
     let (bytes, flow) = request(
-      .ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, RequestContent(fields: fields, body: sdp))
+      .ack, in: dialog, sequence: sequence, branch: newBranch(for: ""), base: base, RequestContent(fields: fields, body: sdp),
+      trunk: client.trunk)
     counters.requestsSent[.ack, default: 0] += 1
     send(bytes, flow)
     clients[transaction]?.value.acknowledgements[dialog.remoteTag] = (bytes, flow)
@@ -246,27 +264,29 @@ extension UserAgent {
     return true
   }
 
-  /// Whether a challenge can be answered: the trunk has credentials, one try, and one more if only stale.
+  /// Whether challenges can be answered: the trunk has credentials, and each realm its tries.
   private mutating func takeChallenge(_ id: LegID, _ message: Message) -> Bool {
-    guard let leg = legs[id]?.value, let credentials = leg.invite?.trunk.credentials,
-      let challenge = challenge(in: message, of: leg.trunk)
-    else { return false }
-    if legs[id]?.value.digest != nil { return legs[id]?.value.digest?.renew(challenge) ?? false }
-    legs[id]?.value.digest = DigestClient(credentials, challenge)
-    return true
+    guard let leg = legs[id]?.value, let credentials = leg.invite?.trunk.credentials else { return false }
+    let challenges = challenges(in: message, of: leg.trunk)
+    var digest = leg.digest ?? DigestClient(credentials)
+    let isWorthIt = digest.take(challenges)
+    legs[id]?.value.digest = digest
+    return isWorthIt
   }
 
-  /// A challenged request inside the dialog of an outbound leg goes once more, with credentials.
+  /// A challenged request inside the dialog of an outbound leg goes once more for each realm, with credentials for all.
   mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
-    guard let content = client.content, !client.isRetry, let id = client.leg, let credentials = legs[id]?.value.credentials,
-      let challenge = challenge(in: message, of: client.trunk)
-    else { return false }
-    if legs[id]?.value.digest == nil {
-      legs[id]?.value.digest = DigestClient(credentials, challenge)
-    } else {
-      legs[id]?.value.digest?.answer(challenge)
+    guard let content = client.content, let id = client.leg, let credentials = legs[id]?.value.credentials else { return false }
+    let challenges = challenges(in: message, of: client.trunk)
+    let realms = Set(challenges.map(\.key))
+    let all = client.answeredRealms.union(realms)
+    guard !realms.isEmpty, client.answeredRealms.isDisjoint(with: realms), all.count <= Limits.answeredRealms else {
+      return false
     }
-    sendInDialog(client.purpose, client.key.method, id, content, isRetry: true)
+    var digest = legs[id]?.value.digest ?? DigestClient(credentials)
+    digest.answer(challenges)
+    legs[id]?.value.digest = digest
+    sendInDialog(client.purpose, client.key.method, id, content, answering: all)
     return true
   }
 
@@ -288,7 +308,8 @@ extension UserAgent {
   }
 
   mutating func sendInDialog(
-    _ purpose: ClientTransaction.Purpose, _ method: Method, _ id: LegID, _ content: RequestContent, isRetry: Bool = false
+    _ purpose: ClientTransaction.Purpose, _ method: Method, _ id: LegID, _ content: RequestContent,
+    answering realms: Set<DigestClient.Realm> = []
   ) {
     guard var leg = legs[id]?.value else { return }
     var dialog = leg.dialog
@@ -300,8 +321,8 @@ extension UserAgent {
       leg.dialog.localSequence = dialog.localSequence
     }
     var sent = content
-    if isRetry, let authorization = leg.digest?.authorization(method: method, uri: dialog.remoteTarget, cnonce: newTag()) {
-      sent.fields.append((authorization.name, authorization.value))
+    if !realms.isEmpty {
+      sent.fields += leg.digest?.authorizations(method: method, uri: dialog.remoteTarget, cnonce: newTag()) ?? []
     }
     let branch = newBranch(for: "")
     let (bytes, flow) = request(
@@ -311,7 +332,7 @@ extension UserAgent {
       purpose, method, branch: branch, leg: id, trunk: leg.trunk, flow, bytes, content: content,
       dialog: purpose == .reinvite ? dialog : nil)
     guard let transaction else { return unsent(purpose, id) }
-    clients[transaction]?.value.isRetry = isRetry
+    clients[transaction]?.value.answeredRealms = realms
   }
 
   /// The table of client transactions is full.
@@ -346,15 +367,32 @@ extension UserAgent {
     }
   }
 
+  /// Nobody hears of a BYE that was lost unless it is told: the call has its record by then.
+  mutating func noteUnanswered(_ client: ClientTransaction, _ leg: Leg, _ failure: LocalFailure) {
+    switch client.purpose {
+    case .cancel, .forkEnd, .abandoned, .standalone: return
+    case .invite: break
+    case .bye, .ping, .prack, .reinvite, .update, .info, .refer, .notify: counters.unanswered[client.key.method, default: 0] += 1
+    }
+    output.unanswered.append(
+      UnansweredRequest(
+        leg: leg.id, method: client.key.method, opensDialog: client.purpose == .invite, trunk: leg.trunk,
+        callID: leg.dialog.callID,
+        flow: client.flow, contact: address(of: leg.dialog.remoteTarget), failure: failure))
+  }
+
   /// A request had no answer (408), or could not be sent (503).
   mutating func clientFailed(_ client: ClientTransaction, code: Int, byTransport: Bool) {
     if case .standalone(let id) = client.purpose {
       return standaloneFailed(id, code: code, byTransport: byTransport, peer: byTransport ? client.peerFailure : nil)
     }
     guard let id = client.leg, let leg = legs[id]?.value else { return }
+    let failure = LocalFailure(byTransport: byTransport, client.peerFailure)
+    if client.phase == .calling, client.purpose != .invite { noteUnanswered(client, leg, failure) }
     switch client.purpose {
     case .invite:
       guard leg.phase == .calling, !tryNext(id, code: code) else { return }
+      noteUnanswered(client, leg, failure)
       fail(id, code: code, cause: nil, byTransport: byTransport)
     case .bye: close(id)
     case .ping: if leg.phase == .confirmed { emit(.pingAnswered(id, alive: false)) }

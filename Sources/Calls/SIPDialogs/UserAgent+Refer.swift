@@ -9,8 +9,16 @@ struct ReferIn {
 }
 
 /// The subscription of a REFER of ours.
+///
+/// | state | REFER 2xx | NOTIFY 1xx | NOTIFY 2xx–6xx, `terminated` | nothing |
+/// |---|---|---|---|---|
+/// | asked | waiting, `Interval.referSilence` | waiting, `Interval.referProgress` | over | REFER's own timer |
+/// | waiting | – | once: `Interval.referProgress` | over | over, outcome unknown |
 struct ReferOut {
-  var isAccepted = false
+  /// CSeq of the REFER, or the one before that of a challenge which was answered: a NOTIFY that names an earlier one as `id` is of another
+  /// subscription (RFC 3515 §2.4.6).
+  var sequence: UInt32
+  var wasNotified = false
 }
 
 /// REFER (RFC 3515, RFC 3892), both roles. One at a time on a leg; only where the trunk's rules allow transfers.
@@ -34,13 +42,15 @@ extension UserAgent {
     let transaction = beginServer(request.key, .refer, request.reply, leg: leg.id)
     legs[leg.id]?.value.referIn = ReferIn(transaction: transaction, sequence: request.envelope.cseq.number)
     let whole = message.text(target.uri.whole)
-    emit(
-      .referReceived(
-        leg.id,
-        Referral(
-          target: InboundInvite.Party(message, uri: target.uri, displayName: message.displayName(of: target)),
-          uri: String(whole.prefix { $0 != "?" }), replaces: replaces,
-          referredBy: message.field(.referredBy).map { message.text($0.value) })))
+    var referral = Referral(
+      target: InboundInvite.Party(message, uri: target.uri, displayName: message.displayName(of: target)),
+      uri: String(whole.prefix { $0 != "?" }), replaces: replaces,
+      referredBy: message.field(.referredBy).map { message.text($0.value) })
+    let parameters = message.text(target.uri.parameters).lowercased().split(separator: ";")
+    referral.isOpaque =
+      (target.uri.scheme == .sip || target.uri.scheme == .sips)
+      && (target.uri.user.isEmpty || parameters.contains { $0.hasPrefix("x-") })
+    emit(.referReceived(leg.id, referral))
   }
 
   mutating func acceptRefer(_ id: LegID) {
@@ -73,7 +83,7 @@ extension UserAgent {
   mutating func refer(_ id: LegID, _ to: String, _ replaces: Replaces?) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
     guard leg.referOut == nil, to.utf8.count <= Limits.referBytes else { return emit(.referAnswered(id, code: 491)) }
-    legs[id]?.value.referOut = ReferOut()
+    legs[id]?.value.referOut = ReferOut(sequence: leg.dialog.localSequence + 1)
     let header = replaces.map { "?Replaces=" + percentEncodedHeader($0.text) } ?? ""
     sendInDialog(
       .refer, .refer, id,
@@ -92,31 +102,63 @@ extension UserAgent {
   }
 
   mutating func referAccepted(_ id: LegID, _ code: Int) {
-    legs[id]?.value.referOut?.isAccepted = true
+    // a NOTIFY may overtake the 202, the last one too
+    if let refer = legs[id]?.value.referOut, !refer.wasNotified {
+      timers.schedule(.leg(id, .refer), at: now + Interval.referSilence)
+    }
     emit(.referAnswered(id, code: code))
   }
 
-  mutating func referRefused(_ id: LegID, _ code: Int) {
+  /// The receiver has said nothing for too long: what became of the call it was to make is unknown. A later NOTIFY gets 481, which ends the
+  /// subscription there too.
+  mutating func referTimedOut(_ id: LegID) {
+    guard let leg = legs[id]?.value, leg.referOut != nil else { return }
+    endRefer(id)
+    if leg.phase == .confirmed { emit(.referProgress(id, code: nil, isFinal: true)) }
+  }
+
+  private mutating func endRefer(_ id: LegID) {
     legs[id]?.value.referOut = nil
+    timers.cancel(.leg(id, .refer))
+  }
+
+  mutating func referRefused(_ id: LegID, _ code: Int) {
+    endRefer(id)
     emit(.referAnswered(id, code: code))
   }
 
   /// NOTIFY of our REFER; any other has no subscription (RFC 6665 §4.1.3).
   mutating func receivedNotify(_ request: Request, _ leg: Leg) {
     let message = request.message
-    guard leg.referOut != nil, leg.phase == .confirmed || leg.phase == .ending else {
+    guard let refer = leg.referOut, leg.phase == .confirmed || leg.phase == .ending else {
       return respondOnce(request, ResponseContent(code: 481))
     }
     guard message.eventPackage == "refer" else {
       return respondOnce(request, ResponseContent(code: 489, reason: "Bad Event", fields: [(.allowEvents, "refer")]))
     }
+    if let id = message.eventID, id < refer.sequence { return respondOnce(request, ResponseContent(code: 481)) }
     respondOnce(request, ResponseContent(code: 200))
-    let isFinal = message.subscriptionState == "terminated"
-    let line = message.text(message.body).prefix(Limits.smallBodyBytes).split(separator: " ", maxSplits: 2)
-    let code = line.first?.uppercased() == "SIP/2.0" && line.count > 1 ? Int(line[1].prefix(3)) : nil
-    let isOver = isFinal || (code ?? 100) >= 200
-    if isOver { legs[leg.id]?.value.referOut = nil }
-    if leg.phase == .confirmed { emit(.referProgress(leg.id, code: code ?? (isFinal ? 200 : 100), isFinal: isOver)) }
+    let code = message.referredStatus
+    let isOver = message.subscriptionState == "terminated" || (code ?? 100) >= 200
+    if isOver {
+      endRefer(leg.id)
+    } else if !refer.wasNotified {
+      legs[leg.id]?.value.referOut?.wasNotified = true
+      timers.schedule(.leg(leg.id, .refer), at: now + Interval.referProgress)
+    }
+    if leg.phase == .confirmed { emit(.referProgress(leg.id, code: code, isFinal: isOver)) }
+  }
+}
+
+extension Message {
+  /// The status of a `message/sipfrag` body (RFC 3420, RFC 3515 §2.4.5); nil if it has none.
+  fileprivate var referredStatus: Int? {
+    guard let type = try? contentType, type.mediaType == "message/sipfrag" else { return nil }
+    let words = text(body).prefix(Limits.smallBodyBytes).split(maxSplits: 2, whereSeparator: \.isWhitespace)
+    guard words.count > 1, words[0].uppercased() == "SIP/2.0", words[1].utf8.count == 3, let code = UInt16(words[1]),
+      (100..<700).contains(code)
+    else { return nil }
+    return Int(code)
   }
 }
 

@@ -20,8 +20,7 @@ extension UserAgent {
   /// A request inside a dialog (RFC 3261 §12.2.1.1), with strict routers served as §12.2.1.1 asks.
   func request(
     _ method: Method, in dialog: Dialog, sequence: UInt32, branch: String, base: Flow,
-    _ content: RequestContent = RequestContent(),
-    trunk: String = ""
+    _ content: RequestContent = RequestContent(), trunk: String = ""
   ) -> (bytes: [UInt8], flow: Flow) {
     var uri = dialog.remoteTarget
     var routes = dialog.routeSet
@@ -30,7 +29,10 @@ extension UserAgent {
       routes.append("<\(uri)>")
       uri = uriText(first)
     }
-    let flow = nextHop(target: dialog.remoteTarget, routes: dialog.routeSet, base: base, own: configuration.own)
+    let reach = PeerReach(
+      rule: rules(trunk).contactRewriting, isTranslated: dialog.isTranslated ?? false,
+      followsConnection: dialog.followsConnection ?? false, localNetworks: configuration.advertised.localNetworks)
+    let flow = nextHop(target: dialog.remoteTarget, routes: dialog.routeSet, base: base, own: configuration.own, reach: reach)
     var writer = MessageWriter(method: method.name, uri: uri)
     writer.field(.via, via(flow, branch: branch, trunk))
     for route in routes { writer.field(.route, route) }
@@ -51,10 +53,11 @@ extension UserAgent {
   }
 
   /// The first INVITE of a leg (RFC 3261 §8.1.1, §13.2.1).
-  func inviteBytes(_ leg: Leg, _ invite: OutboundInvite, branch: String, authorization: (HeaderName, String)?) -> [UInt8] {
+  func inviteBytes(_ leg: Leg, _ invite: OutboundInvite, branch: String, _ authorizations: [(HeaderName, String)]) -> [UInt8] {
     var writer = MessageWriter(method: "INVITE", uri: leg.dialog.remoteTarget)
     writer.field(.via, via(leg.flow, branch: branch, leg.trunk))
     for proxy in invite.trunk.proxies { writer.field(.route, "<\(proxy);lr>") }
+    for route in invite.trunk.serviceRoutes { writer.field(.route, route) }
     writer.field(.maxForwards, String(min(max(invite.maxForwards, 0), 255)))
     writer.field(.from, leg.dialog.localParty)
     writer.field(.to, leg.dialog.remoteParty)
@@ -73,7 +76,7 @@ extension UserAgent {
       writer.field(.sessionExpires, String(max(timer.seconds, minimum)))
       writer.field(.minSE, String(minimum))
     }
-    if let authorization { writer.field(authorization.0, authorization.1) }
+    for (name, value) in authorizations { writer.field(name, value) }
     if let identity = invite.assertedIdentity {
       // RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside of it, it is what we would like to be known as.
       let name = invite.displayName.map { quotedString($0) + " " } ?? ""
@@ -82,6 +85,7 @@ extension UserAgent {
         "\(name)<sip:\(percentEncodedUser(identity))@\(rules.fromDomain ?? invite.trunk.domain)>")
     }
     if invite.isPrivate { writer.field(.privacy, "id") }
+    for field in rules.extraFields { writer.field(named: field.name, field.value) }
     for (name, value) in invite.extraHeaders.prefix(Limits.extraHeaders) { writer.field(named: name, value) }
     writer.field(.userAgent, configuration.product)
     guard let location = invite.location, let sdp = invite.sdp else { return writer.finish(body: invite.sdp) }
@@ -109,8 +113,8 @@ extension UserAgent {
     if invite.isPrivate { return "\"Anonymous\" <sip:anonymous@anonymous.invalid>;tag=\(tag)" }
     let name = invite.displayName.map { quotedString($0) + " " } ?? ""
     let rules = rules(invite.trunk.name)
-    return
-      "\(name)<sip:\(percentEncodedUser(rules.fromUser ?? invite.from))@\(rules.fromDomain ?? invite.trunk.domain)>;tag=\(tag)"
+    let uri = party(rules.fromUser ?? invite.from, at: rules.fromDomain ?? invite.trunk.domain, invite.trunk.name)
+    return "\(name)<\(uri)>;tag=\(tag)"
   }
 
   /// The ACK of a non-2xx: the INVITE's own Via, Route and CSeq number, To from the response (RFC 3261 §17.1.1.3).

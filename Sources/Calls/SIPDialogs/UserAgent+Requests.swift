@@ -15,6 +15,11 @@ struct Request {
   /// Empty for RFC 2543 peers.
   var fromTag: String { envelope.from.tag.map(message.text) ?? "" }
   var isFromEdge: Bool { key.trunk == Edge.peer }
+  /// Its Via names another address than it came from.
+  var isTranslated: Bool {
+    let host = message.text(envelope.via.host).filter { $0 != "[" && $0 != "]" }
+    return IPAddress(host).map { $0.unmapped != flow.remote.ip.unmapped } ?? false
+  }
 }
 
 extension UserAgent {
@@ -216,7 +221,8 @@ extension UserAgent {
   func mergeKey(_ request: Request) -> MergeKey {
     MergeKey(
       callID: request.message.callID, fromTag: request.fromTag,
-      sequence: request.envelope.cseq.number)
+      sequence: request.envelope.cseq.number,
+      called: InboundInvite.called(request.message, request.envelope, rules(request.trunk)).number)
   }
 
   /// OPTIONS outside a dialog says how we would answer an INVITE (RFC 3261 §11.2). Without state: it is cheap to answer again.

@@ -11,8 +11,7 @@ struct Standalone {
   var contact = ""
 }
 
-/// REGISTER and OPTIONS of our own: a transaction, and one answer to a challenge (RFC 3261 §22.2), one more if only the nonce was
-/// stale.
+/// REGISTER and OPTIONS of our own: a transaction, and an answer to each realm's challenge (RFC 3261 §22.2, §22.3).
 extension UserAgent {
   mutating func startRequest(_ id: RequestID, _ request: OutboundRequest) {
     guard standalones[id] == nil else { return }
@@ -29,10 +28,11 @@ extension UserAgent {
     let (flow, trunk) = (request.trunk.flow, request.trunk.name)
     let branch = newBranch(for: "")
     let cnonce = newTag()
-    let authorization = standalones[id]?.digest?.authorization(method: request.method, uri: request.uri, cnonce: cnonce)
+    let authorizations = standalones[id]?.digest?.authorizations(method: request.method, uri: request.uri, cnonce: cnonce) ?? []
     var writer = MessageWriter(method: request.method.name, uri: request.uri)
     writer.field(.via, via(flow, branch: branch, trunk))
     for proxy in request.trunk.proxies { writer.field(.route, "<\(proxy);lr>") }
+    if request.method != .register { for route in request.trunk.serviceRoutes { writer.field(.route, route) } }
     writer.field(.maxForwards, "70")
     let from = request.from ?? "sip:\(rules(trunk).contactUser)@\(hostPort(flow, trunk))"
     writer.field(.from, "<\(from)>;tag=\(entry.tag)")
@@ -43,9 +43,12 @@ extension UserAgent {
     standalones[id]?.contact = own
     writer.field(.contact, request.removedContact.map { $0 + ";expires=0" } ?? own)
     if let expires = request.expires { writer.field(.expires, String(expires)) }
-    if let authorization { writer.field(authorization.name, authorization.value) }
+    for (name, value) in authorizations { writer.field(name, value) }
+    // proxies between may put themselves on the way of what comes to our Contact (RFC 3327 §5.1)
+    if request.method == .register { writer.field(.supported, "path") }
     if request.method == .options { writer.field(.accept, "application/sdp") }
     writer.field(.allow, rules(trunk).methods)
+    for field in rules(trunk).extraFields { writer.field(named: field.name, field.value) }
     writer.field(.userAgent, configuration.product)
     let started = beginClient(
       .standalone(id), request.method, branch: branch, leg: nil, trunk: trunk, flow, writer.finish())
@@ -72,19 +75,22 @@ extension UserAgent {
     outcome.retryAfter = message.retryAfterSeconds
     outcome.minimumExpires = message.minimumExpiresSeconds
     if entry.request.method == .register {
-      if (200..<300).contains(code) { outcome.expires = granted(message, entry.contact) }
+      if (200..<300).contains(code) {
+        outcome.expires = granted(message, entry.contact)
+        outcome.serviceRoutes = message.serviceRouteSet
+      }
       outcome.contact = entry.contact
     }
     emit(.requestAnswered(id, outcome))
   }
 
   private mutating func takeChallenge(_ id: RequestID, _ message: Message) -> Bool {
-    guard let entry = standalones[id], let credentials = entry.request.trunk.credentials,
-      let challenge = challenge(in: message, of: entry.request.trunk.name)
-    else { return false }
-    if entry.digest != nil { return standalones[id]?.digest?.renew(challenge) ?? false }
-    standalones[id]?.digest = DigestClient(credentials, challenge)
-    return true
+    guard let entry = standalones[id], let credentials = entry.request.trunk.credentials else { return false }
+    let challenges = challenges(in: message, of: entry.request.trunk.name)
+    var digest = entry.digest ?? DigestClient(credentials)
+    let isWorthIt = digest.take(challenges)
+    standalones[id]?.digest = digest
+    return isWorthIt
   }
 
   /// The `expires` of our own Contact among those the registrar lists (RFC 3261 §10.2.4), else the header's.
@@ -94,5 +100,15 @@ extension UserAgent {
     let mine = contacts.first { message.text($0.uri.whole).hasPrefix(wanted) } ?? (contacts.count == 1 ? contacts.first : nil)
     if let mine, let value = message.parameter("expires", of: mine) { return Int(message.text(value)) ?? message.expiresSeconds }
     return message.expiresSeconds
+  }
+}
+
+extension Message {
+  /// Service-Route values as written (RFC 3608 §5); empty without any, nil if they are malformed or more than we take.
+  fileprivate var serviceRouteSet: [String]? {
+    guard let routes = try? serviceRoutes, routes.count <= Limits.serviceRoutes else { return nil }
+    let texts = routes.map { text($0.whole) }
+    let isTaken = routes.allSatisfy { $0.uri.scheme == .sip || $0.uri.scheme == .sips }
+    return isTaken && texts.reduce(0, { $0 + $1.utf8.count }) <= Limits.serviceRouteBytes ? texts : nil
   }
 }

@@ -6,6 +6,8 @@ enum Limits {
   static let questionsPerTrunk = 64
   /// Questions that no trunk needs any more and that are remembered until they might be asked again; with more all of these are forgotten.
   static let unusedQuestions = 256
+  /// Name servers that are named where a name has no answer.
+  static let shownNameServers = 4
   /// Records of one answer that count.
   static let records = 64
   /// Servers of one trunk that a call may try.

@@ -131,7 +131,8 @@ extension TrunkMachine {
         name, purpose, trunk.settings, registrar, target, sequence: registrar.sequence &+ 1, expires: registrar.wanted, &output)
     }
     let settings = trunk.settings
-    let peer = settings.peer(at: target)
+    var peer = settings.peer(at: target)
+    peer.serviceRoutes = trunk.serviceRoutes(at: now)
     let server = "sip:\(settings.domain)\(peer.uriParameter(on: target.flow))"
     lastRequest += 1
     let id = RequestID(lastRequest)
@@ -160,7 +161,11 @@ extension TrunkMachine {
     if isFault { serverFailed(request.flow.remote, retryAfter: outcome.retryAfter, at: now) }
     if isFault || request.purpose == .registration, !(200..<300).contains(outcome.code) {
       let method = request.purpose == .probe ? "OPTIONS" : "REGISTER"
-      trunks[request.trunk]?.lastRefusal = RefusedRequest(method: method, code: outcome.code, at: now)
+      if let failure = outcome.failure {
+        requestUnanswered(request.trunk, method, failure, at: now)
+      } else {
+        trunks[request.trunk]?.lastRefusal = RefusedRequest(method: method, code: outcome.code, at: now)
+      }
     }
     switch request.purpose {
     case .leaving, .removal, .abandoned: break
@@ -176,10 +181,18 @@ extension TrunkMachine {
         return ask(request.trunk, .registration, trunk.untriedTargets, at: now, &output)
       }
       trunks[request.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? request.flow : nil
+      if (200..<300).contains(outcome.code) { takeServiceRoutes(outcome.serviceRoutes, request.trunk, &output) }
       let news = trunks[request.trunk]?.registrar?.answered(outcome, request.trunk, random: random, at: now)
       if let news = news ?? nil { output.news.append(news) }
       if let contact = outcome.contact { bound(contact, request, trunk, at: now, &output) }
     }
+  }
+
+  /// One that cannot be followed is as good as none: the proxy that REGISTER went to may know the way.
+  private mutating func takeServiceRoutes(_ routes: [String]?, _ name: String, _ output: inout Output) {
+    trunks[name]?.serviceRoutes = routes ?? []
+    if routes == nil, trunks[name]?.isServiceRouteRefused == false { output.news.append(.serviceRouteRefused(trunk: name)) }
+    trunks[name]?.isServiceRouteRefused = routes == nil
   }
 
   /// The registrar has a new binding. One of before, under another Contact, is in doubt from now on.
@@ -231,6 +244,8 @@ extension TrunkMachine {
 }
 
 extension TrunkMachine.Trunk {
+  func serviceRoutes(at now: Instant) -> [String] { registrar?.isBound(at: now) == true ? serviceRoutes : [] }
+
   /// A registrar may have a binding of ours under this Contact.
   mutating func doubt(_ contact: String?) {
     guard let contact, !doubtfulContacts.contains(contact) else { return }

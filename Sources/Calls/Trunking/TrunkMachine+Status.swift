@@ -6,7 +6,9 @@ extension TrunkMachine {
   /// A request of ours that its trunk did not grant.
   struct RefusedRequest {
     var method: String
-    var code: Int
+    /// Nil: there was none, for a reason of our own.
+    var code: Int?
+    var failure: LocalFailure?
     var at: Instant
   }
 
@@ -20,7 +22,13 @@ extension TrunkMachine {
     out.servers = addresses.map { .init(address: "\($0)", up: isAnswering && isReached && (penalties[$0] ?? .zero) <= now) }
     out.nextProbe = trunk.prober?.due.map(wall)
     out.breakerOpen = trunk.breaker.isOpen
-    out.lastRefusal = trunk.lastRefusal.map { .init(method: $0.method, code: $0.code, at: wall($0.at)) }
+    out.lastRefusal = trunk.lastRefusal.map { .init(method: $0.method, code: $0.code, failure: $0.failure, at: wall($0.at)) }
+    let unanswered = trunk.unanswered.sorted {
+      ($0.key.method, $0.key.failure.rawValue) < ($1.key.method, $1.key.failure.rawValue)
+    }
+    out.unanswered =
+      unanswered.isEmpty ? nil : unanswered.map { .init(method: $0.key.method, failure: $0.key.failure, count: $0.value) }
+    if addresses.isEmpty { out.lookUp = trunk.lookUp }
     if addresses.isEmpty { out.mark(.notLocated) } else if !isReached { out.mark(.noListener) }
     if !isAnswering { out.mark(.notAnswering) }
     if trunk.registrar != nil, !isOnDuty(name) {
@@ -48,6 +56,12 @@ extension TrunkMachine {
         .unreached(trunk: name, Set(trunk.plan.servers.map(\.address)).sorted { $0.description < $1.description }))
     }
     trunks[name]?.isUnreachedReported = !isReached
+  }
+
+  /// A request of ours had no answer.
+  public mutating func requestUnanswered(_ name: String, _ method: String, _ failure: LocalFailure, at now: Instant) {
+    trunks[name]?.lastRefusal = RefusedRequest(method: method, failure: failure, at: now)
+    trunks[name]?.unanswered[.init(method: method, failure: failure), default: 0] &+= 1
   }
 
   /// An INVITE of ours was refused for good.

@@ -20,6 +20,8 @@ public struct TrunkMachine: Sendable {
     case duty(trunk: String, Bool)
     /// What the nodes say that look after the other trunks: all that is wrong with them. A trunk that is not named counts as good.
     case reported([String: TrunkStatus.Trouble])
+    /// The name servers that are asked, for what is told of a name without an answer.
+    case nameServers([String])
     /// A connection is gone.
     case flowLost(Flow)
     /// Addresses or routes of this machine have changed: what goes out from another address than before is told to the trunks at once.
@@ -69,6 +71,10 @@ public struct TrunkMachine: Sendable {
     /// The servers that the request under way has not tried.
     var untriedTargets: [TrunkTarget] = []
     var registeredFlow: Flow?
+    /// Service-Route of the 200 that is in force (RFC 3608 §6.1): each 200 replaces it, and it ends with the binding.
+    var serviceRoutes: [String] = []
+    /// The registrar's last Service-Route could not be followed.
+    var isServiceRouteRefused = false
     /// What the registrar has bound last, as it was written; another one in its place is followed by a request that takes it out.
     var boundContact: String?
     /// Contacts of REGISTERs without an answer: each may be bound. Those that are not ours when one is granted are taken out, the newest
@@ -79,6 +85,13 @@ public struct TrunkMachine: Sendable {
     var isUnlocatedReported = false
     var isUnreachedReported = false
     var lastRefusal: RefusedRequest?
+    struct UnansweredKind: Hashable {
+      var method: String
+      var failure: LocalFailure
+    }
+    var unanswered: [UnansweredKind: UInt64] = [:]
+    /// Why its name has led to no server.
+    var lookUp: String?
     /// Our address that it was last asked from; nil: nothing was, or no listener reached it since.
     var askedFrom: IPAddress?
 
@@ -114,6 +127,7 @@ public struct TrunkMachine: Sendable {
   private var peerNames: [String: [String]] = [:]
   private var peerAddresses: [String: Set<IPAddress>] = [:]
   var penalties: [SocketAddress: Instant] = [:]
+  private var nameServers: [String] = []
   var pendingRequests: [RequestID: PendingRequest] = [:]
   var lastRequest: UInt64 = 0
 
@@ -158,6 +172,7 @@ public struct TrunkMachine: Sendable {
         trunks[name]?.registeredFlow = nil
         trunks[name]?.registrar?.registerNow(at: now)
       }
+    case .nameServers(let servers): nameServers = servers
     case .networkChanged: networkChanged(at: now)
     case .unregister: unregister(at: now, &output)
     case .timer: break
@@ -178,7 +193,7 @@ public struct TrunkMachine: Sendable {
         || trunk.settings.credentials != one.credentials
       {
         trunk.registrar = one.registration.map { successor(of: old?.registrar, $0, at: now) }
-        trunk.registeredFlow = nil
+        (trunk.registeredFlow, trunk.serviceRoutes) = (nil, [])
       }
       if trunk.prober?.settings != one.probe { trunk.prober = one.probe.map { Prober($0, at: now) } }
       trunk.settings = one
@@ -230,12 +245,15 @@ public struct TrunkMachine: Sendable {
       let servers = plan.servers
       // an answer that leaves nothing does not take the last good servers away
       guard !servers.isEmpty else {
+        let why = lookUpFailure(trunk.settings.server, locator.used)
+        trunks[name]?.lookUp = why
         if !trunk.isUnlocatedReported { output.news.append(.notLocated(trunk: name)) }
         trunks[name]?.isUnlocatedReported = true
         continue
       }
       trunks[name]?.plan = plan
       trunks[name]?.isUnlocatedReported = false
+      trunks[name]?.lookUp = nil
       if servers != trunk.plan.servers {
         output.news.append(.located(trunk: name, Set(servers.map(\.address)).sorted { $0.description < $1.description }))
       }
@@ -244,6 +262,13 @@ public struct TrunkMachine: Sendable {
     locatePeers(&all, &output)
     names.keep(only: all, at: now)
     output.questions += names.due(all, at: now)
+  }
+
+  /// What to tell of a name that leads nowhere.
+  private func lookUpFailure(_ uri: ServerURI, _ questions: Set<DNSQuestion>) -> String {
+    let silent = questions.contains { names.answer($0) == .failed }
+    let servers = nameServers.isEmpty ? "" : " (\(nameServers.prefix(Limits.shownNameServers).joined(separator: ", ")))"
+    return "\(uri.host): \(silent ? "no DNS answer" : "no such name or record")\(servers)"
   }
 
   /// The addresses of peers that are given by name; asked for again by their time to live.
@@ -275,6 +300,7 @@ public struct TrunkMachine: Sendable {
     guard let first = targets.first else { return nil }
     let settings = trunk.settings
     var peer = settings.peer(at: first)
+    peer.serviceRoutes = trunk.serviceRoutes(at: now)
     peer.further = Array(targets.dropFirst())
     return peer
   }

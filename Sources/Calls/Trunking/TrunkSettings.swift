@@ -73,6 +73,8 @@ public enum TrunkNews: Sendable, Equatable {
   case registrationFailed(trunk: String, code: Int, retry: Duration)
   /// The registrar did not take out the binding of an address that we had before: it ends with its time.
   case formerContactKept(trunk: String, contact: String, code: Int)
+  /// The registrar's Service-Route is malformed, or longer than we follow: calls go without it.
+  case serviceRouteRefused(trunk: String)
   /// OPTIONS probes are answered again, or no longer.
   case probed(trunk: String, isUp: Bool)
   /// Calls failed in a row by the trunk's fault: it is left alone for a while; or it is tried again.
@@ -81,7 +83,7 @@ public enum TrunkNews: Sendable, Equatable {
   public var trunk: String {
     switch self {
     case .located(let trunk, _), .notLocated(let trunk), .unreached(let trunk, _), .registered(let trunk, _),
-      .registrationFailed(let trunk, _, _), .formerContactKept(let trunk, _, _),
+      .registrationFailed(let trunk, _, _), .formerContactKept(let trunk, _, _), .serviceRouteRefused(let trunk),
       .probed(let trunk, _), .breaker(let trunk, _):
       trunk
     }

@@ -1,3 +1,5 @@
+public import SIPDialogs
+
 /// A trunk as operators see it, for metrics and `/v1/trunks`. Times are milliseconds since 1970.
 public struct TrunkStatus: Sendable, Codable, Equatable {
   /// Why a trunk is down; `removed`: it is not in the configuration any more, and its last calls run; `disabled`: by an operator.
@@ -17,11 +19,18 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
     /// When what was granted last ends; nil if nothing was.
     public var expires: Int64?
   }
-  /// A request of ours that was refused; 408 also if nobody answered, 503 also if it could not be sent.
+  /// A request of ours that was refused, with the trunk's code, or that had no answer, with our own finding.
   public struct Refusal: Sendable, Codable, Equatable {
     public var method: String
-    public var code: Int
+    public var code: Int?
+    public var failure: LocalFailure?
     public var at: Int64
+  }
+  /// Requests of ours that had no answer.
+  public struct Unanswered: Sendable, Codable, Equatable {
+    public var method: String
+    public var failure: LocalFailure
+    public var count: UInt64
   }
 
   public var trunk: String
@@ -40,6 +49,10 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
   /// When the next OPTIONS goes out; nil without probes, and while one is under way.
   public var nextProbe: Int64?
   public var lastRefusal: Refusal?
+  /// Since the trunk came into the configuration; nil: none.
+  public var unanswered: [Unanswered]?
+  /// Why no server is known: name, reason and name servers.
+  public var lookUp: String?
 
   public init(trunk: String) { self.trunk = trunk }
 

@@ -54,25 +54,45 @@ extension Control {
       metadata: ["trunk": "\(trunk)", "realm": "\(realm)"])
   }
 
+  /// There are no more of them than requests inside calls.
+  func log(_ request: UnansweredRequest, of call: CallID?) {
+    var metadata: Logger.Metadata = [
+      "call": "\(call.map { "\($0)" } ?? "")", "sip_call_id": "\(request.callID)", "trunk": "\(request.trunk)",
+      "method": "\(request.method.name)", "to": "\(request.flow.transport) \(request.flow.remote)",
+      "why": "\(request.failure.rawValue)",
+    ]
+    if let contact = request.contact { metadata["contact"] = "\(contact)" }
+    logger.warning("a request inside a call reached nobody: the trunk may think that the call goes on", metadata: metadata)
+  }
+
   func log(_ news: TrunkNews) {
     switch news {
     case .located(let trunk, let addresses):
       logger.info(
         "trunk located", metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
     case .notLocated(let trunk):
-      logger.warning("no server found for a trunk: its name has no usable record", metadata: ["trunk": "\(trunk)"])
+      let why = core.machine.trunkStatus(trunk, at: loop.now)?.lookUp
+      logger.warning(
+        "no server found for a trunk", metadata: ["trunk": "\(trunk)", "why": "\(why ?? "its name has no usable record")"])
     case .unreached(let trunk, let addresses):
       logger.error(
         "no listener reaches a trunk: listen.sip has none of its transport and address family, or no route leads to it",
         metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
     case .registered(let trunk, let seconds): logger.info("registered", metadata: ["trunk": "\(trunk)", "seconds": "\(seconds)"])
     case .registrationFailed(let trunk, let code, let retry):
-      logger.warning(
-        "registration failed", metadata: ["trunk": "\(trunk)", "sip": "\(code)", "again_in_ms": "\(retry.milliseconds)"])
+      // our own findings have names, and wear no code of the carrier's
+      let refusal = core.machine.trunkStatus(trunk, at: loop.now)?.lastRefusal
+      let failure = refusal?.method == "REGISTER" ? refusal?.failure : nil
+      var metadata: Logger.Metadata = ["trunk": "\(trunk)", "again_in_ms": "\(retry.milliseconds)"]
+      if let failure { metadata["why"] = "\(failure.rawValue)" } else { metadata["sip"] = "\(code)" }
+      logger.warning("registration failed", metadata: metadata)
     case .formerContactKept(let trunk, let contact, let code):
       logger.debug(
         "the registrar keeps the binding of an address that we had before: it ends with its time",
         metadata: ["trunk": "\(trunk)", "contact": "\(contact)", "sip": "\(code)"])
+    case .serviceRouteRefused(let trunk):
+      logger.warning(
+        "the registrar's Service-Route is not followed: it is malformed or too long", metadata: ["trunk": "\(trunk)"])
     case .probed(let trunk, let isUp):
       logger.warning(
         isUp ? "trunk answers OPTIONS again" : "trunk no longer answers OPTIONS: no calls go there",

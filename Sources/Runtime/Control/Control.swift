@@ -198,6 +198,7 @@ public final class Control: @unchecked Sendable {
     case .trace(let call, let stage, let at, let detail):
       if stage == .start { newCall = call }
       log(call, stage, at, detail)
+    case .requestUnanswered(let call, let request): log(request, of: call)
     case .measured(let measurement): metrics.count(measurement)
     case .refused(let refusal):
       metrics.count(refusal)

@@ -76,6 +76,7 @@ final class TrunkMetrics: Sendable {
     case .registered(let trunk, _): events.counter(trunk, "registered").increment()
     case .registrationFailed(let trunk, _, _): events.counter(trunk, "registration_failed").increment()
     case .formerContactKept: break  // nothing is wrong with the trunk
+    case .serviceRouteRefused(let trunk): events.counter(trunk, "service_route_refused").increment()
     case .probed(let trunk, let isUp): events.counter(trunk, isUp ? "probe_up" : "probe_down").increment()
     case .breaker(let trunk, let isOpen): events.counter(trunk, isOpen ? "breaker_opened" : "breaker_closed").increment()
     case .located(let trunk, _): events.counter(trunk, "located").increment()
@@ -107,6 +108,17 @@ final class TrunkMetrics: Sendable {
       gauge("trunkline_trunk_calls", "Calls now, by trunk.") { [([], Int64($0.calls))] },
       gauge("trunkline_trunk_calls_limit", "Calls at a time by a trunk that has a limit; more get 503.") { status in
         status.callsLimit.map { [([], Int64($0))] } ?? []
+      },
+      MetricFamily(
+        name: "trunkline_trunk_unanswered_total", help: "Requests to a trunk that had no answer, by what was found out.",
+        kind: .counter,
+        labelNames: ["trunk", "method", "why"]
+      ) { [self] in
+        state.withLock { $0.statuses }.flatMap { status in
+          (status.unanswered ?? []).map {
+            MetricSample([status.trunk, $0.method, $0.failure.rawValue], .integer(Int64(clamping: $0.count)))
+          }
+        }
       },
       .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason, side and trunk.", ended),

@@ -58,6 +58,9 @@ public final class Resolver: @unchecked Sendable {
 
   public var metrics: [MetricFamily] { counts.families }
 
+  /// The name servers in use, as they are written in a configuration.
+  public var serverNames: [String] { serverList.split(separator: ", ").map(String.init) }
+
   /// Asks; a question that cannot be sent is answered `failed`.
   public func ask(_ question: DNSQuestion) {
     loop.preconditionOnThread()

@@ -217,7 +217,8 @@ extension SIPSockets {
       if mayTell(&handshakeTold) { logger.notice("TLS failed", metadata: ["flow": "\(flow)", "why": "\(why)"]) }
     }
     if let fault = connections[flow]?.fault { counts.drops[fault].increment() }
-    let (peer, wasOpen) = (connections[flow]?.peerFailure, connections[flow]?.isOpen == true)
+    let noTLS: UserAgent.PeerFailure? = connections[flow]?.tlsFailure == nil || outcome == .goesOn ? nil : .noTLS
+    let (peer, wasOpen) = (noTLS ?? connections[flow]?.peerFailure, connections[flow]?.isOpen == true)
     remove(flow)
     counts.failures[Self.failure(flow)].increment(by: outcome == .failed ? 1 : 0)
     fail(flow, peer, wasOpen: wasOpen)  // also an orderly close: transactions on it must not wait for an answer that cannot come

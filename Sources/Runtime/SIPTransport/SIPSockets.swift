@@ -226,7 +226,7 @@ public final class SIPSockets: @unchecked Sendable {
   private func unreachable(_ port: UDPPort, _ remote: SocketAddress, _ code: Int32) {
     guard trunks.trunk(of: remote) != nil, let local = reachable(port.socket.localAddress, from: remote) else { return }
     counts.failures[.udp].increment()
-    fail(Flow(transport: .udp, local: local, remote: remote), code == ECONNREFUSED ? .refused : nil)
+    fail(Flow(transport: .udp, local: local, remote: remote), UserAgent.PeerFailure(code))
   }
 
   private func sendFailed(_ flow: Flow, _ code: Int32) {
@@ -237,7 +237,7 @@ public final class SIPSockets: @unchecked Sendable {
       let why = SystemError("send udp to", address: flow.remote, code: code)
       logger.warning("a SIP message was not sent; it is sent again as if it had been lost", metadata: ["error": "\(why)"])
     }
-    fail(flow)
+    fail(flow, UserAgent.PeerFailure(code))
   }
 
   // MARK: both
@@ -312,5 +312,16 @@ public final class SIPSockets: @unchecked Sendable {
     if routes.count >= Limits.routes { routes.removeAll(keepingCapacity: true) }
     routes[remote.ip] = (local, loop.now + (local == nil ? Limits.noRouteTime : Limits.routeTime))
     return local.map { SocketAddress($0, listener.port) }
+  }
+}
+
+extension UserAgent.PeerFailure {
+  /// What an error of the system says of the peer; nil: nothing.
+  init?(_ code: Int32) {
+    switch code {
+    case ECONNREFUSED: self = .refused
+    case EHOSTUNREACH, ENETUNREACH: self = .noRoute
+    default: return nil
+    }
   }
 }

@@ -134,7 +134,7 @@ struct TCPConnection {
     if isConnecting {
       if let error = socket.connectionError() {
         // a reset of what it had taken already comes as another error
-        peerFailure = error.code == ECONNREFUSED ? .refused : error.code == ECONNRESET ? .closed : nil
+        peerFailure = error.code == ECONNRESET ? .closed : UserAgent.PeerFailure(error.code)
         return .failed
       }
       isConnecting = false

@@ -30,6 +30,10 @@ struct Serve: ParsableCommand {
       for wait in settings.networkPlan(on: machine, NetworkQuestions(find: { lookUp($0, $1) })).waits where !wait.isNamed {
         complain("\(source.config ?? "embedded defaults"): warning: \(wait.text); serve starts and waits for it")
       }
+      let trunks = settings.trunks.compactMap(\.routing.settings)
+      for text in TrunkNameCheck.warnings(trunks, settings) {
+        complain("\(source.config ?? "embedded defaults"): warning: \(text); calls by it fail until there is one")
+      }
       Console.line("\(source.config ?? "embedded defaults"): ok")
       return
     }

@@ -82,6 +82,7 @@ enum TrunkTable {
     if row.registration != nil { cells.append(["registered until", registration(row)]) }
     cells += row.servers.map { ["server", "\($0.address) \($0.up ? "up" : "down")"] }
     if let next = row.nextProbe { cells.append(["next OPTIONS", time(next)]) }
+    if let lookUp = row.lookUp { cells.append(["name", lookUp]) }
     if row.lastRefusal != nil { cells.append(["last refusal", refusal(row)]) }
     return TextTable.render(cells)
   }
@@ -100,7 +101,7 @@ enum TrunkTable {
   private static func servers(_ row: TrunkStatus) -> String { "\(row.servers.count { $0.up })/\(row.servers.count)" }
 
   private static func refusal(_ row: TrunkStatus) -> String {
-    row.lastRefusal.map { "\($0.method) \($0.code) at \(time($0.at))" } ?? "-"
+    row.lastRefusal.map { "\($0.method) \($0.failure?.rawValue ?? $0.code.map(String.init) ?? "") at \(time($0.at))" } ?? "-"
   }
 
   private static func time(_ milliseconds: Int64) -> String {

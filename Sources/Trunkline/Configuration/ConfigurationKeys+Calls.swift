@@ -65,6 +65,17 @@ extension ConfigurationKeys {
         .init(
           "called", .list(.oneOf(TrunkRules.CalledNumber.self), limit: 3), .value("[ request_uri, to ]"),
           "Where its INVITEs say the called number: the first that does not name our own contact."),
+        .init(
+          "user_phone", .flag, .value("\(trunk.rules.marksPhones)"),
+          "`user=phone` stands behind telephone numbers in Request-URI, From and To of our INVITEs."),
+        .init(
+          "headers", .list(.text("`Name: value`"), limit: Limits.extraFields), .value("[]"),
+          "Fixed header fields of our INVITE, REGISTER and OPTIONS, at most 512 octets each; none that the gateway writes itself."
+        ),
+        .init(
+          "rewrite_contact", .oneOf(TrunkRules.ContactRewriting.self), .value(trunk.rules.contactRewriting.rawValue),
+          "Where requests inside a call go: `never`, where the trunk's Contact says; `always`, the way the call came; `auto`, that way where the Contact's address can not be reached from here, as behind a NAT."
+        ),
         .init("contact_user", .text("text"), .none("the user of `register`, else `trunkline`"), "The user part of our Contact."),
         .init("from", .mapping, .none("the caller's number and the host of `uri`"), "From of our INVITEs."),
         .init(

@@ -74,6 +74,13 @@ extension ConfigurationParser {
     out.redirects = follows ? .follow(hosts: Set(hosts)) : .refuse
     out.trustsIdentity = trunk.flag("trust_identity", default: out.trustsIdentity)
     out.allowsTransfer = trunk.flag("transfers", default: out.allowsTransfer)
+    out.marksPhones = trunk.flag("user_phone", default: out.marksPhones)
+    out.extraFields = trunk.list(
+      "headers", limit: Limits.extraFields, "a header field that the gateway does not write itself, as \"X-Name: value\""
+    ) {
+      .init($0)
+    }
+    out.contactRewriting = trunk.choice("rewrite_contact", default: out.contactRewriting)
     return out
   }
 

@@ -48,4 +48,6 @@ enum Limits {
   static let trunkPorts = 2
   /// RFC 4028 §4 forbids less than 90: that is for a lab. A day is as good as none.
   static let sessionSeconds = 4...86_400
+  /// Fixed header fields of one trunk.
+  static let extraFields = 16
 }

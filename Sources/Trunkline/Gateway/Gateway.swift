@@ -258,6 +258,7 @@ final class Gateway: @unchecked Sendable {
     for (scope, numbers) in try directory.blocked() {
       machine.handle(.blocked(scope: scope, numbers), at: loop.now, into: &nothing)
     }
+    machine.handle(.trunking(.nameServers(resolver.serverNames)), at: loop.now, into: &nothing)
     let begun = loop.now
     control = try Control(
       loop: loop,
@@ -377,6 +378,7 @@ final class Gateway: @unchecked Sendable {
     inbox.post(.push(new.pushSettings(wakes)))
     loop.post { [self] in
       do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
+      inbox.post(.trunking(.nameServers(resolver.serverNames)))
       current = new
       inbox.post(.routing(routing))
       tellTrunks(new)

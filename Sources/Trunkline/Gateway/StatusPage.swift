@@ -75,7 +75,7 @@ enum StatusPage {
           table("trunks", ["Trunk", "State", "Registered until", "Servers up", "Calls", "Last refusal"], trunks.map(t => [t.trunk,
             t.up ? ["up", "good"] : [t.why || "down", "bad"], t.registration ? (t.registration.expires ? new Date(t.registration.expires).toLocaleTimeString() : "no") : "–",
             t.servers.filter(s => s.up).length + " of " + t.servers.length, t.calls + (t.callsLimit ? " of " + t.callsLimit : ""),
-            t.lastRefusal ? t.lastRefusal.method + " " + t.lastRefusal.code + ", " + since(t.lastRefusal.at) + " ago" : "–"]), "no trunks");
+            t.lastRefusal ? t.lastRefusal.method + " " + (t.lastRefusal.failure ?? t.lastRefusal.code) + ", " + since(t.lastRefusal.at) + " ago" : "–"]), "no trunks");
           table("calls", ["Since", "Direction", "State", "From", "To", "User", "Trunk", "From trunk", "From app"], calls.map(c => [since(c.times.start), c.direction, c.state, c.from, c.to, c.user, c.trunk, heard(c.fromTrunk), heard(c.fromApp)]), "no calls");
           const of = (count, connected) => count + (count ? " (" + Math.round(100 * connected / count) + " % connected)" : "");
           $("hour").textContent = "Ended: " + of(hour.total.incoming, hour.total.incomingConnected) + " incoming, " + of(hour.total.outgoing, hour.total.outgoingConnected) + " outgoing";

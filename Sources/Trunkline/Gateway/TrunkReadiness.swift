@@ -6,7 +6,7 @@ extension Readiness {
   /// either way.
   func set(trunks: [TrunkStatus]) {
     let configured = trunks.filter { $0.why != .removed }
-    let down = configured.compactMap { trunk in trunk.why.map { "\(trunk.trunk) (\($0.rawValue))" } }
+    let down = configured.compactMap { trunk in trunk.why.map { "\(trunk.trunk) (\(trunk.lookUp ?? $0.rawValue))" } }
     let text = down.isEmpty ? nil : "down: " + down.joined(separator: ", ")
     set("trunks", ready: configured.isEmpty || down.count < configured.count, why: text ?? "", note: text)
   }

@@ -7,7 +7,7 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     proxyAuthenticate, authorization, proxyAuthorization, pAssertedIdentity, privacy, diversion, retryAfter, expires,
     server, userAgent, replaces, alertInfo, warning, timestamp, sessionExpires, minSE, referTo, subject, event, allowEvents,
     minExpires, identity, rseq, rack, historyInfo, referredBy, subscriptionState, infoPackage, date, pPreferredIdentity,
-    pCalledPartyID, trunklineTrunk, other
+    pCalledPartyID, serviceRoute, trunklineTrunk, other
 
   /// Canonical spelling and compact form (RFC 3261 §7.3.3).
   var row: (name: StaticString, compact: UInt8?) {
@@ -64,9 +64,16 @@ public enum HeaderName: UInt8, Hashable, Sendable, CaseIterable {
     case .infoPackage: ("Info-Package", nil)
     case .date: ("Date", nil)
     case .pPreferredIdentity: ("P-Preferred-Identity", nil)
+    case .serviceRoute: ("Service-Route", nil)
     case .trunklineTrunk: ("X-Trunkline-Trunk", nil)
     case .other: ("", nil)
     }
+  }
+
+  /// The row of a name, in any case or in its compact form; `.other` for one that has none.
+  public init(_ name: String) {
+    let bytes = Array(name.utf8)
+    self = HeaderIndex.shared.find(bytes.span, ByteRange(0, bytes.count))
   }
 
   /// As written on the wire.

@@ -4,6 +4,16 @@ extension Message {
   /// The state of Subscription-State (RFC 6665 §8.2.3) in lower case, without parameters; empty if absent.
   public var subscriptionState: String { firstWord(.subscriptionState) }
 
+  /// The `id` of Event where it is a CSeq number, as that of REFER's events is (RFC 3515 §2.4.6).
+  public var eventID: UInt32? {
+    guard let field = field(.event) else { return nil }
+    for parameter in text(field.value).split(separator: ";").dropFirst() {
+      let pair = parameter.split(separator: "=", maxSplits: 1).map { $0.trimmingPrefix { $0 == " " } }
+      if pair.count == 2, pair[0].lowercased() == "id" { return UInt32(pair[1].prefix { $0 != " " }) }
+    }
+    return nil
+  }
+
   private func firstWord(_ name: HeaderName) -> String {
     guard let field = field(name) else { return "" }
     var scanner = Scanner(bytes.span, field.value)
