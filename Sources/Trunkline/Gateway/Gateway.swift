@@ -258,7 +258,6 @@ final class Gateway: @unchecked Sendable {
     for (scope, numbers) in try directory.blocked() {
       machine.handle(.blocked(scope: scope, numbers), at: loop.now, into: &nothing)
     }
-    machine.handle(.trunking(.nameServers(resolver.serverNames)), at: loop.now, into: &nothing)
     let begun = loop.now
     control = try Control(
       loop: loop,
@@ -270,6 +269,8 @@ final class Gateway: @unchecked Sendable {
       machine: machine, cluster: cluster.map { ClusterMachine($0.machine, random: .system, at: begun) }, outputs: outputs,
       metrics: ControlMetrics(turns: loop.turns, hasCluster: cluster != nil), inbox: inbox, logger: logs.logger("control"),
       masksNumbers: settings.log.numbers == .masked)
+    // by the inbox: whatever trunks have to do at once must be heard
+    inbox.post(.trunking(.nameServers(resolver.serverNames)))
     door.control = control
     door.gateway = self
     registerMetrics()
