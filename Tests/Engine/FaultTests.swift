@@ -371,6 +371,9 @@ import Testing
     let owner = try #require(peers.nodes.first { !$0.say("GET", "tl:{u:\(user)}:where").contains("MOVED") })
     let other = try #require(peers.nodes.first { $0 !== owner })
     let id = other.say("CLUSTER", "MYID")
+    // As redis-cli moves one: who imports a slot gets a newer epoch with it, else the old owner's next message takes the slot back.
+    other.say("CLUSTER", "SETSLOT", slot, "IMPORTING", owner.say("CLUSTER", "MYID"))
+    owner.say("CLUSTER", "SETSLOT", slot, "MIGRATING", id)
     for peer in [other, owner] + peers.nodes.filter({ $0 !== owner && $0 !== other }) {
       peer.say("CLUSTER", "SETSLOT", slot, "NODE", id)
     }
