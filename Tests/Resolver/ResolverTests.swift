@@ -29,6 +29,20 @@ import Trunking
     return got.withLock { $0 }
   }
 
+  @Test func `other name servers are said to whoever names them`() throws {
+    let loop = try EventLoop(name: "dns test")
+    let resolver = try Resolver(loop: loop, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) { _, _ in }
+    let said = Mutex<[String]>([])
+    resolver.serversChanged = { servers in said.withLock { $0 = servers } }
+    loop.post {
+      do { try resolver.restart(servers: [SocketAddress(.loopback, 5_353)]) } catch { Issue.record(error) }
+      loop.stop()
+    }
+    loop.run()
+    resolver.close()
+    #expect(said.withLock { $0 } == ["127.0.0.1:5353"])
+  }
+
   @Test func `this machine's own names come from its hosts file`() throws {
     let answers = try answers([DNSQuestion("localhost", .a)], servers: [])
     guard case .addresses(let found, _)? = answers.values.first else {

@@ -35,6 +35,8 @@ public final class Resolver: @unchecked Sendable {
   private var timer: EventLoop.TimerID?
   private var deliveryTimer: EventLoop.TimerID?
   let counts = ResolverMetrics()
+  /// Called on the loop's thread with the name servers in use, when they are others.
+  public var serversChanged: (([String]) -> Void)?
 
   /// Without `servers` those of the system's `resolv.conf`.
   public convenience init(
@@ -107,6 +109,7 @@ public final class Resolver: @unchecked Sendable {
     let old = channel
     channel = next
     if let old { ares_destroy(old) }
+    serversChanged?(serverNames)
     arm()
   }
 

@@ -269,7 +269,8 @@ final class Gateway: @unchecked Sendable {
       machine: machine, cluster: cluster.map { ClusterMachine($0.machine, random: .system, at: begun) }, outputs: outputs,
       metrics: ControlMetrics(turns: loop.turns, hasCluster: cluster != nil), inbox: inbox, logger: logs.logger("control"),
       masksNumbers: settings.log.numbers == .masked)
-    // by the inbox: whatever trunks have to do at once must be heard
+    // By the inbox: what the machine does at once (a first REGISTER, a look-up) goes out.
+    resolver.serversChanged = { [inbox] in inbox.post(.trunking(.nameServers($0))) }
     inbox.post(.trunking(.nameServers(resolver.serverNames)))
     door.control = control
     door.gateway = self
@@ -379,7 +380,6 @@ final class Gateway: @unchecked Sendable {
     inbox.post(.push(new.pushSettings(wakes)))
     loop.post { [self] in
       do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
-      inbox.post(.trunking(.nameServers(resolver.serverNames)))
       current = new
       inbox.post(.routing(routing))
       tellTrunks(new)
