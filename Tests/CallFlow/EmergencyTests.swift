@@ -96,6 +96,35 @@ private let phone = Surroundings.phone
 
   private let document = "<?xml version=\"1.0\"?><presence><gp:geopriv/></presence>"
 
+  private static let unusable: [(String?, [String])] = [
+    ("+15550000000", []), (nil, ["no passport"]), (nil, [String](repeating: "a", count: 100)),
+  ]
+
+  @Test(arguments: unusable)
+  func `a caller number or an identity that an app may not give keeps no emergency call back`(
+    from: String?, identity: [String]
+  ) throws {
+    func start(_ number: String) -> CallStart {
+      CallStart(
+        from: from.map { Handle(k: .phone, h: $0) }, to: Handle(k: .phone, h: number),
+        sdp: Surroundings.appSDP(setup: "actpass"), identity: identity)
+    }
+    let world = world("CH", route: true)
+    world.connect(phone)
+    let answer = world.request(phone, .callStart(start("144")), call: Identifier(high: 9, low: 5))
+    if case .err(let failure)? = answer { Issue.record("refused: \(failure)") }
+    open(world)
+    let invite = try #require(
+      world.actions.compactMap { if case .sip(.invite(_, let invite)) = $0 { invite } else { nil } }.first)
+    #expect(invite.from == "+15551230001", "the user's own number")
+    let other = self.world("CH", route: true)
+    other.connect(phone)
+    guard case .err? = other.request(phone, .callStart(start("044 123 45 67")), call: Identifier(high: 9, low: 5)) else {
+      Issue.record("another call is refused")
+      return
+    }
+  }
+
   @Test func `an emergency call's location goes to a trunk that takes it, and no other call's`() throws {
     func invite(_ number: String, takes: Bool) throws -> OutboundInvite {
       let world = world("CH", route: true) { _, routing in routing.trunks[0].sendsLocation = takes }

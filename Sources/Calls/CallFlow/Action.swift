@@ -97,7 +97,7 @@ extension CallMachine {
     case stream(StreamCommand)
     /// The answer to an operation, once: `Input.command`, `.originate` and those of `DeviceCommand`.
     case answered(QuestionID, OperationAnswer)
-    /// A request of ours inside a dialog reached nobody; the call, if it is known still. Its record may be written.
+    /// A request of ours inside a dialog had no response; the call, if it is known still. Its record may be written.
     indirect case requestUnanswered(CallID?, UnansweredRequest)
     /// A sample for a histogram.
     case measured(Measurement)

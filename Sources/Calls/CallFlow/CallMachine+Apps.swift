@@ -213,14 +213,17 @@ extension CallMachine {
       return refuse(token, caller, .notFound, .notFound, "to: \(error)", &turn)
     }
     let number = to.number
-    guard let own = callerNumber(of: key.user, wanted: start.from?.h, account: account, calling: to) else {
+    // A fault of the app's in what an emergency call can do without leaves that out; it is no reason to refuse the call.
+    var ownNumber = callerNumber(of: key.user, wanted: start.from?.h, account: account, calling: to)
+    if ownNumber == nil, to.isEmergency { ownNumber = callerNumber(of: key.user, wanted: nil, account: account, calling: to) }
+    guard let own = ownNumber else {
       return refuse(token, caller, .forbidden, .forbidden, "from is not a number of this user", &turn)
     }
-    let identities = start.identity ?? []
-    guard identities.count <= SIP.Limits.identities,
-      identities.allSatisfy({ $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed })
-    else { return turn.refuse(token, .badRequest, "identity") }
-    // help comes without it, too
+    var identities = start.identity ?? []
+    if !Self.areIdentities(identities) {
+      guard to.isEmergency else { return turn.refuse(token, .badRequest, "identity") }
+      identities = []
+    }
     let isLocation = start.location.map(Self.isLocation) ?? true
     guard isLocation || to.isEmergency else { return turn.refuse(token, .badRequest, "location") }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
@@ -269,6 +272,11 @@ extension CallMachine {
   ) {
     turn.refuse(token, code, text)
     turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: caller)))
+  }
+
+  private static func areIdentities(_ texts: [String]) -> Bool {
+    texts.count <= SIP.Limits.identities
+      && texts.allSatisfy { $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed }
   }
 
   /// XML by its first character, without what text has not; what it says is for who answers.

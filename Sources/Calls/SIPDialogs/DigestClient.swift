@@ -84,10 +84,9 @@ struct DigestClient {
     let isProxy = response.statusCode == 407
     guard let values = try? response.authentication(isProxy ? .proxyAuthenticate : .wwwAuthenticate) else { return [] }
     let usable = values.compactMap { read($0, isProxy: isProxy) }
-    var out: [Challenge] = []
-    for challenge in usable.filter({ $0.algorithm == .sha256 }) + usable.filter({ $0.algorithm != .sha256 })
-    where !out.contains(where: { $0.key == challenge.key }) { out.append(challenge) }
-    return out
+    var realms: Set<Realm> = []
+    return (usable.filter { $0.algorithm == .sha256 } + usable.filter { $0.algorithm != .sha256 })
+      .filter { realms.insert($0.key).inserted }
   }
 
   private static func read(_ value: AuthenticationValue, isProxy: Bool) -> Challenge? {

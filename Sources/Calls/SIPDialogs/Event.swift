@@ -82,7 +82,7 @@ public enum SessionLoss: Sendable, Equatable {
   case refreshFailed(Int)
 }
 
-/// A request of a leg that reached nobody, as far as is known.
+/// A request of a leg that had no response.
 public struct UnansweredRequest: Sendable, Equatable {
   public var leg: LegID
   public var method: Method

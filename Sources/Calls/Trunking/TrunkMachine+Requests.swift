@@ -181,7 +181,7 @@ extension TrunkMachine {
         return ask(request.trunk, .registration, trunk.untriedTargets, at: now, &output)
       }
       trunks[request.trunk]?.registeredFlow = (200..<300).contains(outcome.code) ? request.flow : nil
-      if (200..<300).contains(outcome.code) { takeServiceRoutes(outcome.serviceRoutes, request.trunk, &output) }
+      if (200..<300).contains(outcome.code) { replaceServiceRoutes(outcome.serviceRoutes, request.trunk, &output) }
       let news = trunks[request.trunk]?.registrar?.answered(outcome, request.trunk, random: random, at: now)
       if let news = news ?? nil { output.news.append(news) }
       if let contact = outcome.contact { bound(contact, request, trunk, at: now, &output) }
@@ -189,7 +189,7 @@ extension TrunkMachine {
   }
 
   /// One that cannot be followed is as good as none: the proxy that REGISTER went to may know the way.
-  private mutating func takeServiceRoutes(_ routes: [String]?, _ name: String, _ output: inout Output) {
+  private mutating func replaceServiceRoutes(_ routes: [String]?, _ name: String, _ output: inout Output) {
     trunks[name]?.serviceRoutes = routes ?? []
     if routes == nil, trunks[name]?.isServiceRouteRefused == false { output.news.append(.serviceRouteRefused(trunk: name)) }
     trunks[name]?.isServiceRouteRefused = routes == nil

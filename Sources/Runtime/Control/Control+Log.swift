@@ -62,7 +62,7 @@ extension Control {
       "why": "\(request.failure.rawValue)",
     ]
     if let contact = request.contact { metadata["contact"] = "\(contact)" }
-    logger.warning("a request inside a call reached nobody: the trunk may think that the call goes on", metadata: metadata)
+    logger.warning("a request inside a dialog had no response: the trunk may not know of it", metadata: metadata)
   }
 
   func log(_ news: TrunkNews) {

@@ -125,7 +125,7 @@ public final class ControlMetrics: Sendable {
       counter("trunkline_sip_retransmissions_total", "SIP messages sent or received again.", ["direction"]) {
         [(["in"], $0.retransmissionsReceived), (["out"], $0.retransmissionsSent)]
       },
-      counter("trunkline_sip_requests_unanswered_total", "SIP requests inside dialogs that nobody answered.", ["method"]) {
+      counter("trunkline_sip_requests_unanswered_total", "SIP requests inside dialogs without a response.", ["method"]) {
         $0.unanswered.map { ([$0.key.name], $0.value) }
       },
       counter("trunkline_sip_refused_total", "SIP requests refused before a call existed.", ["reason"]) { statistics in
