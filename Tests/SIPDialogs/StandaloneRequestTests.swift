@@ -215,4 +215,43 @@ import Testing
       #expect(routes(message) == Array(expected.prefix(count)))
     }
   }
+
+  @Test(
+    arguments: [
+      ("<sip:orig@203.0.113.40:5070;lr>", "udp 203.0.113.40:5070"), ("<sip:203.0.113.40;lr>", "udp 203.0.113.40:5060"),
+      ("<sip:203.0.113.40;transport=tcp;lr>", "tcp 203.0.113.40:5060"), ("<sip:scscf.example;lr>", "udp 203.0.113.7:5060"),
+      ("<sip:198.51.100.9:5060;lr>", "udp 203.0.113.7:5060"), ("<sip:127.0.0.1:5070;lr>", "udp 203.0.113.7:5060"),
+      ("<sip:[fe80::1];lr>", "udp 203.0.113.7:5060"), ("<sips:203.0.113.40;lr>", "udp 203.0.113.7:5060"),
+      ("<sip:10.0.0.3;lr>", "udp 203.0.113.7:5060"),
+    ])
+  func `requests go to the first of the registrar's routes that is an address, and never to this machine`(
+    route: String, expected: String
+  ) throws {
+    let own = OwnAddresses(addresses: [gatewayAddress.ip], ports: [5060])
+    func first(_ proxies: [String], _ method: Method) -> String? {
+      var peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
+      (peer.proxies, peer.serviceRoutes) = (proxies, [route])
+      var wire = Wire(own: own)
+      if method == .invite {
+        wire.command(.invite(Wire.out, OutboundInvite(trunk: peer, to: "+1", from: "+2", sdp: offer)))
+      } else {
+        wire.command(
+          .request(
+            id, OutboundRequest(trunk: peer, method: method, uri: "sip:carrier.example", to: "sip:carrier.example", callID: "c")))
+      }
+      return wire.output.messages.first.map { "\($0.flow.transport) \($0.flow.remote)" }
+    }
+    #expect(first([], .invite) == expected && first([], .options) == expected)
+    let toServer = "udp 203.0.113.7:5060"
+    #expect(first(["sip:proxy.example"], .invite) == toServer && first([], .register) == toServer)
+  }
+
+  @Test func `where the server and the route are the same, silence tries it once`() throws {
+    var peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
+    let second = Flow(transport: .udp, local: gatewayAddress, remote: SocketAddress("203.0.113.8:5060")!)
+    (peer.serviceRoutes, peer.further) = (["<sip:203.0.113.40;lr>"], [TrunkTarget(second)])
+    var wire = Wire()
+    wire.command(.invite(Wire.out, OutboundInvite(trunk: peer, to: "+1", from: "+2", sdp: offer)))
+    #expect(wire.agent.legs[Wire.out]?.value.further.isEmpty == true)
+  }
 }

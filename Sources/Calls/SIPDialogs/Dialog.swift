@@ -59,16 +59,25 @@ extension Message {
 func nextHop(target: String, routes: [String], base: Flow, own: OwnAddresses, reach: PeerReach = PeerReach()) -> Flow {
   var text = routes.first.map(uriText) ?? target
   if text.isEmpty { text = target }
-  guard let hop = address(of: text), !own.isListener(hop), mayGo(to: hop.ip, base, own) else { return base }
-  if base.transport.isReliable, hop.ip == base.remote.ip || reach.followsConnection { return base }
-  guard reach.leads(to: hop.ip.unmapped, from: base.remote.ip.unmapped, own) else { return base }
-  var flow = base
-  flow.remote = hop
+  guard let flow = hop(to: text, from: base, own: own, reach: reach) else { return base }
+  if base.transport.isReliable, flow.remote.ip == base.remote.ip || reach.followsConnection { return base }
+  return flow
+}
+
+/// The way to the address in a SIP URI; nil where `nextHop` goes the way the dialog has come.
+func hop(to text: String, from base: Flow, own: OwnAddresses, reach: PeerReach = PeerReach()) -> Flow? {
   let bytes = Array(text.utf8)
-  if let transport = (try? URI(bytes))?.parameter("transport", in: bytes) {
-    // what came over TLS does not go on in the clear
-    if base.transport != .tls { flow.transport = TransportProtocol(rawValue: bytes.text(transport).lowercased()) ?? .udp }
+  guard let uri = try? URI(bytes), let ip = IPAddress(bytes.text(uri.host).filter { $0 != "[" && $0 != "]" }),
+    uri.scheme != .sips || base.transport == .tls
+  else { return nil }
+  var flow = base
+  // what came over TLS does not go on in the clear
+  if base.transport != .tls, let transport = uri.parameter("transport", in: bytes) {
+    flow.transport = TransportProtocol(rawValue: bytes.text(transport).lowercased()) ?? .udp
   }
+  flow.remote = SocketAddress(ip, uri.port ?? (flow.transport == .tls ? 5061 : 5060))
+  guard !own.isListener(flow.remote), mayGo(to: ip, base, own), reach.leads(to: ip.unmapped, from: base.remote.ip.unmapped, own)
+  else { return nil }
   return flow
 }
 

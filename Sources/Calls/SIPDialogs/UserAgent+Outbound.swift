@@ -5,6 +5,8 @@ extension UserAgent {
   /// Makes an outbound leg and sends its INVITE.
   mutating func startInvite(_ id: LegID, _ invite: OutboundInvite) {
     guard legs[id] == nil else { return }
+    var invite = invite
+    invite.trunk = byServiceRoute(invite.trunk)
     guard legs.count < Limits.legs, clients.count < Limits.clientTransactions else {
       emit(.failed(id, code: 503, cause: nil, byTransport: false))
       return emit(.legClosed(id))
@@ -26,6 +28,22 @@ extension UserAgent {
     legs[id] = Box(leg)
     dialogs[dialog.key] = id
     sendInvite(id)
+  }
+
+  /// The first route is where a request goes (RFC 3261 §8.1.2), which is a Service-Route's where no proxy of ours stands before it.
+  /// A host name there stands for the servers of the trunk, as in a dialog (`nextHop`).
+  func byServiceRoute(_ trunk: TrunkPeer) -> TrunkPeer {
+    guard trunk.proxies.isEmpty, let route = trunk.serviceRoutes.first.map(uriText) else { return trunk }
+    let reach = PeerReach(rule: rules(trunk.name).contactRewriting, localNetworks: configuration.advertised.localNetworks)
+    func routed(_ flow: Flow) -> Flow { hop(to: route, from: flow, own: configuration.own, reach: reach) ?? flow }
+    var out = trunk
+    out.further = []
+    for (place, target) in ([trunk.target] + trunk.further).enumerated() {
+      let large = target.large.map(routed).flatMap { $0.transport.isReliable ? $0 : nil }
+      let next = TrunkTarget(routed(target.flow), large: large)
+      if place == 0 { out.target = next } else if next != out.target, !out.further.contains(next) { out.further.append(next) }
+    }
+    return out
   }
 
   /// The Request-URI of an INVITE: as somebody else has written it, or ours.

@@ -18,6 +18,8 @@ extension UserAgent {
     guard standalones.count < Limits.standaloneRequests else {
       return emit(.requestAnswered(id, RequestOutcome(code: 503, sequence: request.sequence)))
     }
+    var request = request
+    if request.method != .register { request.trunk = byServiceRoute(request.trunk) }
     standalones[id] = Standalone(request: request, sequence: request.sequence, tag: newTag())
     sendStandalone(id)
   }
