@@ -62,7 +62,9 @@ typedef struct {
   bool has_base;
   uint32_t base, heard_ssrc, last_event;
   bool has_event;
-  unsigned sent, received, late;
+  uint16_t highest;
+  uint32_t counted;
+  unsigned sent, received, late, lost;
 } media_t;
 
 struct call {
@@ -213,13 +215,23 @@ static void hear_audio(media_t *it, uint32_t timestamp, uint32_t ssrc, const uin
   if (end > it->heard_count) it->heard_count = end;
 }
 
+// Packets whose numbers are missing (RFC 3550 appendix A.3); one that comes behind a later one is not.
+static void count_number(media_t *it, uint16_t number, uint32_t ssrc) {
+  int step = it->received > 0 && ssrc == it->counted ? (int16_t)(number - it->highest) : 1;
+  if (step > 1) it->lost += (unsigned)step - 1;
+  if (step < 0 && it->lost > 0) it->lost--;
+  if (step > 0) it->highest = number;
+  it->counted = ssrc;
+  it->received++;
+}
+
 static void hear(media_t *it, const uint8_t *packet, size_t size) {
   if (size < 12 || packet[0] >> 6 != 2) return;
   size_t head = 12 + 4 * (size_t)(packet[0] & 0x0f);
   if (size <= head) return;
   int type = packet[1] & 0x7f;
   uint32_t timestamp = get32(packet + 4);
-  it->received++;
+  count_number(it, (uint16_t)(packet[2] << 8 | packet[3]), get32(packet + 8));
   if (type == it->event_in && size >= head + 4) {
     if (it->has_event && timestamp == it->last_event) return;
     it->has_event = true, it->last_event = timestamp;
@@ -275,7 +287,8 @@ static void close_media(call_t *it) {
     pthread_join(media->thread, NULL);
   }
   close(media->fd);
-  say("counts", ", \"call\": %d, \"sent\": %u, \"received\": %u, \"late\": %u", it->number, media->sent, media->received, media->late);
+  say("counts", ", \"call\": %d, \"sent\": %u, \"received\": %u, \"late\": %u, \"lost\": %u", it->number, media->sent, media->received, media->late,
+      media->lost);
   if (*options.record && it->number == 1) store(media, options.record);
 }
 
