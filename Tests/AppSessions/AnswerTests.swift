@@ -91,19 +91,39 @@ import Testing
     #expect(ask(100, &bench) == 1)
   }
 
-  @Test func `beyond 1024 answers new requests get tooMany, known ones their answer`() throws {
+  @Test func `a device with much to say is not locked out: the oldest answers go, the last 64 stay`() throws {
     var bench = Bench()
     let client = try bench.login()
-    for n in 1...1_024 {
+    for n in 1...3_000 {
       bench.send(.deviceState(DeviceState(state: .fg)), on: client.connection, id: number(UInt64(1_000 + n)))
       bench.pass(.milliseconds(10))
     }
-    #expect(bench.frames(client.connection).filter { $0.body == .message(.ok(Success())) }.count == 1_024)
+    #expect(bench.frames(client.connection).filter { $0.body == .message(.ok(Success())) }.count == 3_000)
     bench.send(end, on: client.connection, id: number(5_000), seq: 1, call: callA)
-    #expect(bench.frames(client.connection).map(\.body) == [.message(.err(Failure(.tooMany)))])
-    bench.send(.deviceState(DeviceState(state: .fg)), on: client.connection, id: number(1_001))
-    #expect(bench.frames(client.connection).map(\.body) == [.message(.ok(Success()))])
-    #expect(bench.takeEvents().isEmpty)
+    #expect(bench.takeEvents().count == 1)
+    let repeats = bench.machine.stats.repeats
+    for n in 2_940...3_000 {
+      bench.send(.deviceState(DeviceState(state: .fg)), on: client.connection, id: number(UInt64(1_000 + n)))
+    }
+    #expect(bench.machine.stats.repeats == repeats + 61)
+  }
+
+  @Test func `1024 requests without an answer are the end of it, said to app and log, and one answer makes room`() throws {
+    var bench = Bench()
+    let client = try bench.login()
+    for n in 1...1_024 {
+      bench.send(end, on: client.connection, id: number(UInt64(1_000 + n)), seq: n, call: callA)
+      bench.pass(.milliseconds(10))
+    }
+    _ = bench.frames(client.connection)
+    #expect(bench.takeEvents().count == 1_024)
+    bench.send(end, on: client.connection, id: number(5_000), seq: 1_025, call: callA)
+    let text = "1024 requests of this device wait for their answers"
+    #expect(bench.frames(client.connection).map(\.body) == [.message(.err(Failure(.tooMany, msg: text)))])
+    #expect(bench.refusedRequests.map(\.why) == [text] && bench.machine.stats.unkept == 1)
+    bench.perform(.answer(RequestToken(device: client.device, request: number(1_500)), .ok))
+    bench.send(end, on: client.connection, id: number(5_001), seq: 1_026, call: callA)
+    #expect(bench.takeEvents().count == 1)
   }
 
   @Test func `the answer of media.restart is numbered, carries re and is kept`() throws {

@@ -16,6 +16,7 @@ struct Bench {
   var actions: [SessionMachine.Action] = []
   var events: [SessionEvent] = []
   var refusedLogins: [RefusedLogin] = []
+  var refusedRequests: [RefusedRequest] = []
   private var nextConnection: UInt64 = 1
   /// `hello.caps` of its clients.
   var caps: [String] = []
@@ -81,6 +82,7 @@ struct Bench {
     actions += output.actions
     events += output.events
     refusedLogins += output.refusedLogins
+    refusedRequests += output.refusedRequests
   }
 
   mutating func perform(_ command: SessionCommand) { give(.command(command)) }

@@ -18,17 +18,56 @@ import Testing
 
   @Test func `a token's end is announced once, a minute before, and closes with 4001`() throws {
     var bench = Bench()
-    let client = try bench.login(lives: 100)
-    pass(39, &bench, client.connection)
+    let client = try bench.login(lives: 140)
+    pass(79, &bench, client.connection)
     #expect(expiring(bench.frames(client.connection)).isEmpty)
     pass(2, &bench, client.connection)
-    #expect(expiring(bench.frames(client.connection)) == [(Bench.epoch + 100) * 1_000])
+    #expect(expiring(bench.frames(client.connection)) == [(Bench.epoch + 140) * 1_000])
     pass(88, &bench, client.connection)
     #expect(bench.closed(client.connection) == nil, "the leeway of 30 s counts here too")
     pass(2, &bench, client.connection)
     #expect(bench.closed(client.connection) == .authFailed)
     #expect(expiring(bench.frames(client.connection)).isEmpty)
     #expect(bench.takeEvents() == [.disconnected(client.device, client.session), .ended(client.device, client.session)])
+  }
+
+  @Test(arguments: [(5, 3), (20, 10), (59, 30), (60, 30), (100, 50)])
+  func `a short token's end is announced at half of what it has, once, however often it comes again`(lives: Int, after: Int)
+    throws
+  {
+    var bench = Bench()
+    let client = try bench.login(lives: Int64(lives))
+    pass(after - 1, &bench, client.connection)
+    #expect(expiring(bench.frames(client.connection)).isEmpty)
+    var told: [Int64] = []
+    for n in 0..<(lives - after) {
+      pass(1, &bench, client.connection)
+      // what a backend with a cache does, and a client that asks it for each second
+      bench.send(
+        .authRefresh(AuthRefresh(auth: Bench.token(lives: Int64(lives)))), on: client.connection, id: number(UInt64(70 + n)))
+      told += expiring(bench.frames(client.connection))
+    }
+    #expect(told == [(Bench.epoch + Int64(lives)) * 1_000])
+  }
+
+  @Test func `auth.refresh takes no place among the answers that are kept, and has a rate of its own`() throws {
+    var bench = Bench()
+    let client = try bench.login(lives: 40_000)
+    var refused = 0
+    for n in 0..<3_000 {
+      bench.pass(.milliseconds(100))
+      bench.send(.authRefresh(AuthRefresh(auth: Bench.token(lives: 400))), on: client.connection, id: number(UInt64(1_000 + n)))
+      for frame in bench.frames(client.connection) {
+        if case .message(.err(let failure)) = frame.body {
+          #expect(failure.code == .tooMany && failure.msg == "auth.refresh came too often")
+          refused += 1
+        }
+      }
+    }
+    #expect((2_800..<2_900).contains(refused), "ten at once, then one in two seconds: \(refused)")
+    _ = bench.takeEvents()
+    bench.send(.callAnswer(CallAnswer(ageMs: 5)), on: client.connection, id: number(50), seq: 1, call: callA)
+    #expect(bench.takeEvents().count == 1)
   }
 
   @Test func `auth.refresh moves the end`() throws {

@@ -54,7 +54,9 @@ import Testing
   }
 
   static let bad: [(String, SessionRefusal, String)] = [
-    ("expired", .tokenExpired, Bench.token(lives: -31)), ("another audience", .tokenAudience, other(aud: "x")),
+    ("expired", .tokenExpired, Bench.token(lives: -31)),
+    ("exp in milliseconds", .tokenExpiryInMilliseconds, Bench.token(lives: Bench.epoch * 999)),
+    ("another audience", .tokenAudience, other(aud: "x")),
     ("unknown user", .unknownUser, Bench.token("mallory")), ("another device", .deviceMismatch, Bench.token("alice", "d2")),
     ("alg none", .tokenAlgorithm, "eyJhbGciOiJub25lIn0.e30."),
     ("forged", .tokenSignature, String(Bench.token().dropLast(4)) + "AAAA"),

@@ -93,7 +93,7 @@ struct VectorPhone {
     case "didActivate": return .audioActivated
     case "didDeactivate": return .audioDeactivated
     case "logOut": return .logOut
-    case "token": return rest == "none" ? .tokenFailed : .token(rest)
+    case "token": return rest == "none" ? .tokenFailed : .token(rest, expires: Self.expiry(of: rest))
     case "foreground": return .foreground(rest == "on")
     case "microphone": return .microphone(rest == "denied" ? .denied : .granted)
     case "pushToken":
@@ -225,6 +225,17 @@ struct VectorPhone {
   }
 }
 
+extension VectorPhone {
+  /// `exp` of a token that has one: `h.PAYLOAD.s`.
+  private static func expiry(of token: String) -> Int64? {
+    struct Claims: Decodable { var exp: Int64 }
+    let parts = token.split(separator: ".")
+    guard parts.count == 3 else { return nil }
+    let text = parts[1] + String(repeating: "=", count: (4 - parts[1].count % 4) % 4)
+    return Data(base64Encoded: String(text)).flatMap { try? JSONDecoder().decode(Claims.self, from: $0) }?.exp
+  }
+}
+
 // MARK: outputs
 
 extension VectorPhone {
@@ -257,6 +268,7 @@ extension VectorPhone {
     case .listen(let id): "listen " + (id.map { name($0) } ?? "-")
     case .relays(let servers): "relays \(servers.count)"
     case .needsToken: "needsToken"
+    case .tokenStale: "tokenStale"
     case .state(let state): "state \(text(state))"
     case .changed(let info): line(info)
     case .presentInApp(let id): "presentInApp \(name(id))"

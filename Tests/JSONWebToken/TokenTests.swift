@@ -82,6 +82,14 @@ let body = #"{"sub":"a","dev":"d","aud":"trunkline","exp":2000}"#
     #expect(throws: TokenError.expired) { try verifier.verify(token, unixSeconds: 2_030) }
   }
 
+  @Test func `an exp in milliseconds is refused by name, and none that is in seconds`() throws {
+    func token(_ exp: String) -> String { handmade(hs256, "{\"sub\":\"a\",\"dev\":\"d\",\"aud\":\"trunkline\",\"exp\":\(exp)}") }
+    for exp in ["1700000000000", "100000000000", "9007199254740991"] {
+      #expect(throws: TokenError.expiryInMilliseconds) { try verifier().verify(token(exp), unixSeconds: 1_700_000_000) }
+    }
+    #expect(try verifier().verify(token("99999999999"), unixSeconds: 1_700_000_000).sub == "a")
+  }
+
   @Test func `the audience must be ours, alone or in a list`() throws {
     #expect(try verifier().verify(pyJWT("HS256-audlist"), unixSeconds: 1_700_000_000).aud == ["x", "trunkline"])
     for aud in [#""aud":"other","#, #""aud":["a","b"],"#, #""aud":[],"#, ""] {

@@ -65,7 +65,8 @@ extension Handset {
     case .state(let next): state = next
     case .changed(let info): infos[info.id] = info
     case .presentInApp(let call): presented.append(call)
-    case .further, .relays, .digit, .transferred, .loggedOut, .registered, .directory, .read, .historyChanged: break
+    case .further, .relays, .digit, .transferred, .loggedOut, .registered, .directory, .read, .historyChanged, .tokenStale:
+      break
     }
   }
 

@@ -362,7 +362,42 @@ test("numbers that are none are not called, and too many calls are refused here"
 });
 
 test("every error has a sentence", () => {
-  for (const code of ["unsupported", "loginRefused", "revoked", "replaced", "noToken", "loggedOut", "emptyNumber", "emergency", "microphoneDenied",
+  for (const code of ["unsupported", "loginRefused", "revoked", "replaced", "noToken", "staleToken", "loggedOut", "emptyNumber", "emergency", "microphoneDenied",
     "microphoneAbsent", "microphoneBusy", "microphoneInsecure", "loudspeakerAbsent", "tooManyCalls", "autoplayRefused", "noResources",
     "pushUnsupported", "pushDenied", "workerOutdated", "refused"]) isSentence(new PhoneError(code, "detail").text);
+});
+
+test("a cached token, however short: the backend is asked at most once in 10 s, and the gateway by none of it", async () => {
+  for (const lives of [5, 30, 59, 300]) {
+    let asked = 0;
+    const told = [];
+    const rig = await online({ token: async () => { asked += 1; return `e30.${btoa(JSON.stringify({ dev: "web", exp: lives }))}.x`; } });
+    rig.phone.addEventListener("tokenStale", (event) => told.push(event.error.code));
+    for (let second = 1; second <= 100; second += 1) {
+      await rig.clock.advance(second * 1_000);
+      // a gateway of an older version, which announces an end again and again
+      await rig.say({ t: "auth.expiring", d: { at: lives * 1_000 } });
+    }
+    assert.ok(asked <= 11, `asked ${asked} times`);
+    assert.equal(rig.said("auth.refresh").length, 0);
+    assert.deepEqual([told.length, told[0], rig.phone.state], [asked - 1, "staleToken", "online"]);
+  }
+});
+
+test("a token endpoint that fails after a refusal is no refused login, and a call tries it again", async () => {
+  let asked = 0;
+  const rig = await online({ token: async () => { if (asked++) throw new Error("the backend is away"); return "t"; } });
+  await rig.clock.advance(20_000);
+  rig.socket.end(4001);
+  await rig.clock.advance(20_300);
+  rig.socket.open();
+  await rig.say({ t: "err", re: rig.said("hello").at(-1).id, d: { code: "auth", fatal: true } });
+  rig.socket.end(4001);
+  await settle();
+  assert.deepEqual([rig.phone.state, rig.phone.error.code, asked], ["failed", "noToken", 2]);
+  await rig.clock.advance(31_000);
+  const before = asked;
+  rig.phone.call("+15550001");
+  await rig.clock.advance(41_000);
+  assert.ok(asked > before, "a call is a reason to ask");
 });

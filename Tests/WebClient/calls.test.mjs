@@ -176,10 +176,12 @@ test("the token is a function: asked at the start, before the old one expires, a
   const rig = await online({ token: async () => `e30.${btoa(`{"dev":"web","n":${++asked}}`)}.x` });
   assert.equal(asked, 1);
   await rig.say({ t: "auth.expiring", d: { at: 1 } });
+  assert.equal(asked, 1);
+  await rig.clock.advance(10_000);
   assert.equal(asked, 2);
   assert.equal(rig.said("auth.refresh")[0].d.auth, `e30.${btoa('{"dev":"web","n":2}')}.x`);
   rig.socket.end(4008);
-  await rig.clock.advance(300);
+  await rig.clock.advance(20_000);
   rig.socket.open();
   assert.equal(rig.said("hello").at(-1).d.auth, `e30.${btoa('{"dev":"web","n":2}')}.x`);
   rig.socket.end(4001);
@@ -190,12 +192,15 @@ test("the token is a function: asked at the start, before the old one expires, a
 
 test("the answer to auth.refresh brings TURN credentials for the calls to come", async () => {
   const server = (n) => ({ urls: ["turn:a.example"], username: `${n}:alice`, credential: `c${n}`, ttlMs: 1 });
-  const rig = new Rig();
+  let asked = 0;
+  const rig = new Rig({ token: async () => `e30.${btoa(`{"dev":"web","n":${++asked}}`)}.x` });
   await rig.welcome({ ice: [server(1)] });
+  await rig.clock.advance(10_000);
   await rig.say({ t: "auth.expiring", d: { at: 1 } });
   await rig.ok("auth.refresh", { ice: [server(2)] });
   await rig.ring();
   assert.deepEqual(rig.peer.configuration.iceServers, [{ urls: ["turn:a.example"], username: "2:alice", credential: "c2" }]);
+  await rig.clock.advance(20_000);
   await rig.say({ t: "auth.expiring", d: { at: 1 } });
   await rig.ok("auth.refresh", { ice: "none" });
   await rig.ring(B);

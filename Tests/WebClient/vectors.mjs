@@ -235,6 +235,7 @@ export class VectorPhone {
     });
     this.phone.addEventListener("state", () => this.tellState());
     this.phone.addEventListener("calls", () => this.follow());
+    this.phone.addEventListener("tokenStale", () => this.say("tokenStale"));
     this.phone.addEventListener("registered", (event) => this.say(`registered ${event.error ?? "ok"}`));
   }
 

@@ -8,7 +8,7 @@ struct AnswerStore {
     /// Seen, without an answer yet; the answer will go to the latest arrival.
     case pending
     case answered(RequestAnswer)
-    /// The store is full.
+    /// The store is full of requests without an answer.
     case full
   }
   struct Waiter: Equatable {
@@ -35,7 +35,7 @@ struct AnswerStore {
       return entry.answer.map(Lookup.answered) ?? .pending
     }
     forgetOld(now)
-    guard entries.count < Limits.answersPerDevice else { return .full }
+    guard entries.count < Limits.answersPerDevice || forgetOneEarly() else { return .full }
     serial += 1
     entries[request] = Entry(serial: serial, at: now, waiter: waiter, call: call, answer: nil)
     order.append(request)
@@ -52,11 +52,24 @@ struct AnswerStore {
   /// The call that the request named.
   func call(_ request: Identifier) -> Identifier? { entries[request]?.call }
 
+  /// A device with much to say must not be locked out: the oldest answer goes before its time, for a repeat of it is the least likely.
+  private mutating func forgetOneEarly() -> Bool {
+    for index in head..<order.count {
+      guard let entry = entries[order[index]] else { continue }
+      guard serial - entry.serial >= Limits.answerLaterRequests else { return false }
+      guard entry.answer != nil else { continue }
+      entries[order[index]] = nil
+      return true
+    }
+    return false
+  }
+
   private mutating func forgetOld(_ now: Instant) {
-    while head < order.count, let entry = entries[order[head]], serial - entry.serial >= Limits.answerLaterRequests,
-      now - entry.at >= Limits.answerAge
-    {
-      entries[order[head]] = nil
+    while head < order.count {
+      if let entry = entries[order[head]] {
+        guard serial - entry.serial >= Limits.answerLaterRequests, now - entry.at >= Limits.answerAge else { break }
+        entries[order[head]] = nil
+      }
       head += 1
     }
     if head > Limits.answersPerDevice {

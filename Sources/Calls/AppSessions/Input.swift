@@ -59,9 +59,11 @@ extension SessionMachine {
     public var events: [SessionEvent] = []
     /// For the log.
     public var refusedLogins: [RefusedLogin] = []
+    public var refusedRequests: [RefusedRequest] = []
     public init() {}
     public mutating func removeAll() {
       refusedLogins.removeAll(keepingCapacity: true)
+      refusedRequests.removeAll(keepingCapacity: true)
       actions.removeAll(keepingCapacity: true)
       events.removeAll(keepingCapacity: true)
     }
@@ -70,7 +72,8 @@ extension SessionMachine {
 
 /// Why a `hello` was refused or a message dropped; for counting.
 public enum SessionRefusal: String, CaseIterable, Hashable, Sendable {
-  case tokenMalformed, tokenAlgorithm, tokenSignature, tokenExpired, tokenNotYetValid, tokenAudience, tokenClaims,
+  case tokenMalformed, tokenAlgorithm, tokenSignature, tokenExpired, tokenExpiryInMilliseconds, tokenNotYetValid, tokenAudience,
+    tokenClaims,
     tokenCritical
   case deviceMismatch, unknownUser, wakeToken, resumeUnknown, helloMalformed, helloMissing, draining, overload,
     tooManySessions
@@ -92,6 +95,13 @@ public struct RefusedLogin: Hashable, Sendable {
   public var device: String?
 }
 
+/// A request that was refused before control heard of it: a matter of the device, or of ours, that an operator must be able to see.
+public struct RefusedRequest: Hashable, Sendable {
+  public var device: DeviceKey
+  public var type: ClientMessageType
+  public var why: String
+}
+
 /// Counts since the start; read by the owner of the machine on its thread.
 public struct SessionStats: Hashable, Sendable {
   public var messagesReceived: UInt64 = 0
@@ -110,6 +120,8 @@ public struct SessionStats: Hashable, Sendable {
   public var httpAnswers: [Int: UInt64] = [:]
   /// Commands for a device or request that is not there (any more).
   public var strayCommands: UInt64 = 0
+  /// Requests refused because all that are kept of their device wait for an answer.
+  public var unkept: UInt64 = 0
   public var rateLimited: UInt64 = 0
   public var refusals: [SessionRefusal: UInt64] = [:]
   /// Close codes that this side decided.

@@ -19,15 +19,19 @@ public enum Limits {
   /// An answer is kept until both have passed.
   public static let answerLaterRequests = 64
   public static let answerAge = Duration.seconds(600)
-  /// Answers kept for one device; beyond that new requests get `err{tooMany}`.
+  /// Answers kept for one device; beyond that the oldest go before their time, but for those of `answerLaterRequests`. Where none is left that
+  /// may go, for all wait for control, a new request gets `err{tooMany}`.
   public static let answersPerDevice = 1_024
   /// The answers of a device without a session are forgotten after this time.
   public static let answersWithoutSession = Duration.seconds(3_600)
   /// A session without calls can be resumed for this long after its socket closed, one with calls for this long after the
   /// last.
   public static let resumeWindow = Duration.seconds(120)
-  /// `auth.expiring` is sent this long before the token expires.
+  /// `auth.expiring` is sent this long before the token expires; for a token with less than twice this at half of what it has.
   public static let expiryNotice = Duration.seconds(60)
+  /// `auth.refresh` of one connection: a client asks for a token once in ten seconds at most.
+  public static let refreshesPerSecond = 0.5
+  public static let refreshBurst = 10.0
   /// A token counts as valid this long after `exp`, as when it was verified.
   public static let expiryLeewayMilliseconds: Int64 = 30_000
   /// Sessions in all, and of one user.

@@ -18,6 +18,7 @@ struct Connection {
   var unansweredSince: Instant?
   var messages: TokenBucket
   var bytes: TokenBucket
+  var refreshes: TokenBucket
 
   init(address: IPAddress, at now: Instant) {
     self.address = address
@@ -25,6 +26,7 @@ struct Connection {
     lastHeard = now
     messages = TokenBucket(perSecond: Limits.messagesPerSecond, burst: Limits.messageBurst, at: now)
     bytes = TokenBucket(perSecond: Limits.bytesPerSecond, burst: Limits.byteBurst, at: now)
+    refreshes = TokenBucket(perSecond: Limits.refreshesPerSecond, burst: Limits.refreshBurst, at: now)
   }
 }
 
@@ -51,7 +53,8 @@ struct Session {
   var live: Set<Identifier> = []
   /// When the token stops counting, leeway included; milliseconds since 1970.
   var expiresAt: Int64
-  var isExpiryAnnounced = false
+  /// When its end is announced, milliseconds since 1970; `nil`: it was, or there is nothing to refresh.
+  var expiryNoticeAt: Int64?
   /// Of the last `dir.changed`: told by `welcome` where it came before that, and again by that of a resume.
   var directoryVersion = 0
   /// Why this session is closed as soon as no call holds it open.
@@ -60,4 +63,11 @@ struct Session {
   var resumableUntil: Instant?
 
   func isExpired(unixMilliseconds now: Int64) -> Bool { now >= expiresAt }
+
+  /// A minute before the end, and for a short token at half of what is left: who returns one and the same token as long as it is good would
+  /// be asked at once and for nothing.
+  mutating func announceExpiry(after now: Int64) {
+    let expiry = expiresAt - Limits.expiryLeewayMilliseconds
+    expiryNoticeAt = expiry - min(Limits.expiryNotice.milliseconds, max(expiry - now, 0) / 2)
+  }
 }

@@ -139,8 +139,19 @@ extension SessionMachine {
       return output.events.append(.request(session.device, id, token, message, call: call))
     }
     let waiter = AnswerStore.Waiter(session: id, connection: connection)
+    if case .authRefresh(let refresh) = message {
+      // Carried out twice it is the same: it takes no place among the answers that are kept.
+      let result = refusal(message, call, session, now).map(RequestAnswer.err) ?? refreshed(refresh, id, now, &output)
+      deliver(result, to: request, waiter, now, &output)
+      if case .ok = result { upgrade(id, &output) }
+      return
+    }
     switch answers[session.device, default: AnswerStore()].arrived(request, of: call, from: waiter, at: now) {
-    case .full: return write(.err(Failure(.tooMany)), re: request, on: id, &output)
+    case .full:
+      stats.unkept += 1
+      let text = "\(Limits.answersPerDevice) requests of this device wait for their answers"
+      output.refusedRequests.append(RefusedRequest(device: session.device, type: message.type, why: text))
+      return write(.err(Failure(.tooMany, msg: text)), re: request, on: id, &output)
     case .pending:
       stats.repeats += 1
       return
@@ -152,10 +163,6 @@ extension SessionMachine {
     let token = RequestToken(device: session.device, request: request)
     if let refusal = refusal(message, call, session, now) { return answer(token, .err(refusal), now, &output) }
     switch message {
-    case .authRefresh(let refresh):
-      let result = refreshed(refresh, id, now, &output)
-      answer(token, result, now, &output)
-      if case .ok = result { upgrade(id, &output) }
     case .deviceState(let d):
       sessions[id]?.info.state = d.state
       if session.info.state != d.state { output.events.append(.stateChanged(session.device, d.state)) }
@@ -167,12 +174,19 @@ extension SessionMachine {
   private mutating func refreshed(
     _ refresh: AuthRefresh, _ id: SessionID, _ now: Instant, _ output: inout Output
   ) -> RequestAnswer {
-    guard let session = sessions[id] else { return .err(Failure(.server)) }
+    guard let session = sessions[id], let connection = session.connection else { return .err(Failure(.server)) }
+    guard connections[connection]?.refreshes.take(1, at: now) == true else {
+      return .err(Failure(.tooMany, msg: "auth.refresh came too often"))
+    }
     do {
       let claims = try verify(refresh.auth, device: session.device.device, now)
       guard claims.sub == session.device.user else { return .err(Failure(.auth, msg: "another user")) }
-      sessions[id]?.expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
-      sessions[id]?.isExpiryAnnounced = false
+      let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
+      // one end is announced once, however often the same token comes; that of a push's session never was
+      if expiresAt != session.expiresAt || session.info.onlyCall != nil {
+        sessions[id]?.expiresAt = expiresAt
+        sessions[id]?.announceExpiry(after: unixMilliseconds(now))
+      }
       if let accounts = claims.acct, !accounts.isEmpty { sessions[id]?.info.accounts = accounts }
       if let grant = try? claims.grant?.get() { output.events.append(.granted(session.device, id, grant)) }
       rearm(session: id, now)

@@ -9,7 +9,8 @@ extension SessionMachine {
     do {
       claims = try settings.verifier.verify(token, unixSeconds: unixMilliseconds(now) / 1_000)
     } catch {
-      throw RefusedHello(error.refusal, "token: \(error.rawValue)")
+      let word = error == .expiryInMilliseconds ? "exp counts milliseconds, it must be seconds since 1970" : error.rawValue
+      throw RefusedHello(error.refusal, "token: \(word)")
     }
     guard device == nil || claims.dev == device else {
       throw RefusedHello(.deviceMismatch, "dev is not device.id", user: claims.sub)
@@ -105,7 +106,7 @@ extension SessionMachine {
       expiresAt: expiresAt)
     session.awaitsWelcome = request
     // A wake token's expiry bounds its first use; there is no login that could be refreshed.
-    session.isExpiryAnnounced = info.onlyCall != nil
+    if info.onlyCall == nil { session.announceExpiry(after: unixMilliseconds(now)) }
     if isDraining { session.closesAfterCalls = .draining }
     sessions[session.id] = session
     connectedCount += 1
@@ -172,6 +173,7 @@ extension TokenError {
     case .algorithm: .tokenAlgorithm
     case .signature: .tokenSignature
     case .expired: .tokenExpired
+    case .expiryInMilliseconds: .tokenExpiryInMilliseconds
     case .notYetValid: .tokenNotYetValid
     case .audience: .tokenAudience
     case .claims: .tokenClaims

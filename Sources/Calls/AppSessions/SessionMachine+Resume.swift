@@ -26,7 +26,8 @@ extension SessionMachine {
     session.connection = id
     connectedCount += 1
     session.resumableUntil = nil
-    session.isExpiryAnnounced = false
+    // what was announced on the socket before may not have arrived
+    if session.info.onlyCall == nil { session.announceExpiry(after: unixMilliseconds(now)) }
     session.info.state = hello.state
     session.info.caps = Set(hello.caps)
     session.ackSentSeq = session.receivedSeq  // `replayFrom` acks as much

@@ -27,10 +27,9 @@ extension SessionMachine {
     var next = session.ackDue ?? .distantFuture
     if let until = session.resumableUntil { next = min(next, until) }
     if session.connection != nil, session.awaitsWelcome == nil {
-      let notice = session.isExpiryAnnounced ? 0 : Limits.expiryNotice.milliseconds + Limits.expiryLeewayMilliseconds
-      let left = session.expiresAt.subtractingReportingOverflow(unixMilliseconds(now)).partialValue - notice
+      let left = (session.expiryNoticeAt ?? session.expiresAt).subtractingReportingOverflow(unixMilliseconds(now)).partialValue
       // An expired session with live calls waits for `callDead`, not for the clock.
-      if left > 0 || !session.isExpiryAnnounced || session.live.isEmpty {
+      if left > 0 || session.expiryNoticeAt != nil || session.live.isEmpty {
         next = min(next, now + .milliseconds(min(max(left, 0), 86_400_000)))
       }
     }
@@ -81,10 +80,9 @@ extension SessionMachine {
     }
     if session.connection != nil, session.awaitsWelcome == nil {
       let unix = unixMilliseconds(now)
-      let expiry = session.expiresAt - Limits.expiryLeewayMilliseconds
-      if !session.isExpiryAnnounced, unix >= expiry - Limits.expiryNotice.milliseconds {
-        sessions[id]?.isExpiryAnnounced = true
-        write(.authExpiring(AuthExpiring(at: expiry)), on: id, &output)
+      if let due = session.expiryNoticeAt, unix >= due {
+        sessions[id]?.expiryNoticeAt = nil
+        write(.authExpiring(AuthExpiring(at: session.expiresAt - Limits.expiryLeewayMilliseconds)), on: id, &output)
       }
       endIfDue(id, now, &output)
     }

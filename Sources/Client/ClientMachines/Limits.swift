@@ -52,6 +52,8 @@ enum Limits {
   /// After an answer of the gateway that says nothing; and parts of one directory that are kept until all are here.
   static let directoryRetry = Duration.seconds(5)
   static let directoryParts = 100_000
+  /// The app's token function is asked once in so long, and again after so long where it gave none that helps, then after twice that, and so on.
+  static let tokenFloor = Duration.seconds(10)
   static let tokenRetryLongest = Duration.seconds(300)
   /// TURN: servers that are asked for one path, and the connections to them, those to which a server points included.
   static let relayServers = 6

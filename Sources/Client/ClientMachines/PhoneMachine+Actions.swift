@@ -110,7 +110,7 @@ extension PhoneMachine {
     calls[id]?.open = action
     calls[id]?.watchdog = now + Limits.snapshotTime
     configureAudio(id, &out)
-    if token == nil { askForToken(&out) }
+    askAgainForToken(now, &out)
     connect(now, &out)
     dialWaiting(now, &out)
   }

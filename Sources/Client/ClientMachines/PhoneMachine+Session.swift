@@ -4,24 +4,28 @@ import TURN
 
 /// The session: login, wake, background, paths, push token and logout.
 extension PhoneMachine {
-  mutating func start(_ now: Instant, _ out: inout [Action]) { if token == nil { askForToken(&out) } }
+  mutating func start(_ now: Instant, _ out: inout [Action]) { askAgainForToken(now, &out) }
 
-  mutating func askForToken(_ out: inout [Action]) {
-    tokenRetryAt = nil
-    guard !isTokenAsked, state != .loggedOut else { return }
-    isTokenAsked = true
-    out.append(.needsToken)
+  mutating func askForToken(_ now: Instant, _ out: inout [Action]) {
+    if state != .loggedOut, tokenRequests.ask(at: now) { out.append(.needsToken) }
   }
 
-  mutating func tokenFailed(_ now: Instant) {
-    isTokenAsked = false
-    tokenAttempts += 1
-    tokenRetryAt = now + min(Limits.reconnectLongest * Int(1 << UInt64(min(tokenAttempts, 6))), Limits.tokenRetryLongest)
+  /// Something has changed: what gave no token before may give one now.
+  mutating func askAgainForToken(_ now: Instant, _ out: inout [Action]) {
+    if token == nil || tokenRequests.isWaiting { askForToken(now, &out) }
   }
 
-  mutating func take(_ text: String, _ now: Instant, _ out: inout [Action]) {
-    (isTokenAsked, tokenRetryAt) = (false, nil)
+  mutating func take(_ text: String, expires: Int64?, _ now: Instant, _ out: inout [Action]) {
+    tokenRequests.answered()
+    isTokenStale = false
+    if session != nil, let token, text == token.exposed || (expires ?? .max) <= (tokenExpires ?? .min) {
+      // the gateway would announce its end again, and the app be asked again
+      tokenRequests.failed(at: now)
+      isTokenStale = true
+      return out.append(.tokenStale)
+    }
     token = Redacted(text)
+    tokenExpires = expires
     guard session != nil else {
       connect(now, &out)
       return dialWaiting(now, &out)
@@ -60,6 +64,7 @@ extension PhoneMachine {
   }
 
   mutating func pathChanged(_ now: Instant, _ out: inout [Action]) {
+    if tokenRequests.isWaiting { askForToken(now, &out) }
     give(.networkChanged, now, &out)
     for number in further.keys.sorted() { give(.networkChanged, to: number, now, &out) }
     for id in liveCalls {
@@ -73,7 +78,7 @@ extension PhoneMachine {
     isForeground = isOn
     session?.use(state: isOn ? .fg : .bg)
     for number in further.keys { further[number]?.session.use(state: isOn ? .fg : .bg) }
-    if isOn, token == nil { askForToken(&out) }
+    if isOn { askAgainForToken(now, &out) }
     guard session != nil else { return isOn ? connect(now, &out) : () }
     if isOn { give(.hurry, now, &out) }
     ask(.deviceState(DeviceState(state: isOn ? .fg : .bg)), call: nil, now, &out)
@@ -227,7 +232,7 @@ extension PhoneMachine {
       move(to: .online, &out)
       onlineAt = now
       ringsOn(of: 0)
-      if wake == nil { tokenAttempts = 0 }
+      if wake == nil { tokenRequests.helped() }
       if let snapshot {
         take(snapshot: snapshot, of: 0, now, &out)
         findNodes(now, &out)
@@ -242,7 +247,7 @@ extension PhoneMachine {
     case .offline: ringsAlone(of: number, now)
     case .refused(let code): number == 0 ? refused(code, now, &out) : refused(code, of: number, now, &out)
     case .message(.pong, _): endMissing(of: number, now, &out)
-    case .message(.authExpiring, _): if number == 0 { askForToken(&out) }
+    case .message(.authExpiring, _): if number == 0 { askForToken(now, &out) }
     case .message(.callWake(let wake), _): woken(wake, now, &out)
     case .message(let message, let call?): heard(message, call, of: number, now, &out)
     case .message(let message, nil): if number == 0 { _ = directoryHeard(message, now, &out) }
@@ -286,8 +291,8 @@ extension PhoneMachine {
     move(to: .refused(code), &out)
     guard code == CloseCode.authFailed.rawValue else { return }
     token = nil
+    if isTokenStale { out.append(.tokenStale) }
     // the first time at once: the token may simply be old
-    tokenAttempts += 1
-    if tokenAttempts == 1 { askForToken(&out) } else { tokenFailed(now) }
+    if tokenRequests.refused() { askForToken(now, &out) } else { tokenRequests.failed(at: now) }
   }
 }

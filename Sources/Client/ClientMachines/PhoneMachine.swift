@@ -76,8 +76,8 @@ public struct PhoneMachine: Sendable {
     case microphone(MicrophonePermission)
     // the app
     case start
-    /// `device`: the token's `dev`, the id that this installation is known by.
-    case token(String, device: String? = nil)
+    /// `device`: the token's `dev`, the id that this installation is known by; `expires`: its `exp`.
+    case token(String, device: String? = nil, expires: Int64? = nil)
     /// There is none now; it is asked for again later.
     case tokenFailed
     case pushToken(DevicePut.Push?)
@@ -124,6 +124,8 @@ public struct PhoneMachine: Sendable {
     /// Others of its group, which have them too: the device mixes.
     case mix([Identifier])
     case needsToken
+    /// The token that came ends no later than the one it should replace: it counts as none.
+    case tokenStale
     case state(PhoneState)
     case changed(CallInfo)
     /// The app's own call screen should show.
@@ -143,6 +145,8 @@ public struct PhoneMachine: Sendable {
   var configuration: Configuration
   let random: RandomSource
   var token: Redacted<String>?
+  /// `exp` of `token`, or of the last one.
+  var tokenExpires: Int64?
   var session: ClientSession?
   /// Set while the session is a push's; the address is the push's.
   var wake: Push?
@@ -182,9 +186,8 @@ public struct PhoneMachine: Sendable {
   /// What is to be registered has changed since the question.
   var isRegistrationOld = false
   var isLoggingOut = false
-  var isTokenAsked = false
-  var tokenRetryAt: Instant?
-  var tokenAttempts = 0
+  var tokenRequests = TokenRequests()
+  var isTokenStale = false
   /// The system says that audio is active; audio runs; it was started without the system's word.
   var isActivated = false
   var isAudioRunning = false
@@ -201,8 +204,10 @@ public struct PhoneMachine: Sendable {
 
   public var nextDeadline: Instant? {
     let sessions = [session?.nextDeadline] + further.values.flatMap { [$0.session.nextDeadline, $0.closesAt] }
-    return (sessions + [startsAudioAt, tokenRetryAt, following?.retryAt] + calls.values.flatMap(\.deadlines)).compactMap(\.self)
-      .min()
+    return (sessions + [startsAudioAt, tokenRequests.dueAt, following?.retryAt] + calls.values.flatMap(\.deadlines)).compactMap(
+      \.self
+    )
+    .min()
   }
   /// Calls that are not over, in one order: the same events give the same actions.
   public var liveCalls: [Identifier] { Self.ordered(calls.filter { !$0.value.isOver }.map(\.key)) }
@@ -237,10 +242,10 @@ public struct PhoneMachine: Sendable {
     case .foreground(let isOn): foreground(isOn, now, &out)
     case .microphone(let permission): microphone = permission
     case .start: start(now, &out)
-    case .token(let token, let device):
+    case .token(let token, let device, let expires):
       if let device { configuration.device.id = device }
-      take(token, now, &out)
-    case .tokenFailed: tokenFailed(now)
+      take(token, expires: expires, now, &out)
+    case .tokenFailed: tokenRequests.failed(at: now)
     case .pushToken(let token): take(push: token, now, &out)
     case .preferences(let wanted): take(wanted, now, &out)
     case .dial(let id, let to, let options): dial(id, to, options, now, &out)
@@ -269,7 +274,7 @@ public struct PhoneMachine: Sendable {
       give(.timer, to: number, now, &out)
     }
     if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
-    if isDue(tokenRetryAt) { askForToken(&out) }
+    if isDue(tokenRequests.dueAt) { askForToken(now, &out) }
     if isDue(following?.retryAt) { directoryRetryDue(now, &out) }
     for id in Self.ordered(calls.keys) {
       guard let entry = calls[id], !entry.isOver else { continue }

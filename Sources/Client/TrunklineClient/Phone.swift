@@ -94,7 +94,8 @@ public final class Phone {
   ///   - maximumCalls: a further one is busy on this device.
   ///   - sealsCallers: pushes hold the caller sealed for a key in `secrets`: no push service sees who calls. Before the first unlock, when
   ///     the key cannot be read, the call screen says Unknown until the gateway is reached.
-  ///   - token: a login token of the app's backend. Called at launch, before the old one expires and after it is refused.
+  ///   - token: a login token of the app's backend. Called at launch, before the old one expires and after it is refused, at most
+  ///     once in 10 s. It should fetch a new one: one that ends no later than the one in use counts as none (``PhoneError/staleToken``).
   public init(
     _ gateway: String, device: String? = nil, system: any CallSystem, audio: any AudioDevice, sockets: any SocketConnector,
     secrets: any SecretStore = MemorySecrets(), paths: (any PathMonitor)? = nil, isBackground: Bool = false,

@@ -14,6 +14,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case replaced
   /// The app's closure gave no token; it is asked again later.
   case noToken(String)
+  /// The app's closure returned a token that ends no later than the one in use: it is asked again later, and the login goes on meanwhile.
+  case staleToken
   /// This phone was logged out, or the gateway knows no login of it.
   case loggedOut
   /// No number was given.
@@ -40,6 +42,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
     case .revoked: "this device was turned away (4003): let the user log in again"
     case .replaced: "this device is online in another process (4009): give each installation its own device id"
     case .noToken(let why): "the app's token closure failed: \(why)"
+    case .staleToken:
+      "the app's token closure returned a token that ends no later than the one in use: fetch a new one, do not return a cached one"
     case .loggedOut: "logged out: make a new Phone after the next login"
     case .emptyNumber: "no number to call"
     case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"

@@ -34,6 +34,7 @@ const ERRORS = {
   revoked: "This device was logged out by an operator. Log in again.",
   replaced: "This phone is open in another tab or browser. Take it back here, or go on there.",
   noToken: "The login could not be renewed. Trying again.",
+  staleToken: "The login could not be renewed. Trying again.",
   loggedOut: "You are logged out. Log in to make calls.",
   emptyNumber: "There is no number to call.",
   emergency: "Emergency numbers cannot be called here. Use a telephone.",

@@ -29,6 +29,8 @@ export type PhoneErrorCode =
   | "replaced"
   /** The token function failed; it is asked again by itself. */
   | "noToken"
+  /** The token function returned a token that ends no later than the one in use: fetch a new one, do not return a cached one. It is asked again by itself. */
+  | "staleToken"
   | "loggedOut"
   | "emptyNumber"
   /** Emergency calls are not carried: use a telephone. */
@@ -99,7 +101,7 @@ export interface Storage { getItem(key: string): string | null; setItem(key: str
 export interface Player { play(stream: MediaStream): Promise<void>; stop(): void; setSinkId?(id: string): Promise<void> }
 
 export interface PhoneOptions {
-  /** A login token of the app's backend. Called at the start, before the old one expires (`auth.refresh`) and after it is refused. */
+  /** A login token of the app's backend. Called at the start, before the old one expires (`auth.refresh`) and after it is refused, at most once in 10 s. It should fetch a new one each time. */
   token?: () => string | Promise<string>;
   /** Of a push that opened this page: rings at once; without `token` the session is for that call only. */
   push?: Push | null;
@@ -149,6 +151,8 @@ export interface PhoneEvents {
   devices: Event;
   /** The gateway took the push subscription (`error` null), or why not. */
   registered: Event & { error: string | null };
+  /** The login goes on, but was not renewed: `staleToken`. */
+  tokenStale: Event & { error: PhoneError };
 }
 
 export class Phone extends EventTarget {

@@ -14,6 +14,8 @@ const WATCHDOG = 15_000, WATCHDOG_TAPPED = 20_000;
 /** A connected call without a session and without media; sessions at further nodes, and how long one without a call says its last words. */
 const STRAY = 30_000, RINGS_ALONE = 60_000, FURTHER = 8, FAREWELL = 15_000;
 const ENDED_SHOWN = 3_000, REMEMBERED = 32, TOKEN_LONGEST = 300_000;
+/** The token function is asked once in so long, whoever wants a token; and again after so long, then after twice that, where it gave none that helps. */
+const TOKEN_FLOOR = 10_000;
 const REFUSALS = { 4001: "loginRefused", 4003: "revoked", 4009: "replaced" };
 const TEXTS = { idle: "offline", connecting: "connecting", online: "online", loggedOut: "logged out" };
 
@@ -37,7 +39,10 @@ export class Phone extends Source {
   #session = null;
   #token = null;
   #isTokenAsked = false;
+  #isTokenWanted = false;
   #tokenAttempts = 0;
+  /** The last token ended no later than the one before it. */
+  #isTokenStale = false;
   #turn = {};
   /** The push whose session this is. */
   #wake = null;
@@ -134,6 +139,7 @@ export class Phone extends Source {
   }
 
   #pathChanged() {
+    if (this.#isTokenDue) this.#askForToken();
     if (!this.#session) return;
     this.#session.renew();
     for (const one of this.#further) one.renew();
@@ -143,7 +149,7 @@ export class Phone extends Source {
   foreground(isOn) {
     if (isOn === this.#isForeground) return;
     this.#isForeground = isOn;
-    if (isOn && !this.#token) this.#askForToken();
+    if (isOn) this.#askAgainForToken();
     if (!this.#session) return isOn ? this.#connect() : undefined;
     if (isOn) this.#session.hurry();
     this.ask("device.state", null, { state: isOn ? "fg" : "bg" });
@@ -166,13 +172,17 @@ export class Phone extends Source {
     }
     if (!this.seams.WebSocket || !this.seams.RTCPeerConnection) return this.#fail("unsupported");
     if (this.state === "failed") this.#move("idle");
-    if (this.#token) this.#connect(); else this.#askForToken();
+    if (this.#token) this.#connect();
+    this.#askAgainForToken();
   }
 
   async #askForToken() {
     this.timers.stop("token");
     if (this.#isTokenAsked || this.#machine === "loggedOut" || !this.options.token) return;
+    if (this.timers.has("tokenFloor")) { this.#isTokenWanted = true; return; }
+    this.timers.after("tokenFloor", TOKEN_FLOOR, () => { if (this.#isTokenWanted) this.#askForToken(); });
     this.#isTokenAsked = true;
+    this.#isTokenWanted = false;
     const turn = this.#turn;
     try {
       const token = await this.options.token();
@@ -183,16 +193,40 @@ export class Phone extends Source {
     }
   }
 
+  /** There was a failure, and nothing but time has passed since. */
+  get #isTokenDue() { return this.#isTokenWanted || this.timers.has("token"); }
+
+  /** Something has changed: what gave no token before may give one now. */
+  #askAgainForToken() { if (!this.#token || this.#isTokenDue) this.#askForToken(); }
+
   #tokenFailed(error) {
     this.#isTokenAsked = false;
-    const wait = Math.min(5_000 * 2 ** Math.min(++this.#tokenAttempts, 6), TOKEN_LONGEST);
+    const wait = Math.min(TOKEN_FLOOR * 2 ** Math.min(this.#tokenAttempts++, 5), TOKEN_LONGEST);
     this.timers.after("token", wait, () => this.#askForToken());
-    if (error && this.#machine === "idle") this.#fail("noToken", String(error?.message ?? error));
+    if (!error) return;
+    const cause = new PhoneError("noToken", String(error?.message ?? error));
+    if (this.#machine === "idle") this.#move("idle", cause);
+    // that the endpoint fails is no refusal of a login
+    if (this.#machine === "refused" && this.#error.code === "loginRefused") this.#move("refused", cause);
   }
+
+  /** A token that ends no later than the one in use: the gateway would announce its end again, and the app be asked again. */
+  #isStale(token) {
+    if (!this.#session || !this.#token) return false;
+    const [last, next] = [claims(this.#token).exp, claims(token).exp];
+    return token === this.#token || (Number.isFinite(last) && Number.isFinite(next) && next <= last);
+  }
+
+  #tellStale() { this.emit("tokenStale", { error: new PhoneError("staleToken") }); }
 
   #takeToken(token) {
     this.#isTokenAsked = false;
     this.timers.stop("token");
+    this.#isTokenStale = this.#isStale(token);
+    if (this.#isTokenStale) {
+      this.#tokenFailed();
+      return this.#tellStale();
+    }
     this.#token = token;
     const { sub, dev } = claims(token);
     this.user = sub ?? this.user;
@@ -409,10 +443,11 @@ export class Phone extends Source {
       return this.#connect();
     }
     this.isReachable = true;
-    this.#move("refused", new PhoneError(REFUSALS[code]));
+    this.#move("refused", new PhoneError(code === 4001 && this.#isTokenStale ? "staleToken" : REFUSALS[code]));
     if (code === 4009) this.#takeBack();
     if (code !== 4001) return;
     this.#token = null;
+    if (this.#isTokenStale) this.#tellStale();
     // the first time at once: the token may simply be old
     if (++this.#tokenAttempts === 1) this.#askForToken(); else { this.#tokenAttempts--; this.#tokenFailed(); }
   }
@@ -449,11 +484,11 @@ export class Phone extends Source {
     };
     if (!peer.h) return refuse("emptyNumber", "notFound");
     if (this.#machine === "loggedOut" || this.#isLoggingOut) return refuse("loggedOut", "auth");
-    if (this.state === "failed" && this.#error.code !== "noToken") return refuse(this.#error, "auth");
+    if (this.state === "failed" && !["noToken", "staleToken"].includes(this.#error.code)) return refuse(this.#error, "auth");
     if (this.#lines > (this.options.maximumCalls ?? 2)) return refuse("tooManyCalls", "busy");
     this.holdOthers(call);
     this.#watch(call, WATCHDOG);
-    if (!this.#token) this.#askForToken();
+    this.#askAgainForToken();
     this.#connect();
     this.#dialWaiting();
     return call;
@@ -784,8 +819,8 @@ export class Phone extends Source {
 
   #letGo() {
     this.#turn = {};
-    this.#isTokenAsked = false;
-    this.timers.stop("token");
+    this.#isTokenAsked = this.#isTokenWanted = false;
+    this.timers.stop("token", "tokenFloor");
     this.#finishAll();
   }
 

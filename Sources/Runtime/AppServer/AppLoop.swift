@@ -158,6 +158,14 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
         }
       }
       for login in now.refusedLogins { log(login) }
+      for request in now.refusedRequests {
+        logger.warning(
+          "an app's request was refused",
+          metadata: [
+            "user": "\(request.device.user)", "device": "\(request.device.device)", "request": "\(request.type.rawValue)",
+            "why": "\(request.why)",
+          ])
+      }
       for event in now.events { if !waiting.isEmpty || !events(event) { waiting.append(event) } }
     }
   }

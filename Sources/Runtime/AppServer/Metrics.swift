@@ -67,6 +67,9 @@ extension AppLoop {
       stat("trunkline_app_rate_limited_total", "Connections closed for too many messages or bytes a second.") {
         $0.rateLimited
       },
+      stat("trunkline_app_requests_refused_total", "Requests refused because 1,024 of their device wait for an answer.") {
+        $0.unkept
+      },
       stat("trunkline_app_stray_commands_total", "Commands for a device or request that was gone.") { $0.strayCommands },
     ]
   }

@@ -18,6 +18,8 @@ public enum Limits {
   public static let rsaBits = 2_048
   /// How far the clocks of issuer and gateway may differ, in seconds.
   public static let leewaySeconds: Int64 = 30
+  /// `exp` is below this, the year 5138: whatever is above counts milliseconds.
+  public static let expiryBelow: Int64 = 100_000_000_000
   /// HMAC keys below this are weak (RFC 7518 §3.2).
   public static let strongSecretBytes = 32
 }

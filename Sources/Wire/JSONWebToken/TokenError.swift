@@ -7,6 +7,8 @@ public enum TokenError: String, Error, CaseIterable, Hashable, Sendable {
   /// The signature does not fit the key, or no key has this `kid`.
   case signature
   case expired
+  /// `exp` is in milliseconds: RFC 7519 §4.1.4 counts seconds.
+  case expiryInMilliseconds
   case notYetValid
   case audience
   /// A claim is missing or outside its limits.

@@ -18,6 +18,7 @@ public struct TokenVerifier: Sendable {
   /// s).
   public func verify(_ token: String, unixSeconds now: Int64) throws(TokenError) -> Claims {
     let claims = try keys.claims(of: token, as: Claims.self)
+    guard claims.exp < Limits.expiryBelow else { throw .expiryInMilliseconds }
     guard now < claims.exp + Limits.leewaySeconds else { throw .expired }
     if let nbf = claims.nbf, now + Limits.leewaySeconds < nbf { throw .notYetValid }
     guard claims.aud.contains(audience) else { throw .audience }

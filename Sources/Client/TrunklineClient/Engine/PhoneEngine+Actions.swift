@@ -23,6 +23,7 @@ extension PhoneEngine {
     case .mix(let others): media?.give(.mix(others))
     case .relays(let servers): media?.give(.relays(servers))
     case .needsToken: askForToken()
+    case .tokenStale: updates.change { $0.error = .some(.staleToken) }
     case .state(let state):
       updates.change { batch in
         batch.state = state
@@ -134,9 +135,9 @@ extension PhoneEngine {
   private func hand(_ token: Result<String, any Error>) {
     switch token {
     case .success(let text):
-      let device = TokenClaims(text)?.dev
-      if let device { parts.secrets.write(SecretKey.deviceID, Array(device.utf8)) }
-      give(.token(text, device: device))
+      let claims = TokenClaims(text)
+      if let device = claims?.dev { parts.secrets.write(SecretKey.deviceID, Array(device.utf8)) }
+      give(.token(text, device: claims?.dev, expires: claims?.exp))
     case .failure(let error):
       updates.change { $0.error = .some(.noToken("\(error)")) }
       give(.tokenFailed)

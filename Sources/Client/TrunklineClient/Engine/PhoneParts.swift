@@ -41,6 +41,17 @@ enum SecretKey {
 /// What of a JSON web token's payload the device itself must know. Nobody has verified it here.
 struct TokenClaims: Decodable {
   var dev: String?
+  /// Seconds since 1970.
+  var exp: Int64?
+
+  private enum CodingKeys: String, CodingKey { case dev, exp }
+
+  /// What one claim lacks takes nothing from the other.
+  init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    dev = try? values.decodeIfPresent(String.self, forKey: .dev)
+    exp = (try? values.decodeIfPresent(Double.self, forKey: .exp)).flatMap { Int64(exactly: $0.rounded(.down)) }
+  }
 
   init?(_ token: String) {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)

@@ -78,6 +78,7 @@ extension PhoneTrace.State {
     case .listen(let call): return [Line(.app, "listen", call.map { Self.call($0) } ?? [])]
     case .relays: return []
     case .needsToken: return [Line(.app, "needsToken")]
+    case .tokenStale: return [Line(.app, "tokenStale")]
     case .state(let state): return [Line(.app, "state", [("is", Self.name(state))])]
     case .changed(let info): return [Line(.app, "changed", Self.call(info.id) + [("is", Self.name(info.state))])]
     case .presentInApp(let call): return [Line(.app, "presentInApp", Self.call(call))]

@@ -55,7 +55,8 @@ extension PhoneFleet {
     case .changed(let info): changed(info, phone)
     case .registered(let refusal): tell(phone, "registered", nil, ["refused": refusal?.rawValue ?? ""])
     // no phone of a fleet rejects or dials
-    case .post, .updated, .reportEnded, .reportConnecting, .reportConnected, .listen, .mix, .relays, .presentInApp, .digit,
+    case .post, .updated, .tokenStale, .reportEnded, .reportConnecting, .reportConnected, .listen, .mix, .relays, .presentInApp,
+      .digit,
       .transferred,
       .loggedOut, .directory, .read, .historyChanged:
       break
