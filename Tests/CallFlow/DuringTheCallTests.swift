@@ -253,8 +253,19 @@ private let phone = Surroundings.phone
     #expect(first.sdp.contains(try #require(restarts().last?.0).ufrag))
     guard case .mediaAnswer = restart(3, 2) else { return #expect(Bool(false)) }
     #expect(restarts().last?.1 == true)
+    // another DTLS role is another association, too (RFC 8842 §4)
+    let passive = MediaRestart(sdp: Surroundings.appSDP(setup: "passive", fingerprint: 2), gen: 4, cause: .net)
+    guard case .mediaAnswer(let third) = world.request(phone, .mediaRestart(passive), call: call) else {
+      return #expect(Bool(false))
+    }
+    #expect(restarts().last?.1 == true && third.sdp.contains("a=setup:active\r\n"))
+    let kept = MediaRestart(sdp: Surroundings.appSDP(setup: "actpass", fingerprint: 2), gen: 5, cause: .net)
+    guard case .mediaAnswer(let fourth) = world.request(phone, .mediaRestart(kept), call: call) else {
+      return #expect(Bool(false))
+    }
+    #expect(restarts().last?.1 == false && fourth.sdp.contains("a=setup:active\r\n"))
     #expect(world.trunkHeard.last == "200")
-    #expect(world.code(world.request(phone, .mediaRestart(MediaRestart(gen: 4)), call: call)) == .badRequest)
+    #expect(world.code(world.request(phone, .mediaRestart(MediaRestart(gen: 6)), call: call)) == .badRequest)
   }
 
   @Test func `quality is told and its totals come with the end`() throws {

@@ -220,8 +220,8 @@ private let tablet = Surroundings.tablet
   @Test func `an unusable description in call-answer does not take the lock; the last one out gives 488`() throws {
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])
-    let passive = Surroundings.appSDP(setup: "passive")
-    #expect(world.code(world.request(phone, .callAnswer(CallAnswer(sdp: passive)), call: call)) == .codec)
+    let unusable = Surroundings.appSDP(setup: "holdconn")
+    #expect(world.code(world.request(phone, .callAnswer(CallAnswer(sdp: unusable)), call: call)) == .codec)
     #expect(world.trunkHeard == ["180"])
     #expect(world.code(world.request(tablet, .callAnswer(CallAnswer(sdp: "v=0")), call: call)) == .codec)
     #expect(world.trunkHeard == ["180", "488"])
@@ -233,7 +233,7 @@ private let tablet = Surroundings.tablet
   @Test func `a device whose description was refused is out; its bare answer hears why, the last one out gives 488 at once`()
     throws
   {
-    for bad in [Surroundings.appSDP(setup: "passive"), "v=0", ""] {
+    for bad in [Surroundings.appSDP(setup: "holdconn"), "v=0", ""] {
       let world = Surroundings()
       let (_, call) = try world.ringing([phone, tablet])
       let prepare = ClientMessage.callPrepare(CallPrepare(sdp: bad, gen: 1))

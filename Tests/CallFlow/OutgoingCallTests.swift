@@ -247,7 +247,7 @@ private let call = Identifier(high: 5, low: 5)
     #expect(start("+15557654321", from: "+15551230009") == .forbidden)
     #expect(start("+15557654321", acct: "other") == .forbidden)
     #expect(start("+15557654321", sdp: "v=0") == .codec)
-    #expect(start("+15557654321", sdp: Surroundings.appSDP(setup: "passive")) == .codec)
+    #expect(start("+15557654321", sdp: Surroundings.appSDP(setup: "holdconn")) == .codec)
     world.mediaRefusal = "no ports"
     #expect(start("+15557654321") == .overload)
     world.mediaRefusal = nil

@@ -40,6 +40,22 @@ import Testing
     }
   }
 
+  @Test func `of a server's datagrams those of a server are sound, and none of them of a client`() {
+    func read(_ bytes: [UInt8]) -> HandshakeDatagram { bytes.withUnsafeBytes { HandshakeDatagram($0, isFromServer: true) } }
+    let flight =
+      record(message(2, hello)) + record(message(11, [0, 0, 0]) + message(12, [1])) + record(message(13, [1]) + message(14, []))
+    for sound in [record(message(3, [0xfe, 0xff, 0])), flight, record(message(4, [1])) + record([1], type: 20)] {
+      #expect(read(sound).isSound && read(sound).helloRandom == nil)
+      #expect(!self.read(sound).isSound)
+    }
+    for other in [
+      record(message(1, hello)), record(message(16, [1])), record(message(15, [1])), record(message(0, [])),
+      record([2, 40], type: 21),
+    ] {
+      #expect(!read(other).isSound)
+    }
+  }
+
   @Test func `any byte string is read without a trap`() {
     var random = SplitMix64(seed: 8)
     let model = record(message(1, hello)) + record([1], type: 20) + record([UInt8](repeating: 7, count: 40), epoch: 1)

@@ -31,6 +31,7 @@ import Testing
     let encoding: AudioEncoding = relays ? .pcmu : .opus
     let (threads, descriptors) = (NamedThread.live.value, openDescriptors())
     try call(encoding)
+    try call(encoding, isDTLSServer: true)
     #expect(NamedThread.live.value == threads)
     // What others of the process had open before may be closed by now: only more of a kind is left behind by the call.
     var left = openDescriptors()
@@ -38,7 +39,7 @@ import Testing
     #expect(left.isEmpty)
   }
 
-  private func call(_ encoding: AudioEncoding) throws {
+  private func call(_ encoding: AudioEncoding, isDTLSServer: Bool = false) throws {
     let log = EventLog()
     let identity = try DTLSIdentity()
     let plane = try MediaPlane(configuration: configuration(), identity: identity) { log.append($0) }
@@ -52,7 +53,7 @@ import Testing
     let trunk = try TestTrunk()
     let app = try TestApp(
       encoding: encoding, gateway: reservation.appCandidates[0], gatewayUfrag: local.ufrag, gatewayPassword: local.password,
-      fingerprint: reservation.fingerprint)
+      fingerprint: reservation.fingerprint, isDTLSServer: isDTLSServer)
     plane.send(.setAppRemote(id, leg, app.remote(encoding: encoding), newLocal: nil, newAssociation: true))
     plane.send(.setTrunk(id, trunk.parameters))
     let isReady = try drive {
@@ -93,7 +94,9 @@ import Testing
     #expect(plane.metrics.handshakes[.completed].value == 1)
   }
 
-  @Test func `another certificate than the SDP names fails the leg and sends no keys`() throws {
+  @Test(arguments: [false, true]) func `another certificate than the SDP names fails the leg and sends no keys`(
+    isDTLSServer: Bool
+  ) throws {
     let log = EventLog()
     let plane = try MediaPlane(configuration: configuration(), identity: try DTLSIdentity()) { log.append($0) }
     defer { plane.stop() }
@@ -103,7 +106,7 @@ import Testing
     plane.send(.addAppLeg(id, leg, local))
     let app = try TestApp(
       encoding: .opus, gateway: reservation.appCandidates[0], gatewayUfrag: local.ufrag, gatewayPassword: local.password,
-      fingerprint: reservation.fingerprint)
+      fingerprint: reservation.fingerprint, isDTLSServer: isDTLSServer)
     let wrong = [UInt8](repeating: 1, count: 32)
     plane.send(.setAppRemote(id, leg, app.remote(fingerprint: wrong, encoding: .opus), newLocal: nil, newAssociation: true))
     let failed = try drive {

@@ -11,7 +11,7 @@ import SRTP
 import Synchronization
 import Testing
 
-/// An app on one loopback socket: controlling ICE, DTLS client, SRTP, one codec. Driven by `step` on the test's own thread.
+/// An app on one loopback socket: controlling ICE, DTLS client or server, SRTP, one codec. Driven by `step` on the test's own thread.
 final class TestApp {
   let socket: UDPSocket
   let ufrag = "appu"
@@ -31,9 +31,10 @@ final class TestApp {
   private var timestamp: UInt32 = 0
   private let payloadType: UInt8
 
-  init(encoding: AudioEncoding, gateway: SocketAddress, gatewayUfrag: String, gatewayPassword: String, fingerprint: [UInt8])
-    throws
-  {
+  init(
+    encoding: AudioEncoding, gateway: SocketAddress, gatewayUfrag: String, gatewayPassword: String, fingerprint: [UInt8],
+    isDTLSServer: Bool = false
+  ) throws {
     socket = try UDPSocket(bind: SocketAddress(.loopback, 0))
     identity = try DTLSIdentity()
     agent = ControllingAgent(ufrag: ufrag, password: password, random: .system)
@@ -41,16 +42,19 @@ final class TestApp {
     agent.addRemote(Candidate(gateway))
     agent.setRemote(ufrag: gatewayUfrag, password: gatewayPassword)
     association = try DTLSAssociation(
-      .client, identity: identity, remoteFingerprint: DTLSFingerprint(algorithm: "sha-256", bytes: fingerprint))
+      isDTLSServer ? .server : .client, identity: identity,
+      remoteFingerprint: DTLSFingerprint(algorithm: "sha-256", bytes: fingerprint))
     encoder = try AudioEncoder(encoding: encoding)
     decoder = try AudioDecoder(encoding: encoding)
     payloadType = encoding == .opus ? 111 : 0
   }
 
   func remote(fingerprint: [UInt8]? = nil, encoding: AudioEncoding) -> AppLegRemote {
-    AppLegRemote(
+    var remote = AppLegRemote(
       generation: 1, ufrag: ufrag, password: password, fingerprintAlgorithm: "sha-256",
       fingerprint: fingerprint ?? identity.fingerprint.bytes, encoding: encoding, payloadType: payloadType)
+    remote.isDTLSServer = association.role == .server
+    return remote
   }
 
   var isReady: Bool { sender != nil }
@@ -87,8 +91,9 @@ final class TestApp {
     association.drain { flight.append(Array($0)) }
     for datagram in flight { try socket.send(datagram, to: nominated) }
     if sender == nil, let keys = association.keyMaterial {
-      sender = try SRTPSender(keys.profile, keys.client)
-      receiver = try SRTPReceiver(keys.profile, keys.server)
+      let isServer = association.role == .server
+      sender = try SRTPSender(keys.profile, isServer ? keys.server : keys.client)
+      receiver = try SRTPReceiver(keys.profile, isServer ? keys.client : keys.server)
     }
   }
 

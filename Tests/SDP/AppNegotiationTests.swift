@@ -204,19 +204,39 @@ import Testing
     #expect(throws: expected) { try offered.answer(to: app("offer", changes)) }
   }
 
-  @Test(arguments: [
-    ("offer", "a=setup:actpass\r\n", true), ("offer", "a=setup:active\r\n", true), ("offer", "", true),
-    ("offer", "a=setup:passive\r\n", false),
-    ("offer", "a=setup:holdconn\r\n", false), ("offer", "a=setup:nonsense\r\n", false), ("answer", "a=setup:active\r\n", true),
-    ("answer", "a=setup:passive\r\n", false), ("answer", "a=setup:actpass\r\n", false), ("answer", "", false),
-  ])
-  func `the app is the DTLS client or is refused`(_ kind: String, _ line: String, _ accepted: Bool) throws {
+  @Test(
+    arguments: [
+      ("offer", "a=setup:actpass\r\n", .active), ("offer", "a=setup:active\r\n", .active), ("offer", "", .active),
+      ("offer", "a=setup:passive\r\n", .passive), ("offer", "a=setup:holdconn\r\n", nil), ("offer", "a=setup:nonsense\r\n", nil),
+      ("answer", "a=setup:active\r\n", .active), ("answer", "a=setup:passive\r\n", .passive),
+      ("answer", "a=setup:actpass\r\n", nil),
+      ("answer", "", .passive),
+    ] as [(String, String, SetupRole?)])
+  func `the app is DTLS client or server as it says (RFC 5763 §5), and what is neither is refused`(
+    _ kind: String, _ line: String, _ role: SetupRole?
+  ) throws {
     let text = try app(kind, [(kind == "offer" ? "a=setup:actpass\r\n" : "a=setup:active\r\n", line)])
     var gateway = gateway()
     _ = gateway.makeOffer()
-    let media = kind == "offer" ? try? gateway.answer(to: text).media : try? gateway.apply(answer: text)
-    #expect((media != nil) == accepted)
-    #expect(media == nil || media?.setup == .active)
+    if kind == "offer" {
+      let answered = try? gateway.answer(to: text)
+      #expect(answered?.media.setup == role)
+      #expect(answered?.sdp.contains(role == .passive ? "a=setup:active\r\n" : "a=setup:passive\r\n") ?? true)
+    } else {
+      #expect((try? gateway.apply(answer: text))?.setup == role)
+    }
+  }
+
+  @Test func `a restart keeps the roles where the choice is ours, and changes them where the app says so`() throws {
+    for (first, own) in [("active", "passive"), ("passive", "active")] {
+      var gateway = gateway()
+      _ = gateway.makeOffer()
+      let media = try gateway.apply(answer: app("answer", [("a=setup:active\r\n", "a=setup:\(first)\r\n")]))
+      let again = try gateway.answer(to: app("offer"))
+      #expect(again.media.setup == media.setup && again.sdp.contains("a=setup:\(own)\r\n"))
+      let other = try gateway.answer(to: app("offer", [("a=setup:actpass\r\n", "a=setup:\(own)\r\n")]))
+      #expect(other.media.setup.rawValue == own && other.sdp.contains("a=setup:\(first)\r\n"))
+    }
   }
 
   @Test func `the phone refuses a gateway that wants to be the DTLS client`() throws {

@@ -91,12 +91,12 @@ extension Call {
     guard let sdp = restart.sdp else { return .err(Failure(.badRequest, msg: "sdp is missing")) }
     guard restart.gen == devices[index].gen + 1 else { return .err(Failure(.staleGen)) }
     var leg = devices[index]
-    let fingerprint = leg.negotiation.agreed?.fingerprint
+    let before = leg.negotiation.agreed
     leg.renewCredentials(turn.random)
     leg.negotiation.endpoint.opus = opusLimits(turn)
     do {
       let (answer, media) = try leg.negotiation.answer(to: sdp)
-      let isNew = media.fingerprint != fingerprint || leg.failure != nil
+      let isNew = media.fingerprint != before?.fingerprint || media.setup != before?.setup || leg.failure != nil
       (leg.gen, leg.sdp) = (restart.gen, answer)
       let remote = leg.describe(media, on: session, newAssociation: isNew)
       devices[index] = leg

@@ -76,6 +76,7 @@ struct DeviceLeg {
       encoding: media.codec, payloadType: media.payloadType, telephoneEvent48: media.telephoneEvent48,
       telephoneEvent8: media.telephoneEvent8)
     remote.opus = OpusPreferences(media.opus)
+    remote.isDTLSServer = media.setup == .passive
     return remote
   }
 

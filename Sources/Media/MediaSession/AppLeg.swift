@@ -8,11 +8,11 @@ struct LegSecurity: ~Copyable {
   var sender: SRTPSender
   var receiver: SRTPReceiver
 
-  /// The gateway is the DTLS server: it protects with the server's keys.
-  init(_ keys: SRTPKeyMaterial, seed: UInt64) throws(SRTPError) {
-    let (server, client) = (keys.server, keys.client)
-    let sender = try SRTPSender(keys.profile, server)
-    let receiver = try SRTPReceiver(keys.profile, client, seed: seed)
+  /// Each side protects with the keys of its DTLS role (RFC 5764 §4.2).
+  init(_ keys: SRTPKeyMaterial, isClient: Bool, seed: UInt64) throws(SRTPError) {
+    let (own, peers) = isClient ? (keys.client, keys.server) : (keys.server, keys.client)
+    let sender = try SRTPSender(keys.profile, own)
+    let receiver = try SRTPReceiver(keys.profile, peers, seed: seed)
     self.sender = sender
     self.receiver = receiver
   }
@@ -59,6 +59,8 @@ struct AppLeg: ~Copyable {
   var profileName: String?
   /// Counts the DTLS associations.
   var association: UInt32 = 0
+  /// Our ClientHello of this association is ordered.
+  var isHandshakeStarted = false
   var handshakeBudget = RateLimit(
     perSecond: Limits.handshakeDatagramsPerSecond, burst: Limits.handshakeDatagramBurst)
   /// Where the last DTLS datagram came from, for the answer.

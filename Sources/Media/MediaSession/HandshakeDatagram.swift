@@ -1,7 +1,7 @@
-/// What can be told of a client's DTLS datagram before OpenSSL, which gives a handshake up for the first record that does not fit,
+/// What can be told of a peer's DTLS datagram before OpenSSL, which gives a handshake up for the first record that does not fit,
 /// sees it (RFC 6347 §4.1, §4.2.2). A few nanoseconds for each record, no allocation.
 public struct HandshakeDatagram: Sendable {
-  /// Every record in clear may be a client's: handshake messages with fragments inside their message, and ChangeCipherSpec. Alerts in
+  /// Every record in clear may be of the peer's role: handshake messages with fragments inside their message, and ChangeCipherSpec. Alerts in
   /// clear are left out: anybody can write them.
   public private(set) var isSound = false
   /// Where the 32 bytes of a ClientHello's random are, if its beginning is here.
@@ -11,7 +11,10 @@ public struct HandshakeDatagram: Sendable {
 
   private static let (recordHeader, messageHeader) = (13, 12)
 
-  public init(_ bytes: UnsafeRawBufferPointer) {
+  private let isFromServer: Bool
+
+  public init(_ bytes: UnsafeRawBufferPointer, isFromServer: Bool = false) {
+    self.isFromServer = isFromServer
     func number(_ at: Int) -> Int { Int(bytes[at]) << 8 | Int(bytes[at + 1]) }
     var start = 0
     while start + Self.recordHeader <= bytes.count {
@@ -28,7 +31,18 @@ public struct HandshakeDatagram: Sendable {
     isSound = start > 0 && start == bytes.count
   }
 
-  /// The messages of one record: ClientHello, Certificate, CertificateVerify, ClientKeyExchange, Finished.
+  /// ClientHello, Certificate, CertificateVerify, ClientKeyExchange, Finished; ServerHello, HelloVerifyRequest, NewSessionTicket,
+  /// Certificate, ServerKeyExchange, CertificateRequest, ServerHelloDone, Finished.
+  private func isOfRole(_ type: UInt8) -> Bool {
+    switch type {
+    case 11, 20: true
+    case 1, 15, 16: !isFromServer
+    case 2, 3, 4, 12, 13, 14: isFromServer
+    default: false
+    }
+  }
+
+  /// The messages of one record.
   private mutating func take(_ bytes: UnsafeRawBufferPointer, _ record: Range<Int>) -> Bool {
     func number(_ at: Int) -> Int { Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2]) }
     var at = record.lowerBound
@@ -36,7 +50,7 @@ public struct HandshakeDatagram: Sendable {
       guard at + Self.messageHeader <= record.upperBound else { return false }
       let (type, length, offset, fragment) = (bytes[at], number(at + 1), number(at + 6), number(at + 9))
       let body = at + Self.messageHeader
-      guard type == 1 || type == 11 || type == 15 || type == 16 || type == 20, length <= Limits.handshakeMessageBytes,
+      guard isOfRole(type), length <= Limits.handshakeMessageBytes,
         offset + fragment <= length, body + fragment <= record.upperBound
       else { return false }
       if type == 1, offset == 0 {

@@ -101,6 +101,8 @@ public struct AppLegRemote: Sendable {
   public var telephoneEvent48: UInt8?
   public var telephoneEvent8: UInt8?
   public var opus = OpusPreferences()
+  /// It answered `setup:passive`: we are the DTLS client.
+  public var isDTLSServer = false
 
   public init(
     generation: Int, ufrag: String, password: String, fingerprintAlgorithm: String, fingerprint: [UInt8], encoding: AudioEncoding,

@@ -15,14 +15,16 @@ public struct HandshakeKey: Hashable, Sendable {
 public enum HandshakeRequest: Sendable {
   /// The certificate that the peer's description names; it may come before or after the handshake.
   case expect(HandshakeKey, algorithm: String, fingerprint: [UInt8])
-  /// One datagram from an address that ICE validated. The first one of a key begins the association, as server.
+  /// ICE validated an address of a peer that is the DTLS server: the association begins with our ClientHello, once.
+  case start(HandshakeKey)
+  /// One datagram from an address that ICE validated. Without `start` the first one of a key begins the association, as server.
   case datagram(HandshakeKey, [UInt8])
   /// The association is of no use any more.
   case end(HandshakeKey)
 
   public var key: HandshakeKey {
     switch self {
-    case .expect(let key, _, _), .datagram(let key, _), .end(let key): key
+    case .expect(let key, _, _), .start(let key), .datagram(let key, _), .end(let key): key
     }
   }
 }

@@ -55,6 +55,7 @@ extension MediaSession {
     }
     output.bindings.append(AppBinding(leg: legs[index].id, route: route, address: source))
     authenticated(index, at: now, into: &output)
+    startHandshake(index, toward: source, route, into: &output)
   }
 
   // MARK: DTLS
@@ -65,11 +66,26 @@ extension MediaSession {
   ) {
     let legs = legs
     guard legs[index].agent.isValidated(source, at: now) else { return output.drop(.unvalidatedAddress) }
-    guard HandshakeDatagram(UnsafeRawBufferPointer(packet)).isSound else { return output.drop(.malformed) }
+    let isServer = legs[index].remote?.isDTLSServer ?? false
+    guard HandshakeDatagram(UnsafeRawBufferPointer(packet), isFromServer: isServer).isSound else {
+      return output.drop(.malformed)
+    }
     guard legs[index].handshakeBudget.take(at: now) else { return output.drop(.overBudget) }
     legs[index].handshakeAddress = source
     legs[index].handshakeRoute = route
     output.handshakes.append(.datagram(handshakeKey(index), Array(packet)))
+  }
+
+  /// Of a peer that is the DTLS server: our first flight goes to the first address that ICE validated, and what is sent again to the newest.
+  func startHandshake(
+    _ index: Int, toward address: SocketAddress, _ route: PacketRoute, into output: inout MediaOutput
+  ) {
+    let legs = legs
+    guard legs[index].remote?.isDTLSServer == true else { return }
+    (legs[index].handshakeAddress, legs[index].handshakeRoute) = (address, route)
+    guard !legs[index].isHandshakeStarted else { return }
+    legs[index].isHandshakeStarted = true
+    output.handshakes.append(.start(handshakeKey(index)))
   }
 
   /// What the handshake's runner says about one of this session's legs. What concerns an earlier association is ignored.
@@ -91,7 +107,7 @@ extension MediaSession {
   /// The first keys serve at once; later ones from their first valid packet on (docs/protocol.md, Reconnect and handover).
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
     do throws(SRTPError) {
-      let security = try LegSecurity(keys, seed: setup.random.next())
+      let security = try LegSecurity(keys, isClient: legs[index].remote?.isDTLSServer ?? false, seed: setup.random.next())
       if legs[index].security == nil { legs[index].security = consume security } else { legs[index].pending = consume security }
     } catch { return fail(index, .dtls("\(error)"), into: &output) }
     legs[index].profileName = keys.profile.name

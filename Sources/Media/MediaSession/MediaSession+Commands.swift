@@ -94,6 +94,7 @@ extension MediaSession {
     if newAssociation, !isFirst {
       endAssociation(index, into: &output)
       legs[index].association &+= 1
+      legs[index].isHandshakeStarted = false
       legs[index].pending = nil
       if connectedAt == nil { legs[index].security = nil }
       legs[index].failed = false
@@ -101,6 +102,7 @@ extension MediaSession {
     if isFirst || newAssociation {
       output.handshakes.append(
         .expect(handshakeKey(index), algorithm: remote.fingerprintAlgorithm, fingerprint: remote.fingerprint))
+      if let address = legs[index].address { startHandshake(index, toward: address, legs[index].route, into: &output) }
     }
     if index == winner, encodingBefore != remote.encoding { choose(index) }
     if !newAssociation, !isFirst, let profile = legs[index].profileName {

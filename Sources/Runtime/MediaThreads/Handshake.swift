@@ -8,6 +8,8 @@ final class Handshake {
   let key: HandshakeKey
   let reply: Mailbox<MediaWork>
   var expected: DTLSFingerprint?
+  /// The peer is the server.
+  var isClient = false
   /// In the order they began.
   var attempts: [HandshakeAttempt] = []
   /// No attempt was begun yet.

@@ -14,6 +14,7 @@ enum HandshakeWork: Sendable {
 /// | state of a key | event | after |
 /// |---|---|---|
 /// | – | `expect` | fingerprint kept |
+/// | – | `start` | one attempt begun as client; each datagram is given to it |
 /// | not finished | ClientHello of another random | one more attempt begun as server; refused while too much waits, the client asks again |
 /// | not finished | any other `datagram` | given to all attempts |
 /// | handshaking | an attempt is done, fingerprint matches | keys told, OpenSSL's memory freed; the last flight is kept for 30 s |
@@ -72,9 +73,15 @@ struct HandshakeWorker: ~Copyable {
       handshake.expected = fingerprint
       for attempt in handshake.attempts { attempt.association.setRemoteFingerprint(fingerprint) }
       collect(handshake)
+    case .start:
+      let handshake = self.handshake(key, reply)
+      guard !handshake.isFinished, !handshake.isClient else { return }
+      handshake.isClient = true
+      begin(handshake, [])?.association.start()
+      collect(handshake)
     case .datagram(_, let bytes):
       let handshake = self.handshake(key, reply)
-      let datagram = bytes.withUnsafeBytes { HandshakeDatagram($0) }
+      let datagram = bytes.withUnsafeBytes { HandshakeDatagram($0, isFromServer: handshake.isClient) }
       if handshake.isFinished { return repeatFlight(handshake, datagram) }
       if let range = datagram.helloRandom {
         let random = bytes[range]
@@ -106,7 +113,8 @@ struct HandshakeWorker: ~Copyable {
     }
     let association: DTLSAssociation
     do throws(DTLSFailure) {
-      association = try DTLSAssociation(.server, identity: identity, remoteFingerprint: handshake.expected)
+      association = try DTLSAssociation(
+        handshake.isClient ? .client : .server, identity: identity, remoteFingerprint: handshake.expected)
     } catch {
       fail(handshake, .dtls("\(error)"))
       return nil

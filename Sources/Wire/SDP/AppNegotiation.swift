@@ -2,7 +2,7 @@ import Bytes
 import RTP
 
 /// Offer and answer of an app leg, one audio section (docs/protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
-/// server, the app's (for our own phone) full ICE and DTLS client.
+/// server, or client where the app answers `passive`; the app's (for our own phone) full ICE and DTLS client.
 ///
 /// A value per device and call. For an ICE restart set `endpoint` with the new ufrag and password, then answer the client's new
 /// offer. A failed call leaves it as it was.
@@ -35,7 +35,13 @@ public struct AppNegotiation: Sendable {
 
   private var isLite: Bool { side == .gateway }
   private var reader: SecureAudioReader {
-    SecureAudioReader(peerRole: isLite ? .active : .passive, acceptsLite: !isLite, codecs: endpoint.codecs)
+    SecureAudioReader(peerRoles: peerRoles, acceptsLite: !isLite, codecs: endpoint.codecs)
+  }
+
+  /// Whoever restarts ICE keeps the association with its roles where the choice is ours (RFC 8842 §5.3).
+  private var peerRoles: [SetupRole] {
+    if !isLite { return [.passive] }
+    return agreed?.setup == .passive ? [.passive, .active] : [.active, .passive]
   }
 
   /// Our offer: `a=setup:actpass` as RFC 5763 §5 asks of an offerer, all codecs, mid `0`.
@@ -67,7 +73,7 @@ public struct AppNegotiation: Sendable {
     let media = try reader.read(.offer, description, at: index)
     agreed = media
     let writer = SecureAudioWriter(
-      endpoint: endpoint, isLite: isLite, setup: isLite ? .passive : .active,
+      endpoint: endpoint, isLite: isLite, setup: media.setup == .active ? .passive : .active,
       formats: [.init(codec: media.codec, payloadType: media.payloadType)],
       event48: media.codec.clockRateHz == 48_000 ? media.telephoneEvent48 : nil, event8: media.telephoneEvent8, mid: media.mid,
       transport: description.media[index].transport, direction: media.direction)

@@ -4,8 +4,8 @@ import RTP
 /// Reads the audio section of an app leg's description (docs/protocol.md, "Media on the app leg") and refuses what is not safe.
 /// The gateway and the phone differ in two points only.
 struct SecureAudioReader {
-  /// The DTLS role that the peer must have.
-  var peerRole: SetupRole
+  /// The DTLS roles that the peer may have; the first where it leaves the choice to us.
+  var peerRoles: [SetupRole]
   var acceptsLite: Bool
   var codecs: [AudioEncoding]
 
@@ -93,7 +93,8 @@ struct SecureAudioReader {
   private func setup(_ kind: Kind, _ attributes: [Attribute]) throws(NegotiationError) -> SetupRole {
     let text = attributes.value("setup").map { String(trimmed($0[...])) }
     let role = text.map { SetupRole(rawValue: $0) } ?? (kind == .offer ? .active : .passive)
-    if role == peerRole || (kind == .offer && role == .actpass) { return peerRole }
+    if peerRoles.contains(role) { return role }
+    if kind == .offer, role == .actpass, let chosen = peerRoles.first { return chosen }
     throw .setupRole(text ?? "(none)")
   }
 }
