@@ -80,6 +80,30 @@ import Testing
     #expect(bench.toTrunk.count == before)
   }
 
+  @Test(arguments: [AudioEncoding.pcmu, .pcma])
+  func `after a hold of the trunk's the timestamp has passed over it, and a talkspurt begins (RFC 3550 §5.1)`(
+    _ encoding: AudioEncoding
+  )
+    throws
+  {
+    var bench = try Bench(app: .opus, trunk: encoding)
+    bench.connect()
+    try bench.run(frames: 20, app: { tone($0) })
+    var held = bench.trunk
+    held.sends = false
+    bench.command(.setTrunk(Bench.id, held))
+    try bench.run(frames: 60, app: { tone($0) })
+    let before = try #require(bench.toTrunk.last)
+    let count = bench.toTrunk.count
+    held.sends = true
+    bench.command(.setTrunk(Bench.id, held))
+    try bench.run(frames: 5, app: { tone($0) })
+    let after = bench.toTrunk[count]
+    #expect(after.header.sequence.raw == before.header.sequence.raw &+ 1 && after.header.marker)
+    let frames = (after.header.timestamp.raw &- before.header.timestamp.raw) / 160
+    #expect((60...62).contains(frames), "\(frames) frames")
+  }
+
   @Test func `a clip that is too short is none, one that is too long is cut`() {
     #expect(AudioClip(Recording([Int16](repeating: 1, count: 319))) == nil)
     #expect(AudioClip(Recording([Int16](repeating: 1, count: 1_000_000)))?.count == 960_000)

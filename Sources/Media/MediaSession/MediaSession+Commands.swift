@@ -122,10 +122,14 @@ extension MediaSession {
   // MARK: The trunk
 
   private mutating func setTrunk(_ parameters: TrunkLegParameters, at now: Instant) {
-    let wasReceiving = trunk.receives
+    let (wasReceiving, wasSending) = (trunk.receives, trunk.sends)
     uplink.hold.take(parameters.holdAudio)
     let changed = trunk.take(parameters, at: now)
     if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
+    if trunk.sends, !wasSending {
+      clearPacketizer()
+      trunk.stream.resume(at: now)
+    }
     if changed.incoming {
       downlink.receiver.retire()
       downlink.isPrimed = false

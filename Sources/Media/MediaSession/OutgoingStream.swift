@@ -149,6 +149,14 @@ struct OutgoingStream {
     sequenceOffset &-= 1
   }
 
+  /// Nothing was sent for a while, for the peer held us: the timestamp has passed over that time (RFC 3550 §5.1), else what comes is late by it.
+  mutating func resume(at now: Instant) {
+    guard lastSent != nil else { return }
+    catchUpClock(at: now)
+    (maps, markerPending) = (false, true)
+    (lastSent, lastTimestamp) = (now - Frame.duration, nextTimestamp &- unitsPerFrame)
+  }
+
   /// After a pause longer than a frame the timestamp has to show it.
   private mutating func catchUpClock(at now: Instant) {
     guard let lastSent else { return }
