@@ -16,9 +16,10 @@ class Worker {
     this.world = { sent: (socket, text) => this.sent.push(JSON.parse(text)) };
     this.handlers = {};
     this.shown = 0;
+    this.titles = [];
     this.posts = [];
     const registration = {
-      scope: "/", showNotification: async () => { this.shown = 1; }, getNotifications: async () => (this.shown ? [{ close: () => { this.shown = 0; } }] : []),
+      scope: "/", showNotification: async (title) => { this.shown = 1; this.titles.push(title); }, getNotifications: async () => (this.shown ? [{ close: () => { this.shown = 0; } }] : []),
     };
     const self = { addEventListener: (type, f) => { this.handlers[type] = f; }, registration, clients: { matchAll: async () => [], openWindow: async () => {} } };
     const fetch = async (url, request) => { this.posts.push({ url: String(url), ...request }); return { ok: false }; };
@@ -82,4 +83,32 @@ test("decline beside the socket's path; refused there, by the socket at the node
   assert.deepEqual(worker.sent.filter(({ t }) => t === "call.reject").map(({ d }) => d), [{ reason: "declined", scope: "all" }]);
   await worker.say({ t: "ok", re: "x" });
   assert.equal(worker.clock.count, 0);
+});
+
+test("where this machine's clock is years ahead the gateway says whether the call lives, and it rings", async () => {
+  const worker = new Worker();
+  worker.payload.exp = worker.clock.now() / 1000 - 3e8;
+  await worker.push();
+  worker.socket.open();
+  assert.deepEqual([worker.titles, worker.sent.at(-1).d.wake], [[], "w1"]);
+  await worker.say({ t: "welcome", d: { calls: [{ call: A, state: "ringing" }] } });
+  assert.deepEqual(worker.titles, ["+1 is calling"]);
+  await worker.clock.advance(10_000);
+  await worker.say({ t: "call.cancel", call: A, seq: 1, d: { reason: "callerCancelled" } });
+  assert.deepEqual([worker.shown, worker.clock.count], [0, 0]);
+});
+
+test("a push whose call is over, or whose gateway is silent, was missed", async () => {
+  for (const end of [
+    (worker) => worker.say({ t: "err", re: "id1", d: { code: "auth", fatal: true } }), (worker) => worker.close(1006),
+    (worker) => worker.clock.advance(5_000),
+    async (worker) => { await worker.say({ t: "welcome", d: { calls: [] } }); await worker.say({ t: "pong" }); },
+  ]) {
+    const worker = new Worker();
+    worker.payload.exp = worker.clock.now() / 1000 - 1;
+    await worker.push();
+    worker.socket.open();
+    await end(worker);
+    assert.deepEqual([worker.titles, worker.shown, worker.clock.count], [["Missed call"], 1, 0]);
+  }
 });

@@ -184,8 +184,9 @@ extension SessionMachine {
       let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
       // one end is announced once, however often the same token comes; that of a push's session never was
       if expiresAt != session.expiresAt || session.info.onlyCall != nil {
+        let unix = unixMilliseconds(now)
         sessions[id]?.expiresAt = expiresAt
-        sessions[id]?.announceExpiry(after: unixMilliseconds(now))
+        sessions[id]?.announceExpiry(after: unix)
       }
       if let accounts = claims.acct, !accounts.isEmpty { sessions[id]?.info.accounts = accounts }
       if let grant = try? claims.grant?.get() { output.events.append(.granted(session.device, id, grant)) }

@@ -9,6 +9,8 @@ const VERSION = 1;
 const PAGE_TIME = 700;
 /** The gateway's ring window, and what a browser lets a push's worker live. */
 const RING_TIME = 60_000;
+/** A push that is over by this machine's clock, which may be wrong: the gateway has so long to say that its call lives. */
+const ASK_TIME = 5_000;
 const HEARTBEAT = 10_000;
 /** Words of nodes that point elsewhere, for one call. */
 const POINTERS = 4;
@@ -42,10 +44,10 @@ async function pushed(data) {
   const push = data && read(data);
   // a browser wants each push shown; a later version's is a call of somebody unknown
   if (!push) return show("Call", { body: "Open the phone to see who is calling.", tag: "unknown" });
-  if (push.exp * 1000 < Date.now()) return show("Missed call", { body: caller(push), tag: push.call });
-  await ring(push);
+  const isLate = push.exp * 1000 < Date.now();
+  if (!isLate) await ring(push);
   if (await told(push)) return;
-  await wait(push);
+  await wait(push, undefined, isLate);
 }
 
 const caller = ({ from }) => from?.n || from?.h || "Unknown caller";
@@ -113,11 +115,15 @@ async function decline(push) {
 
 // — the gateway, while no page is open —
 
-/** Rings there, and closes the notification when the call is over, answered elsewhere, or a page has taken the line; or rejects. */
-function wait(push, rejection) {
+/**
+ * Rings there, and closes the notification when the call is over, answered elsewhere, or a page has taken the line; or rejects. `asks`:
+ * nothing is shown before the gateway's snapshot has the call, and without it that it was missed.
+ */
+function wait(push, rejection, asks = false) {
   const known = ringing.get(push.call);
   if (known) return rejection && known.reject(rejection);
   return new Promise((resolve) => {
+    let isShown = !asks;
     let socket, seen = 0, sent = 0, heartbeat, hello, next = null, pointers = 0;
     const write = (message) => { if (socket.readyState === 1) socket.send(JSON.stringify(message)); };
     const tell = (t, more) => write({ t, call: push.call, seq: ++sent, ...more });
@@ -129,9 +135,18 @@ function wait(push, rejection) {
       clearTimeout(next?.timer);
       socket.onclose = socket.onmessage = null;
       socket.close(1000);
-      resolve(isOver ? close(push.call) : undefined);
+      if (!isShown) resolve(show("Missed call", { body: caller(push), tag: push.call })); else resolve(isOver ? close(push.call) : undefined);
     };
-    const timer = setTimeout(() => done(true), RING_TIME);
+    let timer = setTimeout(() => done(true), asks ? ASK_TIME : RING_TIME);
+    const lives = () => {
+      if (!isShown) {
+        isShown = true;
+        clearTimeout(timer);
+        timer = setTimeout(() => done(true), RING_TIME);
+        ring(push);
+      }
+      tell("call.ringing");
+    };
     ringing.set(push.call, { done, reject });
     const connect = (url) => {
       try { socket = new WebSocket(url, "trunkline.v1"); } catch { return done(); }
@@ -160,7 +175,7 @@ function wait(push, rejection) {
       if (frame.seq > seen) write({ t: "ack", ack: seen = frame.seq });
       if (frame.t === "welcome") {
         if (rejection) reject(rejection);
-        else if (frame.d?.calls?.some((row) => row.call === push.call && row.state === "ringing")) tell("call.ringing");
+        else if (frame.d?.calls?.some((row) => row.call === push.call && row.state === "ringing")) lives();
         write({ t: "ping" });
       }
       // a call that is neither in the snapshot nor named before the pong is over (docs/protocol.md, Calls); so is one that was rejected

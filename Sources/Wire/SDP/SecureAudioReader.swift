@@ -93,7 +93,7 @@ struct SecureAudioReader {
   private func setup(_ kind: Kind, _ attributes: [Attribute]) throws(NegotiationError) -> SetupRole {
     let text = attributes.value("setup").map { String(trimmed($0[...])) }
     let role = text.map { SetupRole(rawValue: $0) } ?? (kind == .offer ? .active : .passive)
-    if peerRoles.contains(role) { return role }
+    if let role, peerRoles.contains(role) { return role }
     if kind == .offer, role == .actpass, let chosen = peerRoles.first { return chosen }
     throw .setupRole(text ?? "(none)")
   }
