@@ -116,12 +116,20 @@ import Testing
     #expect(rig.give(.media(first, .described(sdp: "v=0", generation: 1))).written == ["call.start"])
   }
 
-  @Test func `dialled while no token is to be had: it is asked for at once, and the call ends as failed if it does not come`() {
+  @Test
+  func
+    `dialled while no token is to be had: it is asked for, 10 s after the last time, and the call ends as failed if it does not come`()
+  {
     var rig = PhoneRig()
     rig.give(.start)
     rig.give(.tokenFailed)
+    _ = rig.wait(.seconds(11))
+    rig.give(.tokenFailed)
+    _ = rig.wait(.seconds(9))
     rig.give(.dial(first, to: PhoneRig.handle))
-    #expect(rig.perform(.start(first, PhoneRig.handle)).names.contains("needsToken"))
+    #expect(
+      !rig.perform(.start(first, PhoneRig.handle)).names.contains("needsToken"), "it is 10 s since the last time in a second")
+    #expect(rig.wait(.seconds(1)).names.contains("needsToken"), "otherwise in 20 s")
     rig.give(.tokenFailed)
     let out = rig.wait(.seconds(16))
     #expect(out.completions == [false] && out.ends == [.failed] && out.audio == [.release])

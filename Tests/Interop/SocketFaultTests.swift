@@ -70,7 +70,7 @@ extension Interop {
       async throws
     {
       let gateway = try await GatewayUnderTest()
-      let phone = try await Peers.phone(gateway, ["--passive", "--answer-after", "0.2"])
+      let phone = try await Peers.phone(gateway, ["--unusable", "--answer-after", "0.2"])
       let caller = try Peers.caller(gateway, "refused_488")
       let refused = try await phone.event("prepared")
       #expect(refused["ok"] as? Bool == false)

@@ -401,3 +401,22 @@ test("a token endpoint that fails after a refusal is no refused login, and a cal
   await rig.clock.advance(41_000);
   assert.ok(asked > before, "a call is a reason to ask");
 });
+
+test("a gateway that closes right behind each welcome is asked less and less often; one that stood for a while, at once", async () => {
+  const rig = await online();
+  const before = rig.world.sockets.length;
+  for (let step = 0; step < 600; step += 1) {
+    await rig.clock.advance(rig.clock.time + 100);
+    if (rig.socket.readyState === 0) { await rig.welcome(); rig.socket.end(1006); }
+    else if (rig.socket.readyState === 1) rig.socket.end(1006);
+  }
+  assert.ok(rig.world.sockets.length - before < 22, `${rig.world.sockets.length - before} sockets in a minute`);
+});
+
+test("a request that no gateway would take is refused here, and repeated to nobody", async () => {
+  const rig = await online();
+  const call = rig.phone.call("+15550001", { location: `<${"x".repeat(70_000)}` });
+  await settle();
+  await rig.clock.advance(rig.clock.time + 20_000);
+  assert.deepEqual([rig.said("call.start").length, call.state], [0, "ended"]);
+});

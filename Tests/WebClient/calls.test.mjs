@@ -213,7 +213,7 @@ test("a page that comes back hears that its call was muted, or is no longer; wha
   const row = (muted) => ({ call: A, dir: "in", state: "connected", from: OFFER.from, to: OFFER.to, acct: "default", gen: 1, at: 1, muted });
   const again = async (muted) => {
     rig.socket.end(4008);
-    await rig.clock.advance(rig.clock.time + 300);
+    await rig.clock.advance(rig.clock.time + 1_100);
     await rig.welcome({ calls: [row(muted)] });
   };
   await again(true);

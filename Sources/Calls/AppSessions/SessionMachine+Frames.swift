@@ -143,7 +143,7 @@ extension SessionMachine {
       // Carried out twice it is the same: it takes no place among the answers that are kept.
       let result = refusal(message, call, session, now).map(RequestAnswer.err) ?? refreshed(refresh, id, now, &output)
       deliver(result, to: request, waiter, now, &output)
-      if case .ok = result { upgrade(id, &output) }
+      if case .ok = result { upgrade(id, isFurther: refresh.further == true, &output) }
       return
     }
     switch answers[session.device, default: AnswerStore()].arrived(request, of: call, from: waiter, at: now) {

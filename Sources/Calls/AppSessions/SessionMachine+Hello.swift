@@ -79,6 +79,19 @@ extension SessionMachine {
     }
   }
 
+  /// A session without a socket and without a call gives way to a device that is there. All are looked at for it, so at most once a second.
+  private mutating func makeRoom(for user: String, _ now: Instant, _ output: inout Output) {
+    let isUserFull = sessionsOfUser[user, default: 0] >= Limits.sessionsPerUser
+    guard isUserFull || sessions.count >= settings.sessions, now >= roomAgain else { return }
+    roomAgain = now + .seconds(1)
+    var oldest: (id: SessionID, until: Instant)?
+    for (id, session) in sessions where !isUserFull || session.device.user == user {
+      guard let until = session.resumableUntil, until < oldest?.until ?? .distantFuture else { continue }
+      oldest = (id, until)
+    }
+    if let oldest { end(oldest.id, nil, now, &output) }
+  }
+
   /// - Parameter callIsHere: that of `info.onlyCall`.
   mutating func begin(
     _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, callIsHere: Bool = false, grant: TokenGrant? = nil,
@@ -90,6 +103,7 @@ extension SessionMachine {
       throw RefusedHello(.draining, "draining", user: device.user)
     }
     if old == nil {
+      makeRoom(for: device.user, now, &output)
       guard sessions.count < settings.sessions else { throw RefusedHello(.overload, "too many sessions", user: device.user) }
       guard sessionsOfUser[device.user, default: 0] < Limits.sessionsPerUser else {
         throw RefusedHello(.tooManySessions, "too many devices of this user", user: device.user)

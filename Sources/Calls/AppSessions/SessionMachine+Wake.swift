@@ -42,9 +42,10 @@ extension SessionMachine {
   }
 
   /// A login on a session that was for one call: now it is for all.
-  mutating func upgrade(_ id: SessionID, _ output: inout Output) {
+  mutating func upgrade(_ id: SessionID, isFurther: Bool, _ output: inout Output) {
     guard sessions[id]?.info.onlyCall != nil else { return }
     sessions[id]?.info.onlyCall = nil
+    sessions[id]?.info.isFurther = isFurther
     if let session = sessions[id] { output.events.append(.upgraded(session.device, id, session.info)) }
   }
 

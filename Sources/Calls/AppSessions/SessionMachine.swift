@@ -42,6 +42,8 @@ public struct SessionMachine {
   var connections: [ConnectionID: Connection] = [:]
   var sessions: [SessionID: Session] = [:]
   var sessionOfDevice: [DeviceKey: SessionID] = [:]
+  /// When room may be made for another device the next time.
+  var roomAgain = Instant.zero
   var sessionsOfUser: [String: Int] = [:]
   var answers: [DeviceKey: AnswerStore] = [:]
   var timers = DeadlineQueue<TimerKey>()

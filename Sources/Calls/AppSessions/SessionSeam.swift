@@ -34,6 +34,8 @@ public struct DeviceInfo: Hashable, Sendable {
   public var accounts: [String]
   /// The call of the wake token with which the session began: it may act in no other. Nil: a login.
   public var onlyCall: Identifier?
+  /// Its own session is at another node, and this one for calls here: it is no place to look for the device.
+  public var isFurther = false
   public init(
     platform: String? = nil, model: String? = nil, os: String? = nil, sdk: String? = nil, caps: Set<String> = [],
     state: AppState = .fg, accounts: [String] = ["default"], onlyCall: Identifier? = nil

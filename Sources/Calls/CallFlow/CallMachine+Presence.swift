@@ -52,6 +52,8 @@ extension CallMachine {
       // woken for a call that nobody here knows of any more
       gone.append(GoneCall(call: only, over: over(of: only, for: device.key, remote: remote, turn)))
     }
+    // the newest: each is a numbered message, and all of them together must fit into what is kept until it is acknowledged
+    gone.removeFirst(max(0, gone.count - Limits.goneInWelcome))
     turn.app(.welcome(device.session, calls: snapshots, gone: gone, live: Set(snapshots.map(\.call))))
   }
 

@@ -8,6 +8,8 @@ enum Limits {
   static let usersPerCall = 16
   /// Ended calls that are remembered; the oldest are forgotten first.
   static let tombstones = 20_000
+  /// `call.gone` behind one `welcome`: half of the numbered messages that a session keeps.
+  static let goneInWelcome = 128
   /// Calls of other nodes whose end is asked for at a time, and devices that wait for one.
   static let askedTombstones = 1_000
   static let tombstoneReaders = 16

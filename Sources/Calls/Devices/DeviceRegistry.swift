@@ -29,6 +29,8 @@ public struct DeviceRegistry: Sendable {
   /// Users whom the cluster's store has told of, by when they were heard of last.
   private var learnt = RecencyQueue<String>()
   private let most: Int
+  /// When a full table was last searched for stale devices, milliseconds since 1970.
+  private var staleLookedFor: Int64 = .min / 2
   /// What an APNs registration without topic or env means, and what can be pushed to.
   public var defaults = Defaults()
 
@@ -272,8 +274,16 @@ extension DeviceRegistry {
       guard let leaving = idle.min(by: { $0.lastSeen < $1.lastSeen }) else { throw .tooManyDevices(limit: Limits.devicesPerUser) }
       return remove(leaving.key)
     }
-    if devices.count >= most { throw .full }
-    return []
+    return devices.count >= most ? try forgetStale(at: now) : []
+  }
+
+  /// The table is full: devices that nobody has heard of for long give way. All are looked at for it, so at most once a minute.
+  private mutating func forgetStale(at now: Int64) throws(DeviceError) -> [DeviceChange] {
+    guard abs(now - staleLookedFor) >= Limits.staleLookMilliseconds else { throw .full }
+    staleLookedFor = now
+    let stale = devices.values.filter { now - $0.lastSeen > Limits.staleMilliseconds && $0.revokedAt == nil }.map(\.key)
+    guard !stale.isEmpty else { throw .full }
+    return stale.flatMap { remove($0) }
   }
 
   /// A token belongs to who registered it last: whoever had it before logged out, or lost its app to another user.

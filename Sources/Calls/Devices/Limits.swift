@@ -12,6 +12,8 @@ enum Limits {
   static let bindingsPerDevice = 4
   /// A device that was not seen for so long gives way to a new one of its user.
   static let staleMilliseconds: Int64 = 30 * 86_400_000
+  /// A full table is searched for these once in so long.
+  static let staleLookMilliseconds: Int64 = 60_000
   /// A word of this node that is younger may not have reached the cluster's store.
   static let storeLagMilliseconds: Int64 = 60_000
   /// A device's last appearance is stored again when it moved by more than this.

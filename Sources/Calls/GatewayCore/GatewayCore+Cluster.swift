@@ -16,12 +16,13 @@ extension GatewayCore {
     guard cluster != nil else { return }
     switch input {
     // one that is not resumed was told when it came: `waits`
-    case .app(.connected(let key, let session, let info, resumed: true)):
+    case .app(.connected(let key, let session, let info, resumed: true)) where !info.isFurther:
       cluster(.deviceChanged(key, session, info), at: now)
     case .app(.disconnected(let key, let session)): cluster(.deviceLeft(key, session), at: now)
-    case .app(.upgraded(let key, let session, let info)): cluster(.deviceChanged(key, session, info), at: now)
+    case .app(.upgraded(let key, let session, let info)) where !info.isFurther:
+      cluster(.deviceChanged(key, session, info), at: now)
     case .app(.stateChanged(let key, _)):
-      if let (session, info) = machine.session(of: key) { cluster(.deviceChanged(key, session, info), at: now) }
+      if let (session, info) = machine.session(of: key), !info.isFurther { cluster(.deviceChanged(key, session, info), at: now) }
     case .draining: cluster(.draining, at: now)
     case .routing: tellGrantRules(at: now)
     default: break

@@ -350,7 +350,7 @@ public struct TrunkMachine: Sendable {
   /// A server failed a call, which went on to the next.
   public mutating func serverFailed(_ address: SocketAddress, retryAfter: Int?, at now: Instant) {
     if penalties.count >= Limits.penalties { penalties = penalties.filter { $0.value > now } }
-    guard penalties.count < Limits.penalties else { return }
+    if penalties.count >= Limits.penalties, let first = penalties.min(by: { $0.value < $1.value }) { penalties[first.key] = nil }
     let wanted = retryAfter.map { Duration.seconds($0) } ?? Limits.usualPenalty
     penalties[address] = now + min(max(wanted, Limits.penalty.lowerBound), Limits.penalty.upperBound)
   }

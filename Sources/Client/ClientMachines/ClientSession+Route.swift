@@ -20,9 +20,12 @@ extension ClientSession {
     mutating func welcomed(_ welcome: Welcome) {
       home = welcome.url.flatMap { Self.isAddress($0) ? $0 : nil }
       spread = min(.milliseconds(Int64(max(0, welcome.spreadMs ?? 0))), Limits.spreadLongest)
-      (pointer, pointers) = (nil, 0)
+      pointer = nil
       broken()
     }
+
+    /// The session has stood for a while: a word of the gateway counts as the first again.
+    mutating func settled() { pointers = 0 }
 
     /// A session that was online begins to look for its node.
     mutating func broken() { (tries, triesUntil) = (0, nil) }

@@ -73,6 +73,9 @@ public struct ClientSession: Sendable {
   private var phase = Phase.offline
   private var resume: (sid: String, token: String)?
   private var attempt = 0
+  private var onlineAt = Instant.zero
+  /// A fresh hello went out at once where a resume was refused; the next one waits.
+  private var hasBegunAgain = false
   private var heartbeat = Duration.seconds(15)
   private var lastHeard = Instant.zero
   private var deadlines = Deadlines()
@@ -142,6 +145,10 @@ public struct ClientSession: Sendable {
       actions.append(.event(.answered(id, call: call, .failure(Failure(.tooMany)))))
       return id
     }
+    guard !isTooBig(message, id: id, call: call) else {
+      actions.append(.event(.answered(id, call: call, .failure(Failure(.badRequest)))))
+      return id
+    }
     open.append(Outgoing(message: message, id: id, call: call, seq: 0))
     post(message, id: id, call: call, &actions)
     if call != nil { handle(.hurry, at: now, into: &actions) }
@@ -150,7 +157,12 @@ public struct ClientSession: Sendable {
 
   /// Sends a message that has no answer.
   public mutating func notify(_ message: ClientMessage, call: Identifier?, at now: Instant, into actions: inout [Action]) {
-    post(message, id: nil, call: call, &actions)
+    if !isTooBig(message, id: nil, call: call) { post(message, id: nil, call: call, &actions) }
+  }
+
+  /// The gateway would close on it (1009), and on each repeat after a resume.
+  private func isTooBig(_ message: ClientMessage, id: Identifier?, call: Identifier?) -> Bool {
+    ClientFrame(message, id: id, seq: .max, ack: .max, call: call).encoded().count > Limits.frameBytes
   }
 
   private mutating func post(_ message: ClientMessage, id: Identifier?, call: Identifier?, _ actions: inout [Action]) {
@@ -214,11 +226,17 @@ extension ClientSession {
     phase = .offline
     deadlines = Deadlines()
     if wasOnline { actions.append(.event(.offline)) }
+    // one that ends right behind its welcome, again and again, is no reason to be quick
+    if wasOnline, now - onlineAt >= Limits.settledTime {
+      (attempt, hasBegunAgain) = (0, false)
+      route.settled()
+    }
     switch code {
     // right behind `welcome` it ends what a push's token began (docs/protocol.md, Details): nothing to repeat
     case CloseCode.authFailed.rawValue where resume != nil && !(wasOnline && configuration.wake != nil):
       resume = nil
-      attempt = 0
+      if hasBegunAgain { return connectLater(now) }
+      hasBegunAgain = true
       return connect(now, &actions)
     case CloseCode.authFailed.rawValue, CloseCode.revoked.rawValue, CloseCode.replaced.rawValue:
       phase = .ended
@@ -235,7 +253,11 @@ extension ClientSession {
     if wasOnline, isBreak(code), !hasCall, !open.contains(where: { $0.call != nil }), let wait = route.spread(random) {
       return deadlines.connect = now + wait
     }
-    let step = Limits.reconnectFirst * Int(1 << UInt64(min(attempt, 5)))
+    connectLater(now)
+  }
+
+  private mutating func connectLater(_ now: Instant) {
+    let step = Limits.reconnectFirst * Int(1 << UInt64(min(attempt, hasCall ? Limits.reconnectStepsInCall : 5)))
     let wait = min(step, Limits.reconnectLongest)
     attempt += 1
     let jitter = Duration.nanoseconds(Int64(random.next() % UInt64(max(1, wait.nanoseconds / 4))))
@@ -304,7 +326,7 @@ extension ClientSession {
   private mutating func welcomed(_ welcome: Welcome, _ now: Instant, _ actions: inout [Action]) {
     guard phase == .greeting else { return }
     phase = .online
-    attempt = 0
+    onlineAt = now
     resume = (welcome.sid, welcome.resumeToken)
     node = welcome.node
     route.welcomed(welcome)

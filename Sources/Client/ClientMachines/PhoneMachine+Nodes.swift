@@ -123,7 +123,7 @@ extension PhoneMachine {
       if let token, further[there]?.wake != nil, further[there]?.wake?.call != push.call {
         further[there]?.wake = nil
         further[there]?.session.use(token: token)
-        ask(.authRefresh(AuthRefresh(auth: token.exposed)), call: nil, of: there, now, &out)
+        ask(.authRefresh(AuthRefresh(auth: token.exposed, further: true)), call: nil, of: there, now, &out)
       }
       return probe(push.call, of: there, now, &out)
     }

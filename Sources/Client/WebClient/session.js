@@ -15,6 +15,13 @@ import { Timers } from "./events.js";
 const LIMIT = 256, FRAME = 65536;
 /** Tries and time at the node's own address, words that point elsewhere without a welcome, the longest wait they ask for. */
 const TRIES = 2, TRY_TIME = 3_000, POINTERS = 4, SPREAD = 60_000;
+/** A session that was online for so long was one: the next attempt to come back is a first one again. With a call the wait doubles so often at most. */
+const SETTLED = 10_000, IN_CALL = 2;
+/** The gateway would close on it (1009), and on each repeat after a resume. */
+const isTooBig = (message) => {
+  const text = JSON.stringify(message);
+  return text.length > FRAME / 3 - 100 && new TextEncoder().encode(text).length > FRAME - 100;
+};
 const isBreak = (code) => [1001, 1005, 1006, 1012, 1013].includes(code);
 export const isAddress = (text) => typeof text === "string" && text.length <= 2048 && /^wss?:\/\/[^/]/.test(text);
 const WELCOME = 10_000, ACK = 100, CLOSING = 3_000, FIRST = 200, LONGEST = 5_000, HEARTBEAT = 600_000;
@@ -65,6 +72,8 @@ export class Session {
   /** Where a word of the gateway points: {url, wait, mayHurry}. */
   #pointer = null;
   #pointers = 0;
+  /** A fresh hello went out at once where a resume was refused; the next one waits. */
+  #hasBegunAgain = false;
   #tries = 0;
   #triesUntil = null;
   #isSpread = false;
@@ -138,7 +147,8 @@ export class Session {
     // of a session that a push's token began, behind `welcome`: its end, nothing to repeat (docs/protocol.md, Details)
     if (code === 4001 && this.#resume && !(wasOnline && this.isWake)) {
       this.#resume = null;
-      this.#attempt = 0;
+      if (this.#hasBegunAgain) return this.#connectLater();
+      this.#hasBegunAgain = true;
       return this.connect();
     }
     if (code === 4001 || code === 4003 || code === 4009) {
@@ -158,7 +168,11 @@ export class Session {
       this.#isSpread = true;
       return this.#timers.after("connect", this.seams.random() * this.#spread, () => this.connect());
     }
-    const wait = Math.min(LONGEST, FIRST * 2 ** Math.min(this.#attempt++, 5));
+    this.#connectLater();
+  }
+
+  #connectLater() {
+    const wait = Math.min(LONGEST, FIRST * 2 ** Math.min(this.#attempt++, this.hasCall() ? IN_CALL : 5));
     this.#timers.after("connect", wait * (1 + this.seams.random() / 4), () => this.connect());
   }
 
@@ -219,6 +233,7 @@ export class Session {
   request(t, call, d, done = () => {}) {
     if (this.#open.size >= LIMIT) return false;
     const message = { t, id: this.seams.uuid(), ...(call && { call }), ...(d && { d }) };
+    if (isTooBig(message)) { queueMicrotask(() => done(null, { code: "badRequest" })); return true; }
     this.#open.set(message.id, { message, done });
     this.#post(message);
     if (call) this.hurry();
@@ -228,7 +243,10 @@ export class Session {
   /** A request of this kind has no answer yet. */
   isAsking(t, call) { return [...this.#open.values()].some(({ message }) => message.t === t && message.call === call); }
 
-  notify(t, call, d) { this.#post({ t, call, ...(d && { d }) }); }
+  notify(t, call, d) {
+    const message = { t, call, ...(d && { d }) };
+    if (!isTooBig(message)) this.#post(message);
+  }
 
   #post(message) {
     if (UNNUMBERED.test(message.t)) return this.isOnline ? this.#write(message) : undefined;
@@ -294,16 +312,15 @@ export class Session {
   #welcomed(d) {
     if (this.#phase !== "greeting") return;
     this.#phase = "online";
-    this.#attempt = 0;
     this.#resume = { sid: d.sid, token: d.resumeToken };
     this.node = typeof d.node === "string" ? d.node : null;
     this.home = isAddress(d.url) ? d.url : null;
     this.#spread = Math.min(SPREAD, Math.max(0, Number(d.spreadMs) || 0));
     this.#pointer = null;
-    this.#pointers = 0;
     this.#lookAnew();
     this.heartbeat = Math.min(HEARTBEAT, Math.max(1000, d.hb));
     this.#timers.stop();
+    this.#timers.after("settled", SETTLED, () => { this.#attempt = this.#pointers = 0; this.#hasBegunAgain = false; });
     this.#beat();
     if (d.resumed) this.#replay(d.replayFrom); else this.#renumber(new Set(d.calls.map((row) => row.call)));
     this.#write({ t: "ping" });

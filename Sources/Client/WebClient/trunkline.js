@@ -309,7 +309,7 @@ export class Phone extends Source {
       if (this.#token && one.wake && one.wake.call !== push.call) {
         one.wake = null;
         one.isWake = false;
-        one.request("auth.refresh", null, { auth: this.#token }, (d) => this.#takeServers(d?.ice));
+        one.request("auth.refresh", null, { auth: this.#token, further: true }, (d) => this.#takeServers(d?.ice));
       }
       return call && this.#probe(call);
     }
@@ -455,7 +455,10 @@ export class Phone extends Source {
   /** The page's own service worker rang while this tab was frozen: it goes on here. */
   #takeBack() {
     if (this.#error?.code !== "replaced" || this.seams.document?.visibilityState === "hidden") return;
-    if (this.seams.clock.now() - this.#rung < 60_000) this.start();
+    if (this.seams.clock.now() - this.#rung >= 60_000) return;
+    // once for a push: two pages that are seen would take it from each other for a minute
+    this.#rung = -Infinity;
+    this.start();
   }
 
   // — calls —

@@ -181,9 +181,13 @@ public struct Welcome: Hashable, Sendable, Codable {
 /// `auth.refresh`: a new JWT for the same `sub` and `dev`.
 public struct AuthRefresh: Hashable, Sendable, Codable {
   public var auth: String
-  public init(auth: String) { self.auth = auth }
+  /// The session is one at a further node, for calls there: the device's place stays where its own session is (docs/protocol.md, Many nodes).
+  public var further: Bool?
+  public init(auth: String, further: Bool? = nil) { (self.auth, self.further) = (auth, further) }
   public init(from decoder: any Decoder) throws {
-    auth = try decoder.container(keyedBy: CodingKeys.self).text(.auth, limit: Limits.tokenCharacters)
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    auth = try values.text(.auth, limit: Limits.tokenCharacters)
+    further = try values.decodeIfPresent(Bool.self, forKey: .further)
   }
 }
 

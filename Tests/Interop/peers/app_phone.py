@@ -33,7 +33,7 @@ parser.add_argument("--end-after", type=float, help="seconds after call.connecte
 parser.add_argument("--no-prepare", action="store_true", help="the SDP goes with call.answer")
 parser.add_argument("--no-ice", action="store_true", help="never answers with candidates that work")
 parser.add_argument("--bad-fingerprint", action="store_true")
-parser.add_argument("--passive", action="store_true", help="an SDP that no gateway can use: it wants to be the DTLS server")
+parser.add_argument("--unusable", action="store_true", help="an SDP that no gateway can use: it wants no connection at all")
 parser.add_argument("--resume-after", type=float, help="seconds after its socket broke: once")
 parser.add_argument("--resume-when-told", action="store_true", help="after its socket broke, by the command back: once")
 parser.add_argument("--no-active", action="store_true", help="without media.active in caps")
@@ -226,8 +226,8 @@ class Call:
 
     def local(self):
         sdp = self.pc.localDescription.sdp
-        if options.passive:
-            sdp = sdp.replace("a=setup:active", "a=setup:passive")
+        if options.unusable:
+            sdp = sdp.replace("a=setup:active", "a=setup:holdconn")
         if options.bad_fingerprint:
             sdp = re.sub(r"(a=fingerprint:\S+ )..", r"\g<1>00", sdp)
         return sdp

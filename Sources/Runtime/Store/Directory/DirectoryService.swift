@@ -104,7 +104,9 @@ public final class DirectoryService: Sendable {
         tell(.tell(device, .err(Failure(.overload, retryMs: 1_000)), re: token.request))
       }
       return true
-    case .connected(let device, _, _, _), .upgraded(let device, _, _), .ended(let device, _): post(.event(event), of: device.user)
+    // As many as there are sessions: one that is lost would refuse its session for as long as it lives, or leave it behind.
+    case .connected(let device, _, _, _), .upgraded(let device, _, _), .ended(let device, _):
+      mailbox.post(.event(event), of: device.user, isExempt: true)
     default: break
     }
     return false
