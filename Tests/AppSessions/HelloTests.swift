@@ -186,6 +186,28 @@ import Testing
     _ = try bench.login("alice", "d31")
   }
 
+  @Test func `a session without socket and call gives way to a device that is there, the longest away first`() throws {
+    var bench = Bench()
+    var clients: [Client] = []
+    for n in 0..<32 { clients.append(try bench.login("alice", "d\(n)", live: n == 5 ? [callA] : [])) }
+    for n in [5, 9, 7] {
+      bench.give(.closed(clients[n].connection, nil))
+      bench.pass(.milliseconds(10))
+    }
+    _ = bench.takeEvents()
+    _ = try bench.login("alice", "e1")
+    #expect(bench.takeEvents().contains(.ended(clients[9].device, clients[9].session)))
+    bench.pass(.seconds(1))
+    _ = try bench.login("alice", "e2")
+    #expect(bench.takeEvents().contains(.ended(clients[7].device, clients[7].session)))
+    bench.pass(.seconds(1))
+    // one with a call stays
+    let id = bench.open()
+    bench.send(hello(.auth(Bench.token("alice", "e3")), device: "e3"), on: id, id: number(4))
+    guard case .message(.err(let failure))? = bench.frames(id).first?.body else { throw Trouble("no err") }
+    #expect(failure.code == .tooMany)
+  }
+
   @Test func `beyond the most sessions in all hello gets overload and 1013, until one has ended`() throws {
     var bench = Bench()
     bench.reconfigure { $0.sessions = 2 }

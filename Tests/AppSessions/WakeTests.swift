@@ -57,6 +57,16 @@ import Testing
     #expect(bench.takeEvents() == [])
   }
 
+  @Test func `a refresh at a further node makes the session one for all calls there, and no place of the device`() throws {
+    var bench = Bench(wakes: Bench.wakes)
+    let (id, session) = bench.wake(token())
+    bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
+    _ = (bench.takeEvents(), bench.frames(id))
+    bench.send(.authRefresh(AuthRefresh(auth: Bench.token(), further: true)), on: id, id: number(7))
+    guard case .upgraded(_, _, let info)? = bench.takeEvents().last else { throw Trouble("not upgraded") }
+    #expect(info.onlyCall == nil && info.isFurther)
+  }
+
   @Test func `forged, of another device, of no user, too late: err auth, and 4001`() throws {
     let login = Bench.token()
     let other = WakeTokens(key: Array("a third secret of thirty-two bytes..".utf8))!

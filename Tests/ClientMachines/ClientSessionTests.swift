@@ -159,6 +159,43 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
     #expect(waits[0] < .milliseconds(260) && waits[7] >= .seconds(5) && waits[7] <= .milliseconds(6250))
   }
 
+  @Test func `what no gateway would take is refused here, and repeated to nobody`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    let start = ClientMessage.callStart(
+      CallStart(to: Handle(k: .phone, h: "+1"), sdp: "v=0", location: "<" + String(repeating: "x", count: 70_000)))
+    let (id, actions) = harness.request(start, call)
+    #expect(numbered(actions).isEmpty)
+    guard case .event(.answered(id, _, .failure(let failure)))? = actions.last else { return #expect(Bool(false)) }
+    #expect(failure.code == .badRequest && harness.session.isQuiet)
+  }
+
+  @Test(arguments: [1006, 4001, 1012] as [UInt16])
+  func `a gateway that closes right behind each welcome is asked less and less often`(_ code: UInt16) throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    var count = 0
+    while harness.now < .zero + .seconds(60) {
+      var actions = harness.give(.socketClosed(code))
+      if !actions.contains(where: { if case .connect = $0 { true } else { false } }) {
+        harness.now = try #require(harness.session.nextDeadline)
+        actions = harness.give(.timer)
+      }
+      count += 1
+      try #require(count < 100)
+      _ = harness.give(.socketOpened)
+      _ = harness.give(harness.welcome(resumed: false))
+    }
+    #expect(count < 22, "\(count)")
+    // one that stood for a while is a first one again
+    for _ in 0..<12 {
+      harness.now = harness.now + .seconds(1)
+      _ = harness.give(ServerFrame(.ping))
+    }
+    _ = harness.give(.socketClosed(1006))
+    #expect(try #require(harness.session.nextDeadline) - harness.now < .milliseconds(260))
+  }
+
   @Test(arguments: [4001, 4003, 4009] as [UInt16])
   func `a refusal is final and told`(_ code: UInt16) {
     var harness = Harness()

@@ -114,6 +114,19 @@ import Testing
     #expect(registry.targets(of: "alice").count == 1 && registry.targets(of: "bob").isEmpty)
   }
 
+  @Test func `a full table of its own lets devices go that nobody has heard of for 30 days, and looks once a minute`() throws {
+    var registry = DeviceRegistry([], most: 3)
+    let day: Int64 = 86_400_000
+    let prefs = DevicePut(prefs: .init(dnd: true))
+    for (user, at) in [("alice", 0), ("bob", 20 * day), ("carol", 39 * day)] {
+      _ = try registry.put(prefs, by: key(user, "phone"), at: at)
+    }
+    #expect(throws: DeviceError.self) { try registry.put(prefs, by: key("dave", "phone"), at: 29 * day) }
+    #expect(throws: DeviceError.self) { try registry.put(prefs, by: key("dave", "phone"), at: 29 * day + 59_000) }
+    _ = try registry.put(prefs, by: key("dave", "phone"), at: 40 * day)
+    #expect(Set(registry.all.map(\.key.user)) == ["bob", "carol", "dave"])
+  }
+
   @Test func `a full table forgets whoever was not heard of for the longest time`() {
     var registry = DeviceRegistry([], most: 3)
     func learn(_ user: String, _ count: Int = 1) {
