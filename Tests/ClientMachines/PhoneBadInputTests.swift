@@ -125,7 +125,7 @@ import Testing
     rig.give(.tokenFailed)
     _ = rig.wait(.seconds(11))
     rig.give(.tokenFailed)
-    _ = rig.wait(.seconds(9))
+    _ = rig.wait(.seconds(8))
     rig.give(.dial(first, to: PhoneRig.handle))
     #expect(
       !rig.perform(.start(first, PhoneRig.handle)).names.contains("needsToken"), "it is 10 s since the last time in a second")
