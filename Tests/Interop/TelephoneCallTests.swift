@@ -216,11 +216,12 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       // the gateway takes a token 30 s longer than it says
       let short = try await gateway.shortToken("alice", "cell", validFor: -27)
-      let (lasting, asked) = (try await gateway.token("alice", "cell"), Counter())
+      let (lasting, asked, given) = (try await gateway.token("alice", "cell"), Counter(), Counter())
       let site = try await TelephoneUnderTest(gateway, microphone: Tone.middle.samples(seconds: 1)) {
         if asked.next() == 1 { return short }
         // the backend is away until the token has long expired
         if await !eventually(within: 6, { asked.isOpen }) { throw Spawned.Failure(description: "the backend is away") }
+        given.open()
         return lasting
       }
       let iphone = site.iphone
@@ -235,6 +236,9 @@ extension Interop {
       iphone.tap(.end)
       #expect(try await caller.finish(within: 10) == 0, "\(caller.text)")
       #expect(await site.isIdle())
+      // it is asked once in 10 s, and the session that the old token began is over by then or goes on with the new one
+      #expect(await eventually(within: 30) { given.isOpen }, "\(iphone.log)")
+      #expect(await eventually(within: 10) { try gateway.metric(#"trunkline_app_sessions{state="connected"}"#) == 1 })
       let next = try Peers.caller(gateway, says: .high)
       let trace = await site.app?.trace ?? []
       #expect(await site.rings(within: 15), "\(iphone.log)\n\(trace)")
