@@ -139,6 +139,15 @@ import Testing
     expectCall(&rig, second)
   }
 
+  @Test func `a phone that has logged out asks for no token and waits for no time`() {
+    var rig = PhoneRig()
+    rig.give(.start)
+    rig.give(.tokenFailed)
+    rig.give(.logOut)
+    #expect(!rig.wait(.seconds(60)).names.contains("needsToken"))
+    #expect(rig.phone.nextDeadline == nil)
+  }
+
   @Test func `an app ends a call whose report is under way: once it succeeds, the call leaves the screen`() {
     var rig = PhoneRig()
     rig.logIn()

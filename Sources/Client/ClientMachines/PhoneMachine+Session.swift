@@ -7,7 +7,8 @@ extension PhoneMachine {
   mutating func start(_ now: Instant, _ out: inout [Action]) { askAgainForToken(now, &out) }
 
   mutating func askForToken(_ now: Instant, _ out: inout [Action]) {
-    if state != .loggedOut, tokenRequests.ask(at: now) { out.append(.needsToken) }
+    guard state != .loggedOut else { return tokenRequests.answered() }
+    if tokenRequests.ask(at: now) { out.append(.needsToken) }
   }
 
   /// Something has changed: what gave no token before may give one now.

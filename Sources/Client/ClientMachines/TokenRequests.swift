@@ -14,9 +14,12 @@ struct TokenRequests {
 
   /// - Returns: whether to ask now; else it is due later, or under way.
   mutating func ask(at now: Instant) -> Bool {
-    guard !isAsked else { return false }
+    guard !isAsked else {
+      dueAt = nil
+      return false
+    }
     if let askedAt, now < askedAt + Limits.tokenFloor {
-      dueAt = .earliest(dueAt, askedAt + Limits.tokenFloor)
+      dueAt = askedAt + Limits.tokenFloor
       return false
     }
     (isAsked, dueAt, askedAt) = (true, nil, now)
