@@ -1,7 +1,8 @@
 import AppProtocol
-import AppSessions
 import Bytes
 import Testing
+
+@testable import AppSessions
 
 @Suite struct AnswerTests {
   let end = ClientMessage.callEnd(CallEnd())
@@ -106,6 +107,19 @@ import Testing
       bench.send(.deviceState(DeviceState(state: .fg)), on: client.connection, id: number(UInt64(1_000 + n)))
     }
     #expect(bench.machine.stats.repeats == repeats + 61)
+  }
+
+  @Test func `behind a request that control answers late the store stays as small as it is`() {
+    var store = AnswerStore()
+    let waiter = AnswerStore.Waiter(session: SessionID("s"), connection: ConnectionID(1))
+    let now = Instant.zero
+    #expect(store.arrived(number(1), of: nil, from: waiter, at: now) == .new)
+    for n in 2...60_000 {
+      #expect(store.arrived(number(UInt64(n)), of: nil, from: waiter, at: now) == .new)
+      _ = store.answered(number(UInt64(n)), .ok)
+    }
+    #expect(store.count == Limits.answersPerDevice && store.orderCount <= 2 * Limits.answersPerDevice)
+    #expect(store.answered(number(1), .ok) == waiter, "it is kept until it is answered")
   }
 
   @Test func `1024 requests without an answer are the end of it, said to app and log, and one answer makes room`() throws {

@@ -16,7 +16,7 @@ struct Bench {
   var actions: [SessionMachine.Action] = []
   var events: [SessionEvent] = []
   var refusedLogins: [RefusedLogin] = []
-  var refusedRequests: [RefusedRequest] = []
+  var refusedRequests: [RefusedAppRequest] = []
   private var nextConnection: UInt64 = 1
   /// `hello.caps` of its clients.
   var caps: [String] = []

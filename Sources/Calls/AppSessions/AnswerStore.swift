@@ -28,6 +28,8 @@ struct AnswerStore {
   private var serial = 0
 
   var count: Int { entries.count }
+  /// Identifiers in memory, those of answers forgotten but not yet given back included.
+  var orderCount: Int { order.count }
 
   mutating func arrived(_ request: Identifier, of call: Identifier?, from waiter: Waiter, at now: Instant) -> Lookup {
     if let entry = entries[request] {
@@ -55,21 +57,20 @@ struct AnswerStore {
   /// A device with much to say must not be locked out: the oldest answer goes before its time, for a repeat of it is the least likely.
   private mutating func forgetOneEarly() -> Bool {
     for index in head..<order.count {
-      guard let entry = entries[order[index]] else { continue }
-      guard serial - entry.serial >= Limits.answerLaterRequests else { return false }
+      guard let entry = entries[order[index]], serial - entry.serial >= Limits.answerLaterRequests else { return false }
       guard entry.answer != nil else { continue }
-      entries[order[index]] = nil
+      // out of `order` too: behind one that waits for control for minutes it would grow without end
+      entries[order.remove(at: index)] = nil
       return true
     }
     return false
   }
 
   private mutating func forgetOld(_ now: Instant) {
-    while head < order.count {
-      if let entry = entries[order[head]] {
-        guard serial - entry.serial >= Limits.answerLaterRequests, now - entry.at >= Limits.answerAge else { break }
-        entries[order[head]] = nil
-      }
+    while head < order.count, let entry = entries[order[head]], serial - entry.serial >= Limits.answerLaterRequests,
+      now - entry.at >= Limits.answerAge
+    {
+      entries[order[head]] = nil
       head += 1
     }
     if head > Limits.answersPerDevice {

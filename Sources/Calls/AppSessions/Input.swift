@@ -59,7 +59,7 @@ extension SessionMachine {
     public var events: [SessionEvent] = []
     /// For the log.
     public var refusedLogins: [RefusedLogin] = []
-    public var refusedRequests: [RefusedRequest] = []
+    public var refusedRequests: [RefusedAppRequest] = []
     public init() {}
     public mutating func removeAll() {
       refusedLogins.removeAll(keepingCapacity: true)
@@ -96,7 +96,7 @@ public struct RefusedLogin: Hashable, Sendable {
 }
 
 /// A request that was refused before control heard of it: a matter of the device, or of ours, that an operator must be able to see.
-public struct RefusedRequest: Hashable, Sendable {
+public struct RefusedAppRequest: Hashable, Sendable {
   public var device: DeviceKey
   public var type: ClientMessageType
   public var why: String

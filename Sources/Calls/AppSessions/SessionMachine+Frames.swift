@@ -150,7 +150,7 @@ extension SessionMachine {
     case .full:
       stats.unkept += 1
       let text = "\(Limits.answersPerDevice) requests of this device wait for their answers"
-      output.refusedRequests.append(RefusedRequest(device: session.device, type: message.type, why: text))
+      output.refusedRequests.append(RefusedAppRequest(device: session.device, type: message.type, why: text))
       return write(.err(Failure(.tooMany, msg: text)), re: request, on: id, &output)
     case .pending:
       stats.repeats += 1

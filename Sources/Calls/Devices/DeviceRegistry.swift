@@ -277,7 +277,7 @@ extension DeviceRegistry {
     return devices.count >= most ? try forgetStale(at: now) : []
   }
 
-  /// The table is full: devices that nobody has heard of for long give way. All are looked at for it, so at most once a minute.
+  /// The table is full: devices that were not seen for `Limits.staleMilliseconds` are removed. All are looked at for it, so at most once a minute.
   private mutating func forgetStale(at now: Int64) throws(DeviceError) -> [DeviceChange] {
     guard abs(now - staleLookedFor) >= Limits.staleLookMilliseconds else { throw .full }
     staleLookedFor = now

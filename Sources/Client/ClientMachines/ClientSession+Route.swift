@@ -25,7 +25,7 @@ extension ClientSession {
     }
 
     /// The session has stood for a while: a word of the gateway counts as the first again.
-    mutating func settled() { pointers = 0 }
+    mutating func resetPointers() { pointers = 0 }
 
     /// A session that was online begins to look for its node.
     mutating func broken() { (tries, triesUntil) = (0, nil) }

@@ -226,10 +226,10 @@ extension ClientSession {
     phase = .offline
     deadlines = Deadlines()
     if wasOnline { actions.append(.event(.offline)) }
-    // one that ends right behind its welcome, again and again, is no reason to be quick
-    if wasOnline, now - onlineAt >= Limits.settledTime {
+    // A gateway that closes right behind each welcome must not be asked five times a second.
+    if wasOnline, now - onlineAt >= Limits.stableTime {
       (attempt, hasBegunAgain) = (0, false)
-      route.settled()
+      route.resetPointers()
     }
     switch code {
     // right behind `welcome` it ends what a push's token began (docs/protocol.md, Details): nothing to repeat

@@ -54,8 +54,8 @@ enum Limits {
   static let directoryParts = 100_000
   /// The app's token function is asked once in so long, and again after so long where it gave none that helps, then after twice that, and so on.
   static let tokenFloor = Duration.seconds(10)
-  /// A session that was online for so long was one: the next attempt to come back is a first one again.
-  static let settledTime = Duration.seconds(10)
+  /// A session that was online for so long is stable: after it the waits between attempts begin at the shortest again.
+  static let stableTime = Duration.seconds(10)
   /// With a call the wait doubles so often at most: to 0.8 s.
   static let reconnectStepsInCall = 2
   static let tokenRetryLongest = Duration.seconds(300)

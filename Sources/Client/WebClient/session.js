@@ -15,8 +15,8 @@ import { Timers } from "./events.js";
 const LIMIT = 256, FRAME = 65536;
 /** Tries and time at the node's own address, words that point elsewhere without a welcome, the longest wait they ask for. */
 const TRIES = 2, TRY_TIME = 3_000, POINTERS = 4, SPREAD = 60_000;
-/** A session that was online for so long was one: the next attempt to come back is a first one again. With a call the wait doubles so often at most. */
-const SETTLED = 10_000, IN_CALL = 2;
+/** A session that was online for so long is stable: after it the waits between attempts begin at the shortest again. With a call they double so often at most. */
+const STABLE = 10_000, IN_CALL = 2;
 /** The gateway would close on it (1009), and on each repeat after a resume. */
 const isTooBig = (message) => {
   const text = JSON.stringify(message);
@@ -320,7 +320,7 @@ export class Session {
     this.#lookAnew();
     this.heartbeat = Math.min(HEARTBEAT, Math.max(1000, d.hb));
     this.#timers.stop();
-    this.#timers.after("settled", SETTLED, () => { this.#attempt = this.#pointers = 0; this.#hasBegunAgain = false; });
+    this.#timers.after("stable", STABLE, () => { this.#attempt = this.#pointers = 0; this.#hasBegunAgain = false; });
     this.#beat();
     if (d.resumed) this.#replay(d.replayFrom); else this.#renumber(new Set(d.calls.map((row) => row.call)));
     this.#write({ t: "ping" });
