@@ -180,6 +180,24 @@ private let phone = Surroundings.phone
     #expect(world.heard[phone]?.last == "call.held remote false")
   }
 
+  @Test func `one way only: the app is asked for a restart, once for each generation`() throws {
+    let world = Surroundings()
+    let (_, call) = try world.connected()
+    let (session, leg) = try #require(media(world))
+    func asked() -> Int { (world.messages[phone] ?? []).count { if case .mediaRestart = $0 { true } else { false } } }
+    for _ in 0..<3 { world.feed(.media(.appOneWay(session, leg, .trunkToApp))) }
+    #expect(asked() == 1 && world.messages[phone]?.last == .mediaRestart(MediaRestart(gen: 2, cause: .timeout)))
+    let restart = MediaRestart(sdp: Surroundings.appSDP(setup: "actpass"), gen: 2, cause: .timeout)
+    guard case .mediaAnswer = world.request(phone, .mediaRestart(restart), call: call) else {
+      Issue.record("the restart was not answered")
+      return
+    }
+    for _ in 0..<3 { world.feed(.media(.appOneWay(session, leg, .appToTrunk))) }
+    #expect(asked() == 2 && world.messages[phone]?.last == .mediaRestart(MediaRestart(gen: 3, cause: .timeout)))
+    world.feed(.media(.appOneWay(session, AppLegID(raw: leg.raw + 1), .appToTrunk)))
+    #expect(asked() == 2, "another device's")
+  }
+
   @Test func `a vanished app: 30 s grace, then networkLost`() throws {
     for returns in [true, false] {
       let world = Surroundings()

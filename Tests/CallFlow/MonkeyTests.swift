@@ -74,6 +74,7 @@ import Testing
       case 19: world.feed(.sip(.reinviteReceived(trunk, sdp: random.next() % 2 == 0 ? nil : Surroundings.trunkSDP())))
       case 20:
         let events: [MediaEvent] = [
+          .appOneWay(session, leg, .trunkToApp),
           .appLegSilent(session, leg), .appLegBack(session, leg), .trunkSilent(session), .trunkBack(session),
         ]
         world.feed(.media(pick(events) ?? .trunkBack(session)))

@@ -21,6 +21,37 @@ import Testing
       && durations.last! >= 320
   }
 
+  /// One after the other, each whole: a press of the app's and digits of `call.dtmf` that meet.
+  @Test(arguments: [AudioEncoding.opus, .pcmu], [0, 3, 9, 14, 30])
+  func `a press that meets digits of call dtmf goes out behind them, or before them, never among them`(
+    _ app: AudioEncoding, _ begins: Int
+  ) throws {
+    var bench = try Bench(app: app)
+    bench.connect()
+    let clock = app == .opus ? 48 : 8
+    try bench.run(frames: 20, app: { tone($0) })
+    let start = bench.appTimestamp
+    for tick in 0..<80 {
+      if tick == 5 {
+        bench.command(.sendDigits(Bench.id, DigitRequest(digits: "19", durationMilliseconds: 100, gapMilliseconds: 80)))
+      }
+      let packet = tick - begins + 1
+      if (1...8).contains(packet) {
+        try bench.appSends(
+          event(5, min(packet, 6) * 20 * clock, end: packet >= 6), payloadType: app == .opus ? 110 : 126, timestamp: start)
+      }
+      bench.tick()
+    }
+    let sent = bench.toTrunk.filter { $0.header.payloadType == 101 }
+    let codes = sent.map { $0.payload[0] }
+    var order: [UInt8] = []
+    for code in codes where order.last != code { order.append(code) }
+    #expect(order.sorted() == [1, 5, 9], "\(order)")
+    for code in [1, 5, 9] as [UInt8] {
+      #expect(isWhole(sent.filter { $0.payload[0] == code }), "\(code) of \(order)")
+    }
+  }
+
   /// Presses as (milliseconds after the beginning, duration in ms, end, timestamp in ms).
   private static let habits: [(String, [(at: Int, duration: Int, end: Bool, stamp: Int)])] = [
     ("ends alone", [(0, 100, true, 0), (20, 100, true, 0), (40, 100, true, 0)]),

@@ -215,13 +215,16 @@ struct Bench: ~Copyable {
     appDatagram(UnsafeMutableRawBufferPointer(rebasing: room[..<count]), from: from)
   }
 
-  /// A receiver report of the app, protected.
-  mutating func appReports(_ block: ReportBlock) throws {
+  /// A report of the app, protected: a sender's, if it says how many packets it has sent.
+  mutating func appReports(_ block: ReportBlock, sent: UInt32? = nil) throws {
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 256, alignment: 8)
     defer { room.deallocate() }
     var datagram = MutableSpan(_unsafeElements: UnsafeMutableBufferPointer(rebasing: room.bindMemory(to: UInt8.self).prefix(200)))
     var writer = RTCPWriter()
-    #expect(writer.report(from: SSRC(raw: appSSRC), sender: nil, block: block, into: &datagram))
+    let sender = sent.map {
+      SenderInfo(ntp: NTPTimestamp(raw: 1 << 40), timestamp: RTPTimestamp(raw: appTimestamp), packets: $0, octets: $0 &* 60)
+    }
+    #expect(writer.report(from: SSRC(raw: appSSRC), sender: sender, block: block, into: &datagram))
     var count = writer.count
     try appSender.protectRTCP(room, count: &count)
     appDatagram(UnsafeMutableRawBufferPointer(rebasing: room[..<count]))

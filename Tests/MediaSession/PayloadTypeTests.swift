@@ -131,7 +131,7 @@ import Testing
       }
       let stream = bench.session.statistics().fromTrunk
       #expect(stream.lost == 0 && stream.playout.concealedSamples == 0)
-      #expect((stream.meanOpinionScore ?? 0) > 3.8)
+      #expect((stream.meanOpinionScore ?? 0) > 4.2, "\(stream.meanOpinionScore ?? 0)")
       #expect(!bench.events.contains { if case .trunkStreamUnknown = $0 { true } else { false } })
       #expect(bench.toApp.isContinuous, "\(app): a number that is not sent on is no hole")
     }

@@ -134,6 +134,21 @@ extension Call {
     askForRestart(.timeout, &turn)
   }
 
+  mutating func appMoved(_ leg: AppLegID, to address: SocketAddress, _ turn: inout Turn) {
+    guard let index = index(of: leg), winner == devices[index].key else { return }
+    mark(.appMoved, detail: "\(address)", &turn)
+  }
+
+  /// The leg lives, so that nobody else would do anything: a restart finds another way. Asked once for each.
+  mutating func appOneWay(_ leg: AppLegID, _ direction: AudioDirection, _ turn: inout Turn) {
+    guard let index = index(of: leg), winner == devices[index].key, state == .connected,
+      devices[index].oneWayGen < devices[index].gen
+    else { return }
+    devices[index].oneWayGen = devices[index].gen
+    mark(.appOneWay, detail: direction == .trunkToApp ? "toApp" : "fromApp", &turn)
+    askForRestart(.timeout, &turn)
+  }
+
   mutating func appLegBack(_ leg: AppLegID, _ turn: inout Turn) {
     guard timers[.appGrace] != nil, let index = index(of: leg), winner == devices[index].key else { return }
     mark(.appBack, &turn)

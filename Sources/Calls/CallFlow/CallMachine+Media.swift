@@ -12,6 +12,8 @@ extension CallMachine {
       change(sessions[session], &turn) { $0.keysInstalled(leg, epoch: generation, profile: profile, &$1) }
     case .appLegFailed(let session, let leg, let failure): change(sessions[session], &turn) { $0.appLegFailed(leg, failure, &$1) }
     case .appLegSilent(let session, let leg): change(sessions[session], &turn) { $0.appLegSilent(leg, &$1) }
+    case .appMoved(let session, let leg, let address): change(sessions[session], &turn) { $0.appMoved(leg, to: address, &$1) }
+    case .appOneWay(let session, let leg, let direction): change(sessions[session], &turn) { $0.appOneWay(leg, direction, &$1) }
     case .appLegBack(let session, let leg): change(sessions[session], &turn) { $0.appLegBack(leg, &$1) }
     case .trunkSilent(let session): change(sessions[session], &turn) { $0.trunkSilent(session, &$1) }
     case .trunkBack(let session): change(sessions[session], &turn) { $0.trunkBack(session, &$1) }

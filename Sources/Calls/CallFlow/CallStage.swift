@@ -51,6 +51,8 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case grouped, ungrouped, translating, translated
   /// `media.restart` applied; app leg silent and back; trunk silent and back.
   case restarted, appSilent, appBack, trunkSilent, trunkBack
+  /// The app's packets come from another address, and it is sent to there; what one side of the app's leg sends does not arrive.
+  case appMoved, appOneWay
   /// A REFER is followed; the call goes on on another leg; it does not.
   case transferring, transferred, transferFailed
   /// 181: the far side of an outgoing call has diverted it.

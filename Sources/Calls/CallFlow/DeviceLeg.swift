@@ -26,6 +26,8 @@ struct DeviceLeg {
   /// Our newest description.
   var sdp = ""
   var gen = 1
+  /// The generation that carried sound one way only, as the app was told by a request to restart.
+  var oneWayGen = 0
   /// The session on which the current generation's description came; nil: none came.
   var describedOn: SessionID?
   /// The session on which `call.offer` was acked: there the device is warm.

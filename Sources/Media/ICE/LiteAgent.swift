@@ -9,6 +9,7 @@ import STUN
 /// | authenticated check | – | address validated, success sent |
 /// | authenticated check with USE-CANDIDATE | any | nominated: the latest wins, also mid-call; older generations live 5 s more |
 /// | the same from a generation older than the nominated one | nominated | address validated only |
+/// | `follow` to an address that the nominated generation has checked since | nominated | nominated |
 /// | check with ICE-CONTROLLED | any | 487 sent, nothing validated |
 /// | check with an attribute it must understand and does not | any | 420 sent, nothing validated |
 /// | wrong ufrag, no or wrong integrity, response, garbage | any | ignored, in silence |
@@ -37,7 +38,7 @@ public struct LiteAgent: Sendable {
     var checkedAt: Instant
   }
 
-  /// The remote address media is sent to; nil until the first USE-CANDIDATE.
+  /// The remote address media is sent to; nil until the first USE-CANDIDATE. `follow` moves it.
   public private(set) var nomination: Nomination?
   /// When the peer last proved that it knows the password (consent, RFC 7675 as a lite agent has it).
   public private(set) var lastAuthenticatedAt: Instant?
@@ -83,6 +84,19 @@ public struct LiteAgent: Sendable {
     guard var last = generations.last else { return }
     (last.number, last.remoteUfrag, last.expiresAt) = (max(last.number, generation), Array(remoteUfrag.utf8), .distantFuture)
     generations = [last]
+  }
+
+  /// The peer's media comes from another address than the nominated one, which has been silent since `silentSince`: a NAT gave it another port, and
+  /// its checks do not nominate. The address is nominated if it has passed a check of the nominated generation since then; nil if not.
+  public mutating func follow(_ address: SocketAddress, silentSince: Instant) -> Nomination? {
+    guard let nomination, address != nomination.remote,
+      validated.contains(where: {
+        $0.address == address && $0.generation == nomination.generation && $0.checkedAt > silentSince
+      })
+    else { return nil }
+    let chosen = Nomination(remote: address, generation: nomination.generation)
+    self.nomination = chosen
+    return chosen
   }
 
   /// Whether a check for this ufrag is ours, for demultiplexing.

@@ -24,6 +24,7 @@ struct LegSecurity: ~Copyable {
 /// |---|---|---|
 /// | authenticated STUN | the address may send DTLS and SRTP | – |
 /// | … with USE-CANDIDATE | sent to from now on | – |
+/// | SRTP from an address that was checked since the pair fell silent, a second ago | sent to from now on | – |
 /// | handshake complete | – | wait for the fingerprint |
 /// | fingerprint matches | – | installed; beside present keys: pending until their first valid packet |
 /// | fingerprint differs | – | the leg failed |
@@ -44,6 +45,8 @@ struct AppLeg: ~Copyable {
   var failed = false
   var address: SocketAddress?
   var lastAuthenticated: Instant?
+  /// When `address` was last heard.
+  var heardAt = Instant.zero
   var pending: LegSecurity?
   var security: LegSecurity?
   var stream: OutgoingStream

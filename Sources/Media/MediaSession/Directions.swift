@@ -42,6 +42,8 @@ struct Uplink: ~Copyable {
   var sender = DigitSender()
   var event = EventForward()
   var digits = EventSources()
+  /// A press that came while digits of `call.dtmf` went out, which it follows: its source and timestamp.
+  var deferred: (ssrc: UInt32, timestamp: UInt32)?
   var hold = HoldPlayer()
   var packetizer = Packetizer()
   var gathered = GatheredSamples()

@@ -34,6 +34,9 @@ enum Limits {
   static let learningWindow: Duration = .seconds(1)
   /// So long a learnt source is silent before another port of its address may be learnt.
   static let sourceSilence: Duration = .seconds(1)
+  /// What an app's reports say of a direction in which nothing arrives: packets sent in vain, and for how long.
+  static let oneWayPackets = 25
+  static let oneWayTime: Duration = .seconds(3)
   /// Another codec that needs another decoder is followed once in this time: making one allocates.
   static let codecChange: Duration = .milliseconds(100)
   /// Packets of unknown payload types in a row, each within a second of the one before, after which the stream is reported as dropped.

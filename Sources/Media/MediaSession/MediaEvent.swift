@@ -36,6 +36,10 @@ public enum AppLegFailure: Error, Sendable, Equatable {
 public enum MediaEvent: Sendable {
   /// A pair was nominated (again): remote address and smoothed round trip if known.
   case nominated(MediaSessionID, AppLegID, generation: Int, remote: SocketAddress)
+  /// The app's packets come from another address, and what was nominated is silent: it is sent to there.
+  case appMoved(MediaSessionID, AppLegID, to: SocketAddress)
+  /// The app sends what does not arrive, or does not get what is sent, although the other way works, for 3 s; told again while it lasts.
+  case appOneWay(MediaSessionID, AppLegID, AudioDirection)
   /// The fingerprint matched and keys are installed.
   case keysInstalled(MediaSessionID, AppLegID, generation: Int, profile: String)
   case appLegFailed(MediaSessionID, AppLegID, AppLegFailure)
@@ -79,6 +83,8 @@ public struct StreamStatistics: Sendable, Equatable {
   /// Of those received, packets of payload types that were not agreed on, and the last of these types.
   public var unknownPackets: UInt64 = 0
   public var unknownPayloadType: UInt8?
+  /// Of those, what came in the place of audio: a second of them and more with nothing heard between. Keep-alives are none.
+  public var unheardPackets: UInt64 = 0
   /// Of those received, packets of a further source beside the one that was heard.
   public var otherSourcePackets: UInt64 = 0
   public var sentPackets: UInt64 = 0

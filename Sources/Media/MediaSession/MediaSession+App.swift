@@ -12,8 +12,8 @@ extension MediaSession {
   ) {
     guard hasLeg(index), !isClosed else { return output.drop(.unvalidatedAddress) }
     switch PacketKind(Span<UInt8>(_unsafeElements: UnsafeRawBufferPointer(packet).bindMemory(to: UInt8.self))) {
-    case .rtp: appRTP(packet, index, at: now, into: &output)
-    case .rtcp: appRTCP(packet, index, at: now, into: &output)
+    case .rtp: appRTP(packet, index, from: source, route: route, at: now, into: &output)
+    case .rtcp: appRTCP(packet, index, from: source, route: route, at: now, into: &output)
     case .stun:
       let check = try? STUNMessage(UnsafeRawBufferPointer(packet))
       appCheck(check, index, from: source, route: route, at: now, into: &output)
@@ -54,6 +54,7 @@ extension MediaSession {
       }
     }
     output.bindings.append(AppBinding(leg: legs[index].id, route: route, address: source))
+    if legs[index].address == source { legs[index].heardAt = now }
     authenticated(index, at: now, into: &output)
     startHandshake(index, toward: source, route, into: &output)
   }
@@ -125,12 +126,13 @@ extension MediaSession {
 
   /// HOT
   private mutating func appRTP(
-    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
+    into output: inout MediaOutput
   ) {
     let legs = legs
     var count = packet.count
-    guard unprotect(packet, index, isControl: false, count: &count, into: &output) else { return }
-    authenticated(index, at: now, into: &output)
+    guard unprotect(packet, index, from: source, isControl: false, count: &count, at: now, into: &output) else { return }
+    heard(index, from: source, route: route, at: now, into: &output)
     let clear = UnsafeRawBufferPointer(rebasing: packet[..<count])
     let header: RTPHeader
     do throws(RTPParseError) {
@@ -188,24 +190,29 @@ extension MediaSession {
   }
 
   private mutating func appRTCP(
-    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, at now: Instant, into output: inout MediaOutput
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
+    into output: inout MediaOutput
   ) {
     let legs = legs
     var count = packet.count
-    guard unprotect(packet, index, isControl: true, count: &count, into: &output) else { return }
-    authenticated(index, at: now, into: &output)
+    guard unprotect(packet, index, from: source, isControl: true, count: &count, at: now, into: &output) else { return }
+    heard(index, from: source, route: route, at: now, into: &output)
     let clear = UnsafeRawBufferPointer(rebasing: packet[..<count])
     let bytes = Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self))
     let clock = wallClock(now)
     do throws(RTCPParseError) {
-      try legs[index].reports.receive(
-        bytes, about: legs[index].stream.ssrc, reception: &legs[index].reception, at: now, wallClock: clock)
+      let arrived = legs[index].bytesReceived &+ legs[index].dropped
+      let oneWay = try legs[index].reports.receive(
+        bytes, about: legs[index].stream, arrived: arrived, reception: &legs[index].reception, at: now, wallClock: clock)
+      guard let oneWay, index == winner, connectedAt != nil else { return }
+      output.events.append(.appOneWay(id, legs[index].id, oneWay))
     } catch { output.drop(.malformed) }
   }
 
   /// With the present keys, or with pending ones that then take over. A refused packet's bytes are left as they came. HOT
   private mutating func unprotect(
-    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, isControl: Bool, count: inout Int, into output: inout MediaOutput
+    _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, isControl: Bool, count: inout Int,
+    at now: Instant, into output: inout MediaOutput
   ) -> Bool {
     let legs = legs
     if legs[index].pending != nil, openPending(packet, index, isControl: isControl, count: &count) { return true }
@@ -224,7 +231,10 @@ extension MediaSession {
     } catch {
       legs[index].dropped &+= 1
       switch error {
-      case .replayed, .tooOld: output.drop(.replayed)
+      case .replayed, .tooOld:
+        // Whoever sends the peer's packets on, and is quicker, does not make its address a silent one.
+        if source == legs[index].address { legs[index].heardAt = now }
+        output.drop(.replayed)
       case .malformed: output.drop(.malformed)
       case .tooManySources: output.drop(.tooManySources)
       default: output.drop(.badTag)
@@ -246,6 +256,32 @@ extension MediaSession {
     } catch { return false }
     legs[index].security = legs[index].pending.take()
     return true
+  }
+
+  /// SRTP or SRTCP with a good tag.
+  @inline(__always) private mutating func heard(
+    _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
+  ) {
+    authenticated(index, at: now, into: &output)
+    if source == legs[index].address {
+      legs[index].heardAt = now
+    } else {
+      follow(index, to: source, route: route, at: now, into: &output)
+    }
+  }
+
+  /// After a NAT gave the app another port, its checks come from there and need not nominate (Chromium's do after 2.5 s, others' never).
+  /// Its packets cannot be forged, and are not copies, which count as replayed; its check could be one, so that both have to come, and
+  /// nothing may have come from where it was for a second.
+  @inline(never) private mutating func follow(
+    _ index: Int, to source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
+  ) {
+    let heardAt = legs[index].heardAt
+    guard legs[index].isNominated, now - heardAt >= Limits.sourceSilence,
+      let nomination = legs[index].agent.follow(source, silentSince: heardAt)
+    else { return }
+    (legs[index].address, legs[index].route, legs[index].heardAt) = (source, route, now)
+    output.events.append(.appMoved(id, legs[index].id, to: nomination.remote))
   }
 
   /// STUN, SRTP or SRTCP with a good tag: the leg lives.
@@ -309,11 +345,25 @@ extension MediaSession {
           _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
         }
       }
-      let clocks = EventForward.Clocks(event: clock, stream: stamps)
-      forwardToTrunk(event, header, timestamp.raw, clocks, &number, at: now, into: &output)
+      if isDeferred(header.ssrc.raw, timestamp.raw) {
+        if let digit {
+          _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
+        }
+      } else {
+        let clocks = EventForward.Clocks(event: clock, stream: stamps)
+        forwardToTrunk(event, header, timestamp.raw, clocks, &number, at: now, into: &output)
+      }
       timestamp = timestamp.advanced(by: Int(event.duration))
     }
     if number != nil { trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
+  }
+
+  /// One press goes to the trunk at a time: one that begins while digits of `call.dtmf` go out is sent behind them, as a whole.
+  private mutating func isDeferred(_ ssrc: UInt32, _ timestamp: UInt32) -> Bool {
+    if let deferred = uplink.deferred, deferred == (ssrc, timestamp) { return true }
+    guard trunk.telephoneEvent != 255, !uplink.sender.isIdle, !uplink.event.isPending else { return false }
+    uplink.deferred = (ssrc, timestamp)
+    return true
   }
 
   /// `number`: of the source, in a relayed stream, until a packet of ours has taken its place.

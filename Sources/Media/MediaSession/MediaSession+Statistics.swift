@@ -12,6 +12,7 @@ extension MediaSession {
     out.playout = downlink.receiver.statistics
     out.takeLevels(downlink.gate.detector)
     (out.unknownPackets, out.unknownPayloadType) = (trunk.unheard.unknown, trunk.unheard.payloadType)
+    out.unheardPackets = trunk.unheard.streamed
     out.otherSourcePackets = trunk.unheard.otherSources
     // A stream of which no packet was played has no score.
     let isUnheard = trunk.heard == 0 && (out.unknownPackets > 0 || out.playout.damaged > 0)
@@ -64,7 +65,7 @@ extension MediaSession {
     let expected = Double(stream.packets + stream.lost) * packetMilliseconds
     let missing = max(
       Double(stream.playout.concealedMilliseconds),
-      Double(stream.lost + stream.playout.late + stream.unknownPackets) * packetMilliseconds
+      Double(stream.lost + stream.playout.late + stream.unheardPackets) * packetMilliseconds
         - Double(stream.playout.repairedMilliseconds))
     let delay = stream.playout.bufferDelayMilliseconds + (stream.roundTripMilliseconds ?? 0) / 2 + codecDelay(encoding)
     return OpinionScore(

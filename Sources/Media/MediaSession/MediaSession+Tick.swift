@@ -126,7 +126,7 @@ extension MediaSession {
       if !uplink.relays { _ = uplink.receiver.pull(into: frame, band, at: now) }
       return
     }
-    if !uplink.sender.isIdle { return tickDigits(to: destination, at: now, into: &output) }
+    if !uplink.sender.isIdle, !uplink.event.isPending { return tickDigits(to: destination, at: now, into: &output) }
     if uplink.event.isActive(at: now) {
       if !uplink.relays { trunk.stream.skip(units: trunk.stream.unitsPerFrame) }
       return

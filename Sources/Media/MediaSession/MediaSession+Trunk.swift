@@ -198,7 +198,8 @@ extension MediaSession {
     let bytes = Span<UInt8>(_unsafeElements: packet.bindMemory(to: UInt8.self))
     do throws(RTCPParseError) {
       try trunk.reports.receive(
-        bytes, about: trunk.stream.ssrc, reception: &trunk.reception, at: now, wallClock: wallClock(now))
+        bytes, about: trunk.stream, arrived: trunk.reception.received, reception: &trunk.reception, at: now,
+        wallClock: wallClock(now))
     } catch { output.drop(.malformed) }
   }
 
@@ -218,6 +219,7 @@ extension MediaSession {
     guard isDownlinkOpen, hasLeg(winner) || bridge != nil || stream != nil else { return }
     guard !isHeld else { return }
     trunk.packetMilliseconds = trunk.payloadLength.milliseconds(ofOctets: payload.count)
+    trunk.unheard.alone = 0
     guard downlink.relays else {
       trunk.heard &+= 1
       switch downlink.receiver.insert(header, payload, trunk.incoming, at: now) {

@@ -10,6 +10,7 @@ struct ReportState {
   private(set) var reportedLossFraction: Double?
   /// A block about our stream came since `takeReportedLoss`.
   private var hasReport = false
+  private var watch = OneWayWatch()
 
   init(interval: Duration) { self.interval = interval }
 
@@ -33,25 +34,37 @@ struct ReportState {
     return reportedLossFraction
   }
 
-  /// Reads a compound datagram in the clear: sender reports into `reception`, blocks about `ssrc` into the round trip.
-  mutating func receive(
-    _ datagram: Span<UInt8>, about ssrc: UInt32, reception: inout ReceiverStatistics, at now: Instant, wallClock: NTPTimestamp
-  ) throws(RTCPParseError) {
+  /// Reads a compound datagram in the clear: sender reports into `reception`, blocks about `stream` into the round trip.
+  /// - Parameter arrived: packets of the peer that have come.
+  /// - Returns: a direction in which nothing arrives although it is sent (`OneWayWatch`), to an app: `appToTrunk` is what it sends.
+  @discardableResult mutating func receive(
+    _ datagram: Span<UInt8>, about stream: OutgoingStream, arrived: UInt64, reception: inout ReceiverStatistics, at now: Instant,
+    wallClock: NTPTimestamp
+  ) throws(RTCPParseError) -> AudioDirection? {
     var reader = RTCPReader()
+    var oneWay: AudioDirection?
     while let packet = try reader.next(in: datagram) {
       switch packet {
       case .senderReport(let source, let info, let blocks):
         reception.senderReportReceived(info.ntp, from: source, at: now)
-        take(blocks, of: datagram, about: ssrc, at: wallClock)
-      case .receiverReport(_, let blocks): take(blocks, of: datagram, about: ssrc, at: wallClock)
+        if watch.peerHasSent(info.packets, arrived: arrived, at: now) { oneWay = .appToTrunk }
+        if take(blocks, of: datagram, about: stream, at: now, wallClock: wallClock) { oneWay = .trunkToApp }
+      case .receiverReport(_, let blocks):
+        if take(blocks, of: datagram, about: stream, at: now, wallClock: wallClock) { oneWay = .trunkToApp }
       case .sourceDescription, .goodbye, .feedback, .other: break
       }
     }
+    return oneWay
   }
 
-  private mutating func take(_ blocks: ReportBlocks, of datagram: Span<UInt8>, about ssrc: UInt32, at wallClock: NTPTimestamp) {
+  /// - Returns: what we send does not arrive.
+  private mutating func take(
+    _ blocks: ReportBlocks, of datagram: Span<UInt8>, about stream: OutgoingStream, at now: Instant, wallClock: NTPTimestamp
+  ) -> Bool {
+    var isUnheard = false
     for index in 0..<blocks.count {
-      guard let block = blocks.block(index, in: datagram), block.source.raw == ssrc else { continue }
+      guard let block = blocks.block(index, in: datagram), block.source.raw == stream.ssrc else { continue }
+      if watch.peerHasHeard(block.highestSequence, sent: stream.packets, at: now) { isUnheard = true }
       reportedLossFraction = Double(block.fractionLost) / 256
       hasReport = true
       if let units = block.roundTrip(receivedAt: wallClock) {
@@ -59,6 +72,7 @@ struct ReportState {
         roundTripMilliseconds = roundTripMilliseconds.map { $0 * 0.75 + milliseconds * 0.25 } ?? milliseconds
       }
     }
+    return isUnheard
   }
 }
 

@@ -6,6 +6,10 @@ struct UnheardPackets {
   /// Of payload types that were not agreed on, and the last of these types.
   private(set) var unknown: UInt64 = 0
   private(set) var payloadType: UInt8?
+  /// Of these, what was a stream in the place of what is heard: so many came with nothing between them.
+  private(set) var streamed: UInt64 = 0
+  /// Since something was heard.
+  var alone = 0
   /// Of further sources beside the one that was heard.
   var otherSources: UInt64 = 0
   /// The log has not yet said that this carrier agreed on events and sends tones.
@@ -20,6 +24,8 @@ struct UnheardPackets {
     unknown &+= 1
     run = self.payloadType == payloadType && now - last < .seconds(1) ? run &+ 1 : 1
     (self.payloadType, last) = (payloadType, now)
+    alone &+= 1
+    if alone >= Limits.unknownPackets { streamed &+= alone == Limits.unknownPackets ? UInt64(alone) : 1 }
     guard run >= Limits.unknownPackets, !isTold else { return false }
     isTold = true
     return true

@@ -119,7 +119,8 @@ public final class Control: @unchecked Sendable {
 
   private func checkClock() {
     metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
-    run(.call(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - loop.now.nanoseconds / 1_000_000)))
+    // both clocks at once: `loop.now` may be a long turn old
+    run(.call(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - MonotonicClock.now().nanoseconds / 1_000_000)))
     metrics.publish(core.userAgent.statistics)
     tellLoad()
     let trunks = core.machine.trunkStatuses(at: loop.now)

@@ -1,0 +1,197 @@
+import Bytes
+import RTP
+import SRTP
+import Testing
+
+@testable import MediaSession
+
+/// A NAT gives the app another port in the middle of a call (a rebinding), and what is no such thing.
+@Suite struct RebindingTests {
+  private static let moved = SocketAddress(IPAddress(198, 51, 100, 9), 50_777)
+  private static let third = SocketAddress(IPAddress(203, 0, 113, 5), 9)
+
+  private func moves(_ bench: borrowing Bench) -> [SocketAddress] {
+    bench.events.compactMap { if case .appMoved(_, _, let address) = $0 { address } else { nil } }
+  }
+
+  /// A connected call that has been heard from where it was nominated.
+  private func connected() throws -> Bench {
+    var bench = try Bench()
+    bench.connect()
+    try bench.run(frames: 10, app: { tone($0) })
+    return bench
+  }
+
+  private func speak(_ bench: inout Bench, frames: Int, from address: SocketAddress) throws {
+    for _ in 0..<frames {
+      try bench.appSends([0xf8, 0xff, 0xfe], payloadType: bench.app.payloadType, from: address)
+      bench.appTimestamp &+= 960
+      bench.tick()
+    }
+  }
+
+  /// Where the next 20 ms of the trunk's talk go.
+  private func destination(_ bench: inout Bench) throws -> SocketAddress? {
+    try bench.run(frames: 4, trunk: { tone($0) })
+    return bench.toApp.last?.destination
+  }
+
+  @Test func `checks that do not nominate and SRTP from another port are followed after a second of silence`() throws {
+    var bench = try connected()
+    #expect(try destination(&bench) == Bench.appAddress)
+    bench.check(nominate: false, from: Self.moved)
+    try speak(&bench, frames: 42, from: Self.moved)
+    #expect(moves(bench).isEmpty, "not yet a second")
+    try speak(&bench, frames: 10, from: Self.moved)
+    #expect(moves(bench) == [Self.moved])
+    #expect(try destination(&bench) == Self.moved)
+    // Nominated again where it was, as by an app whose old path lives.
+    bench.check(nominate: true)
+    #expect(try destination(&bench) == Bench.appAddress)
+  }
+
+  @Test func `a check alone, or SRTP alone, moves nothing`() throws {
+    var bench = try connected()
+    try bench.run(frames: 100)
+    bench.check(nominate: false, from: Self.moved)
+    try bench.run(frames: 100)
+    #expect(try destination(&bench) == Bench.appAddress)
+    // An address that was checked before the pair fell silent.
+    var early = try connected()
+    early.check(nominate: false, from: Self.moved)
+    try early.run(frames: 10, app: { tone($0) })
+    try early.run(frames: 60)
+    try speak(&early, frames: 10, from: Self.moved)
+    #expect(moves(early).isEmpty)
+    #expect(try destination(&early) == Bench.appAddress)
+    early.check(nominate: false, from: Self.moved)
+    try speak(&early, frames: 1, from: Self.moved)
+    #expect(moves(early) == [Self.moved])
+  }
+
+  @Test func `packets that were recorded and are sent again from elsewhere move nothing`() throws {
+    var bench = try connected()
+    var recorded: [[UInt8]] = []
+    for _ in 0..<80 {
+      let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 200, alignment: 8)
+      defer { room.deallocate() }
+      let header = RTPHeader(
+        payloadType: bench.app.payloadType, marker: false, sequence: SequenceNumber(raw: bench.appSequence),
+        timestamp: RTPTimestamp(raw: bench.appTimestamp), ssrc: SSRC(raw: bench.appSSRC))
+      var octets = [UInt8](repeating: 0, count: 12)
+      var span = octets.mutableSpan
+      _ = header.write(into: &span)
+      room.copyBytes(from: octets + [0xf8, 0xff, 0xfe])
+      var count = 15
+      try bench.appSender.protect(room, count: &count)
+      (bench.appSequence, bench.appTimestamp) = (bench.appSequence &+ 1, bench.appTimestamp &+ 960)
+      recorded.append(Array(room[..<count]))
+    }
+    // The copy is quicker than the original all the time, and the attacker has sent a recorded check again, too.
+    bench.check(nominate: false, from: Self.third)
+    for packet in recorded {
+      for address in [Self.third, Bench.appAddress] {
+        var copy = packet
+        copy.withUnsafeMutableBytes { bench.appDatagram($0, from: address) }
+      }
+      bench.tick()
+    }
+    #expect(moves(bench).isEmpty)
+    #expect(try destination(&bench) == Bench.appAddress)
+    // The original has fallen silent; what is sent again is no packet of the app's.
+    for packet in recorded.suffix(60) {
+      var copy = packet
+      copy.withUnsafeMutableBytes { bench.appDatagram($0, from: Self.third) }
+      bench.tick()
+    }
+    bench.check(nominate: false, from: Self.third)
+    for packet in recorded.suffix(10) {
+      var copy = packet
+      copy.withUnsafeMutableBytes { bench.appDatagram($0, from: Self.third) }
+      bench.tick()
+    }
+    #expect(moves(bench).isEmpty)
+    #expect(try destination(&bench) == Bench.appAddress)
+  }
+
+  @Test func `three addresses in turn move it at most once a second`() throws {
+    var bench = try connected()
+    let start = bench.now
+    let addresses = [Self.moved, Self.third, SocketAddress(IPAddress(203, 0, 113, 6), 10)]
+    for turn in 0..<500 {
+      let address = addresses[turn % 3]
+      bench.check(nominate: false, from: address)
+      try speak(&bench, frames: 1, from: address)
+    }
+    let seconds = Int((bench.now - start).milliseconds / 1_000)
+    #expect((1...seconds).contains(moves(bench).count), "\(moves(bench).count) in \(seconds) s")
+    // Whichever it is at, it is heard there: it stays.
+    #expect(moves(bench).count == 1)
+  }
+
+  @Test func `a check of an old generation moves nothing; one of the newer does once that is nominated`() throws {
+    var bench = try connected()
+    var remote = bench.app
+    remote.generation = 2
+    remote.ufrag = "app2"
+    let local = AppLegLocal(ufrag: "gwu2", password: "secondpasswordgateway2", ssrc: 0xabcd_0001)
+    bench.command(.setAppRemote(Bench.id, Bench.leg, remote, newLocal: local, newAssociation: false))
+    bench.check(nominate: true, ufrag: "gwu2", sender: "app2", password: "secondpasswordgateway2")
+    try speak(&bench, frames: 1, from: Bench.appAddress)
+    try bench.run(frames: 60)
+    bench.check(nominate: false, from: Self.moved)
+    try speak(&bench, frames: 5, from: Self.moved)
+    #expect(moves(bench).isEmpty, "the old ufrag")
+    bench.check(nominate: false, from: Self.moved, ufrag: "gwu2", sender: "app2", password: "secondpasswordgateway2")
+    try speak(&bench, frames: 1, from: Self.moved)
+    #expect(moves(bench) == [Self.moved])
+  }
+
+  // MARK: One way
+
+  private func oneWay(_ bench: borrowing Bench) -> [AudioDirection] {
+    bench.events.compactMap { if case .appOneWay(_, _, let direction) = $0 { direction } else { nil } }
+  }
+
+  private func block(_ highest: UInt32) -> ReportBlock {
+    ReportBlock(source: SSRC(raw: 0xabcd_0001), fractionLost: 0, cumulativeLost: 0, highestSequence: highest, jitter: 0)
+  }
+
+  @Test func `report blocks that stand still while the app is sent to are told`() throws {
+    var bench = try connected()
+    var highest: UInt32 = 100
+    for _ in 0..<10 {
+      try bench.run(frames: 50, trunk: { tone($0) })
+      highest += 50
+      try bench.appReports(block(highest))
+    }
+    #expect(oneWay(bench).isEmpty)
+    for _ in 0..<4 {
+      try bench.run(frames: 50, trunk: { tone($0) })
+      try bench.appReports(block(highest))
+    }
+    #expect(oneWay(bench) == [.trunkToApp])
+  }
+
+  @Test func `sender reports that count packets of which none comes are told; a pause is none`() throws {
+    var bench = try connected()
+    var sent: UInt32 = 10
+    for second in 0..<30 {
+      // Ten seconds of speech, ten of a pause, ten of speech that something on the way swallows.
+      try bench.run(frames: 50, app: { second < 10 ? tone($0) : nil })
+      if second < 10 || second >= 20 { sent += 50 }
+      try bench.appReports(block(100 + UInt32(bench.toApp.count)), sent: sent)
+      #expect(oneWay(bench).isEmpty || second >= 22, "\(second)")
+    }
+    #expect(oneWay(bench).first == .appToTrunk && !oneWay(bench).contains(.trunkToApp))
+  }
+
+  @Test func `counters that begin again, and a pause of the trunk's, are not one way`() throws {
+    var bench = try connected()
+    for second in 0..<20 {
+      try bench.run(frames: 50)
+      try bench.appReports(block((second < 10 ? 100 : 3) + UInt32(bench.toApp.count)), sent: second % 2 == 0 ? 5_000 : 4)
+    }
+    #expect(oneWay(bench).isEmpty)
+  }
+}
