@@ -1,5 +1,6 @@
 import AudioCodecs
 import Bytes
+import Foundation
 import JitterBuffer
 import RTP
 import Testing
@@ -18,7 +19,9 @@ import Testing
   }
 
   /// Packets of a steady voice, of which `isLost` never come; the tick follows the tick preference of the receiver.
-  private func play(_ encoding: Encoding, seconds: Int, _ isLost: (Int) -> Bool) throws -> Heard {
+  private func play(
+    _ encoding: Encoding, seconds: Int, of sound: (Int) -> Int16 = { ReceiverSimulation.voice($0) }, _ isLost: (Int) -> Bool
+  ) throws -> Heard {
     var receiver = try AudioReceiver(encoding: encoding)
     var encoder = try AudioEncoder(encoding: encoding)
     var (heard, phase, next, now) = (Heard(), TickPhase(), 0, 5)
@@ -26,7 +29,7 @@ import Testing
       while next * 20 <= now {
         var payload = [UInt8](repeating: 0, count: 1_275)
         var room = payload.mutableSpan
-        let audio = (next * 160..<next * 160 + 160).map { ReceiverSimulation.voice($0) }
+        let audio = (next * 160..<next * 160 + 160).map(sound)
         payload.removeLast(1_275 - (try encoder.encode(audio.span, into: &room)))
         let header = RTPHeader(
           payloadType: 0, marker: false, sequence: SequenceNumber(raw: UInt16(next)),
@@ -60,6 +63,28 @@ import Testing
     #expect(lossy.counts.concealedSamples <= 73 * 160, "\(lossy.counts.concealedSamples / 160)")
     #expect(lossy.moved <= whole.moved + 2, "\(lossy.moved) \(whole.moved)")
     #expect(lossy.delays[60] > 19, "\(lossy.delays[60])")
+  }
+
+  /// North American ringback (440 and 480 Hz), whose beat has a dip every 25 ms; Britain's (400 and 450) and the European tone of one frequency beside it.
+  @Test(arguments: [(440.0, 480.0), (400.0, 450.0), (425.0, 425.0)], [1, 2, 3] as [UInt64])
+  func `of ringback at 5 percent loss hardly anything is a hole`(tones: (Double, Double), seed: UInt64) throws {
+    func sound(_ index: Int) -> Int16 {
+      let time = Double(index) / 8_000
+      return Int16(4_000 * sin(2 * .pi * tones.0 * time) + 4_000 * sin(2 * .pi * tones.1 * time))
+    }
+    var random = SplitMix64(seed: seed)
+    let lost = Set((10..<600).filter { _ in random.next() % 20 == 0 })
+    func quietest(_ heard: Heard) -> [Double] {
+      stride(from: 8_000, to: heard.samples.count - 160, by: 40).map { level(heard.samples[$0..<$0 + 80]) }
+    }
+    let whole = quietest(try play(.pcmu, seconds: 12, of: sound) { _ in false })
+    let heard = quietest(try play(.pcmu, seconds: 12, of: sound) { lost.contains($0) })
+    let floor = (whole.min() ?? 0) / 4
+    let holes = heard.count { $0 < floor }
+    // Two losses within 50 ms, between which the delay grew, leave nothing that repeats itself.
+    #expect(
+      holes * 8 <= lost.count,
+      "\(holes) of \(heard.count) windows of 10 ms at \(lost.count) losses; the beat's own dip is \(floor * 4)")
   }
 
   @Test func `a loss once in a while is worth no delay`() throws {

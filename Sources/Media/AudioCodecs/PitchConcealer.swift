@@ -56,15 +56,16 @@ public struct PitchConcealer: ~Copyable {
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>) {
     if forward.made == 0 { forward.begin() }
     lead = nil
-    // The history stays: all of a loss is made from the audio before it.
+    // All of a loss is made from the audio before it.
     for index in 0..<min(count, samples.count) { samples[index] = Int16(clamping: Int(forward.next())) }
+    if forward.isRepetition { forward.keep(samples.span, min(count, samples.count)) }
   }
 
   /// Writes `count` made-up samples that lead into `next`, what was received behind them; only its beginning is looked at.
   public mutating func conceal(_ count: Int, into samples: inout MutableSpan<Int16>, before next: Span<Int16>) {
     let count = min(count, samples.count)
     conceal(count, into: &samples)
-    guard next.count >= stage else { return }
+    guard next.count >= stage, !forward.isRepetition else { return }
     backward.rememberReversed(next.extracting(0..<min(next.count, 2 * stage)))
     backward.begin()
     for index in stride(from: count - 1, through: 0, by: -1) {

@@ -54,6 +54,8 @@ struct PitchExtrapolator: ~Copyable {
   private(set) var made = 0
   /// What is repeated, in samples.
   private(set) var period: Int
+  /// The audio repeats itself over a longer time than a pitch period, as two tones do by their beat: what is made up is what would have come.
+  private(set) var isRepetition = false
 
   init(band: AudioBand) {
     scale = band.sampleRateHz / 8_000
@@ -83,13 +85,9 @@ struct PitchExtrapolator: ~Copyable {
   /// Takes audio that goes on from what it was given before.
   // HOT
   mutating func remember(_ samples: Span<Int16>, _ count: Int) {
-    let kept = max(0, historyLength - count)
-    if kept > 0 { history.update(from: history + (historyLength - kept), count: kept) }
-    let taken = historyLength - kept
-    samples.withUnsafeBufferPointer { source in
-      guard let base = source.baseAddress, count <= source.count else { return }
-      (history + kept).update(from: base + (count - taken), count: taken)
-    }
+    keep(samples, count)
+    let taken = min(count, historyLength)
+    let kept = historyLength - taken
     let power = Float(SampleSums.energy(history + kept, taken)) / Float(taken)
     let raised = floor < 0 ? power : floor * 1.0023 + 0.05
     if scale > 1, power <= raised, taken > 1 {
@@ -98,6 +96,17 @@ struct PitchExtrapolator: ~Copyable {
     }
     floor = min(power, raised)
     made = 0
+  }
+
+  /// Audio that was made up by a repetition is as good as what it stands for: with it the next loss, too, finds the repetition.
+  func keep(_ samples: Span<Int16>, _ count: Int) {
+    let kept = max(0, historyLength - count)
+    if kept > 0 { history.update(from: history + (historyLength - kept), count: kept) }
+    let taken = historyLength - kept
+    samples.withUnsafeBufferPointer { source in
+      guard let base = source.baseAddress, count <= source.count else { return }
+      (history + kept).update(from: base + (count - taken), count: taken)
+    }
   }
 
   /// Takes the beginning of some audio backwards, and nothing else.
@@ -111,6 +120,8 @@ struct PitchExtrapolator: ~Copyable {
   /// Looks at the last audio: `next` goes on with it.
   mutating func begin() {
     let (lag, likeness) = findPeriod()
+    isRepetition = false
+    if likeness < Self.periodic, let beat = findRepetition() { return begin(repeating: beat) }
     period = Int(lag.rounded())
     periods = 1
     position = 0
@@ -128,6 +139,35 @@ struct PitchExtrapolator: ~Copyable {
     step = Float(history[end - 1]) - cycle[period - 1]
     stepLeft = 16 * scale
   }
+
+  private mutating func begin(repeating lag: Int) {
+    (period, periods, position, isRepetition) = (lag, 1, 0, true)
+    (speed, speedChange, decay) = (1, 0, 1)
+    buildCycle()
+    limit(1)
+    step = Float(history[historyLength - 1]) - cycle[period - 1]
+    stepLeft = 16 * scale
+  }
+
+  /// A lag beyond any pitch period at which the last 20 ms come again as they are, and as loud: the beat of ringback's two tones (440 and 480 Hz:
+  /// 25 ms; 400 and 450: 20 ms), of whose quiet part the last period alone would make a hole.
+  private func findRepetition() -> Int? {
+    let (end, window) = (historyLength, 2 * stage)
+    let own = power(end - window, window)
+    var best: (lag: Int, likeness: Float)?
+    for lag in longestPeriod + 1...historyLength - window {
+      let there = power(end - window - lag, window)
+      guard there > 0.8 * own, there < 1.25 * own else { continue }
+      let product = SampleSums.product(history + (end - window), history + (end - window - lag), window)
+      let value = product > 0 ? Float(product) / (own * there).squareRoot() : 0
+      if value > best?.likeness ?? Self.repeated { best = (lag, value) }
+    }
+    return best?.lag
+  }
+
+  /// Correlation from which the last period says it all, and from which audio repeats itself.
+  private static let periodic: Float = 0.995
+  private static let repeated: Float = 0.985
 
   /// The sum of squares of some history, at least 1.
   private func power(_ start: Int, _ count: Int) -> Float {
@@ -223,7 +263,7 @@ struct PitchExtrapolator: ~Copyable {
 
   mutating func next() -> Float {
     if made >= longest { return nextNoise() * background }
-    if made > 0, made.isMultiple(of: 2 * stage), periods < 3 { lengthenCycle() }
+    if made > 0, made.isMultiple(of: 2 * stage), periods < 3, !isRepetition { lengthenCycle() }
     let length = Float(periods * period)
     let index = Int(position)
     let rest = position - Float(index)
