@@ -90,6 +90,44 @@ import Testing
     #expect(invite.value(.pPreferredIdentity) == "<sip:+15551230001@voip.example>")
   }
 
+  @Test(
+    arguments: [
+      // as ever
+      (.auto, nil, nil, false, "", "P-Preferred-Identity: \"Ann\" <sip:+15551230001@carrier.example>"),
+      // CLIP no screening: another number is shown than that of the line
+      (.auto, "+15550000000", nil, false, "", "P-Preferred-Identity: <sip:+15550000000@carrier.example>"),
+      (.asserted, nil, nil, false, "", "P-Asserted-Identity: \"Ann\" <sip:+15551230001@carrier.example>"),
+      (.preferred, nil, "account", false, "", "P-Preferred-Identity: \"Ann\" <sip:+15551230001@carrier.example>"),
+      (
+        .remotePartyID, nil, nil, false, "",
+        "Remote-Party-ID: \"Ann\" <sip:+15551230001@carrier.example>;party=calling;privacy=off"
+      ),
+      (.remotePartyID, "+1", nil, true, "", "Remote-Party-ID: <sip:+1@carrier.example>;party=calling;privacy=full"),
+      (.none, "+1", nil, false, "", nil),
+      // diverted: another's number is shown, and the name is his
+      (.auto, nil, nil, false, "+4930111", "P-Preferred-Identity: <sip:+15551230001@carrier.example>"),
+      // … where an account stands in From
+      (.auto, nil, "account", false, "+4930111", "P-Preferred-Identity: \"Ann\" <sip:+4930111@carrier.example>"),
+      (.auto, nil, "account", true, "+4930111", "P-Preferred-Identity: <sip:+15551230001@carrier.example>"),
+    ] as [(TrunkRules.IdentityHeader, String?, String?, Bool, String, String?)])
+  func `the field beside From says who calls, as the trunk wants it`(
+    header: TrunkRules.IdentityHeader, user: String?, account: String?, isPrivate: Bool, from: String, field: String?
+  ) throws {
+    var rules = TrunkRules()
+    (rules.identityHeader, rules.identityUser, rules.fromUser) = (header, user, account)
+    var wire = Wire()
+    wire.input(.rules(["carrier": rules]))
+    let invite = OutboundInvite(
+      trunk: TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp), to: "+15559990001",
+      from: from.isEmpty ? "+15551230001" : from, displayName: "Ann", isPrivate: isPrivate, assertedIdentity: "+15551230001",
+      sdp: offer)
+    let sent = try #require(wire.command(.invite(.outbound(1), invite)).first)
+    let lines = String(decoding: sent.bytes, as: UTF8.self).split(separator: "\r\n").filter {
+      $0.hasPrefix("P-") || $0.hasPrefix("Remote-Party-ID")
+    }
+    #expect(lines.map(String.init) == (field.map { [$0] } ?? []))
+  }
+
   @Test func `an outbound proxy is the route of what goes to the carrier`() throws {
     var wire = Wire()
     var trunk = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)

@@ -320,6 +320,13 @@ import Testing
       ),
       ("<sip:1@x?Reason=SIP%3Bcause%3D480>;index=1, <sip:2@x>;index=1.2;rc=1", 0, []),
       ("<sip:1@x>;index=1, <sip:2@x;cause=380>;index=1.1;mp=1", 0, []),
+      // Teams: who has redirected says so in its own entry, which is shown and not counted
+      (
+        "<sip:+1@x;user=phone?Reason=SIP%3Bcause%3D302%3Btext%3D%22Moved%22>;index=1, <sip:+2@x?REASON=SIP;cause=302>;index=1.1, <sip:+3@x>;index=1.2",
+        0, ["+2", "+1"]
+      ),
+      ("<sip:1@x?Reason=Q.850%3Bcause%3D302>;index=1, <sip:2@x?Reason=SIP%3Bcause%3D3020>;index=1.1", 0, []),
+      ("<sip:1@x?Reason=SIP%3Bcause%3D302>;index=1, <sip:2@x;cause=302>;index=1.1;mp=1", 1, ["1"]),
       ("<sip:1@x>;index=1, <sip:2@x;cause=200>;index=1.1, <sip:3@x;cause=>;index=1.2, <sip:4@x;cause>;index=1.3", 0, []),
       // who diverts is the entry that mp names, or the one before
       ("<sip:1@x>;index=1, <sip:2@x;cause=302>;index=1.1;mp=1", 1, ["1"]),

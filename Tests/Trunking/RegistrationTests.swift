@@ -44,6 +44,38 @@ import Testing
     #expect(routes() == [])
   }
 
+  @Test func `calls and probes go to the servers of a Service-Route's name, REGISTER to the trunk's own`() {
+    var world = world()
+    world.zone.a = ["scscf.example": ["192.0.2.71", "192.0.2.72"]]
+    world.answer(200, expires: 100, serviceRoutes: ["<sip:orig@scscf.example:5070;transport=tcp;lr>"])
+    #expect(Set(world.targets()) == ["tcp 192.0.2.71:5070", "tcp 192.0.2.72:5070"])
+    let isAllowed = world.news.contains {
+      if case .located("carrier", let servers) = $0 { servers.contains { "\($0.ip)" == "192.0.2.72" } } else { false }
+    }
+    #expect(isAllowed, "what comes from there is the trunk's")
+    let own = world.requests[0].request.trunk.flow.remote
+    world.advance(.seconds(86))
+    #expect(world.requests.last?.request.method == .register && world.requests.last?.request.trunk.flow.remote == own)
+    // another one, whose name nobody knows: the trunk's servers, which hold what is left of it
+    world.answer(200, expires: 100, serviceRoutes: ["<sip:unknown.example;lr>"])
+    #expect(world.targets().allSatisfy { $0.hasSuffix("\(own)") } && !world.targets().isEmpty)
+    world.advance(.seconds(86))
+    world.answer(200, expires: 100)
+    #expect(world.targets().allSatisfy { $0.hasSuffix("\(own)") })
+  }
+
+  @Test(
+    arguments: [
+      ("<sip:orig@scscf.example:5070;transport=TCP;lr>", "scscf.example", 5070, .tcp, false),
+      ("<sip:a.example;lr>", "a.example", nil, nil, false),
+      ("\"x\" <sips:[2001:db8::1]:5061;lr>;p=1", "2001:db8::1", 5061, nil, true),
+      ("<sip:A.Example;transport=sctp>", "a.example", nil, nil, false),
+    ] as [(String, String, UInt16?, TransportProtocol?, Bool)])
+  func `a route names a server`(route: String, host: String, port: UInt16?, transport: TransportProtocol?, isSecure: Bool) {
+    #expect(ServerURI(route: route) == ServerURI(host: host, port: port, transport: transport, isSecure: isSecure))
+    #expect(ServerURI(route: "<tel:+1>") == nil && ServerURI(route: "") == nil && ServerURI(route: "<sip:>") == nil)
+  }
+
   @Test func `a Service-Route that cannot be followed is told once, and calls go without it`() {
     var world = world()
     for _ in 0..<3 {

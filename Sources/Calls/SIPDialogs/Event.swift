@@ -195,6 +195,8 @@ public struct InboundInvite: Sendable {
   /// Identity header fields (RFC 8224), unchecked; `date` belongs to them.
   public var identities: [SignedIdentity] = []
   public var date: String?
+  /// Values of the header fields that the trunk's rules list, by the name as it stands there; the first of each.
+  public var parameters: [String: String] = [:]
   /// As received (70 if absent); a leg made for this call sends one less.
   public var maxForwards: Int
   /// Alert-Info as received; nil if absent.

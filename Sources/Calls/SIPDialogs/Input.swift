@@ -125,6 +125,8 @@ public struct OutboundInvite: Sendable {
   public var failsOverOnSilence = false
   /// Further headers, name and value, written as they are (line breaks are removed).
   public var extraHeaders: [(name: String, value: String)]
+  /// Those that the trunk's rules list go out as header fields.
+  public var parameters: [String: String] = [:]
   /// Where the caller is, a PIDF-LO document beside the offer (RFC 6442); nil: the app gives none.
   public var location: String?
 

@@ -16,8 +16,10 @@ extension InboundInvite {
       maxForwards: envelope.maxForwards ?? 70,
       alertInfo: message.field(.alertInfo).map { message.text($0.value) })
     (identities, date) = (message.identities, message.date)
+    for name in rules.parameters { parameters[name] = message.unknownField(name).map { message.text($0.value) } }
     isSteered = envelope.requestURI.map { SteeredContact.isMarked(message.text($0.parameters)) } ?? false
-    if rules.trustsIdentity { divertedFrom = diversions.isEmpty ? history.compactMap(\.self) : diversions }
+    guard rules.trustsIdentity else { return }
+    divertedFrom = diversions.isEmpty ? history.isEmpty ? message.redirected : history.compactMap(\.self) : diversions
   }
 }
 
@@ -36,6 +38,19 @@ extension Message {
       out.append(by.map { $0.isHidden(in: self) ? .hidden : InboundInvite.Party(self, $0) })
     }
     return out.reversed()
+  }
+
+  /// Of a History-Info without any `cause`, those whose entry says that they have redirected the call (RFC 4244 §4.1, as Teams writes it), the
+  /// latest first. For people to see: proxies write the same, so that these are not counted.
+  fileprivate var redirected: [InboundInvite.Party] {
+    ((try? history) ?? []).reversed().filter { entry in
+      text(entry.uri.headers).split(separator: "&").contains { header in
+        let pair = header.split(separator: "=", maxSplits: 1)
+        guard pair.count == 2, pair[0].lowercased() == "reason" else { return false }
+        let reason = String(decoding: percentDecoded(pair[1].utf8), as: UTF8.self).lowercased().filter { $0 != " " }
+        return reason.hasPrefix("sip;") && reason.split(separator: ";").contains("cause=302")
+      }
+    }.map { $0.isHidden(in: self) ? .hidden : InboundInvite.Party(self, $0) }
   }
 
   private func isDiversion(_ entry: NameAddress) -> Bool {

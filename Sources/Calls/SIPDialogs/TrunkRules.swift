@@ -82,8 +82,25 @@ public struct TrunkRules: Hashable, Sendable {
   /// The host part of From and of P-Asserted-Identity in our INVITEs; nil: that of the trunk's URI.
   public var fromDomain: String?
 
-  /// `user=phone` behind telephone numbers in Request-URI, From and To (RFC 3261 §19.1.1).
+  /// The field of our INVITEs that says who calls, beside From.
+  public var identityHeader = IdentityHeader.auto
+  /// Who calls in that field, whatever From shows: the number of the line, where the trunk lets another be shown (CLIP no screening). Nil: the user's
+  /// number; with `fromUser` the number that From does not have the room for.
+  public var identityUser: String?
+
+  public enum IdentityHeader: String, Hashable, Sendable, CaseIterable {
+    /// P-Asserted-Identity with `trustsIdentity`, else P-Preferred-Identity (RFC 3325 §9.1, §9.2).
+    case auto
+    case asserted, preferred
+    /// Remote-Party-ID (draft-ietf-sip-privacy-04), of older trunks.
+    case remotePartyID = "remote_party_id"
+    case none
+  }
+
+  /// `user=phone` behind telephone numbers in Request-URI, From, To and the identity field (RFC 3261 §19.1.1).
   public var marksPhones = false
+  /// Header fields that carry a call's parameters both ways; none of ours.
+  public var parameters: [String] = []
   /// Fixed fields of our INVITE, REGISTER and OPTIONS, as they are written.
   public var extraFields: [ExtraField] = []
 

@@ -31,7 +31,7 @@ extension UserAgent {
   }
 
   /// The first route is where a request goes (RFC 3261 §8.1.2), which is a Service-Route's where no proxy of ours stands before it.
-  /// A host name there stands for the servers of the trunk, as in a dialog (`nextHop`).
+  /// A host name there has been looked up where the targets were drawn (`TrunkMachine.callTargets`).
   func byServiceRoute(_ trunk: TrunkPeer) -> TrunkPeer {
     guard trunk.proxies.isEmpty, let route = trunk.serviceRoutes.first.map(uriText) else { return trunk }
     let reach = PeerReach(rule: rules(trunk.name).contactRewriting, localNetworks: configuration.advertised.localNetworks)

@@ -77,19 +77,36 @@ extension UserAgent {
       writer.field(.minSE, String(minimum))
     }
     for (name, value) in authorizations { writer.field(name, value) }
-    if let identity = invite.assertedIdentity {
-      // RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside of it, it is what we would like to be known as.
-      let name = invite.displayName.map { quotedString($0) + " " } ?? ""
-      writer.field(
-        rules.trustsIdentity ? .pAssertedIdentity : .pPreferredIdentity,
-        "\(name)<sip:\(percentEncodedUser(identity))@\(rules.fromDomain ?? invite.trunk.domain)>")
-    }
+    writeIdentity(invite, rules, &writer)
     if invite.isPrivate { writer.field(.privacy, "id") }
     for field in rules.extraFields { writer.field(named: field.name, field.value) }
+    for name in rules.parameters {
+      let value = invite.parameters.first { $0.key.lowercased() == name.lowercased() }?.value
+      if let value { writer.field(named: name, value) }
+    }
     for (name, value) in invite.extraHeaders.prefix(Limits.extraHeaders) { writer.field(named: name, value) }
     writer.field(.userAgent, configuration.product)
     guard let location = invite.location, let sdp = invite.sdp else { return writer.finish(body: invite.sdp) }
     return Self.finish(writer, sdp, location, branch: branch, callID: leg.dialog.callID)
+  }
+
+  /// RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside of it, it is what we would like to be known as. Where an account stands in
+  /// From, this is where the number is that the callee sees, also another's for whom the call is diverted.
+  private func writeIdentity(_ invite: OutboundInvite, _ rules: TrunkRules, _ writer: inout MessageWriter) {
+    guard var identity = invite.assertedIdentity else { return }
+    if rules.fromUser != nil, !invite.isPrivate { identity = invite.from }
+    identity = rules.identityUser ?? identity
+    // The name is that of whom From shows.
+    let name = identity == invite.from ? invite.displayName.map { quotedString($0) + " " } ?? "" : ""
+    let address = "\(name)<\(party(identity, at: rules.fromDomain ?? invite.trunk.domain, invite.trunk.name))>"
+    switch rules.identityHeader {
+    case .auto: writer.field(rules.trustsIdentity ? .pAssertedIdentity : .pPreferredIdentity, address)
+    case .asserted: writer.field(.pAssertedIdentity, address)
+    case .preferred: writer.field(.pPreferredIdentity, address)
+    case .remotePartyID:
+      writer.field(named: "Remote-Party-ID", "\(address);party=calling;privacy=\(invite.isPrivate ? "full" : "off")")
+    case .none: break
+    }
   }
 
   /// A location by value (RFC 6442 §3.2, §4.1; RFC 5621): it may be used to route the call.

@@ -1,4 +1,5 @@
 public import Bytes
+import SIP
 public import SIPDialogs
 
 /// The next hop that a trunk's `uri` names.
@@ -17,6 +18,20 @@ public struct ServerURI: Hashable, Sendable {
   public init(host: String, port: UInt16? = nil, transport: TransportProtocol? = nil, isSecure: Bool = false) {
     (self.host, self.port, self.transport) = (host.lowercased(), port, transport)
     self.isSecure = isSecure || transport == .tls
+  }
+
+  /// That of a route (`<sip:proxy.example;lr>`); nil for what is no SIP URI.
+  init?(route: String) {
+    let text = route.drop { $0 != "<" }.dropFirst().prefix { $0 != ">" }
+    let bytes = Array(text.utf8)
+    guard let uri = try? URI(bytes), uri.scheme == .sip || uri.scheme == .sips, !uri.host.isEmpty else { return nil }
+    let parameters = bytes.text(uri.parameters).lowercased().split(separator: ";")
+    let named = parameters.first { $0.hasPrefix("transport=") }.map { String($0.dropFirst("transport=".count)) }
+    let host = bytes.text(uri.host).trimmingPrefix("[")
+    self.init(
+      host: String(host.hasSuffix("]") ? host.dropLast() : host), port: uri.port,
+      transport: named.flatMap { name in TransportProtocol.allCases.first { $0.rawValue.lowercased() == name } },
+      isSecure: uri.scheme == .sips)
   }
 
   /// The address, if the host is one.

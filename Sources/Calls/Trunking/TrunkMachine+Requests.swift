@@ -98,7 +98,7 @@ extension TrunkMachine {
         continue
       }
       if registers { ask(name, .registration, targets, at: now, &output) }
-      if probes { ask(name, .probe, targets, at: now, &output) }
+      if probes { ask(name, .probe, callTargets(trunk, at: now), at: now, &output) }
     }
   }
 

@@ -73,6 +73,8 @@ public struct TrunkMachine: Sendable {
     var registeredFlow: Flow?
     /// Service-Route of the 200 that is in force (RFC 3608 §6.1): each 200 replaces it, and it ends with the binding.
     var serviceRoutes: [String] = []
+    /// The servers of the first of them, where its host is a name; empty until it is found: then it stands for the trunk's own.
+    var routePlan = TargetPlan()
     /// The registrar's last Service-Route could not be followed.
     var isServiceRouteRefused = false
     /// What the registrar has bound last, as it was written; another one in its place is followed by a request that takes it out.
@@ -241,6 +243,7 @@ public struct TrunkMachine: Sendable {
       let plan = locator.locate(trunk.settings.server)
       trunks[name]?.questions = locator.used
       all.formUnion(locator.used)
+      locateRoute(name, at: now, &all, &output)
       guard locator.missing.isEmpty, plan != trunk.plan else { continue }
       let servers = plan.servers
       // an answer that leaves nothing does not take the last good servers away
@@ -262,6 +265,25 @@ public struct TrunkMachine: Sendable {
     locatePeers(&all, &output)
     names.keep(only: all, at: now)
     output.questions += names.due(all, at: now)
+  }
+
+  /// The proxy that calls and probes go to by the registrar's word, if it is a name and no proxy of ours stands before it.
+  private mutating func locateRoute(
+    _ name: String, at now: Instant, _ all: inout Set<DNSQuestion>, _ output: inout Output
+  ) {
+    guard let trunk = trunks[name], trunk.settings.outboundProxy == nil, trunk.settings.edge == nil,
+      let uri = trunk.serviceRoutes(at: now).first.flatMap(ServerURI.init(route:)), uri.address == nil
+    else {
+      trunks[name]?.routePlan = TargetPlan()
+      return
+    }
+    var locator = ServerLocator(transports: network.transports, families: network.families) { [names] in names.answer($0) }
+    let plan = locator.locate(uri)
+    all.formUnion(locator.used)
+    guard locator.missing.isEmpty, plan != trunk.routePlan else { return }
+    trunks[name]?.routePlan = plan
+    let servers = Set(plan.servers.map(\.address)).sorted { $0.description < $1.description }
+    if !servers.isEmpty { output.news.append(.located(trunk: name, servers)) }
   }
 
   /// What to tell of a name that leads nowhere.
@@ -296,7 +318,7 @@ public struct TrunkMachine: Sendable {
   /// one that no listener reaches.
   public func peer(_ name: String, at now: Instant) -> TrunkPeer? {
     guard let trunk = trunks[name] else { return nil }
-    let targets = targets(trunk, at: now)
+    let targets = callTargets(trunk, at: now)
     guard let first = targets.first else { return nil }
     let settings = trunk.settings
     var peer = settings.peer(at: first)
@@ -305,8 +327,17 @@ public struct TrunkMachine: Sendable {
     return peer
   }
 
-  func targets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] {
-    let servers = trunk.plan.draw(random)
+  /// Of calls and probes: those of the Service-Route where its name is found.
+  func callTargets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] {
+    guard !trunk.serviceRoutes(at: now).isEmpty, !trunk.routePlan.rows.isEmpty else { return targets(trunk, at: now) }
+    let routed = targets(trunk, trunk.routePlan, at: now)
+    return routed.isEmpty ? targets(trunk, at: now) : routed
+  }
+
+  func targets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] { targets(trunk, trunk.plan, at: now) }
+
+  private func targets(_ trunk: Trunk, _ plan: TargetPlan, at now: Instant) -> [TrunkTarget] {
+    let servers = plan.draw(random)
     let good = servers.filter { (penalties[$0.address] ?? .zero) <= now }
     let bad = servers.filter { (penalties[$0.address] ?? .zero) > now }
     var out: [TrunkTarget] = []

@@ -67,10 +67,14 @@ extension ConfigurationKeys {
           "Where its INVITEs say the called number: the first that does not name our own contact."),
         .init(
           "user_phone", .flag, .value("\(trunk.rules.marksPhones)"),
-          "`user=phone` stands behind telephone numbers in Request-URI, From and To of our INVITEs."),
+          "`user=phone` stands behind telephone numbers in Request-URI, From, To and the field of `identity` of our INVITEs."),
         .init(
           "headers", .list(.text("`Name: value`"), limit: Limits.extraFields), .value("[]"),
           "Fixed header fields of our INVITE, REGISTER and OPTIONS, at most 512 octets each; none that the gateway writes itself."
+        ),
+        .init(
+          "parameters", .list(.text("header field"), limit: Limits.extraFields), .value("[]"),
+          "Header fields that carry a call's parameters: from its INVITE to the app (`call.offer`, push), and from an app's `call.start` to our INVITE. 1,024 octets in all."
         ),
         .init(
           "rewrite_contact", .oneOf(TrunkRules.ContactRewriting.self), .value(trunk.rules.contactRewriting.rawValue),
@@ -78,6 +82,7 @@ extension ConfigurationKeys {
         ),
         .init("contact_user", .text("text"), .none("the user of `register`, else `trunkline`"), "The user part of our Contact."),
         .init("from", .mapping, .none("the caller's number and the host of `uri`"), "From of our INVITEs."),
+        .init("identity", .mapping, .none("the user's number"), "The field beside From that says who calls."),
         .init(
           "outbound_proxy", .text("SIP URI"), .none("requests go to `uri`"),
           "Where requests go instead, with a Route; `uri` stays what they are addressed to."),
@@ -112,7 +117,8 @@ extension ConfigurationKeys {
           "Further hosts of the trunk that a 3xx may name."),
         .init(
           "trust_identity", .flag, .value("\(trunk.rules.trustsIdentity)"),
-          "P-Asserted-Identity, Diversion and History-Info are believed, and ours are sent."),
+          "P-Asserted-Identity, Diversion and History-Info are believed, and P-Asserted-Identity is sent in place of P-Preferred-Identity."
+        ),
         .init("transfers", .flag, .value("\(trunk.rules.allowsTransfer)"), "REFER and Replaces are served."),
         .init("late_offer", .flag, .value("\(trunk.offersLate)"), "INVITEs go without SDP."),
         .init(
@@ -164,6 +170,17 @@ extension ConfigurationKeys {
           "user", .text("text"), .none("the caller's number"),
           "An account, where the trunk wants it; the number is in P-Preferred-Identity or P-Asserted-Identity then."),
         .init("domain", .text("host"), .none("that of `uri`"), "Also that of P-Preferred-Identity and P-Asserted-Identity."),
+      ]),
+    .init(
+      "trunks[].identity", isTakenBySIGHUP: true, "",
+      [
+        .init(
+          "header", .oneOf(TrunkRules.IdentityHeader.self), .value(trunk.rules.identityHeader.rawValue),
+          "P-Asserted-Identity, P-Preferred-Identity, Remote-Party-ID or no field; `auto`: P-Asserted-Identity with `trust_identity`, else P-Preferred-Identity."
+        ),
+        .init(
+          "user", .text("text"), .none("the user's number, and with `from.user` the number that is shown"),
+          "Who calls, whatever From shows: the line's own number, where the trunk lets another be shown (CLIP no screening)."),
       ]),
     .init(
       "trunks[].numbers", isTakenBySIGHUP: true, "The first rule whose prefix fits changes the number.",

@@ -1,3 +1,4 @@
+import AppProtocol
 import AudioCodecs
 import CallFlow
 import MediaSession
@@ -75,11 +76,17 @@ extension ConfigurationParser {
     out.trustsIdentity = trunk.flag("trust_identity", default: out.trustsIdentity)
     out.allowsTransfer = trunk.flag("transfers", default: out.allowsTransfer)
     out.marksPhones = trunk.flag("user_phone", default: out.marksPhones)
+    let identity = trunk.section("identity")
+    out.identityHeader = identity.choice("header", default: out.identityHeader)
+    out.identityUser = identity.string("user") ?? out.identityUser
     out.extraFields = trunk.list(
       "headers", limit: Limits.extraFields, "a header field that the gateway does not write itself, as \"X-Name: value\""
     ) {
       .init($0)
     }
+    out.parameters = trunk.list(
+      "parameters", limit: Limits.extraFields, "the name of a header field that the gateway does not read or write itself"
+    ) { CallParameters.isName($0) && TrunkRules.ExtraField("\($0): x") != nil ? $0 : nil }
     out.contactRewriting = trunk.choice("rewrite_contact", default: out.contactRewriting)
     return out
   }
