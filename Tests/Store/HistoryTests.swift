@@ -56,16 +56,16 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
       record(11, .remoteHangup, connected: true, device: "desk") { ($0.user, $0.otherUsers) = ("bob", ["alice"]) },
       record(12, .callerCancelled) { ($0.user, $0.otherUsers) = ("bob", ["alice"]) },
       record(13, .localEnd, connected: true, device: "tablet", outgoing: true), record(14, .busy, outgoing: true),
-      record(15, .notFound) { $0.user = nil },
+      record(15, .localEnd, outgoing: true), record(16, .localEnd), record(17, .notFound) { $0.user = nil },
     ]
     #expect(Set(try file.add(records, settings).keys) == ["alice", "bob"])
     let expected: [HistoryEntry.Outcome] = [
       .answered, .missed, .missed, .declined, .busy, .filtered, .blocked, .failed, .diverted, .diverted, .answeredElsewhere,
       .missed,
-      .answered, .busy,
+      .answered, .busy, .cancelled, .declined,
     ]
     let seen = try outcomes(phone)
-    #expect(seen.count == 14)
+    #expect(seen.count == 16)
     for (index, outcome) in expected.enumerated() {
       let call = CallID(high: 1, low: UInt64(index + 1))
       let entry = try file.page(HistoryList(), of: phone, accounts: []).calls.first { $0.call == call }

@@ -61,6 +61,7 @@ extension Call {
       call: id, dir: ringsDevices ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
       acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
       exp: timers[.ring].map { turn.wall($0) }, pstn: ringsDevices ? pstn : nil, caps: capabilities)
+    if ringsDevices { out.parameters = parties.parameters }
     if winner == leg.key { (out.translate, out.muted) = (appMedia.translation, appMedia.isMuted) }
     return out
   }

@@ -142,7 +142,8 @@ extension Call {
   func callOffer(_ leg: DeviceLeg, _ turn: Turn) -> CallOffer {
     CallOffer(
       from: parties.from, to: parties.to, acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen,
-      exp: turn.wall(timers[.ring] ?? turn.now), pstn: pstn, media: .init(), caps: capabilities)
+      exp: turn.wall(timers[.ring] ?? turn.now), pstn: pstn, media: .init(), caps: capabilities,
+      parameters: parties.parameters)
   }
 
   /// Of an incoming call.

@@ -55,6 +55,7 @@ extension Call {
       isPrivate: parties.isPrivate,
       assertedIdentity: caller, sdp: nil, maxForwards: transfers.maxForwards,
       extraHeaders: parties.identities.map { (HeaderName.identity.text, $0.text) })
+    invite.parameters = parties.parameters?.values ?? [:]
     invite.location = trunk.sendsLocation ? parties.location : nil
     trunkLeg.invite(invite, &turn)
   }

@@ -66,6 +66,8 @@ extension Call {
     var divertedFrom: [Handle] = []
     /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
     var identities: [SignedIdentity] = []
+    /// Of the trunk's INVITE and the webhook, or of the app's `call.start`.
+    var parameters: CallParameters?
     /// Of an emergency call, as the app gives it: PIDF-LO.
     var location: String?
     /// The app gave one that cannot be sent.

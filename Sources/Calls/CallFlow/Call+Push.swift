@@ -38,11 +38,14 @@ extension Call {
     guard let settings = turn.configuration.push else { return nil }
     let last = ring + Limits.wakeAfterRing
     let wake = Wake(call: id, device: device, firstUseBefore: last, expiresAt: turn.wall(last))
-    return CallPush(
+    var push = CallPush(
       call: id, deadline: turn.wall(ring) / 1_000, account: users.account(of: device.user),
       handleKind: .init(rawValue: parties.from.k.rawValue) ?? .generic, handle: parties.from.h, name: parties.from.n,
       gateway: settings.gateway,
       wake: settings.wakes.token(wake))
+    push.called = .init(kind: .init(rawValue: parties.to.k.rawValue) ?? .generic, handle: parties.to.h, name: parties.to.n)
+    push.parameters = parties.parameters?.values ?? [:]
+    return push
   }
 
   /// `call.wake` through the device's socket at another node: it comes, or is pushed to, or is told again.

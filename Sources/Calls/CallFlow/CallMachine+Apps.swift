@@ -243,6 +243,9 @@ extension CallMachine {
     case .refused(let reason): return refuse(token, caller, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &turn)
     }
     let trunk = candidates[0]
+    if let unknown = Self.unknown(start.parameters, to: candidates), !to.isEmergency {
+      return turn.refuse(token, .badRequest, "parameters: no trunk of this route lists \(unknown) in its parameters")
+    }
     guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || to.isEmergency
     else {
       return refuse(token, caller, .tooMany, .userRate, "calls_per_hour", &turn)
@@ -257,6 +260,7 @@ extension CallMachine {
       trunkLeg: TrunkLeg(takeLegID(over: trunk), over: trunk, session: session), at: turn.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
+    if start.parameters?.isEmpty == false { call.parties.parameters = start.parameters }
     // only an emergency call carries where the caller is
     call.parties.location = to.isEmergency && isLocation ? start.location : nil
     call.parties.lacksLocation = !isLocation
@@ -272,6 +276,13 @@ extension CallMachine {
   ) {
     turn.refuse(token, code, text)
     turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: caller)))
+  }
+
+  /// A name that none of these trunks takes; users take any.
+  private static func unknown(_ parameters: CallParameters?, to trunks: [Routing.Trunk]) -> String? {
+    guard let parameters, !trunks.contains(where: { $0.name == Routing.directTrunk }) else { return nil }
+    let known = Set(trunks.flatMap { $0.rules.parameters.map { $0.lowercased() } })
+    return parameters.values.keys.sorted().first { !known.contains($0.lowercased()) }
   }
 
   private static func areIdentities(_ texts: [String]) -> Bool {

@@ -35,6 +35,9 @@ extension CallMachine {
     guard let call = calls[id], call.isLive else { return }
     if let answer, let caller = answer.caller(call.parties.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
     guard let routeQuery = call.routeQuery else { return }
+    if let told = answer?.parameters.flatMap({ CallParameters($0) }), !told.isEmpty {
+      change(id, &turn) { call, _ in call.parties.parameters = call.parties.parameters?.merging(told) ?? told }
+    }
     change(id, &turn) { call, turn in
       (call.routeQuery, call.timers[.route]) = (nil, nil)
       call.mark(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)

@@ -151,6 +151,7 @@ extension CallMachine {
     call.parties.divertedFrom = invite.divertedFrom.prefix(Limits.diversions).map {
       Handle(number: $0.number, name: $0.displayName)
     }
+    call.parties.parameters = CallParameters(usable: invite.parameters)
     introduce(&call, over: leg)
     call.mark(.start, detail: trunk.name, &turn)
     return call
@@ -263,5 +264,19 @@ extension CallMachine {
       unclaim(id, &turn)
     case nil: break
     }
+  }
+}
+
+extension CallParameters {
+  /// As much of a trunk's header fields as an app is told: what has control characters goes, and what does not fit, the last names first.
+  init?(usable values: [String: String]) {
+    var kept: [String: String] = [:]
+    for (name, value) in values.sorted(by: { $0.key < $1.key }) {
+      var more = kept
+      more[name] = value
+      if CallParameters(more) != nil { kept = more }
+    }
+    guard !kept.isEmpty else { return nil }
+    self.init(kept)
   }
 }

@@ -56,5 +56,6 @@ extension InboundInvite {
       trunk: invite.trunk.name, source: invite.trunk.flow, callID: invite.callID ?? "", from: caller,
       to: Party(number: invite.to), assertedIdentity: caller, isPrivate: invite.isPrivate, sdp: invite.sdp,
       maxForwards: invite.maxForwards)
+    parameters = invite.parameters
   }
 }

@@ -108,12 +108,11 @@ extension Routing.Trunk {
 }
 
 extension Handle {
-  /// A number from a trunk: `phone` is E.164 with `+`, everything else `generic`.
+  /// A number from a trunk.
   init(number: String, name: String?) {
     let number = String(number.prefix(Limits.textCharacters))
-    let isE164 = number.hasPrefix("+") && number.utf8.count > 2 && number.dropFirst().utf8.allSatisfy { (48...57).contains($0) }
     self.init(
-      k: isE164 ? .phone : .generic, h: number.isEmpty ? "anonymous" : number,
+      k: Self.kind(ofNumber: number), h: number.isEmpty ? "anonymous" : number,
       n: name.map { String($0.prefix(Limits.textCharacters)) })
   }
 }

@@ -13,10 +13,11 @@ struct Payload: Encodable {
     var k: String
     var h: String
     var n: String?
-    init(_ push: CallPush) {
-      (k, h) = (push.handleKind.rawValue, String(push.handle.prefix(Limits.handleCharacters)))
-      n = push.name.map { String($0.prefix(Limits.nameCharacters)) }
+    init(_ kind: CallPush.HandleKind, _ handle: String, _ name: String?) {
+      (k, h) = (kind.rawValue, String(handle.prefix(Limits.handleCharacters)))
+      n = name.map { String($0.prefix(Limits.nameCharacters)) }
     }
+    init(_ push: CallPush) { self.init(push.handleKind, push.handle, push.name) }
   }
   struct Empty: Encodable {}
 
@@ -27,16 +28,24 @@ struct Payload: Encodable {
   var exp: Int64
   var acct: String
   var from: Caller?
+  var to: Caller?
+  var parameters: [String: String]?
   var video: Bool
   var gw: String
   var wake: String
   var enc: String?
 
-  /// - Parameter withCaller: false leaves out what is only shown, for a service that finds the whole too large.
-  init(_ push: CallPush, withCaller: Bool) {
+  /// - Parameters:
+  ///   - withCaller: false leaves out what is only shown, for a service that finds the whole too large.
+  ///   - withParameters: false leaves out the largest part of that.
+  init(_ push: CallPush, withCaller: Bool, withParameters: Bool = true) {
     (call, exp, acct, video) = (push.call.description, push.deadline, push.account, push.isVideo)
     (gw, wake) = (push.gateway, push.wake.exposed)
-    if withCaller, push.sealedCaller == nil { from = Caller(push) }
+    if withCaller, push.sealedCaller == nil {
+      from = Caller(push)
+      to = push.called.map { Caller($0.kind, $0.handle, $0.name) }
+      if withParameters, !push.parameters.isEmpty { parameters = push.parameters }
+    }
     if withCaller, push.sealedCaller?.isEmpty == false { enc = push.sealedCaller }
   }
 
@@ -56,13 +65,20 @@ struct Payload: Encodable {
       (out["from_k"], out["from_h"]) = (from.k, from.h)
       out["from_n"] = from.n
     }
+    if let to {
+      (out["to_k"], out["to_h"]) = (to.k, to.h)
+      out["to_n"] = to.n
+    }
+    if let parameters { out["parameters"] = String(decoding: Self.json(parameters), as: UTF8.self) }
     return out
   }
 
-  /// The largest payload that fits: whole, or without what is only shown.
+  /// The largest payload that fits: whole, without parameters, or without what is only shown.
   static func fitting(_ limit: Int, _ push: CallPush, withCaller: Bool, _ bytes: (Payload) -> [UInt8]) -> [UInt8]? {
     let whole = bytes(Payload(push, withCaller: withCaller))
     if whole.count <= limit { return whole.isEmpty ? nil : whole }
+    let short = bytes(Payload(push, withCaller: withCaller, withParameters: false))
+    if short.count <= limit { return short.isEmpty ? nil : short }
     let bare = bytes(Payload(push, withCaller: false))
     return bare.isEmpty || bare.count > limit ? nil : bare
   }

@@ -39,6 +39,18 @@ public struct CallPush: Sendable, Hashable {
   public var gateway: String
   /// Lets the woken app take part in this call, and in nothing else.
   public var wake: Redacted<String>
+  /// Which of the user's numbers was called, and what else is told of the call. Both are left out where the caller is sealed: the app learns them
+  /// from the gateway.
+  public var called: Called?
+  public var parameters: [String: String] = [:]
+  public struct Called: Sendable, Hashable {
+    public var kind: HandleKind
+    public var handle: String
+    public var name: String?
+    public init(kind: HandleKind, handle: String, name: String? = nil) {
+      (self.kind, self.handle, self.name) = (kind, handle, name)
+    }
+  }
   /// The caller, encrypted for the app (E2E-2, `CallerSealing`); empty: it was to be and could not, so nothing is told.
   public var sealedCaller: String?
 

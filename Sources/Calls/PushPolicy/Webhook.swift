@@ -39,7 +39,8 @@ public struct RouteQuestion: Sendable, Equatable, Encodable {
   public var body: [UInt8] { (try? JSONEncoder().encode(self)).map { [UInt8]($0) } ?? [] }
 }
 
-/// What a webhook may answer: `{"users": ["alice"], "name": "Carol", "from": "+15550000042", "code": 404}`, each of them or none.
+/// What a webhook may answer: `{"users": ["alice"], "name": "Carol", "from": "+15550000042", "code": 404, "parameters": {"X-Ticket": "4711"}}`,
+/// each of them or none.
 public struct RouteAnswer: Sendable, Equatable {
   /// Whose devices ring, all at once; nil: it does not say.
   public var users: [String]?
@@ -48,9 +49,13 @@ public struct RouteAnswer: Sendable, Equatable {
   public var from: String?
   /// The call is refused with this final response.
   public var code: Int?
+  /// What the app is told of the call, by name; checked by who takes them.
+  public var parameters: [String: String]?
 
-  public init(users: [String]? = nil, name: String? = nil, from: String? = nil, code: Int? = nil) {
-    (self.users, self.name, self.from, self.code) = (users, name, from, code)
+  public init(
+    users: [String]? = nil, name: String? = nil, from: String? = nil, code: Int? = nil, parameters: [String: String]? = nil
+  ) {
+    (self.users, self.name, self.from, self.code, self.parameters) = (users, name, from, code, parameters)
   }
 
   /// Nil for what is no answer: not 200, not such an object, a field of another type or beyond its limit.
@@ -64,7 +69,7 @@ public struct RouteAnswer: Sendable, Equatable {
         return nil
       }
     }
-    self.init(users: read.users, name: read.name, from: read.from, code: read.code)
+    self.init(users: read.users, name: read.name, from: read.from, code: read.code, parameters: read.parameters)
   }
 
   private struct Body: Decodable {
@@ -72,6 +77,7 @@ public struct RouteAnswer: Sendable, Equatable {
     var name: String?
     var from: String?
     var code: Int?
+    var parameters: [String: String]?
   }
 }
 

@@ -84,7 +84,7 @@ extension Settings {
         - { trunk: carrier, to: users }          # the user who has the called number; or user: ID
         # - { trunk: carrier, route: { webhook: "https://crm.example.com/route", key_file: webhook.key, fallback: users } }
         #   asked who it is, {"call", "from", "name", "to", …}, with trunkline-signature: t=SECONDS,v1=HMAC-SHA256(key, "SECONDS.BODY");
-        #   answers {"users": [ID…], "name"?, "from"?} or {"code": 404} within 1 s, else fallback: users, { user: ID } or { code: 503 }
+        #   answers {"users": [ID…], "name"?, "from"?, "parameters"?} or {"code": 404} within 1 s, else fallback: users, { user: ID } or { code: 503 }
       # webhook_ca: ca.pem           # else the system's authorities
       outbound:
         - { prefix: "+", trunk: carrier }        # longest prefix wins

@@ -54,12 +54,14 @@ public struct CallOffer: Hashable, Sendable, Codable {
   public var pstn: PSTN?
   public var media: Media?
   public var caps: CallCapabilities?
+  public var parameters: CallParameters?
   public init(
     from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String, gen: Int, exp: Int64, pstn: PSTN? = nil,
-    media: Media? = nil, caps: CallCapabilities? = nil
+    media: Media? = nil, caps: CallCapabilities? = nil, parameters: CallParameters? = nil
   ) {
     (self.from, self.to, self.acct, self.video, self.sdp) = (from, to, acct, video, sdp)
     (self.gen, self.exp, self.pstn, self.media, self.caps) = (gen, exp, pstn, media, caps)
+    self.parameters = parameters
   }
 }
 
@@ -75,6 +77,9 @@ public struct CallWake: Hashable, Sendable, Codable {
   public var acct: String
   /// Absent: the caller withholds the number, or did not fit.
   public var from: Handle?
+  /// Which of the user's numbers was called. Absent, as `parameters`: it did not fit.
+  public var to: Handle?
+  public var parameters: CallParameters?
   public var video: Bool
   /// Where the call is: a further socket is opened there with `hello{wake}`.
   public var gw: String
@@ -95,6 +100,9 @@ public struct CallWake: Hashable, Sendable, Codable {
     exp = try box.decode(Int64.self, forKey: .exp)
     acct = try box.text(.acct)
     from = try box.decodeIfPresent(Handle.self, forKey: .from)
+    (to, parameters) = (
+      try? box.decodeIfPresent(Handle.self, forKey: .to), try? box.decodeIfPresent(CallParameters.self, forKey: .parameters)
+    )
     video = try box.decodeIfPresent(Bool.self, forKey: .video) ?? false
     gw = try box.text(.gw, limit: Limits.urlCharacters)
     wake = try box.text(.wake, limit: Limits.tokenCharacters)
@@ -136,6 +144,7 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   public var translate: CallTranslate?
   /// To the device that has the call: whether the gateway holds it muted, by the app's word or a program's.
   public var muted: Bool?
+  public var parameters: CallParameters?
   public init(
     call: Identifier, dir: Direction, state: State, from: Handle, to: Handle, acct: String, video: Bool = false, sdp: String?,
     gen: Int,
@@ -243,12 +252,14 @@ public struct CallStart: Hashable, Sendable, Codable {
   public var identity: [String]?
   /// Of an emergency call: where the caller is, as a PIDF-LO document (RFC 4119), at most 8,192 bytes.
   public var location: String?
+  /// For the INVITE, in header fields that the trunk's `parameters` lists, or for the user that is called.
+  public var parameters: CallParameters?
   public init(
     from: Handle? = nil, to: Handle, acct: String? = nil, video: Bool? = nil, sdp: String, gen: Int? = 1, privacy: Bool? = nil,
-    identity: [String]? = nil, location: String? = nil
+    identity: [String]? = nil, location: String? = nil, parameters: CallParameters? = nil
   ) {
     (self.from, self.to, self.acct, self.video, self.sdp, self.gen) = (from, to, acct, video, sdp, gen)
-    (self.privacy, self.identity, self.location) = (privacy, identity, location)
+    (self.privacy, self.identity, self.location, self.parameters) = (privacy, identity, location, parameters)
   }
 }
 

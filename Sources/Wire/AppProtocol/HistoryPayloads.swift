@@ -33,6 +33,8 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
     case answeredElsewhere
     /// Nobody took it.
     case missed
+    /// This user gave up before the other side answered.
+    case cancelled
     /// The user, or for an outgoing call the other side, did not want it; or was busy.
     case declined
     /// See ``declined``.

@@ -33,6 +33,10 @@ public enum Limits {
   public static let labelBytes = 255
   /// Calls of one `hist.list`.
   public static let historyPage = 1...50
+  /// Parameters of a call, the octets of a name, and of all names and values.
+  public static let parameters = 16
+  public static let parameterNameBytes = 64
+  public static let parameterBytes = 1_024
   /// The highest `gen`.
   public static let generation = 1...1_000_000
 }

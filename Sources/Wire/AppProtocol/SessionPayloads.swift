@@ -4,7 +4,7 @@ import Bytes
 public struct Handle: Hashable, Sendable, Codable {
   /// What a handle is.
   public enum Kind: String, Sendable, Codable {
-    /// A telephone number, E.164 with +.
+    /// A telephone number: E.164 with +, or the digits of one that is known here only, such as a PBX's extension.
     case phone
     /// An e-mail address.
     case email
@@ -21,6 +21,12 @@ public struct Handle: Hashable, Sendable, Codable {
   /// A party.
   public init(k: Kind, h: String, n: String? = nil) {
     (self.k, self.h, self.n) = (k, h, n)
+  }
+
+  /// What a number is, wherever it is told: in an offer, a push or the history.
+  public static func kind(ofNumber text: String) -> Kind {
+    let digits = text.hasPrefix("+") ? text.dropFirst(1) : text[...]
+    return !digits.isEmpty && digits.utf8.allSatisfy { (48...57).contains($0) } ? .phone : .generic
   }
 
   public init(from decoder: any Decoder) throws {

@@ -120,8 +120,7 @@ extension DirectoryFile {
   }
 
   static func handle(_ text: String) -> Handle {
-    let isNumber = text.hasPrefix("+") || (!text.isEmpty && text.utf8.allSatisfy { (48...57).contains($0) })
-    return Handle(k: isNumber ? .phone : .generic, h: text.isEmpty ? "unknown" : text)
+    Handle(k: Handle.kind(ofNumber: text), h: text.isEmpty ? "unknown" : text)
   }
 
   /// What was kept of a user, and is gone.
@@ -173,7 +172,7 @@ extension CallRecord {
     if diversions?.contains(where: { $0.number != nil || $0.recording != nil }) == true { return .diverted }
     switch end.reason {
     case .callerCancelled, .unanswered, .answeredElsewhere: return .missed
-    case .localEnd: return direction == .incoming ? .declined : .missed
+    case .localEnd: return direction == .incoming ? .declined : .cancelled
     case .declined, .declinedElsewhere: return .declined
     case .busy, .busyElsewhere: return .busy
     case .diverted: return .diverted
