@@ -159,6 +159,48 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
     #expect(waits[0] < .milliseconds(260) && waits[7] >= .seconds(5) && waits[7] <= .milliseconds(6250))
   }
 
+  @Test func `a socket that is asked and says nothing for a second is given up for another, each with more time`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    harness.now = .zero + .seconds(3)
+    #expect(frames(harness.give(.ask)).count == 1)
+    #expect(frames(harness.give(.ask)).isEmpty, "once")
+    harness.now = harness.now + .milliseconds(900)
+    _ = harness.give(ServerFrame(.pong))
+    #expect(harness.session.nextDeadline.map { $0 > harness.now + .seconds(5) } == true, "it answered")
+    _ = harness.give(.ask)
+    var connects: [Duration] = []
+    var last = harness.now
+    for _ in 0..<5 {
+      harness.now = try #require(harness.session.nextDeadline)
+      let actions = harness.give(.timer)
+      #expect(actions.contains { if case .connect = $0 { true } else { false } })
+      connects.append(harness.now - last)
+      last = harness.now
+    }
+    #expect(connects == [.seconds(1), .seconds(3), .seconds(6), .seconds(12), .seconds(12)])
+    #expect(!harness.session.isOnline)
+    _ = harness.give(.socketOpened)
+    _ = harness.give(harness.welcome(resumed: true))
+    #expect(harness.session.isOnline)
+  }
+
+  /// A tab or an app that was stopped comes back with its timers late: what it should have heard meanwhile has yet to be read.
+  @Test func `a process that was stopped for minutes asks once more before it gives its socket up`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    harness.now = try #require(harness.session.nextDeadline)
+    #expect(closes(harness.give(.timer)).isEmpty)
+    harness.now = harness.now + .seconds(600)
+    #expect(closes(harness.give(.timer)).isEmpty)
+    _ = harness.give(ServerFrame(.pong))
+    for _ in 0..<3 {
+      harness.now = try #require(harness.session.nextDeadline)
+      #expect(closes(harness.give(.timer)).isEmpty)
+      _ = harness.give(ServerFrame(.pong))
+    }
+  }
+
   @Test func `what no gateway would take is refused here, and repeated to nobody`() throws {
     var harness = Harness()
     _ = harness.goOnline()

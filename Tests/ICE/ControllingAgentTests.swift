@@ -119,6 +119,48 @@ func gateway() -> LiteAgent {
     #expect(network.events[0].last?.event == .consentRegained(pair) && network.agents[0].full.state == .connected)
   }
 
+  @Test func `a peer that is asked is found again within half a second and a round trip`() {
+    var network = Simulation(.full(phone()), .lite(gateway()))
+    network.run(until: seconds(10))
+    network.blocked = [gateAddress]
+    network.run(until: seconds(12))
+    network.agents[0].full.ask(at: seconds(12))
+    let sent = network.sent
+    network.run(until: seconds(22))
+    // Five times a second, then twice, and nothing else: there is no other pair.
+    #expect((24...28).contains(network.sent - sent), "\(network.sent - sent) in 10 s")
+    #expect(network.agents[0].full.state == .connected)
+    network.blocked = []
+    network.run(until: seconds(23))
+    #expect(network.agents[0].full.lastConsentAt.map { $0 <= seconds(22) + .milliseconds(540) } == true)
+    network.agents[0].full.settle()
+    let after = network.sent
+    network.run(until: seconds(43))
+    #expect((2 * 3...2 * 6).contains(network.sent - after), "every 4 to 6 s again: \(network.sent - after)")
+  }
+
+  @Test func `consent nominates, so that a lite peer follows to another port`() {
+    var network = Simulation(.full(phone()), .lite(gateway()))
+    network.run(until: seconds(20))
+    network.translation = [phoneAddress: address(13)]
+    network.run(until: seconds(27))
+    #expect(network.agents[1].lite.nomination?.remote == address(13))
+    #expect(network.agents[0].full.state == .connected)
+  }
+
+  @Test func `asking tries every other way, and whichever answers first is taken`() {
+    let second = address(11)
+    var network = Simulation(.full(phone(from: [phoneAddress, second])), .lite(gateway()))
+    network.run(until: seconds(10))
+    #expect(network.agents[0].full.nominatedPair?.local == phoneAddress)
+    network.blocked = [phoneAddress]
+    network.run(until: seconds(12))
+    network.agents[0].full.ask(at: seconds(12))
+    network.run(until: seconds(13))
+    #expect(network.agents[0].full.nominatedPair == CandidatePair(local: second, remote: gateAddress))
+    #expect(network.agents[1].lite.nomination?.remote == second)
+  }
+
   @Test func `a restart keeps the old pair until the new one is nominated`() {
     var network = Simulation(.full(phone()), .lite(gateway()))
     network.run(until: seconds(10))

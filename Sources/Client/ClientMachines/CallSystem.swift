@@ -79,10 +79,13 @@ public struct CallInfo: Sendable, Equatable {
   public var peer: Handle
   /// The account it belongs to, if the gateway named one.
   public var account: String?
+  public var details = CallDetails()
   public var state: ClientCall.State
   public var isMuted = false
   public var isHeld = false
   public var isHeldByPeer = false
+  /// Connected, and nothing has come from the gateway for 2.5 s: another way to it is looked for.
+  public var isReconnecting = false
   public var capabilities: CallCapabilities?
   /// Calls with the same number hear each other; nil: it is in no group.
   public var group: Int?

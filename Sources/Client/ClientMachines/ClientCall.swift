@@ -45,6 +45,17 @@ public struct ClientCall: Sendable {
     case described(sdp: String, generation: Int)
     case connected(generation: Int, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
     case failed(MediaFail.Stage, String)
+    case silence(Silence)
+  }
+
+  /// A connected call in which nothing comes from the gateway.
+  public enum Silence: Sendable {
+    /// For 1.5 s: media asks.
+    case began
+    /// Nobody has answered for a second.
+    case stays
+    /// Something came.
+    case ended
   }
 
   public enum Action: Sendable {
@@ -207,12 +218,14 @@ public struct ClientCall: Sendable {
       actions.append(.request(.callPrepare(CallPrepare(sdp: sdp, gen: gen)), .prepare))
     case .described(let sdp, let gen):
       let start = CallStart(
-        from: options.from, to: peer, acct: options.account, sdp: sdp, gen: gen, location: options.location)
+        from: options.from, to: peer, acct: options.account, sdp: sdp, gen: gen, location: options.location,
+        parameters: options.parameters)
       actions.append(.request(.callStart(start), .start))
     case .connected(let gen, let pair, let roundTrip, let profile):
       guard gen == generation, readyGeneration != gen else { return }
       readyGeneration = gen
       actions.append(.notify(.mediaReady(MediaReady(gen: gen, pair: pair, rttMs: roundTrip, dtls: profile))))
+    case .silence: break  // the phone's matter
     case .failed(let stage, let detail):
       actions.append(.notify(.mediaFail(MediaFail(gen: generation, stage: stage, detail: detail))))
       guard direction == .incoming, !isPrepared, !isDescribed else { return }

@@ -14,6 +14,7 @@ extension ClientMedia {
     do throws(SRTPError) {
       guard try receiver?.unprotect(datagram, count: &count) != nil, count <= datagram.count else { return refuse() }
     } catch { return refuse() }
+    heardPeer(now, isAudio: true, &output)
     let packet = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[..<count]))
     guard let header = try? RTPHeader(parsing: packet), let remote else { return }
     _ = reception.receive(header, at: now)
@@ -52,6 +53,7 @@ extension ClientMedia {
     } else {
       _ = audioReceiver?.pull(into: &samples, at: now)
     }
+    statistics.speakerLevel = speaker.take(samples.span)
     if let receiver = audioReceiver?.statistics {
       statistics.concealedMilliseconds = receiver.concealedMilliseconds
       statistics.bufferDelayMilliseconds = receiver.bufferDelayMilliseconds
@@ -62,6 +64,7 @@ extension ClientMedia {
   /// it that are there already are sent again. No allocation.
   public mutating func send(captured samples: Span<Int16>, into output: inout Output) {
     guard isActive, let remote, samples.count == configuration.band.samplesPerTick else { return }
+    statistics.microphoneLevel = microphone.take(samples)
     let band = encoder?.band ?? configuration.band
     if isMuted {
       let nothing = InlineArray<320, Int16>(repeating: 0)

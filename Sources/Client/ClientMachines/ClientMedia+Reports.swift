@@ -31,6 +31,7 @@ extension ClientMedia {
         statistics.roundTripMilliseconds = roundTrip
         audioReceiver?.setPath(milliseconds: DelayPolicy.path(roundTrips: roundTrip, nil))
       }
+      statistics.reportedLossFraction = Double(block.fractionLost) / 256
       encoder?.reported(lossFraction: Double(block.fractionLost) / 256, roundTripMilliseconds: roundTrip, at: now)
     }
   }

@@ -111,6 +111,7 @@ extension ClientMedia {
   }
 
   private mutating func activate(_ isConnected: Bool, _ now: Instant) {
+    if isConnected, !self.isConnected { silenceWatch.since = now }
     (isActive, self.isConnected) = (true, isConnected)
     if nextReport == nil { nextReport = now + Limits.reportInterval / 2 }
   }

@@ -15,11 +15,13 @@ extension ClientMedia {
       if let handshakeDeadline { due = min(due ?? handshakeDeadline, handshakeDeadline) }
       if let nextReport { due = min(due ?? nextReport, nextReport) }
       if let relayDeadline { due = min(due ?? relayDeadline, relayDeadline) }
+      if let silenceDeadline { due = min(due ?? silenceDeadline, silenceDeadline) }
       return due
     }
   }
 
   public mutating func handleTimeout(at now: Instant, into output: inout Output) {
+    watchSilence(now, &output)
     if remote != nil, agent.nextDeadline <= now { agent.handleTimeout(at: now, into: &iceOutput) }
     takeICE(now, &output)
     if let due = handshakeDeadline, due <= now {
@@ -38,7 +40,9 @@ extension ClientMedia {
     let bytes = UnsafeRawBufferPointer(datagram)
     switch PacketKind(Span<UInt8>(_unsafeBytes: bytes)) {
     case .stun:
+      let consentedAt = agent.lastConsentAt
       agent.handle(bytes, from: source, to: local, at: now, into: &iceOutput)
+      if agent.lastConsentAt != consentedAt { heardPeer(now, &output) }
       takeICE(now, &output)
     case .dtls:
       guard association != nil else { return }
@@ -50,6 +54,7 @@ extension ClientMedia {
       var count = datagram.count
       do throws(SRTPError) { try receiver?.unprotectRTCP(datagram, count: &count) } catch { return refuse() }
       guard count <= datagram.count else { return refuse() }
+      heardPeer(now, &output)
       receiveReports(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[..<count])), now)
     case .zrtp, .turnChannel, .unknown: break
     }

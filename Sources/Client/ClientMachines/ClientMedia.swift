@@ -132,6 +132,12 @@ public struct ClientMedia: ~Copyable {
     public var bufferDelayMilliseconds = 0.0
     /// To the gateway and back, by RTCP; nil until a report has come.
     public var roundTripMilliseconds: Double?
+    /// What is lost on its way to the gateway, 0 to 1, by its last report; nil until one has come.
+    public var reportedLossFraction: Double?
+    /// Meters, in dBov, of the loudest 20 ms lately: a level falls by 11 dB a second. Before muting; −127: nothing.
+    public var microphoneLevel = -127.0
+    /// As `microphoneLevel`, of what is played.
+    public var speakerLevel = -127.0
     /// Keys that the other side pressed.
     public var digits = ""
     /// Nothing yet.
@@ -184,7 +190,10 @@ public struct ClientMedia: ~Copyable {
   /// What is captured is heard by the other side.
   public internal(set) var isConnected = false
   var isMuted = false
+  var silenceWatch = SilenceWatch()
   public internal(set) var statistics = Statistics()
+  var microphone = LevelPeak()
+  var speaker = LevelPeak()
 
   public init(configuration: Configuration, random: RandomSource) {
     (self.configuration, self.random) = (configuration, random)

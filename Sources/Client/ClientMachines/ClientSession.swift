@@ -9,7 +9,7 @@ public import Bytes
 /// | offline | ignored | ignored | ignored | connect |
 /// | connecting | hello → greeting | back off → offline | ignored | at the node's own address: after 3 s elsewhere |
 /// | greeting | ignored | back off, or to the node that was named → offline | welcome → online, other ignored | give up after 10 s |
-/// | online | ignored | spread or back off, or to the node that was named → offline | handled | ping, ack, dead after 2 × hb |
+/// | online | ignored | spread or back off, or to the node that was named → offline | handled | ping, ack, dead after 2 × hb; after `ask`, 1 s |
 /// | ended | ignored | ignored | ignored | – |
 public struct ClientSession: Sendable {
   public struct Configuration: Sendable {
@@ -32,6 +32,8 @@ public struct ClientSession: Sendable {
     case socketClosed(UInt16)
     case frame([UInt8])
     case timer
+    /// Nothing comes on the owner's other ways to the gateway: a socket that does not answer within a second is given up for another.
+    case ask
     /// The network path changed: a new socket at once, in place of the one there is.
     case networkChanged
     /// There is a reason not to wait for the end of a spread any more.
@@ -78,6 +80,11 @@ public struct ClientSession: Sendable {
   private var hasBegunAgain = false
   private var heartbeat = Duration.seconds(15)
   private var lastHeard = Instant.zero
+  private var pingedAt = Instant.zero
+  /// The timer of a process that was stopped is late, and what it should have heard has yet to be read: it looks again.
+  private var looksAgain = false
+  /// How long the next connection may take, after a socket that was given up.
+  private var connectTime: Duration?
   private var deadlines = Deadlines()
   private var lastSent = 0
   private var lastSeen = 0
@@ -91,8 +98,8 @@ public struct ClientSession: Sendable {
   public private(set) var node: String?
 
   private struct Deadlines {
-    var connect: Instant?, welcome: Instant?, ping: Instant?, ack: Instant?
-    var next: Instant? { [connect, welcome, ping, ack].compactMap { $0 }.min() }
+    var connect: Instant?, welcome: Instant?, ping: Instant?, ack: Instant?, answer: Instant?
+    var next: Instant? { [connect, welcome, ping, ack, answer].compactMap { $0 }.min() }
   }
 
   public init(configuration: Configuration, random: RandomSource) {
@@ -122,9 +129,13 @@ public struct ClientSession: Sendable {
     case .socketClosed(let code): closed(code, now, &actions)
     case .frame(let bytes): received(bytes, now, &actions)
     case .timer: timers(now, &actions)
+    case .ask:
+      guard phase == .online, deadlines.answer == nil else { return }
+      deadlines.answer = now + Limits.socketAnswer
+      write(ClientFrame(.ping), &actions)
     case .networkChanged:
       guard phase != .ended else { return }
-      attempt = 0
+      (attempt, connectTime) = (0, nil)
       if phase == .online { actions.append(.event(.offline)) }
       route.broken()
       connect(now, &actions)
@@ -198,6 +209,10 @@ extension ClientSession {
     deadlines = Deadlines()
     // an address that nobody answers at must not hold up the next one
     deadlines.connect = route.choose(at: now, resumes: resume != nil)
+    if let time = connectTime {
+      deadlines.connect = min(deadlines.connect ?? .distantFuture, now + time)
+      connectTime = min(time * 2, Limits.connectTimeLongest)
+    }
     actions.append(.connect)
   }
 
@@ -278,13 +293,24 @@ extension ClientSession {
       deadlines.ack = nil
       write(ClientFrame(.ack, ack: lastSeen), &actions)
     }
+    if due(deadlines.answer) {
+      deadlines.answer = nil
+      connectTime = Limits.connectTime
+      actions.append(.event(.offline))
+      phase = .offline
+      route.broken()
+      return connect(now, &actions)
+    }
     if due(deadlines.ping) {
-      if now - lastHeard >= heartbeat * 2 {
+      let isLate = deadlines.ping.map { now - $0 >= Limits.timerLateness } ?? false
+      let isSilent = lastHeard < pingedAt && now - lastHeard >= heartbeat * 2
+      if isSilent, !isLate || looksAgain {
         deadlines.ping = nil
         actions.append(.close(CloseCode.goingAway.rawValue))
         closed(CloseCode.abnormal.rawValue, now, &actions)
       } else {
-        deadlines.ping = now + heartbeat
+        (looksAgain, pingedAt) = (isSilent, now)
+        deadlines.ping = now + (isSilent ? Limits.timerLateness : heartbeat)
         write(ClientFrame(.ping), &actions)
       }
     }
@@ -292,7 +318,7 @@ extension ClientSession {
 
   private mutating func received(_ bytes: [UInt8], _ now: Instant, _ actions: inout [Action]) {
     guard phase == .greeting || phase == .online, bytes.count <= Limits.frameBytes else { return }
-    lastHeard = now
+    (lastHeard, deadlines.answer) = (now, nil)
     guard let frame = try? ServerFrame(decoding: bytes) else { return startAfresh(&actions) }
     if let ack = frame.ack { outbox.removeAll { $0.seq <= ack } }
     if let seq = frame.seq {
@@ -333,6 +359,7 @@ extension ClientSession {
     heartbeat = min(.milliseconds(max(1000, welcome.hb)), Limits.heartbeatLongest)
     deadlines = Deadlines()
     deadlines.ping = now + heartbeat
+    (pingedAt, looksAgain, connectTime) = (now, false, nil)
     if welcome.resumed {
       outbox.removeAll { $0.seq < welcome.replayFrom }
       for entry in outbox { write(entry, &actions) }

@@ -69,6 +69,19 @@ enum Limits {
   static let relaySetup = Duration.seconds(8)
   /// An allocation is kept so long after media has another path.
   static let relayFarewell = Duration.seconds(5)
+  /// Nothing from the gateway for so long in a connected call: it is asked, on the socket and on all paths; and for so long more: media is made anew,
+  /// sooner where a stream broke off than in a pause, in which the gateway sends every 0.4 s, or on hold, when its reports are 1.5 s apart at most.
+  static let mediaSilence = Duration.milliseconds(1_500)
+  static let mediaAnswer = Duration.seconds(1)
+  static let mediaAnswerInPause = Duration.milliseconds(2_500)
+  /// Packets in a second that are a stream.
+  static let streamPackets = 10
+  /// A timer that is so late has nothing to say of a heartbeat.
+  static let timerLateness = Duration.seconds(1)
+  /// A socket that was asked has so long to answer. A new one has so long to come about before the next is tried, then twice that, and so on.
+  static let socketAnswer = Duration.seconds(1)
+  static let connectTime = Duration.seconds(3)
+  static let connectTimeLongest = Duration.seconds(12)
   /// How often a timer runs whose deadline stays in the past.
   static let stuckDeadline = Duration.milliseconds(10)
   /// The least time until a handshake is looked at again.

@@ -42,6 +42,7 @@ extension PhoneMachine {
     var peer: Handle
     var options: CallOptions
     var account: String?
+    var details = CallDetails()
     var screen: Screen
     /// Nil before the gateway's offer.
     var call: ClientCall?
@@ -85,6 +86,8 @@ extension PhoneMachine {
     var hasRestarted = false
     /// It lost its path while the gateway could not be asked for another.
     var restartsOnline = false
+    /// Nothing has come from the gateway for so long that its media is made anew.
+    var isReconnecting = false
     /// It rings while its session is broken, and `watchdog` ends that.
     var ringsAlone = false
     /// The snapshot lacks it; `call.gone` may still say why.
@@ -105,11 +108,13 @@ extension PhoneMachine {
     func info(_ id: Identifier) -> CallInfo {
       let early: ClientCall.State = isOutgoing ? .starting : tappedAt == nil ? .ringing : .answering
       var info = CallInfo(id: id, isOutgoing: isOutgoing, peer: peer, state: isOver ? .ended : call?.state ?? early)
+      info.details = details
       (info.account, info.capabilities, info.connectedAt) = (account, capabilities, connectedAt)
       (info.isMuted, info.isHeld, info.isHeldByPeer) = (mute.isOn, hold.isOn, isHeldByPeer)
       (info.codec, info.quality, info.refusal) = (call?.codec, quality, refusal)
       info.reason = isOver ? call?.reason ?? reason : nil
       info.lacksMicrophone = lacksMicrophone
+      info.isReconnecting = !isOver && isReconnecting
       info.group = isOver ? nil : group
       return info
     }

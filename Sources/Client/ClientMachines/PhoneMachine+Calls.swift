@@ -9,7 +9,9 @@ extension PhoneMachine {
     // what crosses the end of a call changes nothing of it; an offer is looked at, it may be of one that was given up
     if calls[id]?.isOver == true, message.type != .callOffer { return }
     switch message {
-    case .callOffer(let offer): offered(id, offer.from, offer.acct, offer.caps, (offer.sdp, offer.gen), of: number, now, &out)
+    case .callOffer(let offer):
+      let details = CallDetails(called: offer.to, parameters: offer.parameters, pstn: offer.pstn)
+      offered(id, offer.from, offer.acct, offer.caps, details, (offer.sdp, offer.gen), of: number, now, &out)
     case .callUpdate(let update):
       guard calls[id] != nil else { return }
       if let from = update.from { calls[id]?.peer = from }
@@ -91,8 +93,29 @@ extension PhoneMachine {
       }
       return
     }
+    if case .silence(let silence) = report { return silent(silence, id, now, &out) }
     if case .connected = report, calls[id]?.isAstray == true { calls[id]?.watchdog = nil }
     give(.media(report), to: id, now, &out)
+  }
+
+  /// Nothing comes from the gateway in a connected call: its socket is asked beside the media, and where media gets no answer it is made anew, by
+  /// the socket there is or the next one.
+  private mutating func silent(
+    _ silence: ClientCall.Silence, _ id: Identifier, _ now: Instant, _ out: inout [Action]
+  ) {
+    guard let entry = calls[id], !entry.isOver, entry.call?.state == .connected else { return }
+    switch silence {
+    case .began:
+      if isOnline(id) { give(.ask, to: entry.socket, now, &out) }
+    case .stays:
+      calls[id]?.isReconnecting = true
+      tellChange(id, &out)
+      if isOnline(id) { give(.restart(.net), to: id, now, &out) } else { calls[id]?.restartsOnline = true }
+    case .ended:
+      calls[id]?.isReconnecting = false
+      calls[id]?.restartsOnline = false
+      tellChange(id, &out)
+    }
   }
 
   /// Their sessions are back.

@@ -36,6 +36,7 @@ extension PhoneMachine {
     }
     add(push.call, Entry(isOutgoing: false, peer: push.caller, screen: mustReport ? .reporting : .unreported), &out)
     calls[push.call]?.push = push
+    calls[push.call]?.details = push.details
     calls[push.call]?.pushedAt = now
     calls[push.call]?.watchdog = now + Limits.snapshotTime
     if isOfOtherNode {
@@ -94,7 +95,8 @@ extension PhoneMachine {
         calls[row.call]?.reason = .appRestart
         ended(row.call, .failed, now, &out)
       } else if row.dir == .incoming, row.state == .ringing, let sdp = row.sdp {
-        offered(row.call, row.from, row.acct, row.caps, (sdp, row.gen), of: number, now, &out)
+        let details = CallDetails(called: row.to, parameters: row.parameters, pstn: row.pstn)
+        offered(row.call, row.from, row.acct, row.caps, details, (sdp, row.gen), of: number, now, &out)
       } else if let muted = row.muted, calls[row.call]?.call?.state == .connected, !isTellingMute(row.call) {
         // what the gateway said of it meanwhile is in no message
         wished(.mute(muted), row.call, now, &out)
@@ -134,7 +136,7 @@ extension PhoneMachine {
   }
 
   mutating func offered(
-    _ id: Identifier, _ from: Handle, _ account: String, _ capabilities: CallCapabilities?,
+    _ id: Identifier, _ from: Handle, _ account: String, _ capabilities: CallCapabilities?, _ details: CallDetails,
     _ offer: (sdp: String, generation: Int), of number: Int,
     _ now: Instant, _ out: inout [Action]
   ) {
@@ -159,6 +161,7 @@ extension PhoneMachine {
     let isNews = calls[id]?.peer != from || calls[id]?.capabilities != capabilities
     calls[id]?.peer = from
     calls[id]?.account = account
+    calls[id]?.details = details
     calls[id]?.capabilities = capabilities
     if calls[id]?.screen == .unreported {
       calls[id]?.screen = .reporting

@@ -32,8 +32,12 @@ public struct PhoneMachine: Sendable {
     public var wake: Redacted<String>
     /// Where to connect; nil: the phone's own gateway.
     public var gateway: String?
-    public init(call: Identifier, caller: Handle, wake: String, gateway: String? = nil) {
+    public var details: CallDetails
+    public init(
+      call: Identifier, caller: Handle, wake: String, gateway: String? = nil, details: CallDetails = CallDetails()
+    ) {
       (self.call, self.caller, self.wake, self.gateway) = (call, caller, Redacted(wake), gateway)
+      self.details = details
     }
   }
 

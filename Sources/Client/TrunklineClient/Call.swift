@@ -17,10 +17,12 @@ public final class Call: Identifiable {
     case connecting
     /// The other side's telephone rings.
     case calling
-    /// Seconds since the gateway connected it.
+    /// Seconds since this device knew that the gateway had connected it.
     case connected(seconds: Int)
     /// On hold by this side. What the other side does is ``Call/isHeldByPeer``.
     case held
+    /// Nothing has come from the gateway for two and a half seconds, so that nobody is heard: another way to it is looked for. The call goes on.
+    case reconnecting
     /// Over, and why. Nothing follows.
     case ended(EndReason)
 
@@ -32,6 +34,7 @@ public final class Call: Identifiable {
       case .calling: "calling"
       case .connected(let seconds): "\(seconds / 60):\(seconds % 60 < 10 ? "0" : "")\(seconds % 60)"
       case .held: "on hold"
+      case .reconnecting: "reconnecting"
       case .ended(let reason): reason.text
       }
     }
@@ -49,7 +52,7 @@ public final class Call: Identifiable {
   public enum Direction: Sendable {
     /// The other side did.
     case incoming
-    /// This side did: ``Phone/call(_:from:account:location:)-(String,_,_,_)``.
+    /// This side did: ``Phone/call(_:from:account:location:parameters:)-(String,_,_,_,_)``.
     case outgoing
   }
 
@@ -61,6 +64,15 @@ public final class Call: Identifiable {
   public internal(set) var peer: Peer
   /// Which of the user's accounts it belongs to; nil until the gateway has named it.
   public internal(set) var account: String?
+  /// Which of the user's numbers was called; its `n` is a name for it, if there is one. Nil: of an outgoing call, or not said yet.
+  public internal(set) var called: Handle?
+  /// What is told of an incoming call by name: header fields that its trunk's `parameters` lists, and the routing webhook's. From a carrier:
+  /// whoever calls may have written them.
+  public internal(set) var parameters: [String: String] = [:]
+  /// A verifier's word on the caller's number (RFC 8588): "A", "B" or "C"; nil: nobody has checked it.
+  public internal(set) var attestation: String?
+  /// Whom the call was for before it was diverted to this user, the latest first.
+  public internal(set) var divertedFrom: [Handle] = []
   /// Where it stands.
   public internal(set) var state: State
   /// The other side hears nothing of this microphone. Follows ``mute(_:)`` and the system's own button.
@@ -85,12 +97,16 @@ public final class Call: Identifiable {
   public internal(set) var error: PhoneError?
   /// The gateway's word on how it sounds.
   public internal(set) var quality: Quality?
-  /// Each second while it lives.
+  /// Each second while it lives; `microphoneLevel` and `speakerLevel` for meters.
   public internal(set) var statistics = ClientMedia.Statistics()
+  /// What is wrong with its audio as this device measures it, each with a sentence for the user; none of a call on hold, or that reconnects.
+  public internal(set) var warnings: [CallWarning] = []
   /// The audio codec by its RTP name, "opus" or "PCMU", once it is connected.
   public internal(set) var codec: String?
 
   @ObservationIgnored let identifier: Identifier
+  @ObservationIgnored private var judge = CallWarnings()
+  @ObservationIgnored private var connectedSince: ContinuousClock.Instant?
   @ObservationIgnored private weak var phone: Phone?
   @ObservationIgnored private var readers: [UUID: AsyncStream<State>.Continuation] = [:]
 
@@ -153,6 +169,8 @@ public final class Call: Identifiable {
     peer = Peer(handle: info.peer)
     (account, capabilities, quality, codec) = (info.account, info.capabilities, info.quality, info.codec)
     group = info.group
+    (called, parameters) = (info.details.called, info.details.parameters?.values ?? [:])
+    (attestation, divertedFrom) = (info.details.pstn?.attest, info.details.pstn?.diverted ?? [])
     (isMuted, isHeld, isHeldByPeer) = (info.isMuted, info.isHeld, info.isHeldByPeer)
     connectedAt = info.connectedAt.map { Date(timeIntervalSince1970: Double($0) / 1_000) }
     if info.refusal == .emergency { error = .emergency }
@@ -167,12 +185,13 @@ public final class Call: Identifiable {
   }
 
   private func move(_ info: CallInfo) {
+    if info.state == .connected, connectedSince == nil { connectedSince = .now }
     let next: State =
       switch info.state {
       case .ringing: .ringing
       case .answering, .starting, .ready: .connecting
       case .progress: .calling
-      case .connected: info.isHeld ? .held : .connected(seconds: seconds)
+      case .connected: info.isReconnecting ? .reconnecting : info.isHeld ? .held : .connected(seconds: seconds)
       case .ended: .ended(endReason ?? .localEnd)
       }
     guard next != state else { return }
@@ -186,12 +205,20 @@ public final class Call: Identifiable {
 
   func take(_ statistics: ClientMedia.Statistics) {
     self.statistics = statistics
+    guard case .connected = state else {
+      judge = CallWarnings()
+      if !warnings.isEmpty { warnings = [] }
+      return
+    }
+    judge.judge(statistics, .init(hears: !isHeldByPeer, talks: !isMuted && !isHeldByPeer))
+    if warnings != judge.current { warnings = judge.current }
     guard case .connected(let shown) = state, shown != seconds else { return }
     state = .connected(seconds: seconds)
     for reader in readers.values { reader.yield(state) }
   }
 
-  private var seconds: Int { connectedAt.map { max(0, Int(Date().timeIntervalSince($0))) } ?? 0 }
+  /// By no wall clock: the device's may be years from the gateway's.
+  private var seconds: Int { connectedSince.map { max(0, Int((ContinuousClock.now - $0) / .seconds(1))) } ?? 0 }
 }
 
 extension Identifier {

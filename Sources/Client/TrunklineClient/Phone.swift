@@ -162,9 +162,13 @@ public final class Phone {
   ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
   ///   - location: where the caller is, a PIDF-LO document (RFC 4119) of at most 8,192 bytes. Only an emergency call carries it, to a
   ///     trunk whose operator has asked for it.
+  ///   - parameters: what the other side is told beside, by name: header fields that the trunk's `parameters` lists, or what the called user's app
+  ///     finds in ``Call/parameters``. At most 16 of 1,024 bytes together.
   @discardableResult
-  public func call(_ number: String, from: String? = nil, account: String? = nil, location: String? = nil) -> Call {
-    call(Handle(k: .phone, h: number), from: from, account: account, location: location)
+  public func call(
+    _ number: String, from: String? = nil, account: String? = nil, location: String? = nil, parameters: [String: String] = [:]
+  ) -> Call {
+    call(Handle(k: .phone, h: number), from: from, account: account, location: location, parameters: parameters)
   }
 
   /// Calls whom the handle names: a number, an address, or what the gateway has a route for.
@@ -174,8 +178,11 @@ public final class Phone {
   ///   - from: which of the user's numbers the callee sees; nil: the first.
   ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
   ///   - location: where the caller is, a PIDF-LO document, as of a number.
+  ///   - parameters: what the other side is told beside, as of a number.
   @discardableResult
-  public func call(_ handle: Handle, from: String? = nil, account: String? = nil, location: String? = nil) -> Call {
+  public func call(
+    _ handle: Handle, from: String? = nil, account: String? = nil, location: String? = nil, parameters: [String: String] = [:]
+  ) -> Call {
     let id = Identifier(random: .client)
     var callee = handle
     callee.h = String(handle.h.filter { !$0.isWhitespace }.prefix(256))
@@ -185,13 +192,21 @@ public final class Phone {
       call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .notFound))
       return call
     }
+    if let fault = CallParameters.fault(of: parameters) {
+      call.error = .badParameters(fault)
+      call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .unknown))
+      return call
+    }
     guard engine != nil else {
       call.error = .secondPhone
       call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .unknown))
       return call
     }
     calls.append(call)
-    give(.dial(id, to: callee, CallOptions(from: from.map { Handle(k: .phone, h: $0) }, account: account, location: location)))
+    let options = CallOptions(
+      from: from.map { Handle(k: .phone, h: $0) }, account: account, location: location,
+      parameters: parameters.isEmpty ? nil : CallParameters(parameters))
+    give(.dial(id, to: callee, options))
     return call
   }
 

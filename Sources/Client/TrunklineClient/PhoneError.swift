@@ -20,6 +20,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case loggedOut
   /// No number was given.
   case emptyNumber
+  /// The call's parameters break a rule: which one.
+  case badParameters(String)
   /// The gateway does not carry emergency calls: open the telephone's own dialler.
   case emergency
   /// The microphone is not granted: ask for it, or send the user to the settings.
@@ -46,6 +48,7 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
       "the app's token closure returned a token that ends no later than the one in use: fetch a new one, do not return a cached one"
     case .loggedOut: "logged out: make a new Phone after the next login"
     case .emptyNumber: "no number to call"
+    case .badParameters(let fault): fault
     case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"
     case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
     case .tooManyCalls: "too many calls: end one of those that are there, or wait where the gateway says so"

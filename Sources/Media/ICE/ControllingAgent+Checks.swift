@@ -36,7 +36,7 @@ extension ControllingAgent {
     guard let index = pairs.firstIndex(where: { $0.isWaiting && $0.isTriggered }) ?? pairs.firstIndex(where: \.isWaiting) else {
       return
     }
-    begin(index, nominates: isControlling && (mode == .aggressive || pairs[index].isValid), now)
+    begin(index, nominates: isControlling && (mode == .aggressive || pairs[index].isValid || isAsking), now)
     send(index, now, &output)
     nextPaceAt = now + Limits.pacing
   }
@@ -123,7 +123,7 @@ extension ControllingAgent {
     }
     let local = locals.first { $0.address == check.pair.local }
     nominatedKinds = (local?.kind ?? .host, check.remoteKind)
-    consent = Consent(check, credentials, isControlling: isControlling, at: now, nextAt: now + consentInterval())
+    consent = Consent(check, credentials, isControlling: isControlling, at: now, nextAt: now + consentInterval(at: now))
     previous = nil
     output.events.append(.nominated(check.pair))
   }

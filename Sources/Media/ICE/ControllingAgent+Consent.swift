@@ -26,7 +26,33 @@ extension ControllingAgent {
   public var lastConsentAt: Instant? { consent?.answeredAt }
 
   /// 4–6 s: randomised so that agents do not fall into step (RFC 7675 §5.1).
-  func consentInterval() -> Duration { Limits.consentInterval * Int(80 + random.next() % 41) / 100 }
+  func consentInterval(at now: Instant) -> Duration {
+    guard let askingSince else { return Limits.consentInterval * Int(80 + random.next() % 41) / 100 }
+    return now - askingSince < Limits.askTime ? Limits.askInterval : Limits.askIntervalLater
+  }
+
+  /// Nothing has come from the peer for a while: its consent is asked for at once, and often, and every other pair is tried, until `settle`. A path that
+  /// is back, or a NAT that gave us another port, is found within half a second and a round trip.
+  public mutating func ask(at now: Instant) {
+    guard consent != nil, !isAsking else { return }
+    askingSince = now
+    consent?.nextAt = now
+    guard isControlling, state != .failed else { return }
+    for index in pairs.indices where pairs[index].pair != consent?.pair && pairs[index].transaction == nil {
+      (pairs[index].isWaiting, pairs[index].hasFailed) = (true, false)
+    }
+    nextPaceAt = max(now, nextPaceAt)
+  }
+
+  /// Something came again.
+  public mutating func settle() {
+    guard isAsking else { return }
+    askingSince = nil
+    guard state == .connected else { return }
+    for index in pairs.indices where pairs[index].pair != consent?.pair {
+      (pairs[index].isWaiting, pairs[index].transaction) = (false, nil)
+    }
+  }
 
   /// Sends the next consent check, each a transaction of its own without retransmission; tells when consent is lost.
   mutating func keepConsent(_ now: Instant, _ output: inout Output) {
@@ -38,11 +64,13 @@ extension ControllingAgent {
       output.events.append(.consentLost(kept.pair))
     }
     guard kept.nextAt <= now else { return }
-    kept.nextAt = now + consentInterval()
+    kept.nextAt = now + consentInterval(at: now)
     let id = TransactionID(random: random)
     if kept.transactions.count == Limits.consentTransactions { kept.transactions.removeFirst() }
     kept.transactions.append((id, now))
-    let bytes = request(id, kept.credentials, priority: kept.priority, nominates: false, isControlling: kept.isControlling)
+    // Each nominates, so that a peer that is lite follows when a NAT gives us another port.
+    let bytes = request(
+      id, kept.credentials, priority: kept.priority, nominates: kept.isControlling, isControlling: kept.isControlling)
     if let bytes { output.datagrams.append(Datagram(pair: kept.pair, bytes: bytes)) }
   }
 

@@ -15,6 +15,8 @@ public struct PushPayload: Sendable, Equatable {
   public var wake: Redacted<String>
   /// Seconds since 1970; a hint only: the clock of a device may be wrong.
   public var expires: Int64?
+  /// Which of the user's numbers was called, and what else is told of the call; absent where the caller is sealed, or nothing fits.
+  public var details = CallDetails()
   /// The sealed caller, Base64url.
   public var sealed: String?
 
@@ -44,7 +46,25 @@ public struct PushPayload: Sendable, Equatable {
     caller =
       handle.isEmpty
       ? Handle(k: .generic, h: "Unknown", n: name) : Handle(k: kind, h: handle, n: name?.isEmpty == true ? nil : name)
+    details = Self.details(fields)
     expires = (fields["exp"] as? NSNumber)?.int64Value ?? text("exp").flatMap { Int64($0) }
+  }
+
+  private static func details(_ fields: [String: Any]) -> CallDetails {
+    let to = fields["to"] as? [String: Any]
+    func part(_ key: String) -> String? {
+      (to?[key] as? String ?? fields["to_" + key] as? String).map { String($0.prefix(256)) }
+    }
+    let called = part("h").flatMap { number in
+      number.isEmpty ? nil : Handle(k: part("k").flatMap { Handle.Kind(rawValue: $0) } ?? .phone, h: number, n: part("n"))
+    }
+    var values = fields["parameters"] as? [String: Any]
+    // FCM carries strings only
+    if let text = fields["parameters"] as? String, text.utf8.count <= longest {
+      values = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    }
+    let parameters = (values as? [String: String]).flatMap { CallParameters($0) }
+    return CallDetails(called: called, parameters: parameters?.isEmpty == true ? nil : parameters)
   }
 
   /// A text that is none costs nothing: the phone's own gateway has the call too, or knows who has.
@@ -82,11 +102,17 @@ public struct PushPayload: Sendable, Equatable {
       from["n"] = caller.n
       fields["from"] = from
     }
+    if let called = details.called {
+      var to = ["k": called.k.rawValue, "h": called.h]
+      to["n"] = called.n
+      fields["to"] = to
+    }
+    fields["parameters"] = details.parameters?.values
     return fields
   }
 
   /// The push names nobody: the caller is sealed, or withheld.
   public var isAnonymous: Bool { caller.k == .generic && caller.h == "Unknown" }
 
-  var push: PhoneMachine.Push { .init(call: call, caller: caller, wake: wake.exposed, gateway: gateway) }
+  var push: PhoneMachine.Push { .init(call: call, caller: caller, wake: wake.exposed, gateway: gateway, details: details) }
 }

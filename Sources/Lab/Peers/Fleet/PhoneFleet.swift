@@ -114,7 +114,9 @@ public final class PhoneFleet: @unchecked Sendable {
       give(
         phone,
         .pushed(
-          PhoneMachine.Push(call: push.call, caller: push.caller, wake: push.wake.exposed, gateway: push.gateway),
+          PhoneMachine.Push(
+            call: push.call, caller: push.caller, wake: push.wake.exposed, gateway: push.gateway,
+            details: push.details),
           mustReport: true))
     }
   }
