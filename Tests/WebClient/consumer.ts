@@ -12,7 +12,7 @@ call.addEventListener("statistics", () => { const values: Statistics | null = ca
 
 async function follow(): Promise<EndReason | null> {
   for await (const state of call.states) {
-    const words: Record<CallState, string> = { ringing: "", connecting: "", calling: "", connected: "", held: "", ended: "" };
+    const words: Record<CallState, string> = { ringing: "", connecting: "", calling: "", connected: "", reconnecting: "", held: "", ended: "" };
     console.log(words[state], call.seconds);
   }
   for await (const event of phone.events) console.log(event.type);
@@ -30,15 +30,20 @@ async function during(other: Call): Promise<void> {
   const fault: PhoneError | null = await phone.askForMicrophone();
   if (fault?.code === "microphoneDenied") console.log(fault.text);
   await phone.enablePush(await navigator.serviceWorker.register("/service-worker.js"));
+  const { isReady, network } = await phone.preflight();
+  console.log(isReady, network.error?.reason, phone.loudspeakerFallback?.text, call.called?.n, call.attestation, call.warnings[0]?.text);
+  call.addEventListener("warning", ({ warning, isOn }) => console.log(warning.cause, isOn));
+  phone.addEventListener("unreachable", ({ error }) => console.log(error.reason));
+  phone.call("+15551230001", { parameters: { ticket: "7" } });
   await phone.logOut();
 }
 
 /** Headless, every part given. */
 const headless = new Phone("ws://127.0.0.1:8080/v1/connect", {
-  token: () => "token", WebSocket, RTCPeerConnection, MediaStream,
+  token: () => "token", log: ({ at, event }) => console.log(at, event), WebSocket, RTCPeerConnection, MediaStream,
   microphone: async (id) => navigator.mediaDevices.getUserMedia({ audio: id ? { deviceId: id } : true }),
   player: () => ({ async play(stream) { console.log(stream.id); }, stop() {} }),
-  clock: { now: () => Date.now(), setTimeout: (f, ms) => setTimeout(f, ms), clearTimeout: (timer) => clearTimeout(timer as number) },
+  clock: { now: () => performance.timeOrigin + performance.now(), setTimeout: (f, ms) => setTimeout(f, ms), clearTimeout: (timer) => clearTimeout(timer as number) },
   random: Math.random, uuid: () => "id", storage: null, mediaDevices: null, window: null, document: null,
 });
 

@@ -167,7 +167,8 @@ export class VectorPhone {
     if (call.connectedAt) words.push(`at=${call.connectedAt}`);
     if (call.codec) words.push(`codec=${call.codec}`);
     if (call.quality?.level) words.push(`quality=${call.quality.level}`);
-    if (call.endReason) words.push(`reason=${call.endReason}`);
+    // until PhoneMachine has it too: a call of one's own that was given up
+    if (call.endReason) words.push(`reason=${call.endReason === "cancelled" ? "localEnd" : call.endReason}`);
     if (call.refusal) words.push(`refusal=${call.refusal}`);
     if (caps) words.push(`caps=${["hold", "dtmf", "transfer", "group"].filter((key) => caps[key]).join()}`);
     const line = words.join(" ");

@@ -13,6 +13,8 @@ export function seamsOf(options) {
     clock: { now: () => g.performance.timeOrigin + g.performance.now(), setTimeout: (f, ms) => g.setTimeout(f, ms), clearTimeout: (t) => g.clearTimeout(t) },
     get storage() { try { return g.localStorage; } catch { return null; } },
   }, "window", "random", "player", "fetch", "uuid", "clock", "storage");
+  /** To the app's sink, which breaks nothing; never a token, a description or what a message holds. */
+  seams.log = options.log ? (event, fields = {}) => { try { options.log({ at: seams.clock.now(), event, ...fields }); } catch { /* the app's */ } } : () => {};
   /** Adds a listener; the result removes it. */
   seams.listen = (target, type, f) => {
     target.addEventListener(type, f);
@@ -32,4 +34,34 @@ function player() {
     stop() { audio.pause(); audio.srcObject = null; },
     setSinkId: audio.setSinkId && ((id) => audio.setSinkId(id)),
   };
+}
+
+const ANSWER_TIME = 5_000;
+const isLoopback = ({ hostname }) => /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+
+/**
+ * Why no WebSocket came about, as far as a browser lets one know; the `reason` of a PhoneError `unreachable`. A WebSocket says nothing of it, so a plain
+ * request for `ready` beside it is asked: the gateway answers `{"ready": true}`, and may say what it saw of the page (`page`, `host`).
+ */
+export async function likelyCause(address, { window, fetch, clock }) {
+  let url;
+  try { url = new URL(address); } catch { return "address"; }
+  if (url.protocol !== "ws:" && url.protocol !== "wss:") return "address";
+  if (window?.navigator?.onLine === false && !isLoopback(url)) return "offline";
+  if (window?.location?.protocol === "https:" && url.protocol === "ws:" && !isLoopback(url)) return "insecure";
+  const beside = new URL(/\/v1\/connect$/.test(url.pathname) ? "ready" : "/v1/ready", address.replace(/^ws/i, "http")).href;
+  const get = (mode) => {
+    let timer;
+    const late = new Promise((_, reject) => { timer = clock.setTimeout(() => reject(new Error("no answer")), ANSWER_TIME); });
+    const asked = Promise.resolve().then(() => fetch(beside, { mode, cache: "no-store", credentials: "omit" })).then((answer) => answer ?? Promise.reject(new Error("no answer")));
+    return Promise.race([asked, late]).finally(() => clock.clearTimeout(timer));
+  };
+  let answer;
+  // who answers and lets no page read it is there
+  try { answer = await get("cors"); } catch { return get("no-cors").then(() => "closed", () => "nothing"); }
+  const { ready, page, host } = (await Promise.resolve(answer.json?.()).catch(() => null)) ?? {};
+  if (typeof ready !== "boolean") return "notGateway";
+  if (!ready) return "notReady";
+  if (page === false) return "origin";
+  return typeof host === "string" && host.toLowerCase() !== url.host ? "host" : "noWebSocket";
 }

@@ -9,12 +9,32 @@
 // | connected                 | -                              | -                         | media.ready     | -              | ended              | end → ended    |
 // | ended                     | -                              | -                         | -               | -              | -                  | -              |
 import { Source } from "./events.js";
-import { Media } from "./media.js";
-import { PhoneError, endReason, errorCode, reasonText, refusalReason } from "./texts.js";
+import { Media, Warnings, Watch } from "./media.js";
+import { PhoneError, endReason, errorCode, party, reasonText, refusalReason, warning } from "./texts.js";
 
 /** The gateway's deadline for media, from the tap, and what a new attempt needs of it (docs/protocol.md, The media gate). */
 const GATE = 10_000, RESTART = 3_000;
 const MUTE_BURST = 300;
+const DIVERSIONS = 10;
+/** Of an app's own: keys as of a header field or a program, all together as JSON in so many bytes. */
+const KEY = /^[\w.-]{1,64}$/, PARAMETERS = 1_024;
+const fits = (parameters) => new TextEncoder().encode(JSON.stringify(parameters)).length <= PARAMETERS;
+
+/** What an app gives: null if it may not be sent. */
+export function given(parameters) {
+  if (parameters === undefined || parameters === null) return {};
+  if (typeof parameters !== "object" || Array.isArray(parameters)) return null;
+  const rows = Object.entries(parameters);
+  return rows.every(([key, value]) => KEY.test(key) && typeof value === "string") && fits(parameters) ? Object.fromEntries(rows) : null;
+}
+/** What has come: rows that are none are left out, and all of what is too long. */
+function taken(parameters) {
+  if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) return {};
+  const rows = Object.fromEntries(Object.entries(parameters).filter(([key, value]) => KEY.test(key) && typeof value === "string"));
+  return fits(rows) ? rows : {};
+}
+/** Media of a connected call is made anew once in so long, then in twice that, until something is heard again. */
+const REMAKE = 6_000, REMAKE_LONGEST = 15_000;
 const STATES = { answering: "connecting", starting: "connecting", ready: "connecting", progress: "calling" };
 
 /** A switch that the user throws and the gateway confirms: what is wanted meanwhile is asked for afterwards. */
@@ -54,20 +74,28 @@ export class Call extends Source {
   #muting = {};
   #skew = 0;
   #count = 0;
+  #watch = new Watch();
+  #warnings = new Warnings();
+  #remakeDue = 0;
+  #remakes = 0;
 
   constructor(phone, id, direction, peer, options = {}) {
     super();
     Object.assign(this, {
       phone, id, direction, peer, from: options.from, account: options.account ?? null, location: options.location,
+      called: direction === "outgoing" ? peer : null, attestation: null, isPrivate: false, diverted: [], parameters: options.parameters ?? {},
       phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
       capabilities: null, group: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
-      session: null, node: null, isAstray: false, ringsAlone: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null,
+      session: null, node: null, isAstray: false, ringsAlone: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null, isReconnecting: false, warnings: [],
     });
     const { seams } = phone;
     this.media = new Media(seams, {
       described: (sdp, gen) => this.#described(sdp, gen),
       connected: (gen, d) => this.#mediaConnected(gen, d),
       failed: (stage, detail) => this.#mediaFailed(stage, detail),
+      path: (isDisconnected) => { if (isDisconnected) phone.askGateway(this); else this.#reconnects(false); },
+      sampled: (stats) => this.#sampled(stats),
+      judged: (...all) => this.#judged(...all),
       undescribed: (gen, detail, error) => this.#undescribed(gen, detail, error),
       audio: () => { this.#tellAudio(); this.changed(); },
       ended: () => this.#microphoneEnded(),
@@ -87,7 +115,10 @@ export class Call extends Source {
 
   get isOver() { return this.phase === "ended"; }
   get isOutgoing() { return this.direction === "outgoing"; }
-  get state() { return STATES[this.phase] ?? (this.phase === "connected" && this.isHeld ? "held" : this.phase); }
+  get state() {
+    if (this.phase !== "connected") return STATES[this.phase] ?? this.phase;
+    return this.isReconnecting ? "reconnecting" : this.isHeld ? "held" : "connected";
+  }
   get isHeld() { return this.#hold.isOn; }
   get isPlaying() { return this.media.isPlaying; }
   get isAudioBlocked() { return this.media.isBlocked; }
@@ -101,6 +132,8 @@ export class Call extends Source {
   /** Microphone and loudspeaker are for a call that is connected, or goes out. */
   get isHeard() { return !this.isHeld && (this.phase === "connected" || this.phase === "ready" || this.phase === "progress"); }
 
+  #log(event, fields) { this.phone.seams.log(event, { call: this.id, ...fields }); }
+
   #shown() {
     this.phone.listen();
     this.changed();
@@ -109,6 +142,7 @@ export class Call extends Source {
   #move(phase) {
     if (this.phase === phase) return;
     this.phase = phase;
+    this.#log("call", { phase });
     this.#shown();
   }
 
@@ -245,13 +279,26 @@ export class Call extends Source {
   /** The permission was taken away, or the device unplugged: the call goes on without. */
   async #microphoneEnded() {
     this.#tellAudio();
-    this.microphoneFault = new PhoneError(await this.phone.devices.isDenied() ? "microphoneDenied" : "microphoneAbsent");
+    const isDenied = await this.phone.devices.isDenied();
+    this.microphoneFault = new PhoneError(isDenied ? "microphoneDenied" : "microphoneAbsent");
     if (this.isOver) return;
     this.phone.devices.failed(this.microphoneFault);
     this.changed();
+    if (!isDenied) this.phone.devices.replace(this);
   }
 
   // — what the gateway says —
+
+  /** Beside who calls: of an offer, a snapshot's row, or a push. What is absent stays as it was. */
+  describe({ to, pstn, parameters }) {
+    if (!this.isOutgoing && typeof to?.h === "string") this.called = party(to);
+    if (typeof pstn === "object" && pstn !== null) {
+      this.attestation = ["A", "B", "C"].includes(pstn.attest) ? pstn.attest : null;
+      this.isPrivate = pstn.privacy === true;
+      this.diverted = (Array.isArray(pstn.diverted) ? pstn.diverted : []).filter((one) => typeof one?.h === "string").slice(0, DIVERSIONS).map(party);
+    }
+    if (parameters !== undefined && !this.isOutgoing) this.parameters = taken(parameters);
+  }
 
   /** The offer, first or again. */
   offered(sdp, gen, ringing) {
@@ -298,7 +345,7 @@ export class Call extends Source {
         if (this.hasEarlyMedia) this.media.activate();
         return this.changed();
       case "call.update":
-        if (typeof d.from?.h === "string") this.peer = d.from;
+        if (typeof d.from?.h === "string") this.peer = party(d.from);
         this.capabilities = d.caps ?? this.capabilities;
         return this.changed();
       case "call.held":
@@ -345,7 +392,8 @@ export class Call extends Source {
   async #start(sdp, gen) {
     if (!(await this.#opened) || this.isOver) return;
     this.isStarted = true;
-    const d = { ...(this.from && { from: this.from }), to: this.peer, ...(this.account && { acct: this.account }), ...(this.location && { location: this.location }), sdp, gen };
+    const d = { ...(this.from && { from: this.from }), to: this.peer, ...(this.account && { acct: this.account }), ...(this.location && { location: this.location }),
+      ...(Object.keys(this.parameters).length && { parameters: this.parameters }), sdp, gen };
     this.phone.ask("call.start", this.id, d, (ok, failure) => {
       this.phone.answeredStart(this);
       if (this.isOver) return;
@@ -393,6 +441,9 @@ export class Call extends Source {
   #mediaConnected(gen, d) {
     if (this.isOver || gen !== this.#gen || this.#readyGen === gen) return;
     this.#readyGen = gen;
+    this.#log("media connected", { gen, ...d });
+    this.#watch.begin(this.phone.seams.clock.now());
+    this.#reconnects(false);
     this.phone.tell("media.ready", this.id, { gen, ...d });
   }
 
@@ -413,6 +464,7 @@ export class Call extends Source {
 
   #mediaFailed(stage, detail) {
     if (this.isOver) return;
+    this.#log("media failed", { stage, detail });
     // while the tap's deadline leaves time, media is made anew once instead of failing
     if (this.phase === "answering" && !this.#hasRestarted && this.#isDescribed
       && this.phone.seams.clock.now() + RESTART <= this.tappedAt + GATE) {
@@ -421,15 +473,47 @@ export class Call extends Source {
     }
     // a connected call without a path goes on: the gateway says when it is lost
     if (stage === "ice" && this.phase === "connected") {
-      if (this.phone.hears(this)) this.#restart(this.#gen + 1, "iceFailed");
-      else {
-        this.restartsOnline = true;
-        // nobody says any more that it is lost
-        if (this.isAstray) this.phone.watchStray(this);
-      }
-      return;
+      this.#reconnects(true);
+      return this.#remake("iceFailed");
     }
     this.phone.tell("media.fail", this.id, { gen: this.#gen, stage, detail });
+  }
+
+  /** Media anew, as soon as the gateway can be asked. */
+  #remake(cause) {
+    if (this.phone.hears(this) && !this.phone.isDeaf(this)) {
+      if (this.#mayRemake) return this.#restart(this.#gen + 1, cause);
+    } else {
+      this.phone.doubt(this);
+    }
+    this.restartsOnline = true;
+    // nobody says any more that it is lost
+    if (this.isAstray) this.phone.watchStray(this);
+  }
+
+  get #mayRemake() { return this.phone.seams.clock.now() >= this.#remakeDue; }
+
+  #reconnects(isOn) {
+    if (!isOn) [this.restartsOnline, this.#remakes] = [false, 0];
+    if (this.isReconnecting === isOn || this.phase !== "connected") return;
+    this.isReconnecting = isOn;
+    this.#log("reconnecting", { isOn });
+    this.changed();
+  }
+
+  /** A network that dies says nothing: what the browser counts says it (`Watch`). */
+  #sampled(stats) {
+    if (this.phase !== "connected") return;
+    const { clock } = this.phone.seams, isPaused = this.isHeld || this.isHeldByPeer;
+    const { asks, lost, isBack } = this.#watch.sample(clock.now(), stats, this.phone.heardAt(this), isPaused);
+    if (asks) this.phone.askGateway(this);
+    if (isBack) this.#reconnects(false);
+    if (lost) {
+      this.#reconnects(true);
+      this.#remake(lost === "path" ? "timeout" : "net");
+    } else {
+      this.restartIfBroken();
+    }
   }
 
   #restart(gen, cause) {
@@ -438,6 +522,8 @@ export class Call extends Source {
     if (!this.isOutgoing && !this.#isPrepared && !this.isTakenUp) { this.#heldRestart = cause; return; }
     this.#restartCause = cause;
     this.#gen = gen;
+    this.#log("restart", { gen, cause });
+    this.#remakeDue = this.phone.seams.clock.now() + Math.min(REMAKE * 2 ** this.#remakes++, REMAKE_LONGEST);
     this.media.offer(gen);
   }
 
@@ -447,7 +533,7 @@ export class Call extends Source {
     if (!this.isOutgoing || this.isDialled) this.#restart(this.#gen + 1, "net");
   }
 
-  restartIfBroken() { if (this.restartsOnline) this.pathChanged(); }
+  restartIfBroken() { if (this.restartsOnline && this.#mayRemake && this.phone.hears(this)) this.pathChanged(); }
 
   /** What of the audio really runs, for a connected call. A browser that has not said yet whether it plays says nothing. */
   #tellAudio() {
@@ -457,6 +543,21 @@ export class Call extends Source {
     if (told === (this.#told || "falsefalse")) return;
     this.#told = told;
     this.phone.tell("media.active", this.id, { capture, playout });
+  }
+
+  /** Of the call that is heard: one on hold has nothing to complain of, and one that reconnects says so. */
+  #judged(stats, values, last) {
+    const isJudged = this.phase === "connected" && this.isListening && !this.isHeld && !this.isReconnecting && !this.isTakenUp;
+    const isNews = isJudged
+      ? this.#warnings.judge(stats, values, last, { isHearing: !this.isHeldByPeer, isTalking: this.isCapturing && !this.isHeldByPeer }) : this.#warnings.clear();
+    if (!isNews) return;
+    this.#log("warnings", { on: [...this.#warnings.on] });
+    const before = this.warnings;
+    this.warnings = [...this.#warnings.on].map(warning);
+    const isIn = (list, { text }) => list.some((one) => one.text === text);
+    for (const one of this.warnings) if (!isIn(before, one)) this.emit("warning", { warning: one, isOn: true });
+    for (const one of before) if (!isIn(this.warnings, one)) this.emit("warning", { warning: one, isOn: false });
+    if (!this.isOver) this.changed();
   }
 
   listenTo(isOn) {
@@ -506,9 +607,12 @@ export class Call extends Source {
 
   finish(reason) {
     if (this.isOver) return;
-    this.endReason = reason;
+    // the user gave up before anybody answered: `localEnd` on the wire, as each end of one's own
+    this.endReason = reason === "localEnd" && this.isOutgoing && this.connectedAt === null ? "cancelled" : reason;
     this.phase = "ended";
     this.endedAt = this.phone.seams.clock.now();
+    this.warnings = [];
+    this.#log("ended", { reason: this.endReason, ...(this.error && { error: this.error.message }) });
     this.phone.timers.stop(this.#muting);
     this.media.close();
     this.phone.ended(this);

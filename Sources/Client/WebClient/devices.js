@@ -3,8 +3,17 @@ import { PhoneError, microphoneError } from "./texts.js";
 
 const PROCESSING = { echoCancellation: true, noiseSuppression: true, autoGainControl: true };
 
+/** A microphone that ends as soon as it is opened is replaced once in so long. */
+const REPLACE = 2_000;
+
 export class Devices {
   fault = null;
+  /** Why another one than the chosen serves: it is gone. It is taken back when it returns. */
+  fallback = { microphone: null, loudspeaker: null };
+  #replacedAt = -Infinity;
+  #isOpening = false;
+  /** One look at a time: a plug that moves says so several times. */
+  #look = Promise.resolve();
   mayAsk = false;
   #permission = null;
   #stops = [];
@@ -33,12 +42,26 @@ export class Devices {
     if (!mediaDevices?.getUserMedia) throw new PhoneError("microphoneInsecure");
     const audio = { ...PROCESSING, ...(id && { deviceId: { exact: id } }) };
     try {
-      return await mediaDevices.getUserMedia({ audio });
+      const stream = await mediaDevices.getUserMedia({ audio });
+      this.#falls("microphone", false);
+      return stream;
     } catch (error) {
       // the one chosen was unplugged: any other
-      if (!id || error.name !== "OverconstrainedError") throw error;
-      return mediaDevices.getUserMedia({ audio: PROCESSING });
+      if (!id || !["OverconstrainedError", "NotFoundError"].includes(error?.name)) throw error;
+      const stream = await mediaDevices.getUserMedia({ audio: PROCESSING });
+      this.#falls("microphone", true);
+      return stream;
     }
+  }
+
+  /** Where calls are to be heard now. */
+  get loudspeaker() { return this.fallback.loudspeaker ? null : this.chosen.loudspeaker; }
+
+  #falls(name, isGone) {
+    if (isGone === (this.fallback[name] !== null)) return;
+    this.fallback[name] = isGone ? new PhoneError(`${name}Gone`) : null;
+    this.seams.log("device", { name, isGone });
+    this.phone.emit("devices");
   }
 
   async ask() {
@@ -73,23 +96,64 @@ export class Devices {
   async isDenied() { return (await this.#query())?.state === "denied"; }
 
   /** What is known without asking the user; with `isNews` calls without a microphone try again. */
-  async check(isNews = false) {
-    if (this.given) return;
-    if (!this.seams.mediaDevices) return this.#set(new PhoneError("microphoneInsecure"));
+  check(isNews = false) { return this.#look = this.#look.then(() => this.#check(isNews)).catch(() => {}); }
+
+  async #check(isNews) {
+    if (this.isClosed) return;
+    const { mediaDevices } = this.seams;
+    if (!mediaDevices) return this.given ? undefined : this.#set(new PhoneError("microphoneInsecure"));
+    const list = await Promise.resolve(mediaDevices.enumerateDevices?.()).catch(() => null) ?? null;
+    if (Array.isArray(list)) await this.#followLoudspeaker(list);
+    if (this.given || this.isClosed) return;
     const permission = await this.#query();
-    const list = await this.seams.mediaDevices.enumerateDevices().catch(() => null);
     if (this.isClosed) return;
     this.mayAsk = permission?.state === "prompt";
     const isAbsent = list && !list.some((device) => device.kind === "audioinput");
     const code = isAbsent ? "microphoneAbsent" : permission?.state === "denied" ? "microphoneDenied" : null;
     this.#set(code && new PhoneError(code));
     this.phone.emit("devices");
-    if (isNews && !code) for (const call of this.phone.calls) if (call.microphoneFault) call.openMicrophone().catch(() => {});
+    // not waited for: the browser may ask the person
+    if (isNews && !code && list) this.#followMicrophone(list);
+  }
+
+  #live() { return this.phone.calls.filter((call) => !call.isOver); }
+
+  /** A loudspeaker that is gone: Firefox plays on into nothing. */
+  async #followLoudspeaker(list) {
+    const id = this.chosen.loudspeaker;
+    const isGone = isMissing(list, "audiooutput", id);
+    if (isGone === (this.fallback.loudspeaker !== null)) return;
+    const moved = await Promise.allSettled(this.#live().map((call) => call.media.useLoudspeaker(isGone ? null : id)));
+    // back, and not ready yet: the next change is looked at again
+    if (id !== this.chosen.loudspeaker || (!isGone && moved.some(({ status }) => status === "rejected"))) return;
+    this.#falls("loudspeaker", isGone);
+  }
+
+  /** Calls without one try again; the one chosen is taken back; one that is gone is replaced, also where its track says nothing of it. */
+  async #followMicrophone(list) {
+    if (this.#isOpening) return;
+    this.#isOpening = true;
+    const isBack = this.fallback.microphone !== null && !isMissing(list, "audioinput", this.chosen.microphone);
+    if (isBack) this.#falls("microphone", false);
+    for (const call of this.#live()) {
+      const [track] = call.localStream?.getAudioTracks() ?? [];
+      const isUnplugged = !!track && isMissing(list, "audioinput", track.getSettings?.().deviceId ?? null);
+      if (call.microphoneFault || (track && (isBack || isUnplugged))) await call.openMicrophone().catch(() => {});
+    }
+    this.#isOpening = false;
+  }
+
+  /** The call's microphone has ended, and nobody has forbidden it: any other that is there. */
+  async replace(call) {
+    const now = this.seams.clock.now();
+    if (this.given || now - this.#replacedAt < REPLACE || !(await this.list("audioinput")).length || call.isOver) return;
+    this.#replacedAt = now;
+    await call.openMicrophone().catch(() => {});
   }
 
   async list(kind) {
-    const list = (await this.seams.mediaDevices?.enumerateDevices().catch(() => null)) ?? [];
-    return list.filter((device) => device.kind === kind);
+    const list = await Promise.resolve(this.seams.mediaDevices?.enumerateDevices?.()).catch(() => null);
+    return (Array.isArray(list) ? list : []).filter((device) => device.kind === kind);
   }
 
   async useMicrophone(id) {
@@ -109,6 +173,7 @@ export class Devices {
     const live = this.phone.calls.filter((call) => !call.isOver);
     for (const call of live) await call.media.useLoudspeaker(id);
     this.#write("loudspeaker", id);
+    this.fallback.loudspeaker = null;
     this.phone.emit("devices");
   }
 
@@ -116,4 +181,9 @@ export class Devices {
     this.isClosed = true;
     for (const stop of this.#stops.splice(0)) stop();
   }
+}
+
+/** Before the microphone was allowed once a browser names no device: then none is missing. */
+function isMissing(list, kind, id) {
+  return id !== null && list.some((device) => device.deviceId) && !list.some((device) => device.kind === kind && device.deviceId === id);
 }

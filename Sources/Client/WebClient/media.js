@@ -4,7 +4,9 @@ import { PhoneError, microphoneError } from "./texts.js";
 
 /** ICE comes back by itself from less. */
 const LOST = 1_500;
-const SECOND = 1_000;
+const SECOND = 1_000, SAMPLE = 500;
+/** What `Watch` waits for: see there. `STEADY` packets a second are a stream without pauses. */
+const QUIET = 1_500, ANSWER = 1_000, SPARSE = 4_000, PATH = 6_000, STEADY = 10, STOOD_STILL = 2_000;
 
 export class Media {
   /** The newest, and the one that is heard until the newest has its path. */
@@ -19,7 +21,8 @@ export class Media {
   #player;
   #playing = null;
 
-  /** `on`: described(sdp, gen) or undescribed(gen, detail, error), connected(gen, d), failed(stage, detail), audio(), ended(), statistics(values). */
+  /** `on`: described(sdp, gen) or undescribed(gen, detail, error), connected(gen, d), failed(stage, detail), path(isDisconnected), sampled(stats), audio(), ended(), statistics(values),
+   *  judged(stats, values, last): each second, also where there are no values. */
   constructor(seams, on) {
     Object.assign(this, { seams, on, microphone: null, stream: null, isPlaying: false, isBlocked: false, isPending: false });
     this.#timers = new Timers(seams.clock);
@@ -51,9 +54,10 @@ export class Media {
     };
     pc.oniceconnectionstatechange = () => {
       this.#timers.stop("lost");
-      if (path === this.#current && pc.iceConnectionState === "disconnected") {
-        this.#timers.after("lost", LOST, () => this.on.failed("ice", "disconnected"));
-      }
+      if (path !== this.#current) return;
+      const isDisconnected = pc.iceConnectionState === "disconnected";
+      if (isDisconnected) this.#timers.after("lost", LOST, () => this.on.failed("ice", "disconnected"));
+      if (isDisconnected || ["connected", "completed"].includes(pc.iceConnectionState)) this.on.path(isDisconnected);
     };
     this.#drop(this.#next);
     this.#next = path;
@@ -235,19 +239,28 @@ export class Media {
     try { return [...(await this.peerConnection.getStats()).values()]; } catch { return []; }
   }
 
-  /** Each second from now on. */
+  #isCounting = false;
+
+  /** Samples twice a second from now on, statistics each second. */
   #count() {
-    if (this.#timers.has("count")) return;
+    if (this.#isCounting) return;
+    this.#isCounting = true;
+    const { clock } = this.seams;
+    let told = clock.now();
     const round = async () => {
       const stats = await this.#stats();
       if (this.isClosed) return;
-      this.#timers.after("count", SECOND, round);
+      this.#timers.after("count", SAMPLE, round);
+      this.on.sampled(stats);
+      if (this.isClosed || clock.now() - told < SECOND) return;
+      told = clock.now();
       const values = measured(stats, this.last);
+      this.on.judged(stats, values, this.last);
       if (!values) return;
       this.last = values;
       this.on.statistics(values);
     };
-    this.#timers.after("count", SECOND, round);
+    this.#timers.after("count", SAMPLE, round);
   }
 
   close() {
@@ -287,7 +300,7 @@ function measured(stats, last) {
   const { packetsReceived: packets = 0, packetsLost = 0, bytesReceived: bytes = 0 } = inbound;
   const codec = stats.find((s) => s.id === inbound.codecId);
   const [lost, got] = [packetsLost - (last?.packetsLost ?? 0), packets - (last?.packets ?? 0)];
-  const milliseconds = (seconds) => (seconds === undefined ? null : Math.round(seconds * 1000));
+  const milliseconds = (seconds) => (Number.isFinite(seconds) ? Math.round(seconds * 1000) : null);
   return {
     roundTripMs: milliseconds(rtt), jitterMs: milliseconds(inbound.jitter),
     bufferMs: inbound.jitterBufferEmittedCount ? milliseconds(inbound.jitterBufferDelay / inbound.jitterBufferEmittedCount) : null,
@@ -295,4 +308,125 @@ function measured(stats, last) {
     concealedMs: Math.round((1000 * (inbound.concealedSamples ?? 0)) / (codec?.clockRate ?? 48_000)),
     codec: codec?.mimeType?.split("/")[1]?.toLowerCase() ?? null, pair: pair ?? null,
   };
+}
+
+/** Counters that move with what comes from the gateway: RTP, RTCP, and answers to the browser's own STUN checks. */
+const HEARD = {
+  "inbound-rtp": ["packetsReceived"], "remote-inbound-rtp": ["roundTripTimeMeasurements"], "remote-outbound-rtp": ["reportsSent", "packetsSent"],
+  "candidate-pair": ["packetsReceived", "bytesReceived", "responsesReceived"], transport: ["packetsReceived", "bytesReceived"],
+};
+
+/** All of them; null where the browser counts none. */
+function heard(stats) {
+  const all = stats.flatMap((one) => (HEARD[one.type] ?? []).map((name) => one[name])).filter(Number.isFinite);
+  return all.length ? all.reduce((sum, value) => sum + value, 0) : null;
+}
+
+/**
+ * Whether anything still comes from the gateway, which sends RTCP each 0.5 to 1.5 s whatever the call does (docs/protocol.md, Media on the app leg): on
+ * hold, in a pause of DTX and muted there is less to hear, never nothing.
+ *
+ * | nothing for | and                                          |                                                     |
+ * |-------------|----------------------------------------------|-----------------------------------------------------|
+ * | 1.5 s       |                                              | `asks`: the socket is asked; the browser's ICE checks by itself |
+ * | 2.5 s       | the socket is silent, there was a stream     | `lost`: `gateway`                                   |
+ * | 4 s         | the socket is silent, there was a pause      | `lost`: `gateway`                                   |
+ * | 6 s         | the socket answers                           | `lost`: `path`                                      |
+ *
+ * Reports alone may be lost: four in a row, with a ping that TCP cannot deliver meanwhile, is what a network that loses a fifth does not do in hours.
+ */
+export class Watch {
+  #count = null;
+  #packets = 0;
+  #rates = [0, 0];
+  #heardAt = 0;
+  #sampledAt = -Infinity;
+  #askedAt = null;
+  #lost = null;
+
+  /** `socketAt`: when the socket was heard last; `isPaused`: on hold, by whomever. `{asks, lost, isBack}`. */
+  sample(now, stats, socketAt, isPaused) {
+    const count = heard(stats), packets = stats.find((one) => one.type === "inbound-rtp")?.packetsReceived ?? 0;
+    const time = now - this.#sampledAt;
+    this.#sampledAt = now;
+    // timers stood still: what came meanwhile is not known
+    if (time > STOOD_STILL || count === null) this.begin(now);
+    if (count === null) return { asks: false, lost: null, isBack: false };
+    if (count !== this.#count) {
+      this.#rates = [this.#rates[1], ((packets - this.#packets) * 1000) / time];
+      [this.#count, this.#packets] = [count, packets];
+      const isBack = this.#lost !== null;
+      this.begin(now);
+      return { asks: false, lost: null, isBack };
+    }
+    const quiet = now - this.#heardAt;
+    const asks = quiet >= QUIET && this.#askedAt === null;
+    if (asks) this.#askedAt = now;
+    const isAnswered = this.#askedAt !== null && socketAt >= this.#askedAt;
+    const isSteady = !isPaused && Math.max(...this.#rates) >= STEADY;
+    if (this.#askedAt !== null && quiet >= (isAnswered ? PATH : isSteady ? QUIET + ANSWER : SPARSE)) this.#lost = isAnswered ? "path" : "gateway";
+    return { asks, lost: this.#lost, isBack: false };
+  }
+
+  /** From now on: a new path has its own time. */
+  begin(now) {
+    this.#heardAt = now;
+    this.#askedAt = this.#lost = null;
+  }
+}
+
+/** What is wrong with a call's audio: after so many seconds in a row that are bad, and until as many good ones have been (`TABLE`). */
+const LOSS = [0.05, 0.02], ROUND_TRIP = [400, 300], GONE = 0.9;
+/** Energy of a second's samples (RMS of -50 and -45 dBFS, squared): the loudest of all that time counts, since who listens is silent. */
+const QUIET_VOICE = [1e-5, 3e-5];
+const TABLE = { loss: [3, 5], roundTrip: [3, 5], oneWayIn: [5, 1], oneWayOut: [5, 2], microphoneLow: [30, 1] };
+
+export class Warnings {
+  #bad = {};
+  #good = {};
+  #losses = [];
+  #energy = null;
+  /** The names of TABLE that hold. */
+  on = new Set();
+
+  /** Once a second. True: `on` has changed. `isHearing`, `isTalking`: something should come, and go. */
+  judge(stats, values, last, { isHearing, isTalking }) {
+    const before = [...this.on].join();
+    const remote = stats.find((one) => one.type === "remote-inbound-rtp"), up = Number.isFinite(remote?.fractionLost) ? remote.fractionLost : null;
+    this.#losses = [...this.#losses, values?.loss ?? 0].slice(-5);
+    const loss = Math.max(this.#losses.reduce((sum, one) => sum + one, 0) / this.#losses.length, up !== null && up < GONE ? up : 0);
+    this.#step("loss", loss >= LOSS[0], loss < LOSS[1]);
+    const trip = values?.roundTripMs ?? (Number.isFinite(remote?.roundTripTime) ? 1000 * remote.roundTripTime : null);
+    this.#step("roundTrip", trip !== null && trip >= ROUND_TRIP[0], trip === null || trip < ROUND_TRIP[1]);
+    const hasCome = (values?.packets ?? 0) !== (last?.packets ?? 0);
+    this.#step("oneWayIn", isHearing && stats.length > 0 && !hasCome, !isHearing || hasCome);
+    this.#step("oneWayOut", isTalking && up !== null && up >= GONE, !isTalking || up === null || up < GONE);
+    const energy = isTalking ? this.#spoken(stats.find((one) => one.type === "media-source" && one.kind === "audio")) : null;
+    this.#step("microphoneLow", energy !== null && energy < QUIET_VOICE[0], !isTalking || (energy !== null && energy >= QUIET_VOICE[1]));
+    return [...this.on].join() !== before;
+  }
+
+  /** Mean energy since the last second; null: not known. */
+  #spoken(source) {
+    const { totalAudioEnergy: sum, totalSamplesDuration: time } = source ?? {}, last = this.#energy;
+    this.#energy = Number.isFinite(sum) && Number.isFinite(time) ? { sum, time } : null;
+    return this.#energy && last && time > last.time && sum >= last.sum ? (sum - last.sum) / (time - last.time) : null;
+  }
+
+  /** Between bad and good nothing is said. What is good in between begins the bad ones anew. */
+  #step(name, isBad, isGood) {
+    const [after, until] = TABLE[name];
+    this.#bad[name] = isBad ? (this.#bad[name] ?? 0) + 1 : isGood ? 0 : this.#bad[name] ?? 0;
+    this.#good[name] = isGood ? (this.#good[name] ?? 0) + 1 : 0;
+    if (this.#bad[name] >= after) this.on.add(name);
+    if (this.#good[name] >= until) this.on.delete(name);
+  }
+
+  /** True: there were some. */
+  clear() {
+    const had = this.on.size > 0;
+    [this.#bad, this.#good, this.#losses, this.#energy] = [{}, {}, [], null];
+    this.on.clear();
+    return had;
+  }
 }

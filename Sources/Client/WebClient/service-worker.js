@@ -55,7 +55,7 @@ const show = (title, options) => self.registration.showNotification(title, optio
 
 function ring(push) {
   return show(`${caller(push)} is calling`, {
-    body: push.from?.n ? push.from.h : "", tag: push.call, renotify: true, requireInteraction: true, vibrate: [400, 200, 400, 200, 400],
+    body: [push.from?.n && push.from.h, push.to?.n && `for ${push.to.n}`].filter(Boolean).join(" "), tag: push.call, renotify: true, requireInteraction: true, vibrate: [400, 200, 400, 200, 400],
     data: { push }, actions: [{ action: "answer", title: "Answer" }, { action: "decline", title: "Decline" }],
   });
 }

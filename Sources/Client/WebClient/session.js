@@ -3,7 +3,7 @@
 // | phase      | opened           | closed             | frame                          | timers              |
 // |------------|------------------|--------------------|--------------------------------|---------------------|
 // | offline    | -                | -                  | -                              | connect             |
-// | connecting | hello → greeting | back off → offline | -                              | elsewhere after 3 s |
+// | connecting | hello → greeting | back off → offline | -                              | elsewhere after 3 s, again after 60 s, in a call 4 s |
 // | greeting   | -                | back off → offline | welcome → online, others drop  | give up after 10 s  |
 // | online     | -                | back off → offline | handled                        | ping, ack           |
 //
@@ -25,6 +25,13 @@ const isTooBig = (message) => {
 const isBreak = (code) => [1001, 1005, 1006, 1012, 1013].includes(code);
 export const isAddress = (text) => typeof text === "string" && text.length <= 2048 && /^wss?:\/\/[^/]/.test(text);
 const WELCOME = 10_000, ACK = 100, CLOSING = 3_000, FIRST = 200, LONGEST = 5_000, HEARTBEAT = 600_000;
+/** A socket that does not open is given up: a browser waits minutes. With a connected call it has less, the next one twice as long, and again. */
+const OPENING = 60_000, OPENING_IN_CALL = 4_000;
+/** A ping has so long to be answered where nothing else was heard; a socket that nothing answers on has another one beside it, once in so long, then in twice that. */
+export const ANSWER = 1_000;
+const DOUBT = 6_000, DOUBT_LONGEST = 30_000;
+/** A timer that is so late ran in a tab that was throttled or frozen: frames that wait for it are heard before it judges. */
+const LATE = 1_000;
 /** A page may not close with 1001. */
 const GOING_AWAY = 4000, GAP = 4002;
 const UNNUMBERED = /^(hello|auth\.|device\.|ping|pong|ack|stats)/;
@@ -66,6 +73,12 @@ export class Session {
   /** Requests without an answer: id → { message, done }. */
   #open = new Map();
   #heard = 0;
+  /** Since when a ping of ours has no answer, nor anything else was heard; null: none waits. */
+  #asked = null;
+  #doubts = 0;
+  #doubtDue = 0;
+  #openings = 0;
+  #tried = null;
   #timers;
   #socket = null;
   #old = null;
@@ -83,9 +96,9 @@ export class Session {
   home = null;
   #spread = 0;
 
-  /** `hello()` is the proof, device and state; `on` has online, offline, refused, message, and settled: a frame was taken. */
-  constructor({ url, hello, seams, on, hasCall }) {
-    Object.assign(this, { url, hello, seams, on, hasCall, isWake: false });
+  /** `hello()` is the proof, device and state; `on` has online, offline, failed: a socket did not open, refused, message, and settled: a frame was taken. */
+  constructor({ url, hello, seams, on, hasCall, isTalking }) {
+    Object.assign(this, { url, hello, seams, on, hasCall, isTalking, isWake: false });
     this.#timers = new Timers(seams.clock);
   }
 
@@ -98,13 +111,17 @@ export class Session {
   connect() {
     this.#phase = "connecting";
     this.#timers.stop();
-    const url = this.#choose();
+    this.#asked = null;
+    const url = this.#tried = this.#choose();
     // the one before serves until this one does; nothing of it is heard any more
     const last = this.#socket;
     if (last) { this.#drop(this.#old); this.#old = last; }
     let socket;
     try { socket = new this.seams.WebSocket(url, "trunkline.v1"); } catch { this.#socket = null; return this.#closed(1006); }
     this.#socket = socket;
+    this.seams.log("connect", { url });
+    const patience = this.isTalking() ? OPENING_IN_CALL * 2 ** Math.min(this.#openings++, 2) : OPENING;
+    this.#timers.after("open", patience, () => { this.#drop(socket); this.#socket = null; this.#closed(1006); });
     const mine = (f) => (event) => { if (socket === this.#socket) f(event); };
     socket.onopen = mine(() => this.#opened());
     socket.onmessage = mine((event) => this.#received(event.data));
@@ -124,7 +141,8 @@ export class Session {
 
   #opened() {
     this.#phase = "greeting";
-    this.#timers.stop("home");
+    this.#timers.stop("home", "open");
+    this.#openings = 0;
     this.#drop(this.#old);
     this.#old = null;
     this.#timers.after("welcome", WELCOME, () => this.#giveUp(GOING_AWAY));
@@ -140,10 +158,12 @@ export class Session {
 
   #closed(code) {
     if (this.#phase === "ended" || this.#phase === "offline") return;
-    const wasOnline = this.isOnline;
+    const wasOnline = this.isOnline, wasConnecting = this.#phase === "connecting";
     this.#phase = "offline";
+    this.seams.log("closed", { code });
     this.#timers.stop();
     if (wasOnline) this.on.offline();
+    if (wasConnecting && this.#tried === this.url) this.on.failed?.(this.url);
     // of a session that a push's token began, behind `welcome`: its end, nothing to repeat (docs/protocol.md, Details)
     if (code === 4001 && this.#resume && !(wasOnline && this.isWake)) {
       this.#resume = null;
@@ -214,8 +234,35 @@ export class Session {
     this.connect();
   }
 
-  /** After a time without timers: true if the session may not be what it was. */
-  isStale() { return !this.isOnline || this.seams.clock.now() - this.#heard > this.heartbeat * 1.5; }
+  /** When the last frame came. */
+  get heardAt() { return this.#heard; }
+  /** A ping of ours has no answer, and has had the time for one. */
+  get isDeaf() { return this.#asked !== null && this.seams.clock.now() - this.#asked >= ANSWER; }
+
+  /** A ping: a browser can send none of WebSocket's, and the gateway answers this one at once. */
+  ask() {
+    if (!this.isOnline) return;
+    this.#asked ??= this.seams.clock.now();
+    this.#write({ t: "ping" });
+  }
+
+  /** Nothing answers, it seems: a socket beside the one there is. Bounded, whoever asks for it. */
+  doubt() {
+    const now = this.seams.clock.now();
+    if (!this.isOnline || now < this.#doubtDue) return;
+    this.#doubtDue = now + Math.min(DOUBT_LONGEST, DOUBT * 2 ** this.#doubts++);
+    this.renew();
+  }
+
+  /** After a time without timers the session may not be what it was. A ping says so: a tab that was only throttled is not cut. */
+  wake() {
+    if (!this.isOnline) return this.#phase === "offline" ? this.renew() : undefined;
+    // a machine that slept may not have counted the time
+    const isStale = this.seams.clock.now() - this.#heard > this.heartbeat * 1.5;
+    this.#asked = null;
+    this.ask();
+    this.#timers.after("answer", isStale ? ANSWER : 3 * ANSWER, () => { if (this.#asked !== null) this.doubt(); });
+  }
 
   finish() {
     if (this.#phase === "ended") return;
@@ -262,7 +309,16 @@ export class Session {
   }
 
   #write(message) {
-    if (this.#socket?.readyState === 1) this.#socket.send(JSON.stringify(message));
+    if (this.#socket?.readyState !== 1) return;
+    this.#log("sent", message);
+    this.#socket.send(JSON.stringify(message));
+  }
+
+  /** What a frame is, not what it holds; of a refusal its code, of an end its reason. */
+  #log(event, { t, call, id, re, seq, d }) {
+    const text = (value) => (typeof value === "string" || typeof value === "number" ? String(value).slice(0, 64) : undefined);
+    const fields = { t: text(t), call: text(call), id: text(id), re: text(re), seq, code: text(d?.code), reason: text(d?.reason) };
+    this.seams.log(event, Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)));
   }
 
   /** A gap, an overflow, or a frame that is none: the next hello is a fresh one. */
@@ -276,8 +332,13 @@ export class Session {
   #received(text) {
     if ((this.#phase !== "greeting" && !this.isOnline) || this.#timers.has("closing") || text.length > FRAME) return;
     this.#heard = this.seams.clock.now();
+    this.#asked = null;
     const frame = decoded(text);
-    if (!frame) return this.#startAfresh();
+    if (!frame) {
+      this.seams.log("unreadable");
+      return this.#startAfresh();
+    }
+    this.#log("received", frame);
     if (frame.ack !== undefined) this.#outbox = this.#outbox.filter((entry) => entry.seq > frame.ack);
     if (frame.seq !== undefined) {
       if (frame.seq <= this.#seen) return;
@@ -320,23 +381,27 @@ export class Session {
     this.#lookAnew();
     this.heartbeat = Math.min(HEARTBEAT, Math.max(1000, d.hb));
     this.#timers.stop();
-    this.#timers.after("stable", STABLE, () => { this.#attempt = this.#pointers = 0; this.#hasBegunAgain = false; });
+    this.#timers.after("stable", STABLE, () => { this.#attempt = this.#pointers = 0; this.#hasBegunAgain = false; if (this.#asked === null) this.#doubts = 0; });
     this.#beat();
     if (d.resumed) this.#replay(d.replayFrom); else this.#renumber(new Set(d.calls.map((row) => row.call)));
-    this.#write({ t: "ping" });
+    this.ask();
     this.on.online(d, d.resumed ? null : d.calls);
   }
 
-  #beat() {
-    this.#timers.after("ping", this.heartbeat, () => {
-      if (this.seams.clock.now() - this.#heard >= 2 * this.heartbeat) {
+  /** Dead is who leaves a ping of ours without an answer. That nobody was heard for long says nothing where nobody was asked. */
+  #beat(wait = this.heartbeat) {
+    const due = this.seams.clock.now() + wait;
+    this.#timers.after("ping", wait, () => {
+      const now = this.seams.clock.now();
+      if (this.#asked !== null && now - this.#asked >= this.heartbeat && now - this.#heard >= 2 * this.heartbeat) {
+        if (now - due >= LATE) return this.#beat(LATE);
         this.#close(GOING_AWAY);
         this.#drop(this.#socket);
         this.#socket = null;
         return this.#closed(1006);
       }
       this.#beat();
-      this.#write({ t: "ping" });
+      this.ask();
     });
   }
 

@@ -4,7 +4,7 @@ const CALL_FAILED = "call failed", NO_AUDIO = "no audio could be set up", NO_TRU
 
 /** docs/protocol.md, Reasons; the words are those of Tests/Vectors/client/texts.txt. */
 const REASONS = {
-  remoteHangup: "ended", localEnd: "ended", callerCancelled: "missed", answeredElsewhere: "answered on another device",
+  remoteHangup: "ended", localEnd: "ended", cancelled: "cancelled", callerCancelled: "missed", answeredElsewhere: "answered on another device",
   declinedElsewhere: "declined on another device", busyElsewhere: "busy on another device", unanswered: "no answer", busy: "busy",
   declined: "declined", mediaTimeout: NO_AUDIO, mediaFailed: NO_AUDIO, networkLost: "connection lost", trunkLost: NO_TRUNK,
   trunkFailed: NO_TRUNK, notFound: "number not in service", forbidden: "not allowed", codec: "no common codec", auth: "not logged in",
@@ -37,11 +37,14 @@ const ERRORS = {
   staleToken: "The login could not be renewed. Trying again.",
   loggedOut: "You are logged out. Log in to make calls.",
   emptyNumber: "There is no number to call.",
+  badParameters: "This call carries what the gateway does not take. Its parameters are texts, 1 KB in all.",
   emergency: "Emergency numbers cannot be called here. Use a telephone.",
   microphoneDenied: "The microphone is blocked for this page. Allow it beside the address, then try again.",
   microphoneAbsent: "No microphone was found. Connect one, then try again.",
   microphoneBusy: "Another program uses the microphone. Close it, then try again.",
   microphoneInsecure: "Browsers give the microphone to secure pages only. Open this page by https.",
+  microphoneGone: "The microphone that you chose is gone. Another one is used until it is back.",
+  loudspeakerGone: "The loudspeaker that you chose is gone. The system's one is used until it is back.",
   loudspeakerAbsent: "This loudspeaker cannot be used. Choose another one.",
   tooManyCalls: "Too many calls. End one of them, or try again later.",
   autoplayRefused: "The browser keeps the sound off. Click to hear the call.",
@@ -49,13 +52,39 @@ const ERRORS = {
   pushUnsupported: "Calls cannot ring here while the page is closed.",
   pushDenied: "Notifications are blocked for this page. Allow them beside the address.",
   workerOutdated: "Calls ring here again, while the page is closed, once it was loaded anew.",
+  unreachable: "The gateway cannot be reached. Trying again.",
   refused: "That was not possible. Try again.",
+};
+
+/** What is wrong with a call's audio, and what to do. */
+const WARNINGS = {
+  loss: ["loss", null, "The network loses audio. Move closer to the Wi-Fi, or take another network."],
+  roundTrip: ["roundTrip", null, "The way to the gateway is slow: words come late. Another network may help."],
+  oneWayIn: ["oneWay", "in", "Nothing is heard from the other side. Ask whether they hear you, or call again."],
+  oneWayOut: ["oneWay", "out", "The other side does not hear you. Call again, or take another network."],
+  microphoneLow: ["microphoneLow", null, "Your microphone is very quiet. Speak closer to it, or choose another one."],
+};
+export const warning = (name) => { const [cause, direction, text] = WARNINGS[name]; return { cause, direction, text }; };
+
+/** `unreachable`, by the likely cause. */
+const CAUSES = {
+  address: "The gateway's address is none. It is wss://, its host, and /v1/connect.",
+  offline: "This device has no network. Trying again.",
+  insecure: "A page of https may not use a gateway's ws address. Use its wss address.",
+  nothing: "The gateway does not answer. It may be down, or its name or certificate wrong. Trying again.",
+  closed: "A server answers, but not to this page. Check the address, and that auth.origins of the gateway has this page's origin. Trying again.",
+  notGateway: "Something else than a gateway answers there. Check host and path of its address. Trying again.",
+  notReady: "The gateway is starting, or has no resources to take calls. Trying again.",
+  origin: "The gateway refuses pages of this origin. Add it to auth.origins of the gateway. Trying again.",
+  host: "The gateway is told another name than this page's. The proxy before it must pass the Host header. Trying again.",
+  noWebSocket: "The gateway answers, but its WebSocket does not come through. A proxy before it must pass Upgrade, Connection and Host. Trying again.",
 };
 
 export class PhoneError extends Error {
   constructor(code, detail = "") {
-    super(ERRORS[code] + (detail && ` (${detail})`));
-    Object.assign(this, { name: "PhoneError", code, text: ERRORS[code], reason: code === "refused" ? detail : null });
+    const text = (code === "unreachable" && CAUSES[detail]) || ERRORS[code];
+    super(text + (detail && ` (${detail})`));
+    Object.assign(this, { name: "PhoneError", code, text, reason: ["refused", "unreachable"].includes(code) ? detail : null });
   }
 }
 
@@ -64,4 +93,13 @@ export function microphoneError(error) {
   if (error instanceof PhoneError) return error;
   const codes = { NotAllowedError: "Denied", SecurityError: "Denied", NotFoundError: "Absent", OverconstrainedError: "Absent" };
   return new PhoneError("microphone" + (codes[error?.name] ?? "Busy"), error?.message);
+}
+
+/** Digits, and what a telephone has beside them. */
+const isNumber = (text) => /^\+?[0-9*#]{1,32}$/.test(text);
+/** Whom a call is with, whatever was said. A number has one kind, wherever it comes from: of an extension an offer says `generic`, the history `phone`, and a call back to `generic` would mean a user's id. */
+export function party(value) {
+  if (typeof value?.h !== "string" || !value.h) return { k: "generic", h: "Unknown" };
+  const k = isNumber(value.h) ? "phone" : value.k === "email" ? "email" : "generic";
+  return k === value.k ? value : { ...value, k };
 }

@@ -3,17 +3,20 @@
 /** Where a telephone stands with its gateway. `failed`: `phone.error` says why and what to do; logged out elsewhere is `failed` with `replaced` or `revoked`. */
 export type PhoneState = "idle" | "connecting" | "online" | "failed" | "loggedOut";
 
-/** What a user sees of a call. `connecting`: the tap, or the number, is on its way. `calling`: the other side's telephone rings. */
-export type CallState = "ringing" | "connecting" | "calling" | "connected" | "held" | "ended";
+/**
+ * What a user sees of a call. `connecting`: the tap, or the number, is on its way. `calling`: the other side's telephone rings. `reconnecting`: nothing has
+ * come from the gateway for seconds, and media is made anew; who talks is not heard meanwhile.
+ */
+export type CallState = "ringing" | "connecting" | "calling" | "connected" | "reconnecting" | "held" | "ended";
 
 /** The same in the protocol's words, finer: `answering` and `starting`, `ready` are `connecting`; `progress` is `calling`. */
 export type CallPhase = "ringing" | "answering" | "starting" | "ready" | "progress" | "connected" | "ended";
 
-/** docs/protocol.md, Reasons. */
+/** docs/protocol.md, Reasons. `cancelled` is the client's: this user ended an outgoing call that nobody had answered (`localEnd` on the wire). */
 export type EndReason =
   | "remoteHangup" | "callerCancelled" | "answeredElsewhere" | "declinedElsewhere" | "busyElsewhere" | "unanswered" | "busy" | "declined"
   | "mediaTimeout" | "mediaFailed" | "networkLost" | "trunkLost" | "trunkFailed" | "notFound" | "forbidden" | "codec" | "auth" | "overload"
-  | "server" | "gatewayRestart" | "appRestart" | "unknown" | "diverted" | "dnd" | "blocked" | "localEnd";
+  | "server" | "gatewayRestart" | "appRestart" | "unknown" | "diverted" | "dnd" | "blocked" | "localEnd" | "cancelled";
 
 /** The words for a user: "answered on another device". */
 export function reasonText(reason: EndReason): string;
@@ -33,6 +36,8 @@ export type PhoneErrorCode =
   | "staleToken"
   | "loggedOut"
   | "emptyNumber"
+  /** `parameters` of `call()` are no texts by keys of letters, digits, `_`, `.`, `-`, or are more than 1 KB as JSON. */
+  | "badParameters"
   /** Emergency calls are not carried: use a telephone. */
   | "emergency"
   | "microphoneDenied" | "microphoneAbsent" | "microphoneBusy"
@@ -49,15 +54,26 @@ export type PhoneErrorCode =
   | "workerOutdated"
   /** The loudspeaker chosen is gone, or this browser has no choice. */
   | "loudspeakerAbsent"
+  /** The one chosen was unplugged: another one is used until it is back (`microphoneFallback`, `loudspeakerFallback`). */
+  | "microphoneGone" | "loudspeakerGone"
+  /** No socket to the gateway opens; `reason` is the likely `UnreachableCause`. It is tried on by itself, but for `address` and `insecure`, which an app mends. */
+  | "unreachable"
   /** A request that the gateway refused; `reason` is its code. */
   | "refused";
+
+/**
+ * Why no WebSocket comes about, as far as a browser lets one know. `nothing` answers: the gateway is down, its name unknown, its certificate refused, the
+ * network gone. `closed`: something answers and does not say what to a page of this origin: a path or origin that is none. `notGateway`: what answers is none.
+ * `noWebSocket`: the gateway answers, its socket does not: a proxy without `Upgrade`, or an origin that it refuses. `origin`, `host`: of these the gateway says which.
+ */
+export type UnreachableCause = "address" | "offline" | "insecure" | "nothing" | "closed" | "notGateway" | "notReady" | "origin" | "host" | "noWebSocket";
 
 export class PhoneError extends Error {
   constructor(code: PhoneErrorCode, detail?: string);
   readonly code: PhoneErrorCode;
   /** A sentence for the user, with what to do next. `message` is the same, with the detail for a log. */
   readonly text: string;
-  /** Of `refused`: the protocol's error code. */
+  /** Of `refused`: the protocol's error code. Of `unreachable`: an `UnreachableCause`. */
   readonly reason: string | null;
 }
 
@@ -84,8 +100,14 @@ export interface Statistics {
 
 export interface Quality { level: string; cause?: string }
 
+/**
+ * What is wrong with a call's audio, as this browser measures it, and a sentence for the user. `loss`: 5 % of what comes, or of what goes by the gateway's
+ * reports, over 5 s. `roundTrip`: 400 ms for 3 s. `oneWay`: nothing has come (`in`), or reached the gateway (`out`), for 5 s. `microphoneLow`: nothing above -50 dBFS for 30 s.
+ */
+export interface Warning { cause: "loss" | "roundTrip" | "oneWay" | "microphoneLow"; direction: "in" | "out" | null; text: string }
+
 /** What a Web Push carries, decrypted (docs/design/devices-and-push.md); `device` where the page is told it. */
-export interface Push { call?: string; from?: Handle; wake: string; gw?: string; exp?: number; device?: string; /** The user tapped "answer" on the notification. */ answers?: boolean }
+export interface Push { call?: string; from?: Handle; /** Which number was called, "for Sales". */ to?: Handle; parameters?: Record<string, string>; wake: string; gw?: string; exp?: number; device?: string; /** The user tapped "answer" on the notification. */ answers?: boolean }
 
 /** What `service-worker.js` puts behind the address of the page that it opens (`#push=…`), or null. */
 export function readPush(hash: string): Push | null;
@@ -95,10 +117,14 @@ export function claims(token: string): Record<string, unknown>;
 
 // — what the browser gives; each is an option, so that the package runs where there is no browser —
 
+/** `now` in milliseconds, which only grows: `performance.timeOrigin + performance.now()`. `Date.now()` jumps when the machine's clock is set. */
 export interface Clock { now(): number; setTimeout(f: () => void, ms: number): unknown; clearTimeout(timer: unknown): void }
 export interface Storage { getItem(key: string): string | null; setItem(key: string, value: string): void; removeItem(key: string): void }
 /** Plays what comes in; one for each call. `play` rejects with `NotAllowedError` where the page may not sound yet. */
 export interface Player { play(stream: MediaStream): Promise<void>; stop(): void; setSinkId?(id: string): Promise<void> }
+
+/** `event`: connect, closed, sent, received, unreadable, phone, call, restart, reconnecting, media connected, media failed, warnings, device, ended. `at` by the phone's clock. */
+export interface LogLine { at: number; event: string; call?: string; [field: string]: unknown }
 
 export interface PhoneOptions {
   /** A login token of the app's backend. Called at the start, before the old one expires (`auth.refresh`) and after it is refused, at most once in 10 s. It should fetch a new one each time. */
@@ -114,6 +140,8 @@ export interface PhoneOptions {
   /** Started without being shown (by a push): goes when the call is over. */
   isBackground?: boolean;
   platform?: string;
+  /** Is told what happens, for a support case: never a token, an SDP or what a message holds. What it throws is ignored. */
+  log?: (line: LogLine) => void;
   /** What `hello` names. Default `["media.active", "quality"]`. */
   capabilities?: string[];
 
@@ -137,6 +165,15 @@ export interface PhoneOptions {
   permissions?: Permissions | null;
 }
 
+/** `isReady`: gateway and microphone are there. A TURN server that fails matters only in networks that drop UDP. `call`: a test call with its score, which no gateway takes yet. */
+export interface Preflight {
+  isReady: boolean;
+  network: { isGood: boolean; roundTripMs: number | null; error: PhoneError | null };
+  microphone: { isGood: boolean; label: string; error: PhoneError | null };
+  turn: { urls: string | string[]; isGood: boolean; milliseconds: number | null }[];
+  call: null;
+}
+
 export interface PhoneEvents {
   /** `state`, `error` or `isReachable` has changed. */
   state: Event;
@@ -147,10 +184,12 @@ export interface PhoneEvents {
   taken: Event & { call: Call };
   /** A call that is not in `calls` is over: of an earlier load, or of a push. */
   gone: Event & { id: string; reason: EndReason };
-  /** `microphoneFault`, or the list of devices, has changed. */
+  /** `microphoneFault`, `microphoneFallback`, `loudspeakerFallback` or the list of devices has changed. */
   devices: Event;
   /** The gateway took the push subscription (`error` null), or why not. */
   registered: Event & { error: string | null };
+  /** A try to connect has failed: `error.text` says why, as far as is known, and what to do. At most once in 30 s; `phone.error` has it until the next `welcome`. */
+  unreachable: Event & { error: PhoneError };
   /** The login goes on, but was not renewed: `staleToken`. */
   tokenStale: Event & { error: PhoneError };
 }
@@ -164,8 +203,10 @@ export class Phone extends EventTarget {
   readonly error: PhoneError | null;
   /** For the user: "online", or the error's text. */
   readonly text: string;
-  /** False from a lost socket to the next `welcome`. */
+  /** False from a lost socket, or one that did not open, to the next `welcome`. */
   readonly isReachable: boolean;
+  /** Milliseconds that the gateway's clock is ahead of this machine's, which may be years off; 0 before the first `welcome`. */
+  readonly skew: number;
   /** The user that the token names (`sub`), and this device's id. */
   readonly user: string | null;
   readonly device: string;
@@ -179,9 +220,10 @@ export class Phone extends EventTarget {
   /**
    * Calls a number, as the user writes it: the gateway reads it as dialled in the user's country. A call that cannot be made is `ended` and has
    * an `error`. Other calls are held. `from`: which of the user's numbers the callee sees. `location`: where the caller is, a PIDF-LO document
-   * (RFC 4119) of at most 8,192 bytes; only an emergency call carries it.
+   * (RFC 4119) of at most 8,192 bytes; only an emergency call carries it. `parameters`: texts of the app's own, 1 KB in all; the gateway decides what
+   * becomes of them.
    */
-  call(number: string | Handle, options?: { from?: string; account?: string; location?: string }): Call;
+  call(number: string | Handle, options?: { from?: string; account?: string; location?: string; parameters?: Record<string, string> }): Call;
   /** Takes the line again: after `replaced`, a refused login, or `close()`. */
   start(): void;
   /** Ends the calls and the session; the device stays registered for pushes. Nothing is left: no timer, no listener. */
@@ -199,11 +241,16 @@ export class Phone extends EventTarget {
   readonly microphoneFault: PhoneError | null;
   /** The browser would ask the user: `askForMicrophone()` from a click, before the first call. */
   readonly mayAskForMicrophone: boolean;
+  /** Tries what a call needs, from a click: the gateway, the microphone, each TURN server. Never rejects; some seconds, or as long as the browser asks for the microphone (30 s at most). */
+  preflight(): Promise<Preflight>;
   microphones(): Promise<MediaDeviceInfo[]>;
   loudspeakers(): Promise<MediaDeviceInfo[]>;
   /** The ids chosen; null: the system's. */
   readonly microphone: string | null;
   readonly loudspeaker: string | null;
+  /** Why another one than the chosen is used; null: it is not. The choice stays, and is taken back when the device returns, in calls too. */
+  readonly microphoneFallback: PhoneError | null;
+  readonly loudspeakerFallback: PhoneError | null;
   /** Also in the calls that are there. Reject with a PhoneError, and all stays as it was. */
   useMicrophone(id: string | null): Promise<void>;
   useLoudspeaker(id: string | null): Promise<void>;
@@ -229,6 +276,8 @@ export interface CallEvents {
   state: Event;
   digit: Event & { digit: string };
   quality: Event;
+  /** `warnings` has one more, or one less. */
+  warning: Event & { warning: Warning; isOn: boolean };
   statistics: Event;
   transferred: Event & { status: string };
 }
@@ -239,6 +288,16 @@ export class Call extends EventTarget {
   readonly id: string;
   readonly direction: "incoming" | "outgoing";
   readonly peer: Handle;
+  /** The number that was called: of a call that came in one of the user's, "for Sales"; null before that is known. */
+  readonly called: Handle | null;
+  /** STIR (RFC 8588): "A" where the carrier vouches for the caller's number, "B", "C"; null: nobody has checked it. Only a verified call should be shown as one. */
+  readonly attestation: string | null;
+  /** The caller withholds the number. */
+  readonly isPrivate: boolean;
+  /** Whom the call was for before it was diverted to this user, the latest first. */
+  readonly diverted: readonly Handle[];
+  /** Texts that came with the call, or that `phone.call()` was given. They are the other side's words: show them as text only. */
+  readonly parameters: Readonly<Record<string, string>>;
   readonly account: string | null;
   readonly state: CallState;
   readonly phase: CallPhase;
@@ -251,6 +310,8 @@ export class Call extends EventTarget {
   readonly isMuted: boolean;
   readonly isHeld: boolean;
   readonly isHeldByPeer: boolean;
+  /** Connected, and nothing comes from the gateway: `state` is `reconnecting`, also of a held call. */
+  readonly isReconnecting: boolean;
   readonly capabilities: Capabilities | null;
   /** Calls with the same number hear each other; null: it is in no group. */
   readonly group: number | null;
@@ -264,7 +325,7 @@ export class Call extends EventTarget {
   readonly isCapturing: boolean;
   /** The microphone was refused or taken away in the call, which goes on without; `openMicrophone()` tries again. */
   readonly microphoneFault: PhoneError | null;
-  /** Milliseconds since 1970: made here; connected, by the gateway's clock; ended. */
+  /** Milliseconds since 1970: made here; connected, by the gateway's clock; ended. `phone.skew` is what the gateway's clock is ahead of this one. */
   readonly startedAt: number;
   readonly connectedAt: number | null;
   readonly endedAt: number | null;
@@ -274,7 +335,10 @@ export class Call extends EventTarget {
   /** Why it could not be made, or taken, where that is known. */
   readonly error: PhoneError | null;
   readonly codec: string | null;
+  /** What the gateway measures, of both its legs. */
   readonly quality: Quality | null;
+  /** What this browser measures; none of a call on hold, or that reconnects. */
+  readonly warnings: readonly Warning[];
   readonly statistics: Statistics | null;
   /** For meters; null before there is one. */
   readonly remoteStream: MediaStream | null;

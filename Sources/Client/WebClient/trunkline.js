@@ -1,11 +1,11 @@
 // trunkline.js: a telephone in the browser, on a gateway that speaks `trunkline.v1`. README.md shows a call, trunkline.d.ts has the types.
 import { claims } from "./base64.js";
-import { seamsOf } from "./browser.js";
-import { Call } from "./call.js";
+import { likelyCause, seamsOf } from "./browser.js";
+import { Call, given } from "./call.js";
 import { Devices } from "./devices.js";
 import { Source, Timers } from "./events.js";
 import { Session, isAddress } from "./session.js";
-import { PhoneError, endReason, reasonText } from "./texts.js";
+import { PhoneError, endReason, party, reasonText } from "./texts.js";
 
 export { Call, PhoneError, claims, reasonText };
 
@@ -16,6 +16,7 @@ const STRAY = 30_000, RINGS_ALONE = 60_000, FURTHER = 8, FAREWELL = 15_000;
 const ENDED_SHOWN = 3_000, REMEMBERED = 32, TOKEN_LONGEST = 300_000;
 /** The token function is asked once in so long, whoever wants a token; and again after so long, then after twice that, where it gave none that helps. */
 const TOKEN_FLOOR = 10_000;
+const ASK_WHY = 30_000;
 const REFUSALS = { 4001: "loginRefused", 4003: "revoked", 4009: "replaced" };
 const TEXTS = { idle: "offline", connecting: "connecting", online: "online", loggedOut: "logged out" };
 
@@ -29,9 +30,6 @@ export function readPush(hash) {
     return typeof push?.wake === "string" ? push : null;
   } catch { return null; }
 }
-
-/** Whom a call is with, whatever was said. */
-const party = (value) => (typeof value?.h === "string" ? value : { k: "generic", h: "Unknown" });
 
 export class Phone extends Source {
   #machine = "idle";
@@ -67,6 +65,7 @@ export class Phone extends Source {
   skew = 0;
   #stops = [];
   #rung = -Infinity;
+  #askedWhy = -Infinity;
 
   constructor(gateway, options = {}) {
     super();
@@ -77,7 +76,8 @@ export class Phone extends Source {
     seams.iceServers = () => this.#ice;
     seams.player = () => {
       const made = make();
-      if (this.loudspeaker) made.setSinkId?.(this.loudspeaker)?.catch(() => {});
+      const { loudspeaker } = this.devices;
+      if (loudspeaker) made.setSinkId?.(loudspeaker)?.catch(() => this.devices.check());
       return made;
     };
     seams.microphone = () => this.devices.open();
@@ -96,11 +96,13 @@ export class Phone extends Source {
     return this.#machine;
   }
   get error() { return this.#error; }
-  get text() { return this.state === "failed" ? this.#error.text : TEXTS[this.state]; }
+  get text() { return this.#error?.text ?? TEXTS[this.state]; }
   get isOnline() { return this.#session?.isOnline === true; }
   get microphone() { return this.devices.chosen.microphone; }
   get loudspeaker() { return this.devices.chosen.loudspeaker; }
   get microphoneFault() { return this.devices.fault; }
+  get microphoneFallback() { return this.devices.fallback.microphone; }
+  get loudspeakerFallback() { return this.devices.fallback.loudspeaker; }
   get mayAskForMicrophone() { return this.devices.mayAsk; }
   get pushFault() { return this.#pusher?.fault ?? null; }
   get doNotDisturb() { return this.#preferences?.dnd === true; }
@@ -113,6 +115,7 @@ export class Phone extends Source {
     if (this.#machine === machine && this.#error === error) return;
     this.#machine = machine;
     this.#error = error;
+    this.seams.log("phone", { state: this.state, ...(error && { error: error.message }) });
     this.changed();
   }
 
@@ -132,7 +135,7 @@ export class Phone extends Source {
       this.#pathChanged();
     });
     // a tab that was frozen, or comes out of the back-forward cache: its timers stood still
-    const thawed = () => { if (document?.visibilityState !== "hidden" && this.#session?.isStale() && this.#machine !== "connecting") this.#session.renew(); };
+    const thawed = () => { if (document?.visibilityState !== "hidden") for (const one of this.#sessions) one.wake(); };
     on(document, "resume", thawed);
     on(document, "visibilitychange", () => { this.#takeBack(); thawed(); });
     on(window, "pageshow", thawed);
@@ -253,6 +256,7 @@ export class Phone extends Source {
     const session = this.#session = this.#make(this.#wake?.gw ?? this.gateway, () => this.#wake, {
       online: (...all) => this.#welcomed(...all),
       offline: () => { this.isReachable = false; this.#move("connecting"); this.#ringsAlone(null); },
+      failed: (url) => this.#unreachable(url),
       refused: (code) => this.#refused(code),
       message: (...all) => this.#heard(null, ...all),
       settled: () => { this.#leaveInBackground(); this.#closeFurther(); },
@@ -268,7 +272,7 @@ export class Phone extends Source {
   #make(url, wake, on) {
     const nav = globalThis.navigator, { platform = "web" } = this.options;
     return new Session({
-      url, seams: this.seams, on, hasCall: () => this.#live().length > 0,
+      url, seams: this.seams, on, hasCall: () => this.#live().length > 0, isTalking: () => this.#live().some((call) => call.phase === "connected"),
       hello: () => ({
         proof: wake() ? { wake: wake().wake } : { auth: this.#token },
         device: { id: this.device, platform, model: nav?.platform || "browser", os: (nav?.userAgent ?? "").slice(0, 80), sdk: "trunkline.js/2" },
@@ -387,8 +391,36 @@ export class Phone extends Source {
     Object.assign(call, { session: one, node: (one ?? this.#session)?.node ?? null, isAstray: false, ringsAlone: false, isMissing: false });
   }
 
+  get #sessions() { return [this.#session, ...this.#further].filter(Boolean); }
+
+  // — what a call doubts —
+
+  #hearing(call) {
+    const session = call.isAstray ? null : call.session ?? this.#session;
+    return session?.isOnline ? session : null;
+  }
+  /** A try has failed: said at once, and why as soon as that is known. Nobody is asked why more than once in 30 s. */
+  async #unreachable(url) {
+    if (this.isReachable) {
+      this.isReachable = false;
+      this.changed();
+    }
+    const now = this.seams.clock.now(), session = this.#session;
+    if (now - this.#askedWhy < ASK_WHY) return;
+    this.#askedWhy = now;
+    const cause = await likelyCause(url, this.seams).catch(() => "nothing");
+    if (session !== this.#session || this.#machine !== "connecting" || this.isReachable) return;
+    const error = new PhoneError("unreachable", cause);
+    this.#move("connecting", error);
+    this.emit("unreachable", { error });
+  }
+
   /** Its node has a session. */
-  hears(call) { return !call.isAstray && (call.session ?? this.#session)?.isOnline === true; }
+  hears(call) { return this.#hearing(call) !== null; }
+  heardAt(call) { return this.#hearing(call)?.heardAt ?? 0; }
+  isDeaf(call) { return this.#hearing(call)?.isDeaf === true; }
+  askGateway(call) { this.#hearing(call)?.ask(); }
+  doubt(call) { this.#hearing(call)?.doubt(); }
 
   #finishSession() {
     this.#session?.finish();
@@ -407,6 +439,7 @@ export class Phone extends Source {
     this.#onlineAt = this.seams.clock.now();
     if (!this.#wake) this.#tokenAttempts = 0;
     this.isReachable = true;
+    this.#askedWhy = -Infinity;
     this.#move("online");
     this.#ringsOn(null);
     if (snapshot) {
@@ -476,16 +509,17 @@ export class Phone extends Source {
     return call;
   }
 
-  call(number, { from, account, location } = {}) {
+  call(number, { from, account, location, parameters } = {}) {
     const peer = typeof number === "string" ? { k: "phone", h: number } : { ...number };
     peer.h = peer.h.replace(/\s/g, "").slice(0, 256);
-    const call = this.#add(new Call(this, this.seams.uuid(), "outgoing", peer, { from: from && { k: "phone", h: from }, account, location }));
+    const call = this.#add(new Call(this, this.seams.uuid(), "outgoing", peer, { from: from && { k: "phone", h: from }, account, location, parameters: given(parameters) ?? {} }));
     const refuse = (code, reason) => {
       call.error = typeof code === "string" ? new PhoneError(code) : code;
       call.finish(reason);
       return call;
     };
     if (!peer.h) return refuse("emptyNumber", "notFound");
+    if (!given(parameters)) return refuse("badParameters", "unknown");
     if (this.#machine === "loggedOut" || this.#isLoggingOut) return refuse("loggedOut", "auth");
     if (this.state === "failed" && !["noToken", "staleToken"].includes(this.#error.code)) return refuse(this.#error, "auth");
     if (this.#lines > (this.options.maximumCalls ?? 2)) return refuse("tooManyCalls", "busy");
@@ -574,6 +608,7 @@ export class Phone extends Source {
   #watch(call, ms) {
     this.timers.after(call, ms, () => {
       call.isGivenUp = !call.isOutgoing;
+      if (this.#error?.code === "unreachable") call.error ??= this.#error;
       call.finish("unknown");
     });
   }
@@ -625,6 +660,7 @@ export class Phone extends Source {
     const call = this.#add(new Call(this, id, "incoming", party(push.from)));
     call.pushed = push;
     call.pushedAt = this.seams.clock.now();
+    call.describe(push);
     this.#watch(call, WATCHDOG);
     this.emit("incoming", { call });
     if (isOfOtherNode) this.#openFurther(push, call); else if (this.#session) this.#probe(call); else this.#connect(push);
@@ -679,6 +715,7 @@ export class Phone extends Source {
     call.isOffered = true;
     this.#belongs(call, one);
     call.capabilities = row.caps ?? null;
+    call.describe(row);
     // who hears of it finds it as it stands: a call that was answered does not ring
     call.takeUp(row, () => {
       if (!known) this.#add(call);
@@ -701,6 +738,7 @@ export class Phone extends Source {
     call ??= new Call(this, id, "incoming", party(d.from));
     this.#belongs(call, one);
     Object.assign(call, { peer: party(d.from), account: d.acct ?? null, capabilities: d.caps ?? null, isOffered: true });
+    call.describe(d);
     this.timers.stop(call);
     if (isNew) this.emit("incoming", { call: this.#add(call) });
     if (call.isOver) return;
@@ -794,6 +832,16 @@ export class Phone extends Source {
       if (this.#isRegistrationOld) this.#register();
     });
   }
+
+  /** Only who asks loads what it needs. One at a time. */
+  async preflight() {
+    const { preflight } = await import("./preflight.js");
+    return this.#preflight ??= preflight(this).finally(() => { this.#preflight = null; });
+  }
+  #preflight = null;
+
+  /** A request that changes nothing; true: the gateway has answered. */
+  echo() { return new Promise((done) => { if (!this.ask("device.state", null, { state: this.#isForeground ? "fg" : "bg" }, () => done(true))) done(false); }); }
 
   // — the end —
 

@@ -61,7 +61,7 @@ export function followAll() {
 function follow(call) {
   notes.set(call, { digits: "", transfer: null, isTransferred: false, isGivenAway: false, isNoted: false });
   Object.assign(last, { error: null, words: "" });
-  put(call, { at: call.startedAt, connectedMs: null, reason: null });
+  put(call, { at: began(call), connectedMs: null, reason: null });
   call.addEventListener("state", () => {
     if (call.state === "ended") ended(call); else remember();
     app.render();
@@ -107,6 +107,9 @@ function refused(call, error) {
 /** Milliseconds of talk so far, or null. */
 const talked = (call) => (call.connectedAt === null ? null : call.seconds * 1000);
 
+/** By the gateway's clock, once a session is there. */
+const began = (call) => call.startedAt + (app.phone?.skew ?? 0);
+
 function put(call, more) {
   const { n: name = null, h: number = null } = call.peer ?? {};
   app.history?.put({ id: call.id, direction: call.direction, name, number, ...more });
@@ -125,7 +128,7 @@ function ended(call) {
   if (note(call).isNoted) return;
   note(call).isNoted = true;
   const reason = endWord(call);
-  put(call, { at: call.startedAt, connectedMs: talked(call), reason });
+  put(call, { at: began(call), connectedMs: talked(call), reason });
   last.error = call.error;
   remember();
   announce(`${who(call)}: ${reasonWords(reason)}`);

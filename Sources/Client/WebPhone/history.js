@@ -1,5 +1,5 @@
 // The calls of one user on this device, in localStorage, newest first. A call is noted when it begins, so that a page which is
-// closed in it does not forget it.
+// closed in it does not forget it. Their order is that in which they began: times are shown, and decide nothing, for a clock may be years off.
 import { device, read } from "./page.js";
 import { duration, isMissed, reasonWords } from "./words.js";
 
@@ -17,9 +17,9 @@ export class History {
 
   /** Adds or replaces the entry of a call: `{id, direction, name, number, at, connectedMs, reason}`, `reason` null while it goes on. */
   put(entry) {
-    const before = this.entries.find((one) => one.id === entry.id);
-    const rest = this.entries.filter((one) => one.id !== entry.id);
-    this.write([{ ...before, ...entry, at: before?.at ?? entry.at ?? Date.now() }, ...rest].sort((a, b) => b.at - a.at));
+    const { entries } = this, index = entries.findIndex((one) => one.id === entry.id);
+    if (index < 0) entries.unshift({ ...entry, at: entry.at ?? Date.now() }); else entries[index] = { ...entries[index], ...entry };
+    this.write(entries);
   }
 
   find(id) {

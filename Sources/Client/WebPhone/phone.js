@@ -189,17 +189,16 @@ function showNotice({ front }) {
   if (!phone) return notice(loginWords);
   if (phone.state === "failed") return notice("");
   if (!phone.isReachable) {
-    return notice(front?.phase === "connected"
-      ? "The gateway cannot be reached. Trying again; the call goes on when it is back."
-      : "The gateway cannot be reached. Calls are not possible now; trying again.");
+    const why = phone.error?.code === "unreachable" ? phone.error.text : "The gateway cannot be reached. Trying again.";
+    return notice(`${why} ${front?.phase === "connected" ? "The call goes on when it is back." : "Calls are not possible now."}`);
   }
   if (front?.isAudioBlocked) {
     return notice("The browser keeps the sound off. Click anywhere on this page to hear the call.", { label: "Turn the sound on", run: () => front.play() });
   }
   if (front?.microphoneFault) return notice(front.microphoneFault.text, { label: "Try again", run: () => front.openMicrophone().catch(() => {}) });
-  const fault = phone.microphoneFault ?? last.error;
+  const fault = phone.microphoneFault ?? (front ? phone.microphoneFallback ?? phone.loudspeakerFallback : null) ?? last.error;
   if (fault?.code === "microphoneBusy" && !front) return notice(fault.text, { label: "Try again", run: () => phone.askForMicrophone() });
-  notice(fault?.text ?? last.words);
+  notice(fault?.text ?? front?.warnings?.[0]?.text ?? last.words);
 }
 
 function showHistory({ live }) {

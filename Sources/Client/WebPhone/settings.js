@@ -44,7 +44,7 @@ async function fill() {
   if (!isBusy) $("push").checked = hasPush;
   $("push-words").textContent = phone.pushFault?.text ?? "By a notification of this browser";
   $("push-words").classList.toggle("fault", !!phone.pushFault);
-  $("device-fault").textContent = fault || (phone.microphoneFault?.text ?? "");
+  $("device-fault").textContent = fault || ((phone.microphoneFault ?? phone.microphoneFallback ?? phone.loudspeakerFallback)?.text ?? "");
   show("install", canInstall());
 }
 

@@ -8,7 +8,7 @@ const REASONS = {
   trunkFailed: "The phone network could not take the call", notFound: "This number does not exist", forbidden: "This call is not allowed",
   codec: "No common audio format", overload: "The gateway is busy. Try again in a moment", server: "The gateway ended the call",
   gatewayRestart: "The gateway restarted", appRestart: "The app was restarted", unknown: "The call is over", diverted: "Taken by another line", dnd: "Do not disturb is on",
-  blocked: "This caller is blocked", localEnd: "You hung up", localDecline: "You declined", transferred: "Transferred",
+  blocked: "This caller is blocked", localEnd: "You hung up", cancelled: "You cancelled the call", localDecline: "You declined", transferred: "Transferred",
   auth: "The login has expired. Log in again", revoked: "This device may no longer call. Ask for a new login link",
   emergency: "Emergency numbers cannot be called here. Use a telephone", tooMany: "Too many calls. Try again later",
   badRequest: "The gateway did not understand this call", unsupported: "The gateway cannot do this", badState: "Not possible at this moment",
@@ -16,7 +16,7 @@ const REASONS = {
   microphoneDenied: "The microphone is blocked", microphoneAbsent: "No microphone found", microphoneBusy: "The microphone is in use elsewhere",
   microphoneInsecure: "This page may not use the microphone", tooManyCalls: "Too many calls. Try again later",
   loggedOut: "Logged out", loginRefused: "The login was refused", replaced: "This phone was open elsewhere", emptyNumber: "There was no number",
-  noResources: "The browser could not set up the call",
+  noResources: "The browser could not set up the call", unreachable: "The gateway could not be reached",
 };
 
 /** Calls that nobody here took. */
@@ -43,9 +43,10 @@ export function setupWords({ microphone, notifications, push }) {
 /** What a call does now, without the clock. */
 export function callWords(call, isReachable) {
   if (call.phase === "ended") return reasonWords(call.error?.code ?? call.endReason);
+  if (call.isReconnecting) return "Reconnecting…";
   if (!isReachable) return "The gateway cannot be reached";
   switch (call.phase) {
-    case "ringing": return "is calling";
+    case "ringing": return ["is calling", call.called?.n && `for ${call.called.n}`, call.diverted?.[0] && `by way of ${call.diverted[0].n || call.diverted[0].h}`].filter(Boolean).join(" ");
     case "answering": return "Connecting…";
     case "starting": return "Setting up the audio…";
     case "ready": return "Calling…";
