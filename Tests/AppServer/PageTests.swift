@@ -33,16 +33,56 @@ import Testing
     #expect(!lines.contains("unsafe-inline") && !lines.contains("strict-transport-security"))
   }
 
+  @Test func `a script may be imported by pages of other origins, a page may not be read by them`() throws {
+    let fixture = try fixture()
+    let socket = try TestSocket(fixture.app.address)
+    let script = try #require(get(socket, "/big.js")).head.lowercased()
+    #expect(script.contains("access-control-allow-origin: *") && script.contains("cross-origin-resource-policy: cross-origin"))
+    #expect(try !#require(get(socket, "/")).head.lowercased().contains("access-control-allow-origin"))
+  }
+
+  @Test func `everything is below the path that the settings say, and at the root for a proxy that takes it away`() throws {
+    let fixture = try Fixture {
+      $0.path = "/phone"
+      $0.pages = ["/": Page(contentType: "text/html", bytes: Array("<html>".utf8))]
+    }
+    for (path, status) in [
+      ("/phone/", "200"), ("/", "200"), ("/phone/v1/ready", "200"), ("/phone/none", "404"), ("/phones/", "404"),
+    ] {
+      let socket = try TestSocket(fixture.app.address)
+      #expect(try #require(get(socket, path)).head.hasPrefix("HTTP/1.1 \(status)"), "\(path)")
+    }
+    for path in ["/phone/v1/connect", "/v1/connect"] {
+      let (head, why) = try #require(get(try TestSocket(fixture.app.address), path))
+      #expect(head.hasPrefix("HTTP/1.1 426") && String(decoding: why, as: UTF8.self).contains("proxy"), "\(path)")
+    }
+    let bare = try #require(get(try TestSocket(fixture.app.address), "/phone")).head
+    #expect(bare.hasPrefix("HTTP/1.1 308") && bare.lowercased().contains("location: /phone/\r\n"))
+  }
+
   @Test func `load balancers are told whether new sessions are welcome`() throws {
     let ready = Mutex(true)
     let fixture = try Fixture { $0.isReady = { ready.withLock { $0 } } }
     let socket = try TestSocket(fixture.app.address)
     let (head, body) = try #require(get(socket, "/v1/ready"))
     #expect(head.hasPrefix("HTTP/1.1 200") && head.lowercased().contains("content-type: application/json"))
-    #expect(String(decoding: body, as: UTF8.self) == #"{"ready":true}"#)
+    #expect(String(decoding: body, as: UTF8.self) == #"{"host":"gateway.test:8080","ready":true}"#)
     ready.withLock { $0 = false }
     let (refused, why) = try #require(get(socket, "/v1/ready"))
-    #expect(refused.hasPrefix("HTTP/1.1 503") && String(decoding: why, as: UTF8.self) == #"{"ready":false}"#)
+    #expect(
+      refused.hasPrefix("HTTP/1.1 503") && String(decoding: why, as: UTF8.self) == #"{"host":"gateway.test:8080","ready":false}"#)
+  }
+
+  @Test(arguments: [
+    ("http://gateway.test:8080", true), ("https://gateway.test:8080", true), ("https://shop.test", false), ("null", false),
+    ("\"x", false),
+  ])
+  func `a page that does not get in may ask whether its origin is why`(origin: String, mayConnect: Bool) throws {
+    let fixture = try fixture()
+    let socket = try TestSocket(fixture.app.address)
+    let (head, body) = try #require(get(socket, "/v1/ready", extra: "Origin: \(origin)\r\n"))
+    #expect(head.lowercased().contains("access-control-allow-origin: *"))
+    #expect(String(decoding: body, as: UTF8.self) == #"{"host":"gateway.test:8080","page":\#(mayConnect),"ready":true}"#)
   }
 
   @Test func `a page may connect to what it names beside its own server, another page may not`() throws {

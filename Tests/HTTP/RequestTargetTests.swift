@@ -13,6 +13,17 @@ import Testing
     #expect(read.path == "/v1/users/a%2Fb/data" && read.query == "user=a%26device%3Db&x=%3D=1")
   }
 
+  @Test(
+    arguments: [
+      ("/phone/v1/connect", "/v1/connect", ""), ("/phone", "/", ""), ("/phone/", "/", ""), ("/phone/?a=b", "/", "a=b"),
+      ("/phone/a%2Fb?x=1", "/a%2Fb", "x=1"), ("/phones/v1", nil, ""), ("/v1/phone", nil, ""), ("/Phone/v1", nil, ""),
+      ("/%70hone/v1", nil, ""), ("/phone//v1", "//v1", ""),
+    ] as [(String, String?, String)])
+  func `what is below a path is the rest of it`(text: String, path: String?, query: String) throws {
+    let below = try target(text).below("/phone")
+    #expect(below?.path == path && (below?.query ?? "") == query)
+  }
+
   @Test func `each part is decoded once, and a plus is a plus`() throws {
     let read = try target("/%2532%2f?user=+4930123&other=%2B4930123&third=%252B&%75=%C3%A9")
     #expect(read.segments.map(\.text) == ["%32/"])

@@ -147,7 +147,7 @@ extension Interop {
         #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
       }
       let answer = try HTTP.request("GET", "/v1/ready", port: first.app)
-      #expect(answer.status == 503 && answer.body == #"{"ready":false}"#)
+      #expect(answer.status == 503 && answer.body.contains(#""ready":false"#))
       // the edge's OPTIONS told it: from now on no INVITE comes here
       let told = #"trunkline_sip_responses_total{direction="out",method="OPTIONS",code="503",trunk="(edge)"}"#
       #expect(await eventually(within: 5) { try first.metric(told) ?? 0 > 0 })

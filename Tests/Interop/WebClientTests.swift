@@ -15,7 +15,11 @@ extension Interop {
 
     @Test func `node --test: the client vectors, calls and bad input on a virtual clock`() async throws {
       let folder = try Folder()
-      let tests = try ["vectors", "calls", "bad-input", "worker"].map { name in
+      let tests = try [
+        "vectors", "calls", "bad-input", "worker", "groups", "silence", "devices", "clocks", "unreachable", "endings", "details",
+        "warnings",
+        "preflight", "words",
+      ].map { name in
         try Spawned(
           name, #require(Surroundings.node), ["--test", Surroundings.package + "/Tests/WebClient/\(name).test.mjs"],
           in: folder.path)

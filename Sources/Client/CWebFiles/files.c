@@ -89,6 +89,9 @@ static const unsigned char client_base64_js[] = {
 static const unsigned char client_browser_js[] = {
 #embed "../WebClient/browser.js"
 };
+static const unsigned char client_preflight_js[] = {
+#embed "../WebClient/preflight.js"
+};
 static const unsigned char client_service_worker_js[] = {
 #embed "../WebClient/service-worker.js"
 };
@@ -125,6 +128,7 @@ static const CWebFile files[] = {
     SCRIPT("/trunkline/texts.js", client_texts_js),
     SCRIPT("/trunkline/base64.js", client_base64_js),
     SCRIPT("/trunkline/browser.js", client_browser_js),
+    SCRIPT("/trunkline/preflight.js", client_preflight_js),
     // At the root: what a service worker may control lies below it.
     SCRIPT("/service-worker.js", client_service_worker_js),
 };

@@ -6,6 +6,12 @@ import Logging
 import Platform
 import Synchronization
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
 /// What runs on the app thread: feeds the session machine and does what it orders.
 ///
 /// Unchecked: all but `published`, `lostCommands` and the constants belong to the server's thread.
@@ -205,7 +211,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    if request.path == "/v1/ready", ["GET", "HEAD"].contains(request.method) { return answer(readiness) }
+    if request.path == "/v1/ready", ["GET", "HEAD"].contains(request.method) { return answer(readiness(request)) }
     if request.path == "/v1/directory", directory != nil { return directoryAsked(request, answer) }
     guard let text = Self.rejectedCall(request) else {
       return answer(pages.answer(request, connects: nodeOrigins.sources))
@@ -246,12 +252,29 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     feed(.httpReject(wait(Asked(answer: answer)), call: call, bearer: Self.bearer(request), body: request.body))
   }
 
-  /// For load balancers. Why not is for the admin port: whoever reaches this one may ask.
-  private var readiness: HTTPResponse {
-    let isReady = isReady()
+  /// For load balancers, and for a page whose WebSocket did not come about: what reached the gateway of it. Why it is not ready is for the admin
+  /// port: whoever reaches this one may ask.
+  private func readiness(_ request: HTTPRequest) -> HTTPResponse {
+    let readiness = Readiness(
+      ready: isReady(), host: String(request.host.prefix(256)),
+      page: request.origin.map { origin in
+        let own = ["http", "https"].contains { WebOrigin(origin) == WebOrigin(scheme: $0, host: request.host) }
+        return own || allows(origin: WebOrigin.canonical(origin))
+      })
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return HTTPResponse(
-      isReady ? 200 : 503, contentType: "application/json", headers: [("Cache-Control", "no-store")],
-      body: Array("{\"ready\":\(isReady)}".utf8))
+      readiness.ready ? 200 : 503, contentType: "application/json",
+      headers: [("Cache-Control", "no-store"), ("Access-Control-Allow-Origin", "*"), ("Vary", "Origin")],
+      body: Array((try? encoder.encode(readiness)) ?? Data("{}".utf8)))
+  }
+
+  private struct Readiness: Encodable {
+    var ready: Bool
+    /// As it came: a proxy may have put another in the place of the page's.
+    var host: String
+    /// Whether a page of the request's origin may connect; nil: it names none.
+    var page: Bool?
   }
 
   /// The call of `/v1/calls/<id>/reject`.

@@ -15,6 +15,8 @@ public final class AppServer: Sendable {
     public var tls: TLSFiles?
     /// Origins whose pages may connect, beside the gateway's own (`https://phone.example`).
     public var origins: Set<String>
+    /// Below which everything is, where a proxy hands its path on: `/phone`. Empty: at the root.
+    public var path = ""
     /// By path.
     public var pages: [String: Page]
     public var sessions: SessionSettings
@@ -53,7 +55,8 @@ public final class AppServer: Sendable {
     let loop = AppLoop(settings, logger: logger, events: events)
     let server = try HTTPServer(
       .init(
-        name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, webSocketPath: "/v1/connect",
+        name: "app-0", address: settings.address, setting: "listen.app", tls: settings.tls, path: settings.path,
+        webSocketPath: "/v1/connect",
         proxies: settings.proxies, connections: settings.connections, connectionsPerAddress: settings.connectionsPerAddress,
         closeTime: settings.closeTime, boundsRefusals: true),
       delegate: loop,

@@ -127,15 +127,26 @@ extension HTTPServer {
   }
 
   private func requested(_ connection: HTTPConnection, _ request: RequestReader.Request) {
-    let head = request.head
+    var head = request.head
     noLongerSilent(connection)
     connection.served = loop.now
     guard countForwarded(connection, head.list("x-forwarded-for")) else {
       return refuseRequest(connection, 429, "too many connections from this address")
     }
+    if !settings.path.isEmpty, let target = head.target.below(settings.path) {
+      // what a page names is relative to its folder
+      if head.target.path == settings.path, ["GET", "HEAD"].contains(head.method), head.first("upgrade") == nil {
+        return refuseRequest(connection, 308, "the page is at \(settings.path)/", [.init("location", settings.path + "/")])
+      }
+      head.target = target
+    }
     if head.first("upgrade") != nil { return upgrade(connection, head) }
     if let path = settings.webSocketPath, head.target.path == path {
-      return refuseRequest(connection, 426, "a WebSocket is expected here", [.init("upgrade", "websocket")])
+      noteLost(connection, head, "it came without Upgrade: a proxy before the gateway has to hand on Upgrade and Connection")
+      return refuseRequest(
+        connection, 426,
+        "a WebSocket is expected here: whoever asks for one and reads this has a proxy on the way that does not hand on Upgrade and Connection",
+        [.init("upgrade", "websocket")])
     }
     let showsToken = settings.boundsRefusals && head.first("authorization") != nil
     if showsToken, !refusals.admits(connection.address, at: loop.now) {

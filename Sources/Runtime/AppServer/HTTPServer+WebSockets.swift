@@ -13,6 +13,8 @@ extension HTTPServer {
   func upgrade(_ connection: HTTPConnection, _ head: RequestHead) {
     func refuse(_ why: ConnectionRefusal, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
       metrics.refused[why].increment()
+      // an origin has a line of its own
+      if why != .origin { noteLost(connection, head, reason) }
       refuseRequest(connection, status, reason, fields)
     }
     guard let path = settings.webSocketPath, head.list("upgrade").map({ $0.lowercased() }) == ["websocket"],
@@ -21,7 +23,9 @@ extension HTTPServer {
     else {
       return refuse(.upgrade, 400, "the only upgrade is GET, HTTP/1.1, Connection: Upgrade, Upgrade: websocket, and no body")
     }
-    guard head.target.path == path else { return refuse(.path, 404, "no WebSocket is here") }
+    guard head.target.path == path else {
+      return refuse(.path, 404, "no WebSocket is here, but at \(settings.path + path); listen.app.path says below which path")
+    }
     guard head.all("sec-websocket-version") == ["13"] else {
       return refuse(.upgrade, 426, "Sec-WebSocket-Version must be 13", [.init("sec-websocket-version", "13")])
     }
@@ -46,6 +50,17 @@ extension HTTPServer {
     connection.reader = nil
     open(connection)
     if !rest.isEmpty { rest.withUnsafeBytes { framesReceived(connection, $0) } }
+  }
+
+  /// What reached the gateway of an app that is told that it cannot be reached.
+  func noteLost(_ connection: HTTPConnection, _ head: RequestHead, _ why: String) {
+    guard mayTell() else { return }
+    logger.notice(
+      "a request for a WebSocket was refused",
+      metadata: [
+        "why": "\(why)", "path": "\(head.target.path.prefix(100))", "host": "\(head.host.prefix(100))",
+        "address": "\(connection.address)", "by_proxy": "\(connection.isProxy)",
+      ])
   }
 
   private func allows(_ head: RequestHead, _ connection: HTTPConnection) -> Bool {

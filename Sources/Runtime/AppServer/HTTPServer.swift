@@ -19,6 +19,8 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var address: SocketAddress
     var setting: String
     var tls: TLSFiles?
+    /// Below which everything is, where a proxy hands its path on: `/phone`. Empty: at the root.
+    var path = ""
     /// The path on which `trunkline.v1` is served; nil: plain HTTP only.
     var webSocketPath: String?
     /// Whose last X-Forwarded-For is the address that counts.

@@ -26,6 +26,10 @@ struct StaticPages: Sendable {
       ("cache-control", "no-cache"),
       ("cross-origin-opener-policy", "same-origin"),
     ]
+    // trunkline.js is for pages of other origins too, which may connect if auth.origins says so; there is nothing in it that a page must not read.
+    if page.contentType.hasPrefix("text/javascript") {
+      headers += [("access-control-allow-origin", "*"), ("cross-origin-resource-policy", "cross-origin")]
+    }
     if isSecure { headers.append(("strict-transport-security", "max-age=31536000")) }
     return HTTPResponse(200, contentType: page.contentType, headers: headers, body: page.bytes)
   }

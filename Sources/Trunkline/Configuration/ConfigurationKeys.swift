@@ -152,6 +152,9 @@ extension ConfigurationKeys {
         .init(
           "address", .text("address with port"), .value("\(settings.listen.app)"),
           "Loopback behind a reverse proxy; else `tls` is required."),
+        .init(
+          "path", .text("path such as `/phone`"), .none("at the root"),
+          "Below which the pages and the WebSocket are, for a reverse proxy that hands its path on."),
         .init("tls", .mapping, .none("no TLS"), "Required unless the address is loopback."),
         .init(
           "proxies", .list(.text("address or network"), limit: 100),

@@ -141,6 +141,8 @@ extension ConfigurationParser {
       let app = listen.section("app")
       out.app = app.socketAddress("address") ?? out.app
       out.appTLS = certificateFiles(app, "listen.app.tls")
+      out.appPath =
+        app.value("path", "a path such as /phone, of letters, digits, - _ . and ~, without a / at its end", Settings.path) ?? ""
       out.appProxies = app.list("proxies", limit: 100, "an address or a network such as 10.0.0.0/8") { IPNetwork($0) }
     }
     if listen.node("admin")?.text != nil {
@@ -333,4 +335,19 @@ func portRange(_ text: String) -> ClosedRange<UInt16>? {
   let ends = text.split(separator: "-", omittingEmptySubsequences: false)
   guard ends.count == 2, let first = UInt16(ends[0]), let last = UInt16(ends[1]), first >= 1024, first <= last else { return nil }
   return first...last
+}
+
+extension Settings {
+  /// `listen.app.path`: segments that no proxy spells in another way.
+  fileprivate static func path(_ text: String) -> String? {
+    let segments = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard segments.count >= 2, segments[0].isEmpty, text.utf8.count <= 256 else { return nil }
+    let isLegal = segments.dropFirst().allSatisfy { segment in
+      !segment.isEmpty && segment != "." && segment != ".."
+        && segment.utf8.allSatisfy { byte in
+          (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte) || "-_.~".utf8.contains(byte)
+        }
+    }
+    return isLegal ? text : nil
+  }
 }

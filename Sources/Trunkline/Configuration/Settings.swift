@@ -79,6 +79,8 @@ public struct Settings: Sendable {
     public var sipServer: TLSServerSettings?
     public var app = SocketAddress(.loopback, 8080)
     public var appTLS: TLSFiles?
+    /// Below which the app port's pages and its WebSocket are, where a proxy hands its path on; empty: at the root.
+    public var appPath = ""
     /// Reverse proxies before the app port: for their connections alone the last X-Forwarded-For is the address that counts.
     public var appProxies: [IPNetwork] = []
     public var admin = SocketAddress(.loopback, 7060)

@@ -64,6 +64,7 @@ final class AppSide: Sendable {
       sessions: try settings.sessions(wakes, cluster?.sessions))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     app.proxies = settings.listen.appProxies
+    app.path = settings.listen.appPath
     app.isReady = { [readiness] in readiness.isReadyForApps }
     app.connections = min(app.connections, descriptors.apps)
     app.directoryVersions = directory.versions

@@ -52,6 +52,13 @@ public struct RequestTarget: Equatable, Sendable {
     self.pairs = pairs
   }
 
+  /// Without the segments of a path that it is below, such as `/phone`; nil: it is not below it. `/phone` itself is `/`.
+  public func below(_ prefix: String) -> RequestTarget? {
+    guard path == prefix || path.hasPrefix(prefix + "/") else { return nil }
+    let rest = path.dropFirst(prefix.count)
+    return try? RequestTarget(((rest.isEmpty ? "/" : String(rest)) + (query.isEmpty ? "" : "?" + query)).utf8)
+  }
+
   private static func parts(_ octets: ArraySlice<UInt8>, _ separator: UInt8) -> [ArraySlice<UInt8>] {
     octets.split(separator: separator, omittingEmptySubsequences: false)
   }
