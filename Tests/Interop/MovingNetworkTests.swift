@@ -15,7 +15,7 @@ extension Interop {
       let networks = TwoNetworks()
       try await networks.make()
       let gateway = try await networks.gateway(TwoNetworks.address)
-      try Self.tone(14, gateway.folder + "/tone.wav")
+      try EndlessTone.write(14, gateway.folder + "/tone.wav")
       let phone = try await networks.phone(
         gateway, at: TwoNetworks.address, ["--answer", "--calls", "1", "--play", "tone.wav", "--record", "app-heard.wav"])
       let trunk = try await Peers.trunk(
@@ -30,7 +30,7 @@ extension Interop {
       #expect(try await trunk.finish(within: 30) == 0, "\(trunk.text)\n\(phone.text)")
       _ = try await phone.finish(within: 10)
       for side in ["app", "trunk"] {
-        let gaps = try Self.gaps(gateway.folder + "/\(side)-heard.wav")
+        let gaps = try EndlessTone.gaps(gateway.folder + "/\(side)-heard.wav")
         #expect(gaps.seconds > 9, "\(side) heard \(gaps.seconds) s of tone\n\(phone.text)")
         #expect(gaps.longest < 3, "\(side): \(gaps.longest) s without sound\n\(phone.text)")
         print("path change: \(side) heard \(gaps.seconds) s, longest gap \(gaps.longest) s")
@@ -44,7 +44,7 @@ extension Interop {
       let networks = TwoNetworks()
       try await networks.make()
       let gateway = try await networks.gateway(TwoNetworks.address)
-      try Self.tone(6, gateway.folder + "/tone.wav")
+      try EndlessTone.write(6, gateway.folder + "/tone.wav")
       let phone = try await networks.phone(
         gateway, at: TwoNetworks.address,
         ["--answer", "--answer-after", "2", "--calls", "1", "--play", "tone.wav", "--record", "app-heard.wav"])
@@ -55,7 +55,7 @@ extension Interop {
       #expect(try await trunk.finish(within: 30) == 0, "\(trunk.text)\n\(phone.text)")
       _ = try await phone.finish(within: 10)
       for side in ["app", "trunk"] {
-        let gaps = try Self.gaps(gateway.folder + "/\(side)-heard.wav")
+        let gaps = try EndlessTone.gaps(gateway.folder + "/\(side)-heard.wav")
         #expect(gaps.seconds > 3.5, "\(side) heard \(gaps.seconds) s of tone\n\(phone.text)")
       }
       #expect(phone.fields("reason", of: "ended") == ["remoteHangup"], "\(phone.text)")
@@ -67,7 +67,7 @@ extension Interop {
       let networks = TwoNetworks()
       try await networks.make()
       let gateway = try await networks.gateway(TwoNetworks.address)
-      try Self.tone(130, gateway.folder + "/tone.wav")
+      try EndlessTone.write(130, gateway.folder + "/tone.wav")
       let phone = try await networks.phone(
         gateway, at: TwoNetworks.address, ["--answer", "--calls", "1", "--play", "tone.wav", "--record", "app-heard.wav"])
       let trunk = try await Peers.trunk(
@@ -85,7 +85,7 @@ extension Interop {
       #expect(try await phone.finish(within: 20) == 0, "\(phone.text)")
       #expect(phone.fields("reason", of: "ended") == ["networkLost"], "\(phone.text)")
       for side in ["app", "trunk"] {
-        let gaps = try Self.gaps(gateway.folder + "/\(side)-heard.wav")
+        let gaps = try EndlessTone.gaps(gateway.folder + "/\(side)-heard.wav")
         #expect(gaps.longest > 35 && gaps.longest < 50, "\(side): \(gaps)\n\(phone.text)")
       }
       try await gateway.finish()
@@ -96,7 +96,7 @@ extension Interop {
       let network = IPv6Only()
       try await network.make()
       let gateway = try await network.gateway(IPv6Only.address)
-      try Self.tone(6, gateway.folder + "/tone.wav")
+      try EndlessTone.write(6, gateway.folder + "/tone.wav")
       let phone = try await network.phone(
         gateway, at: "gateway.example", ["--answer", "--calls", "1", "--play", "tone.wav", "--record", "app-heard.wav"])
       let trunk = try await Peers.trunk(
@@ -104,30 +104,10 @@ extension Interop {
       #expect(try await trunk.finish(within: 30) == 0, "\(trunk.text)\n\(phone.text)")
       _ = try await phone.finish(within: 10)
       for side in ["app", "trunk"] {
-        let gaps = try Self.gaps(gateway.folder + "/\(side)-heard.wav")
+        let gaps = try EndlessTone.gaps(gateway.folder + "/\(side)-heard.wav")
         #expect(gaps.seconds > 3.5, "\(side) heard \(gaps.seconds) s of tone\n\(phone.text)")
       }
       try await gateway.finish()
-    }
-
-    /// 440 Hz at a tenth of full scale.
-    private static func tone(_ seconds: Int, _ path: String) throws {
-      try Speech.write((0..<8_000 * seconds).map { Int16(3_000 * sin(Double($0) * 2 * .pi * 440 / 8_000)) }, path)
-    }
-
-    /// How long the tone was heard, and the longest time without it between its beginning and its end.
-    private static func gaps(_ path: String) throws -> (seconds: Double, longest: Double) {
-      let samples = try Speech.read(path)
-      let frames = stride(from: 0, to: samples.count - 160, by: 160).map { start in
-        samples[start..<start + 160].contains { abs(Int($0)) > 800 }
-      }
-      guard let first = frames.firstIndex(of: true), let last = frames.lastIndex(of: true) else { return (0, .infinity) }
-      var (longest, run) = (0, 0)
-      for isLoud in frames[first...last] {
-        run = isLoud ? 0 : run + 1
-        longest = max(longest, run)
-      }
-      return (Double(frames.count { $0 }) * 0.02, Double(longest) * 0.02)
     }
   }
 }

@@ -6,22 +6,10 @@ extension Interop {
   @Suite(
     .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct PayloadTypeTests {
-    private struct Stranger {
-      let peer: Spawned
-      let port: UInt16
-    }
-
-    private func stranger(_ gateway: GatewayUnderTest, _ streams: String, _ more: [String] = []) async throws -> Stranger {
-      let port = try FreePorts.row(2)
-      let peer = try Peers.python(
-        "stranger-\(port)", "rtp_stranger.py", ["--port", "\(port)", "--streams", streams, "--silence", "0.7"] + more, gateway)
-      _ = try await peer.event("listening", within: 15)
-      return Stranger(peer: peer, port: port)
-    }
-
     /// Our offer is answered with this; the app presses keys, and after `milliseconds` the carrier ends the call.
     private func call(
-      _ gateway: GatewayUnderTest, _ stranger: Stranger, answer: String, milliseconds: Int = 3_000, presses: String? = nil
+      _ gateway: GatewayUnderTest, _ stranger: (peer: Spawned, port: UInt16), answer: String, milliseconds: Int = 3_000,
+      presses: String? = nil
     ) async throws -> (phone: Spawned, done: [String: Any]) {
       let phone = try await Peers.phone(gateway, ["--calls", "1"])
       var script = SippScript.callee()
@@ -47,7 +35,7 @@ extension Interop {
     @Test func `an answer with other numbers and a peer that sends by ours: speech and digits are heard both ways`() async throws
     {
       let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU, PCMA ]")
-      let stranger = try await stranger(
+      let stranger = try await Peers.stranger(
         gateway, #"[{"type": 0, "law": 0, "ssrc": 1}]"#,
         ["--events", #"[{"at": 0.5, "digits": "42#", "type": 101, "ssrc": 1}]"#, "--hear", "100"])
       let (phone, done) = try await call(
@@ -63,7 +51,7 @@ extension Interop {
 
     @Test func `a stream of a type that was not agreed on is named in log and record, and has no opinion score`() async throws {
       let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU, PCMA ]")
-      let stranger = try await stranger(gateway, #"[{"type": 18, "law": null, "ssrc": 77}]"#)
+      let stranger = try await Peers.stranger(gateway, #"[{"type": 18, "law": null, "ssrc": 77}]"#)
       let (phone, _) = try await call(gateway, stranger, answer: SippScript.sdp("0 101"))
       #expect(!phone.events.contains { $0["event"] as? String == "first_sound" })
       let heard = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
@@ -79,7 +67,7 @@ extension Interop {
       async throws
     {
       let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU ]")
-      let stranger = try await stranger(
+      let stranger = try await Peers.stranger(
         gateway, #"[{"type": 0, "law": 0, "ssrc": 1}, {"type": 0, "law": 0, "ssrc": 2, "hertz": 1500, "from": 0.5}]"#,
         ["--events", #"[{"at": 0.5, "digits": "123", "type": 101, "ssrc": 9}]"#])
       let (phone, _) = try await call(gateway, stranger, answer: SippScript.sdp("0 101"))
@@ -99,7 +87,7 @@ extension Interop {
       let streams = """
         [{"type": 0, "law": 0, "ssrc": 1, "to": 1}, {"type": 0, "law": 0, "ssrc": 1, "from": 1, "port": \(moved)}]
         """
-      let stranger = try await stranger(gateway, streams)
+      let stranger = try await Peers.stranger(gateway, streams)
       let (_, done) = try await call(gateway, stranger, answer: SippScript.sdp("0 101"), milliseconds: 5_000)
       let heard = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
       // 1 s before, a little more than 1 s of silence, the rest after

@@ -4,17 +4,17 @@ import Testing
 
 /// The real peers of a test, each a process of its own.
 enum Peers {
-  /// An aiortc client of `trunkline.v1`.
+  /// An aiortc client of `trunkline.v1`. `script`: another that takes the arguments of `app_phone.py`.
   static func phone(
     _ gateway: GatewayUnderTest, user: String = "alice", device: String = "d1", accounts: [String] = [], seconds: Int = 60,
-    through port: UInt16? = nil, token given: String? = nil, _ more: [String] = []
+    through port: UInt16? = nil, token given: String? = nil, script: String = "app_phone.py", _ more: [String] = []
   )
     async throws -> Spawned
   {
     let own = given == nil ? try await gateway.token(user, device, accounts: accounts) : nil
     let token = given ?? own ?? ""
     let phone = try python(
-      "phone-\(device)", "app_phone.py",
+      "phone-\(device)", script,
       [
         "--url", "ws://127.0.0.1:\(port ?? gateway.app)/v1/connect", "--token", token, "--device", device, "--host", "127.0.0.1",
         "--seconds",
@@ -28,6 +28,17 @@ enum Peers {
   static func trunkAudio(_ gateway: GatewayUnderTest, _ more: [String] = []) async throws -> (peer: Spawned, port: UInt16) {
     let port = try FreePorts.row(2)
     let peer = try python("audio-\(port)", "trunk_audio.py", ["--port", "\(port)"] + more, gateway)
+    _ = try await peer.event("listening", within: 15)
+    return (peer, port)
+  }
+
+  /// The audio of a carrier that sends what strangers do, and a row of ports of its own.
+  static func stranger(_ gateway: GatewayUnderTest, _ streams: String, _ more: [String] = []) async throws -> (
+    peer: Spawned, port: UInt16
+  ) {
+    let port = try FreePorts.row(2)
+    let peer = try python(
+      "stranger-\(port)", "rtp_stranger.py", ["--port", "\(port)", "--streams", streams, "--silence", "0.7"] + more, gateway)
     _ = try await peer.event("listening", within: 15)
     return (peer, port)
   }

@@ -16,11 +16,13 @@ struct SippScript {
 
   private init(calls: Bool) { self.calls = calls }
 
-  /// sipp calls: its INVITE. `contact`: where it says that it is, in this and later requests.
-  static func caller(_ headers: [String] = [], sdp: String? = sdp(), contact: String? = nil) -> SippScript {
+  /// sipp calls: its INVITE. `contact`: where it says that it is, in this and later requests; `type`: of its body.
+  static func caller(
+    _ headers: [String] = [], sdp: String? = sdp(), contact: String? = nil, type: String = "application/sdp"
+  ) -> SippScript {
     var script = SippScript(calls: true)
     script.contact = contact
-    script.request("INVITE", headers, sdp, "inv1")
+    script.request("INVITE", headers, sdp, "inv1", type)
     return script
   }
 

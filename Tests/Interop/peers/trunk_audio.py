@@ -58,6 +58,7 @@ sequence, stamp, ssrc = 1000, 160000, 0x7261746B
 played = 0  # milliseconds
 sending = options.codec
 types = {}
+noise = []  # dB below full scale, of comfort noise (RFC 3389)
 next_send = None
 counts = {"received": 0, "sent": 0, "dropped": 0, "strange": 0, "elsewhere": 0}
 digit_queue = []
@@ -143,6 +144,8 @@ while time.monotonic() - begin < options.seconds:
             if flags & 0x80 and arrived_stamp not in digits:
                 digits[arrived_stamp] = "0123456789*#ABCD"[code]
                 say("digit", digit=digits[arrived_stamp], durMs=duration // 8)
+        elif payload_type == 13 and len(packet) > 12:
+            noise.append(packet[12])
         else:
             counts["strange"] += 1
     if next_send is not None and now >= next_send:
@@ -173,4 +176,4 @@ if options.record:
         if at < longest:
             line[at : at + len(part)] = part
     audio.write_wav(options.record, codecs_of_trunks.resample(line, codec.rate, options.rate), options.rate)
-say("done", **counts, lost=lost(), types=types, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) * 1000 // codec.rate, sizes=sizes)
+say("done", **counts, lost=lost(), types=types, digits="".join(digits[key] for key in sorted(digits)), heardMs=sum(map(len, heard.values())) * 1000 // codec.rate, sizes=sizes, noise=noise)
