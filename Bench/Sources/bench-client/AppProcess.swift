@@ -176,7 +176,7 @@ import TrunklineCallKit
 
   private func isConnected(_ call: Call) -> Bool {
     switch call.state {
-    case .connected, .held: true
+    case .connected, .held, .reconnecting: true
     case .ringing, .connecting, .calling, .ended: false
     }
   }
