@@ -219,10 +219,22 @@ def run(page, sound, words, options):
     elif words[0] == "meters":
         say("meters", peaks=page.evaluate("return window.meters?.peaks ?? null"))
     elif words[0] == "reload":
+        # A busy machine's Firefox answers while the old document is still there, whose log would be read again.
+        page.evaluate("window.__left = true; return true")
         page.call("WebDriver:Refresh")
+        until = time.monotonic() + 15
+        while time.monotonic() < until and is_left(page):
+            time.sleep(0.02)
         options.answer, options.call = False, None
         return True
     return False
+
+
+def is_left(page):
+    try:
+        return page.evaluate("return window.__left === true")
+    except (RuntimeError, OSError, ValueError):
+        return True
 
 
 def follow(page, sound, options):
