@@ -112,6 +112,28 @@ extension Interop {
   }
 }
 
+/// 440 Hz at a tenth of full scale, and where it lacks in what was heard.
+enum EndlessTone {
+  static func write(_ seconds: Int, _ path: String) throws {
+    try Speech.write((0..<8_000 * seconds).map { Int16(3_000 * sin(Double($0) * 2 * .pi * 440 / 8_000)) }, path)
+  }
+
+  /// How long the tone was heard, and the longest time without it between its beginning and its end.
+  static func gaps(_ path: String) throws -> (seconds: Double, longest: Double) {
+    let samples = try Speech.read(path)
+    let frames = stride(from: 0, to: samples.count - 160, by: 160).map { start in
+      samples[start..<start + 160].contains { abs(Int($0)) > 800 }
+    }
+    guard let first = frames.firstIndex(of: true), let last = frames.lastIndex(of: true) else { return (0, .infinity) }
+    var (longest, run) = (0, 0)
+    for isLoud in frames[first...last] {
+      run = isLoud ? 0 : run + 1
+      longest = max(longest, run)
+    }
+    return (Double(frames.count { $0 }) * 0.02, Double(longest) * 0.02)
+  }
+}
+
 /// A telephone in a network namespace of its own, and a gateway that it reaches by TLS.
 class PhoneNetwork {
   let namespace = "tlcell\(getpid())"
