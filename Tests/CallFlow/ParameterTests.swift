@@ -45,18 +45,23 @@ private let phone = Surroundings.phone
   }
 
   @Test func `the routing webhook's are added, and stand in place of a field of the same name`() throws {
-    for (told, expected) in [
-      (["x-ticket": "9", "Tier": "gold"], ["x-ticket": "9", "Tier": "gold"]), (["bad name": "1"], ["X-Ticket": "4711"]),
-      (["Big": String(repeating: "x", count: 1_020)], ["Big": String(repeating: "x", count: 1_020)]), ([:], ["X-Ticket": "4711"]),
-    ] as [([String: String], [String: String])] {
+    let big = ["Big": String(repeating: "x", count: 1_020)]
+    for (answered, expected, fault) in [
+      (["x-ticket": "9", "Tier": "gold"], ["x-ticket": "9", "Tier": "gold"], ""),
+      (["bad name": "1"], ["X-Ticket": "4711"], #"; parameters: "bad name" is no name of a header field of 1 to 64 characters"#),
+      (big, big, "; parameters: those of the trunk's INVITE are left out, as both are beyond the limits"),
+      ([:], ["X-Ticket": "4711"], ""),
+    ] as [([String: String], [String: String], String)] {
       let world = Surroundings { _, routing in
         let hook = Webhook(url: "https://crm.example/route", key: Redacted([1, 2, 3]))
         routing.inbound = [.init(trunk: "carrier", target: .hook(.init(hook, fallback: .users)))]
       }
       world.connect(phone)
       invite(world, ["X-Ticket": "4711"])
-      world.feed(.routed(try #require(world.questions.last?.call), RouteAnswer(users: ["alice"], parameters: told)))
+      world.feed(.routed(try #require(world.questions.last?.call), RouteAnswer(users: ["alice"], parameters: answered)))
       #expect(offer(world)?.parameters?.values == expected)
+      let said = world.actions.compactMap { if case .trace(_, .routed, _, let detail) = $0 { detail } else { nil } }
+      #expect(said == ["webhook" + fault])
     }
   }
 

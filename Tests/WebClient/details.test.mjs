@@ -7,6 +7,7 @@ import { A, OFFER, Rig, online, settle } from "./phone.mjs";
 const PUSH = { call: A, wake: "w", gw: "wss://gateway.example.com/v1/connect", from: OFFER.from };
 const SALES = { k: "phone", h: "+15551230001", n: "Sales" }, BOSS = { k: "generic", h: "+15551230009" };
 const told = ({ called, attestation, isPrivate, diverted, parameters }) => ({ called, attestation, isPrivate, diverted, parameters });
+const MANY = (count) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`X-${index}`, "v".repeat(50)]));
 const NOTHING = { called: null, attestation: null, isPrivate: false, diverted: [], parameters: {} };
 
 test("called number, attestation, diversion, parameters: of a push, of the offer behind it, and of a snapshot", async () => {
@@ -38,15 +39,30 @@ test("parameters go with call.start, and only there where there are any", async 
 
 test("parameters that may not be sent are said, and nothing is dialled", async () => {
   const rig = await online();
-  for (const parameters of ["a", 7, [], ["a"], { a: 1 }, { a: null }, { a: {} }, { "a b": "c" }, { "": "c" }, { ["k".repeat(65)]: "v" }, { "a\r\nX": "v" }, { a: "x".repeat(1_017) }, { a: "ü".repeat(520) }]) {
+  for (const parameters of ["a", 7, [], ["a"], { a: 1 }, { a: null }, { a: {} }, { "a b": "c" }, { "": "c" }, { ["k".repeat(65)]: "v" }, { "a\r\nX": "v" }, { a: "x".repeat(1_024) }, { a: "ü".repeat(512) }, { a: "two\twords" }, { a: "\x85" }, { A: "1", a: "2" }, MANY(17)]) {
     const call = rig.phone.call("+15559990001", { parameters });
     await settle();
     assert.deepEqual([call.state, call.error?.code], ["ended", "badParameters"], JSON.stringify(parameters).slice(0, 40));
   }
   assert.equal(rig.said("call.start").length, 0);
-  const fits = rig.phone.call("+15559990001", { parameters: { a: "x".repeat(1_016) } });
-  await settle();
-  assert.deepEqual([fits.error, rig.said("call.start").length], [null, 1]);
+  // what JSON escapes is no longer for the gateway
+  const good = [{ a: "x".repeat(1_023) }, { a: '"'.repeat(1_023) }, { "X!%*+`'~.-": "b" }, MANY(16)];
+  for (const parameters of good) {
+    const call = rig.phone.call("+15559990001", { parameters });
+    await settle();
+    assert.equal(call.error, null);
+    call.end();
+    await settle();
+  }
+  assert.deepEqual(rig.said("call.start").map(({ d }) => d.parameters), good);
+});
+
+test("as much as a gateway may send is taken", async () => {
+  for (const parameters of [MANY(16), { a: '"'.repeat(1_023) }, { "X~Y": "ü".repeat(510) }]) {
+    const rig = await online();
+    await rig.tell("call.offer", A, { ...OFFER, parameters });
+    assert.deepEqual(rig.call.parameters, parameters);
+  }
 });
 
 test("what a gateway says that is none changes nothing", async () => {

@@ -35,12 +35,10 @@ extension CallMachine {
     guard let call = calls[id], call.isLive else { return }
     if let answer, let caller = answer.caller(call.parties.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
     guard let routeQuery = call.routeQuery else { return }
-    if let told = answer?.parameters.flatMap({ CallParameters($0) }), !told.isEmpty {
-      change(id, &turn) { call, _ in call.parties.parameters = call.parties.parameters?.merging(told) ?? told }
-    }
     change(id, &turn) { call, turn in
       (call.routeQuery, call.timers[.route]) = (nil, nil)
-      call.mark(.routed, detail: answer == nil ? "fallback" : "webhook", &turn)
+      let fault = answer?.parameters.flatMap { call.parties.add($0) }
+      call.mark(.routed, detail: answer == nil ? "fallback" : fault.map { "webhook; \($0)" } ?? "webhook", &turn)
     }
     if let code = answer?.code { return refuseRouted(id, code, &turn) }
     var users: [String] = []
@@ -109,6 +107,18 @@ extension CallMachine {
     call.users.ringing.contains { user in
       ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty
     } || !ringableRemoteDevices(call).isEmpty
+  }
+}
+
+extension Call.Parties {
+  /// Parameters of a routing webhook, beside those of the trunk's INVITE and in place of those of the same names.
+  /// - Returns: what is left out and why, for who looks at the call; nil: nothing is.
+  fileprivate mutating func add(_ answered: [String: String]) -> String? {
+    guard let added = CallParameters(answered) else { return CallParameters.fault(of: answered) }
+    guard !added.isEmpty else { return nil }
+    let all = parameters.map { $0.merging(added) } ?? added
+    parameters = all ?? added
+    return all == nil ? "parameters: those of the trunk's INVITE are left out, as both are beyond the limits" : nil
   }
 }
 

@@ -16,22 +16,26 @@ import { PhoneError, endReason, errorCode, party, reasonText, refusalReason, war
 const GATE = 10_000, RESTART = 3_000;
 const MUTE_BURST = 300;
 const DIVERSIONS = 10;
-/** Of an app's own: keys as of a header field or a program, all together as JSON in so many bytes. */
-const KEY = /^[\w.-]{1,64}$/, PARAMETERS = 1_024;
-const fits = (parameters) => new TextEncoder().encode(JSON.stringify(parameters)).length <= PARAMETERS;
+/** Rules of `parameters` as the gateway has them (docs/protocol.md, Parameters): names of header fields, each once in whatever case, values without
+ *  control characters, so many pairs, so many octets of names and values. */
+const NAME = /^[\w.!%*+`'~-]{1,64}$/, CONTROL = /[\0-\x1f\x7f-\x9f]/, PAIRS = 16, OCTETS = 1_024;
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+const isPair = ([name, value]) => NAME.test(name) && typeof value === "string" && !CONTROL.test(value);
+function fits(pairs) {
+  const text = new TextEncoder(), octets = pairs.flat().reduce((sum, one) => sum + text.encode(one).length, 0);
+  return pairs.length <= PAIRS && octets <= OCTETS && new Set(pairs.map(([name]) => name.toLowerCase())).size === pairs.length;
+}
 
 /** What an app gives: null if it may not be sent. */
 export function given(parameters) {
   if (parameters === undefined || parameters === null) return {};
-  if (typeof parameters !== "object" || Array.isArray(parameters)) return null;
-  const rows = Object.entries(parameters);
-  return rows.every(([key, value]) => KEY.test(key) && typeof value === "string") && fits(parameters) ? Object.fromEntries(rows) : null;
+  const pairs = isObject(parameters) ? Object.entries(parameters) : null;
+  return pairs?.every(isPair) && fits(pairs) ? Object.fromEntries(pairs) : null;
 }
-/** What has come: rows that are none are left out, and all of what is too long. */
+/** What has come: pairs that are none are left out, and all of what is too much. */
 function taken(parameters) {
-  if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters)) return {};
-  const rows = Object.fromEntries(Object.entries(parameters).filter(([key, value]) => KEY.test(key) && typeof value === "string"));
-  return fits(rows) ? rows : {};
+  const pairs = isObject(parameters) ? Object.entries(parameters).filter(isPair) : [];
+  return fits(pairs) ? Object.fromEntries(pairs) : {};
 }
 /** Media of a connected call is made anew once in so long, then in twice that, until something is heard again. */
 const REMAKE = 6_000, REMAKE_LONGEST = 15_000;

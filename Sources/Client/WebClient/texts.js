@@ -37,7 +37,7 @@ const ERRORS = {
   staleToken: "The login could not be renewed. Trying again.",
   loggedOut: "You are logged out. Log in to make calls.",
   emptyNumber: "There is no number to call.",
-  badParameters: "This call carries what the gateway does not take. Its parameters are texts, 1 KB in all.",
+  badParameters: "This call carries what the gateway does not take. Its parameters are at most 16 texts, 1 KB in all.",
   emergency: "Emergency numbers cannot be called here. Use a telephone.",
   microphoneDenied: "The microphone is blocked for this page. Allow it beside the address, then try again.",
   microphoneAbsent: "No microphone was found. Connect one, then try again.",

@@ -36,7 +36,7 @@ export type PhoneErrorCode =
   | "staleToken"
   | "loggedOut"
   | "emptyNumber"
-  /** `parameters` of `call()` are no texts by keys of letters, digits, `_`, `.`, `-`, or are more than 1 KB as JSON. */
+  /** `parameters` of `call()` are no texts by names of header fields (letters, digits, ``-.!%*_+`'~``), or more than 16, or more than 1,024 bytes. */
   | "badParameters"
   /** Emergency calls are not carried: use a telephone. */
   | "emergency"
@@ -220,7 +220,7 @@ export class Phone extends EventTarget {
   /**
    * Calls a number, as the user writes it: the gateway reads it as dialled in the user's country. A call that cannot be made is `ended` and has
    * an `error`. Other calls are held. `from`: which of the user's numbers the callee sees. `location`: where the caller is, a PIDF-LO document
-   * (RFC 4119) of at most 8,192 bytes; only an emergency call carries it. `parameters`: texts of the app's own, 1 KB in all; the gateway decides what
+   * (RFC 4119) of at most 8,192 bytes; only an emergency call carries it. `parameters`: texts of the app's own, at most 16 of 1,024 bytes in all; the gateway decides what
    * becomes of them.
    */
   call(number: string | Handle, options?: { from?: string; account?: string; location?: string; parameters?: Record<string, string> }): Call;
