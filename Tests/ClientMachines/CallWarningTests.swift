@@ -11,7 +11,7 @@ import Testing
     init() { (statistics.microphoneLevel, statistics.roundTripMilliseconds, statistics.reportedLossFraction) = (-30, 60, 0) }
 
     mutating func after(
-      _ seconds: Int, _ situation: CallWarnings.Situation = .init(hears: true, talks: true),
+      _ seconds: Int, _ situation: CallWarnings.Situation = .init(expectsAudio: true, sendsAudio: true),
       _ change: (inout ClientMedia.Statistics) -> Void = { _ in }
     ) -> [CallWarning] {
       for _ in 0..<seconds {
@@ -26,7 +26,7 @@ import Testing
   @Test func `a good call has none, nor one on hold, muted or in which the other side is silent`() {
     var rig = Rig()
     #expect(rig.after(60).isEmpty)
-    let held = CallWarnings.Situation(hears: false, talks: false)
+    let held = CallWarnings.Situation(expectsAudio: false, sendsAudio: false)
     let silent = rig.after(60, held) {
       $0.receivedPackets -= 50
       ($0.microphoneLevel, $0.reportedLossFraction) = (-127, 1)

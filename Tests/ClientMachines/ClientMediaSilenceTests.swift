@@ -54,11 +54,11 @@ import Testing
         guard due <= end else { break }
         now = max(now, due)
         if nextSound <= now {
-          if sound != .hold, !isLost { media.heardPeer(now, isAudio: true, &output) }
+          if sound != .hold, !isLost { media.packetReceived(now, isAudio: true, &output) }
           nextSound = now + (sound == .stream ? .milliseconds(20) : .milliseconds(400))
         }
         if nextReport <= now {
-          if !isLost { media.heardPeer(now, &output) }
+          if !isLost { media.packetReceived(now, &output) }
           nextReport = now + .milliseconds(500 + Int64(random.next() % 1_000))
         }
         media.handleTimeout(at: now, into: &output)

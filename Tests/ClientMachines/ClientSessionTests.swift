@@ -163,12 +163,12 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
     var harness = Harness()
     _ = harness.goOnline()
     harness.now = .zero + .seconds(3)
-    #expect(frames(harness.give(.ask)).count == 1)
-    #expect(frames(harness.give(.ask)).isEmpty, "once")
+    #expect(frames(harness.give(.checkLiveness)).count == 1)
+    #expect(frames(harness.give(.checkLiveness)).isEmpty, "once")
     harness.now = harness.now + .milliseconds(900)
     _ = harness.give(ServerFrame(.pong))
     #expect(harness.session.nextDeadline.map { $0 > harness.now + .seconds(5) } == true, "it answered")
-    _ = harness.give(.ask)
+    _ = harness.give(.checkLiveness)
     var connects: [Duration] = []
     var last = harness.now
     for _ in 0..<5 {

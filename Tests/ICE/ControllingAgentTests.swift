@@ -124,7 +124,7 @@ func gateway() -> LiteAgent {
     network.run(until: seconds(10))
     network.blocked = [gateAddress]
     network.run(until: seconds(12))
-    network.agents[0].full.ask(at: seconds(12))
+    network.agents[0].full.probe(at: seconds(12))
     let sent = network.sent
     network.run(until: seconds(22))
     // Five times a second, then twice, and nothing else: there is no other pair.
@@ -133,7 +133,7 @@ func gateway() -> LiteAgent {
     network.blocked = []
     network.run(until: seconds(23))
     #expect(network.agents[0].full.lastConsentAt.map { $0 <= seconds(22) + .milliseconds(540) } == true)
-    network.agents[0].full.settle()
+    network.agents[0].full.endProbe()
     let after = network.sent
     network.run(until: seconds(43))
     #expect((2 * 3...2 * 6).contains(network.sent - after), "every 4 to 6 s again: \(network.sent - after)")
@@ -155,7 +155,7 @@ func gateway() -> LiteAgent {
     #expect(network.agents[0].full.nominatedPair?.local == phoneAddress)
     network.blocked = [phoneAddress]
     network.run(until: seconds(12))
-    network.agents[0].full.ask(at: seconds(12))
+    network.agents[0].full.probe(at: seconds(12))
     network.run(until: seconds(13))
     #expect(network.agents[0].full.nominatedPair == CandidatePair(local: second, remote: gateAddress))
     #expect(network.agents[1].lite.nomination?.remote == second)

@@ -34,10 +34,10 @@ public struct CallWarning: Hashable, Sendable {
 public struct CallWarnings: Sendable {
   /// The call as its user has it.
   public struct Situation: Sendable {
-    /// Something should come; something should go.
-    public var hears: Bool
-    public var talks: Bool
-    public init(hears: Bool, talks: Bool) { (self.hears, self.talks) = (hears, talks) }
+    /// Packets should arrive; the microphone should be heard.
+    public var expectsAudio: Bool
+    public var sendsAudio: Bool
+    public init(expectsAudio: Bool, sendsAudio: Bool) { (self.expectsAudio, self.sendsAudio) = (expectsAudio, sendsAudio) }
   }
   private struct Row: Sendable {
     let warning: CallWarning
@@ -81,10 +81,10 @@ public struct CallWarnings: Sendable {
     loss.judge(isBad: share >= 0.05, isGood: share < 0.02)
     let trip = now.roundTripMilliseconds ?? 0
     roundTrip.judge(isBad: trip >= 400, isGood: trip < 300)
-    incoming.judge(isBad: situation.hears && came == 0 && last != nil, isGood: !situation.hears || came > 0)
-    outgoing.judge(isBad: situation.talks && unheard, isGood: !situation.talks || !unheard)
+    incoming.judge(isBad: situation.expectsAudio && came == 0 && last != nil, isGood: !situation.expectsAudio || came > 0)
+    outgoing.judge(isBad: situation.sendsAudio && unheard, isGood: !situation.sendsAudio || !unheard)
     microphone.judge(
-      isBad: situation.talks && now.microphoneLevel < -50, isGood: !situation.talks || now.microphoneLevel >= -45)
+      isBad: situation.sendsAudio && now.microphoneLevel < -50, isGood: !situation.sendsAudio || now.microphoneLevel >= -45)
     last = now
   }
 }

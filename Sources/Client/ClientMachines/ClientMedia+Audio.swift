@@ -14,7 +14,7 @@ extension ClientMedia {
     do throws(SRTPError) {
       guard try receiver?.unprotect(datagram, count: &count) != nil, count <= datagram.count else { return refuse() }
     } catch { return refuse() }
-    heardPeer(now, isAudio: true, &output)
+    packetReceived(now, isAudio: true, &output)
     let packet = Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[..<count]))
     guard let header = try? RTPHeader(parsing: packet), let remote else { return }
     _ = reception.receive(header, at: now)

@@ -42,7 +42,7 @@ extension ClientMedia {
     case .stun:
       let consentedAt = agent.lastConsentAt
       agent.handle(bytes, from: source, to: local, at: now, into: &iceOutput)
-      if agent.lastConsentAt != consentedAt { heardPeer(now, &output) }
+      if agent.lastConsentAt != consentedAt { packetReceived(now, &output) }
       takeICE(now, &output)
     case .dtls:
       guard association != nil else { return }
@@ -54,7 +54,7 @@ extension ClientMedia {
       var count = datagram.count
       do throws(SRTPError) { try receiver?.unprotectRTCP(datagram, count: &count) } catch { return refuse() }
       guard count <= datagram.count else { return refuse() }
-      heardPeer(now, &output)
+      packetReceived(now, &output)
       receiveReports(Span<UInt8>(_unsafeBytes: UnsafeRawBufferPointer(rebasing: datagram[..<count])), now)
     case .zrtp, .turnChannel, .unknown: break
     }

@@ -9,7 +9,7 @@ public import Bytes
 /// | offline | ignored | ignored | ignored | connect |
 /// | connecting | hello → greeting | back off → offline | ignored | at the node's own address: after 3 s elsewhere |
 /// | greeting | ignored | back off, or to the node that was named → offline | welcome → online, other ignored | give up after 10 s |
-/// | online | ignored | spread or back off, or to the node that was named → offline | handled | ping, ack, dead after 2 × hb; after `ask`, 1 s |
+/// | online | ignored | spread or back off, or to the node that was named → offline | handled | ping, ack, dead after 2 × hb; after `checkLiveness`, 1 s |
 /// | ended | ignored | ignored | ignored | – |
 public struct ClientSession: Sendable {
   public struct Configuration: Sendable {
@@ -33,7 +33,7 @@ public struct ClientSession: Sendable {
     case frame([UInt8])
     case timer
     /// Nothing comes on the owner's other ways to the gateway: a socket that does not answer within a second is given up for another.
-    case ask
+    case checkLiveness
     /// The network path changed: a new socket at once, in place of the one there is.
     case networkChanged
     /// There is a reason not to wait for the end of a spread any more.
@@ -129,7 +129,7 @@ public struct ClientSession: Sendable {
     case .socketClosed(let code): closed(code, now, &actions)
     case .frame(let bytes): received(bytes, now, &actions)
     case .timer: timers(now, &actions)
-    case .ask:
+    case .checkLiveness:
       guard phase == .online, deadlines.answer == nil else { return }
       deadlines.answer = now + Limits.socketAnswer
       write(ClientFrame(.ping), &actions)

@@ -106,7 +106,7 @@ extension PhoneMachine {
     guard let entry = calls[id], !entry.isOver, entry.call?.state == .connected else { return }
     switch silence {
     case .began:
-      if isOnline(id) { give(.ask, to: entry.socket, now, &out) }
+      if isOnline(id) { give(.checkLiveness, to: entry.socket, now, &out) }
     case .stays:
       calls[id]?.isReconnecting = true
       tellChange(id, &out)

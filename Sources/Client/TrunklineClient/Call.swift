@@ -210,7 +210,7 @@ public final class Call: Identifiable {
       if !warnings.isEmpty { warnings = [] }
       return
     }
-    judge.judge(statistics, .init(hears: !isHeldByPeer, talks: !isMuted && !isHeldByPeer))
+    judge.judge(statistics, .init(expectsAudio: !isHeldByPeer, sendsAudio: !isMuted && !isHeldByPeer))
     if warnings != judge.current { warnings = judge.current }
     guard case .connected(let shown) = state, shown != seconds else { return }
     state = .connected(seconds: seconds)

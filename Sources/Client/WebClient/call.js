@@ -97,7 +97,7 @@ export class Call extends Source {
       described: (sdp, gen) => this.#described(sdp, gen),
       connected: (gen, d) => this.#mediaConnected(gen, d),
       failed: (stage, detail) => this.#mediaFailed(stage, detail),
-      path: (isDisconnected) => { if (isDisconnected) phone.askGateway(this); else this.#reconnects(false); },
+      path: (isDisconnected) => { if (isDisconnected) phone.pingGateway(this); else this.#reconnects(false); },
       sampled: (stats) => this.#sampled(stats),
       judged: (...all) => this.#judged(...all),
       undescribed: (gen, detail, error) => this.#undescribed(gen, detail, error),
@@ -485,10 +485,10 @@ export class Call extends Source {
 
   /** Media anew, as soon as the gateway can be asked. */
   #remake(cause) {
-    if (this.phone.hears(this) && !this.phone.isDeaf(this)) {
+    if (this.phone.hears(this) && !this.phone.isUnanswered(this)) {
       if (this.#mayRemake) return this.#restart(this.#gen + 1, cause);
     } else {
-      this.phone.doubt(this);
+      this.phone.openSecond(this);
     }
     this.restartsOnline = true;
     // nobody says any more that it is lost
@@ -509,8 +509,8 @@ export class Call extends Source {
   #sampled(stats) {
     if (this.phase !== "connected") return;
     const { clock } = this.phone.seams, isPaused = this.isHeld || this.isHeldByPeer;
-    const { asks, lost, isBack } = this.#watch.sample(clock.now(), stats, this.phone.heardAt(this), isPaused);
-    if (asks) this.phone.askGateway(this);
+    const { asks, lost, isBack } = this.#watch.sample(clock.now(), stats, this.phone.lastFrameAt(this), isPaused);
+    if (asks) this.phone.pingGateway(this);
     if (isBack) this.#reconnects(false);
     if (lost) {
       this.#reconnects(true);

@@ -246,14 +246,14 @@ export class Media {
     if (this.#isCounting) return;
     this.#isCounting = true;
     const { clock } = this.seams;
-    let told = clock.now();
+    let judgedAt = clock.now();
     const round = async () => {
       const stats = await this.#stats();
       if (this.isClosed) return;
       this.#timers.after("count", SAMPLE, round);
       this.on.sampled(stats);
-      if (this.isClosed || clock.now() - told < SECOND) return;
-      told = clock.now();
+      if (this.isClosed || clock.now() - judgedAt < SECOND) return;
+      judgedAt = clock.now();
       const values = measured(stats, this.last);
       this.on.judged(stats, values, this.last);
       if (!values) return;
@@ -339,7 +339,7 @@ export class Watch {
   #count = null;
   #packets = 0;
   #rates = [0, 0];
-  #heardAt = 0;
+  #lastAt = 0;
   #sampledAt = -Infinity;
   #askedAt = null;
   #lost = null;
@@ -359,7 +359,7 @@ export class Watch {
       this.begin(now);
       return { asks: false, lost: null, isBack };
     }
-    const quiet = now - this.#heardAt;
+    const quiet = now - this.#lastAt;
     const asks = quiet >= QUIET && this.#askedAt === null;
     if (asks) this.#askedAt = now;
     const isAnswered = this.#askedAt !== null && socketAt >= this.#askedAt;
@@ -370,7 +370,7 @@ export class Watch {
 
   /** From now on: a new path has its own time. */
   begin(now) {
-    this.#heardAt = now;
+    this.#lastAt = now;
     this.#askedAt = this.#lost = null;
   }
 }

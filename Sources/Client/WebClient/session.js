@@ -29,7 +29,7 @@ const WELCOME = 10_000, ACK = 100, CLOSING = 3_000, FIRST = 200, LONGEST = 5_000
 const OPENING = 60_000, OPENING_IN_CALL = 4_000;
 /** A ping has so long to be answered where nothing else was heard; a socket that nothing answers on has another one beside it, once in so long, then in twice that. */
 export const ANSWER = 1_000;
-const DOUBT = 6_000, DOUBT_LONGEST = 30_000;
+const SECOND_SOCKET = 6_000, SECOND_LONGEST = 30_000;
 /** A timer that is so late ran in a tab that was throttled or frozen: frames that wait for it are heard before it judges. */
 const LATE = 1_000;
 /** A page may not close with 1001. */
@@ -75,8 +75,8 @@ export class Session {
   #heard = 0;
   /** Since when a ping of ours has no answer, nor anything else was heard; null: none waits. */
   #asked = null;
-  #doubts = 0;
-  #doubtDue = 0;
+  #secondTries = 0;
+  #secondDue = 0;
   #openings = 0;
   #tried = null;
   #timers;
@@ -235,9 +235,9 @@ export class Session {
   }
 
   /** When the last frame came. */
-  get heardAt() { return this.#heard; }
+  get lastFrameAt() { return this.#heard; }
   /** A ping of ours has no answer, and has had the time for one. */
-  get isDeaf() { return this.#asked !== null && this.seams.clock.now() - this.#asked >= ANSWER; }
+  get isUnanswered() { return this.#asked !== null && this.seams.clock.now() - this.#asked >= ANSWER; }
 
   /** A ping: a browser can send none of WebSocket's, and the gateway answers this one at once. */
   ask() {
@@ -247,10 +247,10 @@ export class Session {
   }
 
   /** Nothing answers, it seems: a socket beside the one there is. Bounded, whoever asks for it. */
-  doubt() {
+  openSecond() {
     const now = this.seams.clock.now();
-    if (!this.isOnline || now < this.#doubtDue) return;
-    this.#doubtDue = now + Math.min(DOUBT_LONGEST, DOUBT * 2 ** this.#doubts++);
+    if (!this.isOnline || now < this.#secondDue) return;
+    this.#secondDue = now + Math.min(SECOND_LONGEST, SECOND_SOCKET * 2 ** this.#secondTries++);
     this.renew();
   }
 
@@ -261,7 +261,7 @@ export class Session {
     const isStale = this.seams.clock.now() - this.#heard > this.heartbeat * 1.5;
     this.#asked = null;
     this.ask();
-    this.#timers.after("answer", isStale ? ANSWER : 3 * ANSWER, () => { if (this.#asked !== null) this.doubt(); });
+    this.#timers.after("answer", isStale ? ANSWER : 3 * ANSWER, () => { if (this.#asked !== null) this.openSecond(); });
   }
 
   finish() {
@@ -381,7 +381,7 @@ export class Session {
     this.#lookAnew();
     this.heartbeat = Math.min(HEARTBEAT, Math.max(1000, d.hb));
     this.#timers.stop();
-    this.#timers.after("stable", STABLE, () => { this.#attempt = this.#pointers = 0; this.#hasBegunAgain = false; if (this.#asked === null) this.#doubts = 0; });
+    this.#timers.after("stable", STABLE, () => { this.#attempt = this.#pointers = 0; this.#hasBegunAgain = false; if (this.#asked === null) this.#secondTries = 0; });
     this.#beat();
     if (d.resumed) this.#replay(d.replayFrom); else this.#renumber(new Set(d.calls.map((row) => row.call)));
     this.ask();

@@ -393,9 +393,9 @@ export class Phone extends Source {
 
   get #sessions() { return [this.#session, ...this.#further].filter(Boolean); }
 
-  // — what a call doubts —
+  // — whether the gateway still answers a call —
 
-  #hearing(call) {
+  #onlineSessionOf(call) {
     const session = call.isAstray ? null : call.session ?? this.#session;
     return session?.isOnline ? session : null;
   }
@@ -416,11 +416,11 @@ export class Phone extends Source {
   }
 
   /** Its node has a session. */
-  hears(call) { return this.#hearing(call) !== null; }
-  heardAt(call) { return this.#hearing(call)?.heardAt ?? 0; }
-  isDeaf(call) { return this.#hearing(call)?.isDeaf === true; }
-  askGateway(call) { this.#hearing(call)?.ask(); }
-  doubt(call) { this.#hearing(call)?.doubt(); }
+  hears(call) { return this.#onlineSessionOf(call) !== null; }
+  lastFrameAt(call) { return this.#onlineSessionOf(call)?.lastFrameAt ?? 0; }
+  isUnanswered(call) { return this.#onlineSessionOf(call)?.isUnanswered === true; }
+  pingGateway(call) { this.#onlineSessionOf(call)?.ask(); }
+  openSecond(call) { this.#onlineSessionOf(call)?.openSecond(); }
 
   #finishSession() {
     this.#session?.finish();

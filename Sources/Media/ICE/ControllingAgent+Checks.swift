@@ -36,7 +36,7 @@ extension ControllingAgent {
     guard let index = pairs.firstIndex(where: { $0.isWaiting && $0.isTriggered }) ?? pairs.firstIndex(where: \.isWaiting) else {
       return
     }
-    begin(index, nominates: isControlling && (mode == .aggressive || pairs[index].isValid || isAsking), now)
+    begin(index, nominates: isControlling && (mode == .aggressive || pairs[index].isValid || isProbing), now)
     send(index, now, &output)
     nextPaceAt = now + Limits.pacing
   }

@@ -27,15 +27,15 @@ extension ControllingAgent {
 
   /// 4–6 s: randomised so that agents do not fall into step (RFC 7675 §5.1).
   func consentInterval(at now: Instant) -> Duration {
-    guard let askingSince else { return Limits.consentInterval * Int(80 + random.next() % 41) / 100 }
-    return now - askingSince < Limits.askTime ? Limits.askInterval : Limits.askIntervalLater
+    guard let probingSince else { return Limits.consentInterval * Int(80 + random.next() % 41) / 100 }
+    return now - probingSince < Limits.probeTime ? Limits.probeInterval : Limits.probeIntervalLater
   }
 
-  /// Nothing has come from the peer for a while: its consent is asked for at once, and often, and every other pair is tried, until `settle`. A path that
+  /// Nothing has come from the peer for a while: its consent is asked for at once, and often, and every other pair is tried, until `endProbe`. A path that
   /// is back, or a NAT that gave us another port, is found within half a second and a round trip.
-  public mutating func ask(at now: Instant) {
-    guard consent != nil, !isAsking else { return }
-    askingSince = now
+  public mutating func probe(at now: Instant) {
+    guard consent != nil, !isProbing else { return }
+    probingSince = now
     consent?.nextAt = now
     guard isControlling, state != .failed else { return }
     for index in pairs.indices where pairs[index].pair != consent?.pair && pairs[index].transaction == nil {
@@ -45,9 +45,9 @@ extension ControllingAgent {
   }
 
   /// Something came again.
-  public mutating func settle() {
-    guard isAsking else { return }
-    askingSince = nil
+  public mutating func endProbe() {
+    guard isProbing else { return }
+    probingSince = nil
     guard state == .connected else { return }
     for index in pairs.indices where pairs[index].pair != consent?.pair {
       (pairs[index].isWaiting, pairs[index].transaction) = (false, nil)

@@ -10,7 +10,7 @@ import STUN
 /// | checking | answer to a check | pair valid; best valid pair nominated at once if none better is open, else within 100 ms |
 /// | checking | answer to the nominating check | connected, `nominated` |
 /// | checking | every pair failed and candidates are complete, or 15 s | failed, `failed` |
-/// | connected | `ask` | consent asked for five times a second, later twice, every other pair checked; whichever answers first is nominated |
+/// | connected | `probe` | consent asked for five times a second, later twice, every other pair checked; whichever answers first is nominated |
 /// | connected | 30 s without an answer | lost, `consentLost`; an answer later is `consentRegained` |
 /// | any | check of the peer | answered; triggered check; role conflict resolved by tie-breaker |
 /// | any | 487 | role switched, checked again |
@@ -67,9 +67,9 @@ public struct ControllingAgent: Sendable {
   var pairs: [CheckPair] = []
   var areCandidatesComplete = false
   var consent: Consent?
-  /// Since when the owner hears nothing (`ask`); nil: it hears.
-  var askingSince: Instant?
-  var isAsking: Bool { askingSince != nil }
+  /// Since when the owner hears nothing (`probe`); nil: it hears.
+  var probingSince: Instant?
+  var isProbing: Bool { probingSince != nil }
   var nextPaceAt = Instant.zero
   var nominateAt: Instant?
   var checkingSince: Instant?

@@ -35,9 +35,9 @@ enum Limits {
   static let consentInterval: Duration = .seconds(5)
   static let consentLost: Duration = .seconds(30)
   /// Between two of them while nothing is heard: so close at first that a fifth of loss each way does not look like a dead path.
-  static let askInterval: Duration = .milliseconds(200)
-  static let askTime: Duration = .seconds(2)
-  static let askIntervalLater: Duration = .milliseconds(500)
+  static let probeInterval: Duration = .milliseconds(200)
+  static let probeTime: Duration = .seconds(2)
+  static let probeIntervalLater: Duration = .milliseconds(500)
   /// Consent checks whose answer may still come.
   static let consentTransactions = 8
 }

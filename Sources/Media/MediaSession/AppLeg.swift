@@ -45,8 +45,8 @@ struct AppLeg: ~Copyable {
   var failed = false
   var address: SocketAddress?
   var lastAuthenticated: Instant?
-  /// When `address` was last heard.
-  var heardAt = Instant.zero
+  /// Of the last valid packet from `address`.
+  var lastReceived = Instant.zero
   var pending: LegSecurity?
   var security: LegSecurity?
   var stream: OutgoingStream

@@ -54,7 +54,7 @@ extension MediaSession {
       }
     }
     output.bindings.append(AppBinding(leg: legs[index].id, route: route, address: source))
-    if legs[index].address == source { legs[index].heardAt = now }
+    if legs[index].address == source { legs[index].lastReceived = now }
     authenticated(index, at: now, into: &output)
     startHandshake(index, toward: source, route, into: &output)
   }
@@ -132,7 +132,7 @@ extension MediaSession {
     let legs = legs
     var count = packet.count
     guard unprotect(packet, index, from: source, isControl: false, count: &count, at: now, into: &output) else { return }
-    heard(index, from: source, route: route, at: now, into: &output)
+    validPacket(index, from: source, route: route, at: now, into: &output)
     let clear = UnsafeRawBufferPointer(rebasing: packet[..<count])
     let header: RTPHeader
     do throws(RTPParseError) {
@@ -196,7 +196,7 @@ extension MediaSession {
     let legs = legs
     var count = packet.count
     guard unprotect(packet, index, from: source, isControl: true, count: &count, at: now, into: &output) else { return }
-    heard(index, from: source, route: route, at: now, into: &output)
+    validPacket(index, from: source, route: route, at: now, into: &output)
     let clear = UnsafeRawBufferPointer(rebasing: packet[..<count])
     let bytes = Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self))
     let clock = wallClock(now)
@@ -233,7 +233,7 @@ extension MediaSession {
       switch error {
       case .replayed, .tooOld:
         // Whoever sends the peer's packets on, and is quicker, does not make its address a silent one.
-        if source == legs[index].address { legs[index].heardAt = now }
+        if source == legs[index].address { legs[index].lastReceived = now }
         output.drop(.replayed)
       case .malformed: output.drop(.malformed)
       case .tooManySources: output.drop(.tooManySources)
@@ -259,12 +259,12 @@ extension MediaSession {
   }
 
   /// SRTP or SRTCP with a good tag.
-  @inline(__always) private mutating func heard(
+  @inline(__always) private mutating func validPacket(
     _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
   ) {
     authenticated(index, at: now, into: &output)
     if source == legs[index].address {
-      legs[index].heardAt = now
+      legs[index].lastReceived = now
     } else {
       follow(index, to: source, route: route, at: now, into: &output)
     }
@@ -276,11 +276,11 @@ extension MediaSession {
   @inline(never) private mutating func follow(
     _ index: Int, to source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
   ) {
-    let heardAt = legs[index].heardAt
-    guard legs[index].isNominated, now - heardAt >= Limits.sourceSilence,
-      let nomination = legs[index].agent.follow(source, silentSince: heardAt)
+    let lastReceived = legs[index].lastReceived
+    guard legs[index].isNominated, now - lastReceived >= Limits.sourceSilence,
+      let nomination = legs[index].agent.follow(source, silentSince: lastReceived)
     else { return }
-    (legs[index].address, legs[index].route, legs[index].heardAt) = (source, route, now)
+    (legs[index].address, legs[index].route, legs[index].lastReceived) = (source, route, now)
     output.events.append(.appMoved(id, legs[index].id, to: nomination.remote))
   }
 

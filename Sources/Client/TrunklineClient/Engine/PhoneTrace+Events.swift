@@ -127,7 +127,7 @@ extension PhoneTrace.State {
     case .socketClosed(let code): [("is", "closed"), ("code", "\(code)")]
     case .socketOpened: [("is", "opened")]
     case .frame: [("is", "frame")]
-    case .start, .timer, .networkChanged, .ask, .hurry, .finish: [("is", name(event))]
+    case .start, .timer, .networkChanged, .checkLiveness, .hurry, .finish: [("is", name(event))]
     }
   }
 
