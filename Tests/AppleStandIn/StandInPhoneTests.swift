@@ -18,6 +18,15 @@ import Testing
     return phone
   }
 
+  @Test func `what is on its way when the app's process ends is ignored: no call of it stays on the screen`() throws {
+    let phone = phone()
+    phone.push(Self.push)
+    let ended = try #require(phone.process)
+    phone.access.withLock { phone.process = nil }  // `kill` and `send` meet on two threads
+    ended.send(.violation(.cfg1, "of a process that is gone"))
+    #expect(phone.violations == [] && ended.ignoredCalls == 1)
+  }
+
   @Test func `a push starts the app, its report rings, an answer talks, and the end is in Recents`() {
     let phone = phone()
     #expect(!phone.isRunning)

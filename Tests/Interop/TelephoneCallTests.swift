@@ -124,6 +124,7 @@ extension Interop {
       #expect(try await patient.finish(within: 10) == 0, "\(patient.text)")
       #expect(await site.isIdle())
       iphone.push(late)
+      #expect(await eventually(within: 5) { iphone.log.contains { $0.hasSuffix("app pushCompleted id=3") } }, "\(iphone.log)")
       #expect(await site.isIdle(), "\(iphone.log)")
 
       iphone.kill()

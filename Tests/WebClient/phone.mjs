@@ -1,5 +1,8 @@
 // A phone on the fakes, with what tests say most.
 import { Phone } from "../../Sources/Client/WebClient/trunkline.js";
+// The phone loads these when they are wanted; loaded before, a slow disk takes no turns of a test.
+import "../../Sources/Client/WebClient/preflight.js";
+import "../../Sources/Client/WebClient/push.js";
 import { Clock, Stream, peerConnections, players, settle, webSockets } from "./fakes.mjs";
 
 export const A = "7f0c2f0e-6a1d-4f0e-8f57-0d7c3f9b1a10";

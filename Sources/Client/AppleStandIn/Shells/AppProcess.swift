@@ -52,10 +52,10 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
 
   let lock = NSLock()
   var state = State()
-  private let transmit: @Sendable (AppMessage) -> Void
+  private let transmit: @Sendable (AppProcess, AppMessage) -> Void
   private(set) lazy var audioSession = AVAudioSession(self)
 
-  init(transmit: @escaping @Sendable (AppMessage) -> Void) {
+  init(transmit: @escaping @Sendable (AppProcess, AppMessage) -> Void) {
     self.transmit = transmit
     _ = audioSession
   }
@@ -69,8 +69,10 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
       if state.isDead { state.ignored += 1 }
       return state.isDead
     }
-    if !isDead { transmit(message) }
+    if !isDead { transmit(self, message) }
   }
+  /// It was on its way when the process ended.
+  func cameTooLate() { lock.withLock { state.ignored += 1 } }
 
   /// Its callbacks stop, its calls are ignored and counted.
   func die() { lock.withLock { state.isDead = true } }

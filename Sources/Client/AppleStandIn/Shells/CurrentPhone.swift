@@ -17,6 +17,6 @@ enum CurrentPhone {
     HandsetLink.complain(
       path.map { "no handset listens at \($0) (\(HandsetLink.variable))" }
         ?? "no phone. Make the app's objects in StandInPhone's launch { … }, or start the app with trunkline-lab handset.")
-    return AppProcess { _ in }
+    return AppProcess { _, _ in }
   }()
 }

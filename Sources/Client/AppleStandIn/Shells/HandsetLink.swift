@@ -11,7 +11,7 @@ final class HandsetLink: Sendable {
   init?(path: String) {
     guard let socket = UnixSocket(path: path) else { return nil }
     self.socket = socket
-    process = AppProcess { message in
+    process = AppProcess { _, message in
       if let line = MessageLines.line(message) {
         socket.write(line)
       } else {

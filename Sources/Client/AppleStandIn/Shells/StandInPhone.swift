@@ -96,7 +96,7 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   }
 
   private func makeProcess() -> AppProcess {
-    AppProcess { [weak self] message in self?.receive(message) }
+    AppProcess { [weak self] sender, message in self?.receive(message, from: sender) }
   }
 
   /// With a real clock several threads may see that the app is due: one of them starts it.
@@ -113,7 +113,7 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
     CurrentPhone.install(made)
     let root = AppProcess.$running.withValue(made, operation: main)
     access.withLock { self.root = root }
-    receive(.launched(process: 0))
+    turn { $0.receive(.launched(process: 0), at: $1) }
     pump()
   }
 
@@ -131,7 +131,16 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   // MARK: turns
 
   /// The app's words: any thread. What follows is posted before it returns, and so in order.
-  private func receive(_ message: AppMessage) { turn { $0.receive(message, at: $1) } }
+  /// One that was on its way when its process ended is nobody's: a call that it reports would stand on the screen for good.
+  private func receive(_ message: AppMessage, from sender: AppProcess) {
+    turn { [self] model, now in
+      guard sender === process || sender === extensionProcess else {
+        sender.cameTooLate()
+        return []
+      }
+      return model.receive(message, at: now)
+    }
+  }
 
   func give(_ input: SystemMachine.Input) { change { $0.handle(input, at: $1) } }
 
