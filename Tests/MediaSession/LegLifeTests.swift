@@ -80,6 +80,18 @@ import Testing
     #expect(names(bench).contains("trunkBack"))
   }
 
+  @Test func `after a stop of the process nobody is silent before his time: what came meanwhile waits in the sockets`() throws {
+    var bench = try Bench()
+    bench.connect()
+    try bench.run(frames: 5, trunk: { tone($0) }, app: { tone($0) })
+    bench.now = bench.now + .seconds(25)
+    let resumed = bench.now
+    bench.tick()
+    #expect(!names(bench).contains("appLegSilent") && !names(bench).contains("trunkSilent"))
+    while !names(bench).contains("trunkSilent"), bench.now - resumed < .seconds(30) { bench.tick() }
+    #expect(abs((bench.now - resumed).milliseconds - 20_000) <= 60)
+  }
+
   @Test func `new keys take over at their first valid packet`() throws {
     var bench = try Bench()
     bench.connect()
