@@ -338,6 +338,16 @@ let testTargets: [Target] = [
   tests("Load", ["Bytes", "CLinux", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
   tests("Peers", ["Bytes", "SIPDialogs", "Platform", "SpeechScore", "Peers", "TrunklineClient", "ClientSockets", "COpenSSL"]),
+  // The fuzz targets of the nested package, without its instrumented build.
+  .testTarget(
+    name: "FuzzingTests",
+    dependencies: [
+      "Bytes", "RTP", "STUN", "SRTP", "SDP", "SIP", "SIPDialogs", "TURN", "JitterBuffer", "AudioCodecs", "MediaSession",
+      "PhoneNumbers", "AppProtocol", "JSONWebToken", "HPKE", "HTTP", "WebSocket", "RESP", "ClientMachines", "TrunklineClient",
+      "CallDirectory",
+      "AppleStandIn",
+    ].map { .byName(name: $0) },
+    path: "Tests/Fuzzing/Sources", swiftSettings: swift),
   tests("ImportRule", []),
   tests("Requirements", []),
   tests("Documents", ["AppProtocol", "CallFlow", "Configuration"], [yams]),
