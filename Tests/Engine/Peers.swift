@@ -7,7 +7,7 @@ import Testing
 struct PeerFailure: Error, CustomStringConvertible { var description: String }
 
 /// Asks again and again until it is so, or `seconds` have passed.
-func waitUntil(_ what: String, seconds: Double = 20, _ condition: () throws -> Bool) throws {
+func waitUntil(_ what: String, seconds: Double = 60, _ condition: () throws -> Bool) throws {
   let end = Date().addingTimeInterval(seconds)
   while Date() < end {
     if try condition() { return }

@@ -4,10 +4,10 @@ import Testing
 extension Interop {
   /// Trunks by IPv6, and by the weights of their SRV records.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct AddressFamilyTests {
-    @Test func `a trunk over ::1 calls the app on 127.0.0.1, and both hear each other`() async throws {
+    @Test(.tags(.audio)) func `a trunk over ::1 calls the app on 127.0.0.1, and both hear each other`() async throws {
       try await expectGoodAudio {
         let (sip, app, admin) = (try FreePorts.both(), try FreePorts.tcp(), try FreePorts.tcp())
         let carrier = try FreePorts.both()

@@ -5,7 +5,6 @@ import Testing
 extension Interop {
   /// Asterisk as the carrier, one process for all calls.
   @Suite(
-    .tags(.audio),
     .enabled(if: Surroundings.missing == nil && Asterisk.missing == nil, "\(Asterisk.missing ?? Surroundings.missing ?? "")"),
     .serialized)
   struct AsteriskTests {
@@ -72,7 +71,9 @@ extension Interop {
       try FileManager.default.removeItem(atPath: site.certificate)
     }
 
-    @Test func `an app calls Asterisk with each codec, by digest and by TLS with SRTP: both hear each other`() async throws {
+    @Test(.tags(.audio)) func `an app calls Asterisk with each codec, by digest and by TLS with SRTP: both hear each other`()
+      async throws
+    {
       let site = try await site()
       for (index, endpoint) in Self.endpoints.enumerated() where !endpoint.sendsMediaDirectly {
         try await expectGoodAudio {
@@ -95,7 +96,9 @@ extension Interop {
       try await close(site)
     }
 
-    @Test func `Asterisk calls an app with each codec, the registered contact among them: both hear each other`() async throws {
+    @Test(.tags(.audio)) func `Asterisk calls an app with each codec, the registered contact among them: both hear each other`()
+      async throws
+    {
       let site = try await site()
       #expect(await eventually(within: 30) { try site.asterisk.said("pjsip show contacts").contains("reg/sip:reg@") })
       for (index, endpoint) in Self.endpoints.enumerated() where !endpoint.sendsMediaDirectly {
@@ -131,7 +134,7 @@ extension Interop {
       try await close(site)
     }
 
-    @Test func `digits come from Asterisk as telephone-event, by INFO and as tones`() async throws {
+    @Test(.tags(.audio)) func `digits come from Asterisk as telephone-event, by INFO and as tones`() async throws {
       let site = try await site()
       #expect(await eventually(within: 30) { try site.asterisk.said("pjsip show contacts").contains("reg/sip:reg@") })
       for (name, leg) in [
@@ -181,7 +184,8 @@ extension Interop {
     }
 
     /// Asterisk is between two apps: its legs are both the gateway's.
-    @Test func `Asterisk bridges two apps and sends media directly: both hear each other, and a hold goes through it`()
+    @Test(.tags(.audio))
+    func `Asterisk bridges two apps and sends media directly: both hear each other, and a hold goes through it`()
       async throws
     {
       let site = try await site()
@@ -220,7 +224,8 @@ extension Interop {
       try await close(site)
     }
 
-    @Test func `an app transfers its call by REFER: Asterisk connects the other with whom it names`() async throws {
+    @Test(.tags(.audio)) func `an app transfers its call by REFER: Asterisk connects the other with whom it names`() async throws
+    {
       let site = try await site()
       let bob = try await Peers.ownPhone(
         site.gateway, user: "bob", device: "far", ["--answer", "--calls", "1", "--record", "bob-heard.wav"])
@@ -241,7 +246,7 @@ extension Interop {
       try await close(site)
     }
 
-    @Test func `Asterisk transfers a call by REFER: the app talks to whom it names`() async throws {
+    @Test(.tags(.audio)) func `Asterisk transfers a call by REFER: the app talks to whom it names`() async throws {
       let site = try await site()
       let phone = try await Peers.ownPhone(
         site.gateway, ["--answer", "--answer-after", "0.1", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])

@@ -5,7 +5,7 @@ import Testing
 extension Interop {
   /// Calls that programs make and act on by `/v1/calls`: the examples ask, sipp is the carrier, aiortc the app.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct CallControlTests {
     /// The secret in `jwt.key` of a `GatewayUnderTest`.
@@ -170,7 +170,9 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `the number first: the carrier hears ringback until the app has answered, then the app`() async throws {
+    @Test(.tags(.audio)) func `the number first: the carrier hears ringback until the app has answered, then the app`()
+      async throws
+    {
       let gateway = try await gateway()
       try Speech.write(
         (0..<80_000).map { [0, 5_656, 8_000, 5_656, 0, -5_656, -8_000, -5_656][$0 % 8] }, gateway.folder + "/tone.wav")
@@ -236,7 +238,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a muted app is not heard at the carrier's ear`() async throws {
+    @Test(.tags(.audio)) func `a muted app is not heard at the carrier's ear`() async throws {
       let gateway = try await gateway()
       try Speech.write(
         (0..<80_000).map { [0, 5_656, 8_000, 5_656, 0, -5_656, -8_000, -5_656][$0 % 8] }, gateway.folder + "/tone.wav")
@@ -260,7 +262,9 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a program plays a file: the carrier hears it in place of the app, and the app before and after`() async throws {
+    @Test(.tags(.audio)) func `a program plays a file: the carrier hears it in place of the app, and the app before and after`()
+      async throws
+    {
       let folder = try NameServer.folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try Speech.write([Int16](repeating: 0, count: 12_000), folder + "/pause.wav")

@@ -4,7 +4,7 @@ import Testing
 extension Interop {
   /// Recordings of real calls, read by FFmpeg.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct CallRecordingTests {
     private static let telephone = Array(Speech.fromFirstWord(Speech.telephone).prefix(24_000))
@@ -18,7 +18,8 @@ extension Interop {
       return try await reader.event("read")
     }
 
-    @Test(arguments: [("ogg", "opus", 48_000, 8), ("wav", "pcm_s16le", 16_000, 9), ("wav", "pcm_s16le", 8_000, 0)])
+    @Test(
+      .tags(.audio), arguments: [("ogg", "opus", 48_000, 8), ("wav", "pcm_s16le", 16_000, 9), ("wav", "pcm_s16le", 8_000, 0)])
     func `both sides of a call are in its file, each in its own channel; the record and an event name it`(
       format: String, codec: String, rate: Int, payloadType: Int
     ) async throws {
@@ -62,7 +63,9 @@ extension Interop {
       }
     }
 
-    @Test func `a program begins and ends recordings by the API, a notice is heard and is in the file`() async throws {
+    @Test(.tags(.audio)) func `a program begins and ends recordings by the API, a notice is heard and is in the file`()
+      async throws
+    {
       try await expectGoodAudio {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("notice-\(UUID().uuidString.prefix(8)).wav")
           .path

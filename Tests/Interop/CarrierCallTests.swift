@@ -4,7 +4,7 @@ import Testing
 extension Interop {
   /// sipp as carriers that use what there is between an INVITE and its BYE, a test for each.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct CarrierCallTests {
     /// A call of the app to a carrier that follows the script; `then` happens once it is connected.

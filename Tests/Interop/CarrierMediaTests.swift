@@ -4,12 +4,13 @@ import Testing
 extension Interop {
   /// What carriers do with RTP: packets of other lengths, packets from other ports, media before the answer.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct CarrierMediaTests {
     private static let said = Array(Speech.fromFirstWord(Speech.telephone).prefix(20_000))
 
-    @Test(arguments: [10, 60]) func `ptime: both send packets of the length that the carrier wants, and hear each other`(
+    @Test(.tags(.audio), arguments: [10, 60])
+    func `ptime: both send packets of the length that the carrier wants, and hear each other`(
       milliseconds: Int
     ) async throws {
       try await expectGoodAudio {
@@ -43,7 +44,7 @@ extension Interop {
     }
 
     /// The carrier's codecs are ffmpeg's and numpy's.
-    @Test(arguments: [("G722", 9), ("opus", 96), ("L16", 98)])
+    @Test(.tags(.audio), arguments: [("G722", 9), ("opus", 96), ("L16", 98)])
     func `G.722, Opus and L16 on a trunk: agreed alone, and both hear each other`(
       codec: String, payloadType: Int
     ) async throws {

@@ -3,8 +3,7 @@ import Testing
 
 extension Interop {
   /// Peers that break in the middle of a call.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized) struct FaultTests
-  {
+  @Suite(.enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized) struct FaultTests {
     @Test(arguments: [("--no-ice", "mediaTimeout"), ("--bad-fingerprint", "mediaFailed")])
     func `an app without media: the trunk hears 480 with cause 41, never 200`(habit: String, reason: String) async throws {
       let gateway = try await GatewayUnderTest(["timers: { media_gate_warm: 2s, media_gate_cold: 2s }"])
@@ -39,7 +38,9 @@ extension Interop {
       try await gateway.finish(calls: [refused.callID, good.callID])
     }
 
-    @Test func `an app that sends junk beside its audio is heard all the same, and drops are counted by reason`() async throws {
+    @Test(.tags(.audio)) func `an app that sends junk beside its audio is heard all the same, and drops are counted by reason`()
+      async throws
+    {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest()
         try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")

@@ -5,7 +5,6 @@ extension Interop {
   /// Headless Firefox ESR on the web phone that the gateway serves: the other engine of browsers, with an ICE, a DTLS and a jitter buffer of its own.
   /// Its microphone and its loudspeaker are PulseAudio's null sinks (peers/firefox_phone.py).
   @Suite(
-    .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Firefox.isInstalled && Sofia.isInstalled),
       "no Firefox, no PulseAudio or no Sofia-SIP: run Scripts/install test"),
@@ -30,7 +29,7 @@ extension Interop {
           delayWithin: -2_000...20_000)
     }
 
-    @Test func `Firefox answers a call, and both hear each other and their digits`() async throws {
+    @Test(.tags(.audio)) func `Firefox answers a call, and both hear each other and their digits`() async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()
         let firefox = try await Firefox.phone(gateway, ["--answer", "--play", "app.wav", "--record", "app-heard.wav"])
@@ -54,7 +53,7 @@ extension Interop {
       }
     }
 
-    @Test func `Firefox calls a number, and both hear each other`() async throws {
+    @Test(.tags(.audio)) func `Firefox calls a number, and both hear each other`() async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()
         let trunk = try await Peers.trunk(
@@ -76,7 +75,9 @@ extension Interop {
       }
     }
 
-    @Test func `Firefox is loaded again in a call, takes it up, and both hear each other and their digits`() async throws {
+    @Test(.tags(.audio)) func `Firefox is loaded again in a call, takes it up, and both hear each other and their digits`()
+      async throws
+    {
       // What is said while there is no page is lost.
       try await expectGoodAudio(loses: true) {
         let gateway = try await gateway()

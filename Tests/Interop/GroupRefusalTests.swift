@@ -4,7 +4,7 @@ import Testing
 extension Interop {
   /// What aiortc asks wrongly about groups and translations, and what operators and events say of those that there are. sipp is the carrier.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct GroupRefusalTests {
     /// The answer to the request about the call of this number: "ok", or the code of its error.
@@ -113,7 +113,8 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a device that translates: its mute silences its microphone only, until the translation is over (MID-3, MID-4)`()
+    @Test(.tags(.audio))
+    func `a device that translates: its mute silences its microphone only, until the translation is over (MID-3, MID-4)`()
       async throws
     {
       try await expectGoodAudio { try await translated() }

@@ -3,7 +3,7 @@ import Testing
 
 extension Interop {
   /// What an operator and Prometheus see.
-  @Suite(.tags(.audio), .enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized)
+  @Suite(.enabled(if: Surroundings.missing == nil, "\(Surroundings.missing ?? "")"), .serialized)
   struct HealthTests {
     /// Family, and a part of a sample's labels that must be there.
     private static let afterACall = [
@@ -34,7 +34,7 @@ extension Interop {
       "trunkline_sip_responses_total", "trunkline_records_written_total", "trunkline_dtls_handshake_seconds_count",
     ]
 
-    @Test func `scraped 100 times a second the call is heard as ever`() async throws {
+    @Test(.tags(.audio)) func `scraped 100 times a second the call is heard as ever`() async throws {
       let gateway = try await GatewayUnderTest()
       try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")
       try Speech.write(Speech.app, gateway.folder + "/app.wav")

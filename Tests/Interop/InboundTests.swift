@@ -4,11 +4,11 @@ import Testing
 extension Interop {
   /// sipp → gateway → aiortc.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct InboundTests {
-    @Test func `a call reaches the app, both hear each other from the first word, and one record says how it ended`() async throws
-    {
+    @Test(.tags(.audio))
+    func `a call reaches the app, both hear each other from the first word, and one record says how it ended`() async throws {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest()
         try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")

@@ -4,13 +4,12 @@ import Testing
 extension Interop {
   /// kamailio as the proxy in front: it records its route, and when a gateway is gone or full it tries the next.
   @Suite(
-    .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.kamailio != nil),
       "no kamailio: run Scripts/install test"),
     .serialized)
   struct KamailioTests {
-    @Test
+    @Test(.tags(.audio))
     func
       `calls both ways through a proxy that records its route: requests in the dialog take it, UDP on one side, TCP on the other`()
       async throws

@@ -5,13 +5,12 @@ extension Interop {
   /// linphone as the carrier, our phone as the app; files in place of a sound card. It names an address of the machine in its
   /// descriptions, also on loopback: such a peer needs `rtp_source: symmetric`.
   @Suite(
-    .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.linphone != nil),
       "no linphone: run Scripts/install test"),
     .serialized)
   struct LinphoneTests {
-    @Test func `the app calls linphone over TCP and both hear each other`() async throws {
+    @Test(.tags(.audio)) func `the app calls linphone over TCP and both hear each other`() async throws {
       try await expectGoodAudio {
         let port = try FreePorts.both()
         let gateway = try await GatewayUnderTest([
@@ -57,7 +56,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `linphone calls the app over TLS and both hear each other`() async throws {
+    @Test(.tags(.audio)) func `linphone calls the app over TLS and both hear each other`() async throws {
       try await expectGoodAudio {
         let (sip, app, admin, tls) = (try FreePorts.both(), try FreePorts.tcp(), try FreePorts.tcp(), try FreePorts.tcp())
         let certificate = try await OpenSSL.certificate("localhost")

@@ -5,7 +5,7 @@ extension Interop {
   /// Streams as carriers and apps send them that keep RFC 3550 in part: two sources at once, timestamps of another clock, numbers that others use up; and
   /// sound that is nearly a pause.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct MediaStrangerTests {
     private static let rate = 8_000.0
@@ -56,7 +56,9 @@ extension Interop {
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
     }
 
-    @Test func `two sources at once: the first is heard whole, and the other one as soon as it stops`() async throws {
+    @Test(.tags(.audio)) func `two sources at once: the first is heard whole, and the other one as soon as it stops`()
+      async throws
+    {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU ]")
         let stranger = try await Peers.stranger(
@@ -87,7 +89,7 @@ extension Interop {
       }
     }
 
-    @Test(arguments: [false, true])
+    @Test(.tags(.audio), arguments: [false, true])
     func `a soft steady chord is no pause, for an app that takes pauses or none, and for a carrier with comfort noise`(
       appTakesPauses: Bool
     ) async throws {
@@ -115,7 +117,7 @@ extension Interop {
       }
     }
 
-    @Test func `an offset in an app's microphone makes no comfort noise louder than its room`() async throws {
+    @Test(.tags(.audio)) func `an offset in an app's microphone makes no comfort noise louder than its room`() async throws {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU ]")
         // Noise of −60 dBov, and 1 % of full scale, which alone has −40.
@@ -140,7 +142,7 @@ extension Interop {
       }
     }
 
-    @Test func `an app that stamps 20 ms of Opus by 480: its lost packets are made up`() async throws {
+    @Test(.tags(.audio)) func `an app that stamps 20 ms of Opus by 480: its lost packets are made up`() async throws {
       try await expectGoodAudio(loses: true) {
         let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU ]")
         let said = Array(Speech.fromFirstWord(Speech.app).prefix(48_000))
@@ -162,7 +164,7 @@ extension Interop {
       }
     }
 
-    @Test func `ringback of two tones at five percent of loss has hardly any holes`() async throws {
+    @Test(.tags(.audio)) func `ringback of two tones at five percent of loss has hardly any holes`() async throws {
       try await expectGoodAudio(loses: true) {
         let gateway = try await GatewayUnderTest(trunk: "codecs: [ PCMU ]")
         try Speech.write(Self.chord([440, 480], level: -18, seconds: 9), gateway.folder + "/ringback.wav")

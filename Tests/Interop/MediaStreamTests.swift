@@ -4,7 +4,7 @@ import Testing
 extension Interop {
   /// Calls that a bot has over a media stream: sipp and G.711 on one side, the websockets library or Pipecat on the other.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct MediaStreamTests {
     private static let telephone = Array(Speech.fromFirstWord(Speech.telephone).prefix(24_000))
@@ -49,7 +49,9 @@ extension Interop {
         gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav", "--silence", "1"] + more)
     }
 
-    @Test(arguments: [("mulaw", "speak"), ("mulaw", "live"), ("mulaw", "pipecat"), ("pcm8", "speak"), ("pcm16", "live")])
+    @Test(
+      .tags(.audio),
+      arguments: [("mulaw", "speak"), ("mulaw", "live"), ("mulaw", "pipecat"), ("pcm8", "speak"), ("pcm16", "live")])
     func `a bot and a caller hear each other, whatever sends the bot's audio and however fast`(format: String, does: String)
       async throws
     {
@@ -97,7 +99,9 @@ extension Interop {
       try Speech.write(half, path)
     }
 
-    @Test func `clear empties what is queued: the trunk hears something else at once, and the marks come back`() async throws {
+    @Test(.tags(.audio)) func `clear empties what is queued: the trunk hears something else at once, and the marks come back`()
+      async throws
+    {
       try await expectGoodAudio {
         let (gateway, bot) = try await gateway("clear")
         let audio = try await trunkAudio(gateway)
@@ -163,7 +167,9 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a bot that floods, sends junk or never reads costs counted drops, and no other call notices`() async throws {
+    @Test(.tags(.audio)) func `a bot that floods, sends junk or never reads costs counted drops, and no other call notices`()
+      async throws
+    {
       try await expectGoodAudio {
         let port = try FreePorts.tcp()
         let (flooded, deaf) = (try FreePorts.tcp(), try FreePorts.tcp())
@@ -257,7 +263,9 @@ extension Interop {
     }
 
     /// A sound goes from the carrier to the bot, which sends it back, and to the carrier again.
-    @Test func `there and back through a bot that echoes takes no longer than its jitter buffer and two ticks`() async throws {
+    @Test(.tags(.audio)) func `there and back through a bot that echoes takes no longer than its jitter buffer and two ticks`()
+      async throws
+    {
       try await expectGoodAudio {
         let (gateway, bot) = try await gateway("echo")
         let audio = try await trunkAudio(gateway)

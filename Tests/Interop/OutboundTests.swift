@@ -4,10 +4,12 @@ import Testing
 extension Interop {
   /// aiortc → gateway → sipp.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct OutboundTests {
-    @Test func `the app calls out: the INVITE leaves after the media is ready, and both hear each other`() async throws {
+    @Test(.tags(.audio)) func `the app calls out: the INVITE leaves after the media is ready, and both hear each other`()
+      async throws
+    {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest()
         try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")

@@ -5,7 +5,7 @@ extension Interop {
   /// PJSIP, the stack of most telephones and of Asterisk, as the carrier's side: by pjsua2, over UDP, over TCP, and behind the B2BUA of sippy, which
   /// makes two calls of one. Nobody here wrote either.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.isRequired || Surroundings.missing == nil, "no .venv: run Scripts/install test"),
+    .enabled(if: Surroundings.isRequired || Surroundings.missing == nil, "no .venv: run Scripts/install test"),
     .serialized)
   struct PJSIPTests {
     enum Way: String, CaseIterable {
@@ -67,7 +67,7 @@ extension Interop {
         + Speech.faults("app → PJSIP", said: said, heardIn: gateway.folder + "/heard.wav", clippedAtMost: 100)
     }
 
-    @Test(arguments: Way.allCases) func `PJSIP calls the app and both hear each other`(way: Way) async throws {
+    @Test(.tags(.audio), arguments: Way.allCases) func `PJSIP calls the app and both hear each other`(way: Way) async throws {
       try await expectGoodAudio {
         let gateway = try await gateway(way)
         let phone = try await Peers.ownPhone(
@@ -84,7 +84,7 @@ extension Interop {
       }
     }
 
-    @Test(arguments: Way.allCases) func `the app calls PJSIP and both hear each other`(way: Way) async throws {
+    @Test(.tags(.audio), arguments: Way.allCases) func `the app calls PJSIP and both hear each other`(way: Way) async throws {
       try await expectGoodAudio {
         let gateway = try await gateway(way)
         let pjsip = try await pjsip(gateway, way, calls: false, ["--play", "telephone.wav", "--record", "heard.wav"])

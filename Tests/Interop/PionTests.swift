@@ -5,7 +5,6 @@ extension Interop {
   /// pion, the WebRTC stack of servers and engines in Go, as the app. It answers our ICE-lite offer with `setup:passive`, so that the gateway is the
   /// DTLS client; told otherwise it is the client itself, as browsers are. Nobody here wrote it.
   @Suite(
-    .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Pion.isInstalled && Sofia.isInstalled),
       "no pion, no Go or no Sofia-SIP: run Scripts/install test"),
@@ -45,7 +44,7 @@ extension Interop {
       #expect(setup["own"] as? String == own && setup["gateway"] as? String == gateway, "\(setup)")
     }
 
-    @Test(arguments: Role.allCases) func `pion answers a call and both hear each other`(role: Role) async throws {
+    @Test(.tags(.audio), arguments: Role.allCases) func `pion answers a call and both hear each other`(role: Role) async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()
         let pion = try await Pion.phone(
@@ -64,7 +63,7 @@ extension Interop {
       }
     }
 
-    @Test func `pion answers with its description in call.answer, and both hear each other`() async throws {
+    @Test(.tags(.audio)) func `pion answers with its description in call.answer, and both hear each other`() async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()
         let pion = try await Pion.phone(
@@ -81,7 +80,7 @@ extension Interop {
       }
     }
 
-    @Test func `pion calls a number and both hear each other`() async throws {
+    @Test(.tags(.audio)) func `pion calls a number and both hear each other`() async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()
         let trunk = try await Peers.trunk(
@@ -104,7 +103,7 @@ extension Interop {
       }
     }
 
-    @Test func `pion takes a second call after the first, with an association of its own`() async throws {
+    @Test(.tags(.audio)) func `pion takes a second call after the first, with an association of its own`() async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()
         let pion = try await Pion.phone(
@@ -155,7 +154,7 @@ extension Interop {
     }
 
     /// The role stays: the gateway answers the restart's `actpass` with the one that it has, and nobody shakes hands again.
-    @Test(arguments: Role.allCases)
+    @Test(.tags(.audio), arguments: Role.allCases)
     func `pion restarts ICE in a call that it answered, and both go on hearing each other`(role: Role) async throws {
       // What pion says and hears while it has no pair is lost, or held back by pion.
       try await expectGoodAudio(loses: true) {
@@ -179,7 +178,7 @@ extension Interop {
       }
     }
 
-    @Test func `pion restarts ICE in a call that it made, and both go on hearing each other`() async throws {
+    @Test(.tags(.audio)) func `pion restarts ICE in a call that it made, and both go on hearing each other`() async throws {
       try await expectGoodAudio(loses: true) {
         let (telephone, app) = (Speech.fromFirstWord(Speech.telephone), Speech.fromFirstWord(Speech.app))
         let gateway = try await gateway(telephone: telephone, app: app)

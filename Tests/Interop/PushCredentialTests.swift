@@ -4,7 +4,7 @@ import Testing
 extension Interop {
   /// Who the gateway says it is to a push service: certificates, and browsers' subscriptions.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct PushCredentialTests {
     @Test(arguments: PushServiceUnderTest.Kind.allCases)
@@ -63,6 +63,7 @@ extension Interop {
     }
 
     @Test(
+      .tags(.audio),
       .enabled(if: Surroundings.isRequired || Surroundings.chromium != nil, "no chromium: run Scripts/install test"))
     func
       `INC-8, INC-9: sequence 2 with Chromium: a Web Push that only its subscription can open wakes the page, both hear each other`()

@@ -4,10 +4,10 @@ import Testing
 extension Interop {
   /// Apps that are not there: pushes over HTTP/2 and TLS, wake tokens, and what becomes of the call.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct PushTests {
-    @Test(arguments: PushServiceUnderTest.Kind.allCases)
+    @Test(.tags(.audio), arguments: PushServiceUnderTest.Kind.allCases)
     func `INC-8, INC-9, SRV-6, PERF-1, PERF-2: a killed app is woken by one push, answers, and both hear each other`(
       kind: PushServiceUnderTest.Kind
     ) async throws {

@@ -4,7 +4,7 @@ import Testing
 extension Interop {
   /// sipp on bad lines and with unusual habits.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct SignallingTests {
     @Test func `an INVITE that comes three times and an ACK that comes late are one call`() async throws {
@@ -45,7 +45,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `a late offer: ours goes in the 200, theirs comes in the ACK, and audio flows`() async throws {
+    @Test(.tags(.audio)) func `a late offer: ours goes in the 200, theirs comes in the ACK, and audio flows`() async throws {
       try await expectGoodAudio {
         let gateway = try await GatewayUnderTest()
         try Speech.write(Speech.telephone, gateway.folder + "/telephone.wav")

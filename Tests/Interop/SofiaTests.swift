@@ -4,7 +4,6 @@ import Testing
 extension Interop {
   /// Sofia-SIP, the stack of FreeSWITCH, as the carrier's side: its NUA with its SOA, over UDP and over TCP. Nobody here wrote it.
   @Suite(
-    .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Sofia.isInstalled),
       "no Sofia-SIP: run Scripts/install test"),
@@ -38,7 +37,7 @@ extension Interop {
         + Speech.faults("app → Sofia-SIP", said: said, heardIn: gateway.folder + "/heard.wav", clippedAtMost: 100)
     }
 
-    @Test(arguments: Way.allCases) func `Sofia-SIP calls the app and both hear each other`(way: Way) async throws {
+    @Test(.tags(.audio), arguments: Way.allCases) func `Sofia-SIP calls the app and both hear each other`(way: Way) async throws {
       try await expectGoodAudio {
         let gateway = try await gateway(way)
         let phone = try await Peers.ownPhone(
@@ -55,7 +54,7 @@ extension Interop {
       }
     }
 
-    @Test(arguments: Way.allCases) func `the app calls Sofia-SIP and both hear each other`(way: Way) async throws {
+    @Test(.tags(.audio), arguments: Way.allCases) func `the app calls Sofia-SIP and both hear each other`(way: Way) async throws {
       try await expectGoodAudio {
         let gateway = try await gateway(way)
         let sofia = try await sofia(gateway, way, calls: false, ["--play", "telephone.wav", "--record", "heard.wav"])

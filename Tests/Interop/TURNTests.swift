@@ -5,7 +5,7 @@ import Testing
 extension Interop {
   /// An app whose UDP reaches nobody: aiortc → TCP → coturn → gateway → sipp. Nothing of the TURN side is ours but the credentials.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct TURNTests {
     private static let turnserver = "/usr/bin/turnserver"
@@ -34,7 +34,7 @@ extension Interop {
       return server
     }
 
-    @Test(arguments: ["tcp", "udp"])
+    @Test(.tags(.audio), arguments: ["tcp", "udp"])
     func `a call over a TURN server, with the credentials of welcome, has sound both ways`(transport: String) async throws {
       try #require(FileManager.default.isExecutableFile(atPath: Self.turnserver), "no coturn: run Scripts/install test")
       try await expectGoodAudio {
@@ -101,6 +101,7 @@ extension Interop {
     enum App: CaseIterable { case aiortc, chromium }
 
     @Test(
+      .tags(.audio),
       .enabled(if: Surroundings.isRequired || (TranslatedNetwork.missing == nil && Surroundings.chromium != nil)),
       arguments: App.allCases)
     func `behind a firewall without UDP there is sound within 3 s of the tap, over TLS on port 443`(app: App) async throws {

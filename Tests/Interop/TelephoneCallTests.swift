@@ -8,14 +8,14 @@ import TrunklineCallKit
 extension Interop {
   /// What happens to a telephone in and around its calls: the SDK on the stand-in in real time, everybody else a process of its own.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct TelephoneCallTests {
     private static func reasons(_ records: [[String: Any]]) -> [String] {
       records.map { ($0["end"] as? [String: Any])?["reason"] as? String ?? "?" }
     }
 
-    @Test
+    @Test(.tags(.audio))
     func `a second call declined, Hold and Accept, ten swaps, End and Accept: one caller is heard, and it is the right one`()
       async throws
     {

@@ -12,11 +12,11 @@ import TrunklineCallKit
 extension Interop {
   /// The SDK whole in this process, on the stand-in's CallKit and PushKit in real time; gateway, push service and carrier are processes of their own.
   @Suite(
-    .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
+    .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)
   struct TelephoneTests {
     /// When the system gives the app its audio after the answer; nil: never.
-    @Test(arguments: [.milliseconds(50), .milliseconds(600), nil] as [Duration?])
+    @Test(.tags(.audio), arguments: [.milliseconds(50), .milliseconds(600), nil] as [Duration?])
     func `a locked telephone, its app killed: rung by one push, answered, heard both ways, in Recents`(activation: Duration?)
       async throws
     {
@@ -27,7 +27,7 @@ extension Interop {
 
     /// The app of the README as it stands, a process that the handset starts. Its backend is away: the push alone lets it in.
     /// With `restart` the keychain is closed until the first unlock: the app does not know its own device id.
-    @Test(arguments: ["lock", "restart"])
+    @Test(.tags(.audio), arguments: ["lock", "restart"])
     func `the quick start, killed and locked: a push starts its process, it rings, is answered, and the caller hears it`(
       order: String
     ) async throws {

@@ -5,7 +5,6 @@ extension Interop {
   /// Twinkle, a telephone with a stack of its own, as the carrier's side, over UDP and over TCP. What it hears and says are files in place of a sound
   /// card (peers/twinkle_sound.c).
   @Suite(
-    .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.twinkle != nil),
       "no twinkle-console: run Scripts/install test"),
@@ -37,7 +36,7 @@ extension Interop {
         + Speech.faults("app → Twinkle", said: Self.said, heardIn: twinkle.folder + "/heard.wav", clippedAtMost: 100)
     }
 
-    @Test(arguments: Way.allCases) func `Twinkle calls the app and both hear each other`(way: Way) async throws {
+    @Test(.tags(.audio), arguments: Way.allCases) func `Twinkle calls the app and both hear each other`(way: Way) async throws {
       try await expectGoodAudio {
         let gateway = try await gateway(way)
         let phone = try await Peers.ownPhone(
@@ -57,7 +56,7 @@ extension Interop {
       }
     }
 
-    @Test(arguments: Way.allCases) func `the app calls Twinkle and both hear each other`(way: Way) async throws {
+    @Test(.tags(.audio), arguments: Way.allCases) func `the app calls Twinkle and both hear each other`(way: Way) async throws {
       try await expectGoodAudio {
         let gateway = try await gateway(way)
         let twinkle = try await Twinkle(gateway, transport: way.rawValue)

@@ -6,7 +6,6 @@ extension Interop {
   /// Calls between users with three kinds of app that know nothing of each other: aiortc, the Swift client and headless Chromium. No carrier
   /// is there.
   @Suite(
-    .tags(.audio),
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
@@ -65,7 +64,7 @@ extension Interop {
       return faults
     }
 
-    @Test(arguments: [(App.aiortc, App.swift), (.swift, .chromium), (.chromium, .aiortc)])
+    @Test(.tags(.audio), arguments: [(App.aiortc, App.swift), (.swift, .chromium), (.chromium, .aiortc)])
     func `each hears every word of the other; both records name the other call`(caller: App, called: App) async throws {
       try await expectGoodAudio { try await call(caller, called) }
     }
@@ -82,7 +81,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    @Test func `nobody is there: the call goes on to the carrier by the user's diversion`() async throws {
+    @Test(.tags(.audio)) func `nobody is there: the call goes on to the carrier by the user's diversion`() async throws {
       let gateway = try await GatewayUnderTest([
         "users: [ { id: alice, numbers: [\"+15551230001\"] }, { id: bob, numbers: [\"+15551230002\"], diversions: { unreached: { number: \"+15557654321\" } } } ]"
       ])
