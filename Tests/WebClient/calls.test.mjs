@@ -328,6 +328,10 @@ test("a page that was loaded again takes its call up: clock, hold and mute stay,
   assert.equal(call.isTakenUp, false);
   assert.deepEqual(rig.said("media.active").at(-1).d, { capture: true, playout: true });
   assert.equal(call.localStream.getAudioTracks()[0].enabled, false, "nobody is unmuted by a reload");
+  const inbound = { type: "inbound-rtp", packetsReceived: 50, packetsLost: 0, bytesReceived: 5000, jitter: 0.004, concealedSamples: 0, codecId: "c" };
+  rig.world.stats = { i: inbound, c: { id: "c", mimeType: "audio/opus", clockRate: 48000 } };
+  await rig.clock.advance(rig.clock.time + 1_000);
+  assert.equal(call.codec, "opus", "call.connected came to the page before");
 });
 
 test("statistics each second; stats for the gateway each five", async () => {

@@ -572,6 +572,7 @@ export class Call extends Source {
 
   #counted(values) {
     this.statistics = values;
+    this.codec ??= values.codec; // of a call that was connected before this page was loaded
     this.emit("statistics");
     if (this.phase === "connected" && ++this.#count % 5 === 0) {
       const { roundTripMs, jitterMs, loss, bytes, concealedMs, codec } = values;
