@@ -81,8 +81,8 @@ extension Interop {
       // a session is told where to go, one that comes is, too, and the page is online there
       try await page.wait("phone.state === 'online'")
       #expect(try await node(of: "web", in: cluster) === left)
-      // (the one that was killed is named until its lease is over)
-      #expect(await eventually(within: 10) { try draining.sum("trunkline_cluster_nodes", "living") == 2 })
+      // the one that was killed is named until its lease is over
+      #expect(await eventually(within: 10) { try draining.sum("trunkline_cluster_nodes", "living") == 1 })
       var row = try await words.say(["auth": token], device: "hand", at: [cluster.url(of: draining)])[0]
       for _ in 0..<5 where row.first("err")?["url"] as? String == cluster.url(of: here) {
         row = try await words.say(["auth": token], device: "hand", at: [cluster.url(of: draining)])[0]
