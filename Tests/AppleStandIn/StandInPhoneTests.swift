@@ -18,7 +18,7 @@ import Testing
     return phone
   }
 
-  @Test func `what is on its way when the app's process ends is ignored: no call of it stays on the screen`() throws {
+  @Test func `a message that comes after its process ended is ignored and counted`() throws {
     let phone = phone()
     phone.push(Self.push)
     let ended = try #require(phone.process)

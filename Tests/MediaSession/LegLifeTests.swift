@@ -80,7 +80,8 @@ import Testing
     #expect(names(bench).contains("trunkBack"))
   }
 
-  @Test func `after a stop of the process nobody is silent before his time: what came meanwhile waits in the sockets`() throws {
+  @Test func `after the process was stopped no leg is silent at once: packets that arrived meanwhile wait in the sockets`() throws
+  {
     var bench = try Bench()
     bench.connect()
     try bench.run(frames: 5, trunk: { tone($0) }, app: { tone($0) })

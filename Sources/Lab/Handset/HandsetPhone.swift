@@ -114,19 +114,23 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   }
 
   private func receive(_ message: AppMessage, from socket: UnixSocket) {
-    guard locked({ app === socket }) else { return }
-    turn { $0.receive(message, at: $1) }
-    guard case .launched = message, locked({ opensOnLaunch }) else { return }
+    // Asked within the turn: a message may be read before its process ends and come to its turn after that.
+    var isCurrent = false
+    turn { model, now in
+      isCurrent = app === socket
+      return isCurrent ? model.receive(message, at: now) : []
+    }
+    guard isCurrent, case .launched = message, locked({ opensOnLaunch }) else { return }
     locked { opensOnLaunch = false }
     give(.foreground(true))
   }
 
   private func gone(_ socket: UnixSocket) {
-    let wasCurrent = locked {
-      defer { if app === socket { app = nil } }
-      return app === socket
+    turn { model, now in
+      guard app === socket else { return [] }
+      app = nil
+      return model.exited(at: now)
     }
-    if wasCurrent { turn { $0.exited(at: $1) } }
   }
 
   // MARK: the person
@@ -140,7 +144,9 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   }
 
   func kill() {
-    locked { perform(.kill) }
-    turn { $0.exited(at: $1) }
+    turn { model, now in
+      perform(.kill)
+      return model.exited(at: now)
+    }
   }
 }

@@ -25,8 +25,8 @@ enum Limits {
   static let appSilence: Duration = .seconds(15)
   /// Absence of trunk RTP before it counts as silent.
   static let trunkSilence: Duration = .seconds(20)
-  /// Ticks are so far apart only when the process, or the machine, was stopped.
-  static let unwatched: Duration = .seconds(3)
+  /// Ticks are this far apart only when the process, or the machine, was stopped.
+  static let interruption: Duration = .seconds(3)
   /// ICE generations of one leg whose names are kept.
   static let generations = 4
   /// Without `media.active` this long after the connect, play-out is taken as running.

@@ -7,21 +7,21 @@ import SRTP
 extension MediaSession {
   // MARK: Silence
 
-  /// Tells when a leg has gone quiet for too long; its return is told where packets come in. A time in which nobody looked is no silence: after a
-  /// process was stopped, what came meanwhile still waits in the sockets.
+  /// Tells when a leg has gone quiet for too long; its return is told where packets come in. Time in which the
+  /// process was stopped does not count: packets that arrived meanwhile still wait in the sockets.
   mutating func watch(at now: Instant, into output: inout MediaOutput) {
     guard let connectedAt else { return }
-    if let watchedAt, now - watchedAt >= Limits.unwatched { watchedSince = now }
-    watchedAt = now
+    if let silenceCheckedAt, now - silenceCheckedAt >= Limits.interruption { uninterruptedSince = now }
+    silenceCheckedAt = now
     if hasLeg(winner), !legs[winner].isSilent {
       let last = max(legs[winner].lastAuthenticated ?? connectedAt, connectedAt - Limits.appSilence)
-      if now - max(last, watchedSince) >= Limits.appSilence {
+      if now - max(last, uninterruptedSince) >= Limits.appSilence {
         legs[winner].isSilent = true
         output.events.append(.appLegSilent(id, legs[winner].id))
       }
     }
     if let last = trunk.lastReceived, !trunk.isSilent, trunk.receives, !isHeld,
-      now - max(last, watchedSince) >= Limits.trunkSilence
+      now - max(last, uninterruptedSince) >= Limits.trunkSilence
     {
       trunk.isSilent = true
       output.events.append(.trunkSilent(id))

@@ -64,9 +64,9 @@ public struct MediaSession: ~Copyable {
   var isLocked = false
   var isEarly = false
   var connectedAt: Instant?
-  /// When silence was last looked for, and since when it was without a gap.
-  var watchedAt: Instant?
-  var watchedSince = Instant.zero
+  /// The last check for silence, and the first one after the process was stopped last.
+  var silenceCheckedAt: Instant?
+  var uninterruptedSince = Instant.zero
   var isMuted = false
   var isHeld = false
   var isClosed = false

@@ -71,8 +71,8 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
     }
     if !isDead { transmit(self, message) }
   }
-  /// It was on its way when the process ended.
-  func cameTooLate() { lock.withLock { state.ignored += 1 } }
+  /// For a message that the phone received after the process ended.
+  func countIgnoredCall() { lock.withLock { state.ignored += 1 } }
 
   /// Its callbacks stop, its calls are ignored and counted.
   func die() { lock.withLock { state.isDead = true } }

@@ -131,11 +131,11 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   // MARK: turns
 
   /// The app's words: any thread. What follows is posted before it returns, and so in order.
-  /// One that was on its way when its process ended is nobody's: a call that it reports would stand on the screen for good.
+  /// A message of a process that has ended is ignored: a call that it reports would stay on the screen.
   private func receive(_ message: AppMessage, from sender: AppProcess) {
     turn { [self] model, now in
       guard sender === process || sender === extensionProcess else {
-        sender.cameTooLate()
+        sender.countIgnoredCall()
         return []
       }
       return model.receive(message, at: now)

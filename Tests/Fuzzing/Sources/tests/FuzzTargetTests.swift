@@ -3,8 +3,8 @@ import Foundation
 import Testing
 
 /// Every fuzz target takes its corpus, the RFCs' samples and many inputs made of them by a seed: what `make fuzz` does with coverage and for
-/// minutes, in seconds and without a build of its own. A trap ends the process; the input is then in `trunkline-fuzz-TARGET` of the folder for
-/// temporary files.
+/// minutes, in seconds and without a build of its own. A trap ends the process, and so does an input that takes a minute; the input is then in
+/// `trunkline-fuzz-TARGET` of the folder for temporary files.
 @Suite struct FuzzTargetTests {
   private static let seed = ProcessInfo.processInfo.environment["TRUNKLINE_SEED"].flatMap(UInt64.init) ?? 1
   private static let inputs = 10_000
@@ -28,7 +28,9 @@ import Testing
     func run(_ input: [UInt8]) {
       _ = input.withUnsafeBytes { pwrite(file, $0.baseAddress, $0.count, 0) }
       ftruncate(file, off_t(input.count))
+      alarm(60)
       target(input)
+      alarm(0)
     }
     run([])
     for seed in seeds { run(seed) }
