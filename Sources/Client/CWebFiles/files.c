@@ -2,7 +2,7 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
-// The page. A new file has three lines here and a row below.
+// The web phone. A new file has three lines here and a row below.
 static const unsigned char phone_index_html[] = {
 #embed "../WebPhone/index.html"
 };
@@ -56,6 +56,32 @@ static const unsigned char phone_icon_192_png[] = {
 };
 static const unsigned char phone_icon_512_png[] = {
 #embed "../WebPhone/icon-512.png"
+};
+
+// What both pages share.
+static const unsigned char ui_base_css[] = {
+#embed "../WebUI/base.css"
+};
+static const unsigned char ui_elements_js[] = {
+#embed "../WebUI/elements.js"
+};
+static const unsigned char ui_favicon_js[] = {
+#embed "../WebUI/favicon.js"
+};
+static const unsigned char ui_focus_js[] = {
+#embed "../WebUI/focus.js"
+};
+static const unsigned char ui_live_js[] = {
+#embed "../WebUI/live.js"
+};
+static const unsigned char ui_notice_js[] = {
+#embed "../WebUI/notice.js"
+};
+static const unsigned char ui_storage_js[] = {
+#embed "../WebUI/storage.js"
+};
+static const unsigned char ui_times_js[] = {
+#embed "../WebUI/times.js"
 };
 
 // The npm package that it stands on.
@@ -118,6 +144,14 @@ static const CWebFile files[] = {
     FILE("/icon.svg", "image/svg+xml", phone_icon_svg),
     FILE("/icon-192.png", "image/png", phone_icon_192_png),
     FILE("/icon-512.png", "image/png", phone_icon_512_png),
+    FILE("/ui/base.css", "text/css; charset=utf-8", ui_base_css),
+    SCRIPT("/ui/elements.js", ui_elements_js),
+    SCRIPT("/ui/favicon.js", ui_favicon_js),
+    SCRIPT("/ui/focus.js", ui_focus_js),
+    SCRIPT("/ui/live.js", ui_live_js),
+    SCRIPT("/ui/notice.js", ui_notice_js),
+    SCRIPT("/ui/storage.js", ui_storage_js),
+    SCRIPT("/ui/times.js", ui_times_js),
     SCRIPT("/trunkline/trunkline.js", client_trunkline_js),
     SCRIPT("/trunkline/call.js", client_call_js),
     SCRIPT("/trunkline/media.js", client_media_js),

@@ -1,6 +1,6 @@
 // The calls of one user on this device, in localStorage, newest first. A call is noted when it begins, so that a page which is
 // closed in it does not forget it. Their order is that in which they began: times are shown, and decide nothing, for a clock may be years off.
-import { device, read } from "./page.js";
+import { device, read } from "./ui/storage.js";
 import { duration, isMissed, reasonWords } from "./words.js";
 
 const LIMIT = 50;

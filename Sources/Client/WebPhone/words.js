@@ -62,13 +62,7 @@ export function callWords(call, isReachable) {
 /** How a transfer goes: of `call.transferred`. */
 export const transferWords = (status) => ({ ringing: "Transferring: it rings there…", failed: "The transfer did not work" })[status] ?? "Transferring…";
 
-/** Milliseconds as minutes and seconds. */
-export function duration(milliseconds) {
-  const seconds = Math.max(0, Math.floor(milliseconds / 1000));
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  const two = (number) => String(number).padStart(2, "0");
-  return hours ? `${hours}:${two(minutes)}:${two(seconds % 60)}` : `${minutes}:${two(seconds % 60)}`;
-}
+export { duration } from "./ui/times.js";
 
 /** The numbers of a call's audio, as far as they are known. */
 export function statisticsWords({ loss, jitterMs, bufferMs, roundTripMs }) {
