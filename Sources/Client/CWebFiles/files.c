@@ -36,6 +36,21 @@ static const unsigned char phone_push_js[] = {
 static const unsigned char phone_words_js[] = {
 #embed "../WebPhone/words.js"
 };
+static const unsigned char phone_language_js[] = {
+#embed "../WebPhone/language.js"
+};
+static const unsigned char phone_texts_en_js[] = {
+#embed "../WebPhone/texts-en.js"
+};
+static const unsigned char phone_texts_de_js[] = {
+#embed "../WebPhone/texts-de.js"
+};
+static const unsigned char phone_texts_fr_js[] = {
+#embed "../WebPhone/texts-fr.js"
+};
+static const unsigned char phone_texts_es_js[] = {
+#embed "../WebPhone/texts-es.js"
+};
 static const unsigned char phone_bell_js[] = {
 #embed "../WebPhone/bell.js"
 };
@@ -137,6 +152,11 @@ static const CWebFile files[] = {
     SCRIPT("/settings.js", phone_settings_js),
     SCRIPT("/push.js", phone_push_js),
     SCRIPT("/words.js", phone_words_js),
+    SCRIPT("/language.js", phone_language_js),
+    SCRIPT("/texts-en.js", phone_texts_en_js),
+    SCRIPT("/texts-de.js", phone_texts_de_js),
+    SCRIPT("/texts-fr.js", phone_texts_fr_js),
+    SCRIPT("/texts-es.js", phone_texts_es_js),
     SCRIPT("/bell.js", phone_bell_js),
     SCRIPT("/history.js", phone_history_js),
     SCRIPT("/meters.js", phone_meters_js),

@@ -1,4 +1,5 @@
 // Sounds: the bell, which also shows in a tab that may not play sound yet (no click), and the ringback tone of an outgoing call.
+import { t } from "./language.js";
 
 /** Two tones with a cadence in seconds; heard once the browser lets this page sound. */
 class Tone {
@@ -39,7 +40,7 @@ const chime = new Tone([587, 740], { on: 1, off: 2, volume: 0.06 });
 const knock = new Tone([440], { on: 0.3, off: 3.7, volume: 0.03 });
 export const ringback = new Tone([440, 480], { on: 2, off: 4, volume: 0.03 });
 
-const TITLE = document.title;
+const TITLE = t("appTitle");
 let flash, notification, rung = null;
 
 export const bell = {
@@ -51,7 +52,7 @@ export const bell = {
     rung = key;
     (isWaiting ? knock : chime).start();
     const ring = () => {
-      document.title = document.title === TITLE ? `☎ ${who} is calling` : TITLE;
+      document.title = document.title === TITLE ? `☎ ${t("call.callingTitle", { name: who })}` : TITLE;
       if (!isWaiting) navigator.vibrate?.([400, 200, 400]);
     };
     ring();
@@ -75,7 +76,7 @@ export const bell = {
 /** Its tag is the call's, as the service worker's is: one call shows once. */
 async function notify(id, who) {
   if (globalThis.Notification?.permission !== "granted") return null;
-  const [title, options] = [`${who} is calling`, { body: "Click to answer in the Trunkline phone", tag: id, requireInteraction: true }];
+  const [title, options] = [t("call.callingTitle", { name: who }), { body: t("call.notification"), tag: id, requireInteraction: true }];
   try {
     const shown = new Notification(title, options);
     shown.onclick = () => { focus(); shown.close(); };

@@ -2,9 +2,10 @@
 import { bell, ringback } from "./bell.js";
 import { History } from "./history.js";
 import { announce, app, read, tab } from "./page.js";
-import { callWords, reasonWords, transferWords } from "./words.js";
+import { shownName, t } from "./language.js";
+import { callWords, errorWords, reasonWords, transferWords } from "./words.js";
 
-export const who = (call) => call.peer?.n || call.peer?.h || "Unknown";
+export const who = (call) => shownName(call.peer?.n || call.peer?.h || "") || t("unknown");
 
 /** What the page knows of a call beyond the package: digits, how a transfer goes, the call that was asked first. */
 const notes = new WeakMap();
@@ -26,7 +27,7 @@ export function mergeable({ front, other }) {
 /** Both hear each other, or the call in front leaves its group. */
 export async function merge({ front, other }) {
   await (other ? front.merge(other) : front.leaveGroup()).catch((error) => {
-    last.words = `The calls could not be ${other ? "merged" : "separated"}. ${error.text ?? ""}`.trim();
+    last.words = t(other ? "call.notMerged" : "call.notSeparated", { why: errorWords(error) }).trim();
   });
   app.render();
 }
@@ -100,7 +101,7 @@ export async function transferBoth(call, other) {
 
 function refused(call, error) {
   transferTold(call, "failed");
-  last.words = `The transfer did not work. ${error.text ?? ""}`.trim();
+  last.words = t("transfer.refused", { why: errorWords(error) }).trim();
   app.render();
 }
 
@@ -131,7 +132,7 @@ function ended(call) {
   put(call, { at: began(call), connectedMs: talked(call), reason });
   last.error = call.error;
   remember();
-  announce(`${who(call)}: ${reasonWords(reason)}`);
+  announce(t("call.said", { name: who(call), words: reasonWords(reason) }));
 }
 
 /** Nobody is unmuted by a reload. */
@@ -164,4 +165,4 @@ export function sound({ front, waiting }) {
 }
 
 /** Both sides of a call in one sentence, for who does not see them. */
-export const spoken = (call, isReachable) => `${who(call)}: ${note(call).transfer ?? callWords(call, isReachable)}`;
+export const spoken = (call, isReachable) => t("call.said", { name: who(call), words: note(call).transfer ?? callWords(call, isReachable) });

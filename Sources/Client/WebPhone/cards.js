@@ -2,7 +2,8 @@
 import { chosen, dialled, merge, mergeable, note, noteTime, party, spoken, transferBoth, transferable, who } from "./calls.js";
 import { $, announce, app, icon, label, show } from "./page.js";
 import { startMeters } from "./meters.js";
-import { callWords, duration, statisticsWords } from "./words.js";
+import { shownName, t } from "./language.js";
+import { callWords, duration, qualityWords, statisticsWords } from "./words.js";
 
 let front = null, shownPhase = null, isPadOpen = false, meters = null, clock = null;
 const DIGITS = "123456789*0#";
@@ -34,7 +35,7 @@ export function showCalls(calls, isCovered) {
   showControls(calls, isUp, isReachable);
   show("answer", isRinging);
   $("answer").disabled = !isReachable;
-  label("hangup", isRinging ? "Decline" : "Hang up");
+  label("hangup", t(isRinging ? "call.decline" : "call.hangUp"));
   const isHeard = isUp && isReachable && !front.isReconnecting;
   showClock(isHeard);
   showMeters(isHeard && !front.isHeld && !front.isHeldByPeer && !isPadOpen);
@@ -67,7 +68,7 @@ function moveFocus(phase) {
 
 function showPerson() {
   $("peer").textContent = party(front).map(who).join(", ");
-  const number = front.peer?.n ? front.peer.h ?? "" : "";
+  const number = front.peer?.n ? shownName(front.peer.h ?? "") : "";
   $("peer-number").textContent = number;
   show("peer-number", !!number);
   const initials = (front.peer?.n ?? "").split(/\s+/).map((word) => [...word][0] ?? "").filter((letter) => /\p{L}/u.test(letter)).slice(0, 2).join("");
@@ -90,10 +91,10 @@ function showControls({ other }, isUp, isReachable) {
   show("mute", isUp);
   show("pad", hasPad);
   for (const id of ["hold", "add", "transfer", "merge", "join", "pad"]) $(id).disabled = !isReachable || (id !== "hold" && id !== "pad" && !!note(front).transfer);
-  label("mute", front.isMuted ? "Unmute" : "Mute", front.isMuted ? "muted" : "mic", front.isMuted);
-  label("hold", front.isHeld ? "Resume" : "Hold", front.isHeld ? "resume" : "hold", front.isHeld);
-  label("merge", other ? "Merge" : "Separate", "merge", false);
-  label("pad", "Keypad", "pad", isPadOpen);
+  label("mute", t(front.isMuted ? "call.unmute" : "call.mute"), front.isMuted ? "muted" : "mic", front.isMuted);
+  label("hold", t(front.isHeld ? "call.resume" : "call.hold"), front.isHeld ? "resume" : "hold", front.isHeld);
+  label("merge", t(other ? "call.merge" : "call.separate"), "merge", false);
+  label("pad", t("call.keypad"), "pad", isPadOpen);
   $("pad").ariaExpanded = String(isPadOpen);
   show("keypad", isPadOpen);
   for (const key of $("keypad").children) key.disabled = !isReachable;
@@ -120,9 +121,11 @@ function showMeters(runs) {
     for (const [name, level] of Object.entries(levels)) $(`level-${name}`).value = Math.max(-60, level);
   });
   globalThis.meters = meters;
-  const { level, cause } = front.quality ?? {};
   const numbers = front.statistics ? statisticsWords(front.statistics) : "";
-  $("quality").textContent = [front.codec, level && `quality ${level}`, cause, numbers].filter(Boolean).join(" · ");
+  $("quality").textContent = [front.codec, front.quality && qualityWords(front.quality), numbers].filter(Boolean).join(" · ");
+  // what is codec and jitter is for who asks; that it is not good is for everybody
+  const isPoor = !!front.quality && front.quality.level !== "good";
+  $("quality-summary").textContent = isPoor ? qualityWords(front.quality) : t("quality.details");
 }
 
 function showOther({ other, front: now }, isReachable) {
@@ -139,13 +142,13 @@ function showWaiting({ waiting, front: now }) {
   show("waiting", !!waiting);
   if (!waiting) return;
   $("waiting-who").textContent = who(waiting);
-  $("waiting-words").textContent = waiting.peer?.n && waiting.peer.h ? `${waiting.peer.h} is calling` : "is calling";
+  $("waiting-words").textContent = waiting.peer?.n && waiting.peer.h ? t("call.numberIsCalling", { number: shownName(waiting.peer.h) }) : t("call.isCalling");
   const isRinging = now.state === "ringing";
   show("hold-accept", isRinging || now.phase === "connected");
-  $("hold-accept").textContent = isRinging ? "Answer" : "Hold & accept";
+  $("hold-accept").textContent = t(isRinging ? "call.answer" : "call.holdAccept");
   show("end-accept", !isRinging);
   for (const id of ["hold-accept", "end-accept"]) $(id).disabled = !app.phone.isReachable;
-  if (isNew) announce(`${who(waiting)} is calling too`);
+  if (isNew) announce(t("call.callingToo", { name: who(waiting) }));
 }
 
 // — hands —

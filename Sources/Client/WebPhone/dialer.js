@@ -1,6 +1,7 @@
 // The dialler: for a call, for a second one beside it, and for the number that a call is sent to.
 import { chosen, followAll, transferTo, who } from "./calls.js";
 import { keypad } from "./cards.js";
+import { t } from "./language.js";
 import { $, app, label, show } from "./page.js";
 
 /** null: for a call when there is none; "add" or "transfer": over the call `of`. */
@@ -14,13 +15,13 @@ export function showDialer({ front, other }) {
   const isFree = !front;
   show("dialer", app.phone !== null && (isFree || purpose !== null) && app.phone.state !== "failed");
   const isTransfer = purpose === "transfer";
-  $("dial-title").textContent = isTransfer ? `Transfer ${who(of)} to` : purpose ? "Add a call" : "Make a call";
+  $("dial-title").textContent = isTransfer ? t("dial.transferTitle", { name: who(of) }) : t(purpose ? "dial.addTitle" : "dial.title");
   show("back", purpose !== null);
   show("ask", isTransfer);
   show("dial-hint", purpose !== null);
   $("dial-hint").textContent = isTransfer
-    ? "“Ask first” calls this number while they wait; then connect both." : purpose ? `${who(of)} is put on hold meanwhile.` : "";
-  label("dial", isTransfer ? "Transfer now" : "Call", isTransfer ? "transfer" : "phone");
+    ? t("dial.transferHint") : purpose ? t("dial.addHint", { name: who(of) }) : "";
+  label("dial", t(isTransfer ? "dial.transferDo" : "dial.do"), isTransfer ? "transfer" : "phone");
   $("dial").disabled = $("ask").disabled = app.phone?.state !== "online";
   show("erase", $("number").value !== "");
 }

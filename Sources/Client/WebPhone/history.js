@@ -1,5 +1,6 @@
 // The calls of one user on this device, in localStorage, newest first. A call is noted when it begins, so that a page which is
 // closed in it does not forget it. Their order is that in which they began: times are shown, and decide nothing, for a clock may be years off.
+import { shownName, t, when } from "./language.js";
 import { device, read } from "./ui/storage.js";
 import { duration, isMissed, reasonWords } from "./words.js";
 
@@ -35,23 +36,15 @@ export class History {
   }
 }
 
-/** The time today, else the day and the time. */
-export function when(at, now = new Date()) {
-  const date = new Date(at);
-  const time = { hour: "2-digit", minute: "2-digit" };
-  const isToday = date.toDateString() === now.toDateString();
-  return new Intl.DateTimeFormat(undefined, isToday ? time : { day: "numeric", month: "short", ...time }).format(date);
-}
-
 /** One call of before; a click on it is `use`. */
 export function row(entry, use) {
   const isIncoming = entry.direction === "incoming";
-  const words = entry.reason ? reasonWords(entry.reason) : "Ended while this page was closed";
+  const words = entry.reason ? reasonWords(entry.reason) : t("recent.goesOn");
   const parts = {
     arrow: isIncoming ? "↙" : "↗",
-    who: entry.name || entry.number || "Unknown",
+    who: shownName(entry.name || entry.number || "") || t("unknown"),
     when: when(entry.at),
-    how: [isMissed(entry) && "Missed", entry.connectedMs !== null && duration(entry.connectedMs), words].filter(Boolean).join(" · "),
+    how: [isMissed(entry) && t("recent.isMissed"), entry.connectedMs !== null && duration(entry.connectedMs), words].filter(Boolean).join(" · "),
   };
   const button = document.createElement("button");
   for (const [name, text] of Object.entries(parts)) {
@@ -60,7 +53,7 @@ export function row(entry, use) {
     button.append(part);
   }
   button.classList.toggle("missed", isMissed(entry));
-  button.ariaLabel = `${isIncoming ? "From" : "To"} ${parts.who}, ${parts.when}, ${parts.how}. Copies the number to the dialler.`;
+  button.ariaLabel = `${t(isIncoming ? "recent.from" : "recent.to", { name: parts.who, when: parts.when, how: parts.how })} ${t("recent.copies")}`;
   button.onclick = use;
   const item = document.createElement("li");
   item.append(button);

@@ -6,10 +6,11 @@ import { chosen, followAll, gone, last, openHistory, sound, takeUp } from "./cal
 import { press, showCalls, takesDigits, wireCalls } from "./cards.js";
 import { fill, isOpenOverCall, showDialer, wireDialer } from "./dialer.js";
 import { row } from "./history.js";
+import { shownName, t } from "./language.js";
 import { $, app, device, notice, read, show, status, tab } from "./page.js";
 import { canPush, enablePush, resumePush, worker } from "./push.js";
 import { resumeDoNotDisturb, showSettings, wireSettings } from "./settings.js";
-import { AWAY, setupWords } from "./words.js";
+import { awayWords, errorWords, setupWords, warningWords } from "./words.js";
 
 const TOKEN = "trunkline.token";
 /** Why somebody has to log in again; and whether this login has looked after its push subscription. */
@@ -46,7 +47,7 @@ function begin() {
   if (linked || push || window.history.state) withoutHash();
   if (linked) {
     tab.remove("push");
-    if (!isToken(linked)) return showLogin("That is not a login token.");
+    if (!isToken(linked)) return showLogin(t("login.notToken"));
     keepToken(linked, isStaying());
   }
   // without call and tap: a page that is loaded again neither rings nor answers before the gateway has said how the call stands
@@ -93,7 +94,7 @@ function lineChanged() {
   }
   // the page has this one token: who is refused needs another
   const isOut = state === "loggedOut" || (state === "failed" && ["loginRefused", "revoked"].includes(error.code));
-  if (isOut) return leave(error?.text ?? "");
+  if (isOut) return leave(errorWords(error));
   if (ofPush && isPushOver()) return leave("");
   render();
 }
@@ -129,7 +130,7 @@ function showLogin(text = "") {
 
 async function logIn() {
   const token = $("token").value.trim();
-  if (!isToken(token)) return showLogin("That is not a login token.");
+  if (!isToken(token)) return showLogin(t("login.notToken"));
   keepToken(token, $("stay").checked);
   connect(token);
   await allow();
@@ -155,22 +156,24 @@ app.render = render;
 
 function showLine() {
   const { phone } = app;
-  if (!phone) return status(loginWords ? "Not connected" : "Not logged in", loginWords ? "bad" : "wait");
-  const quiet = phone.doNotDisturb ? " · do not disturb" : "";
-  if (phone.state === "online") return status(phone.user ? `${phone.user} · online${quiet}` : `online${quiet}`, quiet ? "wait" : "good");
-  if (phone.state === "failed") return status(phone.error.code === "replaced" ? "Open elsewhere" : "Not connected", "bad");
-  status(phone.isReachable ? "Connecting…" : "Not connected", phone.isReachable ? "wait" : "bad");
+  if (!phone) return status(t(loginWords ? "line.notConnected" : "line.notLoggedIn"), loginWords ? "bad" : "wait");
+  if (phone.state === "online") {
+    const line = phone.user ? t("line.onlineAs", { user: shownName(phone.user) }) : t("line.online");
+    return status(phone.doNotDisturb ? t("line.quiet", { line }) : line, phone.doNotDisturb ? "wait" : "good");
+  }
+  if (phone.state === "failed") return status(t(phone.error.code === "replaced" ? "line.elsewhere" : "line.notConnected"), "bad");
+  status(t(phone.isReachable ? "line.connecting" : "line.notConnected"), phone.isReachable ? "wait" : "bad");
 }
 
 /** Another tab or browser has the line, or this browser cannot call at all. */
 function showAway() {
   const error = app.phone?.state === "failed" ? app.phone.error : null;
-  const [title, act] = AWAY[error?.code] ?? [];
+  const [title, act] = awayWords(error?.code) ?? [];
   const isNew = !!title && $("away").hidden;
   show("away", !!title);
   if (!title) return;
   $("away-title").textContent = title;
-  $("away-words").textContent = error.text;
+  $("away-words").textContent = errorWords(error);
   show("take-back", !!act);
   if (act) $("take-back").textContent = act;
   if (isNew && act) $("take-back").focus();
@@ -189,16 +192,17 @@ function showNotice({ front }) {
   if (!phone) return notice(loginWords);
   if (phone.state === "failed") return notice("");
   if (!phone.isReachable) {
-    const why = phone.error?.code === "unreachable" ? phone.error.text : "The gateway cannot be reached. Trying again.";
-    return notice(`${why} ${front?.phase === "connected" ? "The call goes on when it is back." : "Calls are not possible now."}`);
+    const why = phone.error?.code === "unreachable" ? errorWords(phone.error) : t("line.unreachable");
+    return notice(t(front?.phase === "connected" ? "line.callGoesOn" : "line.noCalls", { why }));
   }
   if (front?.isAudioBlocked) {
-    return notice("The browser keeps the sound off. Click anywhere on this page to hear the call.", { label: "Turn the sound on", run: () => front.play() });
+    return notice(t("call.soundOff"), { label: t("call.soundOn"), run: () => front.play() });
   }
-  if (front?.microphoneFault) return notice(front.microphoneFault.text, { label: "Try again", run: () => front.openMicrophone().catch(() => {}) });
+  if (front?.microphoneFault) return notice(errorWords(front.microphoneFault), { label: t("tryAgain"), run: () => front.openMicrophone().catch(() => {}) });
   const fault = phone.microphoneFault ?? (front ? phone.microphoneFallback ?? phone.loudspeakerFallback : null) ?? last.error;
-  if (fault?.code === "microphoneBusy" && !front) return notice(fault.text, { label: "Try again", run: () => phone.askForMicrophone() });
-  notice(fault?.text ?? front?.warnings?.[0]?.text ?? last.words);
+  if (fault?.code === "microphoneBusy" && !front) return notice(errorWords(fault), { label: t("tryAgain"), run: () => phone.askForMicrophone() });
+  const [warning] = front?.warnings ?? [];
+  notice(fault ? errorWords(fault) : warning ? warningWords(warning) : last.words);
 }
 
 function showHistory({ live }) {

@@ -1,6 +1,8 @@
 // The dialog behind the header's button: devices, who may disturb, and the login.
+import { t } from "./language.js";
 import { $, app, device, show } from "./page.js";
 import { canInstall, canPush, enablePush, install, isPushOn } from "./push.js";
+import { errorWords } from "./words.js";
 
 let fault = "", isBusy = false;
 
@@ -36,23 +38,23 @@ async function fill() {
   const { phone } = app;
   const [microphones, loudspeakers, hasPush] = await Promise.all([phone.microphones(), phone.loudspeakers(), canPush() && isPushOn()]);
   if (phone !== app.phone) return;
-  fillSelect("microphone", microphones, phone.microphone, "Microphone");
-  fillSelect("loudspeaker", loudspeakers, phone.loudspeaker, "Loudspeaker");
+  fillSelect("microphone", microphones, phone.microphone, "settings.microphoneNumber");
+  fillSelect("loudspeaker", loudspeakers, phone.loudspeaker, "settings.loudspeakerNumber");
   // a browser that cannot choose lists none
   show("loudspeaker-field", loudspeakers.length > 0);
   show("push-field", canPush());
   if (!isBusy) $("push").checked = hasPush;
-  $("push-words").textContent = phone.pushFault?.text ?? "By a notification of this browser";
+  $("push-words").textContent = phone.pushFault ? errorWords(phone.pushFault) : t("settings.pushHint");
   $("push-words").classList.toggle("fault", !!phone.pushFault);
-  $("device-fault").textContent = fault || ((phone.microphoneFault ?? phone.microphoneFallback ?? phone.loudspeakerFallback)?.text ?? "");
+  $("device-fault").textContent = fault || errorWords(phone.microphoneFault ?? phone.microphoneFallback ?? phone.loudspeakerFallback);
   show("install", canInstall());
 }
 
 /** Before the microphone was allowed once the names are empty. */
-function fillSelect(id, devices, chosenID, word) {
+function fillSelect(id, devices, chosenID, unnamed) {
   // Chromium lists the system's choice as a device of its own
   const listed = devices.filter(({ deviceId }) => deviceId !== "default" && deviceId !== "communications" && deviceId !== "");
-  const options = [["", "System default"], ...listed.map((one, i) => [one.deviceId, one.label || `${word} ${i + 1}`])];
+  const options = [["", t("settings.default")], ...listed.map((one, i) => [one.deviceId, one.label || t(unnamed, { number: i + 1 })])];
   const select = $(id);
   select.disabled = devices.length === 0;
   const shown = JSON.stringify(options);
@@ -64,7 +66,7 @@ function fillSelect(id, devices, chosenID, word) {
 }
 
 async function choose(done) {
-  fault = await done.then(() => "", (error) => error.text ?? "This device cannot be used.");
+  fault = await done.then(() => "", (error) => errorWords(error) || t("settings.unusable"));
   await showSettings();
 }
 

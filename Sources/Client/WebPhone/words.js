@@ -1,72 +1,72 @@
-// What the page says: end reasons, refusals and states in words that a person can act upon.
+// What the page says of calls: end reasons, refusals and states in words that a person can act upon. The texts are those of language.js.
+import { hasText, milliseconds, percent, t } from "./language.js";
 
-const REASONS = {
-  remoteHangup: "They hung up", callerCancelled: "The caller gave up", answeredElsewhere: "Answered on another device",
-  declinedElsewhere: "Declined on another device", busyElsewhere: "Busy on another device", unanswered: "No answer", busy: "Busy",
-  declined: "Declined", mediaTimeout: "The audio did not connect in time", mediaFailed: "The audio could not be set up",
-  networkLost: "The network connection was lost", trunkLost: "The telephone side went silent",
-  trunkFailed: "The phone network could not take the call", notFound: "This number does not exist", forbidden: "This call is not allowed",
-  codec: "No common audio format", overload: "The gateway is busy. Try again in a moment", server: "The gateway ended the call",
-  gatewayRestart: "The gateway restarted", appRestart: "The app was restarted", unknown: "The call is over", diverted: "Taken by another line", dnd: "Do not disturb is on",
-  blocked: "This caller is blocked", localEnd: "You hung up", cancelled: "You cancelled the call", localDecline: "You declined", transferred: "Transferred",
-  auth: "The login has expired. Log in again", revoked: "This device may no longer call. Ask for a new login link",
-  emergency: "Emergency numbers cannot be called here. Use a telephone", tooMany: "Too many calls. Try again later",
-  badRequest: "The gateway did not understand this call", unsupported: "The gateway cannot do this", badState: "Not possible at this moment",
-  staleGen: "The audio could not be set up", gone: "The call is over",
-  microphoneDenied: "The microphone is blocked", microphoneAbsent: "No microphone found", microphoneBusy: "The microphone is in use elsewhere",
-  microphoneInsecure: "This page may not use the microphone", tooManyCalls: "Too many calls. Try again later",
-  loggedOut: "Logged out", loginRefused: "The login was refused", replaced: "This phone was open elsewhere", emptyNumber: "There was no number",
-  noResources: "The browser could not set up the call", unreachable: "The gateway could not be reached",
-};
-
-/** Calls that nobody here took. */
+/** Incoming calls that nobody here took. */
 const MISSED = new Set(["callerCancelled", "unanswered", "mediaTimeout", "mediaFailed", "networkLost", "microphoneDenied", "microphoneAbsent",
   "microphoneBusy", "microphoneInsecure"]);
 
-export const reasonWords = (reason) => REASONS[reason] ?? "The call ended";
+const known = (key, otherwise) => (hasText(key) ? t(key) : otherwise);
+
+export const reasonWords = (reason) => known(`reason.${reason}`, t("reason.other"));
 export const isMissed = (entry) => entry.direction === "incoming" && entry.connectedMs === null && MISSED.has(entry.reason);
 
+/** An error of the package in the language of the page: what is wrong, and what to do. Its own words where the page has none. */
+export function errorWords(error) {
+  if (!error) return "";
+  const cause = error.code === "unreachable" && error.reason ? known(`unreachable.${error.reason}`, null) : null;
+  return cause ?? known(`error.${error.code}`, error.text ?? "");
+}
+
+/** What is wrong with a call's audio, and what to do. */
+export const warningWords = ({ cause, direction, text }) => known(direction ? `warning.${cause}.${direction}` : `warning.${cause}`, text ?? "");
+
 /** Why the whole page waits for its user: a heading, and what the button says, if one helps. */
-export const AWAY = {
-  replaced: ["Open somewhere else", "Use it here"],
-  unsupported: ["No calls in this browser", null],
-};
+export function awayWords(code) {
+  if (code !== "replaced" && code !== "unsupported") return null;
+  return [t(`away.${code}`), known(`away.${code}.do`, null)];
+}
 
 /** What the page asks for before the first call; empty if nothing. */
 export function setupWords({ microphone, notifications, push }) {
-  const calls = push ? "so that calls ring also while this page is closed" : "so that a call shows while this tab is in the background";
-  const permissions = [microphone && "the microphone, so that you are heard", notifications && `notifications, ${calls}`];
-  const said = permissions.filter(Boolean).join(", and ");
-  return said && `Allow ${said}.`;
+  const asked = [microphone && "microphone", notifications && (push ? "push" : "notifications")].filter(Boolean).join(".");
+  return asked && t(`setup.${asked}`);
+}
+
+function ringingWords({ called, diverted }) {
+  const via = diverted?.[0]?.n || diverted?.[0]?.h, name = called?.n;
+  return t(`call.isCalling${name ? "For" : ""}${via ? "Via" : ""}`, { called: name, via });
 }
 
 /** What a call does now, without the clock. */
 export function callWords(call, isReachable) {
   if (call.phase === "ended") return reasonWords(call.error?.code ?? call.endReason);
-  if (call.isReconnecting) return "Reconnecting…";
-  if (!isReachable) return "The gateway cannot be reached";
+  if (call.isReconnecting) return t("call.reconnecting");
+  if (!isReachable) return t("call.unreachable");
   switch (call.phase) {
-    case "ringing": return ["is calling", call.called?.n && `for ${call.called.n}`, call.diverted?.[0] && `by way of ${call.diverted[0].n || call.diverted[0].h}`].filter(Boolean).join(" ");
-    case "answering": return "Connecting…";
-    case "starting": return "Setting up the audio…";
-    case "ready": return "Calling…";
-    case "progress": return { ringing: "Ringing…", queued: "Waiting in a queue…", divertedPstn: "Being forwarded…" }[call.progress] ?? "Calling…";
+    case "ringing": return ringingWords(call);
+    case "answering": return t("call.answering");
+    case "starting": return t("call.starting");
+    case "ready": return t("call.dialling");
+    case "progress": return t({ ringing: "call.ringing", queued: "call.queued", divertedPstn: "call.forwarded" }[call.progress] ?? "call.dialling");
     default:
-      if (call.isTakenUp) return "Taking the call up again…";
-      if (call.isHeld) return "On hold";
-      if (call.isHeldByPeer) return "They put you on hold";
-      return call.isMuted ? "Muted: they cannot hear you" : "Connected";
+      if (call.isTakenUp) return t("call.takenUp");
+      if (call.isHeld) return t("call.held");
+      if (call.isHeldByPeer) return t("call.heldByPeer");
+      return t(call.isMuted ? "call.muted" : "call.connected");
   }
 }
 
 /** How a transfer goes: of `call.transferred`. */
-export const transferWords = (status) => ({ ringing: "Transferring: it rings there…", failed: "The transfer did not work" })[status] ?? "Transferring…";
+export const transferWords = (status) => t({ ringing: "transfer.ringing", failed: "transfer.failed" }[status] ?? "transfer.trying");
 
 export { duration } from "./ui/times.js";
 
 /** The numbers of a call's audio, as far as they are known. */
 export function statisticsWords({ loss, jitterMs, bufferMs, roundTripMs }) {
-  const parts = [["loss", loss, () => `${(100 * loss).toFixed(1)} %`], ["jitter", jitterMs], ["buffer", bufferMs], ["round trip", roundTripMs]];
-  return parts.filter(([, value]) => value !== null && value !== undefined)
-    .map(([name, value, text]) => `${name} ${text?.() ?? `${Math.round(value)} ms`}`).join(" · ");
+  const parts = [["loss", loss, percent], ["jitter", jitterMs, milliseconds], ["buffer", bufferMs, milliseconds], ["roundTrip", roundTripMs, milliseconds]];
+  return parts.filter(([, value]) => value !== null && value !== undefined).map(([name, value, written]) => t(`quality.${name}`, { value: written(value) })).join(" · ");
 }
+
+/** What the gateway measured, with what it lacks. */
+export const qualityWords = ({ level, cause }) => [t("quality.level", { level: known(`quality.${level}`, level) }), cause && known(`quality.cause.${cause}`, cause)]
+  .filter(Boolean).join(" · ");
