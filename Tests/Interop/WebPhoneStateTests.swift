@@ -24,6 +24,20 @@ extension Interop {
       try await gateway.finish()
     }
 
+    @Test func `every text of every state is one of the table, and the longest languages fit the smallest screen`() async throws {
+      let gateway = try await GatewayUnderTest()
+      for arguments in [["--marked", "--look", "400-dark"], ["--language", "de-AT", "--look", "320"], ["--language", "fr", "--look", "320"]] {
+        let states = try Peers.python("states", "phone_states.py", arguments, gateway)
+        #expect(try await states.finish(within: 300) == 0, "\(states.text.suffix(2_000))")
+        let looked = states.events.filter { $0["event"] as? String == "state" }
+        #expect(looked.count >= 36)
+        for look in looked where (look["faults"] as? [String])?.isEmpty != true {
+          Issue.record("\(arguments): \(look["state"] ?? ""): \(look["faults"] ?? "no answer")")
+        }
+      }
+      try await gateway.finish()
+    }
+
     @Test func `a second login takes the line: the first page says so and takes it back`() async throws {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let token = try await gateway.token("alice", "web")

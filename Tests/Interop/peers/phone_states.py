@@ -1,7 +1,8 @@
 """Brings the web phone into every state of fake_trunkline.js, without a gateway, and says what is wrong with its looks (page_faults.js).
 
 Prints {"event": "state", "state": ..., "look": ..., "faults": [...]} for each state and look, then {"event": "done", "states": n}.
-With --shots each is kept as a picture.
+With --shots each is kept as a picture. With --language the browser asks for that language. With --marked every text of the page's table stands in
+brackets, and a text in none of them is a fault: it has no translation.
 """
 import argparse, base64, functools, http.server, os, shutil, tempfile, threading
 from websockets.sync.client import connect
@@ -13,6 +14,19 @@ PHONE = os.path.join(HERE, "../../../Sources/Client/WebPhone")
 LOOKS = [("320", 320, 640, False), ("400-dark", 400, 860, True), ("480", 480, 900, False), ("1280", 1280, 860, False)]
 
 
+# What is shown as it is in every language: names, numbers, times, digits, and what names a device or a codec.
+UNMARKED = """[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("body *, dialog *")].filter((e) => e.checkVisibility() && !e.closest("svg, h1"))
+  .flatMap((e) => [e.ariaLabel, e.getAttribute("placeholder"), ...[...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data)])
+  .map((text) => (text ?? "").replace(/⟦[^⟧]*⟧/g, "").trim())
+  .filter((text) => /\\p{L}{2}/u.test(text) && !/^(alice|\\+?\\d|Ada|Grace|Wilhelmina|Ren|Built-in|USB|opus|[A-Z]{2,4}$|(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) )/.test(text))
+  .map((text) => `not in the table: ${text}`)"""
+MARKS = """
+const marked = (entry) => (typeof entry === "string" ? `⟦${entry.replace(/\\{\\w+\\}/g, "⟧$&⟦")}⟧` : Object.fromEntries(Object.entries(entry).map(([name, text]) => [name, marked(text)])));
+for (const key of Object.keys(TEXTS)) TEXTS[key] = marked(TEXTS[key]);
+export default TEXTS;
+"""
+
+
 class Files(http.server.SimpleHTTPRequestHandler):
     extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript", ".webmanifest": "application/manifest+json"}
 
@@ -21,6 +35,19 @@ class Files(http.server.SimpleHTTPRequestHandler):
         if path == "/trunkline/trunkline.js":
             return os.path.join(HERE, "fake_trunkline.js")
         return super().translate_path(path)
+
+    is_marked = False
+
+    def do_GET(self):
+        if not (self.is_marked and self.path == "/texts-en.js"):
+            return super().do_GET()
+        with open(os.path.join(PHONE, "texts-en.js"), encoding="utf-8") as file:
+            body = (file.read().replace("export default", "const TEXTS =") + MARKS).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/javascript")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_):
         pass
@@ -57,8 +84,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shots", metavar="FOLDER")
     parser.add_argument("--only", metavar="STATE", action="append")
+    parser.add_argument("--language", default="en-US")
+    parser.add_argument("--marked", action="store_true")
     parser.add_argument("--look", action="append", choices=[row[0] for row in LOOKS])
     options = parser.parse_args()
+    Files.is_marked = options.marked
+    if options.shots:
+        os.makedirs(options.shots, exist_ok=True)
     options.looks = [row for row in LOOKS if not options.look or row[0] in options.look]
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=PHONE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -69,9 +101,10 @@ def main():
         with connect(debugger_url(debugging_port(browser)), max_size=64 << 20) as socket:
             page = Page(socket)
             page.call("Page.enable")
+            page.call("Emulation.setUserAgentOverride", userAgent=page.evaluate("navigator.userAgent"), acceptLanguage=options.language)
             page.call("Page.navigate", url=base)
             states = ["login"] + page.evaluate("import('/trunkline/trunkline.js').then((m) => Object.keys(m.STATES))")
-            faults = open(os.path.join(HERE, "page_faults.js"), encoding="utf-8").read()
+            faults = UNMARKED if options.marked else open(os.path.join(HERE, "page_faults.js"), encoding="utf-8").read()
             chosen = [state for state in states if not options.only or state in options.only]
             for state in chosen:
                 visit(page, base, state, options, faults)
