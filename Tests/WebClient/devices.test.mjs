@@ -146,3 +146,49 @@ test("what lists say that are none: nothing is changed by them, and a phone with
     assert.deepEqual([codes(rig), await rig.phone.loudspeakers()], [[null, null], []]);
   }
 });
+
+test("a loudspeaker that is unplugged while it is set, after the browser has taken it: the system's one, and it is said", async () => {
+  const desk = new Desk(), { options } = desk, make = options.player;
+  let taken = null;
+  // the browser has taken it, and the page learns of it after the plug is out
+  options.player = () => { const made = make(), set = made.setSinkId; return { ...made, setSinkId: async (id) => { await set(id); if (id === "l2") await new Promise((go) => { taken = go; }); } }; };
+  const rig = await online(options);
+  await rig.talk();
+  const setting = rig.phone.useLoudspeaker("l2");
+  await settle();
+  await desk.unplug("l2");
+  taken();
+  await setting.catch(() => {});
+  await settle();
+  assert.deepEqual([desk.sinks.at(-1), codes(rig), rig.phone.loudspeaker], ["", [null, "loudspeakerGone"], "l2"]);
+});
+
+test("a loudspeaker that one of two calls refuses is nobody's: both stay where they were", async () => {
+  const desk = new Desk({ loudspeaker: "l1" }), { options } = desk, make = options.player, players = [];
+  options.player = () => {
+    const made = make(), set = made.setSinkId, own = { sinks: [], refuses: false };
+    players.push(own);
+    return { ...made, setSinkId: async (id) => { if (own.refuses && id === "l2") throw new DOMException("gone", "NotFoundError"); await set(id); own.sinks.push(id); } };
+  };
+  const rig = await online(options);
+  await rig.talk();
+  await rig.talk("5c1b2a58-7d1e-4b8e-9b21-0d6f6a5f2b11");
+  players[1].refuses = true;
+  await assert.rejects(rig.phone.useLoudspeaker("l2"), { code: "loudspeakerAbsent" });
+  assert.deepEqual([players[0].sinks.at(-1), players[1].sinks.at(-1), rig.phone.loudspeaker], ["l1", "l1", "l1"]);
+});
+
+test("a microphone that is unplugged while it is set: another one, and the choice is kept for its return", async () => {
+  const desk = new Desk({ microphone: "m1" }), { options } = desk, open = options.mediaDevices.getUserMedia;
+  let taken = null;
+  options.mediaDevices.getUserMedia = async (wish) => { const stream = await open(wish); if (wish.audio.deviceId?.exact === "m2") await new Promise((go) => { taken = go; }); return stream; };
+  const rig = await online(options);
+  await rig.talk();
+  const setting = rig.phone.useMicrophone("m2");
+  await settle();
+  await desk.unplug("m2");
+  taken();
+  await setting.catch(() => {});
+  await settle(); await settle();
+  assert.deepEqual([desk.opened.at(-1), codes(rig), rig.phone.microphone], ["m1", ["microphoneGone", null], "m2"]);
+});

@@ -167,15 +167,29 @@ export class Devices {
       throw error;
     }
     this.phone.emit("devices");
+    this.#lookAgain();
   }
 
   async useLoudspeaker(id) {
-    const live = this.phone.calls.filter((call) => !call.isOver);
-    for (const call of live) await call.media.useLoudspeaker(id);
+    const moved = [], before = this.loudspeaker;
+    try {
+      for (const call of this.#live()) {
+        await call.media.useLoudspeaker(id);
+        moved.push(call);
+      }
+    } catch (error) {
+      // one refuses: all calls stay where they were heard
+      await Promise.allSettled(moved.map((call) => call.media.useLoudspeaker(before)));
+      throw error;
+    }
     this.#write("loudspeaker", id);
     this.fallback.loudspeaker = null;
     this.phone.emit("devices");
+    this.#lookAgain();
   }
+
+  /** What was unplugged while it was being set was not the chosen one yet when the browser said so. */
+  #lookAgain() { this.check(true); }
 
   close() {
     this.isClosed = true;
