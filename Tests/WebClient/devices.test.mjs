@@ -115,6 +115,16 @@ test("no other microphone: the call goes on without, says so, and takes the firs
   assert.deepEqual([call.microphoneFault, desk.opened.at(-1), codes(rig)], [null, "m7", ["microphoneGone", null]]);
 });
 
+test("a microphone that was busy and opens lacks nothing any more; a stream for its level is the app's own", async () => {
+  const desk = new Desk(), rig = await online(desk.options), { getUserMedia } = desk.mediaDevices;
+  desk.mediaDevices.getUserMedia = async () => { throw new DOMException("busy", "NotReadableError"); };
+  await assert.rejects(rig.phone.openMicrophone(), { code: "microphoneBusy" });
+  assert.equal(rig.phone.microphoneFault.code, "microphoneBusy");
+  desk.mediaDevices.getUserMedia = getUserMedia;
+  const stream = await rig.phone.openMicrophone();
+  assert.deepEqual([rig.phone.microphoneFault, stream.getTracks().length, desk.opened], [null, 1, ["m1"]]);
+});
+
 test("a microphone that ends as soon as it is opened is not opened again and again", async () => {
   const desk = new Desk(), rig = await online(desk.options), call = await rig.talk();
   for (let turn = 0; turn < 10; turn++) {

@@ -86,6 +86,46 @@ test("nothing from the gateway: asked after 1.5 s, a second socket a second late
   assert.deepEqual([states, call.peerConnection], [["reconnecting", "connected"], rig.peer]);
 });
 
+test("the path alone is dead, and the socket answers: said within 3 s, with its loss; media is made anew when it has had its time", async () => {
+  const { rig, call, line, states } = await talking();
+  line.rate = 0;
+  line.reportAt = line.checkAt = Infinity;
+  await after(rig, 3_000);
+  assert.deepEqual([call.state, rig.phone.isReachable, rig.said("media.restart").length, rig.world.sockets.length], ["reconnecting", true, 0, 1]);
+  await after(rig, 1_000);
+  assert.equal(call.statistics.loss, 1);
+  await after(rig, 3_000);
+  assert.equal(rig.said("media.restart").length, 1);
+  await restarted(rig);
+  line.reportAt = line.checkAt = line.packetAt = rig.clock.time;
+  line.rate = 50;
+  await after(rig, 2_000);
+  assert.deepEqual([call.state, call.statistics.loss, states], ["connected", 0, ["reconnecting", "connected"]]);
+});
+
+test("the browser says that it is offline: said after a second of nothing, on hold too; what comes all the same takes it back", async () => {
+  for (const isHeld of [false, true]) {
+    const { rig, call, line } = await talking();
+    if (isHeld) {
+      call.hold(true);
+      await rig.ok("call.hold");
+      line.rate = 0;
+      await after(rig, 3_000);
+    }
+    line.isUp = false;
+    rig.window.dispatchEvent(new Event("offline"));
+    await after(rig, 2_000);
+    assert.equal(call.state, "reconnecting", `held: ${isHeld}`);
+    line.isUp = true;
+    await after(rig, 3_000);
+    assert.equal(call.state, isHeld ? "held" : "connected");
+    // a browser that is wrong about it
+    rig.window.dispatchEvent(new Event("offline"));
+    await after(rig, 2_000);
+    assert.equal(call.state, isHeld ? "held" : "connected");
+  }
+});
+
 test("a pause of two seconds costs a ping; one that ends while the second socket opens costs no restart", async () => {
   const { rig, call, line } = await talking();
   const asked = pings(rig);
@@ -135,7 +175,8 @@ test("an hour with a fifth of all lost: talk, mute, pauses of DTX, hold by eithe
     assert.ok(rig.clock.time > 3_500_000);
     assert.equal(rig.world.sockets.length, 1, `seed ${seed}: no second socket`);
     assert.equal(rig.said("media.restart").length, 0, `seed ${seed}`);
-    assert.ok(!states.includes("reconnecting"), `seed ${seed}: ${states}`);
+    // where a stream stops and the first reports behind it are all lost, 2.5 s of nothing are shown as what they are
+    assert.ok(states.filter((state) => state === "reconnecting").length <= 1, `seed ${seed}: ${states}`);
     most = Math.max(most, pings(rig));
   }
   assert.ok(most < 800, `${most} pings in an hour`);

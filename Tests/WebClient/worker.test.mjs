@@ -21,7 +21,8 @@ class Worker {
     const registration = {
       scope: "/", showNotification: async (title) => { this.shown = 1; this.titles.push(title); }, getNotifications: async () => (this.shown ? [{ close: () => { this.shown = 0; } }] : []),
     };
-    const self = { addEventListener: (type, f) => { this.handlers[type] = f; }, registration, clients: { matchAll: async () => [], openWindow: async () => {} } };
+    this.clients = { matchAll: async () => [], openWindow: async () => {} };
+    const self = { addEventListener: (type, f) => { this.handlers[type] = f; }, registration, clients: this.clients };
     const fetch = async (url, request) => { this.posts.push({ url: String(url), ...request }); return { ok: false }; };
     let ids = 0;
     vm.runInNewContext(SOURCE, {
@@ -111,4 +112,15 @@ test("a push whose call is over, or whose gateway is silent, was missed", async 
     await end(worker);
     assert.deepEqual([worker.titles, worker.shown, worker.clock.count], [["Missed call"], 1, 0]);
   }
+});
+
+test("a notification of a page: its buttons are the page's to do, and it is in front but for a decline", async () => {
+  const worker = new Worker(), posts = [];
+  let focused = 0;
+  worker.clients.matchAll = async () => [{ postMessage: (message) => posts.push(message), focus: async () => { focused++; } }];
+  for (const action of ["answer", "decline", ""]) {
+    await worker.fire("notificationclick", { action, notification: { data: { call: A }, close: () => {} } });
+  }
+  assert.deepEqual(JSON.parse(JSON.stringify(posts)), ["answer", "decline", ""].map((action) => ({ trunkline: "notification", call: A, action })));
+  assert.deepEqual([focused, worker.posts], [2, []]);
 });

@@ -97,7 +97,11 @@ export class Call extends Source {
       described: (sdp, gen) => this.#described(sdp, gen),
       connected: (gen, d) => this.#mediaConnected(gen, d),
       failed: (stage, detail) => this.#mediaFailed(stage, detail),
-      path: (isDisconnected) => { if (isDisconnected) phone.pingGateway(this); else this.#reconnects(false); },
+      path: (isDisconnected) => {
+        if (!isDisconnected) return this.#reconnects(false);
+        this.#watch.suspect();
+        phone.pingGateway(this);
+      },
       sampled: (stats) => this.#sampled(stats),
       judged: (...all) => this.#judged(...all),
       undescribed: (gen, detail, error) => this.#undescribed(gen, detail, error),
@@ -509,11 +513,11 @@ export class Call extends Source {
   #sampled(stats) {
     if (this.phase !== "connected") return;
     const { clock } = this.phone.seams, isPaused = this.isHeld || this.isHeldByPeer;
-    const { asks, lost, isBack } = this.#watch.sample(clock.now(), stats, this.phone.lastFrameAt(this), isPaused);
+    const { asks, lost, isSilent, isBack } = this.#watch.sample(clock.now(), stats, this.phone.lastFrameAt(this), isPaused);
     if (asks) this.phone.pingGateway(this);
     if (isBack) this.#reconnects(false);
+    if (isSilent || lost) this.#reconnects(true);
     if (lost) {
-      this.#reconnects(true);
       this.#remake(lost === "path" ? "timeout" : "net");
     } else {
       this.restartIfBroken();
@@ -529,6 +533,12 @@ export class Call extends Source {
     this.#log("restart", { gen, cause });
     this.#remakeDue = this.phone.seams.clock.now() + Math.min(REMAKE * 2 ** this.#remakes++, REMAKE_LONGEST);
     this.media.offer(gen);
+  }
+
+  /** The browser says that it has no network. */
+  wentOffline() {
+    this.#watch.suspect();
+    this.phone.pingGateway(this);
   }
 
   /** The network path has changed. */
@@ -571,11 +581,14 @@ export class Call extends Source {
   }
 
   #counted(values) {
+    // what the browser counts as lost are gaps between packets: of nothing at all it counts none
+    const { loss } = values;
+    if (this.isReconnecting && values.packets === this.statistics?.packets) values.loss = 1;
     this.statistics = values;
     this.codec ??= values.codec; // of a call that was connected before this page was loaded
     this.emit("statistics");
     if (this.phase === "connected" && ++this.#count % 5 === 0) {
-      const { roundTripMs, jitterMs, loss, bytes, concealedMs, codec } = values;
+      const { roundTripMs, jitterMs, bytes, concealedMs, codec } = values;
       this.phone.tell("stats", this.id, {
         ...(roundTripMs !== null && { rttMs: roundTripMs }), ...(jitterMs !== null && { jitterMs }), loss, bytes, plc: concealedMs,
         ...(codec && { codec }) });

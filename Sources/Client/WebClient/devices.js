@@ -44,12 +44,15 @@ export class Devices {
     try {
       const stream = await mediaDevices.getUserMedia({ audio });
       this.#falls("microphone", false);
+      // what hindered it before does not any more
+      this.#set(null);
       return stream;
     } catch (error) {
       // the one chosen was unplugged: any other
       if (!id || !["OverconstrainedError", "NotFoundError"].includes(error?.name)) throw error;
       const stream = await mediaDevices.getUserMedia({ audio: PROCESSING });
       this.#falls("microphone", true);
+      this.#set(null);
       return stream;
     }
   }

@@ -6,7 +6,7 @@ import { PhoneError, microphoneError } from "./texts.js";
 const LOST = 1_500;
 const SECOND = 1_000, SAMPLE = 500;
 /** What `Watch` waits for: see there. `STEADY` packets a second are a stream without pauses. */
-const QUIET = 1_500, ANSWER = 1_000, SPARSE = 4_000, PATH = 6_000, STEADY = 10, STOOD_STILL = 2_000;
+const QUIET = 1_500, ANSWER = 1_000, SPARSE = 4_000, PATH = 6_000, STEADY = 10, STOOD_STILL = 2_000, SUSPECTED = 1_000;
 
 export class Media {
   /** The newest, and the one that is heard until the newest has its path. */
@@ -333,6 +333,9 @@ function heard(stats) {
  * | 4 s         | the socket is silent, there was a pause      | `lost`: `gateway`                                   |
  * | 6 s         | the socket answers                           | `lost`: `path`                                      |
  *
+ * `isSilent` is what a person is to be shown: after 2.5 s of nothing where there was a stream, whether the socket answers or not; after 1 s once the
+ * browser says that it is offline or its path disconnected; in a pause together with `lost`.
+ *
  * Reports alone may be lost: four in a row, with a ping that TCP cannot deliver meanwhile, is what a network that loses a fifth does not do in hours.
  */
 export class Watch {
@@ -343,21 +346,28 @@ export class Watch {
   #sampledAt = -Infinity;
   #askedAt = null;
   #lost = null;
+  #isSilent = false;
+  /** Samples that may still count what came before the browser said that it is offline. */
+  #suspicion = 0;
 
-  /** `socketAt`: when the socket was heard last; `isPaused`: on hold, by whomever. `{asks, lost, isBack}`. */
+  /** The browser itself says that nothing can come. */
+  suspect() { this.#suspicion = 2; }
+
+  /** `socketAt`: when the socket was heard last; `isPaused`: on hold, by whomever. `{asks, lost, isSilent, isBack}`. */
   sample(now, stats, socketAt, isPaused) {
     const count = heard(stats), packets = stats.find((one) => one.type === "inbound-rtp")?.packetsReceived ?? 0;
     const time = now - this.#sampledAt;
     this.#sampledAt = now;
     // timers stood still: what came meanwhile is not known
     if (time > STOOD_STILL || count === null) this.begin(now);
-    if (count === null) return { asks: false, lost: null, isBack: false };
+    if (count === null) return { asks: false, lost: null, isSilent: false, isBack: false };
     if (count !== this.#count) {
       this.#rates = [this.#rates[1], ((packets - this.#packets) * 1000) / time];
       [this.#count, this.#packets] = [count, packets];
-      const isBack = this.#lost !== null;
+      const isBack = this.#lost !== null || this.#isSilent;
+      this.#suspicion = Math.max(0, this.#suspicion - 1);
       this.begin(now);
-      return { asks: false, lost: null, isBack };
+      return { asks: false, lost: null, isSilent: false, isBack };
     }
     const quiet = now - this.#lastAt;
     const asks = quiet >= QUIET && this.#askedAt === null;
@@ -365,13 +375,16 @@ export class Watch {
     const isAnswered = this.#askedAt !== null && socketAt >= this.#askedAt;
     const isSteady = !isPaused && Math.max(...this.#rates) >= STEADY;
     if (this.#askedAt !== null && quiet >= (isAnswered ? PATH : isSteady ? QUIET + ANSWER : SPARSE)) this.#lost = isAnswered ? "path" : "gateway";
-    return { asks, lost: this.#lost, isBack: false };
+    const isStream = !isPaused && Math.min(...this.#rates) >= STEADY;
+    this.#isSilent ||= quiet >= (this.#suspicion > 0 ? SUSPECTED : isStream ? QUIET + ANSWER : PATH);
+    return { asks, lost: this.#lost, isSilent: this.#isSilent, isBack: false };
   }
 
   /** From now on: a new path has its own time. */
   begin(now) {
     this.#lastAt = now;
     this.#askedAt = this.#lost = null;
+    this.#isSilent = false;
   }
 }
 

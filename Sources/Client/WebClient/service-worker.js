@@ -83,8 +83,9 @@ async function told(push) {
 }
 
 async function clicked({ action, notification }) {
-  const { push } = notification.data ?? {};
+  const { push, call } = notification.data ?? {};
   notification.close();
+  if (call) return rungByPage(call, action);
   if (action === "decline" && push) return decline(push);
   const asked = push && { ...push, answers: action === "answer" };
   const [page] = await windows();
@@ -97,6 +98,13 @@ async function clicked({ action, notification }) {
   ringing.get(push?.call)?.done();
   const hash = asked ? "#" + new URLSearchParams({ push: JSON.stringify(asked) }) : "";
   await self.clients.openWindow(self.registration.scope + hash);
+}
+
+/** A page has shown it, for a call that rings there: it knows what to do. */
+async function rungByPage(call, action) {
+  const pages = await windows();
+  for (const page of pages) page.postMessage({ trunkline: "notification", call, action });
+  if (action !== "decline") await pages[0]?.focus().catch(() => {});
 }
 
 /**

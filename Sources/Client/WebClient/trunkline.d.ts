@@ -158,7 +158,7 @@ export interface PhoneOptions {
   /** Where the device choice is kept; null: nowhere. Default `localStorage`. */
   storage?: Storage | null;
   mediaDevices?: MediaDevices | null;
-  /** Whose `online` and whose `resume`, `visibilitychange` events are heeded, and `connection.change`. */
+  /** Whose `online`, `offline` and whose `resume`, `visibilitychange` events are heeded, and `connection.change`. */
   window?: EventTarget | null;
   document?: EventTarget | null;
   connection?: EventTarget | null;
@@ -237,6 +237,8 @@ export class Phone extends EventTarget {
 
   /** Asks for the microphone, from a click, and lets it go: null, or what it lacks. */
   askForMicrophone(): Promise<PhoneError | null>;
+  /** A stream of the chosen microphone, from a click: to show its level before a call. Whoever opened it stops its tracks. Rejects with a PhoneError. */
+  openMicrophone(): Promise<MediaStream>;
   /** What the microphone lacks, as far as is known before a call. */
   readonly microphoneFault: PhoneError | null;
   /** The browser would ask the user: `askForMicrophone()` from a click, before the first call. */
@@ -310,7 +312,7 @@ export class Call extends EventTarget {
   readonly isMuted: boolean;
   readonly isHeld: boolean;
   readonly isHeldByPeer: boolean;
-  /** Connected, and nothing comes from the gateway: `state` is `reconnecting`, also of a held call. */
+  /** Connected, and nothing comes from the gateway: `state` is `reconnecting`, also of a held call. Within 3 s where audio came; the `loss` of `statistics` is 1 meanwhile. */
   readonly isReconnecting: boolean;
   readonly capabilities: Capabilities | null;
   /** Calls with the same number hear each other; null: it is in no group. */

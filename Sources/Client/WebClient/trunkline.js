@@ -5,7 +5,7 @@ import { Call, given } from "./call.js";
 import { Devices } from "./devices.js";
 import { Source, Timers } from "./events.js";
 import { Session, isAddress } from "./session.js";
-import { PhoneError, endReason, party, reasonText } from "./texts.js";
+import { PhoneError, endReason, microphoneError, party, reasonText } from "./texts.js";
 
 export { Call, PhoneError, claims, reasonText };
 
@@ -127,6 +127,7 @@ export class Phone extends Source {
     const { window, document, connection } = this.seams;
     const on = (target, type, f) => { if (target?.addEventListener) this.#stops.push(this.seams.listen(target, type, f)); };
     on(window, "online", () => this.#pathChanged());
+    on(window, "offline", () => { for (const call of this.#live()) call.wentOffline(); });
     // most of its changes are only other estimates of the same path
     let type = connection?.type;
     on(connection, "change", () => {
@@ -796,6 +797,14 @@ export class Phone extends Source {
   // — devices, pushes —
 
   askForMicrophone() { return this.devices.ask(); }
+  /** A stream of the chosen microphone, for who asks to see its level before a call. */
+  async openMicrophone() {
+    try { return await this.devices.open(); } catch (error) {
+      const fault = microphoneError(error);
+      this.devices.failed(fault);
+      throw fault;
+    }
+  }
   microphones() { return this.devices.list("audioinput"); }
   loudspeakers() { return this.devices.list("audiooutput"); }
   useMicrophone(id) { return this.devices.useMicrophone(id); }
