@@ -29,6 +29,13 @@ extension Interop {
           delayWithin: -2_000...20_000)
     }
 
+    /// Over a stand-in of the package: what Chromium does in WebPhoneStateTests.
+    @Test func `in Firefox what a person does is seen, spoken and within reach of the keyboard`() async throws {
+      let gateway = try await GatewayUnderTest()
+      try await PhoneActs.expect(atLeast: 20, gateway, ["--firefox"])
+      try await gateway.finish()
+    }
+
     @Test(.tags(.audio)) func `Firefox answers a call, and both hear each other and their digits`() async throws {
       try await expectGoodAudio {
         let gateway = try await gateway()

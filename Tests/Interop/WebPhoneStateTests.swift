@@ -26,7 +26,9 @@ extension Interop {
 
     @Test func `every text of every state is one of the table, and the longest languages fit the smallest screen`() async throws {
       let gateway = try await GatewayUnderTest()
-      for arguments in [["--marked", "--look", "400-dark"], ["--language", "de-AT", "--look", "320"], ["--language", "fr", "--look", "320"]] {
+      for arguments in [
+        ["--marked", "--look", "400-dark"], ["--language", "de-AT", "--look", "320"], ["--language", "fr", "--look", "320"],
+      ] {
         let states = try Peers.python("states", "phone_states.py", arguments, gateway)
         #expect(try await states.finish(within: 300) == 0, "\(states.text.suffix(2_000))")
         let looked = states.events.filter { $0["event"] as? String == "state" }
@@ -35,6 +37,13 @@ extension Interop {
           Issue.record("\(arguments): \(look["state"] ?? ""): \(look["faults"] ?? "no answer")")
         }
       }
+      try await gateway.finish()
+    }
+
+    /// Over the same stand-in: ends, notices, waiting and merged calls, the keyboard, devices, names, by what is seen, spoken and sounds.
+    @Test func `what a person does is seen, spoken and within reach of the keyboard`() async throws {
+      let gateway = try await GatewayUnderTest()
+      try await PhoneActs.expect(atLeast: 28, gateway)
       try await gateway.finish()
     }
 

@@ -54,7 +54,13 @@ extension Interop {
       try await page.shot(isDenied ? "denied-idle" : "absent-idle")
 
       let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "2"])
-      try await page.click("answer")
+      // no Answer that must fail: what to do is said first. A program that answers all the same leaves the call to other devices
+      try await page.waitFor("cannot be answered", in: "notice")
+      try await page.waitFor(advice, in: "notice")
+      #expect(try await page.isShown("answer") == false)
+      #expect(try await page.isShown("hangup"))
+      #expect(try await page.faults() == [])
+      try await page.evaluate("call.answer()")
       try await page.waitFor(isDenied ? "The microphone is blocked" : "No microphone found", in: "history")
       try await page.waitFor(advice, in: "notice")
       try await page.shot(isDenied ? "denied-after-call" : "absent-after-call")
@@ -179,6 +185,7 @@ extension Interop {
         try await page.click("dial")
         try await page.waitFor(words, in: "history")
         try await page.waitFor(words, in: "announce")
+        try await page.waitFor(words, in: "ended")
         trunk.signal(SIGTERM)
         try await trunk.finish(within: 10)
       }

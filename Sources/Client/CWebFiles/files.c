@@ -57,6 +57,27 @@ static const unsigned char phone_bell_js[] = {
 static const unsigned char phone_history_js[] = {
 #embed "../WebPhone/history.js"
 };
+static const unsigned char phone_shortcuts_js[] = {
+#embed "../WebPhone/shortcuts.js"
+};
+static const unsigned char phone_keyboard_js[] = {
+#embed "../WebPhone/keyboard.js"
+};
+static const unsigned char phone_ended_js[] = {
+#embed "../WebPhone/ended.js"
+};
+static const unsigned char phone_clear_js[] = {
+#embed "../WebPhone/clear.js"
+};
+static const unsigned char phone_tones_js[] = {
+#embed "../WebPhone/tones.js"
+};
+static const unsigned char phone_probes_js[] = {
+#embed "../WebPhone/probes.js"
+};
+static const unsigned char phone_version_js[] = {
+#embed "../WebPhone/version.js"
+};
 static const unsigned char phone_meters_js[] = {
 #embed "../WebPhone/meters.js"
 };
@@ -159,6 +180,13 @@ static const CWebFile files[] = {
     SCRIPT("/texts-es.js", phone_texts_es_js),
     SCRIPT("/bell.js", phone_bell_js),
     SCRIPT("/history.js", phone_history_js),
+    SCRIPT("/shortcuts.js", phone_shortcuts_js),
+    SCRIPT("/keyboard.js", phone_keyboard_js),
+    SCRIPT("/ended.js", phone_ended_js),
+    SCRIPT("/clear.js", phone_clear_js),
+    SCRIPT("/tones.js", phone_tones_js),
+    SCRIPT("/probes.js", phone_probes_js),
+    SCRIPT("/version.js", phone_version_js),
     SCRIPT("/meters.js", phone_meters_js),
     FILE("/manifest.webmanifest", "application/manifest+json", phone_manifest_webmanifest),
     FILE("/icon.svg", "image/svg+xml", phone_icon_svg),

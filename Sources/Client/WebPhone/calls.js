@@ -1,18 +1,22 @@
 // The calls as the page knows them: which is in front, what sounds, what the history notes, what of them a reload must not forget.
-import { bell, ringback } from "./bell.js";
+import { bell } from "./bell.js";
+import { dropCards, leaveCard } from "./ended.js";
 import { History } from "./history.js";
 import { announce, app, read, tab } from "./page.js";
+import { ringback } from "./tones.js";
 import { shownName, t } from "./language.js";
-import { callWords, errorWords, reasonWords, transferWords } from "./words.js";
+import { callWords, duration, errorWords, reasonWords, transferWords } from "./words.js";
 
-export const who = (call) => shownName(call.peer?.n || call.peer?.h || "") || t("unknown");
+export const who = (call) => shownName(call.peer?.n ?? "") || shownName(call.peer?.h ?? "") || t("unknown");
 
 /** What the page knows of a call beyond the package: digits, how a transfer goes, the call that was asked first. */
 const notes = new WeakMap();
 export const note = (call) => notes.get(call) ?? {};
 
-/** Said until the next call begins: why the last one could not be. */
-export const last = { error: null, words: "" };
+/** Why the last thing asked of a call was refused: said while that call is there. */
+const refusal = { call: null, words: "" };
+export const refusalWords = () => (refusal.call && refusal.call.state !== "ended" ? refusal.words : "");
+const refuse = (call, words) => Object.assign(refusal, { call, words });
 
 const isGrouped = (one, other) => !!one.group && one.group === other?.group;
 
@@ -26,14 +30,16 @@ export function mergeable({ front, other }) {
 
 /** Both hear each other, or the call in front leaves its group. */
 export async function merge({ front, other }) {
+  refuse(null, "");
   await (other ? front.merge(other) : front.leaveGroup()).catch((error) => {
-    last.words = t(other ? "call.notMerged" : "call.notSeparated", { why: errorWords(error) }).trim();
+    refuse(front, t(other ? "call.notMerged" : "call.notSeparated", { why: errorWords(error) }).trim());
   });
   app.render();
 }
 
 /**
- * `front` is what hands act upon, `other` the one on hold beside it and in no group with it, `waiting` rings while there is a `front`.
+ * `front` is what hands act upon, `others` are on hold beside it and in no group with it, `queue` rings while there is a `front`; `other` and
+ * `waiting` are the first of them.
  * A call that goes out, or was just answered, is in front of the one that is being held for it.
  */
 export function chosen() {
@@ -41,7 +47,8 @@ export function chosen() {
   const ringing = live.filter((call) => call.state === "ringing");
   const taken = live.filter((call) => call.state !== "ringing");
   const front = taken.findLast((call) => !call.isHeld) ?? taken.at(-1) ?? ringing[0] ?? null;
-  return { front, other: taken.find((call) => call !== front && !isGrouped(call, front)) ?? null, waiting: ringing.find((call) => call !== front) ?? null, live };
+  const others = taken.filter((call) => call !== front && !isGrouped(call, front)), queue = ringing.filter((call) => call !== front);
+  return { front, other: others[0] ?? null, others, waiting: queue[0] ?? null, queue, live };
 }
 
 /** Which of both can send its other side to the other call; the held one first: that is who is being transferred. */
@@ -61,9 +68,9 @@ export function followAll() {
 
 function follow(call) {
   notes.set(call, { digits: "", transfer: null, isTransferred: false, isGivenAway: false, isNoted: false });
-  Object.assign(last, { error: null, words: "" });
   put(call, { at: began(call), connectedMs: null, reason: null });
   call.addEventListener("state", () => {
+    if (call.direction === "outgoing" || call.state !== "ringing") beginsAnew(call);
     if (call.state === "ended") ended(call); else remember();
     app.render();
   });
@@ -71,7 +78,21 @@ function follow(call) {
   call.addEventListener("quality", () => app.render());
   call.addEventListener("statistics", () => app.render());
   call.addEventListener("transferred", ({ status }) => transferTold(call, status));
+  if (call.direction === "outgoing") beginsAnew(call);
   if (call.state === "ended") ended(call);
+}
+
+/** What was left of the calls before goes when the next one is made or answered. */
+function beginsAnew(call) {
+  if (note(call).hasBegun || call.state === "ended" && call.direction === "incoming") return;
+  note(call).hasBegun = true;
+  dropCards();
+}
+
+/** From a click. */
+export function place(number) {
+  app.phone.call(number);
+  followAll();
 }
 
 export function dialled(call, digits) {
@@ -82,11 +103,11 @@ export function dialled(call, digits) {
 export function transferTold(call, status) {
   note(call).transfer = status === "failed" ? null : transferWords(status);
   note(call).isTransferred = status === "done";
-  if (status === "failed") last.words = transferWords(status);
+  refuse(call, status === "failed" ? transferWords(status) : "");
   app.render();
 }
 
-/** Blind transfer. The words of a refusal stay in view until the next call. */
+/** Blind transfer. The words of a refusal stay in view while the call is there. */
 export async function transferTo(call, number) {
   transferTold(call, "trying");
   await call.transfer(number).catch((error) => refused(call, error));
@@ -101,7 +122,7 @@ export async function transferBoth(call, other) {
 
 function refused(call, error) {
   transferTold(call, "failed");
-  last.words = t("transfer.refused", { why: errorWords(error) }).trim();
+  refuse(call, t("transfer.refused", { why: errorWords(error) }).trim());
   app.render();
 }
 
@@ -122,27 +143,52 @@ export const noteTime = (call) => put(call, { connectedMs: talked(call) });
 function endWord(call) {
   if (call.error) return call.error.code;
   if (note(call).isTransferred || (note(call).isGivenAway && call.endReason === "remoteHangup")) return "transferred";
+  // that it is over is all that a gateway knows which was not there
+  if (call.endReason === "unknown" && call.connectedAt !== null && note(call).wasUnreachable) return "gatewayLost";
   return call.endReason === "localEnd" && call.direction === "incoming" && call.connectedAt === null ? "localDecline" : call.endReason;
 }
+
+/** The user's own doing: no tone says so. */
+const OWN = new Set(["localEnd", "cancelled", "localDecline", "transferred"]);
 
 function ended(call) {
   if (note(call).isNoted) return;
   note(call).isNoted = true;
   const reason = endWord(call);
   put(call, { at: began(call), connectedMs: talked(call), reason });
-  last.error = call.error;
+  const wasUp = call.connectedAt !== null, words = reasonWords(reason);
+  leaveCard({
+    id: call.id, name: who(call), number: call.peer?.h ?? "", words: wasUp ? `${words} · ${duration(talked(call))}` : words, reason, direction: call.direction, wasUp,
+    isOwn: OWN.has(reason) }, chosen().live.length === 0);
   remember();
   announce(t("call.said", { name: who(call), words: reasonWords(reason) }));
 }
 
-/** Nobody is unmuted by a reload. */
+/** A call that is over by the time that the gateway is back was lost with it. */
+export function noteLine() {
+  if (!app.phone.isReachable) for (const call of chosen().live) note(call).wasUnreachable = true;
+}
+
+/** Nobody is unmuted by a reload, and a call that a reload did not find again is not silent about it. */
 function remember() {
   const { live } = chosen();
+  tab.set("live", JSON.stringify(live.filter((call) => call.connectedAt !== null).map((call) => call.id)));
   tab.set("muted", JSON.stringify(live.filter((call) => call.isMuted).map((call) => call.id)));
 }
 
 /** Of the page before it was loaded again: read once, for the first call that is taken up writes its own. */
 const mutedBefore = read(tab, "muted") ?? [];
+let liveBefore = read(tab, "live") ?? [];
+
+/** The gateway is reached for the first time: what it does not know of the page before is over, and so is what it says by `gone`. */
+export async function missBefore() {
+  const { phone } = app;
+  // the end of each call that the gateway still knows comes before it answers
+  await phone.echo?.();
+  const lost = Array.isArray(liveBefore) ? liveBefore : [];
+  liveBefore = [];
+  for (const id of lost) if (phone === app.phone && !phone.calls.some((call) => call.id === id)) gone(id, "gatewayLost");
+}
 
 /** This page was loaded again in a call. */
 export function takeUp(call) {
@@ -151,8 +197,13 @@ export function takeUp(call) {
 
 /** A call of an earlier load of this page, or of a push, is over. */
 export function gone(id, reason) {
-  if (app.history?.find(id)) app.history.put({ id, reason });
-  last.words = reasonWords(reason);
+  if (Array.isArray(liveBefore)) liveBefore = liveBefore.filter((one) => one !== id);
+  const entry = app.history?.find(id);
+  if (entry) app.history.put({ id, reason });
+  leaveCard({
+    id, name: shownName(entry?.name ?? "") || shownName(entry?.number ?? "") || t("unknown"), number: entry?.number ?? "", words: reasonWords(reason), reason,
+    direction: entry?.direction ?? "incoming", wasUp: (entry?.connectedMs ?? null) !== null, isOwn: OWN.has(reason) }, chosen().live.length === 0);
+  announce(reasonWords(reason));
   app.render();
 }
 

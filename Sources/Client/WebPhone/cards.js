@@ -1,6 +1,9 @@
 // The calls on the screen: the one in front, the one on hold, the one that waits.
 import { chosen, dialled, merge, mergeable, note, noteTime, party, spoken, transferBoth, transferable, who } from "./calls.js";
-import { $, announce, app, icon, label, show } from "./page.js";
+import { isTyping, wasInField } from "./keyboard.js";
+import { $, announce, app, icon, interrupt, label, show } from "./page.js";
+import { closeSettings } from "./settings.js";
+import { fillRows, make, write } from "./ui/elements.js";
 import { startMeters } from "./meters.js";
 import { shownName, t } from "./language.js";
 import { callWords, duration, qualityWords, statisticsWords } from "./words.js";
@@ -8,6 +11,8 @@ import { callWords, duration, qualityWords, statisticsWords } from "./words.js";
 let front = null, shownPhase = null, isPadOpen = false, meters = null, clock = null;
 const DIGITS = "123456789*0#";
 const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ", 0: "+" };
+
+const nameOf = (call) => shownName(call.peer?.n ?? "");
 
 /** Twelve keys; `press(digit)`. */
 export function keypad(id, press) {
@@ -24,6 +29,9 @@ export function showCalls(calls, isCovered) {
   const isReachable = app.phone?.isReachable ?? false;
   if (calls.front !== front) change(calls.front);
   show("call", !!front && !isCovered);
+  show("ends", !!front);
+  // what is set beside a call needs its room
+  $("call").classList.toggle("short", $("settings").open);
   showOther(calls, isReachable);
   showWaiting(calls);
   if (!front) return;
@@ -33,19 +41,20 @@ export function showCalls(calls, isCovered) {
   showPerson();
   $("words").textContent = note(front).transfer ?? callWords(front, isReachable);
   showControls(calls, isUp, isReachable);
-  show("answer", isRinging);
+  // an Answer that must fail would cost the caller this device: the notice says what to do first
+  const mayAnswer = !app.phone.microphoneFault;
+  show("answer", isRinging && mayAnswer);
   $("answer").disabled = !isReachable;
-  label("hangup", t(isRinging ? "call.decline" : "call.hangUp"));
+  label("hangup", t(isRinging ? "call.decline" : party(front).length > 1 ? "call.hangUpAll" : "call.hangUp"));
   const isHeard = isUp && isReachable && !front.isReconnecting;
   showClock(isHeard);
-  showMeters(isHeard && !front.isHeld && !front.isHeldByPeer && !isPadOpen);
+  showMeters(isUp && isReachable && !front.isHeld && !front.isHeldByPeer && !isPadOpen);
   announce(spoken(front, isReachable));
   if (phase !== shownPhase) moveFocus(phase);
   shownPhase = phase;
 }
 
 function change(next) {
-  const hadFocus = $("call").contains(document.activeElement);
   front = next;
   globalThis.call = next; // for the console and for tests
   shownPhase = null;
@@ -56,25 +65,54 @@ function change(next) {
   clock = null;
   $("clock").textContent = "";
   if (!next) $("call").dataset.state = "ended";
-  if (!next && hadFocus && matchMedia("(pointer: fine)").matches) setTimeout(() => $("number").focus());
+  if (next?.phase === "ringing") closeSettings();
 }
 
-/** To what the next tap is likely to be; never away from somebody who types. */
+/** To what the next tap is likely to be. Keys that were meant for a field answer nothing: then the call has the keyboard, and no button of it. */
 function moveFocus(phase) {
-  if (document.activeElement?.matches("input, select") || $("settings").open) return;
-  if (phase === "ringing") $("answer").focus();
+  if ($("settings").open || $("call").hidden || (phase === "connected" && isTyping())) return;
+  if (phase === "ringing") (wasInField() || $("answer").hidden ? $("call") : $("answer")).focus();
   else if (phase === "connected") $("mute").focus();
 }
 
 function showPerson() {
-  $("peer").textContent = party(front).map(who).join(", ");
-  const number = front.peer?.n ? shownName(front.peer.h ?? "") : "";
+  const people = party(front);
+  write($("peer"), people.map(who).join(", "));
+  showPeople(people.length > 1 ? people : []);
+  const number = people.length === 1 && nameOf(front) ? shownName(front.peer.h ?? "") : "";
   $("peer-number").textContent = number;
   show("peer-number", !!number);
-  const initials = (front.peer?.n ?? "").split(/\s+/).map((word) => [...word][0] ?? "").filter((letter) => /\p{L}/u.test(letter)).slice(0, 2).join("");
+  const initials = nameOf(front).split(/\s+/).map((word) => [...word][0] ?? "").filter((letter) => /\p{L}/u.test(letter)).slice(0, 2).join("");
   if ($("avatar").dataset.of === initials && $("avatar").hasChildNodes()) return;
   $("avatar").dataset.of = initials;
   $("avatar").replaceChildren(initials ? initials.toUpperCase() : icon("person"));
+}
+
+/** A row for each of whom hear each other. */
+function showPeople(people) {
+  show("people", people.length > 0);
+  fillRows($("people"), people, { key: ({ id }) => id, create: () => row(1), update: (element, call) => {
+    const [end] = draw(element, call, callWords(call, app.phone.isReachable), [[t("call.hangUp"), t("call.hangUpName", { name: who(call) })]]);
+    end.onclick = () => call.end();
+  } });
+}
+
+/** A person in a list: a name, words, and so many buttons. */
+function row(buttons) {
+  const made = Array.from({ length: buttons }, () => make("button", { type: "button" }));
+  return make("li", { className: "person" }, make("p", {}, make("strong", { dir: "auto" }), make("span")), ...made);
+}
+
+/** `labels`: what each button shows, and its name. Returns the buttons. */
+function draw(element, call, words, labels) {
+  const [name, line] = element.querySelectorAll("strong, span"), buttons = [...element.querySelectorAll("button")];
+  write(name, who(call));
+  write(line, words);
+  buttons.forEach((button, i) => {
+    write(button, labels[i][0]);
+    button.ariaLabel = labels[i][1];
+  });
+  return buttons;
 }
 
 function showControls({ other }, isUp, isReachable) {
@@ -116,20 +154,30 @@ function showClock(runs) {
 
 function showMeters(runs) {
   show("meters", runs);
+  // what the gateway measured last is not how it is now
+  const quality = front.isReconnecting ? { level: "poor" } : front.quality;
   if (front.phase !== "connected") return;
   meters ??= startMeters(front, (levels) => {
     for (const [name, level] of Object.entries(levels)) $(`level-${name}`).value = Math.max(-60, level);
   });
   globalThis.meters = meters;
   const numbers = front.statistics ? statisticsWords(front.statistics) : "";
-  $("quality").textContent = [front.codec, front.quality && qualityWords(front.quality), numbers].filter(Boolean).join(" · ");
+  $("quality").textContent = [front.codec, quality && qualityWords(quality), numbers].filter(Boolean).join(" · ");
   // what is codec and jitter is for who asks; that it is not good is for everybody
-  const isPoor = !!front.quality && front.quality.level !== "good";
-  $("quality-summary").textContent = isPoor ? qualityWords(front.quality) : t("quality.details");
+  const isPoor = !!quality && quality.level !== "good";
+  $("quality-summary").textContent = isPoor ? qualityWords(quality) : t("quality.details");
 }
 
-function showOther({ other, front: now }, isReachable) {
+function showOther({ other, others, front: now }, isReachable) {
   show("other", !!other);
+  show("held", others.length > 1);
+  fillRows($("held"), others.slice(1), { key: ({ id }) => id, create: () => row(2), update: (element, call) => {
+    const name = { name: who(call) };
+    const [swap, end] = draw(element, call, callWords(call, isReachable), [[t("call.swap"), t("call.swapName", name)], [t("call.hangUp"), t("call.hangUpName", name)]]);
+    swap.disabled = !isReachable || now.phase !== "connected";
+    swap.onclick = () => call.hold(false);
+    end.onclick = () => call.end();
+  } });
   if (!other) return;
   $("other-who").textContent = who(other);
   $("other-words").textContent = note(other).transfer ?? callWords(other, isReachable);
@@ -137,18 +185,44 @@ function showOther({ other, front: now }, isReachable) {
 }
 
 /** Who dials, or whom the other side holds up, cannot be held: then the call in front ends, or the new one waits. */
-function showWaiting({ waiting, front: now }) {
-  const isNew = !!waiting && $("waiting").hidden;
+function showWaiting({ waiting, queue, front: now }) {
+  if (waiting && $("waiting").hidden) closeSettings();
   show("waiting", !!waiting);
+  // a region of its own: what is said of the call in front does not overwrite it
+  interrupt(!waiting ? "" : queue.length > 1 ? t("call.callingTooMany", { name: who(queue.at(-1)), count: queue.length }) : t("call.callingToo", { name: who(waiting) }));
+  showQueue(queue.slice(1));
   if (!waiting) return;
-  $("waiting-who").textContent = who(waiting);
-  $("waiting-words").textContent = waiting.peer?.n && waiting.peer.h ? t("call.numberIsCalling", { number: shownName(waiting.peer.h) }) : t("call.isCalling");
+  write($("waiting-who"), who(waiting));
+  write($("waiting-words"), nameOf(waiting) && waiting.peer.h ? t("call.numberIsCalling", { number: shownName(waiting.peer.h) }) : t("call.isCalling"));
   const isRinging = now.state === "ringing";
-  show("hold-accept", isRinging || now.phase === "connected");
+  const mayAnswer = !app.phone.microphoneFault;
+  show("hold-accept", mayAnswer && (isRinging || now.phase === "connected"));
   $("hold-accept").textContent = t(isRinging ? "call.answer" : "call.holdAccept");
-  show("end-accept", !isRinging);
+  show("end-accept", mayAnswer && !isRinging);
   for (const id of ["hold-accept", "end-accept"]) $(id).disabled = !app.phone.isReachable;
-  if (isNew) announce(t("call.callingToo", { name: who(waiting) }));
+}
+
+/** Who waits beside the first. */
+function showQueue(queue) {
+  show("queue", queue.length > 0);
+  fillRows($("queue"), queue, { key: ({ id }) => id, create: () => row(2), update: (element, call) => {
+    const name = { name: who(call) };
+    const [answer, decline] = draw(element, call, nameOf(call) ? shownName(call.peer.h ?? "") : "",
+      [[t("call.answer"), t("call.answerName", name)], [t("call.decline"), t("call.declineName", name)]]);
+    answer.hidden = !!app.phone.microphoneFault;
+    answer.disabled = !app.phone.isReachable;
+    answer.onclick = () => call.answer();
+    decline.onclick = () => call.decline();
+  } });
+}
+
+/** True if it was open. */
+export function closePad() {
+  if (!isPadOpen) return false;
+  isPadOpen = false;
+  app.render();
+  $("pad").focus();
+  return true;
 }
 
 // — hands —
@@ -172,7 +246,7 @@ async function join() {
 export function wireCalls() {
   keypad("keypad", press);
   $("answer").onclick = () => front?.answer();
-  $("hangup").onclick = () => (front?.state === "ringing" ? front.decline() : front?.end());
+  $("hangup").onclick = () => (front?.state === "ringing" ? front.decline() : front && party(front).forEach((call) => call.end()));
   $("mute").onclick = () => front?.mute(!front.isMuted);
   $("hold").onclick = () => front?.hold(!front.isHeld);
   $("pad").onclick = () => { isPadOpen = !isPadOpen; app.render(); };

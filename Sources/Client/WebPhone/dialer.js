@@ -1,5 +1,5 @@
 // The dialler: for a call, for a second one beside it, and for the number that a call is sent to.
-import { chosen, followAll, transferTo, who } from "./calls.js";
+import { chosen, place, transferTo, who } from "./calls.js";
 import { keypad } from "./cards.js";
 import { t } from "./language.js";
 import { $, app, label, show } from "./page.js";
@@ -13,7 +13,7 @@ export function showDialer({ front, other }) {
   // what it was opened for may be over, or a second call have come
   if (purpose && (front !== of || other || front.phase !== "connected")) close();
   const isFree = !front;
-  show("dialer", app.phone !== null && (isFree || purpose !== null) && app.phone.state !== "failed");
+  show("dialer", app.phone !== null && (isFree || purpose !== null) && app.phone.state !== "failed" && !$("settings").open);
   const isTransfer = purpose === "transfer";
   $("dial-title").textContent = isTransfer ? t("dial.transferTitle", { name: who(of) }) : t(purpose ? "dial.addTitle" : "dial.title");
   show("back", purpose !== null);
@@ -58,8 +58,7 @@ function call() {
   // who calls somebody that is busy calls them again
   if (purpose) $("number").value = "";
   purpose = of = null;
-  app.phone.call(number);
-  followAll();
+  place(number);
 }
 
 function transfer() {

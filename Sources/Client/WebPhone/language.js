@@ -35,7 +35,8 @@ export function t(key, values = {}) {
   return text.replace(/\{(\w+)\}/g, (_, name) => isolated(String(values[name] ?? "")));
 }
 
-const MARKS = /[\u202A-\u202E\u2066-\u2069]/g;
+/** Marks that turn the text around them, and signs without width. */
+const MARKS = /[\u200B\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/g;
 /** Scripts from right to left, and what hides in a name to turn the text behind it. */
 const TURNS = /[\u0590-\u08FF\u200E\u200F\uFB1D-\uFDFF\uFE70-\uFEFC\u{10800}-\u{10FFF}\u{1E800}-\u{1EFFF}]/u;
 

@@ -23,13 +23,26 @@ export function startMeters(call, show) {
     connect("out", call.localStream);
     const now = {};
     for (const [name, node] of Object.entries(nodes)) {
-      node.getFloatTimeDomainData(samples);
-      const power = samples.reduce((sum, x) => sum + x * x, 0) / samples.length;
-      now[name] = power > 0 ? 10 * Math.log10(power) : -90;
+      now[name] = read(node, samples);
       peaks[name] = Math.max(peaks[name], now[name]);
     }
     show(now);
   }, 100);
 
   return { call, peaks, stop() { clearInterval(timer); context.close(); } };
+}
+
+/** `show(level)` of one stream until `stop()`. */
+export function levelOf(stream, show) {
+  const context = new AudioContext(), node = Object.assign(context.createAnalyser(), { fftSize: 1024 }), samples = new Float32Array(1024);
+  context.resume();
+  context.createMediaStreamSource(stream).connect(node);
+  const timer = setInterval(() => show(read(node, samples)), 100);
+  return { stop() { clearInterval(timer); context.close(); } };
+}
+
+function read(node, samples) {
+  node.getFloatTimeDomainData(samples);
+  const power = samples.reduce((sum, x) => sum + x * x, 0) / samples.length;
+  return power > 0 ? 10 * Math.log10(power) : -90;
 }

@@ -5,8 +5,8 @@ export { $, icon, label, show } from "./ui/elements.js";
 export { announce, interrupt } from "./ui/live.js";
 export { device, read, tab } from "./ui/storage.js";
 
-/** The telephone, and its calls of before; both null until somebody has logged in. */
-export const app = { phone: null, history: null };
+/** The telephone, and its calls of before; both null until somebody has logged in. `render` is phone.js's, which is loaded last. */
+export const app = { phone: null, history: null, render() {} };
 
 export function status(text, level) {
   $("status").textContent = text;

@@ -2,19 +2,26 @@
 // before a call; calls are in calls.js and cards.js, the dialler in dialer.js, words in words.js.
 import { Phone, claims, readPush } from "./trunkline/trunkline.js";
 import { askToNotify, mayAskToNotify, stopSounds } from "./bell.js";
-import { chosen, followAll, gone, last, openHistory, sound, takeUp } from "./calls.js";
-import { press, showCalls, takesDigits, wireCalls } from "./cards.js";
-import { fill, isOpenOverCall, showDialer, wireDialer } from "./dialer.js";
+import { chosen, followAll, gone, missBefore, noteLine, openHistory, place, refusalWords, sound, takeUp } from "./calls.js";
+import { closePad, press, showCalls, takesDigits, wireCalls } from "./cards.js";
+import { canUndo, showClear, wireClear } from "./clear.js";
+import { close as closeDialer, fill, isOpenOverCall, showDialer, wireDialer } from "./dialer.js";
+import { dismissLast, dropCards, showEnded, wireEnded } from "./ended.js";
 import { row } from "./history.js";
+import { keepKeyboard } from "./keyboard.js";
 import { shownName, t } from "./language.js";
 import { $, app, device, notice, read, show, status, tab } from "./page.js";
-import { canPush, enablePush, resumePush, worker } from "./push.js";
-import { resumeDoNotDisturb, showSettings, wireSettings } from "./settings.js";
-import { awayWords, errorWords, setupWords, warningWords } from "./words.js";
+import { canPush, enablePush, followNotifications, resumePush, worker } from "./push.js";
+import { closeSettings, resumeDoNotDisturb, showSettings, wireSettings } from "./settings.js";
+import { showShortcuts, useShortcut } from "./shortcuts.js";
+import { askVersion, isOutdated } from "./version.js";
+import { awayWords, errorWords, reasonWords, setupWords, warningWords } from "./words.js";
 
 const TOKEN = "trunkline.token";
+/** One that talks, and all that one person can be called by at once: each is shown, and nobody hears a busy tone for it. */
+const LINES = 16;
 /** Why somebody has to log in again; and whether this login has looked after its push subscription. */
-let loginWords = "", resumed = false;
+let loginWords = "", resumed = false, wasOnline = false;
 /** What a push's session has had without a login; null for who has logged in. */
 let ofPush = null;
 
@@ -63,7 +70,7 @@ function connect(token, push = null) {
   ofPush = token ? null : { session: false, call: false };
   const scheme = location.protocol === "https:" ? "wss" : "ws";
   const phone = app.phone = new Phone(`${scheme}://${location.host}/v1/connect`, {
-    ...(token && { token: () => token }), ...(push && { push, device: push.device ?? claims(token ?? "").dev }),
+    maximumCalls: LINES, ...(token && { token: () => token }), ...(push && { push, device: push.device ?? claims(token ?? "").dev }),
   });
   globalThis.trunkline = phone; // for the console and for tests
   openHistory(token ? claims(token).sub : phone.device);
@@ -77,7 +84,7 @@ function connect(token, push = null) {
   on("taken", ({ call }) => takeUp(call));
   on("gone", ({ id, reason }) => {
     gone(id, reason);
-    if (ofPush && chosen().live.length === 0) leave(last.words);
+    if (ofPush && chosen().live.length === 0) leave(reasonWords(reason));
   });
   on("devices", () => { render(); showSettings(); });
   on("registered", () => showSettings());
@@ -88,6 +95,10 @@ function connect(token, push = null) {
 
 function lineChanged() {
   const { state, error } = app.phone;
+  if (state === "online" && !wasOnline) askVersion();
+  if (state === "online" && !wasOnline) missBefore();
+  wasOnline = state === "online";
+  noteLine();
   if (state === "online" && !resumed) {
     resumed = true;
     resumePush();
@@ -116,7 +127,8 @@ function leave(text) {
   queueMicrotask(() => phone.close());
   forget();
   stopSounds();
-  if ($("settings").open) $("settings").close();
+  dropCards();
+  closeSettings();
   showLogin(text);
 }
 
@@ -147,9 +159,12 @@ function render() {
   showSetup(calls);
   showDialer(calls);
   showCalls(calls, isOpenOverCall());
+  showEnded();
   show("open-settings", !!phone);
   showNotice(calls);
   showHistory(calls);
+  showShortcuts(!!calls.front && !isOpenOverCall());
+  keepKeyboard();
   if (phone) sound(calls);
 }
 app.render = render;
@@ -199,16 +214,23 @@ function showNotice({ front }) {
     return notice(t("call.soundOff"), { label: t("call.soundOn"), run: () => front.play() });
   }
   if (front?.microphoneFault) return notice(errorWords(front.microphoneFault), { label: t("tryAgain"), run: () => front.openMicrophone().catch(() => {}) });
-  const fault = phone.microphoneFault ?? (front ? phone.microphoneFallback ?? phone.loudspeakerFallback : null) ?? last.error;
+  if (front?.isReconnecting) return notice(t("call.noAudio"));
+  const fault = phone.microphoneFault ?? (front ? phone.microphoneFallback ?? phone.loudspeakerFallback : null);
   if (fault?.code === "microphoneBusy" && !front) return notice(errorWords(fault), { label: t("tryAgain"), run: () => phone.askForMicrophone() });
+  if (fault && fault === phone.microphoneFault && chosen().live.some((call) => call.state === "ringing")) {
+    const act = fault.code === "microphoneInsecure" ? null : { label: t("tryAgain"), run: () => phone.askForMicrophone() };
+    return notice(t("call.cannotAnswer", { why: errorWords(fault) }), act);
+  }
   const [warning] = front?.warnings ?? [];
-  notice(fault ? errorWords(fault) : warning ? warningWords(warning) : last.words);
+  if (!fault && !front && isOutdated()) return notice(t("page.isNew"), { label: t("page.load"), run: () => location.reload() });
+  notice(fault ? errorWords(fault) : refusalWords() || (warning ? warningWords(warning) : ""));
 }
 
 function showHistory({ live }) {
   const entries = app.phone ? app.history.entries.filter((entry) => !live.some((call) => call.id === entry.id)) : [];
   const shown = JSON.stringify(entries);
-  show("recent", entries.length > 0);
+  showClear(entries.length > 0);
+  show("recent", entries.length > 0 || (!!app.phone && canUndo()));
   if ($("history").dataset.shown === shown) return;
   $("history").dataset.shown = shown;
   $("history").replaceChildren(...entries.map((entry) => row(entry, () => fill(entry.number ?? ""))));
@@ -234,15 +256,27 @@ $("login-form").onsubmit = (event) => {
 };
 $("allow").onclick = () => allow();
 $("take-back").onclick = () => app.phone?.start();
-$("clear").onclick = () => { app.history.clear(); render(); };
+// what was wrong with the token before is not wrong with this one
+$("token").oninput = () => {
+  if (!loginWords) return;
+  loginWords = "";
+  render();
+};
+wireClear();
+wireEnded(place);
 const play = () => { const { front } = chosen(); if (front?.isAudioBlocked) front.play(); };
 addEventListener("pointerdown", play);
 addEventListener("keydown", (event) => {
   play();
+  if (event.key === "Escape" && !event.isComposing && !event.defaultPrevented) return leaveOpen();
   if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
+  if (useShortcut(event)) return;
   if (/^[0-9*#]$/.test(event.key) && takesDigits()) press(event.key);
 });
+/** Escape: one after the other, the last opened first. It ends no call. */
+const leaveOpen = () => closeSettings() || (isOpenOverCall() && (closeDialer(), true)) || closePad() || dismissLast();
 addEventListener("beforeunload", (event) => { if (chosen().live.some((call) => call.state !== "ringing")) event.preventDefault(); });
 
+followNotifications();
 worker();
 begin();

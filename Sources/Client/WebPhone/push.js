@@ -6,6 +6,16 @@ let registering = null;
 /** At the root, so that the page is in its scope. Null: this browser has none, or the page is not secure. */
 export const worker = () => registering ??= (navigator.serviceWorker?.register("service-worker.js") ?? Promise.resolve(null)).catch(() => null);
 
+/** What was clicked on a notification of a call that rings in this page: `{call, action}`, `action` empty where it was the notification itself. */
+export function followNotifications() {
+  navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+    if (data?.trunkline !== "notification") return;
+    const call = app.phone?.calls.find(({ id, state }) => id === data.call && state === "ringing");
+    // without a microphone the page says what to do first
+    if (data.action === "decline") call?.decline(); else if (data.action === "answer" && !app.phone.microphoneFault) call?.answer();
+  });
+}
+
 /** Whether this gateway and this browser can do it. */
 export const canPush = () => !!app.phone?.pushKey && "serviceWorker" in navigator && "PushManager" in globalThis;
 

@@ -1,6 +1,8 @@
 // The dialog behind the header's button: devices, who may disturb, and the login.
 import { t } from "./language.js";
 import { $, app, device, show } from "./page.js";
+import { endProbes, ringerWords, showLevel, showRinger, testAgain, wireProbes } from "./probes.js";
+import { areOn, switchShortcuts } from "./shortcuts.js";
 import { canInstall, canPush, enablePush, install, isPushOn } from "./push.js";
 import { errorWords } from "./words.js";
 
@@ -8,30 +10,55 @@ let fault = "", isBusy = false;
 
 export function wireSettings({ logOut, stay, isStaying }) {
   for (const opener of ["open-settings", "audio"]) $(opener).onclick = () => open(isStaying);
-  $("close-settings").onclick = () => $("settings").close();
-  // a click beside the dialog
-  $("settings").onclick = (event) => { if (event.target === $("settings")) $("settings").close(); };
-  $("microphone").onchange = (event) => choose(app.phone.useMicrophone(event.target.value || null));
+  $("close-settings").onclick = () => closeSettings();
+  $("shortcuts").onchange = (event) => switchShortcuts(event.target.checked);
+  $("microphone").onchange = (event) => choose(app.phone.useMicrophone(event.target.value || null).then(testAgain));
   $("loudspeaker").onchange = (event) => choose(app.phone.useLoudspeaker(event.target.value || null));
+  wireProbes((error) => {
+    fault = error ? errorWords(error) || t("settings.unusable") : "";
+    showSettings();
+  });
   $("dnd").onchange = (event) => disturb(!event.target.checked);
   $("push").onchange = (event) => push(event.target.checked);
   $("stay-on").onchange = (event) => stay(event.target.checked);
   $("install").onclick = () => install();
-  $("log-out").onclick = () => { $("settings").close(); logOut(); };
+  $("log-out").onclick = () => { closeSettings(); logOut(); };
+}
+
+/** Whose click has opened it. */
+let opener = null;
+
+/** True if it was open. */
+export function closeSettings() {
+  if (!$("settings").open) return false;
+  const hadKeyboard = $("settings").contains(document.activeElement);
+  $("settings").close();
+  endProbes();
+  app.render();
+  if (hadKeyboard && opener?.checkVisibility()) opener.focus();
+  return true;
 }
 
 async function open(isStaying) {
   fault = "";
+  opener = document.activeElement;
+  $("shortcuts").checked = areOn();
   $("dnd").checked = app.phone.doNotDisturb;
   $("stay-on").checked = isStaying();
   // filled before it is seen: nothing moves under a finger
   await fill();
-  if (app.phone && !$("settings").open) $("settings").showModal();
+  if (!app.phone || $("settings").open) return;
+  // beside the call and not over it: what hangs up stays within reach
+  $("settings").show();
+  showLevel();
+  app.render();
+  $("settings").scrollIntoView({ block: "nearest" });
 }
 
 /** While it is open: devices come and go. */
 export async function showSettings() {
   if ($("settings").open && app.phone) await fill();
+  showLevel();
 }
 
 async function fill() {
@@ -46,7 +73,8 @@ async function fill() {
   if (!isBusy) $("push").checked = hasPush;
   $("push-words").textContent = phone.pushFault ? errorWords(phone.pushFault) : t("settings.pushHint");
   $("push-words").classList.toggle("fault", !!phone.pushFault);
-  $("device-fault").textContent = fault || errorWords(phone.microphoneFault ?? phone.microphoneFallback ?? phone.loudspeakerFallback);
+  showRinger(loudspeakers, fillSelect);
+  $("device-fault").textContent = fault || errorWords(phone.microphoneFault ?? phone.microphoneFallback ?? phone.loudspeakerFallback) || ringerWords(loudspeakers);
   show("install", canInstall());
 }
 

@@ -145,7 +145,8 @@ final class AppSide: Sendable {
       let connects = asset.path == WebFiles.serviceWorker ? own + ["https:", "wss:"] : asset.path == "/" ? own : []
       return (asset.path, Page(contentType: asset.contentType, bytes: asset.bytes, connects: connects))
     }
-    return Dictionary(pages) { first, _ in first }
+    let version = Page(contentType: "text/plain; charset=utf-8", bytes: Array(WebFiles.version.utf8), connects: [])
+    return Dictionary(pages + [("/version", version)]) { first, _ in first }
   }
 
   /// `wss://gateway.example/v1/connect` as sources of a content security policy: for the socket, and for a decline by HTTP.

@@ -11,6 +11,18 @@ enum WebFiles {
   /// Where the service worker is served.
   static let serviceWorker = "/service-worker.js"
 
+  /// Names the files that this binary serves, at `version`: a page that was loaded from another one knows that it is old. FNV-1a of all octets.
+  static let version: String = {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for index in 0..<cweb_file_count {
+      for octet in UnsafeBufferPointer(start: cweb_files[index].octets, count: cweb_files[index].length) {
+        hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3
+      }
+    }
+    let digits = String(hash, radix: 16)
+    return String(repeating: "0", count: 16 - digits.count) + digits
+  }()
+
   static let all = UnsafeBufferPointer(start: cweb_files, count: cweb_file_count).map { file in
     File(
       path: String(cString: file.path), contentType: String(cString: file.content_type),

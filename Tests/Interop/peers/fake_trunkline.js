@@ -1,5 +1,6 @@
 // In the place of trunkline.js: a telephone that stands in one state, for looking at the page. `phone_states.py` serves it; the state is the
-// address's `?state=`. What it offers is what the page asks of `trunkline.d.ts`.
+// address's `?state=`. What it offers is what the page asks of `trunkline.d.ts`. What the gateway would say comes by `globalThis.fake`, for
+// `phone_acts.py`.
 export const claims = () => ({ sub: "alice", dev: "web" });
 export const readPush = () => null;
 
@@ -28,17 +29,74 @@ class FakeCall extends EventTarget {
       statistics: phase === "connected" ? { loss: 0.002, jitterMs: 4, bufferMs: 61, roundTripMs: 24 } : null, remoteStream: null, localStream: null,
     }, more);
   }
-  get state() { return { connected: this.isHeld ? "held" : "connected", ringing: "ringing", ended: "ended", progress: "calling" }[this.phase] ?? "connecting"; }
-  /** Only what the looks need: the rest is the package's, and tried against a gateway. */
+  get state() {
+    if (this.phase === "connected") return this.isReconnecting ? "reconnecting" : this.isHeld ? "held" : "connected";
+    return { ringing: "ringing", ended: "ended", progress: "calling" }[this.phase] ?? "connecting";
+  }
+  set(more) {
+    Object.assign(this, more);
+    this.dispatchEvent(new Event("state"));
+  }
+  /** What the person asks for is done at once: the rest is the package's, and tried against a gateway. */
+  connect() {
+    for (const one of phone().calls) if (one !== this && one.phase === "connected" && !(this.group && one.group === this.group)) one.set({ isHeld: true });
+    this.set({ phase: "connected", connectedAt: Date.now() - 83_000, codec: "opus", isHeld: false, quality: { level: "good" } });
+  }
+  finish(endReason, error = null) {
+    if (this.phase === "ended") return;
+    const others = phone().calls.filter((one) => one !== this && one.phase !== "ended" && this.group && one.group === this.group);
+    this.set({ phase: "ended", endReason, error, group: null });
+    if (others.length === 1) others[0].set({ group: null });
+    setTimeout(() => fake.drop(this), 3_000);
+  }
   sendDigits() { return Promise.resolve(); }
-  answer() {} decline() {} end() {} mute() {} hold() {} play() {} transfer() { return new Promise(() => {}); } transferWith() { return new Promise(() => {}); }
+  answer() { if (this.phase === "ringing") this.connect(); }
+  decline() { this.finish("localEnd"); }
+  end() { this.finish(this.direction === "outgoing" && this.connectedAt === null ? "cancelled" : "localEnd"); }
+  mute(isMuted) { this.set({ isMuted }); }
+  hold(isHeld) { if (isHeld) this.set({ isHeld }); else this.connect(); }
+  async merge(other) { for (const one of [this, other]) one.set({ group: 1, isHeld: false }); }
+  async leaveGroup() { for (const one of phone().calls) one.set({ group: null, isHeld: one !== this }); }
+  async openMicrophone() { this.set({ microphoneFault: null }); }
+  play() {} transfer() { return new Promise(() => {}); } transferWith() { return new Promise(() => {}); }
 }
+
+const phone = () => globalThis.trunkline;
+/** What the gateway and the browser would say. */
+const fake = globalThis.fake = {
+  ring(h, more = {}) {
+    const call = new FakeCall(`ring-${h}-${Math.random()}`, "ringing", { k: "phone", h, ...(more.n !== undefined && { n: more.n }) }, more);
+    fake.add(call);
+    phone().dispatchEvent(Object.assign(new Event("incoming"), { call }));
+    return call;
+  },
+  add(call) {
+    phone().calls = [...phone().calls, call];
+    phone().dispatchEvent(new Event("calls"));
+  },
+  drop(call) {
+    phone().calls = phone().calls.filter((one) => one !== call);
+    phone().dispatchEvent(new Event("calls"));
+  },
+  set(more, type = "state") {
+    Object.assign(phone(), more);
+    phone().dispatchEvent(new Event(type));
+  },
+  gone(id, reason) { phone().dispatchEvent(Object.assign(new Event("gone"), { id, reason })); },
+  error: (code) => error(code),
+};
 
 const ada = { k: "phone", h: "+15557770001", n: "Ada Lovelace" }, number = { k: "phone", h: "+15557770042" };
 const long = { k: "phone", h: "+15557770001", n: "Wilhelmina Katharina von Hohenlohe-Schillingsfürst, Reception Desk" };
 const click = (...ids) => () => { for (const id of ids) document.getElementById(id).click(); };
 const talk = (peer = ada, more) => new FakeCall("one", "connected", peer, more);
 const type = (text) => { document.getElementById("number").value = text; document.getElementById("number").oninput(); };
+
+/** Opened once its lists are filled, which takes the service worker's answer. */
+const settings = (opener) => async () => {
+  click(opener)();
+  while (!document.getElementById("settings").open) await new Promise((done) => setTimeout(done, 10));
+};
 
 /** State → what the phone has in it, and what is clicked then. */
 export const STATES = {
@@ -62,8 +120,9 @@ export const STATES = {
   waiting: { calls: [talk(), new FakeCall("two", "ringing", { k: "phone", h: "+15557770042", n: "Grace Hopper" })] },
   "two-ringing": { calls: [new FakeCall("one", "ringing", ada), new FakeCall("two", "ringing", number)] },
   "two-calls": { calls: [talk(ada, { isHeld: true }), new FakeCall("two", "connected", number)] },
-  settings: { then: click("open-settings") },
-  "settings-in-call": { calls: [talk()], pushKey: "key", pushFault: error("pushDenied"), doNotDisturb: true, then: click("audio") },
+  merged: { calls: [talk(ada, { group: 1 }), new FakeCall("two", "connected", number, { group: 1 })] },
+  settings: { then: settings("open-settings") },
+  "settings-in-call": { calls: [talk()], pushKey: "key", pushFault: error("pushDenied"), doNotDisturb: true, then: settings("audio") },
   "gateway-gone": { isReachable: false, state: "connecting" },
   "gateway-gone-in-call": { isReachable: false, state: "connecting", calls: [talk()] },
   replaced: { state: "failed", error: error("replaced") },
@@ -93,13 +152,25 @@ export class Phone extends EventTarget {
     const wanted = STATES[new URLSearchParams(location.search).get("state")] ?? {};
     Object.assign(this, {
       state: "online", error: null, isReachable: true, user: "alice", device: "web", calls: [], doNotDisturb: false, pushKey: null, pushFault: null,
-      microphoneFault: null, mayAskForMicrophone: false, microphone: null, loudspeaker: null,
+      microphoneFault: null, microphoneFallback: null, loudspeakerFallback: null, mayAskForMicrophone: false, microphone: null, loudspeaker: null,
     }, wanted);
     localStorage.setItem("trunkline.history.alice", JSON.stringify(pastCalls()));
-    globalThis.shown = new Promise((done) => setTimeout(() => { wanted.then?.(); setTimeout(done, 150); }, 50));
+    globalThis.shown = new Promise((done) => setTimeout(async () => { await wanted.then?.(); setTimeout(done, 150); }, 50));
   }
-  close() {} start() {} call() {}
+  close() {} start() {}
+  call(h) {
+    const call = new FakeCall(`out-${h}-${Math.random()}`, "starting", { k: "phone", h }, { direction: "outgoing" });
+    for (const one of this.calls) if (one.phase === "connected") one.set({ isHeld: true });
+    fake.add(call);
+    return call;
+  }
   async microphones() { return ["Built-in microphone", "USB headset with a rather long product name (0d8c:0014)"].map((label, i) => ({ deviceId: `m${i}`, label, kind: "audioinput" })); }
   async loudspeakers() { return [{ deviceId: "l0", label: "Built-in loudspeaker", kind: "audiooutput" }]; }
-  async askForMicrophone() { return null; }
+  async askForMicrophone() {
+    this.asked = (this.asked ?? 0) + 1;
+    return null;
+  }
+  openMicrophone() { return navigator.mediaDevices.getUserMedia({ audio: true }); }
+  async useMicrophone(id) { this.microphone = id; }
+  async useLoudspeaker(id) { this.loudspeaker = id; }
 }

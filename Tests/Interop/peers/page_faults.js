@@ -1,8 +1,8 @@
 // What is wrong with the looks of the page as it stands, as a list of sentences: texts whose contrast to what is behind them is below 4.5 : 1
-// (WCAG 2.2 §1.4.3), whatever is wider than the screen or its card, or cut off, targets of less than 40 px (§2.5.8 wants 24), and controls without a name.
+// (WCAG 2.2 §1.4.3), fields whose edge is below 3 : 1 (§1.4.11), whatever is wider than the screen or its card, or cut off, targets of less than 40 px (§2.5.8 wants 24), and controls without a name.
 (() => {
   const faults = [], canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
-  const dialog = document.querySelector("dialog[open]");
+  const dialog = document.querySelector("dialog:modal");
   const colour = (text) => {
     canvas.clearRect(0, 0, 1, 1);
     canvas.fillStyle = text;
@@ -27,6 +27,11 @@
       const target = e.type === "checkbox" ? e.closest("label").getBoundingClientRect() : box;
       if (Math.min(target.width, target.height) < 40) faults.push(`${name(e)}: a target of ${Math.round(target.width)} × ${Math.round(target.height)} px`);
       if (e.tagName === "BUTTON" && e.scrollWidth > e.clientWidth + 1) faults.push(`${name(e)}: its words are cut off`);
+    }
+    if (e.matches("select, input:not([type=checkbox], [type=range])")) {
+      const { borderTopColor, borderTopWidth } = getComputedStyle(e), edge = colour(borderTopColor), [c, d] = [light(edge), light(behind(e.parentElement))];
+      const contrast = (Math.max(c, d) + 0.05) / (Math.min(c, d) + 0.05);
+      if (!edge[3] || borderTopWidth === "0px" || contrast < 3) faults.push(`${name(e)}: an edge of ${edge[3] ? contrast.toFixed(2) : "nothing"}`);
     }
     if (e.closest(":disabled") || ![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim())) continue;
     const [a, b] = [light(colour(getComputedStyle(e).color)), light(behind(e))];

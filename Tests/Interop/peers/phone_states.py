@@ -34,6 +34,8 @@ class Files(http.server.SimpleHTTPRequestHandler):
         path = path.split("?")[0]
         if path == "/trunkline/trunkline.js":
             return os.path.join(HERE, "fake_trunkline.js")
+        if path == "/service-worker.js":
+            return os.path.join(PHONE, "../WebClient/service-worker.js")
         return super().translate_path(path)
 
     is_marked = False

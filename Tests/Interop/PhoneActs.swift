@@ -1,0 +1,14 @@
+import Testing
+
+/// Runs peers/phone_acts.py, which says of each act on the web phone what is wrong with it.
+enum PhoneActs {
+  static func expect(atLeast count: Int, _ gateway: GatewayUnderTest, _ arguments: [String] = []) async throws {
+    let acts = try Peers.python("acts", "phone_acts.py", arguments, gateway)
+    #expect(try await acts.finish(within: 400) == 0, "\(acts.text.suffix(2_000))")
+    let done = acts.events.filter { $0["event"] as? String == "act" }
+    for act in done {
+      for fault in act["faults"] as? [String] ?? ["no answer"] { Issue.record("\(act["name"] ?? ""): \(fault)") }
+    }
+    #expect(done.count >= count, "\(acts.text.suffix(2_000))")
+  }
+}

@@ -1,0 +1,129 @@
+"""More than one call in the web phone, for phone_acts.py: calls that wait, merged calls, names, and the order that a screen reader walks in."""
+from acts_calls import FRONT
+
+IN_VIEW = """(() => { const at = document.getElementById('hangup'), box = at.getBoundingClientRect();
+  return at.checkVisibility() && box.top >= 0 && box.bottom <= innerHeight && at.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2)); })()"""
+CALLS = ["connected", "calling", "setting-up", "muted", "held", "keypad", "waiting", "two-calls", "two-ringing", "add-call", "transfer", "settings-in-call",
+         "permission-revoked-in-call", "gateway-gone-in-call", "ringing", "ringing-long", "connected-long", "merged"]
+
+
+def a_second_call_is_spoken_at_once(person):
+    person.opens("connected")
+    person.js("spoken.length = 0")
+    person.js("fake.ring('+15557770042', { n: 'Grace Hopper' }); 0")
+    person.hears("Grace Hopper is calling", isAssertive=True)
+    person.shown("waiting")
+    person.not_lost("while a second call rings")
+    person.js(f"{FRONT}.finish('callerCancelled')")
+    person.sees("document.getElementById('alert').textContent === ''", "what is over is not left in the region")
+
+
+def hang_up_is_in_view(person):
+    for width, height in [(375, 667), (640, 360), (1280, 720)]:
+        for state in CALLS:
+            person.opens(state, width, height)
+            person.sees(IN_VIEW, f"Hang up is in view in {state} at {width} × {height}", 2)
+        person.opens("keypad", width, height)
+        person.js("fake.ring('+15557770042', { n: 'Grace Hopper' }); 0")
+        person.shown("waiting", "keypad")
+        person.sees(IN_VIEW, f"Hang up is in view with keypad and waiting call at {width} × {height}", 2)
+        person.js("scrollTo(0, 1e6)")
+        person.sees(IN_VIEW, f"Hang up is in view at the page's end at {width} × {height}", 2)
+
+
+hang_up_is_in_view.isChromiumOnly = True
+
+
+def merged_calls_have_a_row_for_each(person):
+    person.opens("two-calls")
+    person.js("trunkline.calls.forEach((one) => one.set({ capabilities: { hold: true, dtmf: true, transfer: true, group: true } }))")
+    person.clicks("merge")
+    person.sees("document.querySelectorAll('#people li').length === 2", "a row for each")
+    person.reads("people", "Ada Lovelace")
+    person.reads("people", "+15557770042")
+    person.reads("hangup", "Hang up all")
+    person.not_lost("after merging")
+    person.js("document.querySelector('#people li button').focus()")
+    person.key("Enter")
+    person.sees("trunkline.calls.filter((one) => one.phase === 'connected').length === 1", "one is hung up")
+    person.not_lost("after one of them is hung up")
+    person.hidden("people")
+    person.sees("document.getElementById('hangup').textContent.trim() === 'Hang up'", "one is left")
+    person.opens("merged")
+    person.clicks("hangup")
+    person.sees("trunkline.calls.every((one) => one.phase === 'ended')", "all are hung up")
+    person.not_lost("after all are hung up")
+
+
+def ten_calls_wait(person):
+    person.opens("connected", 375, 667)
+    person.js("for (let n = 0; n < 10; n++) fake.ring(`+1555777010${n}`, { n: `Caller ${n}` }); 0")
+    person.sees("document.querySelectorAll('#queue li').length === 9", "nine rows beside the first")
+    person.sees(IN_VIEW, "Hang up is in view")
+    person.hears("10 calls are waiting", isAssertive=True)
+    person.js("document.querySelectorAll('#queue li')[8].querySelector('button').click()")
+    person.sees("trunkline.calls.find((one) => one.peer.n === 'Caller 9').phase === 'connected'", "any of them is answered")
+    person.sees("trunkline.calls.filter((one) => one.phase !== 'ended').length === 11", "no call is lost")
+    person.reads("peer", "Caller 9")
+    person.reads("other", "Ada Lovelace")
+    person.js("trunkline.calls.find((one) => one.phase === 'ringing').answer()")
+    person.sees("document.querySelectorAll('#held li').length === 1", "a row for each further call on hold")
+    person.js("document.querySelector('#held li button').click()")
+    person.sees("document.getElementById('peer').textContent !== 'Caller 0'", "it can be taken again")
+
+
+NAMES = {
+    "long": "'x'.repeat(500)", "markup": "'<img src=x onerror=alert(1)><b>Eve</b>'", "marked": "'Z' + '\\u0301'.repeat(400) + 'algo'",
+    "turned": "'\\u202eevE\\u202c'", "blank": "' \\u200b\\u0000 '",
+}
+
+
+def names_are_shown_as_text_and_cut(person):
+    for what, name in NAMES.items():
+        person.opens("connected", 375, 667)
+        person.js(f"fake.ring('+15557770042', {{ n: {name} }}); 0")
+        person.shown("waiting")
+        person.sees(IN_VIEW, f"Hang up is in view with a {what} name")
+        person.expects(not person.js("!!document.querySelector('#waiting img, #waiting b')"), f"{what}: markup is markup")
+        person.expects(person.js("document.getElementById('waiting').getBoundingClientRect().height < 300"), f"{what}: the card is too high")
+        person.expects(person.js("[...document.getElementById('waiting-who').textContent].length <= 120"), f"{what}: not cut")
+        person.expects(person.js("!/[\\u202a-\\u202e\\u2066-\\u2069\\0]/.test(document.getElementById('waiting-who').textContent)"), f"{what}: direction marks are left")
+        person.expects(person.js("!/\\p{M}{5}/u.test(document.getElementById('waiting-who').textContent)"), f"{what}: marks pile up")
+        if what == "blank":
+            person.reads("waiting-who", "+15557770042")
+        person.js(f"{FRONT}.answer()")
+        person.sees(IN_VIEW, f"Hang up is in view in a call with a {what} name")
+        person.expects(person.js("document.documentElement.scrollWidth <= innerWidth"), f"{what}: the page scrolls sideways")
+
+
+def order(person, tree, expected):
+    at = 0
+    for one in expected:
+        found = next((i for i in range(at, len(tree)) if tree[i].startswith(one)), None)
+        if found is None:
+            person.faults.append(f"{one!r} does not come after {tree[max(0, at - 1)]!r}: {tree}")
+            return
+        at = found + 1
+
+
+def a_screen_reader_walks_in_order(person):
+    tree = person.driver.tree
+    person.opens("ringing")
+    order(person, tree(), ["heading Trunkline", "region Call", "button Answer", "button Decline"])
+    person.opens("waiting")
+    order(person, tree(), ["heading Trunkline", "region Grace Hopper", "button Hold & accept", "button End & accept", "button Decline", "region Call", "button Mute",
+                           "button Keypad", "button Audio", "button Hold", "button Hang up", "heading Recent calls"])
+    person.opens("merged")
+    order(person, tree(), ["region Call", "listitem", "button Hang up Ada Lovelace", "listitem", "button Hang up +15557770042", "button Hang up all"])
+    person.opens()
+    person.js("trunkline.call('5551234').finish('busy')")
+    person.shown("ended", "dialer")
+    order(person, tree(), ["region Call ended", "button Call 5551234 again", "button Dismiss", "heading Make a call", "textbox Number", "button Call"])
+
+
+a_screen_reader_walks_in_order.isChromiumOnly = True
+
+ACTS = [
+    a_second_call_is_spoken_at_once, hang_up_is_in_view, merged_calls_have_a_row_for_each, ten_calls_wait, names_are_shown_as_text_and_cut,
+    a_screen_reader_walks_in_order,
+]
