@@ -5,7 +5,8 @@ import Testing
 @Suite struct AppleFilesTests {
   private static let sources = SurfaceBuild.root + "/Sources/"
   private static let apple = [
-    "AppLife", "KeychainSecrets", "NetworkPaths", "NetworkRelay", "URLSessionSockets", "VoiceRender", "VoiceUnit",
+    "AppLife", "KeychainSecrets", "NetworkPaths", "NetworkRelay", "NetworkSocket", "URLSessionSockets", "VoiceRender",
+    "VoiceUnit",
   ].map {
     "Client/TrunklineClient/Apple/\($0).swift"
   }
@@ -15,12 +16,12 @@ import Testing
 
   private static func text(_ file: String) throws -> String { try String(contentsOfFile: sources + file, encoding: .utf8) }
 
-  @Test func `Apple-only code is in seven files and one of imports, of some 580 lines together`() throws {
+  @Test func `Apple-only code is in eight files and one of imports, of some 740 lines together`() throws {
     let folder = "Client/TrunklineClient/Apple/"
     let found = try FileManager.default.contentsOfDirectory(atPath: Self.sources + folder).map { folder + $0 }.sorted()
     #expect(found == Self.apple)
     let counts = try (Self.apple + Self.imports).map { try Self.text($0).components(separatedBy: "\n").count - 1 }
-    #expect((300...620).contains(counts.reduce(0, +)), "\(counts)")
+    #expect((300...800).contains(counts.reduce(0, +)), "\(counts)")
     #expect(try Self.text(Self.directory).components(separatedBy: "\n").count < 10, "imports, and nothing else")
     for file in Self.apple {
       let lines = try Self.text(file).components(separatedBy: "\n")

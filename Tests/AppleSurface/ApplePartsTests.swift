@@ -53,6 +53,22 @@ import Testing
     try expect(["monitor cancelled: true"])
   }
 
+  @Test func `a second socket goes over the kind of interface that the default route is not, and closes once`() throws {
+    let url = "TLS for the host, no delay, to wss://phone.example.com/v1/connect"
+    let text = "text protocolCode(Network.NWProtocolWebSocket.CloseCode.Defined.noStatusReceived)"
+    try expect([
+      "no alternate for https: true",
+      #"peer: ["trunkline.v1"] over cellular, \#(url)"#, #"own: ["trunkline.v1"] over wifi, \#(url)"#,
+      "alternate peer: opened", "peer given: true", "alternate peer: received([91, 93])", "alternate peer: closed(4009, nil)",
+      "peer frames: [\"\(text)\"], cancelled: 1",
+      "alternate own: closed(1000, nil)", "alternate binary: closed(1003, nil)",
+      #"alternate refused: closed(1006, Optional("no interface"))"#,
+    ])
+    let lines = try Self.outcome.get().text.components(separatedBy: "\n")
+    let ends = lines.count { $0.hasPrefix("alternate") && $0.contains("closed(") }
+    #expect(ends == 4)
+  }
+
   @Test func `a TURN server is spoken to over UDP, TCP and TLS for its name, and what waits goes before the end`() throws {
     try expect([
       "udp is UDP to 192.0.2.7:443", "tcp is TCP, no delay to 192.0.2.7:443",

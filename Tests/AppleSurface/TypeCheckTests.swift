@@ -10,13 +10,14 @@ import Testing
     }
   }
 
-  @Test func `a call that the surface has not is refused, in each of the six files`() throws {
+  @Test func `a call that the surface has not is refused, in each of these files`() throws {
     let wrong = [
       ("VoiceRender.swift", "AudioOutputUnitStart(unit)", "AudioOutputUnitStart(unit, 0)"),
       ("VoiceUnit.swift", "mode: .voiceChat", "mode: .voice"),
       ("KeychainSecrets.swift", "kSecMatchLimitOne", "kSecMatchLimit1"),
       ("NetworkPaths.swift", "pathUpdateHandler", "updateHandler"),
       ("URLSessionSockets.swift", "with: url, protocols:", "to: url, protocols:"),
+      ("NetworkSocket.swift", "requiredInterfaceType", "requiredInterface"),
       ("AppLife.swift", "AVAudioApplication.shared", "AVAudioApplication.sharedInstance"),
     ]
     let build = try SurfaceBuild.shared.get()

@@ -43,6 +43,9 @@ private struct Harness {
 private func frames(_ actions: [ClientSession.Action]) -> [ClientFrame] {
   actions.compactMap { if case .write(let bytes) = $0 { try? ClientFrame(decoding: bytes) } else { nil } }
 }
+extension [ClientSession.Action] {
+  fileprivate var names: [String] { map { String(String(describing: $0).prefix { $0.isLetter }) } }
+}
 private func closes(_ actions: [ClientSession.Action]) -> [UInt16] {
   actions.compactMap { if case .close(let code) = $0 { code } else { nil } }
 }
@@ -64,6 +67,38 @@ private func numbered(_ actions: [ClientSession.Action]) -> [Int] { frames(actio
     let second = try #require(frames(harness.give(.socketOpened)).first)
     guard case .message(.hello(let again)) = second.body else { return #expect(Bool(false)) }
     #expect(again.proof == .resume(Hello.Resume(sid: "s", token: "r", lastSeq: 0)))
+  }
+
+  @Test func `an attempt that does not open within a second has another beside it, once; the next one begins anew`() throws {
+    var harness = Harness()
+    #expect(harness.give(.start).names == ["connect"])
+    harness.now = try #require(harness.session.nextDeadline)
+    #expect(harness.now == .zero + .seconds(1))
+    #expect(harness.give(.timer).names == ["connectAlternate"])
+    // neither opens, and what has no deadline of its own is the system's to give up
+    #expect(harness.session.nextDeadline == nil)
+    harness.now = harness.now + .seconds(9)
+    #expect(harness.give(.socketClosed(1006)).isEmpty)
+    harness.now = try #require(harness.session.nextDeadline)
+    #expect(harness.give(.timer).names == ["connect"])
+    #expect(harness.session.nextDeadline == harness.now + .seconds(1))
+    #expect(frames(harness.give(.socketOpened)).count == 1)
+    _ = harness.give(harness.welcome(resumed: false))
+    for _ in 0..<3 {
+      harness.now = try #require(harness.session.nextDeadline)
+      #expect(!harness.give(.timer).names.contains("connectAlternate"))
+      _ = harness.give(ServerFrame(.pong))
+    }
+  }
+
+  @Test func `a path that changes while a second attempt is under way begins with the default route again`() throws {
+    var harness = Harness()
+    _ = harness.goOnline()
+    _ = harness.give(.checkLiveness)
+    harness.now = try #require(harness.session.nextDeadline)
+    #expect(harness.give(.timer).names == ["event", "connect", "connectAlternate"])
+    #expect(harness.give(.networkChanged).names == ["connect"])
+    #expect(harness.session.nextDeadline == harness.now + .seconds(1))
   }
 
   @Test func `received messages are acked within the delay, once`() throws {

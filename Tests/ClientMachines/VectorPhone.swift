@@ -291,6 +291,8 @@ extension VectorPhone {
       newest[session] = socket
       let gateway = session == 0 ? machine.gateway : machine.gateway(of: session)
       return "connect #\(socket)" + (gateway.map { " " + $0 } ?? "")
+    // a browser has no choice of interfaces
+    case .connectAlternate: return nil
     case .close(let code): return name + "close \(code)"
     case .write(let bytes): return frame(bytes).map { name + $0 }
     case .event: return nil

@@ -79,6 +79,7 @@ extension Handset {
         world.tell(.opened(id, IPAddress(192, 0, 2, 7)))
         world.after(world.appDelay) { [self] in whenLinked(id) { [self] in give(.socket(.socketOpened)) } }
       }
+    case .connectAlternate: break
     case .write(let bytes):
       guard let id = connection else { return }
       world.after(world.appDelay) { [self] in if connection == id { world.tell(.frame(id, bytes)) } }

@@ -12,6 +12,8 @@ final class FakeSockets: SocketConnector {
     var posts: [String] = []
     var events: [@Sendable (SocketEvent) -> Void] = []
     var closes: [String] = []
+    var isHanging = false
+    var hasAlternate = false
   }
   private struct One: Socket {
     let owner: FakeSockets
@@ -25,12 +27,29 @@ final class FakeSockets: SocketConnector {
   let hellos = AsyncStream.makeStream(of: String.self)
 
   func open(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
-    state.withLock { state in
+    let isHanging = state.withLock { state in
       state.opened.append(url)
       state.events.append(events)
+      return state.isHanging
     }
-    events(.opened)
+    if !isHanging { events(.opened) }
     return One(owner: self, url: url)
+  }
+
+  /// Attempts neither open nor fail from now on.
+  func hang() { state.withLock { $0.isHanging = true } }
+  /// The machine has another interface; each attempt over it comes here, and does nothing of itself.
+  func haveAlternate() { state.withLock { $0.hasAlternate = true } }
+  let alternates = AsyncStream.makeStream(of: String.self)
+
+  func openAlternate(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)? {
+    let isThere = state.withLock { state in
+      if state.hasAlternate { state.events.append(events) }
+      return state.hasAlternate
+    }
+    guard isThere else { return nil }
+    alternates.continuation.yield(url)
+    return One(owner: self, url: "alternate " + url)
   }
 
   func post(_ url: String, bearer: String, body: [UInt8]) { state.withLock { $0.posts.append(url) } }

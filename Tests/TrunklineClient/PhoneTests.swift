@@ -65,6 +65,45 @@ import Testing
     #expect(phone.state == .online && sockets.opened.count == 2 && sockets.closes.count == 1)
   }
 
+  @Test func `a default route that does not answer: the other interface's socket is the session's, and the first closes`() async {
+    let sockets = FakeSockets()
+    sockets.hang()
+    sockets.haveAlternate()
+    let phone = phone(sockets)
+    for await url in sockets.alternates.stream {
+      #expect(url == Self.gateway)
+      break
+    }
+    sockets.hear(.opened, on: 1)
+    await online(phone, sockets)
+    for await closing in sockets.closings.stream {
+      #expect(closing == "\(Self.gateway) 1000")
+      break
+    }
+    // what the loser still says is not the session's
+    sockets.hear(.opened, on: 0)
+    sockets.hear(.closed(1006, "late"), on: 0)
+    sockets.hear(.received(Array(#"{"t":"ping"}"#.utf8)), on: 1)
+    #expect(phone.state == .online && sockets.opened == [Self.gateway])
+  }
+
+  @Test func `two attempts that fail are one break, told when the second has failed`() async {
+    let sockets = FakeSockets()
+    sockets.hang()
+    sockets.haveAlternate()
+    let phone = phone(sockets)
+    let events = phone.events
+    for await _ in sockets.alternates.stream { break }
+    sockets.hear(.closed(1006, "the first"), on: 0)
+    sockets.hear(.closed(1006, "the second"), on: 1)
+    for await event in events {
+      guard case .disconnected(let why) = event else { continue }
+      #expect(why == "the second")
+      break
+    }
+    #expect(phone.state == .connecting)
+  }
+
   @Test func `a second phone is refused in its state, and the first one goes on`() async {
     let sockets = FakeSockets()
     let first = phone(sockets)

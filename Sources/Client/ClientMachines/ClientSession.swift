@@ -7,7 +7,7 @@ public import Bytes
 /// | phase | opened | closed | frame | timer |
 /// |---|---|---|---|---|
 /// | offline | ignored | ignored | ignored | connect |
-/// | connecting | hello → greeting | back off → offline | ignored | at the node's own address: after 3 s elsewhere |
+/// | connecting | hello → greeting | back off → offline | ignored | a second attempt beside it; at the node's own address: after 3 s elsewhere |
 /// | greeting | ignored | back off, or to the node that was named → offline | welcome → online, other ignored | give up after 10 s |
 /// | online | ignored | spread or back off, or to the node that was named → offline | handled | ping, ack, dead after 2 × hb; after `checkLiveness`, 1 s |
 /// | ended | ignored | ignored | ignored | – |
@@ -45,6 +45,9 @@ public struct ClientSession: Sendable {
   public enum Action: Sendable {
     /// To ``ClientSession/gateway``, in place of the socket there is: nothing of that one is handed in any more.
     case connect
+    /// A second attempt, to the same address over another interface than the default route's, beside that of ``connect``. The one that opens first is
+    /// the session's socket, the other is dropped; ``Input/socketClosed(_:)`` is for both.
+    case connectAlternate
     case write([UInt8])
     case close(UInt16)
     case event(Event)
@@ -98,8 +101,8 @@ public struct ClientSession: Sendable {
   public private(set) var node: String?
 
   private struct Deadlines {
-    var connect: Instant?, welcome: Instant?, ping: Instant?, ack: Instant?, answer: Instant?
-    var next: Instant? { [connect, welcome, ping, ack, answer].compactMap { $0 }.min() }
+    var connect: Instant?, alternate: Instant?, welcome: Instant?, ping: Instant?, ack: Instant?, answer: Instant?
+    var next: Instant? { [connect, alternate, welcome, ping, ack, answer].compactMap { $0 }.min() }
   }
 
   public init(configuration: Configuration, random: RandomSource) {
@@ -209,11 +212,12 @@ extension ClientSession {
     deadlines = Deadlines()
     // an address that nobody answers at must not hold up the next one
     deadlines.connect = route.choose(at: now, resumes: resume != nil)
-    if let time = connectTime {
-      deadlines.connect = min(deadlines.connect ?? .distantFuture, now + time)
-      connectTime = min(time * 2, Limits.connectTimeLongest)
-    }
     actions.append(.connect)
+    guard let time = connectTime else { return deadlines.alternate = now + Limits.alternateDelay }
+    // the default route has swallowed a socket already: no time is given to it alone
+    deadlines.connect = min(deadlines.connect ?? .distantFuture, now + time)
+    connectTime = min(time * 2, Limits.connectTimeLongest)
+    actions.append(.connectAlternate)
   }
 
   private mutating func opened(_ now: Instant, _ actions: inout [Action]) {
@@ -285,6 +289,11 @@ extension ClientSession {
   private mutating func timers(_ now: Instant, _ actions: inout [Action]) {
     func due(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
     if due(deadlines.connect) { connect(now, &actions) }
+    if due(deadlines.alternate) {
+      // no socket has opened yet: the default route may be dead without an event that says so
+      deadlines.alternate = nil
+      actions.append(.connectAlternate)
+    }
     if due(deadlines.welcome) {
       deadlines.welcome = nil
       actions.append(.close(CloseCode.goingAway.rawValue))

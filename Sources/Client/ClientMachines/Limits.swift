@@ -81,6 +81,8 @@ enum Limits {
   /// A socket that was asked has so long to answer. A new one has so long to come about before the next is tried, then twice that, and so on.
   static let socketAnswer = Duration.seconds(1)
   static let connectTime = Duration.seconds(3)
+  /// A connection attempt that has not opened by then has a second one beside it, over another interface.
+  static let alternateDelay = Duration.seconds(1)
   static let connectTimeLongest = Duration.seconds(12)
   /// How often a timer runs whose deadline stays in the past.
   static let stuckDeadline = Duration.milliseconds(10)

@@ -15,6 +15,7 @@ extension WebSocketPool {
     public var port: UInt16
     public var path: String
     public var isSecure: Bool
+    var authority: String { "\(host):\(port)" }
     static let subprotocol = "trunkline.v1"
     /// Takes self-signed certificates: for tests.
     var isInsecure: Bool
@@ -51,6 +52,8 @@ extension WebSocketPool {
       switch action {
       // an address that is none: the pool's own has the call, or knows who has
       case .connect: connect(number, to: gateway.flatMap { try? endpoint(of: $0) })
+      // a pool's sockets are many phones' on one machine: they have its default route
+      case .connectAlternate: break
       case .write(let bytes): send(number, bytes)
       case .close(let code): close(number, code)
       case .event(let event): tell(event)

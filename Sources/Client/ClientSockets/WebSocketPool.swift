@@ -11,7 +11,7 @@ public final class WebSocketPool: Sendable {
   public typealias ThreadStart = @Sendable (@escaping @Sendable () -> Void) throws -> @Sendable () -> Void
 
   private enum Order: Sendable {
-    case connect(Int, Endpoint)
+    case connect(Int, Endpoint, over: Interface?)
     case send(Int, [UInt8])
     case close(Int, UInt16)
     case stop
@@ -23,6 +23,15 @@ public final class WebSocketPool: Sendable {
   private let orders = Mutex<[Order]>([])
   private let context = Mutex<ContextBox?>(nil)
   private let join = Mutex<(@Sendable () -> Void)?>(nil)
+  /// The address at which a socket of an endpoint opened last, by host and port.
+  private let reached = Mutex<[String: IPAddress]>([:])
+  private static let reachedLimit = 64
+
+  /// A way of one's own: an address of this machine, and one of the gateway's of the same family, since the name servers of a dead network do not answer.
+  struct Interface: Sendable {
+    var local: IPAddress
+    var remote: IPAddress?
+  }
 
   /// A pointer that other threads use for `lws_cancel_service` only, the one call that is legal off the service thread.
   private struct ContextBox: @unchecked Sendable { let pointer: OpaquePointer }
@@ -51,10 +60,22 @@ public final class WebSocketPool: Sendable {
   }
 
   /// To `endpoint`, or to the pool's own; in place of the socket that has the number.
-  public func connect(_ number: Int, to other: Endpoint? = nil) { post(.connect(number, other ?? endpoint)) }
+  public func connect(_ number: Int, to other: Endpoint? = nil) { post(.connect(number, other ?? endpoint, over: nil)) }
+  func connect(_ number: Int, to other: Endpoint, over interface: Interface) { post(.connect(number, other, over: interface)) }
   func endpoint(of url: String) throws(AddressError) -> Endpoint { try Endpoint(url: url, isInsecure: endpoint.isInsecure) }
   public func send(_ number: Int, _ text: [UInt8]) { post(.send(number, text)) }
   public func close(_ number: Int, _ code: UInt16) { post(.close(number, code)) }
+
+  /// Nil: no socket of this host and port has opened yet.
+  func address(of endpoint: Endpoint) -> IPAddress? { reached.withLock { $0[endpoint.authority] } }
+
+  private func opened(_ endpoint: Endpoint?, at address: IPAddress?) {
+    guard let endpoint, let address else { return }
+    reached.withLock { reached in
+      if reached.count >= Self.reachedLimit { reached = [:] }
+      reached[endpoint.authority] = address
+    }
+  }
 
   /// Closes the sockets that are open and joins the thread.
   public func stop() {
@@ -76,6 +97,9 @@ public final class WebSocketPool: Sendable {
     var closeCode: UInt16?
     var peerCode: UInt16 = 1006
     var isOpen = false
+    /// Closed before it was open.
+    var isAbandoned = false
+    var endpoint: Endpoint?
     init(number: Int) { self.number = number }
   }
 
@@ -130,7 +154,8 @@ public final class WebSocketPool: Sendable {
       }
       for order in taken {
         switch order {
-        case .connect(let number, let endpoint): if slots.indices.contains(number) { open(slots[number], endpoint, context) }
+        case .connect(let number, let endpoint, let interface):
+          if slots.indices.contains(number) { open(slots[number], endpoint, interface, context) }
         case .send(let number, let text):
           guard slots.indices.contains(number) else { continue }
           slots[number].outgoing.append(text)
@@ -148,11 +173,12 @@ public final class WebSocketPool: Sendable {
     private func close(_ slot: Slot, _ code: UInt16) {
       slot.closeCode = code
       wake(slot)
-      if !slot.isOpen { (slot.socket, slot.closeCode) = (nil, nil) }
+      if !slot.isOpen { (slot.socket, slot.closeCode, slot.isAbandoned) = (nil, nil, slot.socket != nil) }
     }
 
-    private func open(_ slot: Slot, _ endpoint: Endpoint, _ context: OpaquePointer) {
+    private func open(_ slot: Slot, _ endpoint: Endpoint, _ interface: Interface?, _ context: OpaquePointer) {
       (slot.outgoing, slot.incoming, slot.closeCode, slot.peerCode, slot.isOpen) = ([], [], nil, 1006, false)
+      (slot.isAbandoned, slot.endpoint) = (false, endpoint)
       var info = lws_client_connect_info()
       info.context = context
       info.port = Int32(endpoint.port)
@@ -164,15 +190,17 @@ public final class WebSocketPool: Sendable {
           info.ssl_connection |= Int32(LCCSCF_ALLOW_SELFSIGNED.rawValue | LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK.rawValue)
         }
       }
-      endpoint.host.withCString { host in
-        endpoint.path.withCString { path in
-          Endpoint.subprotocol.withCString { subprotocol in
-            (info.address, info.host, info.origin, info.path) = (host, host, nil, path)
-            info.protocol = subprotocol
-            slot.socket = lws_client_connect_via_info(&info)
-          }
-        }
-      }
+      let remote = interface?.remote?.description ?? endpoint.host
+      let local = interface?.local.description ?? ""
+      let texts = [endpoint.host, endpoint.path, Endpoint.subprotocol, remote, local].map { (text: String) in strdup(text) }
+      defer { for text in texts { free(text) } }
+      // `address` is connected to; `host` is what TLS verifies
+      info.host = UnsafePointer(texts[0])
+      info.path = UnsafePointer(texts[1])
+      info.protocol = UnsafePointer(texts[2])
+      info.address = UnsafePointer(texts[3])
+      if interface != nil { info.iface = UnsafePointer(texts[4]) }
+      slot.socket = lws_client_connect_via_info(&info)
       // A refused connection has been told by CLIENT_CONNECTION_ERROR already.
     }
 
@@ -186,11 +214,13 @@ public final class WebSocketPool: Sendable {
       guard let wsi, let data = lws_get_opaque_user_data(wsi) else { return 0 }
       let slot = Unmanaged<Slot>.fromOpaque(data).takeUnretainedValue()
       // A socket that was given up may still have something to say.
-      guard slot.socket == nil || slot.socket == wsi else { return 0 }
+      guard slot.socket == nil || slot.socket == wsi else { return reason == LWS_CALLBACK_CLIENT_ESTABLISHED ? -1 : 0 }
       switch reason {
       case LWS_CALLBACK_CLIENT_ESTABLISHED:
+        if slot.isAbandoned { return -1 }
         (slot.isOpen, slot.socket) = (true, wsi)
         limitPatience(ofSocket: lws_get_socket_fd(wsi))
+        owner.opened(slot.endpoint, at: peerAddress(ofSocket: lws_get_socket_fd(wsi)))
         owner.handler(slot.number, .opened)
         lws_callback_on_writable(wsi)
       case LWS_CALLBACK_CLIENT_RECEIVE: return received(slot, wsi, bytes, count)

@@ -1,3 +1,4 @@
+import Bytes
 import CCurl
 import ClientMachines
 import Foundation
@@ -6,25 +7,11 @@ public import TrunklineClient
 
 /// The phone's WebSockets on Linux, over libwebsockets; its one POST goes by libcurl.
 public final class WebSockets: SocketConnector {
-  private struct State {
-    var pool: WebSocketPool?
-    var next = 0
-    /// Of the sockets that have not closed.
-    var handlers: [Int: @Sendable (SocketEvent) -> Void] = [:]
-    /// Connections to TURN servers that have not ended.
-    var relays = 0
-
-    /// One that is free, else the one that has waited longest for its turn.
-    mutating func number() -> Int {
-      let order = (0..<WebSockets.sockets).map { (next + $0) % WebSockets.sockets }
-      let number = order.first { handlers[$0] == nil } ?? next
-      next = (number + 1) % WebSockets.sockets
-      return number
-    }
-  }
-  /// The phone's own, one for each further node, and what a replaced one needs to end before its number comes round again.
-  private static let sockets = 32
-  private let state = Mutex(State())
+  private let sockets = SocketNumbers()
+  /// Sockets over other interfaces: a name look-up on a dead network holds up the thread of the first ones.
+  private let alternates = SocketNumbers()
+  /// Of connections to TURN servers that have not ended.
+  private let relayCount = Mutex(0)
   /// Threads at once for them: two paths of two calls, and what is on its way.
   private static let relays = 24
   private let isInsecure: Bool
@@ -37,47 +24,24 @@ public final class WebSockets: SocketConnector {
     (self.isInsecure, self.authorities) = (isInsecure, authorities)
   }
 
-  deinit { state.withLock { $0.pool }?.stop() }
-
   public func open(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
     do {
       let endpoint = try WebSocketPool.Endpoint(url: url, isInsecure: isInsecure)
-      let pool = try pool(endpoint)
-      let number = state.withLock { state -> Int in
-        let number = state.number()
-        state.handlers[number] = events
-        return number
-      }
-      pool.connect(number, to: endpoint)
-      return PooledSocket(pool: pool, number: number)
+      return try sockets.open(endpoint, over: nil, events)
     } catch {
       events(.closed(1006, "\(error)"))
       return NoSocket()
     }
   }
 
-  private func pool(_ endpoint: WebSocketPool.Endpoint) throws -> WebSocketPool {
-    if let pool = state.withLock({ $0.pool }) { return pool }
-    let made = try WebSocketPool(endpoint: endpoint, count: Self.sockets) { [weak self] number, event in
-      let handler = self?.state.withLock { state in
-        if case .closed = event { return state.handlers.removeValue(forKey: number) }
-        return state.handlers[number]
-      }
-      switch event {
-      case .opened: handler?(.opened)
-      case .received(let text): handler?(.received(text))
-      case .closed(let code, let why): handler?(.closed(code, why))
-      }
-    }
-    state.withLock { $0.pool = made }
-    return made
-  }
-
-  private struct PooledSocket: Socket {
-    let pool: WebSocketPool
-    let number: Int
-    func send(_ text: [UInt8]) { pool.send(number, text) }
-    func close(_ code: UInt16) { pool.close(number, code) }
+  public func openAlternate(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)? {
+    guard let endpoint = try? WebSocketPool.Endpoint(url: url, isInsecure: isInsecure) else { return nil }
+    let known = IPAddress(endpoint.host) ?? sockets.address(of: endpoint) ?? alternates.address(of: endpoint)
+    let others = alternateAddresses(to: known)
+    guard !others.isEmpty else { return nil }
+    // the next one with each attempt: a machine may have more than two, and more than one may be dead
+    let local = others[alternates.count % others.count]
+    return try? alternates.open(endpoint, over: .init(local: local, remote: known), events)
   }
 
   private struct NoSocket: Socket {
@@ -86,15 +50,15 @@ public final class WebSockets: SocketConnector {
   }
 
   public func openRelay(_ address: RelayAddress, events: @escaping @Sendable (RelayEvent) -> Void) -> (any RelaySocket)? {
-    let isRoom = state.withLock { state -> Bool in
-      guard state.relays < Self.relays else { return false }
-      state.relays += 1
+    let isRoom = relayCount.withLock { count -> Bool in
+      guard count < Self.relays else { return false }
+      count += 1
       return true
     }
     guard isRoom else { return nil }
     let trust = TLSTrust(authorities: authorities, isInsecure: isInsecure)
-    let made = RelayConnection(address, trust: trust, events: events) { [weak self] in self?.state.withLock { $0.relays -= 1 } }
-    if made == nil { state.withLock { $0.relays -= 1 } }
+    let made = RelayConnection(address, trust: trust, events: events) { [weak self] in self?.relayCount.withLock { $0 -= 1 } }
+    if made == nil { relayCount.withLock { $0 -= 1 } }
     return made
   }
 

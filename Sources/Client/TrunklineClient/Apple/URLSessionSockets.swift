@@ -1,10 +1,14 @@
 #if canImport(Darwin) || APPLE_SURFACE
+  import Dispatch
   import Foundation
+  import Network
   import Synchronization
 
   /// WebSockets and the one POST by URLSession, TURN servers by Network: TLS and its verification are the system's, certificates of tests are not
   /// taken.
-  public final class URLSessionSockets: SocketConnector {
+  public final class URLSessionSockets: SocketConnector, @unchecked Sendable {
+    // Unchecked: not every SDK says that the monitor is Sendable. It is started and cancelled once.
+    private let monitor = NWPathMonitor()
     private let events: SocketDelegate
     private let session: URLSession
     /// Seconds: of a connection attempt, and of a POST.
@@ -20,10 +24,15 @@
       events = SocketDelegate()
       // a serial queue of the session's own: events of a socket come in order
       session = URLSession(configuration: configuration, delegate: events, delegateQueue: nil)
+      // without a start it does not know the path
+      monitor.start(queue: DispatchQueue(label: "trunkline.default-route"))
     }
 
     /// Sockets that are closing may end.
-    deinit { session.finishTasksAndInvalidate() }
+    deinit {
+      session.finishTasksAndInvalidate()
+      monitor.cancel()
+    }
 
     public func open(_ url: String, events heard: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
       // URLSession raises an exception for a WebSocket task of another scheme
@@ -36,6 +45,12 @@
       events.add(task, heard)
       task.resume()
       return TaskSocket(task: task)
+    }
+
+    /// Over cellular where the default route is not, else over Wi-Fi.
+    public func openAlternate(_ url: String, events heard: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)? {
+      guard let url = URL(string: url), ["ws", "wss"].contains(url.scheme), url.host != nil else { return nil }
+      return NetworkSocket(url, over: monitor.currentPath.usesInterfaceType(.cellular) ? .wifi : .cellular, events: heard)
     }
 
     public func post(_ url: String, bearer: String, body: [UInt8]) {

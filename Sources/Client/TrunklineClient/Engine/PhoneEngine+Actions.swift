@@ -78,30 +78,39 @@ extension PhoneEngine {
   private func perform(_ order: ClientSession.Action, of session: Int) {
     switch order {
     case .connect:
-      socketNumber += 1
-      let number = socketNumber
-      let gateway = (session == 0 ? machine.gateway : machine.gateway(of: session)) ?? parts.gateway
-      if session == 0 { media?.withLoopback.store(PhoneParts.isLoopback(gateway), ordering: .relaxed) }
-      let socket = parts.sockets.open(gateway) { [weak self] event in
-        self?.enqueue { $0.heard(event, of: number, session) }
-      }
-      sockets[session] = (number, socket)
-    case .write(let bytes): sockets[session]?.socket.send(bytes)
-    case .close(let code): sockets[session]?.socket.close(code)
+      sockets[session]?.abandon()
+      sockets[session] = SocketRace()
+      open(session) { sockets, url, events in sockets.open(url, events: events) }
+    case .connectAlternate:
+      guard sockets[session]?.isUndecided == true else { return }
+      open(session) { sockets, url, events in sockets.openAlternate(url, events: events) }
+    case .write(let bytes): sockets[session]?.send(bytes)
+    case .close(let code): sockets[session]?.close(code)
     case .event: break
     }
   }
 
+  private func open(
+    _ session: Int, _ body: (any SocketConnector, String, @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)?
+  ) {
+    socketNumber += 1
+    let number = socketNumber
+    let gateway = (session == 0 ? machine.gateway : machine.gateway(of: session)) ?? parts.gateway
+    if session == 0 { media?.withLoopback.store(PhoneParts.isLoopback(gateway), ordering: .relaxed) }
+    let socket = body(parts.sockets, gateway) { [weak self] event in self?.enqueue { $0.heard(event, of: number, session) } }
+    if let socket { sockets[session]?.add(number, socket) }
+  }
+
   private func heard(_ event: SocketEvent, of number: Int, _ session: Int) {
-    guard number == sockets[session]?.number else { return }
     func give(_ input: ClientSession.Input) { self.give(session == 0 ? .socket(input) : .further(session, input)) }
-    switch event {
-    case .opened: give(.socketOpened)
-    case .received(let text): give(.frame(text))
-    case .closed(let code, let why):
+    switch (event, sockets[session]?.take(event, of: number) ?? .nothing) {
+    case (_, .opened): give(.socketOpened)
+    case (.received(let text), .received): give(.frame(text))
+    case (.closed(let code, let why), .closed):
       if session != 0 { sockets[session] = nil }
       if session == 0, let why { updates.tell(.disconnected(why)) }
       give(.socketClosed(code))
+    default: break
     }
   }
 

@@ -16,8 +16,8 @@ actor PhoneEngine {
   var machine: PhoneMachine
   let media: MediaThread?
   let audio: AudioRunner
-  /// Of each session, 0 the phone's own; the number is the socket's.
-  var sockets: [Int: (number: Int, socket: any Socket)] = [:]
+  /// Of each session, 0 the phone's own.
+  var sockets: [Int: SocketRace] = [:]
   /// Sockets are numbered: what an older one still says is not heard.
   var socketNumber = 0
   /// Orders to the audio device are numbered too.
@@ -83,7 +83,7 @@ actor PhoneEngine {
       engine.timer?.cancel()
       engine.media?.give(.stop)
       engine.audio.run(.release) { _ in }
-      for (_, open) in engine.sockets { open.socket.close(1000) }
+      for (_, race) in engine.sockets { race.close(1000) }
     }
   }
 

@@ -134,6 +134,7 @@ extension PhoneTrace.State {
   private static func name(_ order: ClientSession.Action) -> String {
     switch order {
     case .connect: "connect"
+    case .connectAlternate: "connectAlternate"
     case .write: "write"
     case .close: "close"
     case .event: "event"

@@ -108,7 +108,7 @@ func lookUpIPv6(_ name: String) -> [IPAddress] {
   return found
 }
 
-private func withSockaddr<R>(_ address: SocketAddress, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+package func withSockaddr<R>(_ address: SocketAddress, _ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
   var storage = sockaddr_storage()
   let length: Int
   switch address.ip.family {
@@ -141,7 +141,7 @@ private func withSockaddr<R>(_ address: SocketAddress, _ body: (UnsafePointer<so
   }
 }
 
-private func socketAddress(_ storage: sockaddr_storage) -> SocketAddress? {
+package func socketAddress(_ storage: sockaddr_storage) -> SocketAddress? {
   withUnsafeBytes(of: storage) { bytes in
     switch Int32(storage.ss_family) {
     case AF_INET:

@@ -2,6 +2,9 @@
 public protocol SocketConnector: Sendable {
   /// One socket; `events` come in order, from any thread, until `closed`.
   func open(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> any Socket
+  /// As ``open(_:events:)``, over another interface than that of the default route, which may be dead without an event that says so: a Wi-Fi whose
+  /// router is gone, with cellular beside it. Nil: there is no other.
+  func openAlternate(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)?
   /// `POST` with a bearer token; nobody waits for the answer.
   func post(_ url: String, bearer: String, body: [UInt8])
   /// A connection to a TURN server, which takes media where UDP does not pass. The name is looked up, and TLS insists on a certificate for
@@ -11,6 +14,8 @@ public protocol SocketConnector: Sendable {
 }
 
 extension SocketConnector {
+  /// None: sockets go over the default route alone.
+  public func openAlternate(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)? { nil }
   /// None: calls are without TURN.
   public func openRelay(_ address: RelayAddress, events: @escaping @Sendable (RelayEvent) -> Void) -> (any RelaySocket)? { nil }
 }

@@ -157,6 +157,37 @@ func run() {
     socket.close(1000)
   }
 
+  // MARK: NetworkSocket
+
+  say("no alternate for https: \(sockets.openAlternate("https://phone.example.com") { _ in } == nil)")
+  for (interface, end) in [(NWInterface.InterfaceType.wifi, "peer"), (.cellular, "own"), (.wifi, "binary"), (.wifi, "refused")] {
+    NWPathMonitor.path = NWPath(status: .satisfied, number: 3, interface: interface)
+    guard
+      let socket = sockets.openAlternate("wss://phone.example.com/v1/connect", events: { say("alternate \(end): \($0)") }),
+      let connection = NWConnection.last
+    else { return say("no alternate") }
+    say("\(end): \(connection.text)")
+    if end == "refused" {
+      connection.tell(.waiting(NWError("no interface")))
+      continue
+    }
+    connection.tell(.ready)
+    socket.send(Array("{}".utf8))
+    say("\(end) given: \(connection.give(Array("[]".utf8), NWProtocolWebSocket.Metadata(opcode: .text)))")
+    switch end {
+    case "peer":
+      let close = NWProtocolWebSocket.Metadata(opcode: .close)
+      close.closeCode = .privateCode(4009)
+      _ = connection.give(nil, close)
+    case "own": socket.close(1000)
+    default: _ = connection.give([1], NWProtocolWebSocket.Metadata(opcode: .binary))
+    }
+    connection.queue?.sync {}
+    for send in connection.sends { send.done(nil) }
+    say("\(end) frames: \(connection.frames.map { "\($0.opcode) \($0.closeCode)" }), cancelled: \(connection.cancels)")
+    connection.tell(.failed(NWError("late")))
+  }
+
   // MARK: NetworkRelay
 
   for transport in RelayAddress.Transport.allCases {

@@ -3,12 +3,21 @@ public import Dispatch
 public import Foundation
 public import Security
 
+/// developer.apple.com/documentation/network/nwinterface
+public struct NWInterface: Sendable {
+  public enum InterfaceType: Sendable { case other, wifi, cellular, wiredEthernet, loopback }
+}
+
 /// developer.apple.com/documentation/network/nwpath
 public struct NWPath: Equatable, Sendable {
   public enum Status: Sendable { case satisfied, unsatisfied, requiresConnection }
   public let status: Status
   let number: Int
-  public init(status: Status, number: Int) { (self.status, self.number) = (status, number) }
+  let interface: NWInterface.InterfaceType
+  public init(status: Status, number: Int, interface: NWInterface.InterfaceType = .wifi) {
+    (self.status, self.number, self.interface) = (status, number, interface)
+  }
+  public func usesInterfaceType(_ type: NWInterface.InterfaceType) -> Bool { interface == type }
 }
 
 /// developer.apple.com/documentation/network/nwpathmonitor
@@ -16,11 +25,13 @@ public final class NWPathMonitor: @unchecked Sendable {
   public init() {}
   /// developer.apple.com/documentation/network/nwpathmonitor/pathupdatehandler
   public var pathUpdateHandler: (@Sendable (NWPath) -> Void)?
+  public var currentPath: NWPath { Self.path }
   public func start(queue: DispatchQueue) { Self.last = self }
   public func cancel() { Self.last = nil }
 
   // for the programs of the suite, which have one thread
   nonisolated(unsafe) public private(set) static var last: NWPathMonitor?
+  nonisolated(unsafe) public static var path = NWPath(status: .satisfied, number: 0)
   public func tell(_ path: NWPath) { pathUpdateHandler?(path) }
 }
 
@@ -32,6 +43,12 @@ public struct NWError: Error, CustomStringConvertible {
 
 /// developer.apple.com/documentation/network/nwendpoint
 public enum NWEndpoint {
+  case url(URL)
+  fileprivate var text: String {
+    switch self {
+    case .url(let url): url.absoluteString
+    }
+  }
   public struct Host {
     let name: String
     public init(_ name: String) { self.name = name }
@@ -44,23 +61,59 @@ public enum NWEndpoint {
 
 /// developer.apple.com/documentation/network/nwprotocoltcp
 public enum NWProtocolTCP {
-  public final class Options {
+  public final class Options: NWProtocolOptions {
     public var noDelay = false
-    public init() {}
+    public override init() {}
   }
 }
 
 /// developer.apple.com/documentation/network/nwprotocoltls
 public enum NWProtocolTLS {
-  public final class Options {
+  public final class Options: NWProtocolOptions {
     public let securityProtocolOptions = sec_protocol_options_t()
-    public init() {}
+    public override init() {}
+  }
+}
+
+/// developer.apple.com/documentation/network/nwprotocoloptions
+public class NWProtocolOptions {}
+/// developer.apple.com/documentation/network/nwprotocolmetadata
+public class NWProtocolMetadata: @unchecked Sendable {}
+/// developer.apple.com/documentation/network/nwprotocoldefinition
+public final class NWProtocolDefinition: Sendable {}
+
+/// developer.apple.com/documentation/network/nwprotocolwebsocket
+public enum NWProtocolWebSocket {
+  public static let definition = NWProtocolDefinition()
+  public enum Opcode: Sendable { case cont, text, binary, close, ping, pong }
+  public enum CloseCode: Sendable {
+    public enum Defined: UInt16, Sendable {
+      case normalClosure = 1000, goingAway, protocolError, unsupportedData
+      case noStatusReceived = 1005, abnormalClosure, invalidFramePayloadData, policyViolation, messageTooBig
+      case mandatoryExtension, internalServerError
+    }
+    case protocolCode(Defined), applicationCode(UInt16), privateCode(UInt16)
+  }
+  public final class Options: NWProtocolOptions {
+    public var autoReplyPing = false
+    public var maximumMessageSize = 0
+    public private(set) var subprotocols: [String] = []
+    public override init() {}
+    public func setSubprotocols(_ subprotocols: [String]) { self.subprotocols = subprotocols }
+  }
+  public final class Metadata: NWProtocolMetadata, @unchecked Sendable {
+    public let opcode: Opcode
+    public var closeCode = CloseCode.protocolCode(.noStatusReceived)
+    public init(opcode: Opcode) { self.opcode = opcode }
   }
 }
 
 /// developer.apple.com/documentation/network/nwparameters
 public final class NWParameters {
   fileprivate let text: String
+  public final class ProtocolStack { public var applicationProtocols: [NWProtocolOptions] = [] }
+  public let defaultProtocolStack = ProtocolStack()
+  public var requiredInterfaceType = NWInterface.InterfaceType.other
   public init(tls: NWProtocolTLS.Options?, tcp: NWProtocolTCP.Options) {
     text = (tls.map { "TLS for \($0.securityProtocolOptions.serverName)" } ?? "TCP") + (tcp.noDelay ? ", no delay" : "")
   }
@@ -74,7 +127,12 @@ public final class NWConnection: @unchecked Sendable {
     case setup, preparing, ready, cancelled
     case waiting(NWError), failed(NWError)
   }
-  public final class ContentContext: Sendable { public static let defaultMessage = ContentContext() }
+  public final class ContentContext: Sendable {
+    public static let defaultMessage = ContentContext(identifier: "default")
+    let metadata: [NWProtocolMetadata]
+    public init(identifier: String, metadata: [NWProtocolMetadata]? = nil) { self.metadata = metadata ?? [] }
+    public func protocolMetadata(definition: NWProtocolDefinition) -> NWProtocolMetadata? { metadata.first }
+  }
   public enum SendCompletion: Sendable { case contentProcessed(@Sendable (NWError?) -> Void) }
   public typealias Receiver = @Sendable (Data?, ContentContext?, Bool, NWError?) -> Void
 
@@ -82,12 +140,20 @@ public final class NWConnection: @unchecked Sendable {
   public init(host: NWEndpoint.Host, port: NWEndpoint.Port, using parameters: NWParameters) {
     text = "\(parameters.text) to \(host.name):\(port.rawValue)"
   }
-  public func start(queue: DispatchQueue) { Self.last = self }
+  public init(to endpoint: NWEndpoint, using parameters: NWParameters) {
+    let webSocket = parameters.defaultProtocolStack.applicationProtocols.first as? NWProtocolWebSocket.Options
+    text =
+      "\(webSocket?.subprotocols ?? []) over \(parameters.requiredInterfaceType), \(parameters.text), to "
+      + endpoint.text
+  }
+  public func start(queue: DispatchQueue) { (Self.last, self.queue) = (self, queue) }
   public func cancel() { cancels += 1 }
   public func send(
     content: Data?, contentContext: ContentContext = .defaultMessage, isComplete: Bool = true, completion: SendCompletion
   ) {
-    if case .contentProcessed(let done) = completion { sends.append((content.map { [UInt8]($0) } ?? [], done)) }
+    guard case .contentProcessed(let done) = completion else { return }
+    sends.append((content.map { [UInt8]($0) } ?? [], done))
+    if let message = contentContext.metadata.first as? NWProtocolWebSocket.Metadata { frames.append(message) }
   }
   public func receive(minimumIncompleteLength: Int, maximumLength: Int, completion: @escaping Receiver) { receiver = completion }
   public func receiveMessage(completion: @escaping Receiver) { receiver = completion }
@@ -95,15 +161,18 @@ public final class NWConnection: @unchecked Sendable {
   // for the programs of the suite, which have one thread
   nonisolated(unsafe) public private(set) static var last: NWConnection?
   public let text: String
+  public private(set) var queue: DispatchQueue?
+  /// What the messages of a WebSocket were.
+  public private(set) var frames: [NWProtocolWebSocket.Metadata] = []
   public private(set) var cancels = 0
   public private(set) var sends: [(bytes: [UInt8], done: @Sendable (NWError?) -> Void)] = []
   private var receiver: Receiver?
   public func tell(_ state: State) { stateUpdateHandler?(state) }
   /// False: nobody asked for more.
-  public func give(_ bytes: [UInt8]?, isLast: Bool = false) -> Bool {
+  public func give(_ bytes: [UInt8]?, isLast: Bool = false, _ metadata: NWProtocolMetadata? = nil) -> Bool {
     guard let receiver else { return false }
     self.receiver = nil
-    receiver(bytes.map { Data($0) }, nil, isLast, nil)
+    receiver(bytes.map { Data($0) }, metadata.map { ContentContext(identifier: "", metadata: [$0]) }, isLast, nil)
     return true
   }
 }
