@@ -306,14 +306,14 @@ let testTargets: [Target] = [
   tests(
     "MediaStreams", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "MediaStreams"], [logging]),
   tests("RecordingFiles", ["Bytes", "RTP", "AudioCodecs", "MediaSession", "CallFlow", "Platform", "RecordingFiles"], [logging]),
-  tests("ClientMachines", mediaStack + ["TURN", "AppProtocol", "ClientMachines"]),
+  tests("ClientMachines", mediaStack + ["TURN", "AppProtocol", "ClientMachines", "TrunklineClient"]),
   tests("AppleStandIn", ["Bytes", "AppleStandIn"]),
   tests("PhoneLog", ["Bytes", "PhoneLog"]),
   tests("AppCheck", ["AppCheck"]),
   tests(
     "TrunklineCallKit",
     ["Bytes", "AppProtocol", "HPKE", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit"]),
-  tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "TURN", "ClientMachines", "TrunklineClient"]),
+  tests("TrunklineClient", ["Bytes", "AppProtocol", "HPKE", "STUN", "TURN", "ClientMachines", "TrunklineClient"]),
   tests("CallDirectory", ["AppleStandIn", "CallDirectory"]),
   tests(
     "AppleSurface", ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory", "SwiftUI"], [yams],

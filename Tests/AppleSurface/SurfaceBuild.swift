@@ -18,7 +18,9 @@ final class SurfaceBuild: Sendable {
     .deletingLastPathComponent()
     .path
   /// In an order in which each finds what it imports.
-  static let surfaceModules = ["AVFAudio", "CallKit", "PushKit", "Intents", "Security", "Network", "UserNotifications", "UIKit"]
+  static let surfaceModules = [
+    "AVFAudio", "CallKit", "PushKit", "Intents", "Security", "Network", "UserNotifications", "UIKit", "os",
+  ]
   /// Modules of the SDK that have Apple-only files, and where.
   static let modules = [
     ("TrunklineClient", "Sources/Client/TrunklineClient"), ("TrunklineCallKit", "Sources/Client/TrunklineCallKit"),

@@ -17,6 +17,7 @@ import Testing
       ("KeychainSecrets.swift", "kSecMatchLimitOne", "kSecMatchLimit1"),
       ("NetworkPaths.swift", "pathUpdateHandler", "updateHandler"),
       ("URLSessionSockets.swift", "with: url, protocols:", "to: url, protocols:"),
+      ("SystemLog.swift", "subsystem:", "system:"),
       ("NetworkSocket.swift", "requiredInterfaceType", "requiredInterface"),
       ("AppLife.swift", "AVAudioApplication.shared", "AVAudioApplication.sharedInstance"),
     ]

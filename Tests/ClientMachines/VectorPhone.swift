@@ -4,6 +4,8 @@ import ClientMachines
 import Foundation
 import Testing
 
+@testable import TrunklineClient
+
 /// The phone that the vectors are played to: reads events as `Tests/Vectors/client/README.md` has them, and writes what follows in the same words.
 struct VectorPhone {
   private var machine: PhoneMachine
@@ -18,6 +20,9 @@ struct VectorPhone {
   /// Ids that the phone has made, in the order in which they were seen.
   private var made: [Identifier] = []
   private var told: [Identifier: String] = [:]
+  /// What the log says of it, messages too.
+  private(set) var logged: [String] = []
+  private var logLines = LogLines()
   /// The id of the latest request of each type.
   private var sent: [String: Identifier] = [:]
 
@@ -66,8 +71,16 @@ struct VectorPhone {
   private mutating func give(_ input: PhoneMachine.Input) -> [String] {
     var actions: [PhoneMachine.Action] = []
     machine.handle(input, at: now, into: &actions)
+    log(logLines.lines(of: input, isDetailed: true))
+    for action in actions { log(logLines.lines(of: action, gateway: "wss://gw.example/v1/connect", isDetailed: true)) }
     if case .timer = input { #expect(machine.nextDeadline.map { $0 > now } ?? true) }
     return actions.compactMap { line($0) }
+  }
+
+  private mutating func log(_ lines: [LogLines.Line]) {
+    for line in lines {
+      logged.append("\(line.level) \(line.code.rawValue) " + line.fields.map { "\($0.name)=\($0.value)" }.joined(separator: " "))
+    }
   }
 
   // MARK: events

@@ -38,6 +38,31 @@ import Testing
     if Self.isWriting { try file.rewritten(seen).write(to: place, atomically: true, encoding: .utf8) }
   }
 
+  @Test func `no line of the log holds a token, a secret of a push, a description, a name or a whole number, over all vectors`()
+    throws
+  {
+    var lines: [String] = []
+    var secrets: Set<String> = []
+    for name in ["sessions", "replay", "races", "reasons", "nodes"] {
+      let text = try String(contentsOf: Self.folder.appendingPathComponent("\(name).txt"), encoding: .utf8)
+      let held = /"(?:auth|wake|resumeToken|token|sdp|h|n|sid)":"([^"]+)"/
+      secrets.formUnion(text.matches(of: held).map { String($0.output.1) })
+      for one in try VectorFile(name: name, text: text).cases {
+        for row in one.rows.isEmpty ? [one] : one.rows.map({ one.filled($0) }) {
+          var phone = try VectorPhone(settings: row.settings, comparesAcks: row.comparesAcks)
+          for step in row.steps { _ = try phone.play(step.event) }
+          lines += phone.logged
+        }
+      }
+    }
+    #expect(lines.count > 500 && secrets.count > 15, "\(lines.count) lines, \(secrets.count) secrets")
+    let words = Set(lines.flatMap { $0.split(whereSeparator: { " =\"".contains($0) }).map(String.init) })
+    // as words: "s1" is a part of many
+    #expect(words.isDisjoint(with: secrets), "\(words.intersection(secrets))")
+    let numbers = secrets.filter { $0.hasPrefix("+") }
+    for line in lines { #expect(!numbers.contains { line.contains($0.dropFirst()) }, "\(line)") }
+  }
+
   @Test func `there are cases of each theme, and each has a name of its own`() throws {
     let files = try ["sessions", "replay", "races", "reasons", "nodes"].map {
       try VectorFile(name: $0, text: String(contentsOf: Self.folder.appendingPathComponent("\($0).txt"), encoding: .utf8))

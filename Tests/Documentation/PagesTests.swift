@@ -34,7 +34,8 @@ import Testing
         "trunklinecallkit/gettingstarted", "trunklinecallkit/killedapp", "trunklinecallkit/mediaready",
         "trunklinecallkit/audioownership", "trunklinecallkit/secondcalls", "trunklinecallkit/recentsandsiri",
         "trunklinecallkit/encryptedmetadata", "trunklinecallkit/testingonlinux", "trunklinecallkit/appreview",
-        "trunklineclient/withoutcallkit", "trunklineclient/othercallscreens", "calldirectory/calleridandblocking",
+        "trunklineclient/withoutcallkit", "trunklineclient/whencallsgowrong", "trunklineclient/othercallscreens",
+        "calldirectory/calleridandblocking",
         "trunklineclient/phone", "trunklineclient/endreason", "trunklinecallkit/callkitsystem", "applestandin/standinphone",
       ] {
         let file = output.appendingPathComponent("data/documentation/\(page).json").path

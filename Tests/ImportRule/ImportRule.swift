@@ -51,7 +51,8 @@ enum ImportRule {
     "Dispatch": ["Trunkline", "Lab", "Client"],
     "Observation": ["Client/TrunklineClient", "Lab"],
     "PushKit": ["Client"], "AVFAudio": ["Client"], "Intents": ["Client"],
-    "AudioToolbox": ["Client/TrunklineClient"], "Network": ["Client/TrunklineClient"], "Security": ["Client/TrunklineClient"],
+    "AudioToolbox": ["Client/TrunklineClient"], "Network": ["Client/TrunklineClient"], "os": ["Client/TrunklineClient"],
+    "Security": ["Client/TrunklineClient"],
     "CDemoSpeech": ["Lab/DemoSpeech"],
     // Apple's own, where it is there; else AppleStandIn.
     "CallKit": ["Client"],

@@ -64,15 +64,21 @@ final class OfficeUnderTest {
 
   /// The SDK inside, which trusts the server's certificate alone.
   func phone(_ arguments: [String]) async throws -> Spawned {
+    let phone = try await command(
+      ["--answer", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"] + arguments)
+    _ = try await phone.event("online", within: 15)
+    return phone
+  }
+
+  /// The SDK's command inside, with no other arguments than these.
+  func command(_ arguments: [String]) async throws -> Spawned {
     let token = try await gateway.token("alice", "office")
-    let phone = try Spawned(
+    return try Spawned(
       "phone", "/sbin/ip",
       [
         "netns", "exec", network.inside, Surroundings.lab, "phone", "--url", "ws://127.0.0.1:8080/v1/connect", "--token", token,
-        "--device", "office", "--events", "--answer", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav",
+        "--device", "office", "--events",
       ] + arguments, in: gateway.folder, environment: ["SSL_CERT_FILE": gateway.folder + "/turn.pem"])
-    _ = try await phone.event("online", within: 15)
-    return phone
   }
 
   /// Both sides heard something.

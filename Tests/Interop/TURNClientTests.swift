@@ -79,6 +79,24 @@ extension Interop {
       try await office.finish()
     }
 
+    @Test(arguments: Way.allCases)
+    func `the preflight test says which TURN server is there, and why one is not`(way: Way) async throws {
+      let office = try await way.office()
+      let phone = try await office.command(["--preflight", "--log"])
+      #expect(try await phone.finish(within: 30) == 0, "\(phone.text)")
+      #expect(phone.fields("ready", of: "preflight") == ["true"], "\(phone.text)")
+      #expect(phone.fields("good", of: "server") == ["true"] && phone.fields("failure", of: "server") == [""], "\(phone.text)")
+      #expect(phone.fields("rttMs", of: "preflight").first.flatMap(Double.init).map { $0 > 0 } == true, "\(phone.text)")
+      #expect(phone.text.contains(" info preflight-finished network=good microphone=good servers=1/1"), "\(phone.text)")
+      await office.killServer()
+      let again = try await office.command(["--preflight"])
+      // gateway and microphone are there: a TURN server is not needed everywhere
+      #expect(try await again.finish(within: 30) == 0, "\(again.text)")
+      #expect(again.fields("good", of: "server") == ["false"], "\(again.text)")
+      #expect(again.fields("failure", of: "server").first?.isEmpty == false, "\(again.text)")
+      try await office.finish()
+    }
+
     // MARK: connections
 
     private final class Events: Sendable {

@@ -41,7 +41,8 @@ public struct LogLine: Sendable, Equatable, CustomStringConvertible {
 
   public static func == (a: LogLine, b: LogLine) -> Bool { a.description == b.description }
 
-  private static func word(_ text: String) -> String {
+  /// As a value of a field is written.
+  public static func word(_ text: String) -> String {
     if !text.isEmpty, !text.unicodeScalars.contains(where: { $0.value <= 32 || $0 == "\"" || $0.value == 127 }) { return text }
     let inner = text.unicodeScalars.map { scalar in
       switch scalar {

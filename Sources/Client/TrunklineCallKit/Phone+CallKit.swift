@@ -22,7 +22,8 @@ extension Phone {
     let system: any CallSystem = isSimulator ? NoCallSystem(saysUnsupported: true) : CallKitSystem(calls)
     self.init(
       gateway, system: system, audio: SystemParts.audio(ownsSession: isSimulator), sockets: SystemParts.sockets(),
-      secrets: SystemParts.secrets(), paths: SystemParts.paths(), isBackground: SystemParts.startsInBackground,
+      secrets: SystemParts.secrets(), paths: SystemParts.paths(), routes: SessionRoutes(),
+      isBackground: SystemParts.startsInBackground,
       forcesUnlock: forcesUnlock, maximumCalls: calls.maximumCalls, sealsCallers: sealsCallers, token: token)
   }
 
@@ -38,7 +39,8 @@ extension Phone {
   ) {
     self.init(
       gateway, system: system, audio: SystemParts.audio(ownsSession: true), sockets: SystemParts.sockets(),
-      secrets: SystemParts.secrets(), paths: SystemParts.paths(), maximumCalls: maximumCalls, token: token)
+      secrets: SystemParts.secrets(), paths: SystemParts.paths(), routes: SessionRoutes(), maximumCalls: maximumCalls,
+      token: token)
   }
 
   /// Asks the user for the microphone, if nobody has asked yet, and takes what they say. Only while the app is open: with a locked screen iOS

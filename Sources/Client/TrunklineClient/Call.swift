@@ -211,7 +211,12 @@ public final class Call: Identifiable {
       return
     }
     judge.judge(statistics, .init(expectsAudio: !isHeldByPeer, sendsAudio: !isMuted && !isHeldByPeer))
-    if warnings != judge.current { warnings = judge.current }
+    if warnings != judge.current {
+      warnings = judge.current
+      phone?.engine?.logger.note(
+        warnings.isEmpty ? .info : .warning, .callWarnings, call: identifier,
+        [.init("causes", warnings.isEmpty ? "none" : warnings.map(\.cause.rawValue).joined(separator: ","))])
+    }
     guard case .connected(let shown) = state, shown != seconds else { return }
     state = .connected(seconds: seconds)
     for reader in readers.values { reader.yield(state) }

@@ -45,9 +45,7 @@ extension Phone {
     guard let engine else { throw PhoneError.secondPhone }
     let result: Result<Success, Failure>? = await withCheckedContinuation { continuation in
       engine.enqueue { engine in
-        engine.readNumber += 1
-        engine.readers[engine.readNumber] = { continuation.resume(returning: $0) }
-        engine.give(.read(engine.readNumber, message))
+        engine.read(message) { continuation.resume(returning: $0) }
       }
     }
     guard let result else { throw PhoneError.notConnected }

@@ -61,12 +61,24 @@ public final class Phone {
     case registered(ErrorCode?)
     /// The history has another newest call, or (0) is empty now: see ``Phone/history(before:limit:)``.
     case historyChanged(Int)
+    /// The chosen audio route is gone, and another is used: say so. The choice stays, and is used again when it is back.
+    case audioRouteFellBack(from: AudioRoute, to: AudioRoute?)
+    /// The chosen audio route is back, and is used again.
+    case audioRouteReturned(AudioRoute)
   }
 
   /// Live calls, the oldest first; ended ones go after a few seconds.
   public private(set) var calls: [Call] = []
   /// Where the phone stands with its gateway.
   public private(set) var state = State.idle
+  /// Where audio may go, for a menu; empty where the phone was given no ``AudioRoutes``.
+  public private(set) var audioRoutes: [AudioRoute] = []
+  /// Where it goes, or would.
+  public private(set) var audioRoute: AudioRoute?
+  /// What ``useAudioRoute(_:)`` or the user in the system's own picker has chosen; nil: the system decides.
+  public private(set) var chosenAudioRoute: AudioRoute?
+  /// The chosen route is not there now: another is used until it is back.
+  public private(set) var isAudioRouteFallback = false
   /// Calls do not ring here.
   public var doNotDisturb = false { didSet { give(.preferences(.init(dnd: doNotDisturb))) } }
 
@@ -89,6 +101,7 @@ public final class Phone {
   ///   - sockets: what opens WebSockets; nil: the system's own.
   ///   - secrets: what is kept over restarts.
   ///   - paths: what says that the network has changed; nil: nobody, and a broken path is found by its silence.
+  ///   - routes: where audio may go; nil: the system decides, and nothing is said of it.
   ///   - isBackground: a push has started the process.
   ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask.
   ///   - maximumCalls: a further one is busy on this device.
@@ -98,8 +111,8 @@ public final class Phone {
   ///     once in 10 s. It should fetch a new one: one that ends no later than the one in use counts as none (``PhoneError/staleToken``).
   public init(
     _ gateway: String, device: String? = nil, system: any CallSystem, audio: any AudioDevice, sockets: any SocketConnector,
-    secrets: any SecretStore = MemorySecrets(), paths: (any PathMonitor)? = nil, isBackground: Bool = false,
-    forcesUnlock: Bool = false, maximumCalls: Int = 2, sealsCallers: Bool = false,
+    secrets: any SecretStore = MemorySecrets(), paths: (any PathMonitor)? = nil, routes: (any AudioRoutes)? = nil,
+    isBackground: Bool = false, forcesUnlock: Bool = false, maximumCalls: Int = 2, sealsCallers: Bool = false,
     token: @escaping @Sendable () async throws -> String
   ) {
     let box = WakeBox()
@@ -122,7 +135,7 @@ public final class Phone {
       gateway: gateway, configuration: configuration, system: system, audio: audio, sockets: sockets, secrets: secrets,
       paths: paths,
       token: token)
-    parts.sealsCallers = sealsCallers
+    (parts.sealsCallers, parts.routes) = (sealsCallers, routes)
     let engine = PhoneEngine(parts, updates: updates)
     self.engine = engine
     box.set { [weak self] in Task { @MainActor in self?.takeUpdates() } }
@@ -269,7 +282,15 @@ public final class Phone {
     if batch.state != nil || batch.error != nil { moveState() }
     for id in batch.order { if let info = batch.calls[id] { take(info) } }
     for (id, statistics) in batch.statistics { call(id)?.take(statistics) }
+    if let routes = batch.routes { take(routes) }
     for event in batch.events { take(event) }
+  }
+
+  private func take(_ routes: AudioRouteChoice) {
+    if audioRoutes != routes.list.available { audioRoutes = routes.list.available }
+    if audioRoute != routes.list.current { audioRoute = routes.list.current }
+    if chosenAudioRoute != routes.chosen { chosenAudioRoute = routes.chosen }
+    if isAudioRouteFallback != routes.isFallback { isAudioRouteFallback = routes.isFallback }
   }
 
   private func call(_ id: Identifier) -> Call? { calls.first { $0.identifier == id } }
@@ -313,6 +334,8 @@ public final class Phone {
     case .disconnected(let why): yield(.disconnected(why))
     case .registered(let refusal): yield(.registered(refusal))
     case .historyChanged(let id): yield(.historyChanged(id))
+    case .routeFellBack(let from, let to): yield(.audioRouteFellBack(from: from, to: to))
+    case .routeReturned(let route): yield(.audioRouteReturned(route))
     case .loggedOut:
       for waiter in logOutWaiters { waiter.resume() }
       logOutWaiters = []

@@ -24,6 +24,7 @@ struct PhoneCommand: ParsableCommand {
       EXAMPLES:
         trunkline-lab phone --answer --token "$(trunkline token --user alice --device desk)" --device desk
         trunkline-lab phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     a killed app
+        trunkline-lab phone --preflight --token-file alice.jwt --device desk
         trunkline-lab phone --call +15557770001 --token-file alice.jwt --device desk --talk 5 --record heard.wav
       """)
 
@@ -54,6 +55,8 @@ struct PhoneCommand: ParsableCommand {
   @Flag(help: "Takes any TLS certificate: for tests.") var insecure = false
   @Flag(help: "Prints each version of the user's directory, and the newest call of the history when it changes.") var directory =
     false
+  @Flag(help: "Tries what a call needs (gateway, microphone, TURN servers), prints it and leaves.") var preflight = false
+  @Flag(help: "Prints the SDK's log to standard error.") var log = false
   @Option(
     help: ArgumentHelp(
       "Samples a second of --play and --record: 16000 keeps what a wide call has above 4 kHz.", valueName: "hertz"))
@@ -72,7 +75,8 @@ struct PhoneCommand: ParsableCommand {
 
   private func options() throws -> LabPhone.Options {
     var options = LabPhone.Options()
-    options.followsDirectory = directory
+    (options.followsDirectory, options.preflights) = (directory, preflight)
+    if log { options.log = { FileHandle.standardError.write(Data(($0 + "\n").utf8)) } }
     (options.url, options.device, options.call, options.from) = (url, device, call, from)
     if token != nil || tokenFile != nil {
       options.token = try token ?? peer.text(ofFile: tokenFile ?? "", option: "--token-file")

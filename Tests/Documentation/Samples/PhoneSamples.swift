@@ -97,6 +97,36 @@ import TrunklineCallKit
     }
   }
 
+  static func lines(_ phone: Phone, _ file: FileHandle) {
+    phone.log(.info) { entry in
+      file.write(Data((entry.description + "\n").utf8))  // 12.345 warning media-failed call=0192… stage=ice detail="…"
+    }
+  }
+
+  static func tried(_ phone: Phone) async -> String {
+    let result = await phone.preflight()
+    if let error = result.network.error ?? result.microphone.error { return "\(error)" }
+    let servers = result.servers.filter { !$0.isGood }.map { "\($0.url): \($0.failure ?? "")" }
+    return servers.isEmpty ? "ready" : "ready, but for networks without UDP: \(servers)"
+  }
+
+  static func routes(_ phone: Phone, _ car: AudioRoute) async {
+    for route in phone.audioRoutes { log("\(route.name)\(route == phone.audioRoute ? " is used" : "")") }
+    phone.useAudioRoute(car)
+    for await event in phone.events {
+      switch event {
+      case .audioRouteFellBack(let from, let to): log("\(from.name) is gone: \(to?.name ?? "another") is used until it is back")
+      case .audioRouteReturned(let route): log("\(route.name) is back")
+      default: break
+      }
+    }
+  }
+
+  static func meters(_ call: Call) -> (microphone: Double, speaker: Double) {
+    // dBov: 0 is the loudest there is; speech lies between -40 and -10
+    (call.statistics.microphoneLevel, call.statistics.speakerLevel)
+  }
+
   static func pushed(_ system: NoCallSystem, _ payload: Data) {
     system.pushed([UInt8](payload))
   }

@@ -59,6 +59,11 @@ extension AVAudioSession {
     public static let builtInMic = Port(rawValue: "MicrophoneBuiltIn")
     public static let headphones = Port(rawValue: "Headphones")
     public static let bluetoothHFP = Port(rawValue: "BluetoothHFP")
+    public static let bluetoothA2DP = Port(rawValue: "BluetoothA2DPOutput")
+    public static let bluetoothLE = Port(rawValue: "BluetoothLE")
+    public static let headsetMic = Port(rawValue: "MicrophoneWired")
+    public static let usbAudio = Port(rawValue: "USBAudio")
+    public static let carAudio = Port(rawValue: "CarAudio")
 
     init(_ route: SystemMachine.Route) {
       self =

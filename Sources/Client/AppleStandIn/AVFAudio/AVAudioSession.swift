@@ -14,6 +14,8 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     var sampleRate = 48_000.0
     var bufferDuration = 0.02
     var port = Port.builtInReceiver
+    /// What is plugged in or connected.
+    var accessories: [Port] = []
     var isOtherPlaying = false
   }
 
@@ -37,6 +39,19 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     AVAudioSessionRouteDescription(output: lock.withLock { state.port })
   }
 
+  /// The built-in microphone, and one of each accessory.
+  public var availableInputs: [AVAudioSessionPortDescription]? {
+    [AVAudioSessionPortDescription(.builtInMic)]
+      + lock.withLock { state.accessories }.map { AVAudioSessionPortDescription(Self.input(of: $0)) }
+  }
+  static func input(of port: Port) -> Port {
+    switch port {
+    case .headphones: .headsetMic
+    case .bluetoothHFP: port
+    default: .builtInMic
+    }
+  }
+
   /// While the session is active this clears the speaker override (R20).
   open func setCategory(_ category: Category, mode: Mode, options: CategoryOptions = []) throws {
     lock.withLock { (state.category, state.mode, state.options) = (category, mode, options) }
@@ -57,7 +72,22 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     process?.send(.activatedItself(active))
   }
 
-  open func overrideOutputAudioPort(_ portOverride: PortOverride) throws { process?.send(.speaker(portOverride == .speaker)) }
+  open func overrideOutputAudioPort(_ portOverride: PortOverride) throws {
+    // there is nothing to take back
+    guard portOverride == .speaker || lock.withLock({ state.port == .builtInSpeaker }) else { return }
+    process?.send(.speaker(portOverride == .speaker))
+  }
+  /// An accessory that is there has the audio at once.
+  open func setPreferredInput(_ inPort: AVAudioSessionPortDescription?) throws {
+    let isMoved = lock.withLock {
+      guard let port = state.accessories.first(where: { Self.input(of: $0) == inPort?.portType }), state.port != port else {
+        return false
+      }
+      state.port = port
+      return true
+    }
+    if isMoved { notify(Self.routeChangeNotification, [AVAudioSessionRouteChangeReasonKey: RouteChangeReason.override.rawValue]) }
+  }
   open func setPreferredIOBufferDuration(_ duration: TimeInterval) throws { lock.withLock { state.bufferDuration = duration } }
   /// A wish: the route decides.
   open func setPreferredSampleRate(_ sampleRate: Double) throws {}
@@ -71,7 +101,16 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     notify(Self.interruptionNotification, [AVAudioSessionInterruptionTypeKey: type.rawValue])
   }
   func routed(_ route: SystemMachine.Route, sampleRate: Int) {
-    lock.withLock { (state.port, state.sampleRate) = (Port(route), Double(sampleRate)) }
+    lock.withLock {
+      (state.port, state.sampleRate) = (Port(route), Double(sampleRate))
+      switch route {
+      // back at the ear: what was plugged in is not there any more
+      case .receiver: state.accessories = []
+      case .speaker: break
+      case .headphones, .bluetooth, .bluetoothWideband:
+        if !state.accessories.contains(state.port) { state.accessories.append(state.port) }
+      }
+    }
     notify(Self.routeChangeNotification, [AVAudioSessionRouteChangeReasonKey: RouteChangeReason.override.rawValue])
   }
   func mediaWasReset() {

@@ -7,7 +7,7 @@ open class AVAudioSessionRouteDescription: NSObject, @unchecked Sendable {  // i
 
   init(output: AVAudioSession.Port) {
     outputs = [AVAudioSessionPortDescription(output)]
-    inputs = [AVAudioSessionPortDescription(output == .bluetoothHFP ? .bluetoothHFP : .builtInMic)]
+    inputs = [AVAudioSessionPortDescription(AVAudioSession.input(of: output))]
   }
 }
 
@@ -15,6 +15,7 @@ open class AVAudioSessionRouteDescription: NSObject, @unchecked Sendable {  // i
 open class AVAudioSessionPortDescription: NSObject, @unchecked Sendable {  // immutable
   public let portType: AVAudioSession.Port
   public var portName: String { portType.rawValue }
+  public var uid: String { portType.rawValue }
 
   init(_ type: AVAudioSession.Port) { portType = type }
 }

@@ -21,10 +21,15 @@ extension PhoneEngine {
     case .audio(let order): perform(order)
     case .listen(let call): media?.give(.listen(call))
     case .mix(let others): media?.give(.mix(others))
-    case .relays(let servers): media?.give(.relays(servers))
+    case .relays(let servers):
+      relayServers = servers
+      media?.give(.relays(servers))
     case .needsToken: askForToken()
     case .tokenStale: updates.change { $0.error = .some(.staleToken) }
     case .state(let state):
+      self.state = state
+      if case .refused(let code) = state { stateError = PhoneError(closeCode: code) }
+      if state == .online { stateError = nil }
       updates.change { batch in
         batch.state = state
         if case .refused(let code) = state { batch.error = .some(PhoneError(closeCode: code)) }
@@ -66,7 +71,9 @@ extension PhoneEngine {
     // stopped or started again since
     case .start where number != audioNumber, .restart where number != audioNumber: break
     case .configure: if !isDone { give(.audioFailed(order)) }
-    case .start where isDone, .restart where isDone: give(.audioRuns(.running))
+    case .start where isDone, .restart where isDone:
+      give(.audioRuns(.running))
+      audioStarted()
     case .start, .restart:
       media?.give(.audio(false))
       give(.audioFailed(order))
@@ -148,6 +155,7 @@ extension PhoneEngine {
       if let device = claims?.dev { parts.secrets.write(SecretKey.deviceID, Array(device.utf8)) }
       give(.token(text, device: claims?.dev, expires: claims?.exp))
     case .failure(let error):
+      stateError = .noToken("\(error)")
       updates.change { $0.error = .some(.noToken("\(error)")) }
       give(.tokenFailed)
     }

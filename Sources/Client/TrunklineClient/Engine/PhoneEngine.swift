@@ -3,6 +3,7 @@ import Bytes
 import ClientMachines
 import Dispatch
 import Foundation
+import TURN
 
 /// Drives the phone's machine: the only place where it is touched. Every event enters on the engine's queue and is handled to its end, with what it
 /// causes, before the next.
@@ -16,6 +17,8 @@ actor PhoneEngine {
   var machine: PhoneMachine
   let media: MediaThread?
   let audio: AudioRunner
+  nonisolated let logger: PhoneLogger
+  private var logLines = LogLines()
   /// Of each session, 0 the phone's own.
   var sockets: [Int: SocketRace] = [:]
   /// Sockets are numbered: what an older one still says is not heard.
@@ -32,10 +35,22 @@ actor PhoneEngine {
   private var timer: DispatchSourceTimer?
   private var timerDue: Instant?
   private var deadlines = DeadlineGuard()
-  private var isTokenAsked = 0
+  var routeChoice = AudioRouteChoice()
+  /// A system that does not answer holds up no call.
+  private let routeQueue = DispatchQueue(label: "org.trunkline.routes", qos: .userInitiated)
+  /// What a preflight test looks at.
+  private(set) var microphone = MicrophonePermission.granted
+  private(set) var isForeground: Bool
+  var state = PhoneState.idle
+  var stateError: PhoneError?
+  var relayServers: [TURNServer] = []
+  var preflight: RunningPreflight?
+  var preflightNumber = 0
 
   init(_ parts: PhoneParts, updates: PhoneUpdates) {
     (self.parts, self.updates) = (parts, updates)
+    isForeground = parts.configuration.isForeground
+    logger = PhoneLogger(Phone.systemLog)
     trace = PhoneTrace(system: "\(type(of: parts.system))", groups: parts.configuration.maximumCalls)
     machine = PhoneMachine(parts.configuration, random: .client)
     let handle = AudioHandle()
@@ -73,6 +88,7 @@ actor PhoneEngine {
     enqueue { engine in
       if engine.media == nil { engine.updates.change { $0.error = .some(.noResources) } }
       engine.give(.start)
+      engine.parts.routes?.start { [weak engine] list in engine?.enqueue { $0.listed(list) } }
       engine.parts.paths?.start { [weak engine] in engine?.enqueue { $0.give(.pathChanged) } }
     }
   }
@@ -80,6 +96,7 @@ actor PhoneEngine {
   nonisolated func stop() {
     enqueue { engine in
       engine.parts.paths?.stop()
+      engine.parts.routes?.stop()
       engine.timer?.cancel()
       engine.media?.give(.stop)
       engine.audio.run(.release) { _ in }
@@ -99,10 +116,12 @@ actor PhoneEngine {
       var actions: [PhoneMachine.Action] = []
       let next = waiting.removeFirst()
       trace.note(next.input, now, isFromOtherQueue: next.isFromOtherQueue)
+      note(next.input)
       machine.handle(next.input, at: now, into: &actions)
       if case .timer = next.input { deadlines.ran(at: now) }
       for action in actions {
         trace.note(action, now)
+        note(action)
         perform(action)
       }
       if case .pushed = next.input { trace.pushHandled(MonotonicTime.now()) }
@@ -138,6 +157,77 @@ actor PhoneEngine {
     case .unsupported: updates.change { $0.error = .some(.unsupported) }
     case .noted(let note): trace.note(note, MonotonicTime.now(), isFromOtherQueue: isFromOtherQueue)
     }
+  }
+
+  /// A request that only reads; nil: the phone is not online.
+  func read(_ message: ClientMessage, _ done: @escaping @Sendable (Result<Success, Failure>?) -> Void) {
+    readNumber += 1
+    readers[readNumber] = done
+    give(.read(readNumber, message))
+  }
+
+  // MARK: the log
+
+  private func note(_ input: PhoneMachine.Input) {
+    if case .microphone(let permission) = input { microphone = permission }
+    if case .foreground(let isOn) = input { isForeground = isOn }
+    guard logger.takes(.error) else { return }
+    write(logLines.lines(of: input, isDetailed: logger.takes(.debug)))
+  }
+
+  private func note(_ action: PhoneMachine.Action) {
+    guard logger.takes(.error) else { return }
+    var gateway: String?
+    switch action {
+    case .socket: gateway = machine.gateway ?? parts.gateway
+    case .further(let number, _): gateway = machine.gateway(of: number) ?? parts.gateway
+    default: break
+    }
+    write(logLines.lines(of: action, gateway: gateway, isDetailed: logger.takes(.debug)))
+  }
+
+  private func write(_ lines: [LogLines.Line]) {
+    for line in lines { logger.note(line.level, line.code, call: line.call, line.fields) }
+  }
+
+  // MARK: audio routes
+
+  /// Nil: this phone knows nothing of routes.
+  var routes: AudioRouteList? { parts.routes == nil ? nil : routeChoice.list }
+
+  private func listed(_ list: AudioRouteList) {
+    let before = routeChoice.list.current
+    var actions: [AudioRouteChoice.Action] = []
+    routeChoice.listed(list, into: &actions)
+    if before?.id != list.current?.id { logger.note(.info, .audioRoute, [.init("to", list.current?.kind.rawValue ?? "none")]) }
+    run(actions)
+  }
+
+  func choose(_ route: AudioRoute?) {
+    var actions: [AudioRouteChoice.Action] = []
+    if routeChoice.choose(route, into: &actions) { run(actions) }
+  }
+
+  /// A session that was activated anew has forgotten what was chosen.
+  func audioStarted() {
+    var actions: [AudioRouteChoice.Action] = []
+    routeChoice.started(into: &actions)
+    run(actions)
+  }
+
+  private func run(_ actions: [AudioRouteChoice.Action]) {
+    for action in actions {
+      switch action {
+      case .use(let route): if let routes = parts.routes { routeQueue.async { routes.use(route) } }
+      case .fellBack(let route):
+        logger.note(.warning, .audioRoute, [.init("isFallback", "true"), .init("from", route.kind.rawValue)])
+        updates.tell(.routeFellBack(from: route, to: routeChoice.list.current))
+      case .returned(let route):
+        logger.note(.info, .audioRoute, [.init("isFallback", "false"), .init("to", route.kind.rawValue)])
+        updates.tell(.routeReturned(route))
+      }
+    }
+    updates.change { $0.routes = routeChoice }
   }
 
   // MARK: the trace's file

@@ -13,6 +13,7 @@ struct PhoneParts: Sendable {
   var sockets: any SocketConnector
   var secrets: any SecretStore
   var paths: (any PathMonitor)?
+  var routes: (any AudioRoutes)?
   var token: @Sendable () async throws -> String
   /// The app's closure, and one phase of the audio device, may take so long.
   var tokenTime = Duration.seconds(30)

@@ -15,6 +15,8 @@ final class PhoneUpdates: Sendable {
     case disconnected(String)
     case registered(ErrorCode?)
     case historyChanged(Int)
+    case routeFellBack(from: AudioRoute, to: AudioRoute?)
+    case routeReturned(AudioRoute)
     case loggedOut
   }
   struct Batch: Sendable {
@@ -24,6 +26,7 @@ final class PhoneUpdates: Sendable {
     var order: [Identifier] = []
     var calls: [Identifier: CallInfo] = [:]
     var statistics: [Identifier: ClientMedia.Statistics] = [:]
+    var routes: AudioRouteChoice?
     var events: [Event] = []
   }
   static let limit = 256

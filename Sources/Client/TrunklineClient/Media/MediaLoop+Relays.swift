@@ -12,22 +12,15 @@ extension MediaLoop {
   }
 
   private func connect(_ number: Int, _ server: TURNServer, _ id: Identifier, _ live: Live) {
-    let transport: RelayAddress.Transport =
-      switch server.transport {
-      case .udp: .udp
-      case .tcp: .tcp
-      case .tls: .tls
-      }
-    let host = server.alternate.map { "\($0.ip)" } ?? server.host
-    let address = RelayAddress(
-      host: host, port: server.alternate?.port ?? server.port, transport: transport, certificateHost: server.host)
-    let thread = thread
+    let (address, thread) = (RelayAddress(server), thread)
     func give(_ event: RelayEvent) -> Bool { thread.give(.init(call: id, connection: number, event: event)) }
     let made = thread.sockets?.openRelay(address) { [weak thread] event in
       guard let thread else { return }
       let isTaken = thread.give(.init(call: id, connection: number, event: event))
       // the stream has a gap
-      if !isTaken, transport != .udp { _ = thread.give(.init(call: id, connection: number, event: .closed("too much waits"))) }
+      if !isTaken, address.transport != .udp {
+        _ = thread.give(.init(call: id, connection: number, event: .closed("too much waits")))
+      }
     }
     if let made { live.relays[number] = made } else { _ = give(.closed("no connection to be had")) }
   }

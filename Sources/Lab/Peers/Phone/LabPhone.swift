@@ -37,6 +37,10 @@ public final class LabPhone {
     public var isInsecure = false
     /// Tells of the user's directory and of the newest call of the history.
     public var followsDirectory = false
+    /// Tries what a call needs, tells of it and leaves.
+    public var preflights = false
+    /// Is handed the SDK's log.
+    public var log: (@Sendable (String) -> Void)?
     public init() {}
   }
 
@@ -86,6 +90,7 @@ public final class LabPhone {
     tasks.append(Task { [weak self] in for await event in events { self?.take(event) } })
     if let push = options.push { system.pushed(push) }
     if options.followsDirectory { followDirectory(made) }
+    if let log = options.log { made.log(.debug) { log($0.description) } }
     watch()
   }
 
@@ -109,6 +114,7 @@ public final class LabPhone {
       guard !wasOnline else { return }
       wasOnline = true
       emit(PeerEvent("online"))
+      if options.preflights { return preflight() }
       if let registration = options.registration { return system.pushToken(registration) }
       if let number = options.call, reports.isEmpty, shown.isEmpty {
         emit(PeerEvent("dial", ["to": number]))
@@ -142,8 +148,30 @@ public final class LabPhone {
       leave()
     case .closed(let call): ended(call)
     case .historyChanged: tellHistory()
-    case .transferred, .presentInApp: break
+    case .transferred, .presentInApp, .audioRouteFellBack, .audioRouteReturned: break
     }
+  }
+
+  private func preflight() {
+    guard let phone else { return }
+    tasks.append(
+      Task { [weak self] in
+        let result = await phone.preflight()
+        guard let self, !Task.isCancelled else { return }
+        let trip = result.network.roundTripMilliseconds.map { "\($0)" } ?? ""
+        emit(PeerEvent("preflight", ["ready": "\(result.isReady)", "rttMs": trip]))
+        for server in result.servers {
+          emit(
+            PeerEvent(
+              "server",
+              [
+                "url": server.url, "good": "\(server.isGood)", "ms": server.milliseconds.map { "\(Int($0))" } ?? "",
+                "failure": server.failure ?? "",
+              ]))
+        }
+        if !result.isReady { refusal = "the preflight test failed" }
+        leave()
+      })
   }
 
   // MARK: directory and history

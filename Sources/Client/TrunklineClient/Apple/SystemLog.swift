@@ -1,0 +1,20 @@
+#if canImport(Darwin) || APPLE_SURFACE
+  import os
+
+  /// The unified log: `log stream --predicate 'subsystem == "org.trunkline"'`, or Console.
+  enum SystemLog {
+    private static let logger = Logger(subsystem: "org.trunkline", category: "phone")
+
+    /// Nothing of an entry is private: what is, is not in it.
+    static func write(_ entry: Phone.LogEntry) {
+      let level: OSLogType =
+        switch entry.level {
+        case .debug: .debug
+        case .info: .info
+        case .warning: .default
+        case .error: .error
+        }
+      logger.log(level: level, "\(entry.description, privacy: .public)")
+    }
+  }
+#endif

@@ -1,0 +1,82 @@
+import Bytes
+import Dispatch
+import Synchronization
+
+/// Hands entries to the app's sink, in order, on a queue of its own: a sink that is slow, or blocks, holds up nothing but itself. Entries that wait
+/// are bounded; those of the launch wait until the app has set a sink.
+final class PhoneLogger: Sendable {
+  typealias Sink = @Sendable (Phone.LogEntry) -> Void
+  private struct State {
+    var sink: Sink?
+    var minimum = Phone.LogEntry.Level.info
+    /// Nobody has said anything of a sink yet.
+    var isEarly = true
+    var waiting: [Phone.LogEntry] = []
+    var dropped = 0
+    var isDraining = false
+  }
+  /// Entries that wait.
+  static let limit = 512
+
+  private let queue = DispatchQueue(label: "org.trunkline.log", qos: .utility)
+  private let start = MonotonicTime.now()
+  private let state = Mutex(State())
+
+  init(_ sink: Sink?) { set(sink, minimum: .info, isEarly: sink == nil) }
+
+  /// Nil: entries are made no more.
+  func set(_ sink: Sink?, minimum: Phone.LogEntry.Level) { set(sink, minimum: minimum, isEarly: false) }
+
+  private func set(_ sink: Sink?, minimum: Phone.LogEntry.Level, isEarly: Bool) {
+    state.withLock { state in
+      (state.sink, state.minimum, state.isEarly) = (sink, minimum, isEarly)
+      if sink == nil { (state.waiting, state.dropped) = ([], 0) }
+    }
+    drainLater()
+  }
+
+  /// Whether an entry of this level is worth being made.
+  func takes(_ level: Phone.LogEntry.Level) -> Bool {
+    state.withLock { ($0.sink != nil || $0.isEarly) && level >= $0.minimum }
+  }
+
+  /// From any thread but the audio unit's.
+  func note(
+    _ level: Phone.LogEntry.Level, _ code: Phone.LogEntry.Code, call: Identifier? = nil, _ fields: [Phone.LogEntry.Field] = []
+  ) {
+    let entry = Phone.LogEntry(time: MonotonicTime.now() - start, level: level, code: code, call: call?.uuid, fields: fields)
+    state.withLock { state in
+      guard state.sink != nil || state.isEarly, level >= state.minimum else { return }
+      if state.waiting.count >= Self.limit {
+        state.waiting.removeFirst()
+        state.dropped += 1
+      }
+      state.waiting.append(entry)
+    }
+    drainLater()
+  }
+
+  private func drainLater() {
+    let isDue = state.withLock { state in
+      guard state.sink != nil, !state.isDraining, !state.waiting.isEmpty else { return false }
+      state.isDraining = true
+      return true
+    }
+    if isDue { queue.async { [self] in drain() } }
+  }
+
+  private func drain() {
+    while true {
+      let (sink, entries, dropped) = state.withLock { state in
+        defer { (state.waiting, state.dropped) = ([], 0) }
+        if state.waiting.isEmpty || state.sink == nil { state.isDraining = false }
+        return (state.sink, state.waiting, state.dropped)
+      }
+      guard let sink, !entries.isEmpty else { return }
+      if dropped > 0 {
+        sink(.init(time: entries[0].time, level: .warning, code: .logDropped, call: nil, fields: [.init("count", "\(dropped)")]))
+      }
+      for entry in entries { sink(entry) }
+    }
+  }
+}
