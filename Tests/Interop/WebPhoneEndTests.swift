@@ -8,8 +8,8 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
       "no chromium or no .venv: run Scripts/install test"), .serialized)
   struct WebPhoneEndTests {
-    private func online() async throws -> (gateway: GatewayUnderTest, page: WebPage) {
-      let gateway = try await GatewayUnderTest(media: "[ auto ]")
+    private func online(_ more: [String] = []) async throws -> (gateway: GatewayUnderTest, page: WebPage) {
+      let gateway = try await GatewayUnderTest(more, media: "[ auto ]")
       let page = try await WebPage(gateway, width: 400)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
       return (gateway, page)
@@ -73,7 +73,7 @@ extension Interop {
     }
 
     @Test func `ten calls wait beside one: each is shown, none is refused as busy, any can be taken`() async throws {
-      let (gateway, page) = try await online()
+      let (gateway, page) = try await online(["limits: { calls_per_user: 16 }"])
       let first = try await caller(gateway, "+15557770000")
       try await page.click("answer")
       try await page.wait("call?.state === 'connected'")
