@@ -55,7 +55,7 @@ extension Interop {
       try await page.click("answer")
       try await page.waitFor("0:01", in: "clock")
       gateway.process.signal(SIGKILL)
-      try await page.waitFor("cannot be reached", in: "words")
+      try await page.wait("document.getElementById('notice').checkVisibility()")
       try await gateway.process.finish(within: 5)
       try await gateway.restart()
       try await page.waitFor("The gateway", in: "ended", within: 40)
