@@ -245,6 +245,8 @@ export class Phone extends EventTarget {
   readonly mayAskForMicrophone: boolean;
   /** Tries what a call needs, from a click: the gateway, the microphone, each TURN server. Never rejects; some seconds, or as long as the browser asks for the microphone (30 s at most). */
   preflight(): Promise<Preflight>;
+  /** A request that changes nothing. True: the gateway has answered, and has said before what became of the calls that it knew. */
+  echo(): Promise<boolean>;
   microphones(): Promise<MediaDeviceInfo[]>;
   loudspeakers(): Promise<MediaDeviceInfo[]>;
   /** The ids chosen; null: the system's. */

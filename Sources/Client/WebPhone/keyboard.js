@@ -14,8 +14,10 @@ const isField = (element) => !!element?.matches?.("input:not([type=checkbox], [t
 /** Somebody has the keyboard in a field. */
 export const isTyping = () => isField(document.activeElement) && document.activeElement.checkVisibility();
 
-/** Or had it in one that was just covered: the next keys were meant for it. */
-export const wasInField = () => isField(document.activeElement) || wasTyping;
+const hasText = (element) => isField(element) && element.value !== "";
+
+/** Or was typing in one that was just covered: the next keys were meant for it. An empty field has the keyboard only because it must be somewhere. */
+export const wasInField = () => hasText(document.activeElement) || wasTyping;
 
 /** What takes the place of what had the keyboard: of a call the section itself, on which no key does anything. */
 function candidates() {
@@ -31,7 +33,7 @@ export function keepKeyboard() {
   if (activeElement !== document.body && isUsable(activeElement)) return;
   // a click beside everything: what had it is still there
   if (activeElement === document.body && isUsable(last)) return;
-  const typing = isField(last);
+  const typing = hasText(last);
   focusFirst(candidates());
   wasTyping = typing;
 }

@@ -123,7 +123,57 @@ def a_screen_reader_walks_in_order(person):
 
 a_screen_reader_walks_in_order.isChromiumOnly = True
 
+def tabs_to(person, id):
+    """By Tab alone."""
+    for _ in range(60):
+        if person.focus() == id:
+            return
+        person.key("Tab")
+    person.faults.append(f"Tab does not come to {id}")
+
+
+def a_newcomer_does_all_by_keyboard(person):
+    """Takes a call, moves it to a headset, merges a second one, separates and transfers it, and calls back who was missed."""
+    can = "{ hold: true, dtmf: true, transfer: true, group: true }"
+    person.opens("idle", 400, 860)
+    person.js(f"fake.ring('+15557770001', {{ n: 'Ada Lovelace', capabilities: {can} }}); 0")
+    person.stays("answer")
+    person.key("Enter")
+    person.sees(f"{FRONT}.phase === 'connected'", "Enter answers")
+    tabs_to(person, "audio")
+    person.key("Enter")
+    person.shown("settings")
+    tabs_to(person, "microphone")
+    person.key("U")  # of a list that is closed a letter chooses
+    person.sees("trunkline.microphone === 'm1'", "the headset is chosen")
+    person.key("Escape")
+    person.hidden("settings")
+    person.js(f"fake.ring('+15557770042', {{ n: 'Grace Hopper', capabilities: {can} }}); 0")
+    person.shown("waiting")
+    person.key("a")
+    person.sees(f"{FRONT}.phase === 'connected' && trunkline.calls[0].isHeld", "A takes the second, the first is held")
+    tabs_to(person, "merge")
+    person.key("Enter")
+    person.reads("people", "Grace Hopper")
+    tabs_to(person, "merge")
+    person.key("Enter")
+    person.hidden("people")
+    person.js("trunkline.calls[0].end(); 0")
+    tabs_to(person, "transfer")
+    person.key("Enter")
+    person.stays("number")
+    person.types("5550000")
+    person.key("Enter")
+    person.reads("words", "Transferring")
+    person.js(f"{FRONT}.finish('remoteHangup')")
+    person.shown("dialer")
+    person.not_lost("after the transfer")
+
+
+a_newcomer_does_all_by_keyboard.isChromiumOnly = True
+
 ACTS = [
+    a_newcomer_does_all_by_keyboard,
     a_second_call_is_spoken_at_once, hang_up_is_in_view, merged_calls_have_a_row_for_each, ten_calls_wait, names_are_shown_as_text_and_cut,
     a_screen_reader_walks_in_order,
 ]
