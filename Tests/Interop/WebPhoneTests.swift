@@ -165,7 +165,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let page = try await WebPage(gateway)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
-      let tone = "(await import('/bell.js')).ringback.context"
+      let tone = "(await import('/tones.js')).ringback.context"
       for (arguments, rings) in [(["--answer-after", "2"], true), (["--answer-after", "2", "--early"], false)] {
         let trunk = try await Peers.trunk(gateway, ["--calls", "1"] + arguments)
         try await page.evaluate("document.getElementById('number').value = '+1 555 999 0001'")
