@@ -28,6 +28,7 @@ import Testing
     .callTranslate(CallTranslate(on: true, local: "en-GB", remote: "de", engine: .custom)),
     .dirGet(DirectoryGet(have: 7, version: 8, after: 15_550_000_001)), .dirGet(DirectoryGet()),
     .histList(HistoryList(before: 3, limit: 20)), .histResolve(HistoryResolve(handles: ["+15550000001"])),
+    .userGet, .dirFind(DirectoryFind(text: "ann", limit: 5)),
   ]
   static let server: [ServerMessage] = [
     .welcome(
@@ -67,6 +68,8 @@ import Testing
           ], next: 4))),
     .ok(Success(names: [Handle(k: .phone, h: "+1", n: "Ann")])),
     .ok(Success(ice: [ICEServer(urls: ["turn:x"], username: "u", credential: "c", ttlMs: 1)])),
+    .ok(Success(sdp: "v", call: call, to: Handle(k: .phone, h: "+1"))),
+    .ok(Success(user: UserInformation(numbers: ["+15551230001"], name: "Alice"))),
     .dirChanged(DirectoryChanged(version: 9)),
     .dirFull(DirectoryPart(version: 9, block: [1], identify: [.init(15_550_000_001, "Ann")])),
     .dirDelta(DirectoryPart(version: 9, from: 7, block: [1], unblock: [2], identify: [.init(3, "Ann")], unidentify: [4])),
@@ -94,13 +97,15 @@ import Testing
     #expect(
       ClientMessageType.allCases.filter(\.isRequest).map(\.rawValue).sorted() == [
         "auth.refresh", "call.answer", "call.dtmf", "call.end", "call.group", "call.hold", "call.mute", "call.prepare",
-        "call.reject", "call.start", "call.transfer", "call.translate", "device.del", "device.put", "device.state", "dir.get",
-        "hello", "hist.list", "hist.resolve", "media.restart",
+        "call.reject", "call.start", "call.transfer", "call.translate", "device.del", "device.put", "device.state", "dir.find",
+        "dir.get",
+        "hello", "hist.list", "hist.resolve", "media.restart", "user.get",
       ])
     #expect(
       ClientMessageType.allCases.filter { !$0.isNumbered }.map(\.rawValue).sorted() == [
-        "ack", "auth.refresh", "bye", "device.del", "device.put", "device.state", "dir.get", "err", "hello", "hist.list",
-        "hist.resolve", "ping", "pong", "stats",
+        "ack", "auth.refresh", "bye", "device.del", "device.put", "device.state", "dir.find", "dir.get", "err", "hello",
+        "hist.list",
+        "hist.resolve", "ping", "pong", "stats", "user.get",
       ])
     #expect(
       ServerMessageType.allCases.filter { !$0.isNumbered }.map(\.rawValue).sorted() == [

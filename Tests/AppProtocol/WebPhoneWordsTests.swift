@@ -7,17 +7,17 @@ import Testing
   private static let words: String = {
     let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
       .deletingLastPathComponent()
-    let file = package.appendingPathComponent("Sources/Client/WebPhone/words.js")
+    let file = package.appendingPathComponent("Sources/Client/WebPhone/texts-en.js")
     return (try? String(contentsOf: file, encoding: .utf8)) ?? ""
   }()
 
   @Test(arguments: EndReason.allCases)
   func `the web phone has words for every end reason`(reason: EndReason) {
-    #expect(Self.words.contains(" \(reason.rawValue): \""), "a row of REASONS in words.js")
+    #expect(Self.words.contains("\"reason.\(reason.rawValue)\": \""), "a text in texts-en.js")
   }
 
   @Test(arguments: ErrorCode.allCases)
   func `the web phone has words for every refusal`(code: ErrorCode) {
-    #expect(Self.words.contains(" \(code.rawValue): \""), "a row of REASONS in words.js")
+    #expect(Self.words.contains("\"reason.\(code.rawValue)\": \""), "a text in texts-en.js")
   }
 }

@@ -229,6 +229,25 @@ private let call = Identifier(high: 5, low: 5)
     #expect(world.records.count == 1 && world.machine.statistics.outgoing == 1)
   }
 
+  @Test func `an app is told the user's numbers, what was read from a dialled one, and which from is none of them`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    #expect(world.request(phone, .userGet, call: nil) == nil)
+    let told = world.actions.compactMap { action -> UserInformation? in
+      if case .app(.tell(phone, .ok(let success), re: _?)) = action { success.user } else { nil }
+    }
+    #expect(told == [UserInformation(numbers: ["+15551230001", "+15551230002"])])
+    var start = CallStart(to: Handle(k: .phone, h: "+1 (555) 765-4321 ext. 12"), sdp: Surroundings.appSDP(setup: "actpass"))
+    start.from = Handle(k: .phone, h: "+15551230009")
+    guard case .err(let failure)? = world.request(phone, .callStart(start), call: call) else { return #expect(Bool(false)) }
+    #expect(failure.code == .forbidden && failure.msg == "from is not a number of this user")
+    start.from = Handle(k: .phone, h: "+15551230002")
+    for _ in 0..<2 {
+      guard case .ok(let success)? = world.request(phone, .callStart(start), call: call) else { return #expect(Bool(false)) }
+      #expect(success.to == Handle(k: .phone, h: "+15557654321"))
+    }
+  }
+
   @Test func `what cannot be called is refused and counted`() throws {
     let world = Surroundings { configuration, _ in configuration.bounds.callsPerUser = 1 }
     world.connect(phone)

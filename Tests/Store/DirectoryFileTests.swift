@@ -35,6 +35,38 @@ private let now: Int64 = 1_790_000_000_000
   ) throws -> DirectoryFile.Change {
     try file.take(list(contacts, removing: numbers), into: scope, replaces: false, now: time)
   }
+  @Test func `names are found by their words and numbers by their digits, and nothing in a text is a pattern`() throws {
+    _ = try replace([
+      Contact(15_550_000_001, label: "Ann Example"), Contact(15_550_000_002, label: "Joanna Müller"),
+      Contact(15_550_000_003, label: "100 % cotton_shop"),
+      Contact(15_550_000_004, isBlocked: true), Contact(4_930_123_456, label: "Öztürk, Ada"),
+    ])
+    _ = try replace(
+      [Contact(15_550_000_001, label: "ann of the account"), Contact(4_420_000_000, label: "annex")], in: "account:work")
+    func found(_ text: String, limit: Int? = nil) throws -> [String?] {
+      try file.names(for: DirectoryFind(text: text, limit: limit), of: phone, accounts: ["work"]).map(\.n)
+    }
+    #expect(try found("ann") == ["Ann Example", "annex", "Joanna Müller"])
+    #expect(try found("ANN", limit: 1) == ["Ann Example"])
+    #expect(try found("müller jo") == ["Joanna Müller"] && found("MÜLLER").isEmpty == false)
+    #expect(try found("ÖZTÜRK") == ["Öztürk, Ada"])
+    #expect(try found("%") == ["100 % cotton_shop"] && found("_") == ["100 % cotton_shop"] && found("\\").isEmpty)
+    #expect(try found("' OR 1=1 --").isEmpty && found("   ").isEmpty && found("\u{0}").isEmpty)
+    #expect(try found("0 1234") == ["Öztürk, Ada"] && found("+1 (555) 000-0002") == ["Joanna Müller"] && found("12").isEmpty)
+    #expect(
+      try file.names(for: DirectoryFind(text: "ann"), of: phone, accounts: []).map(\.h) == ["+15550000001", "+15550000002"])
+  }
+
+  @Test func `a directory of 100,000 is searched to its last contact`() throws {
+    var list = ContactList()
+    for number in 1...100_000 { try list.add(Contact(15_550_000_000 + Int64(number), label: "Contact \(number)")) }
+    try list.finish()
+    _ = try file.take(list, into: "user:alice", replaces: true, now: now)
+    let names = try file.names(for: DirectoryFind(text: "contact 99999", limit: 50), of: phone, accounts: [])
+    #expect(names.map(\.h) == ["+15550099999"])
+    #expect(try file.names(for: DirectoryFind(text: "contact"), of: phone, accounts: []).count == 20)
+  }
+
   /// All of an answer, page by page.
   private func ask(_ have: Int? = nil, _ device: DeviceKey = phone, _ accounts: [String] = ["default"]) throws
     -> (version: Int, from: Int?, part: DirectoryPart, pages: Int)

@@ -131,7 +131,8 @@ extension SessionMachine {
   ) {
     guard let session = sessions[id], let connection = session.connection else { return }
     if message.type.isRead {
-      guard settings.caps.contains(message.type == .dirGet ? "dir" : "hist") else {
+      guard !message.type.isOfDirectory || settings.caps.contains([.dirGet, .dirFind].contains(message.type) ? "dir" : "hist")
+      else {
         return write(.err(Failure(.unsupported)), re: request, on: id, &output)
       }
       if let refusal = refusal(message, call, session, now) { return write(.err(refusal), re: request, on: id, &output) }

@@ -30,7 +30,7 @@ extension Call {
     timers[.journal] = turn.now + turn.configuration.timers.journal
     timers[.gate] = turn.now + turn.configuration.timers.mediaGateOutgoing
     turn.app(.callLive(device.key, id))
-    return .ok(Success(sdp: devices[index].sdp, call: id))
+    return .ok(Success(sdp: devices[index].sdp, call: id, to: parties.to))
   }
 
   /// The one place that calls whom an app dials.

@@ -35,7 +35,13 @@ extension CallMachine {
   private mutating func request(
     _ key: DeviceKey, _ session: SessionID, _ token: RequestToken, _ message: ClientMessage, _ call: CallID?, _ turn: inout Turn
   ) {
-    if isTurnedAway(key, in: call, message) { return turn.answer(token, .err(.deviceRevoked())) }
+    let isRefused = isTurnedAway(key, in: call, message)
+    // what only reads has no answer that is kept
+    if case .userGet = message {
+      return turn.app(
+        .tell(key, isRefused ? .err(.deviceRevoked()) : .ok(Success(user: information(of: key.user))), re: token.request))
+    }
+    if isRefused { return turn.answer(token, .err(.deviceRevoked())) }
     switch message {
     case .devicePut(let put):
       guard let device = presence(key) else { return turn.refuse(token, .server, "no session") }
@@ -164,6 +170,11 @@ extension CallMachine {
     return .ok
   }
 
+  private func information(of id: String) -> UserInformation {
+    let user = routing.user(id)
+    return UserInformation(numbers: user?.numbers ?? [], name: user?.name)
+  }
+
   // MARK: call.start
 
   /// - Parameter input: what comes again once the operator's server has said who the two are. What can be refused without it is refused before.
@@ -179,7 +190,7 @@ extension CallMachine {
       guard running.isLive, let leg = running.devices.first else {
         return turn.refuse(token, .gone, reason: running.bookkeeping.end?.reason)
       }
-      return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id)))
+      return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id, to: running.parties.to)))
     }
     // a repeat of one that the cluster is asked about: the first has its answer soon
     if pending[id] != nil { return refuse(token, caller, .overload, .overload, "the call is being started", &turn) }

@@ -41,6 +41,23 @@ extension Phone {
     try await ask(.histResolve(HistoryResolve(handles: Array(numbers.prefix(64))))).names ?? []
   }
 
+  /// Names of the user's directory for what somebody types: those that have each of the words, or numbers that have these digits (three or more).
+  ///
+  /// - Parameters:
+  ///   - text: at most 128 characters.
+  ///   - limit: 1 to 50 names; nil: 20.
+  /// - Throws: as ``history(before:limit:)``.
+  public func names(like text: String, limit: Int? = nil) async throws -> [Handle] {
+    try await ask(.dirFind(DirectoryFind(text: String(text.prefix(128)), limit: limit))).names ?? []
+  }
+
+  /// The user's own numbers (E.164 with +): the first is called from where `call` names none.
+  ///
+  /// - Throws: as ``history(before:limit:)``; `PhoneError.gateway` with `unsupported` by a gateway of before.
+  public func ownNumbers() async throws -> [String] {
+    try await ask(.userGet).user?.numbers ?? []
+  }
+
   private func ask(_ message: ClientMessage) async throws -> Success {
     guard let engine else { throw PhoneError.secondPhone }
     let result: Result<Success, Failure>? = await withCheckedContinuation { continuation in

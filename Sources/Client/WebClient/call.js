@@ -405,12 +405,22 @@ export class Call extends Source {
     this.phone.ask("call.start", this.id, d, (ok, failure) => {
       this.phone.answeredStart(this);
       if (this.isOver) return;
-      if (ok) return ok.sdp && this.media.apply(ok.sdp, 1);
+      if (ok) {
+        this.#read(ok.to);
+        return ok.sdp && this.media.apply(ok.sdp, 1);
+      }
       const error = { emergency: "emergency", auth: "loggedOut", tooMany: "tooManyCalls" }[failure.code];
       this.refusal = errorCode(failure);
       if (error) this.error = new PhoneError(error);
       this.finish(refusalReason(failure));
     });
+  }
+
+  /** What the gateway has read from the text that was dialled: known before it rings. */
+  #read(to) {
+    if (typeof to?.h !== "string" || !to.h || to.h === this.peer.h) return;
+    this.peer = this.called = party({ ...this.peer, ...to });
+    this.changed();
   }
 
   // — media —

@@ -34,7 +34,7 @@ const SECOND_SOCKET = 6_000, SECOND_LONGEST = 30_000;
 const LATE = 1_000;
 /** A page may not close with 1001. */
 const GOING_AWAY = 4000, GAP = 4002;
-const UNNUMBERED = /^(hello|auth\.|device\.|ping|pong|ack|stats)/;
+const UNNUMBERED = /^(hello|auth\.|device\.|dir\.|hist\.|user\.|ping|pong|ack|stats)/;
 /** What goes again after `resumed: false`, beside requests. */
 const AGAIN = /^(call\.ringing|call\.unavailable|media\.(ready|fail|active))$/;
 /** What a message cannot do without, and of what type. */

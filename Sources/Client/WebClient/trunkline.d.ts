@@ -80,6 +80,24 @@ export class PhoneError extends Error {
 /** `k` is `phone` (E.164 with +), `email` or `generic`. */
 export interface Handle { k: "phone" | "email" | "generic"; h: string; n?: string }
 
+/** A call of the user's history, over all devices. `outcome`: docs/directory.md, History; `id` grows with each call that ended, `call` is the call's own id. */
+export interface HistoryEntry {
+  id: number;
+  call: string;
+  direction: "incoming" | "outgoing";
+  /** The other side; `n` is what the user's directory calls it. */
+  peer: Handle;
+  /** Milliseconds since 1970 by the gateway's clock; `connectedAt` null: nobody answered. */
+  startedAt: number;
+  connectedAt: number | null;
+  endedAt: number;
+  outcome: "answered" | "answeredElsewhere" | "missed" | "cancelled" | "declined" | "busy" | "diverted" | "blocked" | "filtered" | "failed";
+  reason: EndReason;
+  /** The user's device that had it. */
+  device: string | null;
+  account: string | null;
+}
+
 /** What may be offered to the user; what is not there is not to be had. */
 export interface Capabilities { hold?: boolean; dtmf?: boolean; transfer?: boolean; group?: boolean }
 
@@ -190,6 +208,10 @@ export interface PhoneEvents {
   registered: Event & { error: string | null };
   /** A try to connect has failed: `error.text` says why, as far as is known, and what to do. At most once in 30 s; `phone.error` has it until the next `welcome`. */
   unreachable: Event & { error: PhoneError };
+  /** The user's history has one more call, or (`isErased`) none any more. */
+  history: Event & { isErased: boolean };
+  /** The user's directory is another: names that were asked for may have changed. */
+  directory: Event;
   /** The login goes on, but was not renewed: `staleToken`. */
   tokenStale: Event & { error: PhoneError };
 }
@@ -224,6 +246,21 @@ export class Phone extends EventTarget {
    * becomes of them.
    */
   call(number: string | Handle, options?: { from?: string; account?: string; location?: string; parameters?: Record<string, string> }): Call;
+  /** Whether the gateway keeps a history, and directories; known with the first `welcome`. */
+  readonly keepsHistory: boolean;
+  readonly keepsDirectory: boolean;
+  /**
+   * A page of the user's calls over all devices, those that ended last first: at most 50. `before` is the `next` of the page before; `next` null: it was the last one. This one and
+   * the three below reject with a PhoneError: `refused` with what the gateway says (`unsupported`: it keeps none), `unreachable` where no answer came within 15 s or the phone is
+   * not online, `refused` with `tooMany` where eight are asked at once.
+   */
+  history(page?: { before?: number; limit?: number }): Promise<{ calls: HistoryEntry[]; next: number | null }>;
+  /** What the user's directory calls these numbers (E.164 with +), of at most 64 those that it knows. */
+  names(numbers: string[]): Promise<Handle[]>;
+  /** Names of the user's directory for what somebody types: those that have each of the words, or numbers with these digits, at least three. `limit` 1 to 50, default 20. */
+  findNames(text: string, options?: { limit?: number }): Promise<Handle[]>;
+  /** The user's own numbers: each can be `from` of `call()`, and the first is where none is named. */
+  ownNumbers(): Promise<string[]>;
   /** Takes the line again: after `replaced`, a refused login, or `close()`. */
   start(): void;
   /** Ends the calls and the session; the device stays registered for pushes. Nothing is left: no timer, no listener. */
@@ -291,6 +328,7 @@ export class Call extends EventTarget {
   private constructor();
   readonly id: string;
   readonly direction: "incoming" | "outgoing";
+  /** Of a call that goes out: the text that was dialled, and what the gateway has read from it as soon as it says so, before it rings. */
   readonly peer: Handle;
   /** The number that was called: of a call that came in one of the user's, "for Sales"; null before that is known. */
   readonly called: Handle | null;

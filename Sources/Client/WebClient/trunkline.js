@@ -3,6 +3,7 @@ import { claims } from "./base64.js";
 import { likelyCause, seamsOf } from "./browser.js";
 import { Call, given } from "./call.js";
 import { Devices } from "./devices.js";
+import { Directory } from "./directory.js";
 import { Source, Timers } from "./events.js";
 import { Session, isAddress } from "./session.js";
 import { PhoneError, endReason, microphoneError, party, reasonText } from "./texts.js";
@@ -69,7 +70,7 @@ export class Phone extends Source {
 
   constructor(gateway, options = {}) {
     super();
-    Object.assign(this, { gateway, options, device: options.device ?? options.push?.device ?? "", user: null, calls: [], isReachable: true, pushKey: null });
+    Object.assign(this, { gateway, options, device: options.device ?? options.push?.device ?? "", user: null, calls: [], isReachable: true, pushKey: null, keepsHistory: false, keepsDirectory: false });
     this.#isForeground = !options.isBackground;
     const seams = this.seams = seamsOf(options), make = seams.player;
     this.timers = new Timers(seams.clock);
@@ -88,6 +89,7 @@ export class Phone extends Source {
   }
   #ice = [];
   #pusher = null;
+  #directory = new Directory(this);
 
   // — what is shown —
 
@@ -424,6 +426,7 @@ export class Phone extends Source {
   openSecond(call) { this.#onlineSessionOf(call)?.openSecond(); }
 
   #finishSession() {
+    this.#directory.cancel();
     this.#session?.finish();
     this.#session = this.#wake = null;
     this.#registering = false;
@@ -437,6 +440,8 @@ export class Phone extends Source {
     if (Number.isFinite(d.time)) this.skew = d.time - this.seams.clock.now();
     this.#takeServers(d.ice ?? []);
     this.pushKey = d.push?.webpush ?? null;
+    const caps = Array.isArray(d.caps) ? d.caps : [];
+    [this.keepsHistory, this.keepsDirectory] = [caps.includes("hist"), caps.includes("dir")];
     this.#onlineAt = this.seams.clock.now();
     if (!this.#wake) this.#tokenAttempts = 0;
     this.isReachable = true;
@@ -465,6 +470,7 @@ export class Phone extends Source {
 
   #refused(code) {
     const wasWake = this.#wake !== null;
+    this.#directory.cancel();
     this.#session = this.#wake = null;
     this.#registering = false;
     // what another node has goes on there, unless the device itself is turned away
@@ -750,6 +756,8 @@ export class Phone extends Source {
   #heard(one, type, id, d) {
     if (type === "pong") return this.#endMissing(one);
     if (type === "auth.expiring") return one ? undefined : this.#askForToken();
+    if (!one && type === "hist.changed") return this.emit("history", { isErased: d.id === 0 });
+    if (!one && type === "dir.changed") return this.emit("directory");
     if (typeof id !== "string") return;
     if (type === "call.wake") return this.#woken({ ...d, call: id });
     if (type === "call.offer") return this.#offered(id, d, one);
@@ -851,6 +859,13 @@ export class Phone extends Source {
 
   /** A request that changes nothing; true: the gateway has answered. */
   echo() { return new Promise((done) => { if (!this.ask("device.state", null, { state: this.#isForeground ? "fg" : "bg" }, () => done(true))) done(false); }); }
+
+  // — what the gateway keeps of the user —
+
+  history(page) { return this.#directory.history(page); }
+  names(numbers) { return this.#directory.names(numbers); }
+  findNames(text, options) { return this.#directory.find(text, options); }
+  ownNumbers() { return this.#directory.ownNumbers(); }
 
   // — the end —
 

@@ -58,6 +58,11 @@ public enum Limits {
   /// Calls of one page of a history if the app names no number; and handles that are resolved at once.
   static let historyPage = 50
   static let resolvedHandles = 64
+  /// Names of one `dir.find` if the app names no number, the words and the least digits that it takes, and contacts of a directory that are looked at.
+  static let foundNames = 20
+  static let searchedWords = 4
+  static let searchedDigits = 3
+  static let searchedContacts = 250_000
   /// Requests, events and records that wait for the directory's thread, and records that wait for its file.
   static let directoryMailbox = 32_768
   /// Requests of one user's devices that wait: 16 devices with four each. And messages between two looks at what else is due.

@@ -30,8 +30,10 @@ public enum ClientMessage: AppMessage {
   case callTranslate(CallTranslate)
   case stats(StreamStats)
   case dirGet(DirectoryGet)
+  case dirFind(DirectoryFind)
   case histList(HistoryList)
   case histResolve(HistoryResolve)
+  case userGet
 
   public var content: (type: ClientMessageType, payload: (any Encodable)?) {
     switch self {
@@ -66,8 +68,10 @@ public enum ClientMessage: AppMessage {
     case .callTranslate(let d): (.callTranslate, d)
     case .stats(let d): (.stats, d)
     case .dirGet(let d): (.dirGet, d)
+    case .dirFind(let d): (.dirFind, d)
     case .histList(let d): (.histList, d)
     case .histResolve(let d): (.histResolve, d)
+    case .userGet: (.userGet, nil)
     }
   }
 }
@@ -99,8 +103,10 @@ public enum ClientMessageType: String, AppMessageType {
   case callGroup = "call.group"
   case callTranslate = "call.translate"
   case dirGet = "dir.get"
+  case dirFind = "dir.find"
   case histList = "hist.list"
   case histResolve = "hist.resolve"
+  case userGet = "user.get"
 
   public var row: MessageRow<ClientMessage> {
     switch self {
@@ -135,11 +141,16 @@ public enum ClientMessageType: String, AppMessageType {
     case .callTranslate: .init(.request, ClientMessage.callTranslate, .numbered)
     case .stats: .init(.event, ClientMessage.stats, .call)
     case .dirGet: .init(.request, ClientMessage.dirGet)
+    case .dirFind: .init(.request, ClientMessage.dirFind)
     case .histList: .init(.request, ClientMessage.histList)
     case .histResolve: .init(.request, ClientMessage.histResolve)
+    case .userGet: .init(.request, .userGet)
     }
   }
 
   /// Only asks: it has no effect, its answer is not kept, and a repeat is answered anew.
-  public var isRead: Bool { self == .dirGet || self == .histList || self == .histResolve }
+  public var isRead: Bool { isOfDirectory || self == .userGet }
+
+  /// Answered from the directory and the history, where the gateway keeps them.
+  public var isOfDirectory: Bool { [.dirGet, .dirFind, .histList, .histResolve].contains(self) }
 }

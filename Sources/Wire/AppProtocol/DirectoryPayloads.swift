@@ -19,6 +19,22 @@ public struct DirectoryGet: Hashable, Sendable, Codable {
   }
 }
 
+/// `dir.find`: names of the device's directory that have these letters, or numbers that have these digits, for a list as one types. It changes
+/// nothing; a repeat is answered anew.
+public struct DirectoryFind: Hashable, Sendable, Codable {
+  /// Words, of which a name has each, or at least three digits.
+  public var text: String
+  /// How many names at most; nil: 20.
+  public var limit: Int?
+  /// A search.
+  public init(text: String, limit: Int? = nil) { (self.text, self.limit) = (text, limit) }
+  public init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: CodingKeys.self)
+    text = try values.text(.text, limit: Limits.findCharacters)
+    limit = try values.optionalNumber(.limit, in: Limits.findNames)
+  }
+}
+
 /// What the `ok` of `dir.get` says of the parts that follow it.
 public struct DirectoryAnswer: Hashable, Sendable, Codable {
   /// Of the directory as it is now.

@@ -31,6 +31,9 @@ public enum Limits {
   public static let directoryNumber = 0...999_999_999_999_999
   /// Bytes of a label of a directory, as iOS takes it.
   public static let labelBytes = 255
+  /// Characters of the text of `dir.find`, and names of its answer.
+  public static let findCharacters = 128
+  public static let findNames = 1...50
   /// Calls of one `hist.list`.
   public static let historyPage = 1...50
   /// Parameters of a call, the octets of a name, and of all names and values.

@@ -295,6 +295,16 @@ public struct Failure: Error, Hashable, Sendable, Codable {
   }
 }
 
+/// The `user` of the `ok` of `user.get`: who is logged in, as the gateway knows them.
+public struct UserInformation: Hashable, Sendable, Codable {
+  /// The user's own, E.164 with `+`: each can be `from` of `call.start`, and the first is where none is named.
+  public var numbers: [String]
+  /// What is shown to trunks beside the number; nil: nothing.
+  public var name: String?
+  /// A user's numbers and name.
+  public init(numbers: [String], name: String? = nil) { (self.numbers, self.name) = (numbers, name) }
+}
+
 /// The `d` of an `ok`: what each request promises; empty for most.
 public struct Success: Hashable, Sendable, Codable {
   public var won: Bool?
@@ -309,11 +319,15 @@ public struct Success: Hashable, Sendable, Codable {
   public var names: [Handle]?
   /// Of `auth.refresh`: what takes the place of `welcome.ice`, where that had credentials for a time.
   public var ice: [ICEServer]?
+  /// Of `call.start`: what the gateway has read from `to`, as it is dialled.
+  public var to: Handle?
+  /// Of `user.get`.
+  public var user: UserInformation?
   public init(
     won: Bool? = nil, sdp: String? = nil, call: Identifier? = nil, dir: DirectoryAnswer? = nil, hist: HistoryPage? = nil,
-    names: [Handle]? = nil, ice: [ICEServer]? = nil
+    names: [Handle]? = nil, ice: [ICEServer]? = nil, to: Handle? = nil, user: UserInformation? = nil
   ) {
     (self.won, self.sdp, self.call, self.dir, self.hist, self.names) = (won, sdp, call, dir, hist, names)
-    self.ice = ice
+    (self.ice, self.to, self.user) = (ice, to, user)
   }
 }

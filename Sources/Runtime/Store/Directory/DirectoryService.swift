@@ -99,7 +99,7 @@ public final class DirectoryService: Sendable {
   /// Any thread. True: the event was a request of `dir.*` or `hist.*`, which is answered from here. False: it is for others too.
   public func take(_ event: SessionEvent, tell: @Sendable (SessionCommand) -> Void) -> Bool {
     switch event {
-    case .request(let device, _, let token, let message, _) where message.type.isRead:
+    case .request(let device, _, let token, let message, _) where message.type.isOfDirectory:
       if !mailbox.post(.event(event), of: device.user) {
         tell(.tell(device, .err(Failure(.overload, retryMs: 1_000)), re: token.request))
       }

@@ -205,6 +205,7 @@ final class DirectoryWork {
           .init(get, isShared: engine != nil), to: device, accounts: accounts, now: WallClock.nowMilliseconds())
         let isFull = found.answer.from == nil
         return [.ok(Success(dir: found.answer))] + found.parts.map { isFull ? .dirFull($0) : .dirDelta($0) }
+      case .dirFind(let find): return [.ok(Success(names: try file.names(for: find, of: device, accounts: accounts)))]
       case .histList(let list): return [.ok(Success(hist: try file.page(list, of: device, accounts: accounts)))]
       case .histResolve(let resolve):
         return [.ok(Success(names: try file.names(resolve.handles, of: device, accounts: accounts)))]
