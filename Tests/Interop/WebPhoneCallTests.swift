@@ -72,7 +72,7 @@ extension Interop {
 
       // declined: the first goes on untouched
       let declined = try await caller(gateway, "+15557770003")
-      try await page.waitFor("+15557770003", in: "waiting-who")
+      try await page.waitFor("+1 555 777 0003", in: "waiting-who")
       #expect(try await page.focus() == "mute", "nobody answers by a key that was meant for the first")
       #expect(try await page.evaluate("document.title.includes('is calling')") as? Bool == true)
       try await page.click("waiting-decline")

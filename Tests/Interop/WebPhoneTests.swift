@@ -88,7 +88,7 @@ extension Interop {
       let trunk = try await Peers.trunk(
         gateway, ["--call", "+15551230001", "--talk", "14", "--repeat", "--record", "trunk-heard.wav"])
 
-      try await page.wait("shown[0] === '+15557770001 is calling' && document.title.includes('is calling')")
+      try await page.wait("shown[0] === '+1 555 777 0001 is calling' && document.title.includes('is calling')")
       #expect(try await page.evaluate("JSON.stringify(vibrations[0])") as? String == "[400,200,400]")
       #expect(try await page.focus() == "answer")
       #expect(try await page.isShown("meters") == false)

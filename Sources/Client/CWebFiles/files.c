@@ -51,6 +51,30 @@ static const unsigned char phone_texts_fr_js[] = {
 static const unsigned char phone_texts_es_js[] = {
 #embed "../WebPhone/texts-es.js"
 };
+static const unsigned char phone_account_js[] = {
+#embed "../WebPhone/account.js"
+};
+static const unsigned char phone_afterwards_js[] = {
+#embed "../WebPhone/afterwards.js"
+};
+static const unsigned char phone_dialling_js[] = {
+#embed "../WebPhone/dialling.js"
+};
+static const unsigned char phone_links_js[] = {
+#embed "../WebPhone/links.js"
+};
+static const unsigned char phone_names_js[] = {
+#embed "../WebPhone/names.js"
+};
+static const unsigned char phone_recent_js[] = {
+#embed "../WebPhone/recent.js"
+};
+static const unsigned char phone_search_js[] = {
+#embed "../WebPhone/search.js"
+};
+static const unsigned char phone_typing_js[] = {
+#embed "../WebPhone/typing.js"
+};
 static const unsigned char phone_bell_js[] = {
 #embed "../WebPhone/bell.js"
 };
@@ -136,6 +160,9 @@ static const unsigned char client_session_js[] = {
 static const unsigned char client_devices_js[] = {
 #embed "../WebClient/devices.js"
 };
+static const unsigned char client_directory_js[] = {
+#embed "../WebClient/directory.js"
+};
 static const unsigned char client_push_js[] = {
 #embed "../WebClient/push.js"
 };
@@ -178,6 +205,14 @@ static const CWebFile files[] = {
     SCRIPT("/texts-de.js", phone_texts_de_js),
     SCRIPT("/texts-fr.js", phone_texts_fr_js),
     SCRIPT("/texts-es.js", phone_texts_es_js),
+    SCRIPT("/account.js", phone_account_js),
+    SCRIPT("/afterwards.js", phone_afterwards_js),
+    SCRIPT("/dialling.js", phone_dialling_js),
+    SCRIPT("/links.js", phone_links_js),
+    SCRIPT("/names.js", phone_names_js),
+    SCRIPT("/recent.js", phone_recent_js),
+    SCRIPT("/search.js", phone_search_js),
+    SCRIPT("/typing.js", phone_typing_js),
     SCRIPT("/bell.js", phone_bell_js),
     SCRIPT("/history.js", phone_history_js),
     SCRIPT("/shortcuts.js", phone_shortcuts_js),
@@ -205,6 +240,7 @@ static const CWebFile files[] = {
     SCRIPT("/trunkline/media.js", client_media_js),
     SCRIPT("/trunkline/session.js", client_session_js),
     SCRIPT("/trunkline/devices.js", client_devices_js),
+    SCRIPT("/trunkline/directory.js", client_directory_js),
     SCRIPT("/trunkline/push.js", client_push_js),
     SCRIPT("/trunkline/events.js", client_events_js),
     SCRIPT("/trunkline/texts.js", client_texts_js),

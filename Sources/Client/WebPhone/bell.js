@@ -3,7 +3,13 @@ import { t } from "./language.js";
 import { worker } from "./push.js";
 import { busy, chime, congestion, knock, ringback, sample } from "./tones.js";
 
-const TITLE = t("appTitle");
+let title = t("appTitle");
+/** How many calls were missed. */
+export function setTitleCount(count) {
+  const next = count ? t("recent.title.missed", { count, title: t("appTitle") }) : t("appTitle");
+  if (document.title === title) document.title = next;
+  title = next;
+}
 let flash, notification, rung = null;
 
 export const bell = {
@@ -15,7 +21,7 @@ export const bell = {
     rung = key;
     (isWaiting ? knock : chime).start();
     const ring = () => {
-      document.title = document.title === TITLE ? `☎ ${t("call.callingTitle", { name: who })}` : TITLE;
+      document.title = document.title === title ? `☎ ${t("call.callingTitle", { name: who })}` : title;
       if (!isWaiting) navigator.vibrate?.([400, 200, 400]);
     };
     ring();
@@ -32,7 +38,7 @@ export const bell = {
     navigator.vibrate?.(0);
     notification?.then((shown) => shown?.close());
     notification = null;
-    document.title = TITLE;
+    document.title = title;
   },
 };
 

@@ -1,13 +1,19 @@
 // The calls as the page knows them: which is in front, what sounds, what the history notes, what of them a reload must not forget.
+import { callFrom } from "./account.js";
+import { sendAfterwards } from "./afterwards.js";
 import { bell } from "./bell.js";
+import { formatted } from "./dialling.js";
 import { dropCards, leaveCard } from "./ended.js";
 import { History } from "./history.js";
+import { nameOf } from "./names.js";
 import { announce, app, read, tab } from "./page.js";
 import { ringback } from "./tones.js";
 import { shownName, t } from "./language.js";
 import { callWords, duration, errorWords, reasonWords, transferWords } from "./words.js";
 
-export const who = (call) => shownName(call.peer?.n ?? "") || shownName(call.peer?.h ?? "") || t("unknown");
+/** What the user's directory calls them, else what the network does, else the number. */
+export const nameIn = (call) => shownName(nameOf(call.peer?.h) ?? "") || shownName(call.peer?.n ?? "");
+export const who = (call) => nameIn(call) || shownName(formatted(call.peer?.h ?? "")) || t("unknown");
 
 /** What the page knows of a call beyond the package: digits, how a transfer goes, the call that was asked first. */
 const notes = new WeakMap();
@@ -89,9 +95,10 @@ function beginsAnew(call) {
   dropCards();
 }
 
-/** From a click. */
-export function place(number) {
-  app.phone.call(number);
+/** From a click. `then`: what is sent once the call is connected. */
+export function place(number, then = "") {
+  const call = app.phone.call(number, { from: callFrom() });
+  if (then) sendAfterwards(call, then, (digits) => dialled(call, digits));
   followAll();
 }
 
@@ -133,8 +140,8 @@ const talked = (call) => (call.connectedAt === null ? null : call.seconds * 1000
 const began = (call) => call.startedAt + (app.phone?.skew ?? 0);
 
 function put(call, more) {
-  const { n: name = null, h: number = null } = call.peer ?? {};
-  app.history?.put({ id: call.id, direction: call.direction, name, number, ...more });
+  const { n: name = null, h: number = null, k: kind = "phone" } = call.peer ?? {};
+  app.history?.put({ id: call.id, direction: call.direction, name, number, kind, ...more });
 }
 
 /** Once a second: a page that is closed in a call has noted how long it was. */

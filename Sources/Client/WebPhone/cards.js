@@ -1,5 +1,6 @@
 // The calls on the screen: the one in front, the one on hold, the one that waits.
-import { chosen, dialled, merge, mergeable, note, noteTime, party, spoken, transferBoth, transferable, who } from "./calls.js";
+import { chosen, dialled, merge, mergeable, nameIn, note, noteTime, party, spoken, transferBoth, transferable, who } from "./calls.js";
+import { formatted } from "./dialling.js";
 import { isTyping, wasInField } from "./keyboard.js";
 import { $, announce, app, icon, interrupt, label, show } from "./page.js";
 import { closeSettings } from "./settings.js";
@@ -12,7 +13,6 @@ let front = null, shownPhase = null, isPadOpen = false, meters = null, clock = n
 const DIGITS = "123456789*0#";
 const LETTERS = { 2: "ABC", 3: "DEF", 4: "GHI", 5: "JKL", 6: "MNO", 7: "PQRS", 8: "TUV", 9: "WXYZ", 0: "+" };
 
-const nameOf = (call) => shownName(call.peer?.n ?? "");
 
 /** Twelve keys; `press(digit)`. */
 export function keypad(id, press) {
@@ -79,10 +79,10 @@ function showPerson() {
   const people = party(front);
   write($("peer"), people.map(who).join(", "));
   showPeople(people.length > 1 ? people : []);
-  const number = people.length === 1 && nameOf(front) ? shownName(front.peer.h ?? "") : "";
+  const number = people.length === 1 && nameIn(front) ? shownName(formatted(front.peer?.h ?? "")) : "";
   $("peer-number").textContent = number;
   show("peer-number", !!number);
-  const initials = nameOf(front).split(/\s+/).map((word) => [...word][0] ?? "").filter((letter) => /\p{L}/u.test(letter)).slice(0, 2).join("");
+  const initials = nameIn(front).split(/\s+/).map((word) => [...word][0] ?? "").filter((letter) => /\p{L}/u.test(letter)).slice(0, 2).join("");
   if ($("avatar").dataset.of === initials && $("avatar").hasChildNodes()) return;
   $("avatar").dataset.of = initials;
   $("avatar").replaceChildren(initials ? initials.toUpperCase() : icon("person"));
@@ -193,7 +193,7 @@ function showWaiting({ waiting, queue, front: now }) {
   showQueue(queue.slice(1));
   if (!waiting) return;
   write($("waiting-who"), who(waiting));
-  write($("waiting-words"), nameOf(waiting) && waiting.peer.h ? t("call.numberIsCalling", { number: shownName(waiting.peer.h) }) : t("call.isCalling"));
+  write($("waiting-words"), nameIn(waiting) && waiting.peer.h ? t("call.numberIsCalling", { number: shownName(formatted(waiting.peer.h)) }) : t("call.isCalling"));
   const isRinging = now.state === "ringing";
   const mayAnswer = !app.phone.microphoneFault;
   show("hold-accept", mayAnswer && (isRinging || now.phase === "connected"));
@@ -207,7 +207,7 @@ function showQueue(queue) {
   show("queue", queue.length > 0);
   fillRows($("queue"), queue, { key: ({ id }) => id, create: () => row(2), update: (element, call) => {
     const name = { name: who(call) };
-    const [answer, decline] = draw(element, call, nameOf(call) ? shownName(call.peer.h ?? "") : "",
+    const [answer, decline] = draw(element, call, nameIn(call) ? shownName(formatted(call.peer?.h ?? "")) : "",
       [[t("call.answer"), t("call.answerName", name)], [t("call.decline"), t("call.declineName", name)]]);
     answer.hidden = !!app.phone.microphoneFault;
     answer.disabled = !app.phone.isReachable;

@@ -1,29 +1,27 @@
 // "Clear" of the calls of before, which can be undone until the page is loaded again or the next call is noted.
 import { $, app, show } from "./page.js";
 
-let before = null;
+/** Brings back what was there. */
+let bringBack = null;
 
 export function showClear(hasEntries) {
-  if (hasEntries) before = null;
+  if (hasEntries) bringBack = null;
   show("clear", hasEntries);
-  show("undo", !!before);
-  show("cleared", !!before);
+  show("undo", !!bringBack);
+  show("cleared", !!bringBack);
 }
 
-export const canUndo = () => before !== null;
+export const canUndo = () => bringBack !== null;
 
 export function wireClear() {
   $("clear").onclick = () => {
-    const kept = app.history.entries;
-    app.history.clear();
-    before = kept;
+    bringBack = app.history.clear();
     app.render();
     $("undo").focus();
   };
   $("undo").onclick = () => {
-    const kept = before;
-    before = null;
-    if (kept) app.history.write(kept);
+    bringBack?.();
+    bringBack = null;
     app.render();
     $("clear").focus();
   };

@@ -2,18 +2,20 @@
 // before a call; calls are in calls.js and cards.js, the dialler in dialer.js, words in words.js.
 import { Phone, claims, readPush } from "./trunkline/trunkline.js";
 import { askToNotify, mayAskToNotify, stopSounds } from "./bell.js";
+import { followNumbers } from "./account.js";
 import { chosen, followAll, gone, missBefore, noteLine, openHistory, place, refusalWords, sound, takeUp } from "./calls.js";
 import { closePad, press, showCalls, takesDigits, wireCalls } from "./cards.js";
 import { canUndo, showClear, wireClear } from "./clear.js";
-import { close as closeDialer, fill, isOpenOverCall, showDialer, wireDialer } from "./dialer.js";
+import { close as closeDialer, isOpenOverCall, showDialer, wireDialer } from "./dialer.js";
 import { dismissLast, dropCards, showEnded, wireEnded } from "./ended.js";
-import { row } from "./history.js";
 import { keepKeyboard } from "./keyboard.js";
 import { shownName, t } from "./language.js";
 import { $, app, device, notice, read, show, status, tab } from "./page.js";
 import { canPush, enablePush, followNotifications, resumePush, worker } from "./push.js";
+import { followHistory, showRecent, wireRecent } from "./recent.js";
 import { closeSettings, resumeDoNotDisturb, showSettings, wireSettings } from "./settings.js";
 import { showShortcuts, useShortcut } from "./shortcuts.js";
+import { typeAnywhere } from "./typing.js";
 import { askVersion, isOutdated } from "./version.js";
 import { awayWords, errorWords, reasonWords, setupWords, warningWords } from "./words.js";
 
@@ -74,6 +76,8 @@ function connect(token, push = null) {
   });
   globalThis.trunkline = phone; // for the console and for tests
   openHistory(token ? claims(token).sub : phone.device);
+  followHistory(phone);
+  followNumbers(phone);
   const on = (type, f) => phone.addEventListener(type, (event) => { if (phone === app.phone) f(event); });
   on("state", () => lineChanged());
   on("calls", () => {
@@ -162,7 +166,9 @@ function render() {
   showEnded();
   show("open-settings", !!phone);
   showNotice(calls);
-  showHistory(calls);
+  const hasRecent = showRecent(calls);
+  showClear(hasRecent);
+  show("recent", hasRecent || (!!phone && canUndo()));
   showShortcuts(!!calls.front && !isOpenOverCall());
   keepKeyboard();
   if (phone) sound(calls);
@@ -226,16 +232,6 @@ function showNotice({ front }) {
   notice(fault ? errorWords(fault) : refusalWords() || (warning ? warningWords(warning) : ""));
 }
 
-function showHistory({ live }) {
-  const entries = app.phone ? app.history.entries.filter((entry) => !live.some((call) => call.id === entry.id)) : [];
-  const shown = JSON.stringify(entries);
-  showClear(entries.length > 0);
-  show("recent", entries.length > 0 || (!!app.phone && canUndo()));
-  if ($("history").dataset.shown === shown) return;
-  $("history").dataset.shown = shown;
-  $("history").replaceChildren(...entries.map((entry) => row(entry, () => fill(entry.number ?? ""))));
-}
-
 // — hands —
 
 /** From a click: browsers ask a person only then. */
@@ -249,6 +245,7 @@ async function allow() {
 
 wireCalls();
 wireDialer();
+wireRecent();
 wireSettings({ logOut: () => app.phone?.logOut(), stay, isStaying });
 $("login-form").onsubmit = (event) => {
   event.preventDefault();
@@ -271,7 +268,7 @@ addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !event.isComposing && !event.defaultPrevented) return leaveOpen();
   if (event.ctrlKey || event.altKey || event.metaKey || event.repeat) return;
   if (useShortcut(event)) return;
-  if (/^[0-9*#]$/.test(event.key) && takesDigits()) press(event.key);
+  if (/^[0-9*#]$/.test(event.key) && takesDigits()) press(event.key); else typeAnywhere(event);
 });
 /** Escape: one after the other, the last opened first. It ends no call. */
 const leaveOpen = () => closeSettings() || (isOpenOverCall() && (closeDialer(), true)) || closePad() || dismissLast();

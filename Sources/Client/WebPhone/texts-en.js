@@ -50,7 +50,7 @@ export default {
   "dial.do": "Call", "dial.transferDo": "Transfer now", "dial.ask": "Ask first",
   "dial.transferHint": "“Ask first” calls this number while they wait; then connect both.", "dial.addHint": "{name} is put on hold meanwhile.",
   "dial.willCall": "Calls {number}", "dial.willCallThen": "Calls {number}, then sends {digits}",
-  "dial.sent": "Sent: {digits}", "dial.from": "Call from", "dial.myNumber": "Your number", "dial.myNumbers": "Your numbers",
+  "dial.from": "Call from", 
   "dial.ownNumber": "Your number: {number}",
   "dial.linked": "A link wants to call this number. Check it, then click Call.",
   "dial.refusal.empty": "There is no number in it.",
@@ -63,6 +63,7 @@ export default {
   "dial.refusal.long": "This number is too long.",
   "dial.refusal.character": "“{character}” stands in no telephone number.",
   "dial.refusal.letters": "Letters stand in a number only behind its first digits, as in 1-800-FLOWERS.",
+  "dial.refusal.transfer": "An extension cannot be sent behind a transfer. Leave it out, or use “Ask first”.",
   "dial.refusal.extension": "The extension cannot be read. It is digits, as in “ext. 12”.",
 
   // names as one types

@@ -45,7 +45,7 @@ export default {
   "dial.do": "Llamar", "dial.transferDo": "Transferir ya", "dial.ask": "Consultar",
   "dial.transferHint": "«Consultar» llama a este número mientras la otra parte espera; después conecta a ambos.", "dial.addHint": "{name} queda en espera mientras tanto.",
   "dial.willCall": "Llama al {number}", "dial.willCallThen": "Llama al {number} y después envía {digits}",
-  "dial.sent": "Enviado: {digits}", "dial.from": "Llamar desde", "dial.myNumber": "Tu número", "dial.myNumbers": "Tus números",
+  "dial.from": "Llamar desde", 
   "dial.ownNumber": "Tu número: {number}",
   "dial.linked": "Un enlace quiere llamar a este número. Compruébalo y haz clic en Llamar.",
   "dial.refusal.empty": "No contiene ningún número.",
@@ -58,6 +58,7 @@ export default {
   "dial.refusal.long": "Este número es demasiado largo.",
   "dial.refusal.character": "«{character}» no aparece en ningún número de teléfono.",
   "dial.refusal.letters": "Las letras solo van detrás de los primeros dígitos, como en 1-800-FLOWERS.",
+  "dial.refusal.transfer": "No se puede enviar una extensión tras una transferencia. Quítala o usa «Consultar».",
   "dial.refusal.extension": "No se puede leer la extensión. Son dígitos, como en «ext. 12».",
 
   "search.results": "Directorio", "search.count": { one: "{count} nombre encontrado", other: "{count} nombres encontrados" }, "search.call": "{name}, {number}. Pone el número en el marcador.",

@@ -45,7 +45,7 @@ export default {
   "dial.do": "Appeler", "dial.transferDo": "Transférer", "dial.ask": "Consulter",
   "dial.transferHint": "« Consulter » appelle ce numéro pendant que l’autre attend ; reliez ensuite les deux.", "dial.addHint": "{name} est mis en attente pendant ce temps.",
   "dial.willCall": "Appelle le {number}", "dial.willCallThen": "Appelle le {number}, puis envoie {digits}",
-  "dial.sent": "Envoyé : {digits}", "dial.from": "Appeler depuis", "dial.myNumber": "Votre numéro", "dial.myNumbers": "Vos numéros",
+  "dial.from": "Appeler depuis", 
   "dial.ownNumber": "Votre numéro : {number}",
   "dial.linked": "Un lien veut appeler ce numéro. Vérifiez-le, puis cliquez sur Appeler.",
   "dial.refusal.empty": "Il n’y a pas de numéro ici.",
@@ -58,6 +58,7 @@ export default {
   "dial.refusal.long": "Ce numéro est trop long.",
   "dial.refusal.character": "« {character} » ne figure dans aucun numéro de téléphone.",
   "dial.refusal.letters": "Les lettres ne viennent qu’après les premiers chiffres, comme dans 1-800-FLOWERS.",
+  "dial.refusal.transfer": "Un poste ne peut pas être envoyé après un transfert. Enlevez-le, ou utilisez « Consulter ».",
   "dial.refusal.extension": "Le poste est illisible. Il se compose de chiffres, comme dans « poste 12 ».",
 
   "search.results": "Annuaire", "search.count": { one: "{count} nom trouvé", other: "{count} noms trouvés" }, "search.call": "{name}, {number}. Met le numéro dans le clavier.",

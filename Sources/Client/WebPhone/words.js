@@ -8,7 +8,18 @@ const MISSED = new Set(["callerCancelled", "unanswered", "mediaTimeout", "mediaF
 const known = (key, otherwise) => (hasText(key) ? t(key) : otherwise);
 
 export const reasonWords = (reason) => known(`reason.${reason}`, t("reason.other"));
-export const isMissed = (entry) => entry.direction === "incoming" && entry.connectedMs === null && MISSED.has(entry.reason);
+/** The same as the gateway's outcomes: nobody took it, nobody wanted to be disturbed, or it failed. */
+const MISSED_OUTCOMES = new Set(["missed", "filtered", "failed"]);
+export const isMissed = (entry) => entry.direction === "incoming" && entry.connectedMs === null
+  && (entry.outcome ? MISSED_OUTCOMES.has(entry.outcome) : MISSED.has(entry.reason));
+
+/** Outcomes that say more than the reason of the end. */
+const OUTCOMES = new Set(["answeredElsewhere", "cancelled", "declined", "busy", "diverted", "blocked", "filtered"]);
+/** How a call of the history came out: as this device has noted it, else as the gateway says. */
+export function historyWords(entry) {
+  if (!entry.isNoted && OUTCOMES.has(entry.outcome)) return t(`outcome.${entry.outcome}`);
+  return entry.reason ? reasonWords(entry.reason) : t("recent.goesOn");
+}
 
 /** An error of the package in the language of the page: what is wrong, and what to do. Its own words where the page has none. */
 export function errorWords(error) {

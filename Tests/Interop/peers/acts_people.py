@@ -40,7 +40,7 @@ def merged_calls_have_a_row_for_each(person):
     person.clicks("merge")
     person.sees("document.querySelectorAll('#people li').length === 2", "a row for each")
     person.reads("people", "Ada Lovelace")
-    person.reads("people", "+15557770042")
+    person.reads("people", "+1 555 777 0042")
     person.reads("hangup", "Hang up all")
     person.not_lost("after merging")
     person.js("document.querySelector('#people li button').focus()")
@@ -90,7 +90,7 @@ def names_are_shown_as_text_and_cut(person):
         person.expects(person.js("!/[\\u202a-\\u202e\\u2066-\\u2069\\0]/.test(document.getElementById('waiting-who').textContent)"), f"{what}: direction marks are left")
         person.expects(person.js("!/\\p{M}{5}/u.test(document.getElementById('waiting-who').textContent)"), f"{what}: marks pile up")
         if what == "blank":
-            person.reads("waiting-who", "+15557770042")
+            person.reads("waiting-who", "+1 555 777 0042")
         person.js(f"{FRONT}.answer()")
         person.sees(IN_VIEW, f"Hang up is in view in a call with a {what} name")
         person.expects(person.js("document.documentElement.scrollWidth <= innerWidth"), f"{what}: the page scrolls sideways")
@@ -114,7 +114,7 @@ def a_screen_reader_walks_in_order(person):
     order(person, tree(), ["heading Trunkline", "region Grace Hopper", "button Hold & accept", "button End & accept", "button Decline", "region Call", "button Mute",
                            "button Keypad", "button Audio", "button Hold", "button Hang up", "heading Recent calls"])
     person.opens("merged")
-    order(person, tree(), ["region Call", "listitem", "button Hang up Ada Lovelace", "listitem", "button Hang up +15557770042", "button Hang up all"])
+    order(person, tree(), ["region Call", "listitem", "button Hang up Ada Lovelace", "listitem", "button Hang up +1 555 777 0042", "button Hang up all"])
     person.opens()
     person.js("trunkline.call('5551234').finish('busy')")
     person.shown("ended", "dialer")

@@ -90,7 +90,7 @@ const ada = { k: "phone", h: "+15557770001", n: "Ada Lovelace" }, number = { k: 
 const long = { k: "phone", h: "+15557770001", n: "Wilhelmina Katharina von Hohenlohe-Schillingsfürst, Reception Desk" };
 const click = (...ids) => () => { for (const id of ids) document.getElementById(id).click(); };
 const talk = (peer = ada, more) => new FakeCall("one", "connected", peer, more);
-const type = (text) => { document.getElementById("number").value = text; document.getElementById("number").oninput(); };
+const type = (text) => { document.getElementById("number").focus(); document.getElementById("number").value = text; document.getElementById("number").oninput(); };
 
 /** Opened once its lists are filled, which takes the service worker's answer. */
 const settings = (opener) => async () => {
@@ -135,6 +135,14 @@ export const STATES = {
   "microphone-busy": { microphoneFault: error("microphoneBusy") },
   "permission-revoked-in-call": { calls: [talk(ada, { microphoneFault: error("microphoneDenied") })] },
   "autoplay-refused": { calls: [talk(ada, { isAudioBlocked: true })] },
+  found: { then: () => type("ada") },
+  refused: { then: () => { type("030 123456 / 030 654321"); click("dial")(); } },
+  extension: { then: () => type("1-800-FLOWERS ext. 12") },
+  numbers: { numbers: ["+15551230001", "+4930123456", "+33123456789"] },
+  history: { rows: 60, keepsHistory: true },
+  many: { rows: 10_000, keepsHistory: true },
+  missed: { rows: 60, keepsHistory: true, then: click("show-missed") },
+  "odd-names": { rows: 8, odd: true, keepsHistory: true },
   emergency: { calls: [new FakeCall("one", "ended", { k: "phone", h: "112" }, { direction: "outgoing", error: error("emergency"), endReason: "forbidden" })] },
 };
 
@@ -146,9 +154,20 @@ function pastCalls() {
   ];
 }
 
+const ODD = ["W".repeat(500), "<img src=x onerror=alert(1)>", "e" + "\u0301".repeat(300), "דנה לוי (מזכירות)", "a\u202Egpj.exe", "\u0000\u0007", "مرحبا 123", " "];
+function rows(phone) {
+  return Array.from({ length: phone.rows ?? 0 }, (_, n) => ({
+    id: 100_000 - n, call: `r${n}`, direction: n % 3 ? "incoming" : "outgoing", peer: { k: "phone", h: `+1555777${String(n).padStart(4, "0")}`, n: phone.odd ? ODD[n % ODD.length] : n % 4 ? undefined : "Ada Lovelace" },
+    startedAt: Date.now() - n * 4e6, connectedAt: n % 2 ? null : Date.now() - n * 4e6, endedAt: Date.now() - n * 4e6 + 65_000, outcome: n % 2 ? (n % 3 ? "missed" : "busy") : "answered",
+    reason: n % 2 ? "callerCancelled" : "remoteHangup", device: null, account: null,
+  }));
+}
+
 export class Phone extends EventTarget {
   constructor() {
     super();
+    Object.assign(this, { keepsHistory: false, keepsDirectory: true, numbers: ["+15551230001"] });
+    queueMicrotask(() => this.dispatchEvent(new Event("state")));
     const wanted = STATES[new URLSearchParams(location.search).get("state")] ?? {};
     Object.assign(this, {
       state: "online", error: null, isReachable: true, user: "alice", device: "web", calls: [], doNotDisturb: false, pushKey: null, pushFault: null,
@@ -158,12 +177,29 @@ export class Phone extends EventTarget {
     globalThis.shown = new Promise((done) => setTimeout(async () => { await wanted.then?.(); setTimeout(done, 150); }, 50));
   }
   close() {} start() {}
-  call(h) {
+  /** What the page has asked for, for tests. */
+  questions = [];
+  call(to, options) {
+    const h = typeof to === "string" ? to : to.h;
+    this.questions.push(["call", to, options]);
     const call = new FakeCall(`out-${h}-${Math.random()}`, "starting", { k: "phone", h }, { direction: "outgoing" });
     for (const one of this.calls) if (one.phase === "connected") one.set({ isHeld: true });
     fake.add(call);
     return call;
   }
+  async history({ before = Infinity } = {}) {
+    this.questions.push(["history", before]);
+    const calls = [...(this.more ?? []), ...rows(this)].filter(({ id }) => id < before).slice(0, 50);
+    return { calls, next: calls.length === 50 ? calls.at(-1).id : null };
+  }
+  /** So many came while nobody looked. */
+  missed(count) {
+    this.more = Array.from({ length: count }, (_, n) => ({ ...rows({ rows: 1 })[0], id: 200_000 + n, call: `m${n}`, direction: "incoming", outcome: "missed", reason: "callerCancelled", connectedAt: null })).reverse();
+    this.dispatchEvent(Object.assign(new Event("history"), { isErased: false }));
+  }
+  async names() { return []; }
+  async findNames(text) { this.questions.push(["findNames", text]); return ["Ada Lovelace", "Ada Byron", "Adaeze Okafor-Hohenlohe-Schillingsfürst of the Reception Desk"].map((n, i) => ({ k: "phone", h: `+155577700${i}1`, n })); }
+  async ownNumbers() { return this.numbers; }
   async microphones() { return ["Built-in microphone", "USB headset with a rather long product name (0d8c:0014)"].map((label, i) => ({ deviceId: `m${i}`, label, kind: "audioinput" })); }
   async loudspeakers() { return [{ deviceId: "l0", label: "Built-in loudspeaker", kind: "audiooutput" }]; }
   async askForMicrophone() {

@@ -5,12 +5,12 @@ Prints {"event": "act", "name": ..., "faults": [...]} for each, then {"event": "
 """
 import argparse, functools, http.server, json, os, shutil, tempfile, threading, time, traceback
 from websockets.sync.client import connect
-import acts_calls, acts_devices, acts_looks, acts_people
+import acts_calls, acts_devices, acts_looks, acts_numbers, acts_people
 from browser_phone import Page, debugger_url, debugging_port, end_group, say, start_browser
 import firefox_phone
 from phone_states import PHONE, Files
 
-ACTS = acts_calls.ACTS + acts_people.ACTS + acts_devices.ACTS + acts_looks.ACTS
+ACTS = acts_calls.ACTS + acts_people.ACTS + acts_devices.ACTS + acts_looks.ACTS + acts_numbers.ACTS
 
 # Before the page's scripts: what live regions say, once for each batch of changes, and which tones sound.
 HOOK = r"""

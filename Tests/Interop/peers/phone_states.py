@@ -18,7 +18,7 @@ LOOKS = [("320", 320, 640, False), ("400-dark", 400, 860, True), ("480", 480, 90
 UNMARKED = """[...(document.querySelector("dialog[open]") ?? document).querySelectorAll("body *, dialog *")].filter((e) => e.checkVisibility() && !e.closest("svg, h1"))
   .flatMap((e) => [e.ariaLabel, e.getAttribute("placeholder"), ...[...e.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data)])
   .map((text) => (text ?? "").replace(/⟦[^⟧]*⟧/g, "").trim())
-  .filter((text) => /\\p{L}{2}/u.test(text) && !/^(alice|\\+?\\d|Ada|Grace|Wilhelmina|Ren|Built-in|USB|opus|[A-Z]{2,4}$|(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) )/.test(text))
+  .filter((text) => /\\p{L}{2}/u.test(text) && !/[\u2068\u0301]/.test(text) && !/^(alice|דנה|مرحبا|W+…|<img|agpj|\\+?\\d|Ada|Grace|Wilhelmina|Ren|Built-in|USB|opus|[A-Z]{2,4}$|(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) )/.test(text))
   .map((text) => `not in the table: ${text}`)"""
 MARKS = """
 const marked = (entry) => (typeof entry === "string" ? `⟦${entry.replace(/\\{\\w+\\}/g, "⟧$&⟦")}⟧` : Object.fromEntries(Object.entries(entry).map(([name, text]) => [name, marked(text)])));
