@@ -1,6 +1,6 @@
 # Two commands: `make run` from a fresh machine to a bridged call, `make test` for everything that is checked.
 # What each target needs is installed by Scripts/install; a stamp makes the second time quick.
-.PHONY: run release run-cluster faults adversary test numbers docs dist sanitize bench bench-jitter bench-ears soak fuzz clean
+.PHONY: run release run-cluster faults adversary test numbers docs screenshots dist sanitize bench bench-jitter bench-ears soak fuzz clean
 
 JOBS ?= 2
 
@@ -41,6 +41,11 @@ numbers:
 docs:
 	Scripts/install docs
 	Scripts/docs
+
+# Every state of the web phone and the status page, in light and dark, narrow and wide, into .build/screenshots/index.html; from them docs/images.
+screenshots:
+	Scripts/install test
+	.venv/bin/python Scripts/screenshots
 
 # Debian packages, a tarball and an OCI image, into dist/.
 dist:

@@ -1,5 +1,5 @@
 // What is wrong with the looks of the page as it stands, as a list of sentences: texts whose contrast to what is behind them is below 4.5 : 1
-// (WCAG 2.2 §1.4.3), fields whose edge is below 3 : 1 (§1.4.11), whatever is wider than the screen or its card, or cut off, targets of less than 40 px (§2.5.8 wants 24), and controls without a name.
+// (WCAG 2.2 §1.4.3), fields whose edge is below 3 : 1 (§1.4.11), whatever is wider than the screen or its card, or cut off, targets of less than 40 px (§2.5.8 wants 24, and leaves links within sentences out), and controls without a name.
 (() => {
   const faults = [], canvas = Object.assign(document.createElement("canvas"), { width: 1, height: 1 }).getContext("2d");
   const dialog = document.querySelector("dialog:modal");
@@ -25,7 +25,7 @@
       const label = e.ariaLabel || e.textContent.trim() || [...(e.labels ?? [])].map((one) => one.textContent).join("").trim();
       if (!label) faults.push(`${name(e)}: no name`);
       const target = e.type === "checkbox" ? e.closest("label").getBoundingClientRect() : box;
-      if (Math.min(target.width, target.height) < 40) faults.push(`${name(e)}: a target of ${Math.round(target.width)} × ${Math.round(target.height)} px`);
+      if (Math.min(target.width, target.height) < 40 && getComputedStyle(e).display !== "inline") faults.push(`${name(e)}: a target of ${Math.round(target.width)} × ${Math.round(target.height)} px`);
       if (e.tagName === "BUTTON" && e.scrollWidth > e.clientWidth + 1) faults.push(`${name(e)}: its words are cut off`);
     }
     if (e.matches("select, input:not([type=checkbox], [type=range])")) {

@@ -1,4 +1,5 @@
-"""Brings the web phone into every state of fake_trunkline.js, without a gateway, and says what is wrong with its looks (page_faults.js).
+"""Brings the web phone into every state of fake_trunkline.js, without a gateway, and says what is wrong with its looks (page_faults.js,
+axe-core).
 
 Prints {"event": "state", "state": ..., "look": ..., "faults": [...]} for each state and look, then {"event": "done", "states": n}.
 With --shots each is kept as a picture. With --language the browser asks for that language. With --marked every text of the page's table stands in
@@ -6,12 +7,15 @@ brackets, and a text in none of them is a fault: it has no translation.
 """
 import argparse, base64, functools, http.server, os, shutil, tempfile, threading
 from websockets.sync.client import connect
+from axe import violations
 from browser_phone import Page, debugger_url, debugging_port, end_group, say, start_browser
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PHONE = os.path.join(HERE, "../../../Sources/Client/WebPhone")
 # name, width, height, dark
 LOOKS = [("320", 320, 640, False), ("400-dark", 400, 860, True), ("480", 480, 900, False), ("1280", 1280, 860, False)]
+# for pictures only
+MORE = [("400", 400, 860, False), ("1280-dark", 1280, 860, True)]
 
 
 # What is shown as it is in every language: names, numbers, times, digits, and what names a device or a codec.
@@ -55,6 +59,11 @@ class Files(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, *_):
+        pass  # the page went away while a file was sent
+
+
 def look(page, width, height, dark):
     page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
     page.call("Emulation.setEmulatedMedia", features=[
@@ -69,22 +78,30 @@ def shoot(page, path, width):
 
 
 def visit(page, base, state, options, faults):
-    for name, width, height, dark in options.looks:
+    # loaded once: what is wide and narrow, light and dark is the stylesheet's
+    for at, (name, width, height, dark) in enumerate(options.looks):
         look(page, width, height, dark)
-        # the same page but for what is behind # would not be loaded again
-        page.call("Page.navigate", url="about:blank")
-        page.call("Page.navigate", url=f"{base}/?state={state}" + ("" if state == "login" else "#token=t"))
-        page.evaluate("new Promise((done) => { const look = setInterval(() => { if (document.readyState === 'complete' && (globalThis.shown || location.search === '?state=login')) { clearInterval(look); done(); } }, 5); })")
-        page.evaluate("globalThis.shown")
-        say("state", state=state, look=name, faults=page.evaluate(faults))
+        if at == 0:
+            load(page, base, state)
+        found = page.evaluate(faults) + ([] if options.marked or options.language != "en-US" else violations(page))
+        say("state", state=state, look=name, faults=found)
         if options.shots:
             shoot(page, os.path.join(options.shots, f"{state}-{name}.png"), width)
-        page.evaluate("sessionStorage.clear(); localStorage.clear()")
+    page.evaluate("sessionStorage.clear(); localStorage.clear()")
+
+
+def load(page, base, state):
+    # the same page but for what is behind # would not be loaded again
+    page.call("Page.navigate", url="about:blank")
+    page.call("Page.navigate", url=f"{base}/?state={state}" + ("" if state == "login" else "#token=t"))
+    page.evaluate("new Promise((done) => { const look = setInterval(() => { if (document.readyState === 'complete' && (globalThis.shown || location.search === '?state=login')) { clearInterval(look); done(); } }, 5); })")
+    page.evaluate("globalThis.shown")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--shots", metavar="FOLDER")
+    parser.add_argument("--more-looks", action="store_true", help="each width in light and dark")
     parser.add_argument("--only", metavar="STATE", action="append")
     parser.add_argument("--language", default="en-US")
     parser.add_argument("--marked", action="store_true")
@@ -93,8 +110,8 @@ def main():
     Files.is_marked = options.marked
     if options.shots:
         os.makedirs(options.shots, exist_ok=True)
-    options.looks = [row for row in LOOKS if not options.look or row[0] in options.look]
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Files, directory=PHONE))
+    options.looks = [row for row in LOOKS + (MORE if options.more_looks else []) if not options.look or row[0] in options.look]
+    server = Server(("127.0.0.1", 0), functools.partial(Files, directory=PHONE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     base = f"http://127.0.0.1:{server.server_port}"
     profile = tempfile.mkdtemp(prefix="trunkline-chromium-")
