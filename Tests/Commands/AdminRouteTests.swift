@@ -66,7 +66,7 @@ import Yams
         }
       #expect(!isAmbiguous, "\(one.path) and \(other.path)")
     }
-    #expect(routes.filter { $0.scope == nil }.map(\.path) == ["/", "/healthz"])
+    #expect(routes.filter { $0.scope == nil }.map(\.path) == ["/", "/status/{file}", "/ui/{file}", "/healthz"])
     #expect(routes.filter { $0.bodyBytes > 65_536 }.allSatisfy { $0.scope == .users })
   }
 

@@ -32,6 +32,7 @@ import Yams
     admin: { tokens: [ { name: crm, token_file: jwt.key, scopes: [ read ] } ] }
     media: { addresses: [ { bind: 127.0.0.1 } ] }
     auth: { jwt: { key_file: jwt.key } }
+    branding: { name: Acme }
     hep: { address: 127.0.0.1:9060 }
     verifier: { url: https://verifier.example, ca: jwt.key }
     turn: { urls: [ "turn:192.0.2.9" ], secret_file: jwt.key }

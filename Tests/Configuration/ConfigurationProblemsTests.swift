@@ -159,7 +159,7 @@ import Testing
     ("limits: { calls: many }", "1:18: limits.calls: expected an integer, got \"many\""),
     (
       "nonsense",
-      "1:1: expected a mapping with listen, admin, local_networks, dns, media, auth, trunks, users, routes, push, cluster, verifier, turn, events, recording, history, timers, limits, store, records, log, hep, got \"nonsense\""
+      "1:1: expected a mapping with listen, admin, branding, local_networks, dns, media, auth, trunks, users, routes, push, cluster, verifier, turn, events, recording, history, timers, limits, store, records, log, hep, got \"nonsense\""
     ),
   ])
   func `each mistake has one message`(text: String, message: String) throws {

@@ -2,7 +2,7 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
-// The web phone. A new file has three lines here and a row below.
+// The web phone. A new file of a page has three lines here and a row below.
 static const unsigned char phone_index_html[] = {
 #embed "../WebPhone/index.html"
 };
@@ -118,9 +118,47 @@ static const unsigned char phone_icon_512_png[] = {
 #embed "../WebPhone/icon-512.png"
 };
 
+// The status page.
+static const unsigned char status_index_html[] = {
+#embed "../WebStatus/index.html"
+};
+static const unsigned char status_icon_svg[] = {
+#embed "../WebPhone/icon.svg"
+};
+static const unsigned char status_runbooks_html[] = {
+#embed "../WebStatus/status/runbooks.html"
+};
+static const unsigned char status_runbooks_md[] = {
+#embed "../../../docs/runbooks.md"
+};
+static const unsigned char status_status_css[] = {
+#embed "../WebStatus/status/status.css"
+};
+static const unsigned char status_status_js[] = {
+#embed "../WebStatus/status/status.js"
+};
+static const unsigned char status_feed_js[] = {
+#embed "../WebStatus/status/feed.js"
+};
+static const unsigned char status_rows_js[] = {
+#embed "../WebStatus/status/rows.js"
+};
+static const unsigned char status_texts_js[] = {
+#embed "../WebStatus/status/texts.js"
+};
+static const unsigned char status_runbooks_js[] = {
+#embed "../WebStatus/status/runbooks.js"
+};
+
 // What both pages share.
 static const unsigned char ui_base_css[] = {
 #embed "../WebUI/base.css"
+};
+static const unsigned char ui_brand_css[] = {
+#embed "../WebUI/brand.css"
+};
+static const unsigned char ui_brand_js[] = {
+#embed "../WebUI/brand.js"
 };
 static const unsigned char ui_elements_js[] = {
 #embed "../WebUI/elements.js"
@@ -188,7 +226,19 @@ static const unsigned char client_service_worker_js[] = {
 #define FILE(path, type, octets) {path, type, octets, sizeof octets}
 #define SCRIPT(path, octets) FILE(path, "text/javascript; charset=utf-8", octets)
 
-static const CWebFile files[] = {
+#define SHARED \
+  FILE("/ui/base.css", "text/css; charset=utf-8", ui_base_css), \
+  FILE("/ui/brand.css", "text/css; charset=utf-8", ui_brand_css), \
+  SCRIPT("/ui/brand.js", ui_brand_js), \
+  SCRIPT("/ui/elements.js", ui_elements_js), \
+  SCRIPT("/ui/favicon.js", ui_favicon_js), \
+  SCRIPT("/ui/focus.js", ui_focus_js), \
+  SCRIPT("/ui/live.js", ui_live_js), \
+  SCRIPT("/ui/notice.js", ui_notice_js), \
+  SCRIPT("/ui/storage.js", ui_storage_js), \
+  SCRIPT("/ui/times.js", ui_times_js)
+
+static const CWebFile phone_files[] = {
     FILE("/", "text/html; charset=utf-8", phone_index_html),
     FILE("/phone.css", "text/css; charset=utf-8", phone_phone_css),
     SCRIPT("/start.js", phone_start_js),
@@ -227,14 +277,7 @@ static const CWebFile files[] = {
     FILE("/icon.svg", "image/svg+xml", phone_icon_svg),
     FILE("/icon-192.png", "image/png", phone_icon_192_png),
     FILE("/icon-512.png", "image/png", phone_icon_512_png),
-    FILE("/ui/base.css", "text/css; charset=utf-8", ui_base_css),
-    SCRIPT("/ui/elements.js", ui_elements_js),
-    SCRIPT("/ui/favicon.js", ui_favicon_js),
-    SCRIPT("/ui/focus.js", ui_focus_js),
-    SCRIPT("/ui/live.js", ui_live_js),
-    SCRIPT("/ui/notice.js", ui_notice_js),
-    SCRIPT("/ui/storage.js", ui_storage_js),
-    SCRIPT("/ui/times.js", ui_times_js),
+    SHARED,
     SCRIPT("/trunkline/trunkline.js", client_trunkline_js),
     SCRIPT("/trunkline/call.js", client_call_js),
     SCRIPT("/trunkline/media.js", client_media_js),
@@ -251,5 +294,21 @@ static const CWebFile files[] = {
     SCRIPT("/service-worker.js", client_service_worker_js),
 };
 
-const CWebFile *const cweb_files = files;
-const size_t cweb_file_count = sizeof files / sizeof *files;
+static const CWebFile status_files[] = {
+    FILE("/", "text/html; charset=utf-8", status_index_html),
+    FILE("/status/icon.svg", "image/svg+xml", status_icon_svg),
+    FILE("/status/status.css", "text/css; charset=utf-8", status_status_css),
+    SCRIPT("/status/status.js", status_status_js),
+    SCRIPT("/status/feed.js", status_feed_js),
+    SCRIPT("/status/rows.js", status_rows_js),
+    SCRIPT("/status/texts.js", status_texts_js),
+    SCRIPT("/status/runbooks.js", status_runbooks_js),
+    FILE("/status/runbooks.html", "text/html; charset=utf-8", status_runbooks_html),
+    FILE("/status/runbooks.md", "text/markdown; charset=utf-8", status_runbooks_md),
+    SHARED,
+};
+
+const CWebFile *const cweb_phone_files = phone_files;
+const size_t cweb_phone_file_count = sizeof phone_files / sizeof *phone_files;
+const CWebFile *const cweb_status_files = status_files;
+const size_t cweb_status_file_count = sizeof status_files / sizeof *status_files;

@@ -1,4 +1,5 @@
 // Which language the page speaks, and its texts: a table for each, with the same keys (texts-en.js). A value stands in a text where its name is in braces.
+import { branded } from "./ui/brand.js";
 const TABLES = { en: () => import("./texts-en.js"), de: () => import("./texts-de.js"), fr: () => import("./texts-fr.js"), es: () => import("./texts-es.js") };
 export const LANGUAGES = Object.keys(TABLES);
 
@@ -32,7 +33,7 @@ export const hasText = (key) => Object.hasOwn(table, key);
 export function t(key, values = {}) {
   const entry = table[key] ?? key; // a text that is missing must not stop a call
   const text = typeof entry === "string" ? entry : entry[plurals.select(values.count)] ?? entry.other;
-  return text.replace(/\{(\w+)\}/g, (_, name) => isolated(String(values[name] ?? "")));
+  return branded(text).replace(/\{(\w+)\}/g, (_, name) => isolated(String(values[name] ?? "")));
 }
 
 /** Marks that turn the text around them, and signs without width. */

@@ -45,17 +45,27 @@ export function label(id, text, icon, isOn = false) {
  * in it stay; it is moved only where the order changed.
  * - `key(item)`: a string, different for each item; the second item of a key is left out.
  * - `create(item)`: a new element. `update(element, item)`: called for each item each time, also after `create`.
+ * - `keep(child)`: true for children that are no item's; they stay before the rows.
  */
-export function fillRows(parent, items, { key, create, update = () => {} }) {
-  const before = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+export function fillRows(parent, items, { key, create, update = () => {}, keep = () => false }) {
+  const before = new Map([...parent.children].filter((child) => !keep(child)).map((child) => [child.dataset.key, child]));
   const wanted = new Map();
   for (const item of items) if (!wanted.has(key(item))) wanted.set(key(item), item);
   for (const [name, child] of before) if (!wanted.has(name)) child.remove();
-  let next = parent.firstElementChild;
+  let next = [...parent.children].find((child) => !keep(child)) ?? null;
   for (const [name, item] of wanted) {
-    const known = before.get(name), child = known ?? create(item);
+    const child = before.get(name) ?? create(item);
     child.dataset.key = name;
     update(child, item);
-    if (child === next) next = next.nextElementSibling; else parent.insertBefore(child, next);
+    if (child === next) {
+      next = next.nextElementSibling;
+    } else if (next && child === next.nextElementSibling) {
+      // the one before it went away from here: it is moved, and not all that follow
+      const after = child.nextElementSibling;
+      parent.append(next);
+      next = after ?? next;
+    } else {
+      parent.insertBefore(child, next);
+    }
   }
 }

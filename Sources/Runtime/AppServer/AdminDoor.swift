@@ -11,7 +11,11 @@ struct AdminDoor: Sendable {
     do throws(APIError) {
       try AdminAccess.checkPage(request)
       // An open row says nothing of a call; the status page asks for the rest with the token.
-      if case .row(let row, _) = match, row.route.scope == nil { return row.handler(request, answer) }
+      if case .row(let row, let arguments) = match, row.route.scope == nil {
+        var request = request
+        request.arguments = arguments
+        return row.handler(request, answer)
+      }
       let client = try access.client(of: request, at: now)
       switch match {
       case .refused(let response): answer(response)

@@ -54,6 +54,8 @@ extension ConfigurationKeys {
         .init("listen", .mapping, "The addresses of the SIP, app and admin listeners."),
         .init("admin", .mapping, "What programs may do at the admin endpoint."),
         .init(
+          "branding", .mapping, .none("the pages are Trunkline's"), "Name, colour and logo of the web phone and the status page."),
+        .init(
           "local_networks", .list(.text("network, or `auto`"), limit: 100), .value("[ auto ]"), waitsForRestart: true,
           "Peers in these are told our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."),
         .init("dns", .mapping, "The name servers that the names of trunks are looked up with."),
@@ -204,6 +206,19 @@ extension ConfigurationKeys {
         .init(
           "per_second", .integer(Limits.apiRate), .value("\(Settings.Admin.requestsPerSecond)"),
           "Requests in a second, of which so many may come at once; more are refused with 429."),
+      ]),
+    .init(
+      "branding", isTakenBySIGHUP: false, "How it looks: docs/branding.md.",
+      [
+        .init(
+          "name", .text("1 to \(Limits.brandName) characters"), .value(settings.branding.name),
+          "What the pages and the installed web phone are called."),
+        .init(
+          "color", .text("colour such as `\"#0a5c36\"`, in quotes"), .none("that of the pages"),
+          "Of the header, in light and dark; what is written on it is black or white, whichever reads better."),
+        .init(
+          "logo", .file("SVG or PNG, \(Limits.logoBytes >> 10) KiB at most"), .none("a handset"),
+          "Square: it is seen 26 px wide, and as the icon of the tab and of the installed web phone."),
       ]),
     .init(
       "hep", isTakenBySIGHUP: false, "",

@@ -13,6 +13,7 @@ extension ConfigurationParser {
     let top = Section(root, "", self)
     out.listen = listen(top)
     out.admin = admin(top)
+    out.branding = branding(top)
     out.dns.servers = top.section("dns").list(
       "servers", limit: 16, "a name server such as 192.0.2.53 or 127.0.0.1:5353"
     ) {

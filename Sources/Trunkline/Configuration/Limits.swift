@@ -23,6 +23,9 @@ enum Limits {
   static let apiTokens = 100
   static let apiTokenBytes = 16...512
   static let playedFiles = 100
+  /// Of the name and the logo that the pages show.
+  static let brandName = 40
+  static let logoBytes = 64 << 10
   static let apiRate = 1...1_000
   static let routes = 10_000
   static let historyPerUser = 0...100_000

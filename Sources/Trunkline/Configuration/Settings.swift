@@ -14,6 +14,7 @@ public struct Settings: Sendable {
   /// Whose peers reach us at the addresses that we listen on.
   public var localNetworks = [LocalNetwork.interfaces]
   public var admin = Admin()
+  public var branding = Branding()
   public var dns = DNS()
   public var media = Media()
   public var auth = Auth()

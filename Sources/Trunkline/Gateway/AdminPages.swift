@@ -7,6 +7,9 @@ import Telemetry
 struct AdminPages: Sendable {
   let health: HealthPages
   let asker: Asker
+  /// The status page's files by path.
+  let site: [String: AdminResponse]
+  let status: StatusBoard
   let calls: CallPages
   let traces: TracePages
   let devices: DevicePages
@@ -45,6 +48,12 @@ struct AdminPages: Sendable {
     } catch {
       answer((error as? APIError ?? APIError(.server, "\(error)")).response)
     }
+  }
+
+  /// A file of the status page.
+  func file(_ path: String) throws(APIError) -> AdminResponse {
+    guard let response = site[path] else { throw APIError(.unknownPage, "no such file of the status page") }
+    return response
   }
 
   /// `/healthz`, `/readyz` or `/metrics`.

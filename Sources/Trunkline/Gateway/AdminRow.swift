@@ -17,11 +17,16 @@ struct AdminRow: Sendable {
 
   /// The gateway as a process.
   private static let process: [AdminRow] = [
-    AdminRow(Route("getStatusPage", .get, "/", nil), isAtOnce: true) { $2(StatusPage.answer) },
+    AdminRow(Route("getStatusPage", .get, "/", nil), isAtOnce: true) { try $2($0.file("/")) },
+    AdminRow(Route("getStatusFile", .get, "/status/{file}", nil), isAtOnce: true) {
+      try $2($0.file("/status/\($1.argument("file"))"))
+    },
+    AdminRow(Route("getSharedFile", .get, "/ui/{file}", nil), isAtOnce: true) { try $2($0.file("/ui/\($1.argument("file"))")) },
     AdminRow(Route("getHealth", .get, "/healthz", nil), isAtOnce: true) { try $0.health("/healthz", $2) },
     AdminRow(Route("getReadiness", .get, "/readyz", .read), isAtOnce: true) { try $0.health("/readyz", $2) },
     get("getMetrics", "/metrics", .read) { try $0.health("/metrics", $2) },
     get("listEvents", "/v1/events", .read) { $0.events.answer($1, $2) },
+    get("getStatus", "/v1/status", .read) { try $0.status.answer($1, $2) },
     get("getHour", "/v1/hour", .read) { $2(.json(200, $0.recent.hour())) },
     get("getLogLevels", "/v1/log/levels", .read) { $2($0.logs.list()) },
     post("setLogLevel", "/v1/log/levels/{module}/{level}", .admin) { $2($0.logs.set($1)) },

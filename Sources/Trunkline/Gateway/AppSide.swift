@@ -4,6 +4,7 @@ import Bytes
 import CommandSupport
 import Configuration
 import Control
+import Foundation
 import JSONWebToken
 import MediaSession
 import Platform
@@ -24,6 +25,8 @@ final class AppSide: Sendable {
   private let traces: TraceCollector
   /// For the status page; told of every record.
   let recent = RecentCalls()
+  /// The same; told of every trunk once a second.
+  let statusFacts: StatusFacts
   private let trunkNames: Mutex<Set<String>>
   /// What programs may play.
   private let recordings: Mutex<[String: Announcement]>
@@ -49,6 +52,9 @@ final class AppSide: Sendable {
     gateway = Mutex(settings.push?.gateway)
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     recordings = Mutex(settings.admin.recordings)
+    statusFacts = StatusFacts(
+      node: settings.cluster?.nodes?.name ?? ProcessInfo.processInfo.hostName, readiness: readiness, recent: recent,
+      hung: { watch.hung })
     pages = HealthPages(
       registry: registry, readiness: readiness, version: Version.number, hung: { watch.hung }, isVital: VitalThreads.contains)
   }
@@ -58,9 +64,10 @@ final class AppSide: Sendable {
 
   /// Binds both ports; throws with the address that is taken.
   func start(descriptors: DescriptorLimit) throws {
+    let site = WebSite(settings.branding)
     var app = AppServer.Settings(
       address: settings.listen.app, tls: settings.listen.appTLS,
-      origins: Set(settings.auth.origins), pages: Self.phone(pushes: settings.push?.gateway),
+      origins: Set(settings.auth.origins), pages: Self.phone(site, pushes: settings.push?.gateway),
       sessions: try settings.sessions(wakes, cluster?.sessions))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     app.proxies = settings.listen.appProxies
@@ -79,7 +86,7 @@ final class AppSide: Sendable {
     let wake: @Sendable () -> Void = { [self] in wakeStreams() }
     let places = WherePages(asker: asker, cluster: cluster)
     let adminPages = AdminPages(
-      health: pages, asker: asker,
+      health: pages, asker: asker, site: site.status, status: StatusBoard(statusFacts, read: asker.readCalls),
       calls: CallPages(asker: asker, places: places, wake: wake) { [self] in recordings.withLock { $0 } },
       traces: TracePages(collector: traces, asker: asker) { [self] name in trunkNames.withLock { $0.contains(name) } },
       devices: DevicePages(asker: asker, push: push, wake: wake, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes),
@@ -139,9 +146,9 @@ final class AppSide: Sendable {
 
   /// A page that a push opened, and the service worker, connect where the push says: `push.gateway`. The worker may have one of
   /// another gateway, and shows nothing that a script could be put into.
-  private static func phone(pushes gateway: String?) -> [String: Page] {
+  private static func phone(_ site: WebSite, pushes gateway: String?) -> [String: Page] {
     let own = gateway.map(sources) ?? []
-    let pages = WebFiles.all.map { asset in
+    let pages = site.phone.map { asset in
       let connects = asset.path == WebFiles.serviceWorker ? own + ["https:", "wss:"] : asset.path == "/" ? own : []
       return (asset.path, Page(contentType: asset.contentType, bytes: asset.bytes, connects: connects))
     }

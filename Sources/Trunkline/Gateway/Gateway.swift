@@ -207,7 +207,10 @@ final class Gateway: @unchecked Sendable {
     outputs.overloaded = { [readiness] reason in
       readiness.set("load", ready: reason == nil, why: "overloaded (\(reason?.rawValue ?? "")): new calls get 503")
     }
-    outputs.trunkStatuses = { [readiness] in readiness.set(trunks: $0) }
+    outputs.trunkStatuses = { [readiness] in
+      readiness.set(trunks: $0)
+      app.statusFacts.note($0)
+    }
     outputs.lookUp = { resolver.ask($0) }
     outputs.trunkNews = { [door] news in
       guard case .located(let trunk, let addresses) = news else { return }

@@ -1,8 +1,9 @@
+import AppProtocol
 import CallFlow
 import Platform
 import Synchronization
 
-/// How calls came out in the last hour, for the status page: counts by minute, from their records.
+/// How calls came out, for the status page, from their records: counts of the last hour by minute, and the last calls that ended.
 final class RecentCalls: Sendable {
   /// Counts of one minute, or of the hour.
   struct Counts: Encodable, Equatable {
@@ -27,12 +28,51 @@ final class RecentCalls: Sendable {
     var minutes: [Int] = []
   }
 
+  /// A call that is over.
+  struct Ended: Encodable, Equatable {
+    var call: CallID
+    var sipCallId: String?
+    var direction: CallDirection
+    var trunk: String
+    var from: String
+    var to: String
+    var user: String?
+    var device: String?
+    /// Milliseconds since 1970; nil: the record does not say.
+    var start: Int64?
+    var end: Int64
+    /// 0: nobody answered.
+    var connectedMs: Int64
+    var reason: EndReason
+    var by: CallSide
+    var sip: Int?
+    var detail: String?
+    var fromTrunk: CallHeard?
+    var fromApp: CallHeard?
+
+    init(_ record: CallRecord, now: Int64) {
+      (call, sipCallId, direction, trunk) = (record.call, record.sipCallId, record.direction, record.trunk)
+      (from, to, user, device) = (record.from, record.to, record.user, record.device)
+      (start, end, connectedMs) = (record.times[CallStage.start.rawValue], now, record.connectedMs)
+      (reason, by, sip, detail) = (record.end.reason, record.end.by, record.end.sip, record.end.detail)
+      (fromTrunk, fromApp) = (CallHeard(record.fromTrunk), CallHeard(record.fromApp))
+    }
+  }
+
   private static let minutes = 60
+  /// Calls that ended and are still shown.
+  static let kept = 50
   /// By minutes since 1970, at most an hour's and one more.
   private let buckets = Mutex<[Int64: Counts]>([:])
+  /// The last `kept`, the oldest first.
+  private let last = Mutex<[Ended]>([])
 
   /// Any thread; once a call. `now`: milliseconds since 1970.
   func note(_ record: CallRecord, now: Int64 = WallClock.nowMilliseconds()) {
+    last.withLock { last in
+      if last.count >= Self.kept { last.removeFirst() }
+      last.append(Ended(record, now: now))
+    }
     let minute = now / 60_000
     buckets.withLock { buckets in
       var counts = buckets[minute] ?? Counts()
@@ -49,6 +89,9 @@ final class RecentCalls: Sendable {
       buckets = buckets.filter { $0.key > minute - Int64(Self.minutes) }
     }
   }
+
+  /// The newest first.
+  var ended: [Ended] { last.withLock { $0.reversed() } }
 
   func hour(now: Int64 = WallClock.nowMilliseconds()) -> Hour {
     let minute = now / 60_000

@@ -167,6 +167,7 @@ extension Settings {
     if store != old.store { out.append("store") }
     if records != old.records || streamsRecords != old.streamsRecords { out.append("records") }
     if log != old.log { out.append("log") }
+    if branding != old.branding { out.append("branding") }
     if hep != old.hep { out.append("hep") }
     return out
   }

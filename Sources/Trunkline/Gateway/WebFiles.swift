@@ -1,21 +1,21 @@
 import CWebFiles
 
-/// The web phone's files, embedded in the binary: the page, and the browser client's package that it stands on.
+/// The pages' files, embedded in the binary: the web phone with the browser client's package that it stands on, and the status page.
 enum WebFiles {
   struct File {
     let path: String
     let contentType: String
-    let bytes: [UInt8]
+    var bytes: [UInt8]
   }
 
   /// Where the service worker is served.
   static let serviceWorker = "/service-worker.js"
 
-  /// Names the files that this binary serves, at `version`: a page that was loaded from another one knows that it is old. FNV-1a of all octets.
+  /// Names the web phone's files that this binary serves, at `version`: a page that was loaded from another one knows that it is old. FNV-1a of all octets.
   static let version: String = {
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for index in 0..<cweb_file_count {
-      for octet in UnsafeBufferPointer(start: cweb_files[index].octets, count: cweb_files[index].length) {
+    for index in 0..<cweb_phone_file_count {
+      for octet in UnsafeBufferPointer(start: cweb_phone_files[index].octets, count: cweb_phone_files[index].length) {
         hash = (hash ^ UInt64(octet)) &* 0x100_0000_01b3
       }
     }
@@ -23,9 +23,16 @@ enum WebFiles {
     return String(repeating: "0", count: 16 - digits.count) + digits
   }()
 
-  static let all = UnsafeBufferPointer(start: cweb_files, count: cweb_file_count).map { file in
-    File(
-      path: String(cString: file.path), contentType: String(cString: file.content_type),
-      bytes: [UInt8](UnsafeBufferPointer(start: file.octets, count: file.length)))
+  /// What the app port serves.
+  static let phone = files(cweb_phone_files, cweb_phone_file_count)
+  /// What the admin port serves.
+  static let status = files(cweb_status_files, cweb_status_file_count)
+
+  private static func files(_ first: UnsafePointer<CWebFile>, _ count: Int) -> [File] {
+    UnsafeBufferPointer(start: first, count: count).map { file in
+      File(
+        path: String(cString: file.path), contentType: String(cString: file.content_type),
+        bytes: [UInt8](UnsafeBufferPointer(start: file.octets, count: file.length)))
+    }
   }
 }

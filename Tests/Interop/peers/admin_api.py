@@ -12,6 +12,12 @@ user, device = sys.argv[3:5]
 
 for page in ("/", "/healthz", "/metrics", "/v1/hour", "/v1/log/levels", "/readyz"):
     ask("GET", page, 200)
+for name in ("status.js", "status.css", "icon.svg", "runbooks.html", "runbooks.md"):
+    ask("GET", "/status/{file}", 200, "/status/" + name)
+for name in ("base.css", "brand.css", "elements.js"):
+    ask("GET", "/ui/{file}", 200, "/ui/" + name)
+ask("GET", "/ui/{file}", 404, "/ui/none.js")
+ask("GET", "/status/{file}", 404, "/status/none.js")
 ask("GET", "/v1/events", 200, "/v1/events?limit=3&kinds=call.started,device.registered")
 ask("GET", "/v1/events", 400, "/v1/events?limit=none")
 ask("GET", "/v1/events", 410, "/v1/events?after=00000000-1")
@@ -23,6 +29,13 @@ for _ in range(150):
 else:
     sys.exit(f"no call with statistics: {calls}")
 call = calls[0]["call"]
+status = ask("GET", "/v1/status", 200)
+found = ask("GET", "/v1/status", 200, f"/v1/status?find={call.upper()}")
+if [row["call"] for row in found["calls"]["rows"]] != [call] or found["calls"]["found"] != 1:
+    faults.append(f"/v1/status does not find {call}: {found['calls']}")
+if ask("GET", "/v1/status", 200, "/v1/status?find=nobody")["calls"]["rows"]:
+    faults.append("/v1/status finds what is not there")
+ask("GET", "/v1/status", 400, "/v1/status?find=" + "x" * 257)
 ask("GET", "/v1/calls/{call}", 200, f"/v1/calls/{call}")
 ask("GET", "/v1/calls/{call}", 404, "/v1/calls/00000000-0000-4000-8000-000000000000")
 trunk = ask("GET", "/v1/trunks", 200)["trunks"][0]["trunk"]

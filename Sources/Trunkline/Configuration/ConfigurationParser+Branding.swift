@@ -1,0 +1,103 @@
+import Foundation
+
+extension Settings {
+  /// `branding:`, of the web phone and the status page.
+  public struct Branding: Sendable, Equatable {
+    public struct Logo: Sendable, Equatable {
+      public enum Format: String, Sendable { case svg, png }
+      public var format: Format
+      public var bytes: [UInt8]
+
+      public var contentType: String { format == .svg ? "image/svg+xml" : "image/png" }
+      /// As a web app manifest has it: of a PNG by its first chunk (PNG §11.2.2).
+      public var sizes: String {
+        guard format == .png, bytes.count >= 24 else { return "any" }
+        func number(_ at: Int) -> UInt32 { bytes[at..<(at + 4)].reduce(0) { $0 << 8 | UInt32($1) } }
+        return "\(number(16))x\(number(20))"
+      }
+    }
+    public static let productName = "Trunkline"
+    public var name = Self.productName
+    /// Of the header; nil: that of the pages.
+    public var color: RGBColor?
+    public var logo: Logo?
+  }
+}
+
+/// A colour of the sRGB space, each part 0 to 255.
+public struct RGBColor: Sendable, Equatable, CustomStringConvertible {
+  public var (red, green, blue): (UInt8, UInt8, UInt8)
+
+  /// `#rrggbb` or `#rgb`.
+  public init?(_ text: String) {
+    let digits = text.dropFirst().compactMap(\.hexDigitValue)
+    guard text.hasPrefix("#"), text.utf8.count == digits.count + 1 else { return nil }
+    switch digits.count {
+    case 3: (red, green, blue) = (UInt8(digits[0] * 17), UInt8(digits[1] * 17), UInt8(digits[2] * 17))
+    case 6:
+      (red, green, blue) = (
+        UInt8(digits[0] * 16 + digits[1]), UInt8(digits[2] * 16 + digits[3]), UInt8(digits[4] * 16 + digits[5])
+      )
+    default: return nil
+    }
+  }
+
+  /// `#rrggbb`.
+  public var description: String {
+    "#" + [red, green, blue].map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
+  /// WCAG 2.2, relative luminance.
+  public var luminance: Double {
+    func linear(_ part: UInt8) -> Double {
+      let part = Double(part) / 255
+      return part <= 0.04045 ? part / 12.92 : pow((part + 0.055) / 1.055, 2.4)
+    }
+    return 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+  }
+
+  /// WCAG 2.2, contrast ratio: 1 to 21.
+  public func contrast(to other: RGBColor) -> Double {
+    let (one, two) = (luminance, other.luminance)
+    return (max(one, two) + 0.05) / (min(one, two) + 0.05)
+  }
+
+  /// Black or white, whichever reads better on this colour. The worse case, a colour of luminance 0.18, has 4.58 : 1 with both, so the 4.5 : 1 of
+  /// WCAG 2.2 §1.4.3 are always reached.
+  public var textColor: RGBColor {
+    let (black, white) = (RGBColor("#000")!, RGBColor("#fff")!)
+    return contrast(to: white) >= contrast(to: black) ? white : black
+  }
+}
+
+extension ConfigurationParser {
+  /// `branding: { name: Acme Telephony, color: "#0a5c36", logo: acme.svg }`.
+  func branding(_ top: Section) -> Settings.Branding {
+    var out = Settings.Branding()
+    let row = top.section("branding")
+    let expected = "1 to \(Limits.brandName) characters that can be seen"
+    out.name =
+      row.value("name", expected) { text in
+        let isSeen = text.unicodeScalars.allSatisfy {
+          ![.control, .format, .lineSeparator, .paragraphSeparator].contains($0.properties.generalCategory)
+        }
+        return text.count <= Limits.brandName && text.utf8.count <= Limits.brandName * 4 && isSeen && text.contains { $0 != " " }
+          ? text : nil
+      } ?? out.name
+    out.color = row.value("color", "a colour such as \"#0a5c36\", in quotes, as # begins a comment") { RGBColor($0) }
+    if let bytes = row.fileContent("logo", limit: Limits.logoBytes) {
+      out.logo = Self.logo(bytes)
+      if out.logo == nil { problem(row.path("logo"), "\(resolve(row.string("logo") ?? "")) is neither SVG nor PNG") }
+    }
+    return out
+  }
+
+  /// By what is in it, whatever the file is called.
+  private static func logo(_ bytes: [UInt8]) -> Settings.Branding.Logo? {
+    if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return .init(format: .png, bytes: bytes) }
+    guard let text = String(validating: bytes, as: UTF8.self), text.contains("<svg"),
+      let first = text.first(where: { !$0.isWhitespace && $0 != "\u{FEFF}" }), first == "<"
+    else { return nil }
+    return .init(format: .svg, bytes: bytes)
+  }
+}
