@@ -149,7 +149,8 @@ let runtime: [Target] = [
       "Platform", "EventJournal",
     ],
     [logging, grdb]),
-  module("Runtime", "PushSender", ["Bytes", "HTTP", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
+  module(
+    "Runtime", "PushSender", ["Bytes", "HTTP", "JSONWebToken", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
   module(
     "Runtime", "Engine",
     [

@@ -7,7 +7,8 @@ import Testing
     .resume(.init(sid: "s", token: "t", lastSeq: 4)), device: .init(id: "d", platform: "web", model: "m", os: "o", sdk: "1"),
     caps: ["media.active"], state: .bg)
   static let client: [ClientMessage] = [
-    .hello(hello), .hello(Hello(.wake("w"), device: .init(id: "d"))), .authRefresh(AuthRefresh(auth: "x.y.z")),
+    .hello(hello), .hello(Hello(.wake("w"), device: .init(id: "d"))),
+    .hello(Hello(.auth("x.y.z"), device: .init(id: "d"), further: true)), .authRefresh(AuthRefresh(auth: "x.y.z")),
     .devicePut(
       DevicePut(push: .init(kind: .apnsVoIP, token: "t", env: "dev", topic: "a"), prefs: .init(ring: true, dnd: false))),
     .deviceDel, .deviceState(DeviceState(state: .bg)), .ping, .pong, .ack, .err(Failure(.server)),

@@ -17,6 +17,8 @@ struct Bench {
   var events: [SessionEvent] = []
   var refusedLogins: [RefusedLogin] = []
   var refusedRequests: [RefusedAppRequest] = []
+  /// A token named a key that is not here.
+  var wantsKeys = false
   private var nextConnection: UInt64 = 1
   /// `hello.caps` of its clients.
   var caps: [String] = []
@@ -83,6 +85,7 @@ struct Bench {
     events += output.events
     refusedLogins += output.refusedLogins
     refusedRequests += output.refusedRequests
+    if output.wantsKeys { wantsKeys = true }
   }
 
   mutating func perform(_ command: SessionCommand) { give(.command(command)) }

@@ -88,12 +88,18 @@ import Testing
     #expect(failure.code == .auth && waking.takeEvents().isEmpty)
   }
 
-  @Test func `a login token names a device and its accounts for a request by HTTP; another text names nobody`() {
-    let bench = bench()
-    let login = bench.machine.login(Bench.token(), at: bench.now)
-    #expect(login?.device == DeviceKey(user: "alice", device: "d1") && login?.accounts == ["default"])
+  @Test func `a login token names a device and its accounts for a request by HTTP; another text names nobody`() throws {
+    var bench = bench()
+    let request = HTTPRequestID(1)
+    bench.give(.httpLogin(request, bearer: Bench.token()))
+    #expect(bench.takeEvents() == [.httpLogin(request, DeviceKey(user: "alice", device: "d1"))])
+    bench.perform(.httpAnswer(request, .ok))
+    guard case .httpLogin(request, let device, let accounts)? = bench.actions.last else { throw Trouble("no login") }
+    #expect(device == DeviceKey(user: "alice", device: "d1") && accounts == ["default"])
     for text in ["", "a.b.c", Bench.token("mallory"), Bench.token(lives: -3_600)] {
-      #expect(bench.machine.login(text, at: bench.now) == nil)
+      bench.give(.httpLogin(request, bearer: text))
+      guard case .httpRefused(request, let failure)? = bench.actions.last else { throw Trouble("no refusal") }
+      #expect(failure.code == .auth && bench.takeEvents().isEmpty)
     }
   }
 }

@@ -78,6 +78,46 @@ private let phone = Surroundings.phone
     return world.actions.compactMap { if case .sip(.invite(_, let invite)) = $0 { invite } else { nil } }.first
   }
 
+  @Test func `a webhook is asked with those of the INVITE, and programs see them in lists, events and the record`() throws {
+    let world = Surroundings { configuration, routing in
+      configuration.events = .init(isOn: true)
+      let hook = Webhook(url: "https://crm.example/route", key: Redacted([1, 2, 3]))
+      routing.inbound = [.init(trunk: "carrier", target: .hook(.init(hook, fallback: .users)))]
+    }
+    world.connect(phone)
+    invite(world, ["X-Ticket": "4711"])
+    let question = try #require(world.questions.last)
+    #expect(question.parameters == ["X-Ticket": "4711"])
+    #expect(String(decoding: question.body, as: UTF8.self).contains(#""parameters":{"X-Ticket":"4711"}"#))
+    world.feed(.routed(question.call, RouteAnswer(users: ["alice"], parameters: ["Tier": "gold"])))
+    let all = CallParameters(["X-Ticket": "4711", "Tier": "gold"])
+    #expect(world.machine.summaries.map(\.parameters) == [all])
+    _ = world.command(question.call, .hangUp(nil))
+    let told = world.events.compactMap { event -> CallParameters?? in
+      if case .call(let facts) = event.facts { .some(facts.parameters) } else { nil }
+    }
+    #expect(told.first == .some(CallParameters(["X-Ticket": "4711"])), "\(told)")
+    #expect(world.records.last?.parameters == all)
+  }
+
+  @Test func `a program's call has them as an app's: in the INVITE, and at the devices that ring`() throws {
+    func world(_ listed: [String]) -> Surroundings {
+      let world = Surroundings { _, routing in routing.trunks[0].rules.parameters = listed }
+      world.connect(phone)
+      return world
+    }
+    let wanted = OriginateRequest(user: "alice", to: "+15557654321", parameters: CallParameters(["X-Ticket": "4711"]))
+    let takes = world(["x-ticket"])
+    _ = try #require(try takes.originate(wanted)?.get())
+    #expect(offer(takes)?.parameters?.values == ["X-Ticket": "4711"])
+    #expect(takes.machine.summaries.first?.parameters?.values == ["X-Ticket": "4711"])
+    guard case .failure(let failure)? = world([]).originate(wanted) else {
+      Issue.record("made")
+      return
+    }
+    #expect(failure.code == .badRequest && failure.msg?.contains("X-Ticket") == true)
+  }
+
   @Test func `an app's go out where a trunk of the route lists them, and are refused by name where none does`() throws {
     func world(_ listed: [String]) -> Surroundings {
       Surroundings { _, routing in

@@ -23,6 +23,29 @@ import Testing
 
   @Test(
     arguments: [
+      (#"{"user":"a","to":"1"}"#, nil, nil), (#"{"user":"a","to":"1","parameters":null}"#, nil, nil),
+      (#"{"user":"a","to":"1","parameters":{"X-Ticket":"4711"}}"#, ["X-Ticket": "4711"], nil),
+      (#"{"user":"a","to":"1","parameters":"x"}"#, nil, "an object of texts"),
+      (#"{"user":"a","to":"1","parameters":{"bad name":"1"}}"#, nil, "no name of a header field"),
+      (#"{"user":"a","to":"1","parameters":{"A":"1\r\nB: 2"}}"#, nil, "control character"),
+      (#"{"user":"a","to":"1","parameters":{"A":"1","a":"2"}}"#, nil, "twice"),
+      (#"{"user":"a","to":"1","parameters":{"A":7}}"#, nil, "no JSON object of texts"),
+      (#"{"user":"a","to":"1","parameters":{"A":"\#(String(repeating: "x", count: 1_100))"}}"#, nil, "bytes of 1024"),
+      (#"{"user":{"a":"b"},"to":"1"}"#, nil, "user: a text"),
+    ] as [(String, [String: String]?, String?)])
+  func `a call that is made may have parameters, by the rules of call_start`(
+    body: String, read: [String: String]?, problem: String?
+  ) {
+    do throws(APIError) {
+      let wanted = try CallPages.wantedCall(Array(body.utf8))
+      #expect(wanted.parameters?.values == read && problem == nil, "\(body)")
+    } catch {
+      #expect(problem.map { "\(error)".contains($0) } == true, "\(error)")
+    }
+  }
+
+  @Test(
+    arguments: [
       ("hangup", "", .hangUp(nil)), ("hangup", "{}", .hangUp(nil)), ("hangup", #"{"reason":null}"#, .hangUp(nil)),
       ("hangup", #"{"reason":"busy"}"#, .hangUp(.busy)), ("hold", #"{"on":true}"#, .hold(true)),
       ("mute", #"{"on":false}"#, .mute(false)),

@@ -192,8 +192,28 @@ import Testing
       ])
     #expect(
       folder.problems("auth: { jwt: { jwks_file: set.json } }") == [
-        "gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JWKS file: HS256 takes key_file"
+        "gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JSON Web Key Set: HS256 takes key_file"
       ])
+  }
+
+  @Test(arguments: [
+    ("jwks_url: https://id.example.com/jwks.json", nil), ("jwks_url: https://10.0.0.7:8443/jwks", nil),
+    ("jwks_url: http://127.0.0.1:8080/jwks", nil), ("jwks_url: http://localhost/jwks", nil),
+    ("jwks_url: 'http://[::1]:80/'", nil),
+    ("jwks_url: http://id.example.com/jwks.json", "expected a URL"),
+    ("jwks_url: http://localhost.example.com/", "expected a URL"),
+    ("jwks_url: 'http://localhost:80@example.com/'", "expected a URL"), ("jwks_url: ftp://id.example.com/", "expected a URL"),
+    ("jwks_url: https://", "expected a URL"), ("jwks_url: 'https://user:secret@id.example.com/'", "expected a URL"),
+    ("jwks_url: 'https://id.example.com/ x'", "expected a URL"), ("jwks_ca: set.json, jwks_file: set.json", "goes with jwks_url"),
+    ("jwks_url: https://id.example.com/, key_file: jwt.key", "exclude each other"),
+    ("jwks_url: https://id.example.com/, jwks_ca: none.pem", "none.pem"),
+  ])
+  func `keys by URL want https, or http of this machine, and no second place`(text: String, problem: String?) throws {
+    let folder = try TemporaryFolder(["jwt.key": "secret", "set.json": "{\"keys\":[]}"])
+    let said = folder.problems("auth: { jwt: { algorithm: ES256, \(text) } }").filter { $0.contains("auth.jwt") }
+    #expect(said.isEmpty == (problem == nil) && said.first?.contains(problem ?? "") ?? true, "\(said)")
+    let hmac = folder.problems("auth: { jwt: { jwks_url: https://id.example.com/ } }")
+    #expect(hmac.contains { $0.contains("auth.jwt.jwks_url: HS256 takes key_file") })
   }
 
   @Test(arguments: [("0123456789abcdef0123456789abcde\n", false), ("0123456789abcdef0123456789abcdef", true)])

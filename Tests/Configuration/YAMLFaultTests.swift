@@ -39,7 +39,7 @@ import Testing
   @Test func `a problem is drawn with its line and a caret`() throws {
     #expect(
       try drawn("auth:\n  jwt: key").hasPrefix(
-        "gateway.yaml:2:8: auth.jwt: expected a mapping with algorithm, key_file, jwks_file, audience, got \"key\"\n    jwt: key\n         ^"
+        "gateway.yaml:2:8: auth.jwt: expected a mapping with algorithm, key_file, jwks_file, jwks_url, jwks_ca, audience, got \"key\"\n    jwt: key\n         ^"
       ))
     #expect(try drawn("listen:\n\tapp: 1") == "gateway.yaml:2:1: \(Self.tab)\n   app: 1\n  ^")
   }

@@ -21,9 +21,9 @@ import Testing
     return rows.flatMap { row in row.split(separator: "|")[0].matches(of: /`([A-Za-z.]+)`/).map { String($0.1) } }
   }
 
-  /// `a.b` of each value; the stages of `times` are no fields, and both directions have the same.
+  /// `a.b` of each value; the stages of `times` and the names of `parameters` are no fields, and both directions have the same.
   private func paths(_ value: Any, _ path: String = "") -> Set<String> {
-    if let object = value as? [String: Any], path != "times" {
+    if let object = value as? [String: Any], path != "times", path != "parameters" {
       return object.reduce(into: []) { $0.formUnion(paths($1.value, path.isEmpty ? $1.key : path + "." + $1.key)) }
     }
     if let array = value as? [Any] { return array.reduce(into: []) { $0.formUnion(paths($1, path)) } }
@@ -39,7 +39,8 @@ import Testing
 
   @Test func `the sample has every field, and no other`() throws {
     let record = try JSONDecoder().decode(CallRecord.self, from: sample)
-    #expect(missing(record) == [])
+    // a test call's result alone has it, which is in no record
+    #expect(missing(record) == [".appStats.last.audio"])
     let again = try JSONSerialization.jsonObject(with: JSONEncoder().encode(record))
     #expect(paths(again) == paths(try JSONSerialization.jsonObject(with: sample)))
   }

@@ -41,6 +41,12 @@ final class Peer {
     return try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any] ?? [:]
   }
 
+  /// Gives the peer a line of input and waits for its answer.
+  func ask(_ line: String) throws -> String {
+    try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
+    return Self.line(output.fileHandleForReading) ?? ""
+  }
+
   func stop() {
     try? input.fileHandleForWriting.close()
     process.waitUntilExit()

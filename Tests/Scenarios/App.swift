@@ -59,6 +59,8 @@ final class App: Device {
   var offers: [CallOffer] = []
   /// How each call ended for this device: messages, and its own doing.
   var terminals: [CallID: [String]] = [:]
+  /// What `call.ended` said.
+  private(set) var overs: [CallID: CallOver] = [:]
   var won: Set<CallID> = []
   private var answering: [Identifier: CallID] = [:]
   private var rejecting: [Identifier: CallID] = [:]
@@ -219,6 +221,7 @@ final class App: Device {
     case .callConnected: if let call = frame.call { send(.mediaActive(MediaActive(capture: true, playout: true)), call: call) }
     case .callCancel, .callEnded, .callGone:
       if let call = frame.call { terminals[call, default: []].append(Self.text(message)) }
+      if case .callEnded(let over) = message, let call = frame.call { overs[call] = over }
     default: break
     }
   }

@@ -2,6 +2,7 @@
 import { Phone } from "../../Sources/Client/WebClient/trunkline.js";
 // The phone loads these when they are wanted; loaded before, a slow disk takes no turns of a test.
 import "../../Sources/Client/WebClient/preflight.js";
+import "../../Sources/Client/WebClient/test-call.js";
 import "../../Sources/Client/WebClient/push.js";
 import { Clock, Stream, peerConnections, players, settle, webSockets } from "./fakes.mjs";
 

@@ -60,8 +60,11 @@ extension SessionMachine {
     /// For the log.
     public var refusedLogins: [RefusedLogin] = []
     public var refusedRequests: [RefusedAppRequest] = []
+    /// A token names a key that is not here: keys should be fetched.
+    public var wantsKeys = false
     public init() {}
     public mutating func removeAll() {
+      wantsKeys = false
       refusedLogins.removeAll(keepingCapacity: true)
       refusedRequests.removeAll(keepingCapacity: true)
       actions.removeAll(keepingCapacity: true)
@@ -75,12 +78,16 @@ public enum SessionRefusal: String, CaseIterable, Hashable, Sendable {
   case tokenMalformed, tokenAlgorithm, tokenSignature, tokenExpired, tokenExpiryInMilliseconds, tokenNotYetValid, tokenAudience,
     tokenClaims,
     tokenCritical
+  /// No key has the token's `kid`; nor is it known yet whether one will, as keys are fetched.
+  case tokenKeyUnknown, keysUnavailable
   case deviceMismatch, unknownUser, wakeToken, resumeUnknown, helloMalformed, helloMissing, draining, overload,
     tooManySessions
   /// An operator turned the device away.
   case deviceRevoked
   /// Its call lives at another node; its call was at a node that is dead, and the device has a session here.
   case otherNode, deadNode
+  /// A further session, of a device whose own session is at this node.
+  case ownSessionIsHere
 }
 
 /// A `hello` or `auth.refresh` that was refused.

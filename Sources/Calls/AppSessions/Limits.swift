@@ -73,6 +73,11 @@ public enum Limits {
   public static let wakeResume = Duration.seconds(5 * 3_600)
   /// Bytes of a resume token of a cluster, unless `sub` and `dev` alone are longer. Accounts that do not fit are left out of it.
   public static let resumeTokenBytes = 1_024
+  /// `err.retryMs` of a token whose key is not here: from this to twice this.
+  static let retryKeys = Duration.seconds(3)
+  /// Values of `kid` that no key had, and for how long each is remembered: then keys are fetched for it again.
+  static let unknownKeys = 256
+  static let unknownKeyTime = Duration.seconds(60)
   /// Silence after which a socket is pinged, in eighths of a heartbeat; and the grid of its timer, as parts of a heartbeat.
   static let pingAfterEighths = 9
   static let heartbeatGrid: Int64 = 64

@@ -8,6 +8,8 @@ struct ResumeClaim: Hashable {
   var accounts: [String]
   /// Of a session that a wake token began.
   var onlyCall: Identifier?
+  /// As in `DeviceInfo`.
+  var isFurther = false
   /// As in `Session`.
   var expiresAt: Int64
   /// Where the session was. Set by whoever makes the token.
@@ -24,6 +26,8 @@ struct ResumeTokens: Sendable {
     /// Nil: `default`.
     var acct: [String]?
     var call: String?
+    /// Nil: the device's own session.
+    var further: Bool?
     var exp: Int64
     var node: String
   }
@@ -43,6 +47,7 @@ struct ResumeTokens: Sendable {
   func token(_ claim: ResumeClaim) -> String {
     var claims = Claims(
       sid: claim.session.text, sub: claim.device.user, dev: claim.device.device, call: claim.onlyCall?.description,
+      further: claim.isFurther ? true : nil,
       exp: (claim.expiresAt - Limits.expiryLeewayMilliseconds + 999) / 1_000, node: incarnation)
     guard claim.accounts != ["default"] else { return sign(claims) }
     claims.acct = []
@@ -63,7 +68,7 @@ struct ResumeTokens: Sendable {
     guard (call == nil) == (claims.call == nil) else { return nil }
     return ResumeClaim(
       session: SessionID(claims.sid), device: DeviceKey(user: claims.sub, device: claims.dev),
-      accounts: claims.acct ?? ["default"], onlyCall: call,
+      accounts: claims.acct ?? ["default"], onlyCall: call, isFurther: claims.further == true,
       expiresAt: claims.exp * 1_000 + Limits.expiryLeewayMilliseconds, incarnation: claims.node)
   }
 

@@ -19,18 +19,18 @@ extension SessionMachine {
     guard pendingHTTP.count < Limits.pendingHTTP else {
       return output.actions.append(.httpRefused(request, Failure(.overload, msg: "busy")))
     }
-    guard let login = login(bearer ?? "", at: now) else {
-      return output.actions.append(.httpRefused(request, Failure(.auth, msg: "authorization: Bearer <login token>")))
+    do throws(RefusedHello) {
+      let claims = try verify(bearer ?? "", device: nil, now, &output)
+      // the accounts are those of the token
+      let accounts = claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"]
+      let device = DeviceKey(user: claims.sub, device: claims.dev)
+      pendingHTTP[request] = .login(device, accounts: accounts)
+      output.events.append(.httpLogin(request, device))
+    } catch {
+      let isLater = error.refusal == .keysUnavailable
+      let failure = isLater ? Failure(.overload, msg: error.message) : Failure(.auth, msg: "authorization: Bearer <login token>")
+      output.actions.append(.httpRefused(request, failure))
     }
-    pendingHTTP[request] = .login(login.device, accounts: login.accounts)
-    output.events.append(.httpLogin(request, login.device))
-  }
-
-  /// Who a login token is of; nil: it is none, or its user is not known. The accounts are those of the token. Whether that device may act is not
-  /// in it.
-  public func login(_ token: String, at now: Instant) -> (device: DeviceKey, accounts: [String])? {
-    guard let claims = try? verify(token, device: nil, now) else { return nil }
-    return (DeviceKey(user: claims.sub, device: claims.dev), claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"])
   }
 
   /// `welcome.dirVersion`.

@@ -180,7 +180,7 @@ extension SessionMachine {
       return .err(Failure(.tooMany, msg: "auth.refresh came too often"))
     }
     do {
-      let claims = try verify(refresh.auth, device: session.device.device, now)
+      let claims = try verify(refresh.auth, device: session.device.device, now, &output)
       guard claims.sub == session.device.user else { return .err(Failure(.auth, msg: "another user")) }
       let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
       // one end is announced once, however often the same token comes; that of a push's session never was
@@ -197,7 +197,10 @@ extension SessionMachine {
       stats.refusals[error.refusal, default: 0] += 1
       let address = session.connection.flatMap { connections[$0]?.address }
       output.refusedLogins.append(error.login(from: address, device: session.device.device))
-      return .err(Failure(.auth, msg: error.message))
+      guard error.refusal == .keysUnavailable else { return .err(Failure(.auth, msg: error.message)) }
+      var failure = failure(error)
+      failure.fatal = nil
+      return .err(failure)
     }
   }
 }

@@ -4,11 +4,14 @@ import JSONWebToken
 
 extension SessionMachine {
   /// - Parameter device: whose token it must be; nil: any device's.
-  func verify(_ token: String, device: String?, _ now: Instant) throws(RefusedHello) -> Claims {
+  mutating func verify(
+    _ token: String, device: String?, _ now: Instant, _ output: inout Output
+  ) throws(RefusedHello) -> Claims {
     let claims: Claims
     do {
       claims = try settings.verifier.verify(token, unixSeconds: unixMilliseconds(now) / 1_000)
     } catch {
+      if error == .unknownKey { throw unknownKey(of: token, now, &output) }
       let word = error == .expiryInMilliseconds ? "exp counts milliseconds, it must be seconds since 1970" : error.rawValue
       throw RefusedHello(error.refusal, "token: \(word)")
     }
@@ -18,6 +21,21 @@ extension SessionMachine {
     guard settings.users.contains(claims.sub) else { throw RefusedHello(.unknownUser, "unknown sub", user: claims.sub) }
     try check(claims)
     return claims
+  }
+
+  /// Whether a key will be there that is not is known only when keys were fetched after the token came: until then the client is asked to come
+  /// again, and it is no login that was refused.
+  private mutating func unknownKey(of token: String, _ now: Instant, _ output: inout Output) -> RefusedHello {
+    guard let fetchedAt = settings.keysFetchedAt else {
+      output.wantsKeys = true
+      return RefusedHello(.keysUnavailable, "token: the keys that tokens are checked with (auth.jwt.jwks_url) are not here yet")
+    }
+    switch unknownKeys.verdict(of: TokenVerifier.keyID(of: token) ?? "", fetchedAt: fetchedAt, at: now) {
+    case .refused: return RefusedHello(.tokenKeyUnknown, "token: no key of auth.jwt.jwks_url has its kid")
+    case .awaited:
+      output.wantsKeys = true
+      return RefusedHello(.keysUnavailable, "token: its key is not among those of auth.jwt.jwks_url, which are fetched again")
+    }
   }
 
   /// The claim `trunkline`. Whose numbers they are already is for control to say.
@@ -62,10 +80,12 @@ extension SessionMachine {
     switch hello.proof {
     case .resume(let resume): try self.resume(resume, hello, request, on: id, now, &output)
     case .auth(let token):
-      let claims = try verify(token, device: hello.device.id, now)
+      let claims = try verify(token, device: hello.device.id, now, &output)
       info.accounts = claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"]
       let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
       let device = DeviceKey(user: claims.sub, device: claims.dev)
+      // alone there is no other node that a session could be at
+      info.isFurther = hello.further == true && settings.cluster != nil
       try begin(device, info, expiresAt: expiresAt, grant: try? claims.grant?.get(), request, on: id, now, &output)
     case .wake(let token):
       // before the first unlock a device may not be able to read its own id: the token knows it
@@ -113,6 +133,12 @@ extension SessionMachine {
     if let old, sessions[old]?.closesAfterCalls == .revoked {
       throw RefusedHello(.deviceRevoked, Failure.deviceRevoked().msg ?? "", user: device.user)
     }
+    // Its own session has come here meanwhile, and has all calls of this node.
+    if info.isFurther, let old = old.flatMap({ sessions[$0] }), !old.info.isFurther, old.info.onlyCall == nil,
+      old.connection != nil
+    {
+      throw RefusedHello(.ownSessionIsHere, "the device's own session is at this node", user: device.user)
+    }
     if let old { end(old, .replaced, now, &output) }
     var session = Session(
       id: SessionID(hexString(random.bytes(16))), device: device,
@@ -155,8 +181,8 @@ struct RefusedHello: Error {
   var reason: EndReason? { refusal == .deadNode ? .unknown : nil }
   var code: ErrorCode {
     switch refusal {
-    case .draining, .overload, .otherNode: .overload
-    case .deadNode: .gone
+    case .draining, .overload, .otherNode, .keysUnavailable: .overload
+    case .deadNode, .ownSessionIsHere: .gone
     case .tooManySessions: .tooMany
     case .deviceRevoked: .revoked
     default: .auth
@@ -165,8 +191,8 @@ struct RefusedHello: Error {
   var close: CloseCode {
     switch refusal {
     case .draining, .otherNode: .draining
-    case .deadNode: .replaced
-    case .overload, .tooManySessions: .tryAgainLater
+    case .deadNode, .ownSessionIsHere: .replaced
+    case .overload, .tooManySessions, .keysUnavailable: .tryAgainLater
     case .deviceRevoked: .revoked
     default: .authFailed
     }
@@ -186,6 +212,7 @@ extension TokenError {
     case .malformed: .tokenMalformed
     case .algorithm: .tokenAlgorithm
     case .signature: .tokenSignature
+    case .unknownKey: .tokenKeyUnknown
     case .expired: .tokenExpired
     case .expiryInMilliseconds: .tokenExpiryInMilliseconds
     case .notYetValid: .tokenNotYetValid

@@ -6,6 +6,12 @@ extension SessionMachine {
   /// What a refused `hello` is told. In a cluster an overload and a drain name another node.
   mutating func failure(_ refused: RefusedHello) -> Failure {
     var failure = Failure(refused.code, reason: refused.reason, msg: refused.message, fatal: true, url: refused.url)
+    if refused.refusal == .keysUnavailable {
+      // another node asks the same server
+      let wait = Int(Limits.retryKeys.milliseconds)
+      failure.retryMs = wait + random(below: wait)
+      return failure
+    }
     guard let cluster = settings.cluster, refused.code == .overload else { return failure }
     let isOtherNode = refused.refusal == .otherNode
     if !isOtherNode { failure.url = nodes.next(besides: cluster.incarnation) }

@@ -65,6 +65,8 @@ extension SessionMachine {
     guard unixMilliseconds(now) < expiresAt else { throw RefusedHello(.tokenExpired, "the login has expired", user: device.user) }
     var info = DeviceInfo(hello)
     (info.accounts, info.onlyCall) = known.map { ($0.info.accounts, $0.info.onlyCall) } ?? (claim.accounts, claim.onlyCall)
+    // what was for the calls of a node is no place to look for the device, wherever it begins again
+    info.isFurther = known?.info.isFurther ?? claim.isFurther
     var callIsHere = false
     if let call = info.onlyCall {
       callIsHere = try isHere(claim.incarnation, now)
@@ -102,7 +104,7 @@ extension SessionMachine {
     return cluster.resumeTokens.token(
       ResumeClaim(
         session: session.id, device: session.device, accounts: session.info.accounts, onlyCall: session.info.onlyCall,
-        expiresAt: expiresAt))
+        isFurther: session.info.isFurther, expiresAt: expiresAt))
   }
 }
 

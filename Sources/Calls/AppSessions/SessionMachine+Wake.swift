@@ -57,7 +57,7 @@ extension SessionMachine {
     guard pendingHTTP.count < Limits.pendingHTTP else { return answer(request, .err(Failure(.overload)), &output) }
     let device: DeviceKey
     do throws(RefusedHello) {
-      device = try bearerDevice(bearer ?? "", call: call, now)
+      device = try bearerDevice(bearer ?? "", call: call, now, &output)
     } catch {
       stats.refusals[error.refusal, default: 0] += 1
       if let url = error.url, let location = NodeTable.rejectAddress(of: url, call: call) {
@@ -74,14 +74,16 @@ extension SessionMachine {
   }
 
   /// A wake token of this call, or a login of any device.
-  private mutating func bearerDevice(_ token: String, call: Identifier, _ now: Instant) throws(RefusedHello) -> DeviceKey {
+  private mutating func bearerDevice(
+    _ token: String, call: Identifier, _ now: Instant, _ output: inout Output
+  ) throws(RefusedHello) -> DeviceKey {
     if let wake = settings.wakeTokens?.read(token) {
       guard wake.call == call else { throw RefusedHello(.wakeToken, "the wake token is another call's") }
       // of a node that is dead: control knows how the call ended
       _ = try verify(wake: token, device: nil, now)
       return wake.device
     }
-    let claims = try verify(token, device: nil, now)
+    let claims = try verify(token, device: nil, now, &output)
     return DeviceKey(user: claims.sub, device: claims.dev)
   }
 

@@ -48,6 +48,7 @@ public struct SessionMachine {
   var answers: [DeviceKey: AnswerStore] = [:]
   var timers = DeadlineQueue<TimerKey>()
   var wakeUses = WakeUses()
+  var unknownKeys = UnknownKeys()
   /// HTTP requests whose answer control owes.
   var pendingHTTP: [HTTPRequestID: PendingHTTP] = [:]
   var isDraining = false
@@ -86,6 +87,11 @@ public struct SessionMachine {
     for (id, session) in sessions where !settings.users.contains(session.device.user) {
       closeAfterCalls(id, .revoked, now, &output)
     }
+  }
+
+  /// What was fetched from the URL of the keys, for tokens to come.
+  public mutating func replaceKeys(_ verifier: TokenVerifier, fetchedAt: Instant?) {
+    (settings.verifier, settings.keysFetchedAt) = (verifier, fetchedAt)
   }
 
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {

@@ -1,9 +1,12 @@
 import AppProtocol
+public import Bytes
 import JSONWebToken
 
 /// What configuration says about sessions. Replaced as a whole by `SessionMachine.reconfigure`.
 public struct SessionSettings: Sendable {
   public var verifier: TokenVerifier
+  /// Of keys from a URL: when the fetch began that brought those of `verifier`; nil: none has, or the last is too long ago.
+  public var keysFetchedAt: Instant?
   /// Who may connect.
   public var users: SessionUsers
   /// What login tokens may grant; nil: nothing, and a token with the claim is refused.

@@ -98,6 +98,7 @@ extension Call {
   mutating func deviceDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
     terminals[key]?.socketLost()
     guard isLive, let index = index(of: key) else { return }
+    if endLostTest(&turn) { return }
     (devices[index].isConnected, devices[index].awaitedUntil) = (false, turn.now + Limits.reconnect)
     pushDisconnected(key, &turn)
   }
@@ -106,6 +107,7 @@ extension Call {
   /// it has goes on while its media does.
   mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
     guard let index = index(of: key) else { return }
+    if endLostTest(&turn) { return }
     (devices[index].isConnected, devices[index].awaitedUntil) = (false, turn.now + Self.returnTime)
     guard isUndecided, ringsDevices, terminals[key] == nil else { return }
     devices[index].phase = .offered

@@ -105,7 +105,7 @@ extension Call {
   ) {
     guard terminals[key] == nil, let index = index(of: key) else { return }
     var over = CallOver(reason, by: side, at: turn.wallNow, sip: sip)
-    if isWinner { over.stats = trunkLeg.statistics.map(StreamStats.init) }
+    if isWinner { (over.stats, over.received) = (trunkLeg.statistics.map(StreamStats.init), testResult) }
     terminals[key] = Terminal(over: over, isByDevice: false, isUnseen: !devices[index].isConnected)
     turn.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
     turn.app(.callDead(key, id))
@@ -180,6 +180,7 @@ extension Call {
     record.ring = winner == nil ? bookkeeping.firstRing : leg.flatMap { leg in leg.rang.map { .init(leg.key, $0) } }
     record.appStats = leg?.stats
     record.peer = parties.peer
+    record.parameters = parties.parameters
     if !diversions.made.isEmpty { record.diversions = diversions.made }
     if !transfers.made.isEmpty { record.transfers = transfers.made }
     if !bookkeeping.recordings.files.isEmpty { record.recordings = bookkeeping.recordings.files }

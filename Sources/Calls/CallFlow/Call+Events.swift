@@ -56,6 +56,7 @@ extension Call {
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber, user: users.owner.isEmpty ? nil : users.owner, device: winner?.device)
     out.peer = parties.peer
+    out.parameters = parties.parameters
     return out
   }
 }

@@ -177,6 +177,7 @@ extension Call {
     let quality = Quality(statistics)
     turn.send(.quality(quality), to: winner, call: id)
     tellQuality(quality, statistics, &turn)
+    endTest(&turn)
   }
 
   /// Answer to audio, less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run

@@ -98,7 +98,7 @@ extension Call {
     timers[.ring] = nil
     if let problem { return end(.codec, by: .trunk, detail: problem, &turn) }
     becomeConnected(&turn)
-    timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
+    timers[.longestCall] = turn.now + (isTest ? Limits.testCallMost : turn.configuration.timers.longestCall)
     join(index, &turn)
     announceConnected(&turn)
   }

@@ -11,6 +11,7 @@ extension Call {
 
   /// Nil: it is so now, or was before.
   mutating func setRecording(_ isOn: Bool, _ turn: inout Turn) -> Failure? {
+    if isTest { return CallMachine.notInTest }
     guard let rules = turn.configuration.recording, rules.when != .off else {
       return Failure(.unsupported, msg: "recordings are off: see the section recording")
     }

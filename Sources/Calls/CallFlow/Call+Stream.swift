@@ -19,7 +19,10 @@ extension Call {
     enter(.answering, &turn)
     mark(.answered, detail: "stream", &turn)
     timers[.gate] = turn.now + Self.streamTimeout
-    var parameters = ["call": id.description, "to": parties.calledNumber, "trunk": trunk.name]
+    var parameters = parties.parameters?.values ?? [:]
+    // nobody outside says these in our place
+    for name in parameters.keys where ["call", "to", "trunk", "from"].contains(name.lowercased()) { parameters[name] = nil }
+    (parameters["call"], parameters["to"], parameters["trunk"]) = (id.description, parties.calledNumber, trunk.name)
     if !parties.isPrivate { parameters["from"] = parties.callerNumber }
     turn.output.actions.append(
       .stream(.open(StreamRequest(id, target, parameters: parameters, stream: stream.audio))))

@@ -142,6 +142,7 @@ struct Call {
     case .mediaActive: startPlayout(&turn)
     case .appGrace: end(.networkLost, by: .app, &turn)
     case .trunkPing: trunkPingDue(&turn)
+    case .longestCall where isTest: end(.remoteHangup, by: .gateway, detail: "test call", &turn)
     case .longestCall: end(.server, by: .gateway, detail: "longest call", &turn)
     case .softPause: playPendingDigits(&turn)
     case .vanished: endIfNobodyRings(&turn)

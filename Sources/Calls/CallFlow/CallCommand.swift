@@ -45,7 +45,9 @@ public struct OriginateRequest: Sendable, Equatable {
   public var from: String?
   /// Who is called first.
   public var first: First
-  public init(user: String, to: String, from: String? = nil, first: First = .user) {
-    (self.user, self.to, self.from, self.first) = (user, to, from, first)
+  /// As those of `call.start`; the devices that ring have them, too.
+  public var parameters: CallParameters?
+  public init(user: String, to: String, from: String? = nil, first: First = .user, parameters: CallParameters? = nil) {
+    (self.user, self.to, self.from, self.first, self.parameters) = (user, to, from, first, parameters)
   }
 }

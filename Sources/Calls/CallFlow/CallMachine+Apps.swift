@@ -59,6 +59,7 @@ extension CallMachine {
       if askTombstone(id, for: .request(key, token, message), &turn) { return }
       return refuseGone(id, key, token, message, remote: nil, &turn)
     }
+    if live.isTest, !Self.isOfTest(message) { return turn.answer(token, .err(Self.notInTest)) }
     if case .callTransfer(let transfer) = message { return turn.answer(token, self.transfer(id, transfer, key, &turn)) }
     if case .callGroup(let group) = message { return turn.answer(token, self.group(id, group, key, &turn)) }
     var accepted: RequestAnswer?
@@ -207,6 +208,9 @@ extension CallMachine {
     }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
     guard device.accounts.contains(account) else { return refuse(token, caller, .forbidden, .forbidden, "acct", &turn) }
+    if start.to.k == .generic, start.to.h == TestCall.handle {
+      return startTest(start, device, account: account, token, id, caller, &turn)
+    }
     switch mustAsk(questions(of: key.user, calling: start.to), of: key.user, before: input, &turn) {
     case .no: break
     case .waits: return
@@ -255,7 +259,7 @@ extension CallMachine {
     }
     let trunk = candidates[0]
     if let unknown = Self.unknown(start.parameters, to: candidates), !to.isEmergency {
-      return turn.refuse(token, .badRequest, "parameters: no trunk of this route lists \(unknown) in its parameters")
+      return turn.refuse(token, .badRequest, Self.unlisted(unknown))
     }
     guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || to.isEmergency
     else {
@@ -290,7 +294,9 @@ extension CallMachine {
   }
 
   /// A name that none of these trunks takes; users take any.
-  private static func unknown(_ parameters: CallParameters?, to trunks: [Routing.Trunk]) -> String? {
+  static func unlisted(_ name: String) -> String { "parameters: no trunk of this route lists \(name) in its parameters" }
+
+  static func unknown(_ parameters: CallParameters?, to trunks: [Routing.Trunk]) -> String? {
     guard let parameters, !trunks.contains(where: { $0.name == Routing.directTrunk }) else { return nil }
     let known = Set(trunks.flatMap { $0.rules.parameters.map { $0.lowercased() } })
     return parameters.values.keys.sorted().first { !known.contains($0.lowercased()) }
@@ -308,7 +314,7 @@ extension CallMachine {
   }
 
   /// The app's offer, if it can be used; asked before anything is reserved.
-  private static func readOffer(_ sdp: String) throws(NegotiationError) -> SessionDescription {
+  static func readOffer(_ sdp: String) throws(NegotiationError) -> SessionDescription {
     let offer = try SessionDescription.read(sdp)
     guard let fingerprint = FingerprintAttribute(.sha256, [UInt8](repeating: 0, count: 32)) else { return offer }
     var negotiation = AppNegotiation(

@@ -9,6 +9,9 @@ extension CallMachine {
   mutating func perform(_ command: CallCommand, _ id: CallID, _ turn: inout Turn) -> Failure? {
     guard let call = calls[id], call.isLive else { return Failure(.gone, msg: "no such call") }
     var refusal: Failure?
+    if call.isTest {
+      guard case .hangUp = command else { return Self.notInTest }
+    }
     switch command {
     case .hangUp(let reason): change(id, &turn) { refusal = $0.hangUp(reason, &$1) }
     case .hold(let isOn): change(id, &turn) { refusal = $0.holdByOperator(isOn, &$1) }

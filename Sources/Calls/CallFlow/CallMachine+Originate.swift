@@ -52,6 +52,9 @@ extension CallMachine {
     case .refused(let reason):
       return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk takes the call now: \(reason.rawValue)")
     }
+    if let unknown = Self.unknown(wanted.parameters, to: candidates), !to.isEmergency {
+      return refuse(.badRequest, .forbidden, Self.unlisted(unknown))
+    }
     let call = makeOriginated(id, wanted, own: own, number: allowed, candidates, turn.now)
     guard configuration.isClustered || isReachable(call, turn.now) else {
       return refuse(.badState, .notFound, unreachedEnding(call, turn.now).detail ?? "no device connected")
@@ -86,6 +89,7 @@ extension CallMachine {
       from: Handle(number: number.text, name: nil), to: Handle(number: own, name: nil), callerNumber: own,
       calledNumber: number.text)
     parties.dialled = number
+    if wanted.parameters?.isEmpty == false { parties.parameters = wanted.parameters }
     parties.origination = .init(displayName: routing.displayName(of: user, wanted: nil), first: wanted.first)
     let account = routing.account(of: user, called: own, route: nil)
     var call = Call(

@@ -18,10 +18,11 @@ extension CallMachine {
   ) {
     admit(call, &turn)
     let isPrivate = invite.isPrivate
-    let question = RouteQuestion(
+    var question = RouteQuestion(
       call: call.id, sipCallId: call.sipCallID, trunk: call.trunk.name, from: isPrivate ? nil : call.parties.callerNumber,
       name: isPrivate ? nil : call.parties.from.n, to: call.parties.calledNumber, diverted: call.parties.divertedFrom.map(\.h),
       at: turn.wallNow)
+    question.parameters = call.parties.parameters?.values
     turn.output.actions.append(.askRoute(question, hook.webhook))
     change(call.id, &turn) { call, turn in
       call.routeQuery = RouteQuery(hook: hook, toward: toward, diversions: diversions)

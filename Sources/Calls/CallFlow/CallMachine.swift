@@ -78,6 +78,8 @@ public struct CallMachine {
   var blockedCallers = BlockedCallers()
   var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
+  /// Of test calls.
+  var testQuota = UserQuota()
 
   public init(
     configuration: Configuration = Configuration(), routing: Routing, random: RandomSource, network: TrunkMachine.Network? = nil

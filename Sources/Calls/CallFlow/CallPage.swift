@@ -1,3 +1,4 @@
+import AppProtocol
 import AppSessions
 public import Bytes
 import Devices
@@ -32,6 +33,7 @@ public struct CallRow: Sendable {
   fileprivate let groupID: MediaGroupID?
   /// All calls of its group.
   fileprivate var group: [CallID]?
+  private let parameters: CallParameters?
   private let wallOffset: Int64
 
   fileprivate var groupOwner: String? { groupID == nil ? nil : winner?.user }
@@ -45,6 +47,7 @@ public struct CallRow: Sendable {
     (times, devices, pushes, terminals, winner) = (call.times, call.devices, call.pushes, call.terminals, call.winner)
     (isUndecided, isHeld, isMuted) = (call.isUndecided, call.appMedia.isHeld, call.appMedia.isMuted)
     (isHeldByTrunk, measured) = (call.legs[0].isHoldSignalled, call.legs[0].measured)
+    parameters = call.parties.parameters
     groupID = call.winner == nil ? nil : call.appMedia.group
     self.wallOffset = wallOffset
   }
@@ -61,6 +64,7 @@ public struct CallRow: Sendable {
       } + wokenDevices, held: isHeld, heldByTrunk: isHeldByTrunk, muted: isMuted,
       fromTrunk: measured.map { .init($0.statistics.fromTrunk) }, fromApp: measured.map { .init($0.statistics.fromApp) })
     summary.group = group?.filter { $0 != id }
+    summary.parameters = parameters
     summary.appStats = devices.first { $0.key == winner }.flatMap(\.stats)
     return summary
   }

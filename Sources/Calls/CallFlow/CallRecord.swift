@@ -181,6 +181,9 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public var sip: Int?
   }
 
+  /// What was told of the call by name (docs/protocol.md, Parameters).
+  public var parameters: CallParameters?
+
   /// The URL of the stream that had the call, without its query.
   public var stream: String?
   /// Files that its audio was written to, in that order.

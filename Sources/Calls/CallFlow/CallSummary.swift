@@ -27,6 +27,8 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var muted: Bool
   /// The other calls of its group; nil: it is in none.
   public var group: [CallID]?
+  /// What is told of the call by name; nil: nothing.
+  public var parameters: CallParameters?
   /// What is heard of each side, as the record will have it, from the newest statistics of the media thread (each 5 s); nil before.
   public var fromTrunk: CallRecord.Stream?
   public var fromApp: CallRecord.Stream?

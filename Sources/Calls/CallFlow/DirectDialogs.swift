@@ -4,15 +4,24 @@ import SIPDialogs
 /// them, but within the same input and without a SIP message. Descriptions are negotiated as with a trunk, and media goes from port to
 /// port of this machine.
 ///
+/// The leg of a test call is answered from here, too: it has no other side.
+///
 /// At most one entry for each call of the machine.
 struct DirectDialogs {
-  private enum Phase { case early, confirmed }
+  private enum Phase {
+    case early, confirmed
+    /// Of a test call: there is no other leg.
+    case echo
+  }
   /// By the caller's leg.
   private var phases: [LegID: Phase] = [:]
 
   var isEmpty: Bool { phases.isEmpty }
 
   private func phase(_ leg: LegID) -> Phase? { phases[leg.isOutbound ? leg : leg.directPeer] }
+
+  /// Our own offer is the answer of a test call: what is sent goes to where it comes from.
+  private static func echo(_ offer: String) -> String { offer.replacing("a=sendonly", with: "a=recvonly") }
 
   private mutating func close(_ leg: LegID) { phases[leg.isOutbound ? leg : leg.directPeer] = nil }
 
@@ -21,6 +30,14 @@ struct DirectDialogs {
     guard let leg = command.leg else { return [] }
     let peer = leg.directPeer
     switch (command, phase(leg)) {
+    case (.invite(_, let invite), nil) where invite.trunk.name == Routing.testTrunk:
+      phases[leg] = .echo
+      return [.answered(leg, sdp: invite.sdp.map(Self.echo))]
+    case (.bye, .echo):
+      close(leg)
+      return [.legClosed(leg)]
+    case (.modify, .echo): return [.offerWanted(leg)]
+    case (.offer(_, let sdp), .echo): return [.offerAnswered(leg, sdp: Self.echo(sdp))]
     case (.invite(_, let invite), nil):
       phases[leg] = .early
       return [.inviteReceived(peer, InboundInvite(direct: invite))]
@@ -42,7 +59,7 @@ struct DirectDialogs {
     case (.offer(_, let sdp), .confirmed): return [.reinviteReceived(peer, sdp: sdp)]
     case (.answerReinvite(_, let sdp), .confirmed): return [.offerAnswered(peer, sdp: sdp)]
     case (.refuseReinvite(_, let code), .confirmed): return [.offerRefused(peer, code: code)]
-    case (.ping, let phase): return [.pingAnswered(leg, alive: phase == .confirmed)]
+    case (.ping, let phase): return [.pingAnswered(leg, alive: phase == .confirmed || phase == .echo)]
     default: return []
     }
   }

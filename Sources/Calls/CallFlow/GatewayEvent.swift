@@ -83,6 +83,8 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   public var recording: Recording?
   /// The other calls of its group.
   public var group: [CallID]?
+  /// What is told of the call by name.
+  public var parameters: CallParameters?
 
   public init(
     call: CallID, sipCallId: String? = nil, direction: CallDirection, trunk: String, from: String, to: String,

@@ -26,6 +26,13 @@ enum Limits {
   static let wakeAfterRing = Duration.seconds(30)
   /// Calls of a group; as many as one mixer takes.
   static let groupedCalls = 5
+  /// Test calls: of one user an hour; as a part of the calls that a node takes, and the part of those that they leave free; how long one is
+  /// measured at least, and how long it lasts at most.
+  static let testCallsPerHour = 20
+  static let testCallsPart = 50
+  static let testCallsSpare = 4
+  static let testCallLeast = Duration.seconds(4)
+  static let testCallMost = Duration.seconds(15)
   /// Digits that wait behind a pause.
   static let pendingDigits = 256
   /// Diversion values of an INVITE; more are a loop.

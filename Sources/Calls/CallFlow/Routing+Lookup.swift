@@ -23,7 +23,13 @@ extension Routing {
   /// What the SIP user agent is told of each trunk.
   public var rules: [String: TrunkRules] { Dictionary(trunks.map { ($0.name, $0.rules) }) { first, _ in first } }
 
-  func trunk(_ name: String) -> Trunk? { name == Self.directTrunk ? Self.direct : trunks.first { $0.name == name } }
+  func trunk(_ name: String) -> Trunk? {
+    switch name {
+    case Self.directTrunk: Self.direct
+    case Self.testTrunk: Self.test
+    default: trunks.first { $0.name == name }
+    }
+  }
   func user(_ id: String) -> User? { directory.user(id) }
 
   /// The user for a called number; nil: nobody has it.

@@ -8,7 +8,7 @@ import Devices
 
 extension ClusterMachine {
   mutating func deviceCame(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ turn: inout Turn) {
-    guard info.onlyCall == nil else { return welcomeFromMemory(key, session, &turn) }
+    guard info.onlyCall == nil, !info.isFurther else { return welcomeFromMemory(key, session, &turn) }
     let place = own(key, session, info, turn.now)
     var question = newQuestion(.welcome(key, session))
     if isConnected, writes.take(at: turn.now),
@@ -22,7 +22,7 @@ extension ClusterMachine {
   }
 
   mutating func deviceChanged(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ turn: inout Turn) {
-    guard info.onlyCall == nil else { return }
+    guard info.onlyCall == nil, !info.isFurther else { return }
     let before = devices[key]
     let place = own(key, session, info, turn.now)
     guard before?.whereabouts.session == session, before?.isEntered == true else {

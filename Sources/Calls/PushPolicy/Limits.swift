@@ -45,6 +45,14 @@ public enum Limits {
   public static let retryMargin = Duration.seconds(2)
   /// How long one attempt may take before it counts as lost.
   public static let attemptTime = Duration.seconds(10)
+  /// Keys from a URL: how long they are fresh without a word of the server's, at least and at most; the longest pause between tries; how soon a
+  /// token with a key that is not here has them fetched again; and how long they count whatever fails.
+  static let keysFresh = Duration.seconds(600)
+  static let keysFreshLeast = Duration.seconds(60)
+  static let keysFreshMost = Duration.seconds(3_600)
+  static let keysRetryMost = Duration.seconds(60)
+  static let keysWantedAgain = Duration.seconds(10)
+  static let keysKept = Duration.seconds(86_400)
   /// When a service or a webhook's server is left alone: a failure is a transport that broke or a 5xx, not an answer about one token.
   static let breaker = CircuitBreaker.Policy(failures: 5, pause: .seconds(1) ... .seconds(30), attemptTime: attemptTime)
 }

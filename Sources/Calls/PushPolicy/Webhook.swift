@@ -26,6 +26,8 @@ public struct RouteQuestion: Sendable, Equatable, Encodable {
   public var to: String
   /// Whom the call was for before it was diverted to us, the latest first.
   public var diverted: [String]
+  /// Of the INVITE, those that the trunk lists; nil: none.
+  public var parameters: [String: String]?
   /// Milliseconds since 1970.
   public var at: Int64
 

@@ -216,6 +216,9 @@ static const unsigned char client_base64_js[] = {
 static const unsigned char client_browser_js[] = {
 #embed "../WebClient/browser.js"
 };
+static const unsigned char client_test_call_js[] = {
+#embed "../WebClient/test-call.js"
+};
 static const unsigned char client_preflight_js[] = {
 #embed "../WebClient/preflight.js"
 };
@@ -290,6 +293,7 @@ static const CWebFile phone_files[] = {
     SCRIPT("/trunkline/base64.js", client_base64_js),
     SCRIPT("/trunkline/browser.js", client_browser_js),
     SCRIPT("/trunkline/preflight.js", client_preflight_js),
+    SCRIPT("/trunkline/test-call.js", client_test_call_js),
     // At the root: what a service worker may control lies below it.
     SCRIPT("/service-worker.js", client_service_worker_js),
 };

@@ -19,6 +19,8 @@ public struct ClientSession: Sendable {
     public var device: Hello.Device
     public var capabilities: [String]
     public var state = AppState.fg
+    /// The device's own session is at another node, and this one for calls here.
+    public var isFurther = false
     /// The general address; nil: the owner's own.
     public var gateway: String?
     public init(token: String, device: Hello.Device, capabilities: [String] = ["media.active", "quality", "nodes"]) {
@@ -233,7 +235,8 @@ extension ClientSession {
       } else {
         .auth(configuration.token.exposed)
       }
-    let message = Hello(proof, device: configuration.device, caps: configuration.capabilities, state: configuration.state)
+    var message = Hello(proof, device: configuration.device, caps: configuration.capabilities, state: configuration.state)
+    if configuration.isFurther, case .auth = proof { message.further = true }
     let id = Identifier(random: random)
     hello = id
     write(ClientFrame(.hello(message), id: id), &actions)

@@ -131,6 +131,7 @@ extension PhoneMachine {
     var settings = ClientSession.Configuration(
       token: "", device: configuration.device, capabilities: configuration.capabilities)
     (settings.wake, settings.gateway, settings.state) = (push.wake, push.gateway, isForeground ? .fg : .bg)
+    settings.isFurther = true
     furtherCount += 1
     let session = ClientSession(configuration: settings, random: random)
     further[furtherCount] = Further(session: session, wake: push, address: push.gateway)

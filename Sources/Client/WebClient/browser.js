@@ -8,11 +8,11 @@ export function seamsOf(options) {
   take(g, "WebSocket", "RTCPeerConnection", "MediaStream", "document");
   take(g.navigator, "mediaDevices", "permissions", "connection");
   take({
-    window: g.document && g, random, player, fetch: (...all) => g.fetch(...all), uuid: () => g.crypto?.randomUUID?.() ?? uuid(random),
+    window: g.document && g, random, player, testAudio, fetch: (...all) => g.fetch(...all), uuid: () => g.crypto?.randomUUID?.() ?? uuid(random),
     // Unix time that no clock change moves
     clock: { now: () => g.performance.timeOrigin + g.performance.now(), setTimeout: (f, ms) => g.setTimeout(f, ms), clearTimeout: (t) => g.clearTimeout(t) },
     get storage() { try { return g.localStorage; } catch { return null; } },
-  }, "window", "random", "player", "fetch", "uuid", "clock", "storage");
+  }, "window", "random", "player", "testAudio", "fetch", "uuid", "clock", "storage");
   /** To the app's sink, which breaks nothing; never a token, a description or what a message holds. */
   seams.log = options.log ? (event, fields = {}) => { try { options.log({ at: seams.clock.now(), event, ...fields }); } catch { /* the app's */ } } : () => {};
   /** Adds a listener; the result removes it. */
@@ -33,6 +33,36 @@ function player() {
     play(stream) { audio.srcObject = stream; return audio.play(); },
     stop() { audio.pause(); audio.srcObject = null; },
     setSinkId: audio.setSinkId && ((id) => audio.setSinkId(id)),
+  };
+}
+
+/** What a test call sends in place of a voice: a tone that comes and goes, as speech does, in no microphone and no loudspeaker. Null without Web Audio. */
+function testAudio() {
+  const { AudioContext, Audio } = globalThis;
+  if (!AudioContext || !Audio) return null;
+  const context = new AudioContext(), out = context.createMediaStreamDestination(), audio = new Audio();
+  const [tone, beat] = [context.createOscillator(), context.createOscillator()], [level, depth] = [context.createGain(), context.createGain()];
+  Object.assign(tone.frequency, { value: 440 });
+  Object.assign(beat.frequency, { value: 3 });
+  level.gain.value = depth.gain.value = 0.15;
+  beat.connect(depth).connect(level.gain);
+  tone.connect(level).connect(out);
+  tone.start();
+  beat.start();
+  // without a click before it a browser may keep it suspended
+  context.resume?.().catch(() => {});
+  audio.muted = true;
+  return {
+    track: out.stream.getAudioTracks()[0],
+    get isRunning() { return context.state === "running"; },
+    // a browser decodes what an element has, even one that is muted
+    listen(stream) { audio.srcObject = stream; audio.play().catch(() => {}); },
+    stop() {
+      audio.pause();
+      audio.srcObject = null;
+      for (const track of out.stream.getTracks()) track.stop();
+      context.close().catch(() => {});
+    },
   };
 }
 

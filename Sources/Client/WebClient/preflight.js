@@ -1,5 +1,6 @@
 // What a call needs, tried before there is one: the gateway, the microphone, each TURN server.
 import { likelyCause } from "./browser.js";
+import { testCall } from "./test-call.js";
 import { PhoneError, microphoneError } from "./texts.js";
 
 /** For each part; a round trip is the best of so many. */
@@ -71,9 +72,10 @@ async function relay({ seams }, server) {
 
 const isTURN = ({ urls }) => [].concat(urls).some((url) => /^turns?:/.test(url));
 
-/** `call` is null: the gateway has no call to itself yet (docs/protocol.md has no such number). */
+/** The test call comes last, so that nothing else of it is on the way meanwhile. */
 export async function preflight(phone) {
   const { seams } = phone, servers = seams.iceServers().filter(isTURN).slice(0, SERVERS);
   const [net, mic, turn] = await Promise.all([network(phone, seams), microphone(phone), Promise.all(servers.map((server) => relay(phone, server)))]);
-  return { isReady: net.isGood && mic.isGood, network: net, microphone: mic, turn, call: null };
+  const call = net.isGood ? await testCall(phone) : null;
+  return { isReady: net.isGood && mic.isGood && call?.isGood !== false, network: net, microphone: mic, turn, call };
 }

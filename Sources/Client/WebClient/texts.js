@@ -53,6 +53,7 @@ const ERRORS = {
   pushDenied: "Notifications are blocked for this page. Allow them beside the address.",
   workerOutdated: "Calls ring here again, while the page is closed, once it was loaded anew.",
   unreachable: "The gateway cannot be reached. Trying again.",
+  noMedia: "No audio passes between this browser and the gateway. A firewall may keep UDP out; another network may help.",
   refused: "That was not possible. Try again.",
 };
 

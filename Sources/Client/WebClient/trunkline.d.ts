@@ -48,6 +48,7 @@ export type PhoneErrorCode =
   | "autoplayRefused"
   /** RTCPeerConnection could not be made: too many are open. */
   | "noResources"
+  | "noMedia"
   /** The browser, or the gateway, has no Web Push, or the user does not want notifications. */
   | "pushUnsupported" | "pushDenied"
   /** The page is served by a service worker of an older version, until it is loaded anew. */
@@ -183,13 +184,36 @@ export interface PhoneOptions {
   permissions?: Permissions | null;
 }
 
-/** `isReady`: gateway and microphone are there. A TURN server that fails matters only in networks that drop UDP. `call`: a test call with its score, which no gateway takes yet. */
+/** `isReady`: gateway and microphone are there, and no test call was bad. A TURN server that fails matters only in networks that drop UDP. */
 export interface Preflight {
   isReady: boolean;
   network: { isGood: boolean; roundTripMs: number | null; error: PhoneError | null };
   microphone: { isGood: boolean; label: string; error: PhoneError | null };
   turn: { urls: string | string[]; isGood: boolean; milliseconds: number | null }[];
-  call: null;
+  /** A call to the gateway itself, of 5 s; null where the gateway has none, is not reached, or another call goes on. */
+  call: PreflightCall | null;
+}
+
+/** How a test call was. The page sends a tone of its own and plays nothing; for it the browser wants a click before. */
+export interface PreflightCall {
+  /** Sound passes both ways, and neither direction is poor. Null: it could not be tried, and `error` says why. */
+  isGood: boolean | null;
+  /** The opinion score (MOS, 1 to 4.5) of the worse direction: below 3.1 it is poor, below 3.6 fair. */
+  score: number | null;
+  roundTripMs: number | null;
+  /** From this page to the gateway, as the gateway measured it; and back, as the browser did. */
+  sent: PreflightDirection | null;
+  received: PreflightDirection | null;
+  error: PhoneError | null;
+}
+
+export interface PreflightDirection {
+  /** 0 to 1. */
+  loss: number | null;
+  jitterMs: number | null;
+  mos: number | null;
+  /** There was sound, not silence alone; null: the browser does not say, or let no tone be made. */
+  isHeard: boolean | null;
 }
 
 export interface PhoneEvents {

@@ -272,7 +272,7 @@ export class Phone extends Source {
 
   get #caps() { return this.options.capabilities ?? ["media.active", "quality", "nodes"]; }
 
-  #make(url, wake, on) {
+  #make(url, wake, on, isFurther = false) {
     const nav = globalThis.navigator, { platform = "web" } = this.options;
     return new Session({
       url, seams: this.seams, on, hasCall: () => this.#live().length > 0, isTalking: () => this.#live().some((call) => call.phase === "connected"),
@@ -280,6 +280,8 @@ export class Phone extends Source {
         proof: wake() ? { wake: wake().wake } : { auth: this.#token },
         device: { id: this.device, platform, model: nav?.platform || "browser", os: (nav?.userAgent ?? "").slice(0, 80), sdk: "trunkline.js/2" },
         caps: this.#caps, state: this.#isForeground ? "fg" : "bg",
+        // the device stays where its own session is
+        ...(isFurther && !wake() && { further: true }),
       }),
     });
   }
@@ -337,7 +339,7 @@ export class Phone extends Source {
       },
       message: (...all) => this.#heard(one, ...all),
       settled: () => { this.#leaveInBackground(); this.#closeFurther(); },
-    });
+    }, true);
     Object.assign(one, { wake: push, isWake: true });
     this.#further.add(one);
     if (call) call.session = one;
@@ -442,6 +444,7 @@ export class Phone extends Source {
     this.pushKey = d.push?.webpush ?? null;
     const caps = Array.isArray(d.caps) ? d.caps : [];
     [this.keepsHistory, this.keepsDirectory] = [caps.includes("hist"), caps.includes("dir")];
+    this.gatewayCaps = caps;
     this.#onlineAt = this.seams.clock.now();
     if (!this.#wake) this.#tokenAttempts = 0;
     this.isReachable = true;
@@ -762,7 +765,7 @@ export class Phone extends Source {
     if (type === "call.wake") return this.#woken({ ...d, call: id });
     if (type === "call.offer") return this.#offered(id, d, one);
     const call = this.#known.get(id);
-    if (call) call.receive(type, d); else if (type === "call.gone") this.emit("gone", { id, reason: endReason(d.reason) });
+    if (this.#tests.has(id)) this.#tests.get(id)(type, d); else if (call) call.receive(type, d); else if (type === "call.gone") this.emit("gone", { id, reason: endReason(d.reason) });
   }
 
   /** What the snapshot lacked and no `call.gone` named until the session's first `pong`. */
@@ -856,6 +859,10 @@ export class Phone extends Source {
     return this.#preflight ??= preflight(this).finally(() => { this.#preflight = null; });
   }
   #preflight = null;
+  /** What the gateway says of these test calls, which are no calls of anybody's. */
+  #tests = new Map();
+  watchTest(id, hear) { if (hear) this.#tests.set(id, hear); else this.#tests.delete(id); }
+  gatewayCaps = [];
 
   /** A request that changes nothing; true: the gateway has answered. */
   echo() { return new Promise((done) => { if (!this.ask("device.state", null, { state: this.#isForeground ? "fg" : "bg" }, () => done(true))) done(false); }); }

@@ -96,6 +96,7 @@ export default {
   "reason.microphoneBusy": "Das Mikrofon wird anderswo verwendet", "reason.microphoneInsecure": "Diese Seite darf das Mikrofon nicht verwenden",
   "reason.tooManyCalls": "Zu viele Anrufe. Versuchen Sie es später", "reason.loggedOut": "Abgemeldet", "reason.loginRefused": "Die Anmeldung wurde abgewiesen",
   "reason.replaced": "Dieses Telefon war an anderer Stelle geöffnet", "reason.emptyNumber": "Es war keine Nummer da",
+  "reason.noMedia": "Zwischen Browser und Gateway kam kein Ton an",
   "reason.noResources": "Der Browser konnte den Anruf nicht einrichten", "reason.unreachable": "Das Gateway war nicht erreichbar",
   "reason.badParameters": "Das Gateway hat diesen Anruf nicht verstanden", "reason.other": "Der Anruf ist beendet",
 
@@ -118,6 +119,7 @@ export default {
   "error.loudspeakerAbsent": "Dieser Lautsprecher kann nicht verwendet werden. Wählen Sie einen anderen.",
   "error.tooManyCalls": "Zu viele Anrufe. Beenden Sie einen davon oder versuchen Sie es später.",
   "error.autoplayRefused": "Der Browser gibt noch keinen Ton aus. Klicken Sie, um das Gespräch zu hören.",
+  "error.noMedia": "Es kommt kein Ton zwischen diesem Browser und dem Gateway an. Eine Firewall hält vielleicht UDP zurück; ein anderes Netz kann helfen.",
   "error.noResources": "Der Browser kann keinen weiteren Anruf einrichten. Schließen Sie andere Tabs und versuchen Sie es erneut.",
   "error.pushUnsupported": "Hier können Anrufe nicht klingeln, wenn die Seite geschlossen ist.",
   "error.pushDenied": "Benachrichtigungen sind für diese Seite gesperrt. Lassen Sie sie neben der Adresse zu.",

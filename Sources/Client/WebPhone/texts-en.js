@@ -105,6 +105,7 @@ export default {
   "reason.microphoneBusy": "The microphone is in use elsewhere", "reason.microphoneInsecure": "This page may not use the microphone",
   "reason.tooManyCalls": "Too many calls. Try again later", "reason.loggedOut": "Logged out", "reason.loginRefused": "The login was refused",
   "reason.replaced": "This phone was open elsewhere", "reason.emptyNumber": "There was no number",
+  "reason.noMedia": "No audio passed between the browser and the gateway",
   "reason.noResources": "The browser could not set up the call", "reason.unreachable": "The gateway could not be reached",
   "reason.badParameters": "The gateway did not understand this call", "reason.other": "The call ended",
 
@@ -128,6 +129,7 @@ export default {
   "error.loudspeakerAbsent": "This loudspeaker cannot be used. Choose another one.",
   "error.tooManyCalls": "Too many calls. End one of them, or try again later.",
   "error.autoplayRefused": "The browser keeps the sound off. Click to hear the call.",
+  "error.noMedia": "No audio passes between this browser and the gateway. A firewall may keep UDP out; another network may help.",
   "error.noResources": "The browser cannot set up another call. Close other tabs, then try again.",
   "error.pushUnsupported": "Calls cannot ring here while the page is closed.",
   "error.pushDenied": "Notifications are blocked for this page. Allow them beside the address.",

@@ -96,6 +96,7 @@ export default {
   "reason.microphoneBusy": "El micrófono está en uso en otro lugar", "reason.microphoneInsecure": "Esta página no puede usar el micrófono",
   "reason.tooManyCalls": "Demasiadas llamadas. Inténtalo más tarde", "reason.loggedOut": "Sesión cerrada", "reason.loginRefused": "Se rechazó el acceso",
   "reason.replaced": "Este teléfono estaba abierto en otro lugar", "reason.emptyNumber": "No había ningún número",
+  "reason.noMedia": "No pasó audio entre el navegador y la pasarela",
   "reason.noResources": "El navegador no pudo preparar la llamada", "reason.unreachable": "No se pudo acceder a la pasarela",
   "reason.badParameters": "La pasarela no entendió esta llamada", "reason.other": "La llamada terminó",
 
@@ -118,6 +119,7 @@ export default {
   "error.loudspeakerAbsent": "No se puede usar este altavoz. Elige otro.",
   "error.tooManyCalls": "Demasiadas llamadas. Termina una o inténtalo más tarde.",
   "error.autoplayRefused": "El navegador mantiene el sonido apagado. Haz clic para oír la llamada.",
+  "error.noMedia": "No pasa audio entre este navegador y la pasarela. Quizá un cortafuegos bloquee UDP; otra red puede ayudar.",
   "error.noResources": "El navegador no puede preparar otra llamada. Cierra otras pestañas e inténtalo de nuevo.",
   "error.pushUnsupported": "Aquí las llamadas no pueden sonar con la página cerrada.",
   "error.pushDenied": "Las notificaciones están bloqueadas para esta página. Permítelas junto a la dirección.",

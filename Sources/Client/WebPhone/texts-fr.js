@@ -96,6 +96,7 @@ export default {
   "reason.microphoneBusy": "Le microphone est utilisé ailleurs", "reason.microphoneInsecure": "Cette page n’a pas accès au microphone",
   "reason.tooManyCalls": "Trop d’appels. Réessayez plus tard", "reason.loggedOut": "Déconnecté", "reason.loginRefused": "La connexion a été refusée",
   "reason.replaced": "Ce téléphone était ouvert ailleurs", "reason.emptyNumber": "Il n’y avait pas de numéro",
+  "reason.noMedia": "Aucun son n’est passé entre le navigateur et la passerelle",
   "reason.noResources": "Le navigateur n’a pas pu préparer l’appel", "reason.unreachable": "La passerelle était injoignable",
   "reason.badParameters": "La passerelle n’a pas compris cet appel", "reason.other": "L’appel est terminé",
 
@@ -118,6 +119,7 @@ export default {
   "error.loudspeakerAbsent": "Ce haut-parleur ne peut pas être utilisé. Choisissez-en un autre.",
   "error.tooManyCalls": "Trop d’appels. Terminez-en un, ou réessayez plus tard.",
   "error.autoplayRefused": "Le navigateur coupe le son. Cliquez pour entendre l’appel.",
+  "error.noMedia": "Aucun son ne passe entre ce navigateur et la passerelle. Un pare-feu bloque peut-être UDP ; un autre réseau peut aider.",
   "error.noResources": "Le navigateur ne peut pas préparer un autre appel. Fermez d’autres onglets, puis réessayez.",
   "error.pushUnsupported": "Ici, les appels ne peuvent pas sonner quand la page est fermée.",
   "error.pushDenied": "Les notifications sont bloquées pour cette page. Autorisez-les à côté de l’adresse.",

@@ -43,6 +43,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private let pages: StaticPages
   private let isReady: @Sendable () -> Bool
   private let directory: AppServer.DirectoryHandler?
+  private let keysWanted: @Sendable () -> Void
   private var origins: Set<String>
   private var nodeOrigins: NodeOrigins
   private var machine: SessionMachine
@@ -65,7 +66,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   init(_ settings: AppServer.Settings, logger: Logger, events: @escaping AppServer.EventSink) {
     (self.events, self.logger, isReady) = (events, logger, settings.isReady)
     origins = Set(settings.origins.map(WebOrigin.canonical))
-    directory = settings.directory
+    (directory, keysWanted) = (settings.directory, settings.keysWanted)
     (sessionsLimit, connectionsLimit) = (settings.sessions.sessions, settings.connections)
     pages = StaticPages(pages: settings.pages, isSecure: settings.tls != nil)
     nodeOrigins = NodeOrigins(own: settings.sessions.cluster?.url)
@@ -114,6 +115,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
         self.origins = Set(origins.map(WebOrigin.canonical))
         machine.reconfigure(settings, at: now, into: &output)
         runActions()
+      case .keys(let verifier, let fetchedAt): machine.replaceKeys(verifier, fetchedAt: fetchedAt)
       }
     }
     batch.removeAll(keepingCapacity: true)
@@ -163,6 +165,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
             HTTPResponse(307, contentType: "application/json", headers: [("Location", location)], body: Array("{}".utf8)))
         }
       }
+      if now.wantsKeys { keysWanted() }
       for login in now.refusedLogins { log(login) }
       for request in now.refusedRequests {
         logger.warning(

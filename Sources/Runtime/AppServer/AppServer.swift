@@ -1,6 +1,7 @@
 import AppProtocol
 import AppSessions
-import Bytes
+public import Bytes
+public import JSONWebToken
 import Logging
 import Platform
 
@@ -30,6 +31,8 @@ public final class AppServer: Sendable {
     public var directoryVersions: [String: Int] = [:]
     /// Answers `GET /v1/directory` of a device and its accounts, whose login token was checked; nil: there is no such page. Any thread.
     public var directory: DirectoryHandler?
+    /// A token names a key that is not here: keys should be fetched. On the app thread; must not wait.
+    public var keysWanted: @Sendable () -> Void = {}
     /// The tests have a shorter one.
     var closeTime = Limits.closeTime
     public init(
@@ -91,6 +94,11 @@ public final class AppServer: Sendable {
     orders.post(.reconfigure(sessions, origins))
   }
 
+  /// What was fetched from the URL of the keys, for tokens to come. False: the queue is full, and it is to be said again.
+  @discardableResult public func replaceKeys(_ verifier: TokenVerifier, fetchedAt: Instant?) -> Bool {
+    orders.post(.keys(verifier, fetchedAt: fetchedAt))
+  }
+
   /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
   public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
 
@@ -104,4 +112,5 @@ public final class AppServer: Sendable {
 enum AppOrder: Sendable {
   case command(SessionCommand)
   case reconfigure(SessionSettings, Set<String>)
+  case keys(TokenVerifier, fetchedAt: Instant?)
 }

@@ -26,6 +26,10 @@ enum Limits {
   static let userWebhookTime = Duration.seconds(2)
   static let webhookDeadline = Duration.seconds(1)
   static let webhookMailbox = 4_096
+  /// A fetch of keys as a whole; messages to its thread, of which each says all; and how soon keys are given again to who had no room for them.
+  static let keysTime = Duration.seconds(10)
+  static let keysMailbox = 64
+  static let keysGivenAgain = Duration.seconds(1)
   /// How long an event's receiver may take; it is told in no more than this many turns at a time, and read so many at once.
   static let eventTime = Duration.seconds(15)
   static let eventsPerRead = 256

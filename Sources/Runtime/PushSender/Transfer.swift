@@ -15,6 +15,9 @@ final class Transfer {
   private let details: UnsafeMutablePointer<CChar>
   private let completion: (Ended) -> Void
   private let showsCertificate: Bool
+  /// Nil: what is beyond `Limits.answerBytes` is forgotten.
+  private let answerBytes: Int?
+  private var isTooLong = false
   /// Times that it was given to a connection: libcurl gives it to a new one if one that it has kept proves to be broken.
   private var beginnings = 0
 
@@ -33,6 +36,7 @@ final class Transfer {
   init?(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping (Ended) -> Void) {
     guard let easy = curl_easy_init() else { return nil }
     (self.easy, body, self.completion, showsCertificate) = (easy, request.body, completion, tls.certificate != nil)
+    answerBytes = request.answerBytes
     details = .allocate(capacity: Int(CURL_ERROR_SIZE))
     details.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     // libcurl would add both to a POST, and wait for a 100 with bodies above 1 MB.
@@ -64,9 +68,9 @@ final class Transfer {
     _ = ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
     _ = ccurl_set_write(easy) { bytes, size, count, user in
       guard let user, let bytes else { return 0 }
-      Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().received(
+      let isTaken = Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().received(
         UnsafeRawBufferPointer(start: bytes, count: size * count))
-      return size * count
+      return isTaken ? size * count : 0
     }
   }
 
@@ -114,9 +118,22 @@ final class Transfer {
     return words.isEmpty || words.utf8.count > 40 ? nil : String(words)
   }
 
-  /// What is beyond the limit is read and forgotten: closing a shared connection would break its other streams.
-  private func received(_ bytes: UnsafeRawBufferPointer) {
-    answer.append(contentsOf: bytes.prefix(max(0, Limits.answerBytes - answer.count)))
+  /// What is beyond the limit is read and forgotten: closing a shared connection would break its other streams. Who has set a limit of its own
+  /// wants all or nothing, and shares no connection. False ends the transfer.
+  private func received(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    if let answerBytes, answer.count + bytes.count > answerBytes {
+      isTooLong = true
+      return false
+    }
+    answer.append(contentsOf: bytes.prefix(max(0, (answerBytes ?? Limits.answerBytes) - answer.count)))
+    return true
+  }
+
+  /// Of the final answer; nil: there is none of this name.
+  private func header(_ name: String) -> String? {
+    var found: UnsafeMutablePointer<curl_header>?
+    guard curl_easy_header(easy, name, 0, UInt32(CURLH_HEADER), -1, &found) == CURLHE_OK, let found else { return nil }
+    return String(cString: found.pointee.value)
   }
 
   func finish(_ code: CURLcode) {
@@ -128,6 +145,7 @@ final class Transfer {
   }
 
   private func result(_ result: CURLcode) -> Result<HTTPClientResponse, HTTPFailure> {
+    if isTooLong { return .failure(HTTPFailure(text: "the answer has more than \(answerBytes ?? 0) bytes")) }
     guard result == CURLE_OK else {
       // The details hold times and ports; of them only the peer's alert has few enough values for a metric.
       let alert = Self.alert(in: String(cString: details)).map { " (TLS alert: \($0))" } ?? ""
@@ -138,6 +156,9 @@ final class Transfer {
     _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
     var seconds: curl_off_t = 0
     _ = ccurl_get_offset(easy, CURLINFO_RETRY_AFTER, &seconds)
-    return .success(HTTPClientResponse(status: status, retryAfter: seconds > 0 ? Int(min(seconds, 86_400)) : nil, body: answer))
+    return .success(
+      HTTPClientResponse(
+        status: status, retryAfter: seconds > 0 ? Int(min(seconds, 86_400)) : nil,
+        freshSeconds: CacheLifetime.seconds(cacheControl: header("Cache-Control"), age: header("Age")), body: answer))
   }
 }

@@ -281,7 +281,7 @@ extension ConfigurationKeys {
           "Origins of web pages that may connect, such as `https://phone.example.com`. Without one: the gateway's own web phone."),
       ]),
     .init(
-      "auth.jwt", isTakenBySIGHUP: true, "Needs `key_file` or `jwks_file`.",
+      "auth.jwt", isTakenBySIGHUP: true, "Needs `key_file`, `jwks_file` or `jwks_url`.",
       [
         .init(
           "algorithm", .oneOf(Algorithm.self), .value(settings.auth.algorithm.rawValue),
@@ -290,6 +290,13 @@ extension ConfigurationKeys {
           "key_file", .secretFile("the secret itself, or for RS256 and ES256 a PEM key"),
           "The key that your server signs login tokens with; for HS256 32 bytes or more, and base64 is not decoded."),
         .init("jwks_file", .file("JSON Web Key Set"), "Public keys, chosen by `kid`; not with HS256."),
+        .init(
+          "jwks_url", .text("URL"),
+          .none("keys are in a file"),
+          "Where the issuer publishes its keys: `https:`, or `http:` of this machine; not with HS256. See [users](users.md#keys-by-url)."
+        ),
+        .init(
+          "jwks_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the certificate of `jwks_url`."),
         .init("audience", .text("text"), .value(settings.auth.audience), "What `aud` of a login token must be."),
       ]),
     .init(

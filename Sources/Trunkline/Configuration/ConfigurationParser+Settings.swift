@@ -79,20 +79,25 @@ extension ConfigurationParser {
     return out
   }
 
+  /// `https:`, or `http:` of this machine. No name or password: they would stand in logs, and hide which host is meant.
+  private static func serverURL(_ text: String) -> String? {
+    guard let colon = text.firstRange(of: "://"), text.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != 92 }) else { return nil }
+    let authority = text[colon.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    guard !authority.isEmpty, !authority.contains("@") else { return nil }
+    let isLocal = ["127.0.0.1", "localhost", "[::1]"].contains { host in
+      authority.hasPrefix(host) && [nil, ":"].contains(authority.dropFirst(host.count).first)
+    }
+    let scheme = text[..<colon.lowerBound]
+    return scheme == "https" || scheme == "http" && isLocal ? text : nil
+  }
+
   /// `verifier: https://…`, or `{ url: https://…, ca: FILE }`.
   private func verifier(_ top: Section) -> Settings.Verifier? {
     guard top.has("verifier") else { return nil }
     let expected = "a URL such as https://verifier.example/check (http: for this machine only)"
-    func parse(_ text: String) -> String? {
-      let isLocal = ["http://127.0.0.1", "http://localhost", "http://[::1]"].contains { start in
-        text.hasPrefix(start) && [nil, ":", "/"].contains(text.dropFirst(start.count).first)
-      }
-      let isURL = text.utf8.allSatisfy { $0 > 32 && $0 < 127 } && (isLocal || (text.hasPrefix("https://") && text.count > 8))
-      return isURL ? text : nil
-    }
-    if top.node("verifier")?.text != nil { return top.value("verifier", expected, parse).map { .init(url: $0) } }
+    if top.node("verifier")?.text != nil { return top.value("verifier", expected, Self.serverURL).map { .init(url: $0) } }
     let row = top.section("verifier")
-    guard let url = row.value("url", expected, parse) else {
+    guard let url = row.value("url", expected, Self.serverURL) else {
       if !row.has("url") { problem("verifier", "url is missing") }
       return nil
     }
@@ -295,11 +300,17 @@ extension ConfigurationParser {
       let ok = text.hasPrefix("https://") || text.hasPrefix("http://")
       return ok && !text.dropFirst(8).contains("/") ? text : nil
     }
-    if jwt.has("key_file"), jwt.has("jwks_file") { problem("auth.jwt", "key_file and jwks_file exclude each other") }
-    let isSet = jwt.has("jwks_file")
-    if !jwt.has("key_file"), !isSet {
-      problem("auth.jwt", out.algorithm == .HS256 ? "key_file is missing" : "key_file or jwks_file is missing")
+    let given = ["key_file", "jwks_file", "jwks_url"].filter { jwt.has($0) }
+    if given.count > 1 { problem("auth.jwt", "\(given.joined(separator: " and ")) exclude each other") }
+    if given.isEmpty {
+      problem("auth.jwt", out.algorithm == .HS256 ? "key_file is missing" : "key_file, jwks_file or jwks_url is missing")
     }
+    if jwt.has("jwks_ca"), !jwt.has("jwks_url") { problem("auth.jwt.jwks_ca", "goes with jwks_url") }
+    if jwt.has("jwks_url") {
+      keySetURL(jwt, &out)
+      return out
+    }
+    let isSet = jwt.has("jwks_file")
     let key = isSet ? "jwks_file" : "key_file"
     guard let bytes = jwt.fileContent(key) else { return out }
     out.key = isSet ? .keySetFile(Redacted(bytes)) : .keyFile(Redacted(bytes))
@@ -309,6 +320,16 @@ extension ConfigurationParser {
       problem("auth.jwt." + key, "\(resolve(jwt.string(key) ?? "")): \(error)")
     }
     return out
+  }
+
+  /// Nothing is asked of it here: a gateway must start, and its file be checked, where it cannot be reached.
+  private func keySetURL(_ jwt: Section, _ out: inout Settings.Auth) {
+    let expected = "a URL such as https://id.example.com/.well-known/jwks.json (http: for this machine only)"
+    guard let url = jwt.value("jwks_url", expected, Self.serverURL) else { return }
+    if out.algorithm == .HS256 {
+      problem("auth.jwt.jwks_url", "HS256 takes key_file: give algorithm: RS256 or ES256, as the keys there are for")
+    }
+    out.key = .keySetURL(url, authorities: jwt.readableFile("jwks_ca"))
   }
 
   private func timers(_ top: Section, _ out: inout Settings) {

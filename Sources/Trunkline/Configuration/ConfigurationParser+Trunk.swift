@@ -12,6 +12,7 @@ extension ConfigurationParser {
     guard case .mapping = node else { return nil }
     let name = trunk.required("name")
     if name == Routing.directTrunk { problem(trunk.path("name"), "is what calls between users are called: choose another") }
+    if name == Routing.testTrunk { problem(trunk.path("name"), "is what apps' test calls are called: choose another") }
     let profiles = TrunkProfile.all.map(\.name).joined(separator: ", ")
     _ = trunk.value("profile", "one of \(profiles)", TrunkProfile.named)
     var out = Routing.Trunk(name: name ?? "")

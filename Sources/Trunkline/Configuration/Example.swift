@@ -29,7 +29,7 @@ extension Settings {
 
     auth:
       # the key that your server signs login tokens with: head -c 32 /dev/urandom | base64 > jwt.key
-      jwt: { algorithm: HS256, key_file: jwt.key, audience: trunkline }   # or RS256, ES256 with key_file (PEM) or jwks_file
+      jwt: { algorithm: HS256, key_file: jwt.key, audience: trunkline }   # or RS256, ES256 with key_file (PEM), jwks_file or jwks_url
       origins: []                    # pages of other sites that may connect, such as https://phone.example.com
 
     trunks:

@@ -134,6 +134,8 @@ public struct Settings: Sendable {
       case keyFile(Redacted<[UInt8]>)
       /// `jwks_file`: a JSON Web Key Set (RFC 7517).
       case keySetFile(Redacted<[UInt8]>)
+      /// `jwks_url`, and who signs its certificate; nil: the system's authorities.
+      case keySetURL(String, authorities: String?)
     }
     public var algorithm = JSONWebToken.Algorithm.HS256
     public var key = Key.keyFile(Redacted([]))
@@ -141,11 +143,12 @@ public struct Settings: Sendable {
     /// Values of the Origin header that may connect; empty allows pages of the gateway itself and clients without one.
     public var origins: [String] = []
 
-    /// The keys that tokens are checked with; checked when the file was read.
+    /// The keys that tokens are checked with; checked when the file was read. Of a URL: none yet.
     public func keys() throws(KeyError) -> KeySet {
       switch key {
       case .keyFile(let bytes): return try KeySet(algorithm, keyFile: bytes.exposed)
       case .keySetFile(let bytes): return try KeySet(algorithm, jwksFile: bytes.exposed)
+      case .keySetURL: return KeySet(awaited: algorithm)
       }
     }
   }

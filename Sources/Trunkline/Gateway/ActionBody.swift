@@ -1,11 +1,12 @@
 import AppServer
 import Foundation
 
-/// The body of an action: a flat JSON object with known keys. What cannot be read, or is not asked for, is a `badRequest` that says so.
+/// The body of an action: a JSON object of known keys, with texts, flags and an object of texts. What cannot be read, or is not asked for, is a `badRequest` that says so.
 struct ActionBody {
   private enum Value: Decodable {
     case text(String)
     case flag(Bool)
+    case texts([String: String])
     case null
 
     init(from decoder: any Decoder) throws {
@@ -14,6 +15,8 @@ struct ActionBody {
         self = .null
       } else if let flag = try? value.decode(Bool.self) {
         self = .flag(flag)
+      } else if let texts = try? value.decode([String: String].self) {
+        self = .texts(texts)
       } else {
         self = .text(try value.decode(String.self))
       }
@@ -47,6 +50,15 @@ struct ActionBody {
     case .text(let text) where (1...Self.textBytes).contains(text.utf8.count): return text
     case nil, .null: return nil
     default: throw APIError(.badRequest, "\(key): a text of 1 to \(Self.textBytes) octets")
+    }
+  }
+
+  /// Nil: absent, or null.
+  func texts(_ key: String) throws(APIError) -> [String: String]? {
+    switch fields[key] {
+    case .texts(let texts): return texts
+    case nil, .null: return nil
+    default: throw APIError(.badRequest, "\(key): an object of texts")
     }
   }
 

@@ -1,3 +1,4 @@
+import AppProtocol
 import AppServer
 import AppSessions
 import Bytes
@@ -33,6 +34,9 @@ final class AppSide: Sendable {
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
   private let push: PushSide
+  private let keys: KeySide
+  /// What was read last. Held while the app port is given settings or keys, so that what is newer comes later.
+  private let current: Mutex<Settings>
   /// What opens a session for one call.
   private let wakes: WakeTokens
   /// Nil: this node is alone.
@@ -50,6 +54,10 @@ final class AppSide: Sendable {
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
     (self.push, self.wakes, self.cluster, self.readiness) = (push, wakes, cluster, readiness)
     gateway = Mutex(settings.push?.gateway)
+    current = Mutex(settings)
+    let keys = KeySide(settings, readiness: readiness, logger: logs.logger("keys"))
+    registry.register(keys.metrics)
+    self.keys = keys
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
     recordings = Mutex(settings.admin.recordings)
     statusFacts = StatusFacts(
@@ -68,11 +76,12 @@ final class AppSide: Sendable {
     var app = AppServer.Settings(
       address: settings.listen.app, tls: settings.listen.appTLS,
       origins: Set(settings.auth.origins), pages: Self.phone(site, pushes: settings.push?.gateway),
-      sessions: try settings.sessions(wakes, cluster?.sessions))
+      sessions: try sessions(settings))
     app.connectionsPerAddress = settings.limits.sessionsPerAddress
     app.proxies = settings.listen.appProxies
     app.path = settings.listen.appPath
     app.isReady = { [readiness] in readiness.isReadyForApps }
+    app.keysWanted = { [keys] in keys.want() }
     app.connections = min(app.connections, descriptors.apps)
     app.directoryVersions = directory.versions
     app.directory = { [directory] in DirectoryDownload.answer($2, $0, $1, directory, $3) }
@@ -81,6 +90,7 @@ final class AppSide: Sendable {
       return inbox.post(.app(event))
     }
     servers.withLock { $0.app = server }
+    try keys.start { [weak self] in self?.keysChanged() ?? true }
     registry.register(server.metrics)
     try asker.start(logger: logs.logger("admin"))
     let wake: @Sendable () -> Void = { [self] in wakeStreams() }
@@ -111,11 +121,30 @@ final class AppSide: Sendable {
 
   func post(_ command: SessionCommand) { servers.withLock { $0.app }?.post(command) }
 
+  /// With the keys that are here, where they come from a URL.
+  private func sessions(_ settings: Settings) throws -> SessionSettings {
+    var out = try settings.sessions(wakes, cluster?.sessions)
+    keys.complete(&out, settings)
+    return out
+  }
+
+  /// On the keys thread. False: the app port has no room for them now.
+  private func keysChanged() -> Bool {
+    current.withLock { settings in
+      guard let app = servers.withLock({ $0.app }), let sessions = try? sessions(settings) else { return true }
+      return app.replaceKeys(sessions.verifier, fetchedAt: sessions.keysFetchedAt)
+    }
+  }
+
   /// Users and certificates of a new configuration.
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
-    servers.withLock { $0.app }?.reconfigure(try new.sessions(wakes, cluster?.sessions), origins: Set(new.auth.origins))
+    try keys.replace(new)
+    try current.withLock { settings in
+      settings = new
+      servers.withLock { $0.app }?.reconfigure(try sessions(new), origins: Set(new.auth.origins))
+    }
     servers.withLock { $0.admin }?.replace(new.admin.tokens)
     recordings.withLock { $0 = new.admin.recordings }
     reloadCertificates()
@@ -137,6 +166,7 @@ final class AppSide: Sendable {
       defer { servers = (nil, nil) }
       return servers
     }
+    keys.stop()
     app?.stop()
     admin?.stop()
     asker.stop()
@@ -176,7 +206,7 @@ extension Settings {
     out.grants = grantRules
     out.turn = turn
     out.cluster = cluster
-    out.caps += ["dir", "hist"] + (cluster != nil ? ["nodes"] : [])
+    out.caps += ["dir", "hist", TestCall.capability] + (cluster != nil ? ["nodes"] : [])
     return out
   }
 }

@@ -195,14 +195,17 @@ struct CallPages: Sendable {
   }
 
   static func wantedCall(_ bytes: [UInt8]) throws(APIError) -> OriginateRequest {
-    let body = try ActionBody(bytes, ["user", "to", "from", "first"])
+    let body = try ActionBody(bytes, ["user", "to", "from", "first", "parameters"])
     guard let user = try body.text("user"), let to = try body.text("to") else {
       throw APIError(.badRequest, "user and to are needed")
     }
     guard let first = OriginateRequest.First(rawValue: try body.text("first") ?? "user") else {
       throw APIError(.badRequest, "first: user, whose devices ring before the number is called, or number, which is called first")
     }
-    return OriginateRequest(user: user, to: to, from: try body.text("from"), first: first)
+    let given = try body.texts("parameters")
+    if let fault = given.flatMap({ CallParameters.fault(of: $0) }) { throw APIError(.badRequest, fault) }
+    return OriginateRequest(
+      user: user, to: to, from: try body.text("from"), first: first, parameters: given.flatMap { CallParameters($0) })
   }
 }
 

@@ -286,7 +286,10 @@ public struct CallOver: Hashable, Sendable, Codable {
   /// Milliseconds since 1970.
   public var at: Int64?
   public var sip: Int?
+  /// What the gateway sent the device.
   public var stats: StreamStats?
+  /// Of a test call: what the gateway received from the device.
+  public var received: StreamStats?
   public init(_ reason: EndReason, by: Side? = nil, at: Int64? = nil, sip: Int? = nil, stats: StreamStats? = nil) {
     (self.reason, self.by, self.at, self.sip, self.stats) = (reason, by, at, sip, stats)
   }

@@ -102,6 +102,8 @@ public struct StreamStats: Hashable, Sendable, Codable {
   public var plc: Double?
   public var codec: String?
   public var mos: Double?
+  /// In `call.ended{received}` alone: there was sound, not silence alone.
+  public var audio: Bool?
   public init(
     rttMs: Double? = nil, jitterMs: Double? = nil, loss: Double? = nil, bytes: Int64? = nil, plc: Double? = nil,
     codec: String? = nil,

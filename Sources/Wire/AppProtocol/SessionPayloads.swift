@@ -79,12 +79,14 @@ public struct Hello: Hashable, Sendable, Codable {
   public var device: Device
   public var caps: [String]
   public var state: AppState
+  /// Beside `auth`: the device's own session is at another node, and this one for calls here.
+  public var further: Bool?
 
-  public init(_ proof: Proof, device: Device, caps: [String] = [], state: AppState = .fg) {
-    (self.proof, self.device, self.caps, self.state) = (proof, device, caps, state)
+  public init(_ proof: Proof, device: Device, caps: [String] = [], state: AppState = .fg, further: Bool? = nil) {
+    (self.proof, self.device, self.caps, self.state, self.further) = (proof, device, caps, state, further)
   }
 
-  private enum CodingKeys: String, CodingKey { case auth, wake, resume, device, caps, state }
+  private enum CodingKeys: String, CodingKey { case auth, wake, resume, device, caps, state, further }
 
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
@@ -101,6 +103,7 @@ public struct Hello: Hashable, Sendable, Codable {
     if case .auth = proof, device.id.isEmpty { throw values.problem(.device, "an id beside auth") }
     caps = try values.optionalList(.caps) ?? []
     state = try values.decodeIfPresent(AppState.self, forKey: .state) ?? .fg
+    further = try values.decodeIfPresent(Bool.self, forKey: .further)
   }
 
   public func encode(to encoder: any Encoder) throws {
@@ -113,6 +116,7 @@ public struct Hello: Hashable, Sendable, Codable {
     try values.encode(device, forKey: .device)
     try values.encode(caps, forKey: .caps)
     try values.encode(state, forKey: .state)
+    try values.encodeIfPresent(further, forKey: .further)
   }
 }
 

@@ -1,4 +1,4 @@
-/// One request that we make: of a push service, a webhook or a verifier.
+/// One request that we make: of a push service, a webhook, a verifier, or the server of the keys.
 public struct HTTPClientRequest: Sendable {
   /// Requests of one name share HTTP/2 connections; another name never does (one APNs team and key per connection).
   public var connection: String
@@ -15,6 +15,8 @@ public struct HTTPClientRequest: Sendable {
   public var goesAgain: Bool
   /// As libcurl names them: what the URL may be.
   public var protocols: String
+  /// A longer body fails the request and closes its connection; nil: what is beyond the first 16 KiB is read and forgotten.
+  public var answerBytes: Int?
   /// Shows our certificate, if there is one; what else asks for one learns nothing of us.
   public var showsCertificate: Bool
 
@@ -37,9 +39,11 @@ public struct HTTPClientResponse: Sendable, Hashable {
   public var status: Int
   /// `Retry-After` in seconds, if it was a number.
   public var retryAfter: Int?
+  /// For how many seconds the answer is good, by its Cache-Control and Age (RFC 9111 §4.2.1); nil: it does not say.
+  public var freshSeconds: Int?
   public var body: [UInt8]
 
-  public init(status: Int, retryAfter: Int? = nil, body: [UInt8] = []) {
-    (self.status, self.retryAfter, self.body) = (status, retryAfter, body)
+  public init(status: Int, retryAfter: Int? = nil, freshSeconds: Int? = nil, body: [UInt8] = []) {
+    (self.status, self.retryAfter, self.freshSeconds, self.body) = (status, retryAfter, freshSeconds, body)
   }
 }

@@ -13,6 +13,8 @@ public struct KeySet: Sendable {
   }
   public let algorithm: Algorithm
   let material: Material
+  /// They come from a URL: a `kid` that is not among them may be there at the next fetch.
+  public private(set) var isFetched = false
 
   /// `key_file`: for HS256 the bytes without trailing white space are the secret, otherwise a PEM.
   public init(_ algorithm: Algorithm, keyFile bytes: [UInt8]) throws(KeyError) {
@@ -47,6 +49,36 @@ public struct KeySet: Sendable {
     material = .keys(found)
   }
 
+  /// What a `jwks_url` answered. Other than in a file, which somebody can mend, a key that cannot be used is passed over: it must not lock out
+  /// those whose tokens the others have signed. At least one must remain.
+  public init(_ algorithm: Algorithm, fetched bytes: [UInt8]) throws(KeyError) {
+    guard bytes.count <= Limits.keyFileBytes else { throw .tooBig }
+    guard algorithm != .HS256 else { throw .jwks("HS256 takes key_file") }
+    guard let file = try? JSONDecoder().decode(JWKS.self, from: Data(bytes)) else { throw .jwks("no object with a list `keys`") }
+    guard file.keys.count <= Limits.keys else { throw .jwks("more than \(Limits.keys) keys") }
+    var found: [(kid: String?, key: SigningKey)] = []
+    var fault: KeyError?
+    for entry in file.keys where entry.serves(algorithm) && entry.kid?.utf8.count ?? 0 <= Limits.claimBytes {
+      do throws(KeyError) {
+        found.append((entry.kid, try entry.key(algorithm)))
+      } catch {
+        fault = error
+      }
+    }
+    guard !found.isEmpty else { throw fault ?? .jwks("no key for \(algorithm.rawValue)") }
+    self.algorithm = algorithm
+    (material, isFetched) = (.keys(found), true)
+  }
+
+  /// Before the first answer of a `jwks_url`: no token is signed with any of these.
+  public init(awaited algorithm: Algorithm) {
+    self.algorithm = algorithm
+    (material, isFetched) = (.keys([]), true)
+  }
+
+  /// How many keys there are.
+  public var count: Int { if case .keys(let keys) = material { keys.count } else { 1 } }
+
   /// HS256 with a key of its own for one purpose: HMAC-SHA256 of `purpose` under a secret that others share. No token of one purpose is one
   /// of another. Nil: the secret is empty, or OpenSSL fails.
   public init?(deriving purpose: String, from secret: [UInt8]) {
@@ -59,6 +91,12 @@ public struct KeySet: Sendable {
   /// An HMAC secret shorter than the hash can be found by trying (RFC 7518 §3.2).
   public var isWeak: Bool {
     if case .secret(let secret) = material { secret.count < Limits.strongSecretBytes } else { false }
+  }
+
+  /// Whether a key has this very `kid`.
+  func has(_ kid: String?) -> Bool {
+    guard case .keys(let keys) = material, let kid else { return false }
+    return keys.contains { $0.kid == kid }
   }
 
   func key(_ kid: String?) -> SigningKey? {

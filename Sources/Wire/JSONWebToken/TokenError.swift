@@ -6,6 +6,8 @@ public enum TokenError: String, Error, CaseIterable, Hashable, Sendable {
   case algorithm
   /// The signature does not fit the key, or no key has this `kid`.
   case signature
+  /// No key that was fetched has this `kid`: it may be one that the issuer has had for a moment only.
+  case unknownKey
   case expired
   /// `exp` is in milliseconds: RFC 7519 §4.1.4 counts seconds.
   case expiryInMilliseconds
@@ -36,7 +38,7 @@ public enum KeyError: Error, Hashable, Sendable, CustomStringConvertible {
     case .notAKey(let why): "no usable key: \(why)"
     case .unsuitable(let why): "unsuitable key: \(why)"
     case .noPrivateKey: "signing needs a private key, the file holds a public one"
-    case .jwks(let why): "not a JWKS file: \(why)"
+    case .jwks(let why): "not a JSON Web Key Set: \(why)"
     }
   }
 }

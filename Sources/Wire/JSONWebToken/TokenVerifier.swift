@@ -14,6 +14,15 @@ public struct TokenVerifier: Sendable {
 
   public init(keys: KeySet, audience: String) { (self.keys, self.audience) = (keys, audience) }
 
+  /// The `kid` that a token names, of whatever token; nil: none, or nothing that a key has.
+  public static func keyID(of token: String) -> String? {
+    guard token.utf8.count <= Limits.tokenBytes, let part = token.utf8.split(separator: UInt8(ascii: ".")).first,
+      let bytes = Base64URL.decode(part), let kid = try? JSONDecoder().decode(Header.self, from: Data(bytes)).kid,
+      kid.utf8.count <= Limits.claimBytes
+    else { return nil }
+    return kid
+  }
+
   /// The claims, if the token is signed with the pinned algorithm and key, is for us, and `unixSeconds` is in its time (± 30
   /// s).
   public func verify(_ token: String, unixSeconds now: Int64) throws(TokenError) -> Claims {
@@ -39,7 +48,9 @@ extension KeySet {
     else { throw .malformed }
     guard head.alg == algorithm.rawValue else { throw .algorithm }
     guard !head.isCritical else { throw .critical }
-    guard isSigned(Array(text[..<parts[1].endIndex]), signature, kid: head.kid) else { throw .signature }
+    guard isSigned(Array(text[..<parts[1].endIndex]), signature, kid: head.kid) else {
+      throw isFetched && !has(head.kid) ? .unknownKey : .signature
+    }
     guard let claims = try? JSONDecoder().decode(Content.self, from: Data(body)) else { throw .claims }
     return claims
   }

@@ -157,7 +157,8 @@ extension CallRecord {
   /// | it rang for beside others | connected | answeredElsewhere |
   /// | it rang for beside others | not connected | by the end reason |
   var outcomes: [(user: String, outcome: HistoryEntry.Outcome)] {
-    guard let user else { return [] }
+    // a test call is no call of anybody's
+    guard let user, !isTest else { return [] }
     let isConnected = times[CallStage.connected.rawValue] != nil
     let own: HistoryEntry.Outcome = isConnected ? (device == nil ? .diverted : .answered) : unanswered
     let targets = Set((diversions ?? []).compactMap(\.user))

@@ -1,0 +1,91 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import MediaSession
+import SDP
+import SIPDialogs
+import Trunking
+
+/// Calls of apps to the gateway itself (docs/protocol.md, Test calls): outgoing calls with all rules of the gate, whose far side is
+/// `DirectDialogs`. Nothing of the configuration leads to one, and none to anything of it; no limit of a user's calls counts it, and real calls come
+/// first.
+extension CallMachine {
+  /// `call.start` to `TestCall.destination`, of a device with a session.
+  mutating func startTest(
+    _ start: CallStart, _ device: DevicePresence, account: String, _ token: RequestToken, _ id: CallID,
+    _ caller: Refusal.Caller, _ turn: inout Turn
+  ) {
+    let user = device.key.user
+    func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
+      self.refuse(token, caller, code, reason, trunk: Routing.testTrunk, text, &turn)
+    }
+    if (callsOfUser[user] ?? []).contains(where: { calls[$0]?.isTest == true }) {
+      return refuse(.tooMany, .userLimit, "a test call of this user is running", &turn)
+    }
+    let most = configuration.bounds.calls
+    let running = callsOfTrunk[Routing.testTrunk, default: 0]
+    guard running < max(1, most / Limits.testCallsPart), calls.count < most - most / Limits.testCallsSpare else {
+      return refuse(.overload, .overload, "test calls give way to others", &turn)
+    }
+    let offer: SessionDescription
+    do {
+      offer = try Self.readOffer(start.sdp)
+    } catch {
+      return refuse(.codec, .codec, String(describing: error), &turn)
+    }
+    guard testQuota.take(user, most: Limits.testCallsPerHour, at: turn.now) else {
+      return refuse(.tooMany, .userRate, "test calls", &turn)
+    }
+    let session = MediaSessionID(raw: takeNumber())
+    let own = routing.callerNumber(of: user, wanted: nil, account: account) ?? user
+    var parties = Call.Parties(
+      from: Handle(number: own, name: nil), to: TestCall.destination, callerNumber: own, calledNumber: TestCall.handle)
+    parties.dialled = .testCall
+    let leg = TrunkLeg(.direct(takeNumber(), isOutbound: true), over: Routing.test, session: session)
+    let call = Call(
+      id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account), parties: parties, trunkLeg: leg,
+      at: turn.now)
+    // No other node is asked: it is over before a device could look for it there.
+    pending[id] = .outgoing(call, offer: offer, device, token)
+    turn.output.actions.append(
+      .reserveMedia(MediaRequest(id, session: session, user: user, toward: Routing.test.peer?.flow.remote.ip)))
+  }
+
+  /// What a test call has: its media, and its end.
+  static func isOfTest(_ message: ClientMessage) -> Bool {
+    switch message {
+    case .callEnd, .mediaRestart, .callMute: true
+    default: false
+    }
+  }
+
+  static let notInTest = Failure(.badState, msg: "a test call has nothing but media")
+}
+
+extension Call {
+  /// What the device sent was measured for long enough: the gateway hangs up, and the end says it.
+  mutating func endTest(_ turn: inout Turn) {
+    guard isTest, let connected = times[.connected], turn.now - connected >= Limits.testCallLeast else { return }
+    end(.remoteHangup, by: .gateway, detail: "test call", &turn)
+  }
+
+  /// Its device has lost the socket: who comes back has no use for the rest, and no page that is loaded again is to take it up.
+  mutating func endLostTest(_ turn: inout Turn) -> Bool {
+    guard isTest, isLive else { return false }
+    end(.networkLost, by: .app, detail: "test call", &turn)
+    return true
+  }
+
+  /// For the end of a test call; nil: nothing was measured.
+  var testResult: StreamStats? {
+    guard isTest, let statistics = trunkLeg.statistics else { return nil }
+    let heard = statistics.fromApp
+    let expected = heard.packets &+ heard.lost
+    var out = StreamStats(
+      rttMs: heard.roundTripMilliseconds, jitterMs: heard.jitterMilliseconds,
+      loss: expected == 0 ? nil : Double(heard.lost) / Double(expected), bytes: Int64(clamping: heard.bytes),
+      plc: Double(heard.playout.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: heard.meanOpinionScore)
+    out.audio = times[.firstAudioToTrunk] != nil
+    return out
+  }
+}

@@ -1,0 +1,142 @@
+import AppProtocol
+import AppSessions
+import Bytes
+import JSONWebToken
+import Testing
+
+/// A device's session at another node than its own, for calls there: whatever becomes of it, the device stays where its own session is.
+@Suite struct FurtherSessionTests {
+  private let home = Bench(node: "n1").seen()
+
+  /// A node with a further session that a login has made one for all calls, and a call.
+  private func further() throws -> (Bench, Client) {
+    var bench = Bench(node: "n2")
+    bench.perform(.nodes([home]))
+    let client = try bench.woken(bench.wakeToken(), live: [callA])
+    bench.send(.authRefresh(AuthRefresh(auth: Bench.token(), further: true)), on: client.connection, id: number(7))
+    _ = bench.frames(client.connection)
+    return (bench, client)
+  }
+  /// Its resume token as of now: that of a resume.
+  private func resumed(_ bench: inout Bench, _ client: Client) throws -> Client {
+    bench.give(.closed(client.connection, nil))
+    let id = bench.resume(client, lastSeq: 0)
+    guard case .message(.welcome(let welcome))? = bench.frames(id).first?.body, welcome.resumed else {
+      throw Trouble("no welcome")
+    }
+    return Client(connection: id, device: client.device, session: client.session, welcome: welcome)
+  }
+  private func come(_ bench: inout Bench, further: Bool) -> (ConnectionID, DeviceInfo?) {
+    let id = bench.open()
+    bench.events = []
+    bench.send(
+      .hello(Hello(.auth(Bench.token()), device: .init(id: "d1"), caps: ["nodes"], further: further)), on: id, id: number(8))
+    guard case .connected(_, let session, let info, resumed: false)? = bench.events.last else { return (id, nil) }
+    bench.perform(.welcome(session, calls: [], gone: [], live: []))
+    return (id, info)
+  }
+
+  @Test func `where its resume is refused it begins again as a further one, at its node and at any other`() throws {
+    var (bench, client) = try further()
+    let current = try resumed(&bench, client)
+    var there = Bench(node: "n3")
+    there.perform(.nodes([home]))
+    #expect(try there.resumeAsNew(current).1.isFurther)
+    // at its own node, restarted: what it knew of the session is gone
+    var restarted = Bench(node: "n2", started: 1_690_000_100_000)
+    restarted.perform(.nodes([home]))
+    #expect(try restarted.resumeAsNew(current).1.isFurther)
+    // and where the session is known, but cannot be replayed: the token of before the refresh says nothing of it
+    bench.give(.closed(current.connection, nil))
+    #expect(try bench.resumeAsNew(client, lastSeq: 99).1.isFurther)
+  }
+
+  @Test func `a device's own session that begins again is none`() throws {
+    var bench = Bench(node: "n2")
+    let client = try bench.login()
+    var there = Bench(node: "n3")
+    #expect(try !there.resumeAsNew(client).1.isFurther)
+  }
+
+  @Test func `a hello says that it is further, and takes the place of no own session that has a socket`() throws {
+    var bench = Bench(node: "n2")
+    bench.perform(.nodes([home]))
+    #expect(come(&bench, further: true).1?.isFurther == true)
+    var own = Bench(node: "n2")
+    let client = try own.login()
+    let (id, info) = come(&own, further: true)
+    #expect(info == nil)
+    let (failure, close) = try own.failure(id)
+    #expect(failure.code == .gone && failure.fatal == true && close == .replaced)
+    own.send(.ping, on: client.connection)
+    #expect(own.frames(client.connection).map(\.body) == [.message(.pong)])
+    #expect(own.machine.stats.refusals == [.ownSessionIsHere: 1])
+    // without a socket it is the session of before the device went elsewhere
+    own.give(.closed(client.connection, nil))
+    #expect(come(&own, further: true).1?.isFurther == true)
+    // a gateway that is alone has no other node
+    var alone = Bench()
+    #expect(come(&alone, further: true).1?.isFurther == false)
+  }
+
+  private enum Step: CaseIterable { case own, further, ownBreaks, furtherBreaks, furtherResumes }
+
+  /// The device's own session and a further one come to one node, break and come again, in every order of six steps.
+  @Test func `in every order the own session is the device's place, and a further one never ends it`() throws {
+    var count = 0
+    var orders: [[Step]] = [[]]
+    for _ in 0..<6 { orders = orders.flatMap { order in Step.allCases.map { order + [$0] } } }
+    // of these, those in which something can happen
+    for order in orders where order.contains(.own) && order.contains(.further) {
+      count += 1
+      var bench = Bench(node: "n2")
+      bench.perform(.nodes([home]))
+      var own: ConnectionID?
+      var other: ConnectionID?
+      var last: Client?
+      func isOpen(_ id: ConnectionID?, _ bench: Bench) -> Bool {
+        guard let id else { return false }
+        return bench.closed(id) == nil
+      }
+      for step in order {
+        switch step {
+        case .own:
+          let (id, info) = come(&bench, further: false)
+          if info?.isFurther != false { Issue.record("\(order): the own session is refused or further") }
+          own = id
+        case .further:
+          let wasOpen = isOpen(own, bench)
+          let (id, info) = come(&bench, further: true)
+          if wasOpen != (info == nil) || info?.isFurther == false {
+            Issue.record("\(order): \(wasOpen) \(String(describing: info))")
+          }
+          if wasOpen != isOpen(own, bench) { Issue.record("\(order): the own session was ended") }
+          if info != nil {
+            other = id
+            if case .message(.welcome(let welcome))? = bench.frames(id).first?.body {
+              last = Client(
+                connection: id, device: DeviceKey(user: "alice", device: "d1"), session: SessionID(welcome.sid), welcome: welcome)
+            }
+          }
+        case .ownBreaks:
+          if let id = own, isOpen(own, bench) { bench.give(.closed(id, nil)) }
+          own = nil
+        case .furtherBreaks:
+          if let id = other, isOpen(other, bench) { bench.give(.closed(id, nil)) }
+          other = nil
+        case .furtherResumes:
+          guard let client = last, other == nil else { continue }
+          bench.events = []
+          let wasOpen = isOpen(own, bench)
+          let id = bench.resume(client, lastSeq: 0)
+          for case .connected(_, _, let info, _) in bench.events where !info.isFurther {
+            Issue.record("\(order): no further one")
+          }
+          if wasOpen != isOpen(own, bench) { Issue.record("\(order): the own session was ended by a resume") }
+          if bench.closed(id) == nil { other = id }
+        }
+      }
+    }
+    #expect(count > 7_000)
+  }
+}
