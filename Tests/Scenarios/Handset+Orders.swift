@@ -54,9 +54,8 @@ extension Handset {
       // the unit takes a moment
       let runs = isAudioRunning
       world.after(.milliseconds(15)) { [self] in if isAudioRunning == runs { give(.audioRuns(runs ? .running : .idle)) } }
-    case .needsToken:
-      let answer: PhoneMachine.Input = hasToken ? .token(token) : .tokenFailed
-      world.after(tokenTime) { [self] in give(answer) }
+    case .needsToken: askBackend()
+    case .tokenStale: hasTokenFault = true
     case .post(let reject, let call, let wake, _): post(reject, call, wake.exposed)
     case .listen(let call):
       if listening == nil, call != nil { heardAt = world.now }
@@ -65,7 +64,7 @@ extension Handset {
     case .state(let next): state = next
     case .changed(let info): infos[info.id] = info
     case .presentInApp(let call): presented.append(call)
-    case .further, .relays, .digit, .transferred, .loggedOut, .registered, .directory, .read, .historyChanged, .tokenStale:
+    case .further, .relays, .digit, .transferred, .loggedOut, .registered, .directory, .read, .historyChanged:
       break
     }
   }
@@ -73,6 +72,7 @@ extension Handset {
   func perform(_ order: ClientSession.Action) {
     switch order {
     case .connect:
+      traffic?.note(.connection, world.now)
       let id = world.newConnection(self)
       connection = id
       whenLinked(id) { [self] in
@@ -81,6 +81,7 @@ extension Handset {
       }
     case .connectAlternate: break
     case .write(let bytes):
+      traffic?.note(.sent, world.now)
       guard let id = connection else { return }
       world.after(world.appDelay) { [self] in if connection == id { world.tell(.frame(id, bytes)) } }
     case .close(let code): if let id = connection { closed(id, CloseCode(rawValue: code)) }
@@ -98,6 +99,7 @@ extension Handset {
 
   func post(_ reject: CallReject, _ call: CallID, _ wake: String) {
     posts += 1
+    traffic?.note(.post, world.now)
     let id = HTTPRequestID(posts)
     world.after(world.appDelay) { [self] in
       world.tell(.httpReject(id, call: call, bearer: wake, body: reject.json))

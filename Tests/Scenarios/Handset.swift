@@ -24,6 +24,11 @@ final class Handset: Device {
   var hasToken = true
   /// The app's own backend, asked for a token.
   var tokenTime = Duration.milliseconds(150)
+  /// In place of `hasToken` and `tokenTime`.
+  var backend: TokenBackend?
+  /// What the app was told of its tokens last: there is none, or it does not help.
+  var hasTokenFault = false
+  var traffic: Traffic?
   var isMediaUp = true
   /// The audio device refuses its configuration.
   var isAudioBroken = false
@@ -102,6 +107,8 @@ final class Handset: Device {
   // MARK: the network
 
   func pushArrived(_ push: CallPush) {
+    traffic?.happened(world.now)
+    traffic?.note(.push, world.now)
     let id = SystemMachine.PushID(pushes.count + 1)
     pushes[id] = push
     pushed[push.call, default: 0] += 1
@@ -120,7 +127,13 @@ final class Handset: Device {
     wakeSystem()
   }
 
-  func receive(_ bytes: [UInt8], on id: ConnectionID) { whenLinked(id) { [self] in give(.socket(.frame(bytes))) } }
+  func receive(_ bytes: [UInt8], on id: ConnectionID) {
+    if let traffic {
+      traffic.note(.received, world.now)
+      if case .message(.err(let failure))? = try? ServerFrame(decoding: bytes).body { traffic.refused(failure.code) }
+    }
+    whenLinked(id) { [self] in give(.socket(.frame(bytes))) }
+  }
 
   func whenLinked(_ id: ConnectionID, _ order: @escaping () -> Void) {
     guard isLinkUp else { return held.append { [self] in whenLinked(id, order) } }
@@ -219,14 +232,34 @@ final class Handset: Device {
     if records { traces.append(PhoneTrace(system: "CallKitSystem", groups: configuration.maximumCalls)) }
     phone = PhoneMachine(configuration, random: .seeded(12 + launches))
     launches += 1
+    traffic?.launched()
     give(.start)
     if system.isCellularCall { traces.last?.note(.interrupted(true), world.now) }
     give(system: .launched)
   }
 
-  var token: String {
-    (try? World.signer.sign(Claims(sub: "alice", dev: device, aud: ["trunkline"], exp: World.epoch + 86_400, acct: accounts)))
-      ?? ""
+  var token: String { token(expires: World.epoch + 86_400) }
+  func token(expires: Int64) -> String {
+    (try? World.signer.sign(Claims(sub: "alice", dev: device, aud: ["trunkline"], exp: expires, acct: accounts))) ?? ""
+  }
+
+  /// Of a process that has died meanwhile no answer arrives.
+  func askBackend() {
+    traffic?.note(.tokenRequest, world.now)
+    let process = launches
+    guard backend != nil else {
+      let answer: PhoneMachine.Input = hasToken ? .token(token) : .tokenFailed
+      return world.after(tokenTime) { [self] in if launches == process { give(answer) } }
+    }
+    let unix = World.epoch + world.now.nanoseconds / 1_000_000_000
+    guard let (token, delay) = backend?.answer({ token(expires: $0) }, now: unix) else { return }
+    let answer: PhoneMachine.Input = token.map { .token($0.text, expires: $0.expires) } ?? .tokenFailed
+    world.after(delay) { [self] in
+      guard launches == process else { return }
+      // the SDK shows the error of a token function that throws or hangs
+      hasTokenFault = token == nil
+      give(answer)
+    }
   }
 
   func died() {

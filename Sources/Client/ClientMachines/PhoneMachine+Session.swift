@@ -25,6 +25,7 @@ extension PhoneMachine {
       isTokenStale = true
       return out.append(.tokenStale)
     }
+    let former = (token, tokenExpires, wake)
     token = Redacted(text)
     tokenExpires = expires
     guard session != nil else {
@@ -34,11 +35,28 @@ extension PhoneMachine {
     session?.use(token: Redacted(text))
     // a session of a push becomes a whole one; one that expires goes on
     wake = nil
-    ask(.authRefresh(AuthRefresh(auth: text)), call: nil, now, &out)
+    if let question = ask(.authRefresh(AuthRefresh(auth: text)), call: nil, now, &out) {
+      refresh = (question, former.0, former.1, former.2)
+    }
     register(now, &out)
     for id in Self.ordered(orphans) { giveUp(id, now, &out) }
     orphans = []
     dialWaiting(now, &out)
+  }
+
+  /// The gateway has accepted a token, or refused it: then it helps no more than none, and the one before it stays in use.
+  private mutating func refreshed(_ result: Result<Success, Failure>, _ now: Instant, _ out: inout [Action]) {
+    guard let former = refresh else { return }
+    refresh = nil
+    if case .success(let success) = result {
+      tokenRequests.helped()
+      return success.ice.map { take($0, &out) } ?? ()
+    }
+    (token, tokenExpires, wake) = (former.token, former.expires, former.wake)
+    if let token { session?.use(token: token) }
+    tokenRequests.failed(at: now)
+    isTokenStale = true
+    out.append(.tokenStale)
   }
 
   /// Opens a session if there is a reason for one: a login while the app is in front, or a call.
@@ -101,7 +119,7 @@ extension PhoneMachine {
   }
 
   private mutating func forgetSession(_ out: inout [Action]) {
-    (session, wake, registration) = (nil, nil, nil)
+    (session, wake, registration, refresh) = (nil, nil, nil, nil)
     forgetDirectoryQuestion()
     for number in reads.values.sorted() { out.append(.read(number, nil)) }
     reads = [:]
@@ -253,6 +271,7 @@ extension PhoneMachine {
     case .message(let message, let call?): heard(message, call, of: number, now, &out)
     case .message(let message, nil): if number == 0 { _ = directoryHeard(message, now, &out) }
     case .answered(let id, _, _) where id == logOutQuestion: loggedOut(now, &out)
+    case .answered(let id, _, let result) where id == refresh?.question: refreshed(result, now, &out)
     case .answered(let id, _, let result) where reads[id] != nil:
       if let read = reads.removeValue(forKey: id) { out.append(.read(read, result)) }
     case .answered(let id, _, let result) where following?.question == id: _ = directoryAnswered(id, result, now, &out)

@@ -191,6 +191,8 @@ public struct PhoneMachine: Sendable {
   var isRegistrationOld = false
   var isLoggingOut = false
   var tokenRequests = TokenRequests()
+  /// A token that the gateway was given and has not accepted yet, and what it replaces.
+  var refresh: (question: Identifier, token: Redacted<String>?, expires: Int64?, wake: Push?)?
   var isTokenStale = false
   /// The system says that audio is active; audio runs; it was started without the system's word.
   var isActivated = false

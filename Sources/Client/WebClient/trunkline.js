@@ -233,6 +233,7 @@ export class Phone extends Source {
       this.#tokenFailed();
       return this.#tellStale();
     }
+    const former = { token: this.#token, wake: this.#wake };
     this.#token = token;
     const { sub, dev } = claims(token);
     this.user = sub ?? this.user;
@@ -241,7 +242,7 @@ export class Phone extends Source {
       // a session of a push becomes a whole one; one that expires goes on
       this.#wake = null;
       this.#session.isWake = false;
-      this.ask("auth.refresh", null, { auth: token }, (d) => this.#takeServers(d?.ice));
+      this.ask("auth.refresh", null, { auth: token }, (d, failure) => this.#refreshed(token, former, d, failure));
       this.#register();
       for (const row of this.#orphans.values()) this.#takeUp(row);
       this.#orphans.clear();
@@ -249,6 +250,21 @@ export class Phone extends Source {
       this.#connect();
     }
     this.#dialWaiting();
+  }
+
+  /** The gateway has accepted a token, or refused it: then it helps no more than none, and the one before it stays in use. */
+  #refreshed(token, former, d, failure) {
+    if (!failure) {
+      this.#tokenAttempts = 0;
+      return this.#takeServers(d?.ice);
+    }
+    if (token !== this.#token || !this.#session) return;
+    this.#token = former.token;
+    this.#wake = former.wake;
+    this.#session.isWake = !!former.wake;
+    this.#isTokenStale = true;
+    this.#tokenFailed();
+    this.#tellStale();
   }
 
   /** Opens a session if there is a reason for one: a login while the page is in front, or a call. */
