@@ -82,6 +82,16 @@ import Testing
     #expect(count > 20, "only \(count) links were found")
   }
 
+  @Test func `docs/index.md names every page once`() throws {
+    let pages = try Self.pages().map(\.path).filter { $0.hasPrefix("docs/") && $0 != "docs/index.md" }
+    let index = try #require(try Self.pages().first { $0.path == "docs/index.md" })
+    let named = Self.links(index.lines).map { "docs/" + $0.target }
+    for page in pages {
+      #expect(named.count { $0 == page } == 1, "\(page) stands \(named.count { $0 == page }) times in docs/index.md")
+    }
+    #expect(pages.count > 20)
+  }
+
   @Test func `every Swift file that docs/contributing.md or docs/architecture.md names is there`() throws {
     let all = FileManager.default.enumerator(atPath: Self.root.path)?.compactMap { $0 as? String } ?? []
     let paths = all.filter { $0.hasSuffix(".swift") && !$0.contains(".build/") }.map { "/" + $0 }

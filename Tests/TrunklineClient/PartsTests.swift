@@ -246,15 +246,30 @@ import Testing
 }
 
 @Suite struct QuickStartTests {
-  @Test func `the README's app is the file that the suite compiles, in 35 lines`() throws {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let file = try String(contentsOf: root.appendingPathComponent("Tests/QuickStart/App/PhoneApp.swift"), encoding: .utf8)
-    let app = file.components(separatedBy: "\n").drop { $0.hasPrefix("//") || $0.isEmpty }.joined(separator: "\n")
-    let readme = try String(contentsOf: root.appendingPathComponent("README.md"), encoding: .utf8)
-    #expect(readme.contains("```swift\n" + app.trimmingCharacters(in: .newlines) + "\n```"))
-    #expect(app.components(separatedBy: "\n").filter { !$0.isEmpty }.count <= 35)
-    let stub = try String(contentsOf: root.appendingPathComponent("Tests/QuickStart/SwiftUI/SwiftUI.swift"), encoding: .utf8)
-    #expect(stub.components(separatedBy: "\n").count <= 200)
+  private let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent()
+
+  private func text(_ path: String) throws -> String {
+    try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+  }
+
+  @Test(arguments: [
+    ("README.md", "PhoneScreen.swift", 15),
+    ("Sources/Client/TrunklineCallKit/TrunklineCallKit.docc/GettingStarted.md", "PhoneApp.swift", 35),
+  ])
+  func `a page's app is the file that the suite compiles, in few lines`(page: String, file: String, lines: Int) throws {
+    let app = try text("Tests/QuickStart/App/\(file)").components(separatedBy: "\n").drop { $0.hasPrefix("//") || $0.isEmpty }
+    let code = app.joined(separator: "\n").trimmingCharacters(in: .newlines)
+    #expect(try text(page).contains("```swift\n" + code + "\n```"))
+    #expect(app.filter { !$0.isEmpty }.count <= lines)
+  }
+
+  @Test func `the README has 900 words at most`() throws {
+    #expect(try text("README.md").split(whereSeparator: \.isWhitespace).count <= 900)
+  }
+
+  @Test func `what of SwiftUI the quick start needs is small`() throws {
+    #expect(try text("Tests/QuickStart/SwiftUI/SwiftUI.swift").components(separatedBy: "\n").count <= 200)
   }
 }
 

@@ -1,31 +1,38 @@
 import Foundation
 
-/// The figures a newcomer asks for first, each beside the peer that is measured in the same run: on top of docs/benchmarks.md, and in
-/// README.md between two marks. Where ours is the worse figure it stands here as well.
+/// The figures a newcomer asks for first, each beside the peer that is measured in the same run: on top of docs/benchmarks.md, and four of
+/// them in README.md between two marks. Where ours is the worse figure it stands here as well.
 enum Headlines {
   private struct Headline {
     var text: String
     var row: String
     var peer: String?
+    /// What README.md calls it; nil: it is not there.
+    var readme: String?
   }
 
   private static let wanted = [
     Headline(
       text: "what Chromium hears of a carrier, clean network, PESQ", row: "Chromium, clean: PESQ trunk to app", peer: "Janus"),
     Headline(text: "… and the carrier of Chromium", row: "Chromium, clean: PESQ app to trunk", peer: "Janus"),
-    Headline(text: "… mouth to ear", row: "Chromium, clean: mouth to ear, trunk to app", peer: "Janus"),
+    Headline(
+      text: "… mouth to ear", row: "Chromium, clean: mouth to ear, trunk to app", peer: "Janus",
+      readme: "mouth to ear, clean network"),
     Headline(
       text: "Chromium at 5 % loss on the trunk, PESQ", row: "Chromium, 5 % loss on the trunk: PESQ trunk to app", peer: "Janus"),
     Headline(text: "… mouth to ear then", row: "Chromium, 5 % loss on the trunk: mouth to ear, trunk to app", peer: "Janus"),
     Headline(
       text: "Chromium at 5 % loss on its own network, PESQ", row: "Chromium, 5 % loss on the app's network: PESQ trunk to app",
-      peer: "Janus"),
+      peer: "Janus", readme: "what Chromium hears at 5 % loss on its own network, PESQ"),
     Headline(text: "… and the carrier then", row: "Chromium, 5 % loss on the app's network: PESQ app to trunk", peer: "Janus"),
     Headline(
       text: "calls one core carries, PCMU ↔ Opus over DTLS-SRTP, every call whole",
-      row: "steps: transcoded calls that one core carries", peer: "rtpengine"),
+      row: "steps: transcoded calls that one core carries", peer: "rtpengine",
+      readme: "calls one core carries, PCMU ↔ Opus over DTLS-SRTP, every call whole"),
     Headline(text: "… and by CPU time", row: "steps: the same by CPU time", peer: "rtpengine"),
-    Headline(text: "calls one core relays, RTP ↔ SRTP", row: "relay: calls per core", peer: "rtpengine"),
+    Headline(
+      text: "calls one core relays, RTP ↔ SRTP", row: "relay: calls per core", peer: "rtpengine",
+      readme: "calls one core relays, RTP ↔ SRTP"),
     Headline(text: "delay the relay adds, median at 100 calls", row: "relay: added delay p50, 100 calls", peer: "rtpengine"),
     Headline(
       text: "SRTP, AES-128-GCM, 160 B, protect and unprotect", row: "SRTP_AEAD_AES_128_GCM, 160 B, protect + unprotect",
@@ -57,10 +64,11 @@ enum Headlines {
     """
 
   /// A table of the rows that were measured: a bench that was left out leaves its lines out.
-  static func table(_ results: [BenchResults]) -> String {
+  /// - Parameter isReadme: README.md's rows alone.
+  static func table(_ results: [BenchResults], isReadme: Bool = false) -> String {
     let rows = results.flatMap(\.rows)
     var out = "| | Trunkline | beside it |\n|---|---:|---:|\n"
-    for headline in wanted {
+    for headline in wanted where !isReadme || headline.readme != nil {
       guard let row = rows.first(where: { $0.row == headline.row }) else { continue }
       let peer = headline.peer.flatMap { name in row.others.first { $0.name.hasPrefix(name) } }
       func text(_ value: Double, _ half: Double?) -> String {
@@ -71,7 +79,8 @@ enum Headlines {
       let word = row.unit == "MOS" ? "lead" : "difference"
       let lead = row.lead.map { peer == nil ? "" : $0 == "equal" ? ": equal" : ", \(word) \($0)" } ?? ""
       let doubt = row.note.contains("VOID") ? " (void: the load generator was late)" : ""
-      out += "| \(headline.text) | **\(text(row.ours, row.half))** \(row.unit)\(doubt) | \(beside)\(lead) |\n"
+      let title = (isReadme ? headline.readme : nil) ?? headline.text
+      out += "| \(title) | **\(text(row.ours, row.half))** \(row.unit)\(doubt) | \(beside)\(lead) |\n"
     }
     return out
   }
@@ -92,7 +101,7 @@ enum Headlines {
     }
     func fact(_ key: String) -> String { machine.facts.first { $0.key == key }?.value ?? "" }
     let source = "\(fact("machine")), \(fact("date")), commit \(fact("commit"))"
-    return text[..<first.upperBound] + "\n\(table(results))\n*\(source); peers measured in the same run.*\n\n\(remarks)"
+    return text[..<first.upperBound] + "\n\(table(results, isReadme: true))\n*\(source); peers measured in the same run.*\n"
       + text[last.lowerBound...]
   }
 }

@@ -1,5 +1,5 @@
 // swift-format-ignore-file
-// The quick start stands here as it stands in the README.
+// The quick start of the SDK's documentation, word for word.
 
 import SwiftUI
 import TrunklineCallKit
