@@ -54,6 +54,10 @@ enum Limits {
   static let directoryParts = 100_000
   /// The app's token function is asked once in so long, and again after so long where it gave none that helps, then after twice that, and so on.
   static let tokenFloor = Duration.seconds(10)
+  /// A backend that gives the token that there is already is asked so often in so long: 90 s from the announcement to the end of the leeway, 10 s apart
+  /// at least.
+  static let tokenStaleRetry = Duration.seconds(20)
+  static let tokenStaleTries = 9
   /// A session that was online for so long is stable: after it the waits between attempts begin at the shortest again.
   static let stableTime = Duration.seconds(10)
   /// With a call the wait doubles so often at most: to 0.8 s.

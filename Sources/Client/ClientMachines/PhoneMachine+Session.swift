@@ -21,7 +21,7 @@ extension PhoneMachine {
     isTokenStale = false
     if session != nil, let token, text == token.exposed || (expires ?? .max) <= (tokenExpires ?? .min) {
       // the gateway would announce its end again, and the app be asked again
-      tokenRequests.failed(at: now)
+      tokenRequests.failed(at: now, isStale: true)
       isTokenStale = true
       return out.append(.tokenStale)
     }

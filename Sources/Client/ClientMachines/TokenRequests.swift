@@ -29,10 +29,13 @@ struct TokenRequests {
   mutating func answered() { (isAsked, dueAt) = (false, nil) }
 
   /// What came was none, or did not help.
-  mutating func failed(at now: Instant) {
+  /// - Parameter isStale: it was the token that there is. A backend that keeps each token until it ends gives the next one at that moment, which must
+  ///   be met within the gateway's leeway of 30 s: from the announcement to the end of the leeway the wait does not grow beyond `tokenStaleRetry`.
+  mutating func failed(at now: Instant, isStale: Bool = false) {
     isAsked = false
     attempts += 1
-    dueAt = now + min(Limits.tokenFloor * Int(1 << UInt64(min(attempts - 1, 5))), Limits.tokenRetryLongest)
+    let wait = min(Limits.tokenFloor * Int(1 << UInt64(min(attempts - 1, 5))), Limits.tokenRetryLongest)
+    dueAt = now + (isStale && attempts <= Limits.tokenStaleTries ? min(wait, Limits.tokenStaleRetry) : wait)
   }
 
   /// The gateway has refused one: a first time may be for its age.

@@ -17,6 +17,9 @@ const STRAY = 30_000, RINGS_ALONE = 60_000, FURTHER = 8, FAREWELL = 15_000;
 const ENDED_SHOWN = 3_000, REMEMBERED = 32, TOKEN_LONGEST = 300_000;
 /** The token function is asked once in so long, whoever wants a token; and again after so long, then after twice that, where it gave none that helps. */
 const TOKEN_FLOOR = 10_000;
+// A backend that keeps each token until it ends gives the next one at that moment, which must be met within the gateway's leeway of 30 s: the wait does
+// not grow beyond STALE_RETRY from the announcement to the end of the leeway, 90 s.
+const STALE_RETRY = 20_000, STALE_TRIES = 9;
 const ASK_WHY = 30_000;
 const REFUSALS = { 4001: "loginRefused", 4003: "revoked", 4009: "replaced" };
 const TEXTS = { idle: "offline", connecting: "connecting", online: "online", loggedOut: "logged out" };
@@ -205,9 +208,10 @@ export class Phone extends Source {
   /** Something has changed: what gave no token before may give one now. */
   #askAgainForToken() { if (!this.#token || this.#isTokenDue) this.#askForToken(); }
 
-  #tokenFailed(error) {
+  #tokenFailed(error, isStale = false) {
     this.#isTokenAsked = false;
-    const wait = Math.min(TOKEN_FLOOR * 2 ** Math.min(this.#tokenAttempts++, 5), TOKEN_LONGEST);
+    let wait = Math.min(TOKEN_FLOOR * 2 ** Math.min(this.#tokenAttempts++, 5), TOKEN_LONGEST);
+    if (isStale && this.#tokenAttempts <= STALE_TRIES) wait = Math.min(wait, STALE_RETRY);
     this.timers.after("token", wait, () => this.#askForToken());
     if (!error) return;
     const cause = new PhoneError("noToken", String(error?.message ?? error));
@@ -230,7 +234,7 @@ export class Phone extends Source {
     this.timers.stop("token");
     this.#isTokenStale = this.#isStale(token);
     if (this.#isTokenStale) {
-      this.#tokenFailed();
+      this.#tokenFailed(null, true);
       return this.#tellStale();
     }
     const former = { token: this.#token, wake: this.#wake };
