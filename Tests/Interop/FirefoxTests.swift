@@ -116,6 +116,60 @@ extension Interop {
       }
     }
 
+    @Test(.tags(.audio))
+    func `a headset is unplugged in a call: another loudspeaker and microphone at once, and it is taken back`()
+      async throws
+    {
+      let gateway = try await gateway()
+      for name in ["telephone", "app"] { try EndlessTone.write(90, gateway.folder + "/\(name).wav") }
+      let firefox = try await Firefox.phone(gateway, ["--answer", "--play", "app.wav"])
+      firefox.type("plug headset")
+      let trunk = try await Peers.trunk(
+        gateway, ["--call", "+15551230001", "--talk", "80", "--play", "telephone.wav", "--record", "trunk-heard.wav"])
+      _ = try await firefox.event("state", within: 30) { $0["state"] as? String == "connected" }
+      try await expectSound(firefox, at: "ear")
+      firefox.type("loudspeaker headset")
+      _ = try await firefox.event("chosen", within: 20) { ($0["device"] as? String)?.contains("headset") == true }
+      try await expectSound(firefox, at: "headset")
+      firefox.type("microphone headset-microphone")
+      _ = try await firefox.event("chosen", within: 20) { ($0["device"] as? String)?.contains("microphone") == true }
+      firefox.type("unplug headset")
+      _ = try await firefox.event("devices", within: 10) {
+        $0["loudspeaker"] as? String == "loudspeakerGone" && $0["microphone"] as? String == "microphoneGone"
+      }
+      try await expectSound(firefox, at: "ear")
+      // the system's microphone, which still says its tone: looked for in the recording
+      try await Task.sleep(for: .seconds(2))
+      var marks = [Date().timeIntervalSince1970]
+      firefox.type("plug headset")
+      _ = try await firefox.event("devices", within: 10) { $0["loudspeaker"] is NSNull && $0["microphone"] is NSNull }
+      firefox.type("play headset-mouth")
+      try await expectSound(firefox, at: "headset")
+      try await Task.sleep(for: .seconds(2))  // the same, of the headset's
+      marks.append(Date().timeIntervalSince1970)
+      firefox.type("hangup")
+      #expect(try await firefox.finish(within: 20) == 0, "\(firefox.text)")
+      #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
+      let heard = try Speech.read(gateway.folder + "/trunk-heard.wav")
+      let start = try #require(try await trunk.event("firstAudio")["at"] as? Double) / 1_000
+      for (mark, microphone) in zip(marks, ["the system's", "the headset's"]) {
+        #expect(Speech.level(heard, from: mark - start - 1, to: mark - start) > 500, "\(microphone) microphone")
+      }
+      try await gateway.finish()
+    }
+
+    /// Within 6 s: a browser asks PulseAudio for another stream.
+    private func expectSound(_ firefox: Spawned, at sink: String) async throws {
+      let heard = await eventually(within: 6) {
+        firefox.type("level \(sink)")
+        usleep(700_000)
+        return
+          (firefox.events.last { $0["event"] as? String == "level" && $0["sink"] as? String == sink }?["level"] as? Double ?? 0)
+          > 500
+      }
+      #expect(heard, "nothing at \(sink)\n\(firefox.text.suffix(4_000))")
+    }
+
     @Test func `Sofia-SIP holds and resumes Firefox, Firefox holds and resumes, and digits go both ways`() async throws {
       let carrier = try FreePorts.both()
       let gateway = try await gateway(

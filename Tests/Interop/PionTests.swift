@@ -241,7 +241,7 @@ enum Pion {
 
   /// Debian's packages lie where a GOPATH has them, three of them without the version that their imports have. What Scripts/install has compiled is
   /// found by the same paths.
-  private static func build(_ gateway: GatewayUnderTest) async throws {
+  static func build(_ gateway: GatewayUnderTest) async throws {
     guard !FileManager.default.fileExists(atPath: gateway.folder + "/pion_phone") else { return }
     let path = Surroundings.package + "/.build/gopath"
     for (name, version) in ["webrtc": "v3", "sdp": "v3", "transport": "v2"] {

@@ -282,6 +282,7 @@ struct Bench: ~Copyable {
     handshakes += output.handshakes
     output.handshakes.removeAll()
     output.bindings.removeAll()
+    output.sources.removeAll()
   }
 
   private mutating func takeTrunk(_ bytes: [UInt8], _ destination: SocketAddress) {

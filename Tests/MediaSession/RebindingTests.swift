@@ -147,6 +147,143 @@ import Testing
     #expect(moves(bench) == [Self.moved])
   }
 
+  // MARK: Apps without checks
+
+  @Test func `an app that sends no checks in a call is followed after two and a half seconds of silence, and heard all the time`()
+    throws
+  {
+    var bench = try connected()
+    let heard = bench.toTrunk.count
+    try speak(&bench, frames: 120, from: Self.moved)
+    #expect(moves(bench).isEmpty, "not yet")
+    #expect(bench.toTrunk.count - heard >= 118, "the trunk hears it from wherever it speaks")
+    try speak(&bench, frames: 10, from: Self.moved)
+    #expect(moves(bench) == [Self.moved])
+    #expect(try destination(&bench) == Self.moved)
+  }
+
+  @Test func `packets from three addresses in turn, without checks, move nothing`() throws {
+    var bench = try connected()
+    let addresses = [Self.moved, Self.third, SocketAddress(IPAddress(203, 0, 113, 6), 10)]
+    for turn in 0..<600 { try speak(&bench, frames: 1, from: addresses[turn % 3]) }
+    #expect(moves(bench).isEmpty)
+    #expect(try destination(&bench) == Bench.appAddress)
+    // Two of them are gone: five in a row of the one that is left.
+    try speak(&bench, frames: 5, from: Self.third)
+    #expect(moves(bench) == [Self.third])
+  }
+
+  @Test func `copies of an app's packets, without checks, move nothing however long the app is silent`() throws {
+    var bench = try connected()
+    let copy = try recorded(&bench)
+    try bench.run(frames: 1)
+    for _ in 0..<250 {
+      for packet in copy {
+        var packet = packet
+        packet.withUnsafeMutableBytes { bench.appDatagram($0, from: Self.third) }
+      }
+      bench.tick()
+    }
+    #expect(moves(bench).isEmpty)
+    #expect(try destination(&bench) == Bench.appAddress)
+  }
+
+  /// Six packets that were heard already.
+  private func recorded(_ bench: inout Bench) throws -> [[UInt8]] {
+    var packets: [[UInt8]] = []
+    for _ in 0..<6 {
+      let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 200, alignment: 8)
+      defer { room.deallocate() }
+      let header = RTPHeader(
+        payloadType: bench.app.payloadType, marker: false, sequence: SequenceNumber(raw: bench.appSequence),
+        timestamp: RTPTimestamp(raw: bench.appTimestamp), ssrc: SSRC(raw: bench.appSSRC))
+      var octets = [UInt8](repeating: 0, count: 12)
+      var span = octets.mutableSpan
+      _ = header.write(into: &span)
+      room.copyBytes(from: octets + [0xf8, 0xff, 0xfe])
+      var count = 15
+      try bench.appSender.protect(room, count: &count)
+      (bench.appSequence, bench.appTimestamp) = (bench.appSequence &+ 1, bench.appTimestamp &+ 960)
+      packets.append(Array(room[..<count]))
+      var own = Array(room[..<count])
+      own.withUnsafeMutableBytes { bench.appDatagram($0) }
+      bench.tick()
+    }
+    return packets
+  }
+
+  // MARK: Restarts
+
+  private func restart(_ bench: inout Bench, isDTLSServer: Bool = false, newAssociation: Bool = false) {
+    var remote = bench.app
+    (remote.generation, remote.ufrag, remote.isDTLSServer) = (2, "app2", isDTLSServer)
+    let local = AppLegLocal(ufrag: "gwu2", password: "secondpasswordgateway2", ssrc: 0xabcd_0001)
+    bench.command(.setAppRemote(Bench.id, Bench.leg, remote, newLocal: local, newAssociation: newAssociation))
+  }
+
+  private func checkAgain(_ bench: inout Bench, nominate: Bool, from address: SocketAddress) {
+    bench.check(nominate: nominate, from: address, ufrag: "gwu2", sender: "app2", password: "secondpasswordgateway2")
+  }
+
+  @Test func `a restart in the middle of a rebinding: the new generation decides, and the old name moves nothing any more`()
+    throws
+  {
+    var bench = try connected()
+    bench.check(nominate: false, from: Self.moved)
+    try speak(&bench, frames: 30, from: Self.moved)
+    restart(&bench)
+    try speak(&bench, frames: 30, from: Self.moved)
+    #expect(moves(bench).isEmpty || moves(bench) == [Self.moved])
+    checkAgain(&bench, nominate: true, from: Self.third)
+    #expect(try destination(&bench) == Self.third)
+    for frame in 0..<100 {
+      bench.check(nominate: frame % 2 == 0, from: Self.moved)
+      try speak(&bench, frames: 1, from: Self.third)
+    }
+    #expect(try destination(&bench) == Self.third, "the old ufrag")
+    #expect(!moves(bench).contains(Self.third), "nominated, not followed")
+  }
+
+  @Test func `a restart whose checks never come does not keep the call from the port that speaks`() throws {
+    var bench = try connected()
+    try speak(&bench, frames: 30, from: Self.moved)
+    restart(&bench)
+    try speak(&bench, frames: 110, from: Self.moved)
+    #expect(moves(bench) == [Self.moved])
+    #expect(try destination(&bench) == Self.moved)
+    checkAgain(&bench, nominate: true, from: Bench.appAddress)
+    #expect(try destination(&bench) == Bench.appAddress)
+  }
+
+  @Test(arguments: [false, true])
+  func `a restart changes the DTLS role: the old keys serve until the first packet under the new ones`(
+    inRebinding: Bool
+  ) throws {
+    var bench = try connected()
+    let address = inRebinding ? Self.moved : Bench.appAddress
+    if inRebinding { try speak(&bench, frames: 20, from: address) }
+    bench.handshakes.removeAll()
+    restart(&bench, isDTLSServer: true, newAssociation: true)
+    checkAgain(&bench, nominate: true, from: address)
+    let starts = bench.handshakes.filter { if case .start(let key) = $0 { key.association == 1 } else { false } }
+    #expect(starts.count == 1, "our ClientHello, once")
+    let heard = bench.toTrunk.count
+    try speak(&bench, frames: 10, from: address)
+    #expect(bench.toTrunk.count - heard >= 9, "under the old keys")
+    let keys = Bench.keyMaterial(77)
+    bench.complete(keys, association: 1)
+    try bench.run(frames: 4, trunk: { tone($0) })
+    #expect(bench.toApp.last?.destination == address, "still under the old keys")
+    // The app is the server now: its keys are the other ones.
+    bench.appSender = try SRTPSender(keys.profile, keys.server)
+    bench.appReceiver = try SRTPReceiver(keys.profile, keys.client)
+    let before = (bench.toTrunk.count, bench.toApp.count)
+    try speak(&bench, frames: 1, from: address)
+    try bench.run(frames: 20, trunk: { tone($0) }, app: { tone($0) })
+    #expect(bench.toTrunk.count - before.0 >= 19)
+    #expect(bench.toApp.count - before.1 >= 18 && bench.events.allSatisfy { if case .appLegFailed = $0 { false } else { true } })
+  }
+
   // MARK: One way
 
   private func oneWay(_ bench: borrowing Bench) -> [AudioDirection] {

@@ -147,6 +147,7 @@ struct SessionBench: ~Copyable {
     output.events.removeAll(keepingCapacity: true)
     output.handshakes.removeAll(keepingCapacity: true)
     output.bindings.removeAll(keepingCapacity: true)
+    output.sources.removeAll(keepingCapacity: true)
   }
 
   /// Gives back what is the bench's and not the session's, but for the output.

@@ -9,7 +9,7 @@ import STUN
 /// | authenticated check | – | address validated, success sent |
 /// | authenticated check with USE-CANDIDATE | any | nominated: the latest wins, also mid-call; older generations live 5 s more |
 /// | the same from a generation older than the nominated one | nominated | address validated only |
-/// | `follow` to an address that the nominated generation has checked since | nominated | nominated |
+/// | `follow` to an address that the nominated generation has checked since, or `followUnchecked` | nominated | nominated |
 /// | check with ICE-CONTROLLED | any | 487 sent, nothing validated |
 /// | check with an attribute it must understand and does not | any | 420 sent, nothing validated |
 /// | wrong ufrag, no or wrong integrity, response, garbage | any | ignored, in silence |
@@ -38,7 +38,7 @@ public struct LiteAgent: Sendable {
     var checkedAt: Instant
   }
 
-  /// The remote address media is sent to; nil until the first USE-CANDIDATE. `follow` moves it.
+  /// The remote address media is sent to; nil until the first USE-CANDIDATE. `follow` and `followUnchecked` move it.
   public private(set) var nomination: Nomination?
   /// When the peer last proved that it knows the password (consent, RFC 7675 as a lite agent has it).
   public private(set) var lastAuthenticatedAt: Instant?
@@ -94,6 +94,14 @@ public struct LiteAgent: Sendable {
         $0.address == address && $0.generation == nomination.generation && $0.checkedAt > silentSince
       })
     else { return nil }
+    let chosen = Nomination(remote: address, generation: nomination.generation)
+    self.nomination = chosen
+    return chosen
+  }
+
+  /// The same for a peer that sends no checks in a call: whoever calls has seen enough of its packets.
+  public mutating func followUnchecked(_ address: SocketAddress) -> Nomination? {
+    guard let nomination, address != nomination.remote else { return nil }
     let chosen = Nomination(remote: address, generation: nomination.generation)
     self.nomination = chosen
     return chosen

@@ -25,6 +25,7 @@ struct LegSecurity: ~Copyable {
 /// | authenticated STUN | the address may send DTLS and SRTP | – |
 /// | … with USE-CANDIDATE | sent to from now on | – |
 /// | SRTP from an address that was checked since the pair fell silent, a second ago | sent to from now on | – |
+/// | five packets of SRTP in a row from one that was not, the pair silent for 2.5 s | the same | – |
 /// | handshake complete | – | wait for the fingerprint |
 /// | fingerprint matches | – | installed; beside present keys: pending until their first valid packet |
 /// | fingerprint differs | – | the leg failed |
@@ -47,6 +48,10 @@ struct AppLeg: ~Copyable {
   var lastAuthenticated: Instant?
   /// Of the last valid packet from `address`.
   var lastReceived = Instant.zero
+  /// Where the last valid packet came from that was not from `address`, and how many in a row.
+  var elsewhere: (address: SocketAddress, count: Int)?
+  /// The SSRC that was said in `MediaOutput.sources`.
+  var saidSource: UInt32?
   var pending: LegSecurity?
   var security: LegSecurity?
   var stream: OutgoingStream

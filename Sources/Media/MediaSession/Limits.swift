@@ -36,6 +36,9 @@ enum Limits {
   static let learningWindow: Duration = .seconds(1)
   /// So long a learnt source is silent before another port of its address may be learnt.
   static let sourceSilence: Duration = .seconds(1)
+  /// So long the nominated address is silent before an app is followed whose packets come from another one and whose checks do not: as long as the
+  /// slowest browser takes to nominate again.
+  static let uncheckedSilence: Duration = .milliseconds(2_500)
   /// What an app's reports say of a direction in which nothing arrives: packets sent in vain, and for how long.
   static let oneWayPackets = 25
   static let oneWayTime: Duration = .seconds(3)

@@ -51,6 +51,12 @@ public struct AppBinding: Sendable {
   public var address: SocketAddress
 }
 
+/// The SSRC of what a leg sends, once a packet of it was authentic: packets of it from an address that nobody checked are tried with the leg's keys.
+public struct AppSource: Sendable {
+  public var leg: AppLegID
+  public var ssrc: UInt32
+}
+
 /// Why a session dropped a packet; the raw value is the metric's label.
 public enum MediaDrop: UInt8, Sendable, CaseIterable {
   case malformed, unexpectedSource, unknownPayloadType, beforeTrunk, beforeLock, noKeys, badTag, replayed, badIntegrity,
@@ -95,6 +101,7 @@ public struct MediaOutput: ~Copyable {
   public var events: [MediaEvent] = []
   public var handshakes: [HandshakeRequest] = []
   public var bindings: [AppBinding] = []
+  public var sources: [AppSource] = []
   /// SSRCs of which an SRTP receiver keeps the highest index only, and trunk sources that a closer one took the place of, since the
   /// caller last took them.
   public var retiredSources: UInt64 = 0

@@ -163,6 +163,7 @@ extension MediaSession {
       legs[index].dropped &+= 1
       return output.drop(verdict == .outOfRange ? .outOfSequence : .empty)
     }
+    if isAudio, legs[index].saidSource != header.ssrc.raw { saySource(header.ssrc.raw, index, into: &output) }
     guard index == winner, connectedAt != nil || isLocked else { return output.drop(.beforeLock) }
     let payload = UnsafeRawBufferPointer(rebasing: clear[header.length..<(header.length &+ header.payloadLength)])
     if isAudio {
@@ -270,18 +271,43 @@ extension MediaSession {
     }
   }
 
+  /// Whoever finds a leg by an address finds this one by its SSRC, too.
+  @inline(never) private mutating func saySource(_ ssrc: UInt32, _ index: Int, into output: inout MediaOutput) {
+    let legs = legs
+    legs[index].saidSource = ssrc
+    output.sources.append(AppSource(leg: legs[index].id, ssrc: ssrc))
+  }
+
   /// After a NAT gave the app another port, its checks come from there and need not nominate (Chromium's do after 2.5 s, others' never).
   /// Its packets cannot be forged, and are not copies, which count as replayed; its check could be one, so that both have to come, and
-  /// nothing may have come from where it was for a second.
+  /// nothing may have come from where it was for a second. Some send no checks in a call (libnice before 0.1.22): of them five packets in a row
+  /// count, after a longer silence.
   @inline(never) private mutating func follow(
     _ index: Int, to source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
   ) {
+    let legs = legs
     let lastReceived = legs[index].lastReceived
-    guard legs[index].isNominated, now - lastReceived >= Limits.sourceSilence,
+    guard legs[index].isNominated, now - lastReceived >= Limits.sourceSilence else { return }
+    let hasSettled = settled(index, at: source)
+    guard
       let nomination = legs[index].agent.follow(source, silentSince: lastReceived)
+        ?? (hasSettled && now - lastReceived >= Limits.uncheckedSilence ? legs[index].agent.followUnchecked(source) : nil)
     else { return }
     (legs[index].address, legs[index].route, legs[index].lastReceived) = (source, route, now)
+    legs[index].elsewhere = nil
+    output.bindings.append(AppBinding(leg: legs[index].id, route: route, address: source))
     output.events.append(.appMoved(id, legs[index].id, to: nomination.remote))
+  }
+
+  /// Whether the last five packets or more that came from elsewhere came from this address.
+  private mutating func settled(_ index: Int, at source: SocketAddress) -> Bool {
+    let legs = legs
+    guard let before = legs[index].elsewhere, before.address == source else {
+      legs[index].elsewhere = (source, 1)
+      return false
+    }
+    legs[index].elsewhere = (source, min(before.count + 1, Limits.agreeingPackets))
+    return before.count + 1 >= Limits.agreeingPackets
   }
 
   /// STUN, SRTP or SRTCP with a good tag: the leg lives.

@@ -116,6 +116,7 @@ extension MediaWorker {
       legOfUfrag[key] = nil
     }
     entry.pointee.ufrags.removeAll { legOfUfrag[$0]?.slot != slot }
+    forgetSources(slot) { entry.pointee.session.index(of: $0) == nil }
   }
 
   /// Frees a session: its sockets, its names, its addresses.
@@ -126,6 +127,7 @@ extension MediaWorker {
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.trunk, nil)
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.control, nil)
     for key in entry.pointee.ufrags where legOfUfrag[key]?.slot == slot { legOfUfrag[key] = nil }
+    for (_, ssrc) in entry.pointee.sources { legOfSource[ssrc] = nil }
     for (route, address) in entry.pointee.addresses { addresses.remove(address, route, of: Int32(slot)) }
     ticks.remove(slot, from: entry.pointee.tickSlots)
     slotOf[entry.pointee.session.id] = nil
@@ -195,8 +197,10 @@ extension MediaWorker {
           receiveCheck(UnsafeRawBufferPointer(bytes), source, PacketRoute(raw: fd))
           continue
         }
-        // Everything but STUN belongs to whoever validated the address.
-        guard let place = addresses.find(source, fd), let entry = entries[Int(place.session)] else {
+        // Everything but STUN belongs to whoever validated the address, or to the leg that has its SSRC, whose keys decide.
+        guard let place = addresses.find(source, fd) ?? placeOfSource(UnsafeRawBufferPointer(bytes)),
+          let entry = entries[Int(place.session)]
+        else {
           counters.stranger.increment()
           continue
         }
@@ -207,6 +211,15 @@ extension MediaWorker {
       flushIfMany()
       guard receiving.isFull else { return }
     }
+  }
+
+  /// Of RTP or RTCP, by its SSRC: a NAT may give an app another port, and not every app checks it.
+  private func placeOfSource(_ packet: UnsafeRawBufferPointer) -> AddressTable.Place? {
+    guard packet.count >= 12, packet[0] >> 6 == 2 else { return nil }
+    let isControl = (192..<224).contains(packet[1])
+    let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: isControl ? 4 : 8, as: UInt32.self))
+    guard let (slot, id) = legOfSource[ssrc], let leg = entries[slot]?.pointee.session.index(of: id) else { return nil }
+    return AddressTable.Place(session: Int32(slot), leg: Int32(leg))
   }
 
   /// STUN requests belong to the leg whose ufrag they name.

@@ -27,6 +27,8 @@ struct MediaWorker: ~Copyable {
   var slotOf: [MediaSessionID: Int] = [:]
   var legOfUfrag: [UfragKey: (slot: Int, leg: AppLegID)] = [:]
   var addresses = AddressTable(limit: Limits.appAddresses)
+  /// One of each leg, for packets from addresses that are in no table.
+  var legOfSource: [UInt32: (slot: Int, leg: AppLegID)] = [:]
   var ticks = TickWheel()
   // Owned: freed when the last member has left, and in deinit.
   var mixers: [MediaGroupID: UnsafeMutablePointer<GroupMixer>] = [:]
@@ -200,6 +202,7 @@ struct MediaWorker: ~Copyable {
   mutating func afterSession(_ slot: Int) {
     if output.packets.isNearlyFull { flush() }
     if !output.bindings.isEmpty { bindAddresses(slot) }
+    if !output.sources.isEmpty { bindSources(slot) }
     if !output.handshakes.isEmpty {
       for request in output.handshakes where !shared.handshakes.post(.session(request, shared.mailbox)) {
         shared.metrics.handshakes[.refused].increment()
@@ -246,6 +249,24 @@ struct MediaWorker: ~Copyable {
       }
     }
     shared.metrics.appAddresses.set(Int64(addresses.count))
+  }
+
+  /// An SSRC that another leg has said is that one's as long as it lives: an app chooses its own, and could choose another's.
+  private mutating func bindSources(_ slot: Int) {
+    defer { output.sources.removeAll(keepingCapacity: true) }
+    guard let entry = entries[slot] else { return }
+    for source in output.sources {
+      forgetSources(slot) { $0 == source.leg }
+      guard legOfSource[source.ssrc] == nil else { continue }
+      legOfSource[source.ssrc] = (slot, source.leg)
+      entry.pointee.sources.append((source.leg, source.ssrc))
+    }
+  }
+
+  mutating func forgetSources(_ slot: Int, where isOver: (AppLegID) -> Bool) {
+    guard let entry = entries[slot] else { return }
+    for (leg, ssrc) in entry.pointee.sources where isOver(leg) { legOfSource[ssrc] = nil }
+    entry.pointee.sources.removeAll { isOver($0.leg) }
   }
 
   /// Under load what came in one turn leaves together, 32 datagrams at a time; else a packet waits for no other. HOT

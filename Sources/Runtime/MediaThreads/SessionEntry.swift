@@ -18,6 +18,8 @@ struct SessionEntry: ~Copyable {
   var isRunning = false
   var ufrags: [UfragKey] = []
   var addresses: [(route: Int32, address: SocketAddress)] = []
+  /// At most one of each leg.
+  var sources: [(leg: AppLegID, ssrc: UInt32)] = []
   var counted = MediaStatistics()
 
   init(_ session: consuming MediaSession, _ sockets: TrunkSockets, serial: UInt64, tickSlots: TickSlots) {

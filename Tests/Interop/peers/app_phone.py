@@ -54,6 +54,7 @@ parser.add_argument("--nodes", action="store_true", help="caps: nodes")
 parser.add_argument("--keep-wakes", action="store_true", help="follows no call.wake")
 parser.add_argument("--turn", action="store_true", help="its media may go over the TURN servers of welcome")
 parser.add_argument("--relay", action="store_true", help="and no other way")
+parser.add_argument("--media-clock", action="store_true", help="what it records stands where the RTP timestamps say: time without packets is silence")
 parser.add_argument("--call-id", help="the UUID of the call that it places")
 options = parser.parse_args()
 if options.host:
@@ -197,6 +198,11 @@ class Call:
                 block = frame.to_ndarray().reshape(-1, len(frame.layout.channels)).mean(axis=1)
                 # Of 16 kHz it is decimated at the end, by a filter that is flat in the band.
                 step = frame.sample_rate // (48000 if options.rate == 16000 else 8000)
+                if options.media_clock:
+                    missing = (frame.pts - getattr(self, "next_pts", frame.pts)) // step
+                    self.next_pts = frame.pts + len(block)
+                    if 0 < missing < 60 * 48000:
+                        self.heard.append(np.zeros(missing))
                 block = block[: len(block) // step * step].reshape(-1, step).mean(axis=1)
                 if not self.heard:
                     say("first_frame", call=self.id)

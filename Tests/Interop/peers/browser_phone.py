@@ -34,7 +34,16 @@ PAGE_HOOK = r"""
       const input = e.inputBuffer.getChannelData(0);
       for (const x of input) window.__pcm.push(Math.max(-32768, Math.min(32767, Math.round(x * 32767))));
     };
-    context.createMediaStreamSource(call.remoteStream).connect(tap);
+    // Media that is made anew in a call is another stream.
+    let stream = null, source = null;
+    const follow = () => {
+      if (stream === call.remoteStream || !call.remoteStream) return;
+      source?.disconnect();
+      source = context.createMediaStreamSource(stream = call.remoteStream);
+      source.connect(tap);
+    };
+    follow();
+    setInterval(follow, 20);
     tap.connect(context.destination);
     say("record", { state: context.state });
   };
@@ -53,6 +62,22 @@ PAGE_HOOK = r"""
   }, 10);
 })();
 """
+
+
+# A page that is nothing but a script of the gateway: no page of ours around it.
+BARE_PAGE = """
+import("/trunkline/trunkline.js").then(({ Phone }) => {
+  const phone = window.trunkline = new Phone(`${location.protocol.replace("http", "ws")}//${location.host}/v1/connect`, {
+    token: () => TOKEN, device: "web" });
+  phone.addEventListener("incoming", ({ call }) => { window.call = call; });
+})
+"""
+
+
+def bare_url(url):
+    """Of a document of the gateway's that has no script of its own, and the token of a login link."""
+    origin, _, proof = url.partition("/#token=")
+    return origin + "/trunkline/texts.js", proof
 
 
 class Page:
@@ -134,7 +159,17 @@ def open_page(socket, options):
     page = Page(socket)
     page.call("Page.enable")
     page.call("Page.addScriptToEvaluateOnNewDocument", source=PAGE_HOOK.replace("RATE", str(options.rate)))
-    page.call("Page.navigate", url=options.url)
+    if options.bare:
+        url, token = bare_url(options.url)
+        page.call("Page.navigate", url=url)
+        deadline = time.monotonic() + 20
+        while not page.evaluate("location.protocol.startsWith('http') && document.readyState === 'complete'"):
+            if time.monotonic() > deadline:
+                sys.exit("the page did not load")
+            time.sleep(0.02)
+        page.evaluate(BARE_PAGE.replace("TOKEN", json.dumps(token)))
+    else:
+        page.call("Page.navigate", url=options.url)
     return page
 
 
@@ -151,7 +186,7 @@ def follow(page, options):
                               "document.getElementById('dial').click()")
             if entry["event"] == "call" and entry["direction"] == "incoming" and options.answer and not answered:
                 answered = True
-                page.evaluate("document.getElementById('answer').click()")
+                page.evaluate("call.answer()" if options.bare else "document.getElementById('answer').click()")
             if entry["event"] == "state" and entry["state"] == "connected":
                 connected = time.monotonic()
                 if options.screenshot:
@@ -179,6 +214,7 @@ def follow(page, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True, help="login link of the web phone")
+    parser.add_argument("--bare", action="store_true", help="the token of the link, in a page without any of ours")
     parser.add_argument("--answer", action="store_true")
     parser.add_argument("--call", metavar="NUMBER")
     parser.add_argument("--play", metavar="WAV")

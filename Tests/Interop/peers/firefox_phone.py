@@ -4,11 +4,12 @@ Firefox has no file in place of a microphone: a PulseAudio of this script's own 
 monitor is Firefox's microphone, and an ear that is its loudspeaker. Marionette is spoken over TCP, without geckodriver.
 
 Prints one JSON object a line with the events of browser_phone.py, and `held`; ends when the call has ended, or after --seconds. Commands come as lines
-on standard input: digits DIGITS, hold (a toggle, as its button is), mute, hangup, reload, say (its speech), meters.
+on standard input: digits DIGITS, hold (a toggle, as its button is), mute, hangup, reload, say (its speech), meters, plug NAME (a headset), unplug NAME, loudspeaker NAME, microphone NAME
+(the page chooses it), play SINK (its speech once more, there), level SINK (of what is heard there).
 """
 import argparse, json, os, select, shutil, socket, subprocess, sys, tempfile, time
 import audio
-from browser_phone import end_group, end_with_parent, say
+from browser_phone import BARE_PAGE, bare_url, end_group, end_with_parent, say
 
 PREFERENCES = {
     "marionette.port": 0,
@@ -29,8 +30,8 @@ if (!window.__log) {
   const log = window.__log = [];
   // The microphone's speech is compared at the other end: nothing may clean it up on the way.
   const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
-  navigator.mediaDevices.getUserMedia = () => open({
-    audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false } });
+  navigator.mediaDevices.getUserMedia = (wish) => open({
+    audio: { echoCancellation: false, noiseSuppression: false, autoGainControl: false, ...(wish?.audio?.deviceId && { deviceId: wish.audio.deviceId }) } });
   const say = (event, more) => log.push({ event, at: Date.now(), ...more });
   const watch = (call) => {
     say("call", { direction: call.direction, peer: call.peer.h });
@@ -56,6 +57,11 @@ if (!window.__log) {
     };
     line.addEventListener("state", tell);
     tell();
+    let fallen = "";
+    line.addEventListener("devices", () => {
+      const now = { loudspeaker: line.loudspeakerFallback?.code ?? null, microphone: line.microphoneFallback?.code ?? null };
+      if (fallen !== JSON.stringify(now)) { fallen = JSON.stringify(now); say("devices", now); }
+    });
     let last = null;
     setInterval(() => { if (window.call && window.call !== last) watch(last = window.call); }, 10);
   }, 10);
@@ -63,15 +69,26 @@ if (!window.__log) {
 """
 
 
+# The device of a kind with a label, once it is there.
+CHOOSE = """return (async () => {
+  for (let n = 0; n < 100; n++) {
+    const one = (await navigator.mediaDevices.enumerateDevices()).find((device) => device.kind === %s && device.label.includes(%s));
+    if (one) { await window.trunkline.use%s(one.deviceId); return one.label; }
+    await new Promise((go) => setTimeout(go, 100));
+  }
+  return null;
+})()"""
+
+
 class Marionette:
     """Its protocol 3: a length, a colon and [0, id, command, parameters], answered by [1, id, error, result]."""
 
-    def __init__(self, port):
+    def __init__(self, port, any_certificate=False):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
         self.data = b""
         self.number = 0
         self.receive()
-        self.call("WebDriver:NewSession", pageLoadStrategy="none")
+        self.call("WebDriver:NewSession", pageLoadStrategy="none", acceptInsecureCerts=any_certificate)
 
     def receive(self):
         while b":" not in self.data:
@@ -105,6 +122,7 @@ class Sound:
         self.environment = {**os.environ, "HOME": folder, "XDG_RUNTIME_DIR": folder, "PULSE_SERVER": f"unix:{folder}/native"}
         self.children = []
         self.player = None
+        self.modules = {}
         script = folder + "/sound.pa"
         with open(script, "w") as out:
             out.write(f"load-module module-native-protocol-unix socket={folder}/native auth-anonymous=1\n"
@@ -155,6 +173,30 @@ class Sound:
         samples = audio.np.fromfile(self.path + ".raw", dtype="<i2")
         os.unlink(self.path + ".raw")
         audio.write_wav(self.path, samples)
+
+    def plug(self, name):
+        """A headset: a loudspeaker, and a microphone that hears what is played to it."""
+        self.modules[name] = [
+            self.load("module-null-sink", f"sink_name={name}", "rate=48000", "channels=1", f"sink_properties=device.description={name}"),
+            self.load("module-null-sink", f"sink_name={name}-mouth", "rate=48000", "channels=1", f"sink_properties=device.description={name}-mouth"),
+            self.load("module-remap-source", f"master={name}-mouth.monitor", f"source_name={name}-microphone",
+                      f"source_properties=device.description={name}-microphone")]
+
+    def load(self, *words):
+        return subprocess.run(["pactl", "load-module", *words], env=self.environment, capture_output=True, check=True, text=True).stdout.strip()
+
+    def unplug(self, name):
+        for module in reversed(self.modules.pop(name)):
+            subprocess.run(["pactl", "unload-module", module], env=self.environment, check=True)
+
+    def level(self, sink):
+        """Of what half a second of it sounds like."""
+        words = ["parec", f"--device={sink}.monitor", "--latency-msec=50", "--rate=8000", "--channels=1", "--format=s16le", "--raw"]
+        recorder = subprocess.Popen(words, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        samples = audio.np.frombuffer(recorder.stdout.read(8000), dtype="<i2").astype(float)
+        recorder.kill()
+        recorder.wait()
+        return float(audio.np.sqrt((samples ** 2).mean())) if len(samples) else 0
 
     def close(self):
         for child in reversed(self.children):
@@ -216,6 +258,17 @@ def run(page, sound, words, options):
         click(page, words[0])
     elif words[0] == "say":
         sound.play(options.play)
+    elif words[0] == "plug":
+        sound.plug(words[1])
+    elif words[0] == "unplug":
+        sound.unplug(words[1])
+    elif words[0] == "play":
+        sound.start("paplay", f"--device={words[1]}", options.play)
+    elif words[0] == "level":
+        say("level", sink=words[1], level=sound.level(words[1]))
+    elif words[0] in ("loudspeaker", "microphone"):
+        say("chosen", device=page.evaluate(CHOOSE % (json.dumps("audiooutput" if words[0] == "loudspeaker" else "audioinput"),
+                                                     json.dumps(words[1]), words[0].capitalize())))
     elif words[0] == "meters":
         say("meters", peaks=page.evaluate("return window.meters?.peaks ?? null"))
     elif words[0] == "reload":
@@ -235,6 +288,26 @@ def is_left(page):
         return page.evaluate("return window.__left === true")
     except (RuntimeError, OSError, ValueError):
         return True
+
+
+def open_page(page, options):
+    if not options.bare:
+        return page.call("WebDriver:Navigate", url=options.url)
+    url, token = bare_url(options.url)
+    page.call("WebDriver:Navigate", url=url)
+    deadline = time.monotonic() + 20
+    while not is_there(page):
+        if time.monotonic() > deadline:
+            sys.exit("the page did not load")
+        time.sleep(0.05)
+    page.evaluate(BARE_PAGE.replace("TOKEN", json.dumps(token)))
+
+
+def is_there(page):
+    try:
+        return page.evaluate("return location.protocol.startsWith('http') && document.readyState === 'complete'")
+    except (RuntimeError, OSError, ValueError):
+        return False
 
 
 def follow(page, sound, options):
@@ -259,7 +332,7 @@ def follow(page, sound, options):
                 options.call = None
             if entry["event"] == "call" and entry["direction"] == "incoming" and options.answer:
                 options.answer = False
-                click(page, "answer")
+                page.evaluate("call.answer()") if options.bare else click(page, "answer")
             if entry["event"] == "state" and entry["state"] == "connected":
                 connected = connected or time.monotonic()
                 if options.play and not options.say_when_told and not spoken:
@@ -284,6 +357,8 @@ def follow(page, sound, options):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--url", required=True, help="login link of the web phone")
+    parser.add_argument("--bare", action="store_true", help="the token of the link, in a page without any of ours")
+    parser.add_argument("--any-certificate", action="store_true", help="of TLS")
     parser.add_argument("--answer", action="store_true")
     parser.add_argument("--call", metavar="NUMBER")
     parser.add_argument("--play", metavar="WAV")
@@ -299,10 +374,11 @@ def main():
     try:
         sound = Sound(folder)
         browser = start_browser(profile, sound.environment)
-        page = Marionette(marionette_port(browser, profile))
+        page = Marionette(marionette_port(browser, profile), options.any_certificate)
         if options.record:
             sound.record(options.record)
-        page.call("WebDriver:Navigate", url=options.url)
+            say("record")
+        open_page(page, options)
         try:
             follow(page, sound, options)
         finally:

@@ -17,6 +17,7 @@ import "C"
 
 import (
 	"bufio"
+	"crypto/tls"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -53,7 +54,8 @@ var options struct {
 	url, token, device, play, record, call string
 	answerAfter, endAfter, seconds         float64
 	calls                                  int
-	noPrepare, active                      bool
+	noPrepare, active, insecure            bool
+	address                                string
 }
 
 type object = map[string]interface{}
@@ -330,7 +332,7 @@ type call struct {
 	done       chan struct{}
 }
 
-// newAPI has loopback among its addresses: there the gateways of tests are.
+// newAPI has no address but one: loopback, where the gateways of most tests are, unless --address says otherwise.
 func newAPI() *webrtc.API {
 	engine := &webrtc.MediaEngine{}
 	opus := webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2, SDPFmtpLine: "minptime=10;useinbandfec=1"}
@@ -349,7 +351,12 @@ func newAPI() *webrtc.API {
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
-	settings.SetIPFilter(func(address net.IP) bool { return address.IsLoopback() })
+	settings.SetIPFilter(func(address net.IP) bool {
+		if options.address != "" {
+			return address.Equal(net.ParseIP(options.address))
+		}
+		return address.IsLoopback()
+	})
 	settings.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	if options.active {
 		if err := settings.SetAnsweringDTLSRole(webrtc.DTLSRoleClient); err != nil {
@@ -743,10 +750,13 @@ func main() {
 	flag.IntVar(&options.calls, "calls", 0, "quit after so many calls")
 	flag.BoolVar(&options.noPrepare, "no-prepare", false, "the SDP goes with call.answer")
 	flag.BoolVar(&options.active, "active", false, "answers setup:active")
+	flag.BoolVar(&options.insecure, "insecure", false, "takes any TLS certificate")
+	flag.StringVar(&options.address, "address", "", "the one address of its candidates; without it loopback")
 	flag.Parse()
 	time.AfterFunc(time.Duration(options.seconds*float64(time.Second)), func() { fail("timeout", errors.New(fmt.Sprint(options.seconds))) })
 
 	dialer := websocket.Dialer{Subprotocols: []string{"trunkline.v1"}, HandshakeTimeout: 10 * time.Second}
+	dialer.TLSClientConfig = &tls.Config{InsecureSkipVerify: options.insecure}
 	socket, _, err := dialer.Dial(options.url, nil)
 	if err != nil {
 		fail("cannot connect", err)

@@ -168,6 +168,7 @@ private struct FuzzedCall: ~Copyable {
     output.events.removeAll()
     output.handshakes.removeAll()
     output.bindings.removeAll()
+    output.sources.removeAll()
   }
 
   private mutating func nominate() {
