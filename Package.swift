@@ -300,7 +300,7 @@ let testTargets: [Target] = [
   tests("Store", callStack + ["Cluster", "MemoryEngine", "Platform", "EventJournal", "Store"], [logging]),
   tests(
     "PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging],
-    exclude: ["push_peer.py", "verifier_peer.py"]),
+    exclude: ["jwks_peer.py", "push_peer.py", "verifier_peer.py"]),
   tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Cluster", "Platform", "Control"], [logging]),
