@@ -67,7 +67,8 @@ extension Interop {
       #expect(isRefused && early.isRunning && !early.text.contains("failed"), "\(early.text)")
       _ = try await issuer.ask("status 500")
       let isNoted = await eventually(within: 30) { try gateway.get("/readyz").body.contains("status 500") }
-      #expect(isNoted, "\(try gateway.get("/readyz").body)")
+      let readiness = try gateway.get("/readyz").body
+      #expect(isNoted, "\(readiness)")
       _ = try await issuer.ask("answer k1 max-age=3600")
       try await online(early)
       #expect(try gateway.metric("trunkline_jwks_keys") == 1)
