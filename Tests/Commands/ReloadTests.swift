@@ -52,6 +52,7 @@ import Testing
     ("records", { $0.records = "/other" }),
     ("records", { $0.streamsRecords = true }),
     ("log", { $0.log.level = .debug }),
+    ("branding", { $0.branding.name = "Acme" }),
     ("hep", { $0.hep = .init(address: SocketAddress(.loopback, 9060)) }),
   ]
 

@@ -125,6 +125,12 @@ final class WebPage {
     }
   }
 
+  /// `+15557770001` as the web phone shows it.
+  static func shown(_ number: String) -> String {
+    let digits = number.dropFirst(2)
+    return "+1 \(digits.prefix(3)) \(digits.dropFirst(3).prefix(3)) \(digits.dropFirst(6))"
+  }
+
   func waitFor(_ words: String, in id: String, within seconds: Int = 12) async throws {
     try await wait("document.getElementById('\(id)').textContent.includes(\"\(words)\")", within: seconds)
   }

@@ -80,7 +80,7 @@ extension Interop {
       try await page.wait(isFront(one))
 
       let second = try await caller(gateway, two)
-      try await page.waitFor(two, in: "waiting-who")
+      try await page.waitFor(WebPage.shown(two), in: "waiting-who")
       #expect(try await page.faults() == [])
       try await page.click("hold-accept")
       try await page.wait("\(isFront(two)) && !document.getElementById('swap').disabled")
@@ -94,7 +94,7 @@ extension Interop {
 
       try await page.click("hangup")
       try await page.waitFor("Resume", in: "hold")
-      #expect(try await page.text("peer") == two)
+      #expect(try await page.text("peer") == WebPage.shown(two))
       #expect(try await page.isShown("other") == false)
       try await page.click("hold")
       try await page.wait(isFront(two))

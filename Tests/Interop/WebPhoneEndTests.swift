@@ -31,7 +31,7 @@ extension Interop {
         // the first by the keyboard, the others by the card of the one before
         if code == "486" { try await page.press("Enter") } else { try await page.click("again-0") }
         try await page.waitFor(words, in: "ended")
-        try await page.waitFor("+15559990001", in: "ended")
+        try await page.waitFor(WebPage.shown("+15559990001"), in: "ended")
         try await page.waitFor(words, in: "announce")
         #expect(try await page.evaluate("(async () => !!\(tone(name)))()") as? Bool == true, "\(code)")
         #expect(
@@ -61,7 +61,7 @@ extension Interop {
       try await page.waitFor("The gateway", in: "ended", within: 40)
       try await page.wait(
         "document.getElementById('ended').checkVisibility() && !document.getElementById('notice').checkVisibility()")
-      try await page.waitFor("+15557770001", in: "ended")
+      try await page.waitFor(WebPage.shown("+15557770001"), in: "ended")
       #expect(try await page.evaluate("document.activeElement !== document.body") as? Bool == true)
       #expect(try await page.faults() == [])
       try await page.shot("ended-restart")
@@ -84,7 +84,7 @@ extension Interop {
       try await page.shot("ten-waiting")
       try await page.evaluate("[...document.querySelectorAll('#queue li')].at(-1).querySelector('button').click()")
       try await page.wait("call?.peer.h === '+15557770110' && call.state === 'connected'", within: 20)
-      try await page.waitFor("+15557770000", in: "other")
+      try await page.waitFor(WebPage.shown("+15557770000"), in: "other")
       try await page.evaluate("trunkline.calls.forEach((one) => one.end())")
       for trunk in [first] + waiting { _ = try await trunk.finish(within: 20) }
       try await page.close()

@@ -243,6 +243,17 @@ class Person:
             self.faults.append(why)
 
 
+def played(act, driver):
+    person = Person(driver)
+    try:
+        act(person)
+        person.faults += person.js("broken")
+        person.js("sessionStorage.clear(); localStorage.clear()")
+    except Exception:
+        person.faults.append(traceback.format_exc(limit=3))
+    return person
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--firefox", action="store_true")
@@ -250,17 +261,17 @@ def main():
     options = parser.parse_args()
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Hooked, directory=PHONE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    driver = (Firefox if options.firefox else Chromium)(f"http://127.0.0.1:{server.server_port}")
+    start = functools.partial(Firefox if options.firefox else Chromium, f"http://127.0.0.1:{server.server_port}")
     chosen = [act for act in ACTS if (not options.only or act.__name__ in options.only) and not (options.firefox and getattr(act, "isChromiumOnly", False))]
+    driver = start()
     try:
         for act in chosen:
-            person = Person(driver)
-            try:
-                act(person)
-                person.faults += person.js("broken")
-                person.js("sessionStorage.clear(); localStorage.clear()")
-            except Exception:
-                person.faults.append(traceback.format_exc(limit=3))
+            person = played(act, driver)
+            # Firefox ESR loses the process of its tab now and then ("no such window"): no fault of the page's, unless a new browser loses it, too.
+            if any("no such window" in fault for fault in person.faults):
+                driver.close()
+                driver = start()
+                person = played(act, driver)
             say("act", name=act.__name__, faults=person.faults)
         say("done", acts=len(chosen))
     finally:
