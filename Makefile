@@ -24,7 +24,7 @@ faults:
 	Scripts/install faults
 	Scripts/faults
 
-# Every attack of docs/security.md on a release build at its limits, and ten minutes of schemathesis: about an hour.
+# Every attack of docs/operate/security.md on a release build at its limits, and ten minutes of schemathesis: about an hour.
 adversary:
 	Scripts/install test
 	Scripts/adversary
@@ -52,7 +52,7 @@ dist:
 	Scripts/install dist
 	Scripts/dist
 
-# Everything, ours beside its peers: Bench/report/index.html, docs/benchmarks.md and the figures in README.md.
+# Everything, ours beside its peers: Bench/report/index.html, docs/benchmarks/index.md and the figures in README.md.
 bench:
 	Scripts/install bench
 	Scripts/bench

@@ -2,12 +2,12 @@ import AppProtocol
 import Foundation
 import Testing
 
-/// docs/schemas against the message table, the encoder, the decoder and docs/protocol.md.
+/// docs/reference/schemas against the message table, the encoder, the decoder and docs/reference/protocol.md.
 @Suite struct SchemaTests {
-  static let docs = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("docs")
+  static let reference = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("docs/reference")
   static let schema: JSONSchema = {
-    let bytes = (try? Data(contentsOf: docs.appendingPathComponent("schemas/trunkline.v1.json"))) ?? Data()
+    let bytes = (try? Data(contentsOf: reference.appendingPathComponent("schemas/trunkline.v1.json"))) ?? Data()
     return JSONSchema(root: (try? JSON(bytes)) ?? .null)
   }()
 
@@ -94,8 +94,8 @@ import Testing
     }
   }
 
-  @Test func `every frame in docs/protocol.md is valid`() throws {
-    let text = try String(contentsOf: Self.docs.appendingPathComponent("protocol.md"), encoding: .utf8)
+  @Test func `every frame in docs/reference/protocol.md is valid`() throws {
+    let text = try String(contentsOf: Self.reference.appendingPathComponent("protocol.md"), encoding: .utf8)
     let blocks = text.components(separatedBy: "```json frames\n").dropFirst().compactMap {
       $0.components(separatedBy: "```").first
     }

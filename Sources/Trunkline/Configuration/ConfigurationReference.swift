@@ -1,7 +1,7 @@
 import Foundation
 
 extension Settings {
-  /// What `trunkline config reference` prints, and docs/configuration.md holds: every key of the configuration file, as Markdown.
+  /// What `trunkline config reference` prints, and docs/reference/configuration.md holds: every key of the configuration file, as Markdown.
   public static let reference = ConfigurationReference.text
 }
 
