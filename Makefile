@@ -37,9 +37,10 @@ test:
 numbers:
 	python3 Scripts/numbers $(VERSION)
 
-# The client SDK's documentation, by the toolchain's docc, into docs/.build.
+# docs/ as a site with search, and the client SDK's documentation by the toolchain's docc below /sdk, into .build/docs.
 docs:
 	Scripts/install docs
+	Scripts/site
 	Scripts/docs
 
 # Every state of the web phone and the status page, in light and dark, narrow and wide, into .build/screenshots/index.html; from them docs/images.
@@ -82,4 +83,4 @@ sanitize:
 	Scripts/sanitize
 
 clean:
-	rm -rf dist .build .build-* .venv run Bench/.build docs/.build
+	rm -rf dist .build .build-* .venv run Bench/.build
