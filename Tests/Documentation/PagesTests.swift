@@ -70,7 +70,7 @@ import Testing
     FileManager.default.isExecutableFile(atPath: root.appendingPathComponent($0 + "/bin/mkdocs").path)
   }
 
-  @Test(.enabled(if: hasSite, "no mkdocs: run Scripts/install docs"))
+  @Test(.enabled(if: PagesTests.hasSite, "no mkdocs: run Scripts/install docs"))
   func `the site of docs/ has a page for each of its pages, and lists in lists; a link and an anchor to nothing fail`() throws {
     try withFolder { folder in
       let output = folder.appendingPathComponent("site")
