@@ -6,8 +6,8 @@ enum Markdown {
     var out = """
       # Benchmarks
 
-      Made by `make bench`; do not edit. Absolute times move from machine to machine, ratios of one run hold. What the columns mean and
-      how to run one bench alone: [Bench/README.md](../../Bench/README.md).
+      Compare the figures here; `make bench` makes this page, so do not edit it. Absolute times move from machine to machine,
+      ratios of one run hold. What the columns mean and how to run one bench alone: [Bench/README.md](../../Bench/README.md).
 
       | | |
       |---|---|
