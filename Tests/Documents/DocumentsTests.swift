@@ -156,6 +156,18 @@ import Testing
     #expect(count > 500, "only \(count) paragraphs were found")
   }
 
+  @Test func `no line outside of a table, a heading and code is longer than 200 characters`() throws {
+    for page in try Self.pages() {
+      var isFenced = false
+      for (number, line) in page.lines.enumerated() {
+        if Self.fence(line) != nil { isFenced.toggle() }
+        let text = line.drop { $0 == " " }
+        guard !isFenced, !["|", "#", "!["].contains(where: text.hasPrefix), !line.hasPrefix("    ") else { continue }
+        #expect(line.count <= 200, "\(page.path):\(number + 1): \(line.count) characters")
+      }
+    }
+  }
+
   @Test func `an entry of the glossary has at most 25 words, and stands in order`() throws {
     let page = try #require(try Self.pages().first { $0.path == "docs/reference/glossary.md" })
     let rows = page.lines.filter { $0.hasPrefix("| ") }.dropFirst().map { row in
