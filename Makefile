@@ -83,4 +83,4 @@ sanitize:
 	Scripts/sanitize
 
 clean:
-	rm -rf dist .build .build-* .venv run Bench/.build
+	rm -rf dist .build .build-* .venv run Bench/.build docs/.build
