@@ -127,10 +127,15 @@ import Testing
     let endings = [".swift", ".c", ".h", ".js", ".mjs", ".ts", ".py", ".sh", ".yml", ".yaml", ".json", ".css", ".txt"]
     for folder in ["Sources", "Tests", "Bench/Sources", "Deploy", "Examples", "Scripts"] {
       let base = Self.root.appendingPathComponent(folder)
-      for path in FileManager.default.enumerator(atPath: base.path)?.compactMap({ $0 as? String }) ?? [] {
+      let entries = FileManager.default.enumerator(atPath: base.path)
+      while let path = entries?.nextObject() as? String {
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        if name.hasPrefix(".") || name == "node_modules" {
+          entries?.skipDescendants()
+          continue
+        }
         let isSource = endings.contains(where: path.hasSuffix) || folder == "Scripts"
-        let isBuilt = path.split(separator: "/").contains { $0.hasPrefix(".") || $0 == "node_modules" }
-        guard isSource, !isBuilt, let text = try? String(contentsOf: base.appendingPathComponent(path), encoding: .utf8),
+        guard isSource, let text = try? String(contentsOf: base.appendingPathComponent(path), encoding: .utf8),
           text.contains("docs/")
         else { continue }
         for (number, line) in text.components(separatedBy: "\n").enumerated() where line.contains("docs/") {
