@@ -24,7 +24,7 @@ faults:
 	Scripts/install faults
 	Scripts/faults
 
-# Every attack of docs/security.md on a release build at its limits, and ten minutes of schemathesis: about an hour.
+# Every attack of docs/operate/security.md on a release build at its limits, and ten minutes of schemathesis: about an hour.
 adversary:
 	Scripts/install test
 	Scripts/adversary
@@ -37,9 +37,10 @@ test:
 numbers:
 	python3 Scripts/numbers $(VERSION)
 
-# The client SDK's documentation, by the toolchain's docc, into docs/.build.
+# docs/ as a site with search, and the client SDK's documentation by the toolchain's docc below /sdk, into .build/docs.
 docs:
 	Scripts/install docs
+	Scripts/site
 	Scripts/docs
 
 # Every state of the web phone and the status page, in light and dark, narrow and wide, into .build/screenshots/index.html; from them docs/images.
@@ -52,7 +53,7 @@ dist:
 	Scripts/install dist
 	Scripts/dist
 
-# Everything, ours beside its peers: Bench/report/index.html, docs/benchmarks.md and the figures in README.md.
+# Everything, ours beside its peers: Bench/report/index.html, docs/benchmarks/index.md and the figures in README.md.
 bench:
 	Scripts/install bench
 	Scripts/bench

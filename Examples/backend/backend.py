@@ -14,9 +14,9 @@ With --api http://127.0.0.1:7060 and --api-token, a file with a token of the sco
     curl -d '{"user": "carol", "password": "c", "to": "+15557654322"}' http://127.0.0.1:8090/calls/5f0c…/transfer
         whom she talks to talks to that number now
 
-With --directory-key, the file of users[].webhook.key_file, `POST /directory` says whose a number is and what a user has (docs/users.md).
+With --directory-key, the file of users[].webhook.key_file, `POST /directory` says whose a number is and what a user has (docs/integrate/users.md).
 
-With --events-key, the file of events.webhooks[].key_file, `POST /events` is what the gateway tells (docs/events.md): each event is printed once.
+With --events-key, the file of events.webhooks[].key_file, `POST /events` is what the gateway tells (docs/integrate/events.md): each event is printed once.
 
 users.json:
 
@@ -77,7 +77,7 @@ class Users:
 
 
 class Gateway:
-    """The gateway's admin API (docs/admin-api.yaml)."""
+    """The gateway's admin API (docs/reference/admin-api.yaml)."""
 
     def __init__(self, url, token_file):
         self.url, self.token_file = url, token_file

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Acts on calls of a gateway by its admin API (docs/admin-api.yaml), with curl.
+# Acts on calls of a gateway by its admin API (docs/reference/admin-api.yaml), with curl.
 #
 #   calls.sh list
 #   calls.sh call alice +4930123456        alice's phones ring; when she answers, the number is called

@@ -50,7 +50,7 @@ enum JSON: Hashable, Codable {
   }
 }
 
-/// The part of JSON Schema (draft 2020-12) that docs/schemas uses; any other keyword is a problem.
+/// The part of JSON Schema (draft 2020-12) that docs/reference/schemas uses; any other keyword is a problem.
 struct JSONSchema {
   let root: JSON
   var definitions: [String: JSON] { root.fields["$defs"]?.fields ?? [:] }

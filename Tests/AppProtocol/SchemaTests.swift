@@ -2,12 +2,12 @@ import AppProtocol
 import Foundation
 import Testing
 
-/// docs/schemas against the message table, the encoder, the decoder and docs/protocol.md.
+/// docs/reference/schemas against the message table, the encoder, the decoder and docs/reference/protocol.md.
 @Suite struct SchemaTests {
-  static let docs = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("docs")
+  static let reference = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    .deletingLastPathComponent().appendingPathComponent("docs/reference")
   static let schema: JSONSchema = {
-    let bytes = (try? Data(contentsOf: docs.appendingPathComponent("schemas/trunkline.v1.json"))) ?? Data()
+    let bytes = (try? Data(contentsOf: reference.appendingPathComponent("schemas/trunkline.v1.json"))) ?? Data()
     return JSONSchema(root: (try? JSON(bytes)) ?? .null)
   }()
 
@@ -94,8 +94,29 @@ import Testing
     }
   }
 
-  @Test func `every frame in docs/protocol.md is valid`() throws {
-    let text = try String(contentsOf: Self.docs.appendingPathComponent("protocol.md"), encoding: .utf8)
+  /// The rows of one direction as docs/reference/protocol.md has them.
+  private static func lines<T: AppMessageType>(_ types: T.Type, _ direction: String) -> [String] {
+    T.allCases.map { type in
+      let marks = [type.isNumbered, type.needsCall].map { $0 ? "yes" : "–" }
+      return "| `\(type.rawValue)` | \(direction) | \(type.row.kind) | \(marks[0]) | \(marks[1]) |"
+    }
+  }
+
+  @Test func `the table of messages in docs/reference/protocol.md is the code's`() throws {
+    let text = try String(contentsOf: Self.reference.appendingPathComponent("protocol.md"), encoding: .utf8)
+    let lines = text.components(separatedBy: "\n")
+    let start = try #require(lines.firstIndex(of: "<!-- the rows of Sources/Wire/AppProtocol -->"))
+    let written = lines[start...].dropFirst(3).prefix { $0.hasPrefix("| ") }
+    let rows = (Self.lines(ClientMessageType.self, "C→S") + Self.lines(ServerMessageType.self, "S→C")).sorted()
+    #expect(Array(written) == rows, "write these rows into protocol.md:\n\(rows.joined(separator: "\n"))")
+    let others = lines.filter { !rows.contains($0) }.joined(separator: "\n")
+    for type in ClientMessageType.allCases.map(\.rawValue) + ServerMessageType.allCases.map(\.rawValue) {
+      #expect(others.contains("`\(type)`") || others.contains("`\(type){"), "protocol.md does not describe \(type)")
+    }
+  }
+
+  @Test func `every frame in docs/reference/protocol.md is valid`() throws {
+    let text = try String(contentsOf: Self.reference.appendingPathComponent("protocol.md"), encoding: .utf8)
     let blocks = text.components(separatedBy: "```json frames\n").dropFirst().compactMap {
       $0.components(separatedBy: "```").first
     }

@@ -3,7 +3,7 @@ import AppSessions
 import Bytes
 import Testing
 
-/// A client that keeps to docs/protocol.md, over sockets that break at any moment and lose what is under way.
+/// A client that keeps to docs/reference/protocol.md, over sockets that break at any moment and lose what is under way.
 private struct HonestClient {
   var socket: ConnectionID?
   var session: Client?

@@ -10,7 +10,7 @@ import Testing
 private let phone = Surroundings.phone
 private let call = Identifier(high: 5, low: 5)
 
-/// What apps and media threads are told of the band that a call can carry, and what its record says (docs/protocol.md).
+/// What apps and media threads are told of the band that a call can carry, and what its record says (docs/reference/protocol.md).
 @Suite struct BandTests {
   private static let narrow = "maxplaybackrate=8000;maxaveragebitrate=28000;sprop-maxcapturerate=8000;"
   private static let wide = "maxaveragebitrate=40000;sprop-maxcapturerate=16000;"

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The machines against `Tests/Vectors/client`: events in, frames and states out, written for clients in any language.
-/// `TRUNKLINE_GOLDEN=write swift test --filter VectorTests` writes what the machines do: read it against docs/protocol.md then.
+/// `TRUNKLINE_GOLDEN=write swift test --filter VectorTests` writes what the machines do: read it against docs/reference/protocol.md then.
 @Suite struct VectorTests {
   static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .appendingPathComponent("Vectors/client")

@@ -9,7 +9,7 @@ import Yams
 @testable import AppServer
 @testable import trunkline
 
-/// The admin API's table: every operation of docs/admin-api.yaml is a row and every row an operation, and no spelling of a path gives a token
+/// The admin API's table: every operation of docs/reference/admin-api.yaml is a row and every row an operation, and no spelling of a path gives a token
 /// more than its scope.
 @Suite struct AdminRouteTests {
   // MARK: the document
@@ -22,7 +22,7 @@ import Yams
   }
 
   private func document() throws -> [String: Any] {
-    let file = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../docs/admin-api.yaml").standardized
+    let file = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../docs/reference/admin-api.yaml").standardized
     return try #require(try Yams.load(yaml: String(contentsOf: file, encoding: .utf8)) as? [String: Any])
   }
 
@@ -44,7 +44,7 @@ import Yams
     }
   }
 
-  @Test func `each operation of docs/admin-api.yaml is a row of the table, and the other way round`() throws {
+  @Test func `each operation of docs/reference/admin-api.yaml is a row of the table, and the other way round`() throws {
     let rows = AdminRow.all.map {
       Operation(
         name: $0.route.operation, method: $0.route.method.rawValue, path: $0.route.path, scope: $0.route.scope?.rawValue ?? "none"

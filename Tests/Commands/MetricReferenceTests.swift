@@ -6,10 +6,10 @@ import Testing
 @testable import Configuration
 @testable import trunkline
 
-/// docs/monitoring.md lists what a gateway exposes; dashboards and alerts are held to that list by `Tests/Documents`.
+/// docs/operate/monitoring.md lists what a gateway exposes; dashboards and alerts are held to that list by `Tests/Documents`.
 @Suite struct MetricReferenceTests {
   private static let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-    .deletingLastPathComponent().appendingPathComponent("docs/monitoring.md")
+    .deletingLastPathComponent().appendingPathComponent("docs/operate/monitoring.md")
 
   private static func row(_ family: MetricFamily) -> String {
     "| `\(family.name)` | \(family.kind.rawValue) | \(family.labelNames.joined(separator: ", ")) | \(family.help) |"
@@ -36,7 +36,7 @@ import Testing
     return settings
   }
 
-  @Test func `docs/monitoring.md has a row for each metric of a gateway, and no other`() throws {
+  @Test func `docs/operate/monitoring.md has a row for each metric of a gateway, and no other`() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("metrics-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(atPath: folder) }

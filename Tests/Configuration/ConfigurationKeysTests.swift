@@ -230,10 +230,10 @@ import Yams
     #expect(ConfigurationKeys.tablePath("trunks[12].numbers.inbound[0]") == "trunks[].numbers.inbound[]")
   }
 
-  @Test func `docs/configuration.md is what trunkline config reference prints`() throws {
+  @Test func `docs/reference/configuration.md is what trunkline config reference prints`() throws {
     let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    let page = try? String(contentsOf: root.appendingPathComponent("docs/configuration.md"), encoding: .utf8)
+    let page = try? String(contentsOf: root.appendingPathComponent("docs/reference/configuration.md"), encoding: .utf8)
     #expect(
-      page == Settings.reference, "write it anew: swift run trunkline config reference > docs/configuration.md")
+      page == Settings.reference, "write it anew: swift run trunkline config reference > docs/reference/configuration.md")
   }
 }

@@ -1,14 +1,16 @@
 import Foundation
 import Testing
 
-/// `Scripts/docs` over the modules that this test was built with.
+/// `Scripts/docs` over the modules that this test was built with, and `Scripts/site` over docs/.
 @Suite(.serialized) struct PagesTests {
   private static let root = DocumentationTests.root
   private static let modules = Bundle.main.bundleURL.appendingPathComponent("Modules").path
 
-  private func docs(_ arguments: [String]) throws -> (status: Int32, text: String) {
+  private func docs(_ arguments: [String]) throws -> (status: Int32, text: String) { try run("docs", arguments) }
+
+  private func run(_ script: String, _ arguments: [String]) throws -> (status: Int32, text: String) {
     let (process, pipe) = (Process(), Pipe())
-    process.executableURL = Self.root.appendingPathComponent("Scripts/docs")
+    process.executableURL = Self.root.appendingPathComponent("Scripts/\(script)")
     process.arguments = arguments
     (process.standardOutput, process.standardError) = (pipe, pipe)
     try process.run()
@@ -61,6 +63,35 @@ import Testing
       let (status, said) = try docs(["--modules", Self.modules, "--catalogs", folder.path, "--output", output])
       #expect(status != 0 && said.contains("WithoutCallKit.md") && said.contains("nothing"), "\(said)")
       #expect(!FileManager.default.fileExists(atPath: output), "pages that are not whole were left")
+    }
+  }
+
+  private static let hasSite = [".venv", ".build/mkdocs"].contains {
+    FileManager.default.isExecutableFile(atPath: root.appendingPathComponent($0 + "/bin/mkdocs").path)
+  }
+
+  @Test(.enabled(if: PagesTests.hasSite, "no mkdocs: run Scripts/install docs"))
+  func `the site of docs/ has a page for each of its pages, and lists in lists; a link and an anchor to nothing fail`() throws {
+    try withFolder { folder in
+      let output = folder.appendingPathComponent("site")
+      let (status, text) = try run("site", ["--output", output.path])
+      #expect(status == 0, "\(text)")
+      for page in ["index", "operate/first-call", "reference/protocol", "design/cluster", "benchmarks/index"] {
+        #expect(FileManager.default.fileExists(atPath: output.appendingPathComponent(page + ".html").path), "no page \(page)")
+      }
+      let first = try String(contentsOf: output.appendingPathComponent("operate/first-call.html"), encoding: .utf8)
+      #expect(first.components(separatedBy: "<ol>").count == 2, "a block in a list ends the list")
+
+      let pages = folder.appendingPathComponent("docs")
+      try FileManager.default.copyItem(at: Self.root.appendingPathComponent("docs"), to: pages)
+      let page = pages.appendingPathComponent("operate/tls.md")
+      let whole = try String(contentsOf: page, encoding: .utf8)
+      for link in ["[a](nothing.md)", "[b](nat.md#nothing)", "[c](#nothing)"] {
+        try (whole + "\nSee \(link).\n").write(to: page, atomically: true, encoding: .utf8)
+        let (status, said) = try run("site", ["--docs", pages.path, "--output", folder.appendingPathComponent("broken").path])
+        #expect(status != 0 && said.contains("nothing") && said.contains("tls.md"), "\(link): \(said)")
+      }
+      #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("broken").path), "a broken site was left")
     }
   }
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import Yams
 
-/// Dashboards and alerts ask for metrics and labels that the gateway has: docs/monitoring.md lists them, and
+/// Dashboards and alerts ask for metrics and labels that the gateway has: docs/operate/monitoring.md lists them, and
 /// `MetricReferenceTests` holds that list to a running gateway.
 @Suite struct DashboardTests {
   struct Dashboard: Decodable {
@@ -61,7 +61,7 @@ import Yams
 
   /// Of the gateway, and Prometheus' own `up`, which says whether there is one.
   private static func metrics() throws -> [String: Set<String>] {
-    var metrics = try MetricExpression.metrics(text("docs/monitoring.md"))
+    var metrics = try MetricExpression.metrics(text("docs/operate/monitoring.md"))
     metrics["up"] = ["instance", "job"]
     return metrics
   }
@@ -117,7 +117,7 @@ import Yams
     throws
   {
     let metrics = try Self.metrics()
-    let headings = try Self.text("docs/runbooks.md").components(separatedBy: "\n").filter { $0.hasPrefix("#") }
+    let headings = try Self.text("docs/operate/runbooks.md").components(separatedBy: "\n").filter { $0.hasPrefix("#") }
     let anchors = Set(headings.map(DocumentsTests.anchor))
     let rules = try Self.rules()
     #expect(rules.count > 10 && Set(rules.map(\.alert)).count == rules.count)
@@ -127,7 +127,7 @@ import Yams
       #expect(!rule.for.isEmpty && ["critical", "warning"].contains(rule.labels["severity"]), "\(rule.alert)")
       #expect(rule.annotations["summary"]?.isEmpty == false, "\(rule.alert)")
       let runbook = try #require(rule.annotations["runbook_url"]?.split(separator: "#").map(String.init))
-      #expect(runbook.first == "docs/runbooks.md" && anchors.contains(runbook.last ?? ""), "\(rule.alert): \(runbook)")
+      #expect(runbook.first == "docs/operate/runbooks.md" && anchors.contains(runbook.last ?? ""), "\(rule.alert): \(runbook)")
     }
   }
 

@@ -62,24 +62,128 @@ import Testing
     return found
   }
 
+  /// The anchors of a page's headings, in order; of a heading that was there before, the number of such is behind it, as on the web.
+  static func anchors(_ lines: [String]) -> [String] {
+    var isFenced = false
+    var counts: [String: Int] = [:]
+    var found: [String] = []
+    for line in lines {
+      if fence(line) != nil { isFenced.toggle() }
+      guard !isFenced, line.hasPrefix("#") else { continue }
+      let plain = anchor(line)
+      let count = counts[plain, default: 0]
+      counts[plain] = count + 1
+      found.append(count == 0 ? plain : "\(plain)-\(count)")
+    }
+    return found
+  }
+
+  /// Paragraphs and items of lists with their number of words, by first line. Tables, headings and code are none.
+  static func paragraphs(_ lines: [String]) -> [(line: Int, words: Int)] {
+    var isFenced = false
+    var isOpen = false
+    var found: [(line: Int, words: Int)] = []
+    for (number, line) in lines.enumerated() {
+      let text = line.trimmingCharacters(in: .whitespaces)
+      if fence(line) != nil { isFenced.toggle() }
+      guard !isFenced, !text.isEmpty, !["#", "|", "```", "<!--"].contains(where: text.hasPrefix) else {
+        isOpen = false
+        continue
+      }
+      let isItem = ["- ", "* "].contains(where: text.hasPrefix) || text.prefixMatch(of: /\d+\.\s/) != nil
+      if isItem || !isOpen { found.append((number + 1, 0)) }
+      isOpen = true
+      found[found.count - 1].words += text.split(separator: " ").count
+    }
+    return found
+  }
+
+  /// What a link or a name `PATH#ANCHOR` leads to: nil if it is there, else what is missing.
+  private static func missing(_ target: String, in folder: URL, page: URL) throws -> String? {
+    let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+    let file = parts[0].isEmpty ? page : folder.appendingPathComponent(parts[0])
+    guard FileManager.default.fileExists(atPath: file.path) else { return "no file \(target)" }
+    guard parts.count == 2 else { return nil }
+    let lines = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+    return anchors(lines).contains(parts[1]) ? nil : "no heading for \(target)"
+  }
+
   @Test func `every relative link leads to a file, and its anchor to a heading`() throws {
     var count = 0
     for page in try Self.pages() {
       for (line, target) in Self.links(page.lines) {
         count += 1
-        let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let folder = Self.root.appendingPathComponent(page.path).deletingLastPathComponent()
-        let file = parts[0].isEmpty ? Self.root.appendingPathComponent(page.path) : folder.appendingPathComponent(parts[0])
-        guard FileManager.default.fileExists(atPath: file.path) else {
-          Issue.record("\(page.path):\(line): no file \(target)")
-          continue
+        let file = Self.root.appendingPathComponent(page.path)
+        if let missing = try Self.missing(target, in: file.deletingLastPathComponent(), page: file) {
+          Issue.record("\(page.path):\(line): \(missing)")
         }
-        guard parts.count == 2 else { continue }
-        let headings = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n").filter { $0.hasPrefix("#") }
-        #expect(headings.map(Self.anchor).contains(parts[1]), "\(page.path):\(line): no heading for \(target)")
       }
     }
-    #expect(count > 20, "only \(count) links were found")
+    #expect(count > 400, "only \(count) links were found")
+  }
+
+  @Test func `every page that a source file, a script or a configuration names is there`() throws {
+    var count = 0
+    let endings = [".swift", ".c", ".h", ".js", ".mjs", ".ts", ".py", ".sh", ".yml", ".yaml", ".json", ".css", ".txt"]
+    for folder in ["Sources", "Tests", "Bench/Sources", "Deploy", "Examples", "Scripts"] {
+      let base = Self.root.appendingPathComponent(folder)
+      let entries = FileManager.default.enumerator(atPath: base.path)
+      while let path = entries?.nextObject() as? String {
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        if name.hasPrefix(".") || name == "node_modules" {
+          entries?.skipDescendants()
+          continue
+        }
+        let isSource = endings.contains(where: path.hasSuffix) || folder == "Scripts"
+        guard isSource, let text = try? String(contentsOf: base.appendingPathComponent(path), encoding: .utf8),
+          text.contains("docs/")
+        else { continue }
+        for (number, line) in text.components(separatedBy: "\n").enumerated() where line.contains("docs/") {
+          for match in line.matches(of: /docs\/([a-z0-9\/-]+\.(md|yaml|json)(#[a-z0-9-]+)?)/) {
+            count += 1
+            let missing = try Self.missing(String(match.1), in: Self.root.appendingPathComponent("docs"), page: Self.root)
+            #expect(missing == nil, "\(folder)/\(path):\(number + 1): \(missing ?? "")")
+          }
+        }
+      }
+    }
+    #expect(count > 150, "only \(count) names were found")
+  }
+
+  @Test func `no paragraph has more than 120 words`() throws {
+    var count = 0
+    for page in try Self.pages() {
+      for (line, words) in Self.paragraphs(page.lines) {
+        count += 1
+        #expect(words <= 120, "\(page.path):\(line): \(words) words: split it, or make a list of it")
+      }
+    }
+    #expect(count > 500, "only \(count) paragraphs were found")
+  }
+
+  @Test func `no line outside of a table, a heading and code is longer than 200 characters`() throws {
+    for page in try Self.pages() {
+      var isFenced = false
+      for (number, line) in page.lines.enumerated() {
+        if Self.fence(line) != nil { isFenced.toggle() }
+        let text = line.drop { $0 == " " }
+        guard !isFenced, !["|", "#", "!["].contains(where: text.hasPrefix), !line.hasPrefix("    ") else { continue }
+        #expect(line.count <= 200, "\(page.path):\(number + 1): \(line.count) characters")
+      }
+    }
+  }
+
+  @Test func `an entry of the glossary has at most 25 words, and stands in order`() throws {
+    let page = try #require(try Self.pages().first { $0.path == "docs/reference/glossary.md" })
+    let rows = page.lines.filter { $0.hasPrefix("| ") }.dropFirst().map { row in
+      row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
+    }
+    #expect(rows.count > 50, "only \(rows.count) entries were found")
+    for row in rows {
+      #expect(row.count == 2 && row.last.map { $0.split(separator: " ").count <= 25 } == true, "\(row.joined(separator: ": "))")
+    }
+    let terms = rows.compactMap(\.first).map { $0.lowercased() }
+    for (term, next) in zip(terms, terms.dropFirst()) { #expect(term < next, "\(next) stands behind \(term)") }
   }
 
   @Test func `docs/index.md names every page once`() throws {
@@ -92,10 +196,10 @@ import Testing
     #expect(pages.count > 20)
   }
 
-  @Test func `every Swift file that docs/contributing.md or docs/architecture.md names is there`() throws {
+  @Test func `every Swift file that docs/contributing.md or docs/design/architecture.md names is there`() throws {
     let all = FileManager.default.enumerator(atPath: Self.root.path)?.compactMap { $0 as? String } ?? []
     let paths = all.filter { $0.hasSuffix(".swift") && !$0.contains(".build/") }.map { "/" + $0 }
-    for page in try Self.pages() where ["docs/contributing.md", "docs/architecture.md"].contains(page.path) {
+    for page in try Self.pages() where ["docs/contributing.md", "docs/design/architecture.md"].contains(page.path) {
       var count = 0
       for (number, line) in page.lines.enumerated() {
         for match in line.matches(of: /`([A-Za-z0-9\/]+(\+[A-Za-z]+)?\.swift)`/) {
@@ -163,5 +267,15 @@ import Testing
     #expect(Self.anchor(lines[0]) == "who-may-what")
     #expect(Self.samples("json frames", in: lines).map(\.line) == [4] && Self.samples("json", in: lines).isEmpty)
     #expect(Self.samples("json frames", in: lines).map(\.lines) == [["{} [h](i)"]])
+  }
+
+  @Test func `anchors and paragraphs are counted as they are read`() {
+    let lines = [
+      "# A b", "One two", "three.", "", "- four", "  five", "1. six", "| seven |", "```", "# eight", "```", "<!-- nine -->",
+      "# A b",
+    ]
+    #expect(Self.anchors(lines) == ["a-b", "a-b-1"])
+    let paragraphs = Self.paragraphs(lines)
+    #expect(paragraphs.map(\.line) == [2, 5, 7] && paragraphs.map(\.words) == [3, 3, 2])
   }
 }

@@ -47,7 +47,7 @@ struct MetricExpression {
     return found + (grouping + alsoUsed).filter { !known.contains($0) }.map { "no metric here has the label \($0)" }
   }
 
-  /// The table of docs/monitoring.md; a histogram is its three series.
+  /// The table of docs/operate/monitoring.md; a histogram is its three series.
   static func metrics(_ page: String) -> [String: Set<String>] {
     var found: [String: Set<String>] = [:]
     for line in page.split(separator: "\n") {

@@ -3,13 +3,13 @@ import CallFlow
 import Foundation
 import Testing
 
-/// docs/records.md against the record's type: every field, every end reason and every stage, and none that is not there.
+/// docs/integrate/records.md against the record's type: every field, every end reason and every stage, and none that is not there.
 @Suite struct RecordPageTests {
   private let lines: [String]
   private let sample: Data
 
   init() throws {
-    let text = try String(contentsOf: DocumentsTests.root.appendingPathComponent("docs/records.md"), encoding: .utf8)
+    let text = try String(contentsOf: DocumentsTests.root.appendingPathComponent("docs/integrate/records.md"), encoding: .utf8)
     lines = text.components(separatedBy: "\n")
     sample = Data(try #require(DocumentsTests.samples("json record", in: lines).first).lines.joined(separator: "\n").utf8)
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every row of docs/sip.md names a test that exists and runs.
+/// Every row of docs/reference/sip.md names a test that exists and runs.
 @Suite struct SIPTableTests {
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
@@ -58,14 +58,14 @@ import Testing
   }
 
   @Test func `every row of the SIP table names a test that exists and is not disabled`() throws {
-    let rows = Self.rows(try String(contentsOf: Self.root.appendingPathComponent("docs/sip.md"), encoding: .utf8))
+    let rows = Self.rows(try String(contentsOf: Self.root.appendingPathComponent("docs/reference/sip.md"), encoding: .utf8))
     let tests = try Self.allTests()
     #expect(rows.count >= 26, "only \(rows.count) rows")
     for row in rows {
-      #expect(Self.verdicts.contains(row.verdict), "docs/sip.md:\(row.line): verdict \"\(row.verdict)\" of: \(row.subject)")
-      #expect(!row.tests.isEmpty, "docs/sip.md:\(row.line): no test for: \(row.subject)")
+      #expect(Self.verdicts.contains(row.verdict), "sip.md:\(row.line): verdict \"\(row.verdict)\" of: \(row.subject)")
+      #expect(!row.tests.isEmpty, "sip.md:\(row.line): no test for: \(row.subject)")
       for name in row.tests {
-        #expect(tests[name] == true, "docs/sip.md:\(row.line): \(tests[name] == nil ? "no test" : "disabled:") `\(name)`")
+        #expect(tests[name] == true, "sip.md:\(row.line): \(tests[name] == nil ? "no test" : "disabled:") `\(name)`")
       }
     }
   }

@@ -46,7 +46,7 @@ extension Interop {
       #expect(unknown.status == 1 && unknown.text.contains("404") && unknown.text.contains("no node has this call"), "\(unknown)")
       #expect(try await trunkline(first, "where").status == 64, "neither user nor call")
 
-      let document = Surroundings.package + "/docs/admin-api.yaml"
+      let document = Surroundings.package + "/docs/reference/admin-api.yaml"
       try await cluster.killRedis()
       #expect(await eventually(within: 5) { try first.sum("trunkline_cluster_state", "away") == 1 })
       #expect(await eventually(within: 5) { try second.sum("trunkline_cluster_state", "away") == 1 })

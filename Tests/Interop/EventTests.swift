@@ -19,7 +19,7 @@ extension Interop {
         "sink", "event_sink.py",
         [
           "--port", "\(port)", "--mode", mode, "--secret", "whsec_" + Data(text.utf8).base64EncodedString(), "--schema",
-          Surroundings.package + "/docs/schemas/events.json",
+          Surroundings.package + "/docs/reference/schemas/events.json",
         ], gateway)
       _ = try await sink.event("listening", within: 15)
       return sink

@@ -94,7 +94,7 @@ enum NetworkFault: String, CaseIterable {
   /// The router drops all for good; there is cellular beside it.
   case dead
 
-  /// How often each is tried for the table of docs/nat.md.
+  /// How often each is tried for the table of docs/operate/nat.md.
   static let tries = ProcessInfo.processInfo.environment["TRUNKLINE_NETWORK_TRIES"].flatMap { Int($0) } ?? 0
 
   /// Of these seconds the network is to blame.

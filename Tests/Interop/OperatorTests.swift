@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Who has the package and docs/carriers.md alone gets a call each way, with every carrier of the page.
+  /// Who has the package and docs/operate/carriers.md alone gets a call each way, with every carrier of the page.
   @Suite(
     .tags(.audio),
     .enabled(

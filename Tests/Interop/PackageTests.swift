@@ -32,7 +32,8 @@ extension Interop {
       for path in [
         "./usr/bin/trunkline", "./lib/systemd/system/trunkline.service", "./etc/trunkline/trunkline.yaml",
         "./usr/share/man/man1/trunkline.1.gz", "./usr/share/bash-completion/completions/trunkline",
-        "./usr/share/trunkline/alerts.yml", "./usr/share/trunkline/grafana/quality.json", "./usr/share/doc/trunkline/install.md",
+        "./usr/share/trunkline/alerts.yml", "./usr/share/trunkline/grafana/quality.json",
+        "./usr/share/doc/trunkline/docs/operate/install.md",
       ] {
         #expect(files.contains(path + "\n"), "\(path) is not in the package")
       }

@@ -43,7 +43,7 @@ extension Interop {
     }
   }
 
-  /// The table of docs/nat.md: Scripts/network-table.
+  /// The table of docs/operate/nat.md: Scripts/network-table.
   @Suite(.tags(.audio), .enabled(if: NetworkFault.tries > 0, "TRUNKLINE_NETWORK_TRIES says how often"), .serialized)
   struct StrangerNetworkTable {
     private static let clients = NetworkedClient.allCases.filter { client in

@@ -18,7 +18,7 @@ extension Interop {
       let tests = try [
         "vectors", "calls", "bad-input", "worker", "groups", "silence", "devices", "clocks", "unreachable", "endings", "details",
         "warnings",
-        "preflight", "test-call", "further", "words",
+        "preflight", "test-call", "further", "words", "token-samples",
       ].map { name in
         try Spawned(
           name, #require(Surroundings.node), ["--test", Surroundings.package + "/Tests/WebClient/\(name).test.mjs"],

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Debian's nginx and HAProxy before the app port, by the lines of docs/install.md, and with what people have before they read them.
+  /// Debian's nginx and HAProxy before the app port, by the lines of docs/operate/install.md, and with what people have before they read them.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && WebProxy.nginx != nil && Surroundings.haproxy != nil),
@@ -88,7 +88,7 @@ final class WebProxy {
   let process: Spawned
   let port: UInt16
 
-  /// Lines of docs/install.md with this gateway's port in the place of 8080.
+  /// Lines of docs/operate/install.md with this gateway's port in the place of 8080.
   init(nginx gateway: GatewayUnderTest, location: String, _ lines: String) async throws {
     port = try FreePorts.tcp()
     let folder = gateway.folder
@@ -126,9 +126,9 @@ final class WebProxy {
     text.replacingOccurrences(of: "127.0.0.1:8080", with: "127.0.0.1:\(gateway.app)")
   }
 
-  /// The block of docs/install.md that is marked so.
+  /// The block of docs/operate/install.md that is marked so.
   static func lines(of kind: String) throws -> String {
-    let page = try String(contentsOfFile: Surroundings.package + "/docs/install.md", encoding: .utf8)
+    let page = try String(contentsOfFile: Surroundings.package + "/docs/operate/install.md", encoding: .utf8)
     let block = try #require(page.components(separatedBy: "```" + kind + "\n").dropFirst().first, "no block \(kind)")
     return block.components(separatedBy: "```")[0]
   }

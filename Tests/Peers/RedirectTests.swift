@@ -4,7 +4,7 @@ import Glibc
 import Synchronization
 import Testing
 
-/// The SDK's one POST on Linux, where another node has the call (docs/protocol.md, Many nodes).
+/// The SDK's one POST on Linux, where another node has the call (docs/reference/protocol.md, Many nodes).
 @Suite struct RedirectTests {
   /// Answers each connection with the same text and keeps what was asked.
   private final class Listener: Sendable {

@@ -17,7 +17,7 @@ protocol Device: AnyObject {
   func mediaIsUp(_ call: CallID, gen: Int)
 }
 
-/// A device that speaks frames as docs/protocol.md says. Its habits are flags; everything else the test does itself.
+/// A device that speaks frames as docs/reference/protocol.md says. Its habits are flags; everything else the test does itself.
 final class App: Device {
   unowned let world: World
   let device: String

@@ -312,7 +312,7 @@ final class ManyNodes {
   }
 
   /// Nobody shows a call that is over: whoever was offered it on a socket that stands has heard of its end. A device whose socket broke ends it by
-  /// itself, by the ring deadline or by silence (docs/protocol.md).
+  /// itself, by the ring deadline or by silence (docs/reference/protocol.md).
   func checkNobodyShows(_ seed: UInt64 = 0, _ location: SourceLocation = #_sourceLocation) {
     let over = Set(records.map(\.call))
     for index in worlds.indices where isAlive(index) {

@@ -1,4 +1,4 @@
-// The service worker where there are many nodes (docs/protocol.md, Many nodes), on the fakes; Tests/Interop has it in Chromium.
+// The service worker where there are many nodes (docs/reference/protocol.md, Many nodes), on the fakes; Tests/Interop has it in Chromium.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

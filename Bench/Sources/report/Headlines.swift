@@ -1,6 +1,6 @@
 import Foundation
 
-/// The figures a newcomer asks for first, each beside the peer that is measured in the same run: on top of docs/benchmarks.md, and four of
+/// The figures a newcomer asks for first, each beside the peer that is measured in the same run: on top of docs/benchmarks/index.md, and four of
 /// them in README.md between two marks. Where ours is the worse figure it stands here as well.
 enum Headlines {
   private struct Headline {

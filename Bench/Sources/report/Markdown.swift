@@ -1,13 +1,13 @@
 import Foundation
 
-/// docs/benchmarks.md, with its pictures in a folder beside it.
+/// docs/benchmarks/index.md, with its pictures beside it.
 enum Markdown {
-  static func page(_ results: [BenchResults], _ machine: Machine, pictures: String) -> String {
+  static func page(_ results: [BenchResults], _ machine: Machine) -> String {
     var out = """
       # Benchmarks
 
-      Made by `make bench`; do not edit. Absolute times move from machine to machine, ratios of one run hold. What the columns mean and
-      how to run one bench alone: [Bench/README.md](../Bench/README.md).
+      Compare the figures here; `make bench` makes this page, so do not edit it. Absolute times move from machine to machine,
+      ratios of one run hold. What the columns mean and how to run one bench alone: [Bench/README.md](../../Bench/README.md).
 
       | | |
       |---|---|
@@ -20,7 +20,7 @@ enum Markdown {
       out += table(bench)
       for sentence in bench.sentences { out += "\n\(escaped(sentence))\n" }
       for picture in bench.pictures {
-        out += "\n![\(escaped(picture.caption))](\(pictures)/\(picture.picture))\n\n*\(picture.caption)*\n"
+        out += "\n![\(escaped(picture.caption))](\(picture.picture))\n\n*\(picture.caption)*\n"
       }
     }
     return out

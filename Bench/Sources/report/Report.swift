@@ -1,7 +1,7 @@
 import Foundation
 
 /// `report FOLDER [--docs DOCS] [--readme FILE] [--order NAME,…]`: makes `FOLDER/index.html` of what the benches left in the folder,
-/// with --docs `DOCS/benchmarks.md` with its pictures under `DOCS/benchmarks/`, with --readme the headlines between the file's marks.
+/// with --docs `DOCS/benchmarks/index.md` with its pictures beside it, with --readme the headlines between the file's marks.
 @main struct Report {
   static func main() {
     do {
@@ -26,16 +26,16 @@ import Foundation
     let html = Page.html(results, machine) { try? String(contentsOf: folder.appendingPathComponent($0), encoding: .utf8) }
     try html.write(to: folder.appendingPathComponent("index.html"), atomically: true, encoding: .utf8)
     guard let docs = value("--docs").map({ URL(fileURLWithPath: $0) }) else { return }
-    let pictures = docs.appendingPathComponent("benchmarks")
-    try? FileManager.default.removeItem(at: pictures)
-    try FileManager.default.createDirectory(at: pictures, withIntermediateDirectories: true)
+    let pages = docs.appendingPathComponent("benchmarks")
+    try? FileManager.default.removeItem(at: pages)
+    try FileManager.default.createDirectory(at: pages, withIntermediateDirectories: true)
     for name in Set(results.flatMap(\.pictures).map(\.picture)) {
       let from = folder.appendingPathComponent(name)
       guard FileManager.default.fileExists(atPath: from.path) else { continue }
-      try FileManager.default.copyItem(at: from, to: pictures.appendingPathComponent(name))
+      try FileManager.default.copyItem(at: from, to: pages.appendingPathComponent(name))
     }
-    let page = Markdown.page(results, machine, pictures: "benchmarks")
-    try page.write(to: docs.appendingPathComponent("benchmarks.md"), atomically: true, encoding: .utf8)
+    let page = Markdown.page(results, machine)
+    try page.write(to: pages.appendingPathComponent("index.md"), atomically: true, encoding: .utf8)
     for row in Headlines.lost(results) { warn("no row \"\(row)\" for the headlines") }
     guard let readme = value("--readme").map({ URL(fileURLWithPath: $0) }) else { return }
     let text = try String(contentsOf: readme, encoding: .utf8)

@@ -1,4 +1,4 @@
-/// The named limits and times of this module (docs/protocol.md, Frames, Session and Details).
+/// The named limits and times of this module (docs/reference/protocol.md, Frames, Session and Details).
 public enum Limits {
   /// A connection without `hello` for this long is closed with 4001.
   public static let helloWait = Duration.seconds(5)

@@ -1,7 +1,7 @@
 import AppProtocol
 import Bytes
 
-/// Where sessions go that are not to be here: docs/protocol.md, Many nodes.
+/// Where sessions go that are not to be here: docs/reference/protocol.md, Many nodes.
 extension SessionMachine {
   /// What a refused `hello` is told. In a cluster an overload and a drain name another node.
   mutating func failure(_ refused: RefusedHello) -> Failure {

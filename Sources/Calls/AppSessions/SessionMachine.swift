@@ -2,7 +2,7 @@ import AppProtocol
 import Bytes
 import JSONWebToken
 
-/// Every WebSocket session of one app thread: hello, welcome, numbering, replay, answers, heartbeat and expiry (docs/protocol.md).
+/// Every WebSocket session of one app thread: hello, welcome, numbering, replay, answers, heartbeat and expiry (docs/reference/protocol.md).
 /// Without sockets and without calls: frames come in as bytes, calls are known by id only. One thread.
 ///
 /// A connection:

@@ -44,7 +44,7 @@ public struct DeviceInfo: Hashable, Sendable {
     (self.caps, self.state, self.accounts, self.onlyCall) = (caps, state, accounts, onlyCall)
   }
 
-  /// `caps: nodes`: it knows that a gateway may be several nodes (docs/protocol.md, Many nodes).
+  /// `caps: nodes`: it knows that a gateway may be several nodes (docs/reference/protocol.md, Many nodes).
   var knowsNodes: Bool { caps.contains(Self.nodes) }
   static let nodes = "nodes"
 }

@@ -1,7 +1,7 @@
 public import Bytes
 import JSONWebToken
 
-/// What a push lets a woken app do: take part in one call, on one device (docs/protocol.md, Session).
+/// What a push lets a woken app do: take part in one call, on one device (docs/reference/protocol.md, Session).
 public struct Wake: Hashable, Sendable {
   public var call: Identifier
   public var device: DeviceKey

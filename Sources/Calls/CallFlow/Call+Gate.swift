@@ -4,7 +4,7 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// The media gate (docs/protocol.md): nobody is made to talk, and pay, into silence.
+/// The media gate (docs/reference/protocol.md): nobody is made to talk, and pay, into silence.
 extension Call {
   /// Says that the device which has the call also has media. Only the gate makes one, and only with one can the trunk be
   /// answered or called.
@@ -126,7 +126,7 @@ extension Call {
     guard state == .answering || state == .starting else { return }
     let missing = winnerIndex.map { devices[$0].missingMedia } ?? (appMedia.stream == nil ? "no device" : "no stream")
     closeStream(&turn)
-    // docs/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
+    // docs/reference/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
     if !ringsDevices { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
     endUnlessDiverted(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)
   }

@@ -44,7 +44,7 @@ extension Call {
       legs[place].offerAnswered(sdp, isHeld: appMedia.isHeld, &turn)
       if place == 0, state == .connected { noteTrunkHold(&turn) }
     case .offerRefused(_, let code):
-      // docs/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local
+      // docs/reference/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local
       legs[place].offerRefused(code)
       mark(.offerRefused, detail: String(code), &turn)
     case .digit(_, let digit, let milliseconds): digitInfo(place, digit, milliseconds, &turn)

@@ -4,7 +4,7 @@ import Bytes
 import Devices
 import PushPolicy
 
-/// Parking (docs/protocol.md): devices that are not there, or say nothing, are woken; at most one accepted push for each.
+/// Parking (docs/reference/protocol.md): devices that are not there, or say nothing, are woken; at most one accepted push for each.
 extension Call {
   /// A device that can be woken; `presence` is its session, if it has one.
   /// `remote`: its socket is at another node.

@@ -6,7 +6,7 @@ import SDP
 import SIPDialogs
 import Trunking
 
-/// Calls of apps to the gateway itself (docs/protocol.md, Test calls): outgoing calls with all rules of the gate, whose far side is
+/// Calls of apps to the gateway itself (docs/reference/protocol.md, Test calls): outgoing calls with all rules of the gate, whose far side is
 /// `DirectDialogs`. Nothing of the configuration leads to one, and none to anything of it; no limit of a user's calls counts it, and real calls come
 /// first.
 extension CallMachine {

@@ -181,7 +181,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public var sip: Int?
   }
 
-  /// What was told of the call by name (docs/protocol.md, Parameters).
+  /// What was told of the call by name (docs/reference/protocol.md, Parameters).
   public var parameters: CallParameters?
 
   /// The URL of the stream that had the call, without its query.

@@ -36,7 +36,7 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var appStats: AppStats?
 }
 
-/// docs/protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, diverting, connected. Outgoing: starting,
+/// docs/reference/protocol.md, Call states at the gateway. Incoming: parked, ringing, answering, diverting, connected. Outgoing: starting,
 /// ready, progress, connected.
 public enum CallState: String, Sendable, Codable, CaseIterable {
   case parked, ringing, answering, diverting, starting, ready, progress, connected

@@ -1,6 +1,6 @@
 /// Settings of the call machine that hold for the process.
 public struct Configuration: Sendable {
-  /// docs/protocol.md names each of these.
+  /// docs/reference/protocol.md names each of these.
   public struct Timers: Sendable, Equatable {
     /// How long an incoming call rings.
     public var ring: Duration = .seconds(45)

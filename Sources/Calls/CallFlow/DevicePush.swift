@@ -2,7 +2,7 @@ import AppSessions
 import Bytes
 import PushPolicy
 
-/// One device's push in a call (docs/protocol.md, Parking and push). At most one is accepted: nothing leads from `underWay` or
+/// One device's push in a call (docs/reference/protocol.md, Parking and push). At most one is accepted: nothing leads from `underWay` or
 /// `accepted` back to a push.
 ///
 /// | phase | event | → |

@@ -3,7 +3,7 @@ public import MediaSession
 import SDP
 import SIPDialogs
 
-/// Why an incoming call has nobody (docs/protocol.md, Call states): what may start a diversion.
+/// Why an incoming call has nobody (docs/reference/protocol.md, Call states): what may start a diversion.
 public enum DiversionTrigger: String, Sendable, CaseIterable, Codable {
   /// No device rings or could be woken, or all of them filter.
   case unreached

@@ -1,6 +1,6 @@
 public import AppProtocol
 
-/// Something that a business wants to know of its calls, devices or trunks. The store makes a CloudEvent of it (docs/events.md).
+/// Something that a business wants to know of its calls, devices or trunks. The store makes a CloudEvent of it (docs/integrate/events.md).
 public struct GatewayEvent: Sendable, Equatable {
   public enum Kind: String, Sendable, Codable, CaseIterable {
     case callStarted = "call.started"

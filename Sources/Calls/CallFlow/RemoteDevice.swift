@@ -19,5 +19,5 @@ extension RemoteDevice {
   var isWakeable: Bool { caps.contains(nodesCapability) }
 }
 
-/// `caps` of a client that has sessions at several nodes (docs/protocol.md, Many nodes).
+/// `caps` of a client that has sessions at several nodes (docs/reference/protocol.md, Many nodes).
 let nodesCapability = "nodes"

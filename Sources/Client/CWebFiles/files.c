@@ -129,7 +129,7 @@ static const unsigned char status_runbooks_html[] = {
 #embed "../WebStatus/status/runbooks.html"
 };
 static const unsigned char status_runbooks_md[] = {
-#embed "../../../docs/runbooks.md"
+#embed "../../../docs/operate/runbooks.md"
 };
 static const unsigned char status_status_css[] = {
 #embed "../WebStatus/status/status.css"

@@ -3,7 +3,7 @@ public import Bytes
 import ICE
 public import TURN
 
-/// TURN (docs/nat.md#turn): a relayed candidate of ours joins the others when none of them has found the gateway soon, and alone makes the next path
+/// TURN (docs/operate/nat.md#turn): a relayed candidate of ours joins the others when none of them has found the gateway soon, and alone makes the next path
 /// when one on which every way was open has failed.
 extension ClientMedia {
   /// TURN servers for the next generation; those of before serve on.

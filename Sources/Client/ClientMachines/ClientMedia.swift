@@ -21,7 +21,7 @@ public struct ClientMedia: ~Copyable {
     public var band = AudioBand.wideband
     /// On a network without IPv4: the way to the gateway's IPv4 candidates.
     public var nat64: NAT64?
-    /// Asked for a relay if no other way is found soon (docs/nat.md#turn).
+    /// Asked for a relay if no other way is found soon (docs/operate/nat.md#turn).
     public var relays: [TURNServer] = []
     public var identity: DTLSIdentity
     /// False for an owner that codes audio itself: what comes in is left in `Output.frames` as it came, what goes out is given to

@@ -2,7 +2,7 @@ import AppProtocol
 import Bytes
 
 extension ClientSession {
-  /// To which node a session goes, and when (docs/protocol.md, Many nodes). Without nodes it has nothing to say: the general address, the
+  /// To which node a session goes, and when (docs/reference/protocol.md, Many nodes). Without nodes it has nothing to say: the general address, the
   /// usual back-off.
   struct Route: Sendable {
     /// Where the socket is opened; nil: at the general address.

@@ -254,7 +254,7 @@ extension ClientSession {
       route.resetPointers()
     }
     switch code {
-    // right behind `welcome` it ends what a push's token began (docs/protocol.md, Details): nothing to repeat
+    // right behind `welcome` it ends what a push's token began (docs/reference/protocol.md, Details): nothing to repeat
     case CloseCode.authFailed.rawValue where resume != nil && !(wasOnline && configuration.wake != nil):
       resume = nil
       if hasBegunAgain { return connectLater(now) }
@@ -386,7 +386,7 @@ extension ClientSession {
     actions.append(.event(.online(welcome, calls: welcome.resumed ? nil : welcome.calls ?? [])))
   }
 
-  /// After `resumed: false` the old numbers are void (docs/protocol.md, Session): open requests and what the snapshot's calls still need go again.
+  /// After `resumed: false` the old numbers are void (docs/reference/protocol.md, Session): open requests and what the snapshot's calls still need go again.
   private mutating func renumber(live: Set<Identifier>, _ actions: inout [Action]) {
     let pending = outbox.filter { entry in
       guard entry.id == nil, let call = entry.call, live.contains(call) else { return false }

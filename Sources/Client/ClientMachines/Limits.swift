@@ -4,7 +4,7 @@ import Bytes
 enum Limits {
   /// Calls of a group, as the gateway has it.
   static let groupedCalls = 5
-  /// Numbered messages kept until acked (docs/protocol.md, Frames); beyond it the session starts afresh.
+  /// Numbered messages kept until acked (docs/reference/protocol.md, Frames); beyond it the session starts afresh.
   static let outboxMessages = 256
   /// Requests without an answer.
   static let openRequests = 256
@@ -16,7 +16,7 @@ enum Limits {
   static let heartbeatLongest = Duration.seconds(600)
   static let reconnectFirst = Duration.milliseconds(200)
   static let reconnectLongest = Duration.seconds(5)
-  /// A session resumes at its node's own address so often, or so long, before the general one (docs/protocol.md, Many nodes).
+  /// A session resumes at its node's own address so often, or so long, before the general one (docs/reference/protocol.md, Many nodes).
   static let homeTries = 2
   static let homeTime = Duration.seconds(3)
   /// Longest `spreadMs`, `afterMs` and `retryMs` that is waited.
@@ -29,11 +29,11 @@ enum Limits {
   static let furtherFarewell = Duration.seconds(15)
   /// A connected call without a session and without media ends.
   static let strayTime = Duration.seconds(30)
-  /// A received message is acked within this time (docs/protocol.md: 200 ms).
+  /// A received message is acked within this time (docs/reference/protocol.md: 200 ms).
   static let ackDelay = Duration.milliseconds(100)
   /// No `welcome` by then: the socket is given up.
   static let welcomeDeadline = Duration.seconds(10)
-  /// From the report of a pushed call, and from its tap, to a word of the gateway (docs/protocol.md, Parking and push).
+  /// From the report of a pushed call, and from its tap, to a word of the gateway (docs/reference/protocol.md, Parking and push).
   static let snapshotTime = Duration.seconds(15)
   static let snapshotTimeAfterTap = Duration.seconds(20)
   /// A call rings on for so long while its gateway cannot be reached: that the caller has given up would not be heard.
@@ -42,9 +42,9 @@ enum Limits {
   static let activationTime = Duration.seconds(1)
   /// Calls kept, ended ones too: a late push must find them.
   static let rememberedCalls = 32
-  /// The phone's own deadline lies so long before the system's (docs/protocol.md, The media gate).
+  /// The phone's own deadline lies so long before the system's (docs/reference/protocol.md, The media gate).
   static let answerMargin = Duration.seconds(5)
-  /// From the tap: the gateway's deadline for media (docs/protocol.md, The media gate), and what a new attempt needs of it.
+  /// From the tap: the gateway's deadline for media (docs/reference/protocol.md, The media gate), and what a new attempt needs of it.
   static let gateTime = Duration.seconds(10)
   static let restartTime = Duration.seconds(3)
   /// Mute and unmute within this time count as the last.

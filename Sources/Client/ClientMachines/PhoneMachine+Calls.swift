@@ -70,7 +70,7 @@ extension PhoneMachine {
       if case .failure(let failure) = result { calls[id]?.refusal = failure.code }
     }
     give(.answered(tag, result), to: id, now, &out)
-    // the gateway has the call (docs/protocol.md, Sequences, 6): the start action is done
+    // the gateway has the call (docs/reference/protocol.md, Sequences, 6): the start action is done
     if tag == .start, isDone { complete(id, true, &out) }
   }
 

@@ -185,7 +185,7 @@ extension PhoneMachine {
     tellChange(id, &out)
   }
 
-  /// How long the app took from its push (docs/protocol.md, `call.ringing`).
+  /// How long the app took from its push (docs/reference/protocol.md, `call.ringing`).
   private func steps(_ entry: Entry) -> CallRinging {
     guard let pushedAt = entry.pushedAt else { return CallRinging() }
     func milliseconds(_ later: Instant?) -> Int? { later.map { max(0, Int(($0 - pushedAt).milliseconds)) } }

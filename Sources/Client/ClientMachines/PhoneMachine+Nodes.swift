@@ -1,7 +1,7 @@
 import AppProtocol
 import Bytes
 
-/// Many nodes (docs/protocol.md): the phone's own session stays where it is; a call of another node has a session there.
+/// Many nodes (docs/reference/protocol.md): the phone's own session stays where it is; a call of another node has a session there.
 ///
 /// | event | what is done |
 /// |---|---|

@@ -154,7 +154,7 @@ public struct PhoneMachine: Sendable {
   var session: ClientSession?
   /// Set while the session is a push's; the address is the push's.
   var wake: Push?
-  /// Sessions at further nodes, each for the calls of its node (docs/protocol.md, Many nodes).
+  /// Sessions at further nodes, each for the calls of its node (docs/reference/protocol.md, Many nodes).
   var further: [Int: Further] = [:]
   var furtherCount = 0
   /// What the newest `welcome` has of TURN servers.

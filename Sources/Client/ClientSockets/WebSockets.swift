@@ -65,7 +65,7 @@ public final class WebSockets: SocketConnector {
   // MARK: POST
 
   private static let postSeconds = 10
-  /// 307s that one POST follows (docs/protocol.md, Many nodes).
+  /// 307s that one POST follows (docs/reference/protocol.md, Many nodes).
   private static let redirects = 3
 
   public func post(_ url: String, bearer: String, body: [UInt8]) {

@@ -240,7 +240,7 @@ public final class Phone {
   public var trace: [String] { engine?.trace.text ?? [] }
 
   /// From now on the trace is appended to a file as well, which the process's end does not take along: at most 8 MiB. For a device that is
-  /// tested (docs/on-device.md), right after the phone is made. Before the first unlock lines wait in memory.
+  /// tested (docs/apps/on-device.md), right after the phone is made. Before the first unlock lines wait in memory.
   public func keepTrace(at file: URL) {
     let path = file.path
     engine?.enqueue { $0.keepTrace(at: path) }

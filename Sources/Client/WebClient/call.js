@@ -12,11 +12,11 @@ import { Source } from "./events.js";
 import { Media, Warnings, Watch } from "./media.js";
 import { PhoneError, endReason, errorCode, party, reasonText, refusalReason, warning } from "./texts.js";
 
-/** The gateway's deadline for media, from the tap, and what a new attempt needs of it (docs/protocol.md, The media gate). */
+/** The gateway's deadline for media, from the tap, and what a new attempt needs of it (docs/reference/protocol.md, The media gate). */
 const GATE = 10_000, RESTART = 3_000;
 const MUTE_BURST = 300;
 const DIVERSIONS = 10;
-/** Rules of `parameters` as the gateway has them (docs/protocol.md, Parameters): names of header fields, each once in whatever case, values without
+/** Rules of `parameters` as the gateway has them (docs/reference/protocol.md, Parameters): names of header fields, each once in whatever case, values without
  *  control characters, so many pairs, so many octets of names and values. */
 const NAME = /^[\w.!%*+`'~-]{1,64}$/, CONTROL = /[\0-\x1f\x7f-\x9f]/, PAIRS = 16, OCTETS = 1_024;
 const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -605,7 +605,7 @@ export class Call extends Source {
     }
   }
 
-  /** An earlier load of this page had it: a new peer connection goes on where that one was (docs/protocol.md, Reconnect and handover). */
+  /** An earlier load of this page had it: a new peer connection goes on where that one was (docs/reference/protocol.md, Reconnect and handover). */
   takeUp(row, tell) {
     this.#offer = { sdp: "", gen: row.gen };
     this.#gen = row.gen;

@@ -1,4 +1,4 @@
-// What the gateway keeps of a user beside calls: the history, names, the user's own numbers (docs/protocol.md, Directory and history). Questions that
+// What the gateway keeps of a user beside calls: the history, names, the user's own numbers (docs/reference/protocol.md, Directory and history). Questions that
 // change nothing: they are asked once, and given up after a time.
 import { PhoneError, party } from "./texts.js";
 

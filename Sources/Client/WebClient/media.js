@@ -323,7 +323,7 @@ function heard(stats) {
 }
 
 /**
- * Whether anything still comes from the gateway, which sends RTCP each 0.5 to 1.5 s whatever the call does (docs/protocol.md, Media on the app leg): on
+ * Whether anything still comes from the gateway, which sends RTCP each 0.5 to 1.5 s whatever the call does (docs/reference/protocol.md, Media on the app leg): on
  * hold, in a pause of DTX and muted there is less to hear, never nothing.
  *
  * | nothing for | and                                          |                                                     |

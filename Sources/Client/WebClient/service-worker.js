@@ -109,7 +109,7 @@ async function rungByPage(call, action) {
 
 /**
  * By HTTP; where another origin's gateway does not let that through, by the socket. Whichever comes first counts, and both succeed. A 307 to
- * another node (docs/protocol.md, Many nodes) is followed by the browser; where it leaves the token out, the socket is next.
+ * another node (docs/reference/protocol.md, Many nodes) is followed by the browser; where it leaves the token out, the socket is next.
  */
 async function decline(push) {
   const d = { reason: "declined", scope: "all" };
@@ -173,7 +173,7 @@ function wait(push, rejection, asks = false) {
       write({ t: "hello", id: hello = crypto.randomUUID(), d: { wake: push.wake, device, caps: ["nodes"], state: "bg" } });
       heartbeat = setInterval(() => write({ t: "ping" }), HEARTBEAT);
     };
-    /** Another node has it, or this one has no time: docs/protocol.md, Many nodes. */
+    /** Another node has it, or this one has no time: docs/reference/protocol.md, Many nodes. */
     const point = (url, ms) => { next = { url: /^wss?:\/\/[^/]/.test(url) ? url : push.gw, ms: Math.min(RING_TIME, Math.max(0, Number(ms) || 0)) }; };
     const heard = ({ data }) => {
       let frame;
@@ -186,7 +186,7 @@ function wait(push, rejection, asks = false) {
         else if (frame.d?.calls?.some((row) => row.call === push.call && row.state === "ringing")) lives();
         write({ t: "ping" });
       }
-      // a call that is neither in the snapshot nor named before the pong is over (docs/protocol.md, Calls); so is one that was rejected
+      // a call that is neither in the snapshot nor named before the pong is over (docs/reference/protocol.md, Calls); so is one that was rejected
       if (frame.t === "err" || frame.t === "ok" || (frame.t === "pong" && !sent)) return done(true);
       if (frame.call === push.call && /^call\.(cancel|ended|gone)$/.test(frame.t)) done(true);
     };

@@ -7,7 +7,7 @@
 // | greeting   | -                | back off → offline | welcome → online, others drop  | give up after 10 s  |
 // | online     | -                | back off → offline | handled                        | ping, ack           |
 //
-// "back off" is to go where the gateway pointed (bye, err), to spread, or to wait longer each time (docs/protocol.md, Many nodes).
+// "back off" is to go where the gateway pointed (bye, err), to spread, or to wait longer each time (docs/reference/protocol.md, Many nodes).
 // | ended      | -                | -                  | -                              | -                   |
 
 import { Timers } from "./events.js";
@@ -164,7 +164,7 @@ export class Session {
     this.#timers.stop();
     if (wasOnline) this.on.offline();
     if (wasConnecting && this.#tried === this.url) this.on.failed?.(this.url);
-    // of a session that a push's token began, behind `welcome`: its end, nothing to repeat (docs/protocol.md, Details)
+    // of a session that a push's token began, behind `welcome`: its end, nothing to repeat (docs/reference/protocol.md, Details)
     if (code === 4001 && this.#resume && !(wasOnline && this.isWake)) {
       this.#resume = null;
       if (this.#hasBegunAgain) return this.#connectLater();

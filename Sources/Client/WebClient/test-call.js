@@ -1,4 +1,4 @@
-// A call to the gateway itself, which sends back what it gets (docs/protocol.md, Test calls): what both directions are worth.
+// A call to the gateway itself, which sends back what it gets (docs/reference/protocol.md, Test calls): what both directions are worth.
 import { PhoneError, refusalReason } from "./texts.js";
 
 const ECHO = { k: "generic", h: "trunkline:echo" };

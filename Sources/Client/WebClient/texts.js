@@ -2,7 +2,7 @@
 
 const CALL_FAILED = "call failed", NO_AUDIO = "no audio could be set up", NO_TRUNK = "the telephone network failed";
 
-/** docs/protocol.md, Reasons; the words are those of Tests/Vectors/client/texts.txt. */
+/** docs/reference/protocol.md, Reasons; the words are those of Tests/Vectors/client/texts.txt. */
 const REASONS = {
   remoteHangup: "ended", localEnd: "ended", cancelled: "cancelled", callerCancelled: "missed", answeredElsewhere: "answered on another device",
   declinedElsewhere: "declined on another device", busyElsewhere: "busy on another device", unanswered: "no answer", busy: "busy",

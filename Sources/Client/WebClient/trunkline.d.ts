@@ -12,7 +12,7 @@ export type CallState = "ringing" | "connecting" | "calling" | "connected" | "re
 /** The same in the protocol's words, finer: `answering` and `starting`, `ready` are `connecting`; `progress` is `calling`. */
 export type CallPhase = "ringing" | "answering" | "starting" | "ready" | "progress" | "connected" | "ended";
 
-/** docs/protocol.md, Reasons. `cancelled` is the client's: this user ended an outgoing call that nobody had answered (`localEnd` on the wire). */
+/** docs/reference/protocol.md, Reasons. `cancelled` is the client's: this user ended an outgoing call that nobody had answered (`localEnd` on the wire). */
 export type EndReason =
   | "remoteHangup" | "callerCancelled" | "answeredElsewhere" | "declinedElsewhere" | "busyElsewhere" | "unanswered" | "busy" | "declined"
   | "mediaTimeout" | "mediaFailed" | "networkLost" | "trunkLost" | "trunkFailed" | "notFound" | "forbidden" | "codec" | "auth" | "overload"
@@ -81,7 +81,7 @@ export class PhoneError extends Error {
 /** `k` is `phone` (E.164 with +), `email` or `generic`. */
 export interface Handle { k: "phone" | "email" | "generic"; h: string; n?: string }
 
-/** A call of the user's history, over all devices. `outcome`: docs/directory.md, History; `id` grows with each call that ended, `call` is the call's own id. */
+/** A call of the user's history, over all devices. `outcome`: docs/integrate/directory.md, History; `id` grows with each call that ended, `call` is the call's own id. */
 export interface HistoryEntry {
   id: number;
   call: string;

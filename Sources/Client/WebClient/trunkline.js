@@ -10,7 +10,7 @@ import { PhoneError, endReason, microphoneError, party, reasonText } from "./tex
 
 export { Call, PhoneError, claims, reasonText };
 
-/** No word of the gateway on a push by then, or after its tap: the call ends (docs/protocol.md, Parking and push). */
+/** No word of the gateway on a push by then, or after its tap: the call ends (docs/reference/protocol.md, Parking and push). */
 const WATCHDOG = 15_000, WATCHDOG_TAPPED = 20_000;
 /** A connected call without a session and without media; sessions at further nodes, and how long one without a call says its last words. */
 const STRAY = 30_000, RINGS_ALONE = 60_000, FURTHER = 8, FAREWELL = 15_000;
@@ -48,7 +48,7 @@ export class Phone extends Source {
   #turn = {};
   /** The push whose session this is. */
   #wake = null;
-  /** Sessions at further nodes, each for the calls of its node (docs/protocol.md, Many nodes). A call's `session` is null where it is the phone's own. */
+  /** Sessions at further nodes, each for the calls of its node (docs/reference/protocol.md, Many nodes). A call's `session` is null where it is the phone's own. */
   #further = new Set();
   #onlineAt = null;
   /** Live calls and the latest ended ones, which a late push must find. */

@@ -1,5 +1,5 @@
 // What the dialler makes of what was typed or pasted: one number, what is sent after the answer, or why it is neither. The number itself is the
-// gateway's to read, as in the user's country (docs/numbers.md); here is only decided what of a text it is.
+// gateway's to read, as in the user's country (docs/operate/numbers.md); here is only decided what of a text it is.
 
 const LONGEST_TEXT = 250, LONGEST = 32, LONGEST_INTERNATIONAL = 17, LONGEST_THEN = 64;
 /** A number that stands beside another one has at least so many digits, so that 030/1234567 is one. */

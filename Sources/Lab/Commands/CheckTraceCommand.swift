@@ -11,7 +11,7 @@ struct CheckTraceCommand: ParsableCommand {
     discussion: """
       The trace is what `Phone.trace` holds, or the file of `Phone.keepTrace`; the log of `handset` and of StandInPhone, too. A file
       may hold several, one after the other. A rule is contradicted by the app, which broke it, or by the system, which is not as the
-      rule has it: that settles a doubt (docs/on-device.md says how to make such traces).
+      rule has it: that settles a doubt (docs/apps/on-device.md says how to make such traces).
 
       Exit status: 0 no rule is contradicted, 1 one is, 2 the trace cannot be read to its end; what stands before that is judged.
 

@@ -4,7 +4,7 @@ public enum Limits {
   public static let packetMilliseconds = 120
   /// An Opus frame is at most 1275 octets (RFC 6716 §3.2.1).
   public static let opusFrameLength = 1275
-  /// Digits waiting to be played to one leg (docs/protocol.md: 64 per request).
+  /// Digits waiting to be played to one leg (docs/reference/protocol.md: 64 per request).
   public static let queuedDigits = 128
   /// RFC 4733 §2.5.1.4: the end of an event is sent three times.
   static let endPackets = 3

@@ -6,7 +6,7 @@ enum Limits {
   static let usualAddresses = 2
   /// Generations a lite agent answers at a time: the nominated one, the newest, and one between.
   static let generations = 3
-  /// How long an old generation is received after a newer one was nominated (docs/protocol.md, During the call).
+  /// How long an old generation is received after a newer one was nominated (docs/reference/protocol.md, During the call).
   static let oldGeneration: Duration = .seconds(5)
   /// Bytes that hold every check and answer we write.
   static let messageBytes = 600
@@ -20,7 +20,7 @@ enum Limits {
   /// Pacing between first transmissions of checks (Ta, RFC 8445 §14.2).
   static let pacing: Duration = .milliseconds(50)
   /// The first retransmission of a check. RFC 8445 §14.3 asks for 500 ms or more; a phone has 5 s until the media gate closes
-  /// (docs/protocol.md) and a handful of pairs, so that sooner is better and still polite.
+  /// (docs/reference/protocol.md) and a handful of pairs, so that sooner is better and still polite.
   static let firstRetransmission: Duration = .milliseconds(200)
   /// Then doubling up to this.
   static let longestRetransmission: Duration = .milliseconds(500)

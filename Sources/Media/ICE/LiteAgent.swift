@@ -113,7 +113,7 @@ public struct LiteAgent: Sendable {
   }
 
   /// Whether packets from this address are the peer's: it passed an authenticated check of a generation that still lives.
-  /// DTLS is accepted from any such address (docs/protocol.md, Media on the app leg).
+  /// DTLS is accepted from any such address (docs/reference/protocol.md, Media on the app leg).
   public func isValidated(_ address: SocketAddress, at now: Instant) -> Bool {
     validated.contains { $0.address == address && lives($0.generation, at: now) }
   }

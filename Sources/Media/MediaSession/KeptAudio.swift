@@ -3,7 +3,7 @@ import Bytes
 import JitterBuffer
 import RTP
 
-/// First words (docs/protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live
+/// First words (docs/reference/protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live
 /// again.
 ///
 /// | phase | `push` | `pull` |

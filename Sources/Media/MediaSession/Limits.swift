@@ -19,9 +19,9 @@ enum Limits {
   /// DTLS datagrams of one leg that are handed on in a second, and at once: a handshake has about ten, with its repetitions thirty.
   static let handshakeDatagramsPerSecond = 50
   static let handshakeDatagramBurst = 100
-  /// Kept first words (docs/protocol.md, First words): 1.5 s.
+  /// Kept first words (docs/reference/protocol.md, First words): 1.5 s.
   static let keptFrames = 75
-  /// Silence of an authenticated app leg before it counts as lost (docs/protocol.md, Reconnect and handover).
+  /// Silence of an authenticated app leg before it counts as lost (docs/reference/protocol.md, Reconnect and handover).
   static let appSilence: Duration = .seconds(15)
   /// Absence of trunk RTP before it counts as silent.
   static let trunkSilence: Duration = .seconds(20)

@@ -105,7 +105,7 @@ extension MediaSession {
     }
   }
 
-  /// The first keys serve at once; later ones from their first valid packet on (docs/protocol.md, Reconnect and handover).
+  /// The first keys serve at once; later ones from their first valid packet on (docs/reference/protocol.md, Reconnect and handover).
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
     do throws(SRTPError) {
       let security = try LegSecurity(keys, isClient: legs[index].remote?.isDTLSServer ?? false, seed: setup.random.next())

@@ -6,7 +6,7 @@ public enum SRTPProfile: UInt16, Sendable, CaseIterable {
   case aeadAES128GCM = 0x0007
   case aeadAES256GCM = 0x0008
 
-  /// What a leg offers and accepts, most wanted first (docs/protocol.md, Media on the app leg).
+  /// What a leg offers and accepts, most wanted first (docs/reference/protocol.md, Media on the app leg).
   public static let offered: [SRTPProfile] = [.aeadAES128GCM, .aeadAES256GCM, .aes128CM_HMAC_SHA1_80]
 
   /// The name that OpenSSL's `SSL_CTX_set_tlsext_use_srtp` takes.

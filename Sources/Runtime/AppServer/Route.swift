@@ -13,7 +13,7 @@ public struct Route: Sendable, Equatable {
     case argument(String)
   }
 
-  /// `operationId` of docs/admin-api.yaml.
+  /// `operationId` of docs/reference/admin-api.yaml.
   public let operation: String
   public let method: Method
   public let path: String
@@ -26,7 +26,7 @@ public struct Route: Sendable, Equatable {
   let parts: [Part]
 
   /// - Parameters:
-  ///   - path: as docs/admin-api.yaml has it, arguments in braces.
+  ///   - path: as docs/reference/admin-api.yaml has it, arguments in braces.
   ///   - takesImports: the body may be as long as an import.
   public init(
     _ operation: String, _ method: Method, _ path: String, _ scope: APIScope?, takesImports: Bool = false,

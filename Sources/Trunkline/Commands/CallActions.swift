@@ -1,7 +1,7 @@
 import ArgumentParser
 import CallFlow
 
-/// `trunkline calls …`: what the admin API does with a call (docs/control.md).
+/// `trunkline calls …`: what the admin API does with a call (docs/integrate/control.md).
 extension Calls {
   struct Make: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -83,7 +83,7 @@ extension Calls {
     static let configuration = CommandConfiguration(
       abstract: "Records a connected call, or ends its recording.",
       discussion: """
-        The configuration needs `recording:`, which says where the files are (docs/recording.md).
+        The configuration needs `recording:`, which says where the files are (docs/integrate/recording.md).
 
         EXAMPLES:
           trunkline calls record 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11
@@ -100,7 +100,7 @@ extension Calls {
     static let configuration = CommandConfiguration(
       abstract: "Gives an incoming call that nobody has answered yet to a program over a WebSocket.",
       discussion: """
-        The gateway opens the WebSocket; what goes over it: docs/media-streams.md. Devices that ring stop ringing. The host has to be one of
+        The gateway opens the WebSocket; what goes over it: docs/integrate/media-streams.md. Devices that ring stop ringing. The host has to be one of
         the configuration: of a route's stream, or of routes.stream_hosts.
 
         EXAMPLES:

@@ -12,7 +12,7 @@ struct RecordsCommand: ParsableCommand {
     commandName: "records", abstract: "Prints the call records of a whole cluster.",
     discussion: """
       Each node writes its own records file. With records: { stream: true } they are also in one stream of the cluster's engine, once
-      a call whatever node dies. What a record says: docs/records.md.
+      a call whatever node dies. What a record says: docs/integrate/records.md.
 
       EXAMPLES:
         trunkline records follow --config /etc/trunkline/trunkline.yaml

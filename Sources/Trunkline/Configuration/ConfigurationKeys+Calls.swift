@@ -129,7 +129,8 @@ extension ConfigurationKeys {
           "The keys go over UDP and TCP too, where everybody on the way can read them."),
         .init(
           "location", .flag, .value("\(trunk.sendsLocation)"),
-          "Emergency calls carry the location that the app gives (PIDF-LO, RFC 6442). See [emergency calls](emergency.md)."),
+          "Emergency calls carry the location that the app gives (PIDF-LO, RFC 6442). See [emergency calls](../operate/emergency.md)."
+        ),
         .init(
           "record_private_numbers", .flag, .value("\(trunk.recordsPrivateNumbers)"),
           "Withheld numbers stay in journal and records."),
@@ -187,7 +188,7 @@ extension ConfigurationKeys {
       [
         .init(
           "country", .text("region, or 1 to 3 digits"), .none("numbers stay as dialled"),
-          "The region (ISO 3166-1), such as `DE`, or its country code: numbers as dialled there become E.164. See [numbers](numbers.md)."
+          "The region (ISO 3166-1), such as `DE`, or its country code: numbers as dialled there become E.164. See [numbers](../operate/numbers.md)."
         ),
         .init(
           "international", .text("at most 5 digits"), .none("as in the region"), "What `+` is dialled as there, if it is another."
@@ -283,7 +284,7 @@ extension ConfigurationKeys {
       "users[].webhook", isTakenBySIGHUP: true,
       """
       Asked with a POST that is signed like that of `routes.inbound[].route`, by number and by user; in place of `claims`. Questions and
-      answers, and what holds without one: [users without the file](users.md#a-webhook). `routes.webhook_ca` says who signs its certificate.
+      answers, and what holds without one: [users without the file](../integrate/users.md#a-webhook). `routes.webhook_ca` says who signs its certificate.
       """,
       [
         .init("url", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),

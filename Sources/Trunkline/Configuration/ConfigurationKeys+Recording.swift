@@ -4,7 +4,7 @@ extension ConfigurationKeys {
   static let recording: [ConfigurationSection] = [
     .init(
       "recording", isTakenBySIGHUP: false,
-      "Ask for the consent that your law wants before you turn it on; see [recording](recording.md).",
+      "Ask for the consent that your law wants before you turn it on; see [recording](../integrate/recording.md).",
       [
         .init(
           "folder", .text("path of a folder"), .value(Settings.Recording().folder),

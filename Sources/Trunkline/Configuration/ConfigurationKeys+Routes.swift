@@ -16,7 +16,7 @@ extension ConfigurationKeys {
         .init(
           "emergency", .list(.text("number"), limit: 100),
           .none("none; \(Routing.usualEmergencyNumbers.sorted().joined(separator: ", ")) of users whose region is not known"),
-          "Emergency numbers beside those of the user's region: apps must dial them over the device's own telephone, unless an outbound row has `emergency`. See [emergency calls](emergency.md)."
+          "Emergency numbers beside those of the user's region: apps must dial them over the device's own telephone, unless an outbound row has `emergency`. See [emergency calls](../operate/emergency.md)."
         ),
         .init(
           "decline_code", .oneOf(["486", "603"]), .value("\(Settings().calls.declineCode)"), waitsForRestart: true,
@@ -41,7 +41,8 @@ extension ConfigurationKeys {
         .init("trunk", .text("name of a trunk"), .required, "Where the calls come from."),
         .init(
           "to", .or(.oneOf(["users"]), .text("`wss://` address of at most 2048 bytes")),
-          "The user who has the called number; or a program that talks with the caller: see [media streams](media-streams.md)."),
+          "The user who has the called number; or a program that talks with the caller: see [media streams](../integrate/media-streams.md)."
+        ),
         .init("user", .text("id of a user"), "This user, whatever the called number."),
         .init("route", .mapping, "A webhook says who it is."),
         .init(

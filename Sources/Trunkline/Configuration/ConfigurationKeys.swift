@@ -208,7 +208,7 @@ extension ConfigurationKeys {
           "Requests in a second, of which so many may come at once; more are refused with 429."),
       ]),
     .init(
-      "branding", isTakenBySIGHUP: false, "How it looks: docs/branding.md.",
+      "branding", isTakenBySIGHUP: false, "How it looks: docs/operate/branding.md.",
       [
         .init(
           "name", .text("1 to \(Limits.brandName) characters"), .value(settings.branding.name),
@@ -293,7 +293,7 @@ extension ConfigurationKeys {
         .init(
           "jwks_url", .text("URL"),
           .none("keys are in a file"),
-          "Where the issuer publishes its keys: `https:`, or `http:` of this machine; not with HS256. See [users](users.md#keys-by-url)."
+          "Where the issuer publishes its keys: `https:`, or `http:` of this machine; not with HS256. See [users](../integrate/users.md#keys-by-url)."
         ),
         .init(
           "jwks_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the certificate of `jwks_url`."),
@@ -309,7 +309,7 @@ extension ConfigurationKeys {
       "turn", isTakenBySIGHUP: true,
       """
       Each `welcome` has credentials for a time (`ice`), by the convention that coturn checks with `use-auth-secret` and \
-      `static-auth-secret`; see [networks](nat.md#turn).
+      `static-auth-secret`; see [networks](../operate/nat.md#turn).
       """,
       [
         .init(
@@ -324,7 +324,7 @@ extension ConfigurationKeys {
     .init(
       "events", isTakenBySIGHUP: true,
       """
-      [Events](events.md) are kept for 24 hours and in 64 MiB, in a folder beside `store.sqlite`. SIGHUP takes what is in the section; \
+      [Events](../integrate/events.md) are kept for 24 hours and in 64 MiB, in a folder beside `store.sqlite`. SIGHUP takes what is in the section; \
       the section itself comes and goes with a restart.
       """,
       [
@@ -350,7 +350,7 @@ extension ConfigurationKeys {
       ]),
     .init(
       "history", isTakenBySIGHUP: true,
-      "Users' [histories](directory.md#history) are in `store.sqlite` with `.directory` behind it, in a cluster in the engine. The records file is another matter.",
+      "Users' [histories](../integrate/directory.md#history) are in `store.sqlite` with `.directory` behind it, in a cluster in the engine. The records file is another matter.",
       [
         .init(
           "keep", .duration(Limits.historyKeep), .value(durationText(settings.history.keep)),

@@ -1,7 +1,7 @@
 import Foundation
 
 extension Settings {
-  /// What `trunkline config reference` prints, and docs/configuration.md holds: every key of the configuration file, as Markdown.
+  /// What `trunkline config reference` prints, and docs/reference/configuration.md holds: every key of the configuration file, as Markdown.
   public static let reference = ConfigurationReference.text
 }
 
@@ -46,8 +46,25 @@ enum ConfigurationReference {
     let also = section.paths.dropFirst().map { "`\($0)`" }.joined(separator: ", ")
     let intro = [section.paths == [""] ? "" : reload, also.isEmpty ? "" : "The same for \(also).", section.meaning]
       .filter { !$0.isEmpty }.joined(separator: " ")
-    let head = ["## " + heading(section), intro, "| key | value | default | what |\n|---|---|---|---|"].joined(separator: "\n\n")
+    let table = "| key | value | default | what |\n|---|---|---|---|"
+    let head = ["## " + heading(section), wrapped(intro), table].joined(separator: "\n\n")
     return ([head] + section.keys.map { row($0, in: section) }).joined(separator: "\n")
+  }
+
+  /// Lines of at most 150 characters, for who reads the page in a terminal.
+  private static func wrapped(_ text: String) -> String {
+    text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+      guard line.count > 150 else { return String(line) }
+      var (out, length) = ("", 0)
+      for word in line.split(separator: " ") {
+        let isFirst = out.isEmpty
+        let fits = length + 1 + word.count <= 150
+        if !isFirst { out += fits ? " " : "\n" }
+        out += word
+        length = isFirst || !fits ? word.count : length + 1 + word.count
+      }
+      return out
+    }.joined(separator: "\n")
   }
 
   private static func heading(_ section: ConfigurationSection) -> String {

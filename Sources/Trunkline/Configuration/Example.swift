@@ -112,13 +112,13 @@ extension Settings {
     #   urls: [ "turn:turn.example.com:3478?transport=udp", "turns:turn.example.com:443?transport=tcp" ]
     #   secret_file: turn.key        # static-auth-secret of coturn; ttl: 24h
 
-    # events:                        # what happens to calls, for your backend: docs/events.md
+    # events:                        # what happens to calls, for your backend: docs/integrate/events.md
     #   webhooks:
     #     - url: https://backend.example/trunkline/events
     #       key_file: events.key     # whsec_…; kinds: [ call.started, call.connected, call.ended ]
 
-    # recording: { when: api, format: ogg, notice: notice.wav }   # or on: every call; docs/recording.md
-    # history: { keep: 90d, per_user: 1000 }   # calls in the lists of who made or got them: docs/directory.md
+    # recording: { when: api, format: ogg, notice: notice.wav }   # or on: every call; docs/integrate/recording.md
+    # history: { keep: 90d, per_user: 1000 }   # calls in the lists of who made or got them: docs/integrate/directory.md
 
     timers:
       ring: 45s

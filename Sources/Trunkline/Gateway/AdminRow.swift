@@ -2,7 +2,7 @@ import AppServer
 import JSONWebToken
 
 /// One operation of the admin API. What a request is answered by, the scope that it needs, 404, 405 and `Allow` come from these rows, and
-/// `AdminRouteTests` holds docs/admin-api.yaml to them.
+/// `AdminRouteTests` holds docs/reference/admin-api.yaml to them.
 struct AdminRow: Sendable {
   /// Throws `APIError`s.
   typealias Page = @Sendable (AdminPages, AdminRequest, @escaping RouteTable.Answer) throws -> Void

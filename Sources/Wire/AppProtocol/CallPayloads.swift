@@ -156,7 +156,7 @@ public struct CallSnapshot: Hashable, Sendable, Codable {
   }
 }
 
-/// `call.ringing`: what the app measured on its way from the push to here (docs/protocol.md, Incoming). A field that is no whole
+/// `call.ringing`: what the app measured on its way from the push to here (docs/reference/protocol.md, Incoming). A field that is no whole
 /// number within `Limits.appStepMilliseconds` is read as absent: a measurement never costs the ringing.
 public struct CallRinging: Hashable, Sendable, Codable {
   public var pushMs: Int?

@@ -1,5 +1,5 @@
 /// What an app sends. A new message is its payload struct, a case and a row of `ClientMessageType`, and a case here; the compiler
-/// asks for all of them. docs/schemas and docs/protocol.md describe it.
+/// asks for all of them. docs/reference/schemas and docs/reference/protocol.md describe it.
 public enum ClientMessage: AppMessage {
   case hello(Hello)
   case authRefresh(AuthRefresh)

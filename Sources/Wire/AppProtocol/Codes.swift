@@ -1,4 +1,4 @@
-/// Why a WebSocket is closed (docs/protocol.md, Frames; RFC 6455 §7.4.1).
+/// Why a WebSocket is closed (docs/reference/protocol.md, Frames; RFC 6455 §7.4.1).
 public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public var rawValue: UInt16
   public init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -23,7 +23,7 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable, CustomStringConve
   public var description: String { String(rawValue) }
 }
 
-/// The `code` of an `err` (docs/protocol.md, Details). A code this version does not know is read as `server`.
+/// The `code` of an `err` (docs/reference/protocol.md, Details). A code this version does not know is read as `server`.
 public enum ErrorCode: String, CaseIterable, Sendable, Codable {
   /// The token or its right is not enough.
   case auth

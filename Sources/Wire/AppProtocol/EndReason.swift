@@ -1,4 +1,4 @@
-/// How a call ended, for one device (docs/protocol.md, Reasons). A reason this version does not know is read as `unknown`.
+/// How a call ended, for one device (docs/reference/protocol.md, Reasons). A reason this version does not know is read as `unknown`.
 public enum EndReason: String, CaseIterable, Sendable, Codable {
   /// The other side hung up.
   case remoteHangup

@@ -11,7 +11,7 @@ public typealias ClientFrame = AppFrame<ClientMessage>
 /// A server-to-client frame, written by the gateway and read by the client.
 public typealias ServerFrame = AppFrame<ServerMessage>
 
-/// One text frame of the WebSocket (docs/protocol.md, Frames): the envelope and its message.
+/// One text frame of the WebSocket (docs/reference/protocol.md, Frames): the envelope and its message.
 public struct AppFrame<Message: AppMessage>: Hashable, Sendable {
   /// A message, or what is wrong with it. Neither of the wrong ones ends the connection.
   public enum Body: Hashable, Sendable {

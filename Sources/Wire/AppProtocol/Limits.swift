@@ -1,8 +1,8 @@
 /// The named limits of this module; every bound on a message stands here.
 public enum Limits {
-  /// Bytes of one text frame (docs/protocol.md, Frames).
+  /// Bytes of one text frame (docs/reference/protocol.md, Frames).
   public static let frameBytes = 65_536
-  /// Objects and arrays inside one another (docs/protocol.md, Frames).
+  /// Objects and arrays inside one another (docs/reference/protocol.md, Frames).
   public static let jsonDepth = 16
   /// Characters of a display name, handle, device text or account.
   public static let textCharacters = 256

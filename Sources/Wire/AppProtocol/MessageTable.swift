@@ -15,7 +15,7 @@ extension AppMessage {
   public var type: MessageType { content.type }
 }
 
-/// The message types of one direction: each case is a `t`, each `row` says what docs/protocol.md and docs/schemas say of it.
+/// The message types of one direction: each case is a `t`, each `row` says what docs/reference/protocol.md and docs/reference/schemas say of it.
 public protocol AppMessageType: RawRepresentable<String>, CaseIterable, Hashable, Sendable {
   associatedtype Message
   var row: MessageRow<Message> { get }

@@ -1,5 +1,5 @@
 /// What the gateway sends. A new message is its payload struct, a case and a row of `ServerMessageType`, and a case here; the
-/// compiler asks for all of them. docs/schemas and docs/protocol.md describe it.
+/// compiler asks for all of them. docs/reference/schemas and docs/reference/protocol.md describe it.
 public enum ServerMessage: AppMessage {
   case welcome(Welcome)
   case ok(Success)

@@ -191,7 +191,7 @@ public struct Welcome: Hashable, Sendable, Codable {
 /// `auth.refresh`: a new JWT for the same `sub` and `dev`.
 public struct AuthRefresh: Hashable, Sendable, Codable {
   public var auth: String
-  /// The session is one at a further node, for calls there: the device's place stays where its own session is (docs/protocol.md, Many nodes).
+  /// The session is one at a further node, for calls there: the device's place stays where its own session is (docs/reference/protocol.md, Many nodes).
   public var further: Bool?
   public init(auth: String, further: Bool? = nil) { (self.auth, self.further) = (auth, further) }
   public init(from decoder: any Decoder) throws {

@@ -1,4 +1,4 @@
-/// A call to the gateway itself, which sends back what it gets (docs/protocol.md, Test calls).
+/// A call to the gateway itself, which sends back what it gets (docs/reference/protocol.md, Test calls).
 public enum TestCall {
   /// The `h` of `call.start.to`, with `k: generic`.
   public static let handle = "trunkline:echo"

@@ -1,4 +1,4 @@
-/// A UUID compared as a value and printed in lower case, as the app protocol asks (docs/protocol.md, Frames). 16 bytes, no Foundation.
+/// A UUID compared as a value and printed in lower case, as the app protocol asks (docs/reference/protocol.md, Frames). 16 bytes, no Foundation.
 public struct Identifier: Hashable, Sendable, CustomStringConvertible, Codable {
   /// The first eight bytes, big-endian.
   public let high: UInt64

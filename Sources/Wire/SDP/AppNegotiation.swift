@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// Offer and answer of an app leg, one audio section (docs/protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
+/// Offer and answer of an app leg, one audio section (docs/reference/protocol.md, "Media on the app leg"). The gateway's side is ICE-lite and DTLS
 /// server, or client where the app answers `passive`; the app's (for our own phone) full ICE and DTLS client.
 ///
 /// A value per device and call. For an ICE restart set `endpoint` with the new ufrag and password, then answer the client's new

@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// Reads the audio section of an app leg's description (docs/protocol.md, "Media on the app leg") and refuses what is not safe.
+/// Reads the audio section of an app leg's description (docs/reference/protocol.md, "Media on the app leg") and refuses what is not safe.
 /// The gateway and the phone differ in two points only.
 struct SecureAudioReader {
   /// The DTLS roles that the peer may have; the first where it leaves the choice to us.

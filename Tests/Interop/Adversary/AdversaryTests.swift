@@ -53,13 +53,13 @@ extension Interop {
 
   @Suite struct AdversaryPageTests {
     /// `Scripts/adversary --docs` prints the table anew.
-    @Test func `docs/security.md promises what the table of attacks holds, line by line`() throws {
-      let page = try String(contentsOfFile: Surroundings.package + "/docs/security.md", encoding: .utf8)
+    @Test func `docs/operate/security.md promises what the table of attacks holds, line by line`() throws {
+      let page = try String(contentsOfFile: Surroundings.package + "/docs/operate/security.md", encoding: .utf8)
       let lines = Set(page.split(separator: "\n").map(String.init))
       #expect(Attack.all.count >= 25)
       #expect(Set(Attack.all.map(\.id)).count == Attack.all.count, "an id twice")
       for row in Attack.all {
-        #expect(lines.contains(row.line), "docs/security.md lacks: \(row.line)")
+        #expect(lines.contains(row.line), "docs/operate/security.md lacks: \(row.line)")
         #expect(row.class.map(Attack.classes.contains) ?? true, "\(row.id): \(row.class ?? "")")
         #expect(!row.outcome.isEmpty && row.outcome.allSatisfy { $0.split(separator: " ").count == 3 }, "\(row.id)")
         #expect(FileManager.default.fileExists(atPath: Attack.folder + "/attacks/\(row.program).py"), "\(row.id)")

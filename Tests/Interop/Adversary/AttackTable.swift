@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// `table.json`: attack → outcome → what is promised. `adversary.py` runs its rows, `docs/security.md` says them.
+/// `table.json`: attack → outcome → what is promised. `adversary.py` runs its rows, `docs/operate/security.md` says them.
 struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var id: String
   var attack: String
@@ -19,7 +19,7 @@ struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var held: String
 
   var testDescription: String { id }
-  /// Its line of `docs/security.md`.
+  /// Its line of `docs/operate/security.md`.
   var line: String { "| \(attack) | \(promise) | \(held) |" }
 
   static let folder = Surroundings.sources + "/Adversary"

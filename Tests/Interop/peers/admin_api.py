@@ -1,6 +1,6 @@
-"""Does every operation of docs/admin-api.yaml at a live gateway, and holds each answer against it.
+"""Does every operation of docs/reference/admin-api.yaml at a live gateway, and holds each answer against it.
 
-    admin_api.py http://127.0.0.1:7060 docs/admin-api.yaml alice cell
+    admin_api.py http://127.0.0.1:7060 docs/reference/admin-api.yaml alice cell
 
 `cell` is a registered device of alice, and a call is connected; it is hung up at the end. Prints a line for each answer that is not as the
 document says, and for each operation that was not done; exits with 1 if there is one."""

@@ -1,6 +1,6 @@
-"""Does the operations of docs/admin-api.yaml that a cluster has at one of its nodes, and holds each answer against it.
+"""Does the operations of docs/reference/admin-api.yaml that a cluster has at one of its nodes, and holds each answer against it.
 
-    admin_api_cluster.py http://127.0.0.1:7060 docs/admin-api.yaml n1 n2 alice CALL OVER
+    admin_api_cluster.py http://127.0.0.1:7060 docs/reference/admin-api.yaml n1 n2 alice CALL OVER
 
 The node n1 is asked; CALL is a live call of alice at n2, OVER one that has ended. n1 drains at the end. Exits with 1 as admin_api.py does."""
 

@@ -1,4 +1,4 @@
-"""Asks a live gateway and holds each answer against docs/admin-api.yaml; used by admin_api.py and admin_api_cluster.py."""
+"""Asks a live gateway and holds each answer against docs/reference/admin-api.yaml; used by admin_api.py and admin_api_cluster.py."""
 
 import json, sys, urllib.error, urllib.request
 import yaml

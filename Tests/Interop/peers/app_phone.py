@@ -4,7 +4,7 @@ Prints one JSON object a line: {"event": ..., "at": unix milliseconds, ...}. Com
 answer, reject, end, fail (the media), mute, unmute, dtmf DIGITS, group (all its calls), leave (the newest one), say (its speech again), ask TYPE CALL JSON (any request about its call of this number, from 1;
 "@2" in it is the id of its second one), call NUMBER, drop (the socket), back (--resume-when-told), vanish (no farewell), quit.
 
-With --nodes it has calls at several nodes: a call.wake opens a further socket (docs/protocol.md, Many nodes), whose events are said as the
+With --nodes it has calls at several nodes: a call.wake opens a further socket (docs/reference/protocol.md, Many nodes), whose events are said as the
 others are. --keep-wakes says them and follows none.
 
 With --register and --wait-for-push it plays an app that was killed: it registers its push token and leaves; a push starts it again with the

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A receiver of events: the signature is checked by the library of Standard Webhooks, the event by docs/schemas/events.json. --mode is a list:
+"""A receiver of events: the signature is checked by the library of Standard Webhooks, the event by docs/reference/schemas/events.json. --mode is a list:
 one for each request, the last for all that follow: ok, a status, slow, close (half an answer), redirect, never."""
 import argparse, json, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -91,7 +91,7 @@ class FakeAdmin:
         if url.path == "/status/icon.svg":
             path = os.path.join(ROOT, "../WebPhone/icon.svg")
         if url.path == "/status/runbooks.md":
-            path = os.path.join(ROOT, "../../../docs/runbooks.md")
+            path = os.path.join(ROOT, "../../../docs/operate/runbooks.md")
         if not os.path.isfile(path):
             return self.send(request, 404, "text/plain", b"none")
         with open(path, "rb") as file:

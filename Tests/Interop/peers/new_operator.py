@@ -1,4 +1,4 @@
-"""A new operator, who has the package and the pages alone: for each carrier of docs/carriers.md its configuration as the page has it,
+"""A new operator, who has the package and the pages alone: for each carrier of docs/operate/carriers.md its configuration as the page has it,
 `serve --check`, `serve`, `trunks show`, an app, a call each way. The gateway runs in a chroot without the sources, behind 1:1 NAT; the
 carrier is Asterisk in the world outside, at addresses that the carrier really has.
 
@@ -138,14 +138,14 @@ def certificates():
 
 def sample(profile):
     """The page's configuration and, if it has one, its file of the other side."""
-    page = read(f"{docs}/carriers.md")
+    page = read(f"{docs}/operate/carriers.md")
     for block in re.findall(r"```yaml\n(.*?)```", page, re.S):
         if f"profile: {profile}" in block:
             before = page[:page.index(block)]
             section = before[before.rindex("\n## "):]
             others = re.findall(r"```\n(.*?)```", section, re.S)
             return block, others[-1] if others else None
-    sys.exit(f"docs/carriers.md has no sample with profile: {profile}")
+    sys.exit(f"docs/operate/carriers.md has no sample with profile: {profile}")
 
 
 def configure(profile, carrier):

@@ -127,7 +127,7 @@ extension SystemMachine.Request {
 }
 
 extension SystemMachine.HandleKind {
-  /// The protocol's words (docs/protocol.md).
+  /// The protocol's words (docs/reference/protocol.md).
   var text: String {
     switch self {
     case .generic: "generic"

@@ -125,7 +125,7 @@
       reason: Data?
     ) { end(webSocketTask, closeCode.rawValue, nil) }
 
-    /// A 307 goes to another node (docs/protocol.md, Many nodes), with the token: URLSession leaves it out for another host.
+    /// A 307 goes to another node (docs/reference/protocol.md, Many nodes), with the token: URLSession leaves it out for another host.
     func urlSession(
       _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
       newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void

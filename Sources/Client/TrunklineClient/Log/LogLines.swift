@@ -162,7 +162,7 @@ struct LogLines: Sendable {
 
   // MARK: what may be shown
 
-  /// The gateway's own rule (docs/monitoring.md): all but the last two digits are masked. Of an address there is the kind.
+  /// The gateway's own rule (docs/operate/monitoring.md): all but the last two digits are masked. Of an address there is the kind.
   static func shown(_ handle: Handle) -> String {
     handle.k == .phone ? masked(handle.h) : handle.k.rawValue
   }

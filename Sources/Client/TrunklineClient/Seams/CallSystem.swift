@@ -47,7 +47,7 @@ public enum CallSystemEvent: Sendable {
   case noted(CallSystemNote)
 }
 
-/// What the phone does nothing about: it stands in the trace, as evidence of what the system does (docs/on-device.md).
+/// What the phone does nothing about: it stands in the trace, as evidence of what the system does (docs/apps/on-device.md).
 public enum CallSystemNote: Sendable {
   /// `providerDidBegin`.
   case began

@@ -1,10 +1,10 @@
-// docs/runbooks.md of the version that runs, as a page: the gateway has it with it, for at night the internet may be what is down.
+// docs/operate/runbooks.md of the version that runs, as a page: the gateway has it with it, for at night the internet may be what is down.
 import { $, make } from "../ui/elements.js";
 
 /** As GitHub makes the anchor of a heading. */
 export const anchor = (heading) => heading.toLowerCase().replace(/[^\p{L}\p{N} -]/gu, "").replaceAll(" ", "-");
 
-/** Text, `code`, *emphasis* and links of a line. A link to another page of docs/ has none here: its text stays. */
+/** Text, `code`, *emphasis* and links of a line. A link to another page has no target here: its text stays, with the page's path. */
 export function inline(text) {
   const out = [];
   let rest = text;
@@ -15,7 +15,8 @@ export function inline(text) {
     const [whole, code, label, href, emphasis] = found;
     if (code) out.push(make("code", { textContent: code }));
     else if (emphasis) out.push(make("em", { textContent: emphasis }));
-    else out.push(href.startsWith("#") ? make("a", { href, textContent: label }) : make("span", { textContent: label, title: `docs/${href}` }));
+    else if (href.startsWith("#")) out.push(make("a", { href, textContent: label }));
+    else out.push(make("span", { textContent: label, title: new URL(href, "file:///docs/operate/").pathname.slice(1) }));
     rest = rest.slice(found.index + whole.length);
   }
   return out;
@@ -36,7 +37,7 @@ export function page(markdown) {
 
 async function load() {
   const answer = await fetch("runbooks.md").catch(() => null);
-  if (!answer?.ok) return $("runbooks").replaceChildren(make("p", { textContent: "The gateway does not answer. The same text is docs/runbooks.md of its source." }));
+  if (!answer?.ok) return $("runbooks").replaceChildren(make("p", { textContent: "The gateway does not answer. The same text is docs/operate/runbooks.md of its source." }));
   $("runbooks").replaceChildren(...page(await answer.text()));
   // the section of the address was not there yet when the page was loaded
   const section = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

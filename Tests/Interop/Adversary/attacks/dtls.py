@@ -1,6 +1,6 @@
 """An app whose address sends bad ClientHellos before the good one: the call connects all the same. The app is aiortc, the caller the trunk.
 
-Every kind is one call. `--kinds other` is a true ClientHello of somebody else, which docs/security.md says is not held. `--kinds flood`: thousands of ClientHellos from an address that passed its check, for 4 s, and what they cost.
+Every kind is one call. `--kinds other` is a true ClientHello of somebody else, which docs/operate/security.md says is not held. `--kinds flood`: thousands of ClientHellos from an address that passed its check, for 4 s, and what they cost.
 """
 import subprocess
 from common import *

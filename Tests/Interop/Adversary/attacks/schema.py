@@ -1,4 +1,4 @@
-"""docs/admin-api.yaml against the live API by schemathesis, with a token of each scope, with one for all and with none: every operation, its
+"""docs/reference/admin-api.yaml against the live API by schemathesis, with a token of each scope, with one for all and with none: every operation, its
 examples, the bounds of its fields and what is beyond them, and by chance, while a call is up that it may act on.
 
 A fault is: a status of 5xx, one that neither the operation nor the document's list of refusals has, a body of another schema or content type, a
@@ -8,7 +8,7 @@ from api import *
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DOCUMENT = os.path.normpath(HERE + "/../../../../docs/admin-api.yaml")
+DOCUMENT = os.path.normpath(HERE + "/../../../../docs/reference/admin-api.yaml")
 # Each by name, with the reason.
 LEFT_OUT = {"drainNode": "it ends the gateway under test"}
 CHECKS = ["not_a_server_error", "content_type_conformance", "response_schema_conformance", "unsupported_method", "allow_header_conformance",
