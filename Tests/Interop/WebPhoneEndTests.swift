@@ -25,7 +25,7 @@ extension Interop {
       try await page.press("+15559990001")
       for (code, words, name) in [
         ("486", "Busy", "busy"), ("603", "Declined", "busy"), ("404", "This number does not exist", "congestion"),
-        ("503", "The phone network could not take the call", "congestion"),
+        ("503", "The telephone network could not connect the call", "congestion"),
       ] {
         let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--refuse", code])
         // the first by the keyboard, the others by the card of the one before

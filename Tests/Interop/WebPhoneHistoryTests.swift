@@ -75,7 +75,7 @@ extension Interop {
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
       // refused in words, and nothing is called
       for (text, words) in [
-        ("030 123456 / 030 654321", "two numbers"), ("https://example.com", "an address"), ("a@b.example", "e-mail"),
+        ("030 123456 / 030 654321", "two numbers"), ("https://example.com", "a web address"), ("a@b.example", "e-mail"),
       ] {
         try await page.evaluate("document.getElementById('number').value = '\(text)'")
         try await page.click("dial")
@@ -93,7 +93,7 @@ extension Interop {
 
       let trunk = try await Peers.trunk(gateway, ["--calls", "1"])
       try await page.evaluate("location.hash = '#call=' + encodeURIComponent('1-800-FLOWERS ext. 12')")
-      try await page.waitFor("A link wants", in: "announce")
+      try await page.waitFor("A link asks", in: "announce")
       #expect(try await page.evaluate("location.hash + trunkline.calls.length") as? String == "0")
       try await page.waitFor("1-800-3569377", in: "dial-reading")
       try await page.click("dial")

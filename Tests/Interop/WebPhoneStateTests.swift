@@ -178,7 +178,7 @@ extension Interop {
         "Page.navigate", ["url": "http://127.0.0.1:\(gateway.app)/?answer#token=\(try await gateway.token("alice", "web"))"])
       try await page.wait("trunkline.state === 'online'")
       let trunk = try await Peers.trunk(gateway, ["--call", "+15551230001", "--talk", "60", "--repeat"])
-      try await page.waitFor("keeps the sound off", in: "notice")
+      try await page.waitFor("blocks the sound", in: "notice")
       #expect(try await page.faults() == [])
       try await page.click("notice-act")
       try await page.wait("call.isPlaying && !document.getElementById('notice').checkVisibility()")

@@ -48,7 +48,7 @@ extension Interop {
       let answer = ["permission": ["name": "microphone"], "setting": isDenied ? "denied" : "granted"] as [String: Any]
       try await page.send("Browser.setPermission", answer)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
-      let advice = isDenied ? "Allow it beside the address" : "Connect one"
+      let advice = isDenied ? "Allow it in the address bar" : "Connect one"
       try await page.waitFor(advice, in: "notice")
       #expect(try await page.faults() == [])
       try await page.shot(isDenied ? "denied-idle" : "absent-idle")

@@ -1,5 +1,5 @@
 // The calls as the page knows them: which is in front, what sounds, what the history notes, what of them a reload must not forget.
-import { callFrom } from "./account.js";
+import { askForNumbers, callFrom } from "./account.js";
 import { sendAfterwards } from "./afterwards.js";
 import { bell } from "./bell.js";
 import { formatted } from "./dialling.js";
@@ -163,6 +163,7 @@ function ended(call) {
   note(call).isNoted = true;
   const reason = endWord(call);
   put(call, { at: began(call), connectedMs: talked(call), reason });
+  if (reason === "callerNumber") askForNumbers(app.phone);
   const wasUp = call.connectedAt !== null, words = reasonWords(reason);
   leaveCard({
     id: call.id, name: who(call), number: call.peer?.h ?? "", words: wasUp ? `${words} · ${duration(talked(call))}` : words, reason, direction: call.direction, wasUp,

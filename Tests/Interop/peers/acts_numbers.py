@@ -36,7 +36,7 @@ pasting_anywhere_reaches_the_dialler.isChromiumOnly = True
 
 
 def what_is_no_number_is_refused_in_words(person):
-    for text, words in [("030 123456 / 030 654321", "two numbers"), ("https://example.com/1", "an address"), ("a@b.example", "e-mail"), ("sip:a@b.example", "SIP"), ("0301234567 ext. x", "extension"), ("1", "too short")]:
+    for text, words in [("030 123456 / 030 654321", "two numbers"), ("https://example.com/1", "a web address"), ("a@b.example", "e-mail"), ("sip:a@b.example", "SIP"), ("0301234567 ext. x", "extension"), ("1", "too short")]:
         person.opens()
         person.js(f"{VALUE} = {text!r}; spoken.length = 0")
         person.clicks("dial")
@@ -64,7 +64,7 @@ def a_link_fills_and_calls_nobody(person):
     person.js("location.hash = '#call=' + encodeURIComponent('tel:+4930123456;ext=12')")
     person.sees(f"{VALUE} === 'tel:+4930123456;ext=12'", "the link's text is in the field")
     person.sees("location.hash === ''", "it leaves the address")
-    person.hears("A link wants to call")
+    person.hears("A link asks to call")
     person.stays("dial")
     person.reads("dial-reading", "+49 30123456")
     person.expects(person.js(f"{CALLED}.length") == 0, "nothing is called by itself")

@@ -5,16 +5,16 @@ export const claims = () => ({ sub: "alice", dev: "web" });
 export const readPush = () => null;
 
 const errors = {
-  replaced: "This phone is open in another tab or browser. Take it back here, or go on there.",
+  replaced: "This phone is open in another tab or browser. Use it here, or continue there.",
   unsupported: "This browser cannot make calls. Use a current Chrome, Edge, Firefox or Safari.",
   revoked: "This device was logged out by an operator. Log in again.",
   loginRefused: "The login was refused. Log in again.",
-  microphoneDenied: "The microphone is blocked for this page. Allow it beside the address, then try again.",
+  microphoneDenied: "The microphone is blocked for this page. Allow it in the address bar, then try again.",
   microphoneAbsent: "No microphone was found. Connect one, then try again.",
-  microphoneInsecure: "Browsers give the microphone to secure pages only. Open this page by https.",
+  microphoneInsecure: "Browsers allow the microphone on secure pages only. Open this page with https.",
   microphoneBusy: "Another program uses the microphone. Close it, then try again.",
   emergency: "Emergency numbers cannot be called here. Use a telephone.",
-  pushDenied: "Notifications are blocked for this page. Allow them beside the address.",
+  pushDenied: "Notifications are blocked for this page. Allow them in the address bar.",
 };
 const error = (code) => ({ code, text: errors[code] });
 
