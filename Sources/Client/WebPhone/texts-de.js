@@ -24,7 +24,7 @@ export default {
   "call.reconnecting": "Verbindung wird wiederhergestellt …", "call.unreachable": "Das Gateway ist nicht erreichbar",
   "call.isCalling": "ruft an", "call.isCallingFor": "ruft für {called} an", "call.isCallingVia": "ruft an, weitergeleitet von {via}",
   "call.isCallingForVia": "ruft für {called} an, weitergeleitet von {via}", "call.numberIsCalling": "{number} ruft an",
-  "call.callingTitle": "{name} ruft an", "call.callingToo": "{name} ruft ebenfalls an", "call.said": "{name}: {words}",
+  "call.callingTitle": "{name} ruft an", "call.callingToo": "{name} ruft ebenfalls an", "call.said": "{name}: {words}", "call.saidOf": "{name} {words}",
   "call.notification": "Zum Annehmen im Trunkline-Telefon klicken",
   "call.soundOff": "Der Browser gibt noch keinen Ton aus. Klicken Sie auf diese Seite, um das Gespräch zu hören.", "call.soundOn": "Ton einschalten",
   "call.mute": "Stumm", "call.unmute": "Ton an", "call.hold": "Halten", "call.resume": "Fortsetzen", "call.keypad": "Tasten", "call.audio": "Audio",
@@ -78,7 +78,7 @@ export default {
   "settings.push": "Klingeln, wenn diese Seite geschlossen ist", "settings.pushHint": "Durch eine Benachrichtigung dieses Browsers",
   "settings.stay": "Angemeldet bleiben", "settings.stayHint": "Sonst werden Sie abgemeldet, wenn Sie das Fenster schließen", "settings.install": "App installieren", "settings.logOut": "Abmelden",
 
-  "reason.remoteHangup": "Die andere Seite hat aufgelegt", "reason.callerCancelled": "Der Anrufer hat vor der Annahme aufgelegt", "reason.answeredElsewhere": "Auf einem anderen Gerät angenommen",
+  "reason.remoteHangup": "Die andere Seite hat aufgelegt", "reason.callerCancelled": "Der Anrufer hat aufgelegt", "reason.answeredElsewhere": "Auf einem anderen Gerät angenommen",
   "reason.declinedElsewhere": "Auf einem anderen Gerät abgelehnt", "reason.busyElsewhere": "Auf einem anderen Gerät besetzt", "reason.unanswered": "Keine Antwort",
   "reason.busy": "Besetzt", "reason.declined": "Abgelehnt", "reason.mediaTimeout": "Die Audioverbindung kam nicht rechtzeitig zustande",
   "reason.mediaFailed": "Die Audioverbindung kam nicht zustande", "reason.networkLost": "Die Netzverbindung ging verloren",

@@ -27,7 +27,7 @@ export default {
   "call.reconnecting": "Reconnecting…", "call.unreachable": "The gateway cannot be reached",
   "call.isCalling": "is calling", "call.isCallingFor": "is calling for {called}", "call.isCallingVia": "is calling via {via}",
   "call.isCallingForVia": "is calling for {called} via {via}", "call.numberIsCalling": "{number} is calling",
-  "call.callingTitle": "{name} is calling", "call.callingToo": "{name} is calling too", "call.said": "{name}: {words}",
+  "call.callingTitle": "{name} is calling", "call.callingToo": "{name} is calling too", "call.said": "{name}: {words}", "call.saidOf": "{name} {words}",
   "call.notification": "Click to answer in the Trunkline phone",
   "call.soundOff": "The browser blocks the sound. Click anywhere on this page to hear the call.", "call.soundOn": "Turn the sound on",
   "call.mute": "Mute", "call.unmute": "Unmute", "call.hold": "Hold", "call.resume": "Resume", "call.keypad": "Keypad", "call.audio": "Audio",
@@ -87,7 +87,7 @@ export default {
   "settings.stay": "Stay logged in", "settings.stayHint": "Otherwise closing the window logs you out", "settings.install": "Install app", "settings.logOut": "Log out",
 
   // why a call ended, or could not be
-  "reason.remoteHangup": "They hung up", "reason.callerCancelled": "The caller hung up before an answer", "reason.answeredElsewhere": "Answered on another device",
+  "reason.remoteHangup": "They hung up", "reason.callerCancelled": "The caller hung up", "reason.answeredElsewhere": "Answered on another device",
   "reason.declinedElsewhere": "Declined on another device", "reason.busyElsewhere": "Busy on another device", "reason.unanswered": "No answer",
   "reason.busy": "Busy", "reason.declined": "Declined", "reason.mediaTimeout": "The audio did not connect in time",
   "reason.mediaFailed": "The audio could not be set up", "reason.networkLost": "The network connection was lost",

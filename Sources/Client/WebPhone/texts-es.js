@@ -24,7 +24,7 @@ export default {
   "call.reconnecting": "Reconectando…", "call.unreachable": "No se puede acceder a la pasarela",
   "call.isCalling": "llama", "call.isCallingFor": "llama a {called}", "call.isCallingVia": "llama desviado por {via}",
   "call.isCallingForVia": "llama a {called}, desviado por {via}", "call.numberIsCalling": "Llama {number}",
-  "call.callingTitle": "Llama {name}", "call.callingToo": "También llama {name}", "call.said": "{name}: {words}",
+  "call.callingTitle": "Llama {name}", "call.callingToo": "También llama {name}", "call.said": "{name}: {words}", "call.saidOf": "{name} {words}",
   "call.notification": "Haz clic para contestar en el teléfono Trunkline",
   "call.soundOff": "El navegador bloquea el sonido. Haz clic en cualquier parte de esta página para oír la llamada.", "call.soundOn": "Activar el sonido",
   "call.mute": "Silenciar", "call.unmute": "Activar", "call.hold": "Espera", "call.resume": "Reanudar", "call.keypad": "Teclado", "call.audio": "Audio",
@@ -78,7 +78,7 @@ export default {
   "settings.push": "Sonar con esta página cerrada", "settings.pushHint": "Con una notificación de este navegador",
   "settings.stay": "Mantener la sesión", "settings.stayHint": "Si no, cerrar la ventana cierra la sesión", "settings.install": "Instalar aplicación", "settings.logOut": "Cerrar sesión",
 
-  "reason.remoteHangup": "La otra parte colgó", "reason.callerCancelled": "Quien llamaba colgó antes de la respuesta", "reason.answeredElsewhere": "Contestada en otro dispositivo",
+  "reason.remoteHangup": "La otra parte colgó", "reason.callerCancelled": "Quien llamaba colgó", "reason.answeredElsewhere": "Contestada en otro dispositivo",
   "reason.declinedElsewhere": "Rechazada en otro dispositivo", "reason.busyElsewhere": "Ocupado en otro dispositivo", "reason.unanswered": "Sin respuesta",
   "reason.busy": "Ocupado", "reason.declined": "Rechazada", "reason.mediaTimeout": "El audio no se conectó a tiempo",
   "reason.mediaFailed": "No se pudo establecer el audio", "reason.networkLost": "Se perdió la conexión de red",

@@ -24,7 +24,7 @@ export default {
   "call.reconnecting": "Reconnexion…", "call.unreachable": "La passerelle est injoignable",
   "call.isCalling": "appelle", "call.isCallingFor": "appelle pour {called}", "call.isCallingVia": "appelle via {via}",
   "call.isCallingForVia": "appelle pour {called} via {via}", "call.numberIsCalling": "{number} appelle",
-  "call.callingTitle": "{name} appelle", "call.callingToo": "{name} appelle aussi", "call.said": "{name} : {words}",
+  "call.callingTitle": "{name} appelle", "call.callingToo": "{name} appelle aussi", "call.said": "{name} : {words}", "call.saidOf": "{name} {words}",
   "call.notification": "Cliquez pour répondre dans le téléphone Trunkline",
   "call.soundOff": "Le navigateur bloque le son. Cliquez n’importe où sur cette page pour entendre l’appel.", "call.soundOn": "Activer le son",
   "call.mute": "Couper", "call.unmute": "Rétablir", "call.hold": "Attente", "call.resume": "Reprendre", "call.keypad": "Clavier", "call.audio": "Audio",
@@ -78,7 +78,7 @@ export default {
   "settings.push": "Sonner quand cette page est fermée", "settings.pushHint": "Par une notification de ce navigateur",
   "settings.stay": "Rester connecté", "settings.stayHint": "Sinon, fermer la fenêtre vous déconnecte", "settings.install": "Installer l’application", "settings.logOut": "Se déconnecter",
 
-  "reason.remoteHangup": "L’autre partie a raccroché", "reason.callerCancelled": "L’appelant a raccroché avant la réponse", "reason.answeredElsewhere": "Répondu sur un autre appareil",
+  "reason.remoteHangup": "L’autre partie a raccroché", "reason.callerCancelled": "L’appelant a raccroché", "reason.answeredElsewhere": "Répondu sur un autre appareil",
   "reason.declinedElsewhere": "Refusé sur un autre appareil", "reason.busyElsewhere": "Occupé sur un autre appareil", "reason.unanswered": "Pas de réponse",
   "reason.busy": "Occupé", "reason.declined": "Refusé", "reason.mediaTimeout": "Le son ne s’est pas établi à temps",
   "reason.mediaFailed": "Le son n’a pas pu être établi", "reason.networkLost": "La connexion au réseau a été perdue",

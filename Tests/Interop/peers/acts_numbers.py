@@ -104,6 +104,17 @@ def names_as_one_types(person):
     person.stays("number")
 
 
+def a_directory_of_100_000(person):
+    """A gateway that answers with all of it: the first names are shown, and typing goes on."""
+    person.opens()
+    person.js("trunkline.findNames = async () => Array.from({ length: 100_000 }, (_, n) => ({ k: 'phone', h: `+1555${n}`, n: `Ada ${n}` })); document.getElementById('number').focus()")
+    person.types("ada")
+    person.sees("document.querySelectorAll('#found li').length === 8", "eight names are shown")
+    person.hears("8 names found")
+    person.types(" 7")
+    person.sees(f"{VALUE} === 'ada 7'", "what is typed is in the field")
+
+
 def missed_calls_are_counted_until_they_are_seen(person):
     person.opens("history")
     person.sees("document.querySelectorAll('#history li').length >= 50", "a page of calls")
@@ -142,4 +153,4 @@ def clear_is_undone(person):
 
 
 ACTS = [typing_anywhere_reaches_the_dialler, pasting_anywhere_reaches_the_dialler, what_is_no_number_is_refused_in_words, letters_and_an_extension,
-        a_link_fills_and_calls_nobody, the_number_to_call_from, names_as_one_types, missed_calls_are_counted_until_they_are_seen, ten_thousand_calls_of_before, clear_is_undone]
+        a_link_fills_and_calls_nobody, the_number_to_call_from, names_as_one_types, a_directory_of_100_000, missed_calls_are_counted_until_they_are_seen, ten_thousand_calls_of_before, clear_is_undone]
