@@ -32,7 +32,7 @@ extension Interop {
         if code == "486" { try await page.press("Enter") } else { try await page.click("again-0") }
         try await page.waitFor(words, in: "ended")
         try await page.waitFor(WebPage.shown("+15559990001"), in: "ended")
-        try await page.waitFor(words, in: "announce")
+        try await page.waitFor(words, in: "announce-over")
         #expect(try await page.evaluate("(async () => !!\(tone(name)))()") as? Bool == true, "\(code)")
         #expect(
           try await page.evaluate("document.activeElement !== document.body") as? Bool == true, "\(code): the keyboard is lost")

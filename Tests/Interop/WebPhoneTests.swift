@@ -184,7 +184,7 @@ extension Interop {
         let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--refuse", code])
         try await page.click("dial")
         try await page.waitFor(words, in: "history")
-        try await page.waitFor(words, in: "announce")
+        try await page.waitFor(words, in: "announce-over")
         try await page.waitFor(words, in: "ended")
         trunk.signal(SIGTERM)
         try await trunk.finish(within: 10)

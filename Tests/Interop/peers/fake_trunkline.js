@@ -92,6 +92,12 @@ const click = (...ids) => () => { for (const id of ids) document.getElementById(
 const talk = (peer = ada, more) => new FakeCall("one", "connected", peer, more);
 const type = (text) => { document.getElementById("number").focus(); document.getElementById("number").value = text; document.getElementById("number").oninput(); };
 
+/** The page is loaded and drawn, twice: what it asks of this stand-in is answered by then. */
+const drawn = async () => {
+  while (document.readyState !== "complete") await new Promise((done) => setTimeout(done, 5));
+  for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
+};
+
 /** Opened once its lists are filled, which takes the service worker's answer. */
 const settings = (opener) => async () => {
   click(opener)();
@@ -135,7 +141,7 @@ export const STATES = {
   "microphone-busy": { microphoneFault: error("microphoneBusy") },
   "permission-revoked-in-call": { calls: [talk(ada, { microphoneFault: error("microphoneDenied") })] },
   "autoplay-refused": { calls: [talk(ada, { isAudioBlocked: true })] },
-  found: { then: () => type("ada") },
+  found: { then: async () => { type("ada"); while (document.getElementById("found").hidden) await new Promise((done) => setTimeout(done, 10)); } },
   refused: { then: () => { type("030 123456 / 030 654321"); click("dial")(); } },
   extension: { then: () => type("1-800-FLOWERS ext. 12") },
   numbers: { numbers: ["+15551230001", "+4930123456", "+33123456789"] },
@@ -174,7 +180,7 @@ export class Phone extends EventTarget {
       microphoneFault: null, microphoneFallback: null, loudspeakerFallback: null, mayAskForMicrophone: false, microphone: null, loudspeaker: null,
     }, wanted);
     localStorage.setItem("trunkline.history.alice", JSON.stringify(pastCalls()));
-    globalThis.shown = new Promise((done) => setTimeout(async () => { await wanted.then?.(); setTimeout(done, 150); }, 50));
+    globalThis.shown = drawn().then(() => wanted.then?.()).then(drawn);
   }
   close() {} start() {}
   /** What the page has asked for, for tests. */
