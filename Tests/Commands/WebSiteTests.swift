@@ -39,13 +39,14 @@ import Testing
     #expect(try text(acme, "/ui/brand.css", status: isStatus) == ":root { --brand: #0a5c36; --on-brand: #ffffff; }\n")
   }
 
-  @Test func `the installed phone has the name, the colour and no icon but the logo`() throws {
+  @Test(arguments: ["manifest", "manifest-de", "manifest-fr", "manifest-es"])
+  func `the installed phone has the name, the colour and no icon but the logo, in every language`(manifest: String) throws {
     struct Manifest: Decodable {
       struct Icon: Decodable { var src, sizes, type: String }
       var name, short_name, theme_color, description: String
       var icons: [Icon]
     }
-    let json = try JSONDecoder().decode(Manifest.self, from: Data(try text(acme, "/manifest.webmanifest").utf8))
+    let json = try JSONDecoder().decode(Manifest.self, from: Data(try text(acme, "/\(manifest).webmanifest").utf8))
     #expect(json.name == "<b>Ac\"me & Co" && json.short_name == json.name && json.theme_color == "#0a5c36")
     #expect(
       !json.description.contains("Trunkline") && json.icons.map(\.src) == ["/ui/logo.svg"] && json.icons.map(\.sizes) == ["any"])

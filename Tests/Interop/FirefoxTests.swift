@@ -29,7 +29,7 @@ extension Interop {
           delayWithin: -2_000...20_000)
     }
 
-    /// Over a stand-in of the package: what Chromium does in WebPhoneStateTests.
+    /// Over a stand-in of the package: what Chromium does in WebPhoneActTests.
     @Test func `in Firefox what a person does is seen, spoken and within reach of the keyboard`() async throws {
       let gateway = try await GatewayUnderTest()
       try await PhoneActs.expect(atLeast: 20, gateway, ["--firefox"])

@@ -73,9 +73,9 @@ extension Interop {
     {
       let gateway = try await GatewayUnderTest(
         ["admin: { tokens: [ { name: duty, token_file: jwt.key, scopes: [ read ], per_second: 20 } ] }"], bearer: Self.secret)
-      let page = try await open(gateway, says: "Wants a token")
+      let page = try await open(gateway, says: "Token required")
       #expect(try await page.focus() == "token")
-      for (typed, said) in [("wrong", "This token is not known."), (Self.secret, "")] {
+      for (typed, said) in [("wrong", "This token is not valid."), (Self.secret, "")] {
         try await page.send("Input.insertText", ["text": typed])
         try await page.press("Enter")
         try await page.wait(

@@ -131,7 +131,7 @@ extension Interop {
       let carrier = try Peers.caller(gateway, try script.file(gateway, "page-transfers"))
       try await page.click("answer")
       try await page.wait("call.state === 'connected'")
-      for attempt in ["did not work", nil] {
+      for attempt in ["The transfer failed", nil] {
         try await page.click("transfer")
         #expect(try await page.focus() == "number")
         try await page.press("+1 555 888 0000")

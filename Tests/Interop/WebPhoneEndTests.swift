@@ -25,14 +25,14 @@ extension Interop {
       try await page.press("+15559990001")
       for (code, words, name) in [
         ("486", "Busy", "busy"), ("603", "Declined", "busy"), ("404", "This number does not exist", "congestion"),
-        ("503", "The phone network could not take the call", "congestion"),
+        ("503", "The telephone network could not connect the call", "congestion"),
       ] {
         let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--refuse", code])
         // the first by the keyboard, the others by the card of the one before
         if code == "486" { try await page.press("Enter") } else { try await page.click("again-0") }
         try await page.waitFor(words, in: "ended")
         try await page.waitFor(WebPage.shown("+15559990001"), in: "ended")
-        try await page.waitFor(words, in: "announce")
+        try await page.waitFor(words, in: "announce-over")
         #expect(try await page.evaluate("(async () => !!\(tone(name)))()") as? Bool == true, "\(code)")
         #expect(
           try await page.evaluate("document.activeElement !== document.body") as? Bool == true, "\(code): the keyboard is lost")

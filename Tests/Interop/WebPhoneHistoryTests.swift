@@ -32,17 +32,26 @@ extension Interop {
       try await page.send("Page.navigate", ["url": "about:blank"])
 
       let missed = try await Peers.trunk(gateway, ["--call", "+15551230001", "--from", "+15557770001", "--talk", "1"])
-      // a page that was left counts as reachable until its socket is known to be dead: it may ring for the whole ring time
-      _ = try await missed.finish(within: 90)
+      // Chromium keeps the page for "Back" with its socket, but the page has ended its session: nothing rings, and the caller gets 480
+      _ = try await missed.finish(within: 15)
       try await page.open(gateway, token: token)
       try await page.waitFor("Ada Lovelace", in: "history")
       try await page.wait(
         "document.title === '(1) Trunkline phone' && document.getElementById('missed-count').textContent === '1'")
+      // one that rings where the page is left ends as soon as a page that is loaded again would be back
+      let alone = try await Peers.trunk(gateway, ["--call", "+15551230001", "--from", "+15557770001", "--talk", "1"])
+      try await page.wait("call?.state === 'ringing'")
+      try await page.send("Page.navigate", ["url": "about:blank"])
+      _ = try await alone.finish(within: 15)
+      let ends = try await gateway.records(2).map { ($0["end"] as? [String: Any])?["sip"] as? Int }
+      #expect(ends == [480, 480])
+      try await page.open(gateway, token: token)
+      try await page.wait("document.title === '(2) Trunkline phone'")
       let other = try await WebPage(gateway)
       try await other.open(gateway, token: try await gateway.token("alice", "desk"))
       try await other.waitFor("Ada Lovelace", in: "history")
       try await page.click("show-missed")
-      try await page.wait("document.title === 'Trunkline phone' && document.querySelectorAll('#history li.missed').length === 1")
+      try await page.wait("document.title === 'Trunkline phone' && document.querySelectorAll('#history li.missed').length === 2")
       #expect(try await page.faults() == [])
 
       // which number it is called from is chosen, and known to who is called
@@ -53,14 +62,14 @@ extension Interop {
       try await page.waitFor("Ada Lovelace", in: "peer")
       try await page.click("hangup")
       #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
-      let records = try await gateway.records(2)
+      let records = try await gateway.records(3)
       #expect(
         records.last?["from"] as? String == "+15551230003" && records.last?["to"] as? String == "+15557770001", "\(records)")
       // both devices have the call, once
       for one in [page, other] {
         try await one.wait("document.querySelectorAll('#history li').length >= 1 && trunkline.isOnline")
       }
-      try await other.wait("document.querySelectorAll('#history li').length === 2", within: 20)
+      try await other.wait("document.querySelectorAll('#history li').length === 3", within: 20)
       try await other.close()
       try await page.close()
       try await gateway.finish()
@@ -70,12 +79,14 @@ extension Interop {
       async throws
     {
       let gateway = try await GatewayUnderTest(trunk: "numbers: { country: US }", media: "[ auto ]")
-      try put("number,label,kind\n+15559990001,Grace Hopper,identify\n", gateway)
+      // among a hundred thousand
+      let others = (1...100_000).map { "+1\(2_120_000_000 + $0),Contact \($0),identify\n" }
+      try put("number,label,kind\n+15559990001,Grace Hopper,identify\n" + others.joined(), gateway)
       let page = try await WebPage(gateway)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
       // refused in words, and nothing is called
       for (text, words) in [
-        ("030 123456 / 030 654321", "two numbers"), ("https://example.com", "an address"), ("a@b.example", "e-mail"),
+        ("030 123456 / 030 654321", "two numbers"), ("https://example.com", "a web address"), ("a@b.example", "e-mail"),
       ] {
         try await page.evaluate("document.getElementById('number').value = '\(text)'")
         try await page.click("dial")
@@ -93,7 +104,7 @@ extension Interop {
 
       let trunk = try await Peers.trunk(gateway, ["--calls", "1"])
       try await page.evaluate("location.hash = '#call=' + encodeURIComponent('1-800-FLOWERS ext. 12')")
-      try await page.waitFor("A link wants", in: "announce")
+      try await page.waitFor("A link asks", in: "announce")
       #expect(try await page.evaluate("location.hash + trunkline.calls.length") as? String == "0")
       try await page.waitFor("1-800-3569377", in: "dial-reading")
       try await page.click("dial")

@@ -48,7 +48,7 @@ extension Interop {
       let answer = ["permission": ["name": "microphone"], "setting": isDenied ? "denied" : "granted"] as [String: Any]
       try await page.send("Browser.setPermission", answer)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
-      let advice = isDenied ? "Allow it beside the address" : "Connect one"
+      let advice = isDenied ? "Allow it in the address bar" : "Connect one"
       try await page.waitFor(advice, in: "notice")
       #expect(try await page.faults() == [])
       try await page.shot(isDenied ? "denied-idle" : "absent-idle")
@@ -184,7 +184,7 @@ extension Interop {
         let trunk = try await Peers.trunk(gateway, ["--calls", "1", "--refuse", code])
         try await page.click("dial")
         try await page.waitFor(words, in: "history")
-        try await page.waitFor(words, in: "announce")
+        try await page.waitFor(words, in: "announce-over")
         try await page.waitFor(words, in: "ended")
         trunk.signal(SIGTERM)
         try await trunk.finish(within: 10)

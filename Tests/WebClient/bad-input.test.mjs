@@ -363,7 +363,7 @@ test("numbers that are none are not called, and too many calls are refused here"
 });
 
 test("every error has a sentence", () => {
-  for (const code of ["unsupported", "loginRefused", "revoked", "replaced", "noToken", "staleToken", "loggedOut", "emptyNumber", "badParameters", "emergency", "microphoneDenied",
+  for (const code of ["unsupported", "loginRefused", "revoked", "replaced", "noToken", "staleToken", "loggedOut", "emptyNumber", "badParameters", "callerNumber", "emergency", "microphoneDenied",
     "microphoneAbsent", "microphoneBusy", "microphoneInsecure", "loudspeakerAbsent", "microphoneGone", "loudspeakerGone", "tooManyCalls", "autoplayRefused", "noResources", "noMedia",
     "pushUnsupported", "pushDenied", "workerOutdated", "refused"]) isSentence(new PhoneError(code, "detail").text);
 });

@@ -19,7 +19,7 @@ test("called number, attestation, diversion, parameters: of a push, of the offer
   assert.equal(callWords(call, true), "is calling for Sales");
   await rig.tell("call.offer", A, { ...OFFER, to: SALES, pstn: { trunk: "t", privacy: false, attest: "A", diverted: [BOSS] }, parameters: { ticket: "8", "X-Id": "a" } });
   assert.deepEqual(told(call), { called: SALES, attestation: "A", isPrivate: false, diverted: [{ ...BOSS, k: "phone" }], parameters: { ticket: "8", "X-Id": "a" } });
-  assert.equal(callWords(call, true), "is calling for Sales by way of +15551230009");
+  assert.equal(callWords(call, true), "is calling for Sales via +15551230009");
   const loaded = new Rig();
   await loaded.welcome({ calls: [{ call: A, dir: "in", state: "connected", from: OFFER.from, to: SALES, gen: 1, at: 1, pstn: { privacy: true, attest: "B" }, parameters: { a: "b" } }] });
   assert.deepEqual(told(loaded.call), { called: SALES, attestation: "B", isPrivate: true, diverted: [], parameters: { a: "b" } });

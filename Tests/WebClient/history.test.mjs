@@ -27,7 +27,7 @@ test("a call that the gateway and this device have stands once, with what each k
   assert.deepEqual([both.name, both.connectedMs, historyWords(both)], ["Ann", 1000, "Transferred"]);
   history.take({ calls: [row(4), row(3)], next: 3 }, true);
   assert.equal(ids(history).filter((id) => id === "c4").length, 1);
-  assert.equal(historyWords(history.entries[0]), "The caller gave up");
+  assert.equal(historyWords(history.entries[0]), "The caller hung up");
 });
 
 test("ten thousand rows come page by page, each once, and end at what a page can hold", () => {

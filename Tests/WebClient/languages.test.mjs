@@ -86,6 +86,27 @@ test("what the package says by code, the page says in its own language", async (
   assert.equal(words.warningWords({ cause: "oneWay", direction: "out", text: "" }), tables.de["warning.oneWay.out"]);
 });
 
+test("what is installed has the language of the page: a manifest for each, which differ in words alone", async () => {
+  const words = ["lang", "name", "description"];
+  const manifest = (lang) => JSON.parse(source(lang === "en" ? "manifest.webmanifest" : `manifest-${lang}.webmanifest`));
+  const rest = (lang) => Object.fromEntries(Object.entries(manifest(lang)).filter(([key]) => !words.includes(key)));
+  const served = readFileSync(new URL("../../Sources/Client/CWebFiles/files.c", import.meta.url), "utf-8");
+  for (const lang of language.LANGUAGES) {
+    assert.deepEqual(rest(lang), rest("en"), lang);
+    assert.deepEqual([manifest(lang).lang, manifest(lang).name], [lang, tables[lang].appTitle]);
+    if (lang !== "en") assert.notEqual(manifest(lang).description, manifest("en").description);
+    // the page names it once it knows its language
+    const link = { href: "manifest.webmanifest" };
+    globalThis.document = { documentElement: { lang: "", dir: "" }, querySelector: (what) => (what.includes("manifest") ? link : null), querySelectorAll: () => [], title: "" };
+    try {
+      await language.speak([lang]);
+      language.fillPage();
+      assert.ok(served.includes(`FILE("/${link.href}", "application/manifest+json"`), `${link.href} is not served`);
+      assert.equal(link.href, lang === "en" ? "manifest.webmanifest" : `manifest-${lang}.webmanifest`);
+    } finally { delete globalThis.document; }
+  }
+});
+
 test("the first of the user's languages that there is counts; what is no language is passed over", () => {
   const { chosenLanguage: chosen } = language;
   assert.deepEqual(chosen(["nl", "fr-CA", "de"]), { language: "fr", locale: "fr-CA" });

@@ -285,6 +285,42 @@ test("a tab whose timers stand still for minutes is not cut: it asks, and hears 
   assert.equal(rig.phone.state, "connecting", "a gateway that is gone is noticed all the same");
 });
 
+test("a page that is left ends its session, as no call can ring there; the page that comes back opens another", async () => {
+  for (const rings of [false, true]) {
+    const rig = await online(), closed = [];
+    rig.world.closed = (socket, code) => closed.push(code);
+    if (rings) await rig.ring();
+    rig.window.dispatchEvent(new Event("pagehide"));
+    assert.deepEqual([closed, rig.phone.state], [[1000], "idle"]);
+    rig.clock.freeze(80_000);
+    rig.window.dispatchEvent(new Event("pageshow"));
+    await rig.welcome();
+    assert.deepEqual([rig.world.sockets.length, rig.phone.state, rig.said("hello").at(-1).d.resume], [2, "online", undefined]);
+    assert.equal(rig.phone.calls.filter((call) => !call.isOver).length, 0, "the snapshot does not have the call");
+  }
+});
+
+test("a page that is left in a call keeps its session for the page that takes its place", async () => {
+  for (const begin of ["talk", "dial"]) {
+    const rig = await online(), closed = [];
+    await rig[begin]();
+    rig.world.closed = (socket, code) => closed.push(code);
+    rig.window.dispatchEvent(new Event("pagehide"));
+    rig.window.dispatchEvent(new Event("pageshow"));
+    await settle();
+    assert.deepEqual([closed, rig.phone.state, rig.world.sockets.length], [[], "online", 1]);
+  }
+});
+
+test("a page that was turned away is not connected by coming back", async () => {
+  const rig = await online();
+  rig.socket.end(4009);
+  await settle();
+  for (const type of ["pagehide", "pageshow"]) rig.window.dispatchEvent(new Event(type));
+  await settle();
+  assert.deepEqual([rig.phone.state, rig.phone.error.code, rig.world.sockets.length], ["failed", "replaced", 1]);
+});
+
 test("a tab that is thawed asks: an answer keeps its socket, none opens another one after a second", async () => {
   const rig = await online();
   const [socket] = rig.world.sockets;

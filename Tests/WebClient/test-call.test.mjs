@@ -5,20 +5,20 @@ import { opinion } from "../../Sources/Client/WebClient/test-call.js";
 import { Rig, Stream, settle } from "./phone.mjs";
 
 const GOOD = { rttMs: 41, jitterMs: 3.2, loss: 0, bytes: 9_000, codec: "opus", mos: 4.28, audio: true };
-const stats = (inbound = {}) => new Map(Object.entries({
+const stats = (inbound = {}, pair = {}) => new Map(Object.entries({
   in: { type: "inbound-rtp", packetsReceived: 250, packetsLost: 0, jitter: 0.004, totalAudioEnergy: 0.2, jitterBufferDelay: 10, jitterBufferEmittedCount: 250, ...inbound },
-  pair: { type: "candidate-pair", nominated: true, state: "succeeded", currentRoundTripTime: 0.041 },
+  pair: { type: "candidate-pair", nominated: true, state: "succeeded", currentRoundTripTime: 0.041, ...pair },
 }));
 
 /** A phone at a gateway with test calls; `audio` counts what is open. */
-async function ready({ isRunning = true, inbound, ...options } = {}, caps = ["echo"]) {
+async function ready({ isRunning = true, inbound, pair, ...options } = {}, caps = ["echo"]) {
   const audio = { open: 0, heard: [] };
   const rig = new Rig({
     testAudio: () => {
       audio.open++;
       return { track: new Stream().getAudioTracks()[0], isRunning, listen: (stream) => audio.heard.push(stream), stop: () => { audio.open--; } };
     }, ...options,
-  }, { made: (peer) => { peer.getStats = async () => stats(inbound); } });
+  }, { made: (peer) => { peer.getStats = async () => stats(inbound, pair); } });
   await rig.welcome({ caps });
   rig.audio = audio;
   return rig;
@@ -67,6 +67,14 @@ test("ten percent of loss, either way, is poor; silence is not good; the phone i
     assert.equal(result.call.isGood, isGood, JSON.stringify([inbound, received]));
     assert.equal(result.isReady, isGood);
     if (inbound === lossy) assert.ok(result.call.score < 3.1 && result.call.received.loss === 0.1);
+  }
+});
+
+test("a candidate pair without a round trip has none: null, which is not 0", async () => {
+  for (const [pair, roundTripMs] of [[{ currentRoundTripTime: undefined }, null], [{ currentRoundTripTime: null }, null], [{ nominated: false }, null], [{ currentRoundTripTime: 0 }, 0]]) {
+    const rig = await ready({ pair });
+    const [{ call }] = await tested(rig, GOOD);
+    assert.deepEqual([call.roundTripMs, call.isGood, Number.isFinite(call.received.mos)], [roundTripMs, true, true], JSON.stringify(pair));
   }
 });
 

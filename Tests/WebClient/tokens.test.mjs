@@ -53,3 +53,31 @@ test("a token that the gateway refuses in mid-session is given up for the one be
   await settle();
   assert.equal(rig.said("hello").at(-1).d.auth, first);
 });
+
+test("a refresh that the gateway has no time for is repeated until it has, before the token in use ends, and no token is called stale", async () => {
+  const clock = new Clock(START), faults = [];
+  let answer = made(START / 1000 + 600);
+  const rig = await new Rig({ clock, token: () => answer }).welcome({ time: START });
+  rig.phone.addEventListener("tokenStale", ({ error }) => faults.push(error.code));
+  const next = answer = made(START / 1000 + 7_200);
+  await clock.advance(540_000);
+  await rig.say({ t: "auth.expiring", d: { at: START + 600_000 } });
+  await settle();
+  for (let refused = 1; refused <= 4; refused++) {
+    assert.deepEqual(rig.said("auth.refresh").map(({ d }) => d.auth), Array(refused).fill(next));
+    await rig.refuse("auth.refresh", { code: "overload", retryMs: 1_000 });
+    assert.deepEqual([faults, rig.phone.state], [[], "online"]);
+    await clock.advance(clock.time + 20_000);
+    await settle();
+  }
+  assert.ok(clock.time <= 630_000, "within the 30 s that the gateway takes the old token beyond its end");
+  assert.equal(rig.said("auth.refresh").length, 5);
+  await rig.ok("auth.refresh");
+  await clock.advance(clock.time + 300_000);
+  assert.equal(rig.said("auth.refresh").length, 5, "once it is taken no other is sent");
+  rig.socket.end(4008);
+  await clock.advance(clock.time + 5_000);
+  rig.socket.open();
+  await settle();
+  assert.equal(rig.said("hello").at(-1).d.auth, next);
+});

@@ -5,24 +5,26 @@ import { test } from "node:test";
 import vm from "node:vm";
 import { Clock, settle, webSockets } from "./fakes.mjs";
 import { A } from "./phone.mjs";
+import { LANGUAGES } from "../../Sources/Client/WebPhone/language.js";
 
 const SOURCE = readFileSync(new URL("../../Sources/Client/WebClient/service-worker.js", import.meta.url), "utf8");
 
 /** A worker without a page, whose one notification is `shown`. */
 class Worker {
-  constructor() {
+  constructor(languages) {
     this.sent = [];
     this.clock = new Clock();
     this.world = { sent: (socket, text) => this.sent.push(JSON.parse(text)) };
     this.handlers = {};
     this.shown = 0;
     this.titles = [];
+    this.shows = [];
     this.posts = [];
     const registration = {
-      scope: "/", showNotification: async (title) => { this.shown = 1; this.titles.push(title); }, getNotifications: async () => (this.shown ? [{ close: () => { this.shown = 0; } }] : []),
+      scope: "/", showNotification: async (title, options) => { this.shown = 1; this.titles.push(title); this.shows.push({ title, ...options }); }, getNotifications: async () => (this.shown ? [{ close: () => { this.shown = 0; } }] : []),
     };
     this.clients = { matchAll: async () => [], openWindow: async () => {} };
-    const self = { addEventListener: (type, f) => { this.handlers[type] = f; }, registration, clients: this.clients };
+    const self = { addEventListener: (type, f) => { this.handlers[type] = f; }, registration, clients: this.clients, ...(languages && { navigator: { languages } }) };
     const fetch = async (url, request) => { this.posts.push({ url: String(url), ...request }); return { ok: false }; };
     let ids = 0;
     vm.runInNewContext(SOURCE, {
@@ -123,4 +125,57 @@ test("a notification of a page: its buttons are the page's to do, and it is in f
   }
   assert.deepEqual(JSON.parse(JSON.stringify(posts)), ["answer", "decline", ""].map((action) => ({ trunkline: "notification", call: A, action })));
   assert.deepEqual([focused, worker.posts], [2, []]);
+});
+
+// — what notifications say —
+
+const TEXTS = JSON.parse(vm.runInNewContext(`${SOURCE.match(/const TEXTS = \{[^]*?\n\};/)[0]} JSON.stringify(TEXTS)`));
+
+test("notifications are in the browser's language: a call, one that was missed, one of a later version", async () => {
+  const said = async (languages, act) => {
+    const worker = new Worker(languages);
+    Object.assign(worker.payload, { from: { k: "phone", h: "+1", n: "Ada" }, to: { k: "phone", h: "+2", n: "Sales" } });
+    await act(worker);
+    const { title, body, lang, actions } = worker.shows.at(-1);
+    return [title, body, lang, ...(actions ?? []).map((one) => one.title)];
+  };
+  const rings = (worker) => worker.push(), later = (worker) => worker.fire("push", { data: { json: () => ({ t: "call", v: 2 }) } });
+  const missed = async (worker) => {
+    worker.payload.exp = 0;
+    await worker.push();
+    worker.socket.open();
+    await worker.say({ t: "welcome", d: { calls: [] } });
+    await worker.say({ t: "pong" });
+  };
+  assert.deepEqual(await said(["en-GB"], rings), ["Ada is calling", "+1 for Sales", "en", "Answer", "Decline"]);
+  assert.deepEqual(await said(["nl", "de-AT"], rings), ["Ada ruft an", "+1 für Sales", "de", "Annehmen", "Ablehnen"]);
+  assert.deepEqual(await said(["fr"], rings), ["Ada appelle", "+1 pour Sales", "fr", "Répondre", "Refuser"]);
+  assert.deepEqual(await said(["es-MX"], rings), ["Llama Ada", "+1 para Sales", "es", "Contestar", "Rechazar"]);
+  assert.deepEqual(await said(["de"], missed), ["Verpasster Anruf", "Ada", "de"]);
+  assert.deepEqual(await said(["fr"], later), ["Appel", "Ouvrez le téléphone pour voir qui appelle.", "fr"]);
+  for (const odd of [undefined, [], ["ja"], ["constructor"], [null, 5]]) assert.equal((await said(odd, rings))[0], "Ada is calling");
+});
+
+test("the worker's texts are the page's: the same languages, every text in each, and one word for one thing", async () => {
+  assert.deepEqual(Object.keys(TEXTS).sort(), [...LANGUAGES].sort());
+  for (const language of LANGUAGES) {
+    const page = (await import(new URL(`../../Sources/Client/WebPhone/texts-${language}.js`, import.meta.url))).default, own = TEXTS[language];
+    assert.deepEqual([own.calling, own.answer, own.decline], [page["call.callingTitle"], page["call.answer"], page["call.decline"]], language);
+    assert.equal(own.missed.toLowerCase(), page["recent.missedCount"].one.replace("{count} ", "").toLowerCase(), language);
+    assert.deepEqual(Object.keys(own), Object.keys(TEXTS.en), language);
+    for (const key of Object.keys(own)) {
+      assert.equal(own[key].includes("{name}"), TEXTS.en[key].includes("{name}"), `${language}: ${key}`);
+      if (language !== "en") assert.notEqual(own[key], TEXTS.en[key], `${language}: ${key}`);
+    }
+  }
+});
+
+test("a name of a notification keeps to itself: marks that turn the text, lines, no end, what a replacement would read", async () => {
+  for (const [name, shown] of [["a\u202Egpj.exe\u2066", "a gpj.exe is calling"], ["Ann\n<b>x</b>", "Ann <b>x</b> is calling"], ["x".repeat(500), `${"x".repeat(120)} is calling`],
+    ["$& $1", "$& $1 is calling"], ["\u202E", "Unknown caller is calling"]]) {
+    const worker = new Worker();
+    worker.payload.from = { k: "phone", h: "+1", n: name };
+    await worker.push();
+    assert.equal(worker.titles.at(-1), shown);
+  }
 });

@@ -108,6 +108,15 @@ static const unsigned char phone_meters_js[] = {
 static const unsigned char phone_manifest_webmanifest[] = {
 #embed "../WebPhone/manifest.webmanifest"
 };
+static const unsigned char phone_manifest_de_webmanifest[] = {
+#embed "../WebPhone/manifest-de.webmanifest"
+};
+static const unsigned char phone_manifest_fr_webmanifest[] = {
+#embed "../WebPhone/manifest-fr.webmanifest"
+};
+static const unsigned char phone_manifest_es_webmanifest[] = {
+#embed "../WebPhone/manifest-es.webmanifest"
+};
 static const unsigned char phone_icon_svg[] = {
 #embed "../WebPhone/icon.svg"
 };
@@ -277,6 +286,9 @@ static const CWebFile phone_files[] = {
     SCRIPT("/version.js", phone_version_js),
     SCRIPT("/meters.js", phone_meters_js),
     FILE("/manifest.webmanifest", "application/manifest+json", phone_manifest_webmanifest),
+    FILE("/manifest-de.webmanifest", "application/manifest+json", phone_manifest_de_webmanifest),
+    FILE("/manifest-fr.webmanifest", "application/manifest+json", phone_manifest_fr_webmanifest),
+    FILE("/manifest-es.webmanifest", "application/manifest+json", phone_manifest_es_webmanifest),
     FILE("/icon.svg", "image/svg+xml", phone_icon_svg),
     FILE("/icon-192.png", "image/png", phone_icon_192_png),
     FILE("/icon-512.png", "image/png", phone_icon_512_png),

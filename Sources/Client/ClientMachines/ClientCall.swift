@@ -299,7 +299,7 @@ extension EndReason {
       switch code {
       case .answeredElsewhere: .answeredElsewhere
       case .notFound: .notFound
-      case .forbidden, .emergency: .forbidden
+      case .forbidden, .callerNumber, .emergency: .forbidden
       case .codec: .codec
       case .auth, .revoked: .auth
       case .busy: .busy

@@ -174,6 +174,7 @@ public final class Call: Identifiable {
     (isMuted, isHeld, isHeldByPeer) = (info.isMuted, info.isHeld, info.isHeldByPeer)
     connectedAt = info.connectedAt.map { Date(timeIntervalSince1970: Double($0) / 1_000) }
     if info.refusal == .emergency { error = .emergency }
+    if info.refusal == .callerNumber { error = .callerNumber }
     if info.refusal == .auth { error = .loggedOut }
     if info.refusal == .tooMany { error = .tooManyCalls }
     if info.lacksMicrophone { error = .noMicrophone }

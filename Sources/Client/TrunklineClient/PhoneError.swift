@@ -24,6 +24,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case badParameters(String)
   /// The gateway does not carry emergency calls: open the telephone's own dialler.
   case emergency
+  /// The number to call from is none of the user's (any more): ask for ``Phone/ownNumbers()`` again, and let the user choose.
+  case callerNumber
   /// The microphone is not granted: ask for it, or send the user to the settings.
   case noMicrophone
   /// As many calls as this phone takes at once are there, or the gateway's limit for an hour is reached.
@@ -50,6 +52,7 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
     case .emptyNumber: "no number to call"
     case .badParameters(let fault): fault
     case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"
+    case .callerNumber: "the number to call from is none of the user's: choose one of ownNumbers()"
     case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
     case .tooManyCalls: "too many calls: end one of those that are there, or wait where the gateway says so"
     case .notConnected: "not online: ask again when the phone's state is online"

@@ -409,7 +409,7 @@ export class Call extends Source {
         this.#read(ok.to);
         return ok.sdp && this.media.apply(ok.sdp, 1);
       }
-      const error = { emergency: "emergency", auth: "loggedOut", tooMany: "tooManyCalls" }[failure.code];
+      const error = { emergency: "emergency", callerNumber: "callerNumber", auth: "loggedOut", tooMany: "tooManyCalls" }[failure.code];
       this.refusal = errorCode(failure);
       if (error) this.error = new PhoneError(error);
       this.finish(refusalReason(failure));

@@ -15,6 +15,33 @@ const HEARTBEAT = 10_000;
 /** Words of nodes that point elsewhere, for one call. */
 const POINTERS = 4;
 
+/** What notifications say, in the first of the browser's languages that is here. A worker loads no modules in each browser, so that the texts of a page are out of its reach. */
+const TEXTS = {
+  en: {
+    calling: "{name} is calling", for: "for {name}", answer: "Answer", decline: "Decline", missed: "Missed call", unknown: "Unknown caller", call: "Call",
+    open: "Open the phone to see who is calling.",
+  },
+  de: {
+    calling: "{name} ruft an", for: "für {name}", answer: "Annehmen", decline: "Ablehnen", missed: "Verpasster Anruf", unknown: "Unbekannter Anrufer", call: "Anruf",
+    open: "Öffnen Sie das Telefon, um zu sehen, wer anruft.",
+  },
+  fr: {
+    calling: "{name} appelle", for: "pour {name}", answer: "Répondre", decline: "Refuser", missed: "Appel manqué", unknown: "Appelant inconnu", call: "Appel",
+    open: "Ouvrez le téléphone pour voir qui appelle.",
+  },
+  es: {
+    calling: "Llama {name}", for: "para {name}", answer: "Contestar", decline: "Rechazar", missed: "Llamada perdida", unknown: "Número desconocido", call: "Llamada",
+    open: "Abre el teléfono para ver quién llama.",
+  },
+};
+function language() {
+  const own = (self.navigator?.languages ?? []).map((tag) => String(tag).toLowerCase().split("-")[0]);
+  return own.find((one) => Object.hasOwn(TEXTS, one)) ?? "en";
+}
+const t = (key, name) => TEXTS[language()][key].replace("{name}", () => name);
+/** A name from outside: on one line, not endless, and without marks that turn the text around it. */
+const plain = (text) => [...String(text).replace(/[\p{Cc}\u200E\u200F\u2028-\u202E\u2066-\u2069]+/gu, " ").trim()].slice(0, 120).join("");
+
 /** Calls that ring here: id → { done, reject }. */
 const ringing = new Map();
 
@@ -43,20 +70,20 @@ function read(data) {
 async function pushed(data) {
   const push = data && read(data);
   // a browser wants each push shown; a later version's is a call of somebody unknown
-  if (!push) return show("Call", { body: "Open the phone to see who is calling.", tag: "unknown" });
+  if (!push) return show(t("call"), { body: t("open"), tag: "unknown" });
   const isLate = push.exp * 1000 < Date.now();
   if (!isLate) await ring(push);
   if (await told(push)) return;
   await wait(push, undefined, isLate);
 }
 
-const caller = ({ from }) => from?.n || from?.h || "Unknown caller";
-const show = (title, options) => self.registration.showNotification(title, options);
+const caller = ({ from }) => plain(from?.n || from?.h || "") || t("unknown");
+const show = (title, options) => self.registration.showNotification(title, { lang: language(), dir: "auto", ...options });
 
 function ring(push) {
-  return show(`${caller(push)} is calling`, {
-    body: [push.from?.n && push.from.h, push.to?.n && `for ${push.to.n}`].filter(Boolean).join(" "), tag: push.call, renotify: true, requireInteraction: true, vibrate: [400, 200, 400, 200, 400],
-    data: { push }, actions: [{ action: "answer", title: "Answer" }, { action: "decline", title: "Decline" }],
+  return show(t("calling", caller(push)), {
+    body: [push.from?.n && push.from.h, push.to?.n && t("for", plain(push.to.n))].filter(Boolean).join(" "), tag: push.call, renotify: true, requireInteraction: true, vibrate: [400, 200, 400, 200, 400],
+    data: { push }, actions: ["answer", "decline"].map((action) => ({ action, title: t(action) })),
   });
 }
 
@@ -143,7 +170,7 @@ function wait(push, rejection, asks = false) {
       clearTimeout(next?.timer);
       socket.onclose = socket.onmessage = null;
       socket.close(1000);
-      if (!isShown) resolve(show("Missed call", { body: caller(push), tag: push.call })); else resolve(isOver ? close(push.call) : undefined);
+      if (!isShown) resolve(show(t("missed"), { body: caller(push), tag: push.call })); else resolve(isOver ? close(push.call) : undefined);
     };
     let timer = setTimeout(() => done(true), asks ? ASK_TIME : RING_TIME);
     const lives = () => {

@@ -21,8 +21,9 @@ const rounded = (value, digits = 0) => (Number.isFinite(value) ? Math.round(valu
  *  of what no loudspeaker plays Chromium counts no energy. */
 function received(stats, isSilent) {
   const inbound = stats.find((one) => one.type === "inbound-rtp"), pair = stats.find((one) => one.type === "candidate-pair" && one.nominated && one.state === "succeeded");
-  const roundTripMs = rounded(1_000 * number(pair?.currentRoundTripTime));
-  if (!inbound) return { roundTripMs: pair ? roundTripMs : null, direction: null };
+  // a pair without a round trip is not one without delay
+  const roundTrip = number(pair?.currentRoundTripTime), roundTripMs = roundTrip === null ? null : rounded(1_000 * roundTrip);
+  if (!inbound) return { roundTripMs, direction: null };
   const { packetsReceived: packets = 0, packetsLost: lost = 0 } = inbound, loss = packets + lost > 0 ? Math.max(0, lost) / (packets + Math.max(0, lost)) : 0;
   const buffer = inbound.jitterBufferEmittedCount ? (1_000 * inbound.jitterBufferDelay) / inbound.jitterBufferEmittedCount : 0;
   return {

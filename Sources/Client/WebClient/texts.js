@@ -20,7 +20,7 @@ export const reasonText = (reason) => REASONS[endReason(reason)];
 
 /** Error codes, and what a refused `call.answer` or `call.start` means for the call. */
 const REFUSALS = {
-  answeredElsewhere: "answeredElsewhere", notFound: "notFound", forbidden: "forbidden", emergency: "forbidden", codec: "codec", auth: "auth",
+  answeredElsewhere: "answeredElsewhere", notFound: "notFound", forbidden: "forbidden", callerNumber: "forbidden", emergency: "forbidden", codec: "codec", auth: "auth",
   revoked: "auth", busy: "busy", overload: "overload", tooMany: "overload", server: "server", badRequest: "unknown", unsupported: "unknown",
   badState: "unknown", gone: "unknown", staleGen: "unknown",
 };
@@ -32,53 +32,54 @@ const ERRORS = {
   unsupported: "This browser cannot make calls. Use a current Chrome, Edge, Firefox or Safari.",
   loginRefused: "The login was refused. Log in again.",
   revoked: "This device was logged out by an operator. Log in again.",
-  replaced: "This phone is open in another tab or browser. Take it back here, or go on there.",
+  replaced: "This phone is open in another tab or browser. Use it here, or continue there.",
   noToken: "The login could not be renewed. Trying again.",
   staleToken: "The login could not be renewed. Trying again.",
   loggedOut: "You are logged out. Log in to make calls.",
-  emptyNumber: "There is no number to call.",
+  emptyNumber: "No number was given.",
   badParameters: "This call carries what the gateway does not take. Its parameters are at most 16 texts, 1 KB in all.",
+  callerNumber: "You cannot call from this number. Choose another of your numbers.",
   emergency: "Emergency numbers cannot be called here. Use a telephone.",
-  microphoneDenied: "The microphone is blocked for this page. Allow it beside the address, then try again.",
+  microphoneDenied: "The microphone is blocked for this page. Allow it in the address bar, then try again.",
   microphoneAbsent: "No microphone was found. Connect one, then try again.",
   microphoneBusy: "Another program uses the microphone. Close it, then try again.",
-  microphoneInsecure: "Browsers give the microphone to secure pages only. Open this page by https.",
-  microphoneGone: "The microphone that you chose is gone. Another one is used until it is back.",
-  loudspeakerGone: "The loudspeaker that you chose is gone. The system's one is used until it is back.",
+  microphoneInsecure: "Browsers allow the microphone on secure pages only. Open this page with https.",
+  microphoneGone: "The chosen microphone was disconnected. Another one is used until it is back.",
+  loudspeakerGone: "The chosen loudspeaker was disconnected. The system’s loudspeaker is used until it is back.",
   loudspeakerAbsent: "This loudspeaker cannot be used. Choose another one.",
   tooManyCalls: "Too many calls. End one of them, or try again later.",
-  autoplayRefused: "The browser keeps the sound off. Click to hear the call.",
+  autoplayRefused: "The browser blocks the sound. Click to hear the call.",
   noResources: "The browser cannot set up another call. Close other tabs, then try again.",
   pushUnsupported: "Calls cannot ring here while the page is closed.",
-  pushDenied: "Notifications are blocked for this page. Allow them beside the address.",
-  workerOutdated: "Calls ring here again, while the page is closed, once it was loaded anew.",
+  pushDenied: "Notifications are blocked for this page. Allow them in the address bar.",
+  workerOutdated: "Reload this page so that calls ring again while it is closed.",
   unreachable: "The gateway cannot be reached. Trying again.",
-  noMedia: "No audio passes between this browser and the gateway. A firewall may keep UDP out; another network may help.",
+  noMedia: "No audio passes between this browser and the gateway. A firewall may block UDP; another network may help.",
   refused: "That was not possible. Try again.",
 };
 
 /** What is wrong with a call's audio, and what to do. */
 const WARNINGS = {
-  loss: ["loss", null, "The network loses audio. Move closer to the Wi-Fi, or take another network."],
-  roundTrip: ["roundTrip", null, "The way to the gateway is slow: words come late. Another network may help."],
-  oneWayIn: ["oneWay", "in", "Nothing is heard from the other side. Ask whether they hear you, or call again."],
-  oneWayOut: ["oneWay", "out", "The other side does not hear you. Call again, or take another network."],
+  loss: ["loss", null, "The network loses audio. Move closer to the Wi-Fi, or use another network."],
+  roundTrip: ["roundTrip", null, "The connection to the gateway is slow: speech arrives late. Another network may help."],
+  oneWayIn: ["oneWay", "in", "No sound arrives from the other side. Ask whether they can hear you, or call again."],
+  oneWayOut: ["oneWay", "out", "The other side cannot hear you. Call again, or use another network."],
   microphoneLow: ["microphoneLow", null, "Your microphone is very quiet. Speak closer to it, or choose another one."],
 };
 export const warning = (name) => { const [cause, direction, text] = WARNINGS[name]; return { cause, direction, text }; };
 
 /** `unreachable`, by the likely cause. */
 const CAUSES = {
-  address: "The gateway's address is none. It is wss://, its host, and /v1/connect.",
+  address: "The gateway’s address is not valid. It consists of wss://, the host and /v1/connect.",
   offline: "This device has no network. Trying again.",
-  insecure: "A page of https may not use a gateway's ws address. Use its wss address.",
-  nothing: "The gateway does not answer. It may be down, or its name or certificate wrong. Trying again.",
-  closed: "A server answers, but not to this page. Check the address, and that auth.origins of the gateway has this page's origin. Trying again.",
-  notGateway: "Something else than a gateway answers there. Check host and path of its address. Trying again.",
-  notReady: "The gateway is starting, or has no resources to take calls. Trying again.",
-  origin: "The gateway refuses pages of this origin. Add it to auth.origins of the gateway. Trying again.",
-  host: "The gateway is told another name than this page's. The proxy before it must pass the Host header. Trying again.",
-  noWebSocket: "The gateway answers, but its WebSocket does not come through. A proxy before it must pass Upgrade, Connection and Host. Trying again.",
+  insecure: "A page loaded with https cannot use a ws address. Use the gateway’s wss address.",
+  nothing: "The gateway does not answer. It may be down, or its name or certificate may be wrong. Trying again.",
+  closed: "A server answers, but it refuses this page. Check the address, and that the gateway’s auth.origins lists this page’s origin. Trying again.",
+  notGateway: "The server at this address is not a gateway. Check the host and the path of the address. Trying again.",
+  notReady: "The gateway is starting, or has no capacity for calls. Trying again.",
+  origin: "The gateway refuses pages of this origin. Add it to the gateway’s auth.origins. Trying again.",
+  host: "The gateway receives another host name than this page’s. The proxy in front of it must pass on the Host header. Trying again.",
+  noWebSocket: "The gateway answers, but its WebSocket cannot be opened. A proxy in front of it must pass on Upgrade, Connection and Host. Trying again.",
 };
 
 export class PhoneError extends Error {

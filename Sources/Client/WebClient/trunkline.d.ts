@@ -38,6 +38,8 @@ export type PhoneErrorCode =
   | "emptyNumber"
   /** `parameters` of `call()` are no texts by names of header fields (letters, digits, ``-.!%*_+`'~``), or more than 16, or more than 1,024 bytes. */
   | "badParameters"
+  /** The number to call from is none of the user's: `ownNumbers()` has those. */
+  | "callerNumber"
   /** Emergency calls are not carried: use a telephone. */
   | "emergency"
   | "microphoneDenied" | "microphoneAbsent" | "microphoneBusy"

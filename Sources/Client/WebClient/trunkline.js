@@ -65,6 +65,8 @@ export class Phone extends Source {
   #isRegistrationOld = false;
   #logOuts = null;
   #isLoggingOut = false;
+  /** The page was left, and its sessions ended with that. */
+  #isLeft = false;
   /** Of the gateway's clock. */
   skew = 0;
   #stops = [];
@@ -144,7 +146,25 @@ export class Phone extends Source {
     const thawed = () => { if (document?.visibilityState !== "hidden") for (const one of this.#sessions) one.wake(); };
     on(document, "resume", thawed);
     on(document, "visibilitychange", () => { this.#takeBack(); thawed(); });
-    on(window, "pageshow", thawed);
+    on(window, "pageshow", () => { this.#returned(); thawed(); });
+    on(window, "pagehide", () => this.#left());
+  }
+
+  /**
+   * The page is left. A browser that keeps it for "Back" keeps its socket open too, and answers WebSocket's pings on it: the gateway would let calls ring where no page
+   * runs. So the sessions end here. Of a call that is more than ringing the session stays for the page that is loaded in this one's place.
+   */
+  #left() {
+    if (this.#isLoggingOut || this.#live().some((call) => call.isOutgoing || call.phase !== "ringing")) return;
+    if (!this.#sessions.length) return;
+    this.#finishAll();
+    this.#isLeft = true;
+    this.#move("idle");
+  }
+
+  #returned() {
+    if (this.#isLeft) this.#connect();
+    this.#isLeft = false;
   }
 
   #pathChanged() {
@@ -266,6 +286,8 @@ export class Phone extends Source {
     this.#token = former.token;
     this.#wake = former.wake;
     this.#session.isWake = !!former.wake;
+    // a gateway without time, or without the keys to check it: the token is not what is wrong, and goes again before the one in use ends
+    if (["overload", "tooMany", "server"].includes(failure.code)) return this.#tokenFailed(null, true);
     this.#isTokenStale = true;
     this.#tokenFailed();
     this.#tellStale();

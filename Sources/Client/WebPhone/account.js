@@ -11,16 +11,20 @@ const key = () => `trunkline.from.${app.phone?.user ?? ""}`;
 export function followNumbers(phone) {
   numbers = [];
   let wasOnline = false;
-  phone.addEventListener("state", async () => {
+  phone.addEventListener("state", () => {
     const isOnline = phone.state === "online" && !!phone.user;
     const isNew = isOnline && !wasOnline;
     wasOnline = isOnline;
-    if (!isNew) return;
-    const own = await phone.ownNumbers().catch(() => null);
-    if (phone !== app.phone || !own) return;
-    numbers = own;
-    app.render();
+    if (isNew) askForNumbers(phone);
   });
+}
+
+/** Again where the gateway has refused the number that was called from: it is the user's no more. */
+export async function askForNumbers(phone) {
+  const own = await phone.ownNumbers().catch(() => null);
+  if (phone !== app.phone || !own) return;
+  numbers = own;
+  app.render();
 }
 
 /** The number to call from; undefined: the gateway's first. One that is the user's no more does not count. */

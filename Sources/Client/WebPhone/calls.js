@@ -1,12 +1,12 @@
 // The calls as the page knows them: which is in front, what sounds, what the history notes, what of them a reload must not forget.
-import { callFrom } from "./account.js";
+import { askForNumbers, callFrom } from "./account.js";
 import { sendAfterwards } from "./afterwards.js";
 import { bell } from "./bell.js";
 import { formatted } from "./dialling.js";
 import { dropCards, leaveCard } from "./ended.js";
 import { History } from "./history.js";
 import { nameOf } from "./names.js";
-import { announce, app, read, tab } from "./page.js";
+import { announceOver, app, read, tab } from "./page.js";
 import { ringback } from "./tones.js";
 import { shownName, t } from "./language.js";
 import { callWords, duration, errorWords, reasonWords, transferWords } from "./words.js";
@@ -163,12 +163,13 @@ function ended(call) {
   note(call).isNoted = true;
   const reason = endWord(call);
   put(call, { at: began(call), connectedMs: talked(call), reason });
+  if (reason === "callerNumber") askForNumbers(app.phone);
   const wasUp = call.connectedAt !== null, words = reasonWords(reason);
   leaveCard({
     id: call.id, name: who(call), number: call.peer?.h ?? "", words: wasUp ? `${words} · ${duration(talked(call))}` : words, reason, direction: call.direction, wasUp,
     isOwn: OWN.has(reason) }, chosen().live.length === 0);
   remember();
-  announce(t("call.said", { name: who(call), words: reasonWords(reason) }));
+  announceOver(t("call.said", { name: who(call), words: reasonWords(reason) }));
 }
 
 /** A call that is over by the time that the gateway is back was lost with it. */
@@ -210,7 +211,7 @@ export function gone(id, reason) {
   leaveCard({
     id, name: shownName(entry?.name ?? "") || shownName(entry?.number ?? "") || t("unknown"), number: entry?.number ?? "", words: reasonWords(reason), reason,
     direction: entry?.direction ?? "incoming", wasUp: (entry?.connectedMs ?? null) !== null, isOwn: OWN.has(reason) }, chosen().live.length === 0);
-  announce(reasonWords(reason));
+  announceOver(reasonWords(reason));
   app.render();
 }
 
@@ -223,4 +224,7 @@ export function sound({ front, waiting }) {
 }
 
 /** Both sides of a call in one sentence, for who does not see them. */
-export const spoken = (call, isReachable) => t("call.said", { name: who(call), words: note(call).transfer ?? callWords(call, isReachable) });
+export function spoken(call, isReachable) {
+  const isSentence = call.phase === "ringing" && isReachable && !call.isReconnecting; // "Ada Lovelace is calling for Sales"
+  return t(isSentence ? "call.saidOf" : "call.said", { name: who(call), words: note(call).transfer ?? callWords(call, isReachable) });
+}

@@ -2,7 +2,7 @@
 import { chosen, dialled, merge, mergeable, nameIn, note, noteTime, party, spoken, transferBoth, transferable, who } from "./calls.js";
 import { formatted } from "./dialling.js";
 import { isTyping, wasInField } from "./keyboard.js";
-import { $, announce, app, icon, interrupt, label, show } from "./page.js";
+import { $, announce, announceOver, app, icon, interrupt, label, show } from "./page.js";
 import { closeSettings } from "./settings.js";
 import { fillRows, make, write } from "./ui/elements.js";
 import { startMeters } from "./meters.js";
@@ -65,6 +65,8 @@ function change(next) {
   clock = null;
   $("clock").textContent = "";
   if (!next) $("call").dataset.state = "ended";
+  // a call that begins: what was said of the one before has been read, and may come again
+  else if (next.phase !== "connected") announceOver("");
   if (next?.phase === "ringing") closeSettings();
 }
 
@@ -77,7 +79,8 @@ function moveFocus(phase) {
 
 function showPerson() {
   const people = party(front);
-  write($("peer"), people.map(who).join(", "));
+  // no number is broken at the end of a line where others stand before it
+  write($("peer"), people.map((one) => (people.length > 1 && !nameIn(one) ? who(one).replaceAll(" ", "\u00A0") : who(one))).join(", "));
   showPeople(people.length > 1 ? people : []);
   const number = people.length === 1 && nameIn(front) ? shownName(formatted(front.peer?.h ?? "")) : "";
   $("peer-number").textContent = number;

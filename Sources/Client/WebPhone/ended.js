@@ -11,7 +11,7 @@ let redial = () => {};
 
 /** By the cause, as the exchanges of the telephone network do: the callee is busy, or no way leads there. */
 const BUSY = new Set(["busy", "declined", "dnd", "blocked"]);
-const CONGESTED = new Set(["notFound", "forbidden", "emergency", "trunkFailed", "trunkLost", "overload", "tooMany", "tooManyCalls", "server", "networkLost", "gatewayLost",
+const CONGESTED = new Set(["notFound", "forbidden", "callerNumber", "emergency", "trunkFailed", "trunkLost", "overload", "tooMany", "tooManyCalls", "server", "networkLost", "gatewayLost",
   "gatewayRestart", "mediaTimeout", "mediaFailed", "codec", "auth", "unknown", "unreachable"]);
 
 /** `card.reason` may be of an earlier load of this page; `isAlone`: no other call goes on, whose voice a tone would cover. */

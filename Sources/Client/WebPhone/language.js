@@ -67,7 +67,12 @@ export function when(at, now = new Date()) {
 
 /** The texts that stand in the page's own markup. */
 export function fillPage(root = document) {
-  if (root === document) document.title = t("appTitle");
+  if (root === document) {
+    document.title = t("appTitle");
+    // what is installed has the page's language, too
+    const { lang } = document.documentElement, manifest = document.querySelector('link[rel="manifest"]');
+    if (manifest && lang !== "en") manifest.href = `manifest-${lang}.webmanifest`;
+  }
   for (const element of root.querySelectorAll("[data-t]")) element.textContent = t(element.dataset.t);
   for (const element of root.querySelectorAll("[data-t-label]")) element.setAttribute("aria-label", t(element.dataset.tLabel));
   for (const element of root.querySelectorAll("[data-t-placeholder]")) element.placeholder = t(element.dataset.tPlaceholder);

@@ -2,7 +2,7 @@
 import { $ } from "./ui/elements.js";
 import { noticeIn } from "./ui/notice.js";
 export { $, icon, label, show } from "./ui/elements.js";
-export { announce, interrupt } from "./ui/live.js";
+export { announce, announceOver, interrupt } from "./ui/live.js";
 export { device, read, tab } from "./ui/storage.js";
 
 /** The telephone, and its calls of before; both null until somebody has logged in. `render` is phone.js's, which is loaded last. */

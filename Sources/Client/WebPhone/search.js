@@ -36,7 +36,7 @@ async function ask() {
 
 function take(found) {
   if (found.length === 0 && results.length === 0) return;
-  results = found;
+  results = found.slice(0, SHOWN);
   fillRows($("found"), results, {
     key: ({ h, n }) => `${h} ${n}`,
     create: () => make("li", {}, make("button", { type: "button", className: "entry" }, make("bdi", { className: "who" }), make("span", { className: "how" }))),

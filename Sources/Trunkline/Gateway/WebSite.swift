@@ -86,8 +86,8 @@ struct WebSite: Sendable {
     var json = json
     if branding.name != Self.product {
       let name = Self.quoted(branding.name)
-      json = json.replacing("\"name\": \"\(Self.product) phone\"", with: "\"name\": \(name)")
-      json = json.replacing("\"short_name\": \"\(Self.product)\"", with: "\"short_name\": \(name)")
+      // of every language
+      json = json.replacing(#/"(name|short_name)": "[^"]*"/#) { "\"\($0.output.1)\": \(name)" }
       json = json.replacing("through a \(Self.product) gateway", with: "through a gateway")
     }
     if let color = branding.color {

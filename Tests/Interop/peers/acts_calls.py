@@ -16,7 +16,7 @@ ENDS = [
     ("busy", None, "Busy", "480+620"),
     ("declined", None, "Declined", "480+620"),
     ("notFound", None, "This number does not exist", "480+620"),
-    ("trunkFailed", None, "The phone network could not take the call", "480+620"),
+    ("trunkFailed", None, "The telephone network could not connect the call", "480+620"),
     ("forbidden", None, "This call is not allowed", "480+620"),
     ("forbidden", "emergency", "Emergency numbers cannot be called here", "480+620"),
     ("unanswered", None, "No answer", ""),
@@ -81,12 +81,12 @@ def a_call_that_a_restarted_gateway_does_not_know_says_why(person):
     person.opens("connected")
     person.js("fake.set({ isReachable: false, state: 'connecting' }); fake.set({ isReachable: true, state: 'online' }); 0")
     person.js(f"{FRONT}.finish('unknown')")
-    person.reads("ended", "The gateway was gone")
+    person.reads("ended", "The gateway could not be reached, and the call ended")
     # over a reload
     person.opens("connected")
     person.js(f"{FRONT}.mute(true)")
     person.driver.go("/?state=idle#token=t")
-    person.reads("ended", "The gateway was gone")
+    person.reads("ended", "The gateway could not be reached, and the call ended")
 
 
 def a_call_of_an_earlier_load_that_is_gone_leaves_a_card(person):
@@ -108,7 +108,7 @@ def a_notice_goes_when_it_is_not_true(person):
     person.clicks("transfer")
     person.types("5550000")
     person.clicks("dial")
-    person.reads("notice", "The transfer did not work")
+    person.reads("notice", "The transfer failed")
     person.js(f"{FRONT}.finish('remoteHangup')")
     person.hidden("notice")
     person.opens("login-refused")

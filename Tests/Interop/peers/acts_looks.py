@@ -29,13 +29,13 @@ EDGES = """[...document.querySelectorAll("button, select, input:not([type=range]
 
 
 def forced_colours(person):
-    for scheme in ("light", "dark"):
-        person.driver.media(forced_colors="active", prefers_color_scheme=scheme)
-        for state in STATES:
-            person.opens(state)
+    for state in STATES:
+        person.opens(state)
+        for scheme in ("light", "dark"):
+            person.driver.media(forced_colors="active", prefers_color_scheme=scheme)
             person.expects(person.js("matchMedia('(forced-colors: active)').matches"), "the browser does not force colours")
             person.faults += [f"{state}, {scheme}: {fault}" for fault in person.js(EDGES) + person.js(FAULTS)]
-    person.driver.media()
+        person.driver.media()
 
 
 def less_motion(person):

@@ -36,7 +36,7 @@ pasting_anywhere_reaches_the_dialler.isChromiumOnly = True
 
 
 def what_is_no_number_is_refused_in_words(person):
-    for text, words in [("030 123456 / 030 654321", "two numbers"), ("https://example.com/1", "an address"), ("a@b.example", "e-mail"), ("sip:a@b.example", "SIP"), ("0301234567 ext. x", "extension"), ("1", "too short")]:
+    for text, words in [("030 123456 / 030 654321", "two numbers"), ("https://example.com/1", "a web address"), ("a@b.example", "e-mail"), ("sip:a@b.example", "SIP"), ("0301234567 ext. x", "extension"), ("1", "too short")]:
         person.opens()
         person.js(f"{VALUE} = {text!r}; spoken.length = 0")
         person.clicks("dial")
@@ -64,7 +64,7 @@ def a_link_fills_and_calls_nobody(person):
     person.js("location.hash = '#call=' + encodeURIComponent('tel:+4930123456;ext=12')")
     person.sees(f"{VALUE} === 'tel:+4930123456;ext=12'", "the link's text is in the field")
     person.sees("location.hash === ''", "it leaves the address")
-    person.hears("A link wants to call")
+    person.hears("A link asks to call")
     person.stays("dial")
     person.reads("dial-reading", "+49 30123456")
     person.expects(person.js(f"{CALLED}.length") == 0, "nothing is called by itself")
@@ -102,6 +102,17 @@ def names_as_one_types(person):
     person.sees(f"{VALUE} === '+15557770001'", "its number is in the field")
     person.hidden("found")
     person.stays("number")
+
+
+def a_directory_of_100_000(person):
+    """A gateway that answers with all of it: the first names are shown, and typing goes on."""
+    person.opens()
+    person.js("trunkline.findNames = async () => Array.from({ length: 100_000 }, (_, n) => ({ k: 'phone', h: `+1555${n}`, n: `Ada ${n}` })); document.getElementById('number').focus()")
+    person.types("ada")
+    person.sees("document.querySelectorAll('#found li').length === 8", "eight names are shown")
+    person.hears("8 names found")
+    person.types(" 7")
+    person.sees(f"{VALUE} === 'ada 7'", "what is typed is in the field")
 
 
 def missed_calls_are_counted_until_they_are_seen(person):
@@ -142,4 +153,4 @@ def clear_is_undone(person):
 
 
 ACTS = [typing_anywhere_reaches_the_dialler, pasting_anywhere_reaches_the_dialler, what_is_no_number_is_refused_in_words, letters_and_an_extension,
-        a_link_fills_and_calls_nobody, the_number_to_call_from, names_as_one_types, missed_calls_are_counted_until_they_are_seen, ten_thousand_calls_of_before, clear_is_undone]
+        a_link_fills_and_calls_nobody, the_number_to_call_from, names_as_one_types, a_directory_of_100_000, missed_calls_are_counted_until_they_are_seen, ten_thousand_calls_of_before, clear_is_undone]

@@ -14,21 +14,43 @@ def a_second_call_is_spoken_at_once(person):
     person.hears("Grace Hopper is calling", isAssertive=True)
     person.shown("waiting")
     person.not_lost("while a second call rings")
+    person.js("spoken.length = 0")
     person.js(f"{FRONT}.finish('callerCancelled')")
     person.sees("document.getElementById('alert').textContent === ''", "what is over is not left in the region")
+    person.hears("Grace Hopper: The caller hung up")
+    person.expects(not person.js("spoken.some(({ text }) => text.includes('Ada Lovelace'))"), "nothing is said of the call that continues")
+
+
+def a_call_is_spoken_from_its_ring_to_its_end(person):
+    """As Orca reads it in Chromium (docs/design/web-phone.md)."""
+    person.opens("idle")
+    for _ in range(2):
+        person.js("spoken.length = 0")
+        person.js("fake.ring('+15557770001', { n: 'Ada Lovelace', called: { k: 'phone', h: '+15551230001', n: 'Sales' } }); 0")
+        person.hears("Ada Lovelace is calling for Sales")
+        person.key("a")
+        person.hears("Ada Lovelace: Connected")
+        person.js(f"{FRONT}.finish('remoteHangup')")
+        # the second time, too
+        person.hears("Ada Lovelace: They hung up")
+        person.js("trunkline.calls.forEach((one) => fake.drop(one))")
 
 
 def hang_up_is_in_view(person):
-    for width, height in [(375, 667), (640, 360), (1280, 720)]:
-        for state in CALLS:
-            person.opens(state, width, height)
-            person.sees(IN_VIEW, f"Hang up is in view in {state} at {width} × {height}", 2)
-        person.opens("keypad", width, height)
-        person.js("fake.ring('+15557770042', { n: 'Grace Hopper' }); 0")
-        person.shown("waiting", "keypad")
-        person.sees(IN_VIEW, f"Hang up is in view with keypad and waiting call at {width} × {height}", 2)
-        person.js("scrollTo(0, 1e6)")
-        person.sees(IN_VIEW, f"Hang up is in view at the page's end at {width} × {height}", 2)
+    def at_each_size(what):
+        for width, height in [(375, 667), (640, 360), (1280, 720)]:
+            person.driver.resize(width, height)
+            person.sees(IN_VIEW, f"Hang up is in view {what} at {width} × {height}", 2)
+
+    for state in CALLS:
+        person.opens(state, 375, 667)
+        at_each_size(f"in {state}")
+    person.opens("keypad", 375, 667)
+    person.js("fake.ring('+15557770042', { n: 'Grace Hopper' }); 0")
+    person.shown("waiting", "keypad")
+    at_each_size("with keypad and waiting call")
+    person.js("scrollTo(0, 1e6)")
+    at_each_size("at the page's end")
 
 
 hang_up_is_in_view.isChromiumOnly = True
@@ -123,19 +145,37 @@ def a_screen_reader_walks_in_order(person):
 
 a_screen_reader_walks_in_order.isChromiumOnly = True
 
-def tabs_to(person, id):
-    """By Tab alone."""
+def tabs_to(person, id, back=False):
+    """By Tab alone; `back`: with Shift."""
+    tabs_until(person, f"document.activeElement?.id === '{id}'", id, back)
+
+
+def tabs_until(person, condition, what, back=False):
     for _ in range(60):
-        if person.focus() == id:
+        if person.js(f"!!({condition})"):
             return
-        person.key("Tab")
-    person.faults.append(f"Tab does not come to {id}")
+        person.key("Tab", 8 if back else 0)
+    person.faults.append(f"Tab does not come to {what}")
+
+
+ROW = "document.activeElement?.matches('#history li .call') && document.activeElement.closest('li')"
+YESTERDAY = "new Intl.DateTimeFormat('en-US', { day: 'numeric', month: 'short' }).format(Date.now() - 864e5)"
 
 
 def a_newcomer_does_all_by_keyboard(person):
-    """Takes a call, moves it to a headset, merges a second one, separates and transfers it, and calls back who was missed."""
+    """From the login link: allows the microphone, takes a call, moves it to a headset, merges a second one, separates and transfers it, finds
+    yesterday's missed call and calls back."""
     can = "{ hold: true, dtmf: true, transfer: true, group: true }"
-    person.opens("idle", 400, 860)
+    person.opens("history", 400, 860)
+    person.js("fake.set({ mayAskForMicrophone: true }, 'devices')")
+    person.shown("setup")
+    tabs_to(person, "allow", back=True)
+    person.key("Enter")
+    person.sees("trunkline.asked === 1", "the microphone is asked for")
+    person.js("fake.set({ mayAskForMicrophone: false }, 'devices')")
+    person.hidden("setup")
+    person.not_lost("once the microphone is allowed")
+    person.sees("document.title === 'Trunkline phone'", "the title names the page")
     person.js(f"fake.ring('+15557770001', {{ n: 'Ada Lovelace', capabilities: {can} }}); 0")
     person.stays("answer")
     person.key("Enter")
@@ -168,12 +208,22 @@ def a_newcomer_does_all_by_keyboard(person):
     person.js(f"{FRONT}.finish('remoteHangup')")
     person.shown("dialer")
     person.not_lost("after the transfer")
+    tabs_to(person, "show-missed")
+    person.key("Enter")
+    person.sees("document.querySelectorAll('#history li').length > 0 && document.querySelectorAll('#history li:not(.missed)').length === 0", "only missed calls are shown")
+    tabs_until(person, f"({ROW})?.textContent?.includes({YESTERDAY})", "a missed call of yesterday")
+    person.js(f"window.wanted = ({ROW}).textContent.replace(/\\D/g, '').slice(0, 11)")
+    person.expects(person.js("document.activeElement.ariaLabel || document.activeElement.textContent").startswith("Call "), "the button's name says that it calls")
+    person.key("Enter")
+    person.sees("trunkline.questions.some(([what, to]) => what === 'call' && to === '+' + wanted)", "it is called back")
+    person.sees(f"{FRONT}.phase === 'starting'", "the call is set up")
+    person.not_lost("when it is called back")
 
 
 a_newcomer_does_all_by_keyboard.isChromiumOnly = True
 
 ACTS = [
     a_newcomer_does_all_by_keyboard,
-    a_second_call_is_spoken_at_once, hang_up_is_in_view, merged_calls_have_a_row_for_each, ten_calls_wait, names_are_shown_as_text_and_cut,
+    a_second_call_is_spoken_at_once, a_call_is_spoken_from_its_ring_to_its_end, hang_up_is_in_view, merged_calls_have_a_row_for_each, ten_calls_wait, names_are_shown_as_text_and_cut,
     a_screen_reader_walks_in_order,
 ]

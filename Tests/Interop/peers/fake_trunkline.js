@@ -5,16 +5,16 @@ export const claims = () => ({ sub: "alice", dev: "web" });
 export const readPush = () => null;
 
 const errors = {
-  replaced: "This phone is open in another tab or browser. Take it back here, or go on there.",
+  replaced: "This phone is open in another tab or browser. Use it here, or continue there.",
   unsupported: "This browser cannot make calls. Use a current Chrome, Edge, Firefox or Safari.",
   revoked: "This device was logged out by an operator. Log in again.",
   loginRefused: "The login was refused. Log in again.",
-  microphoneDenied: "The microphone is blocked for this page. Allow it beside the address, then try again.",
+  microphoneDenied: "The microphone is blocked for this page. Allow it in the address bar, then try again.",
   microphoneAbsent: "No microphone was found. Connect one, then try again.",
-  microphoneInsecure: "Browsers give the microphone to secure pages only. Open this page by https.",
+  microphoneInsecure: "Browsers allow the microphone on secure pages only. Open this page with https.",
   microphoneBusy: "Another program uses the microphone. Close it, then try again.",
   emergency: "Emergency numbers cannot be called here. Use a telephone.",
-  pushDenied: "Notifications are blocked for this page. Allow them beside the address.",
+  pushDenied: "Notifications are blocked for this page. Allow them in the address bar.",
 };
 const error = (code) => ({ code, text: errors[code] });
 
@@ -92,6 +92,12 @@ const click = (...ids) => () => { for (const id of ids) document.getElementById(
 const talk = (peer = ada, more) => new FakeCall("one", "connected", peer, more);
 const type = (text) => { document.getElementById("number").focus(); document.getElementById("number").value = text; document.getElementById("number").oninput(); };
 
+/** The page is loaded and drawn, twice: what it asks of this stand-in is answered by then. */
+const drawn = async () => {
+  while (document.readyState !== "complete") await new Promise((done) => setTimeout(done, 5));
+  for (let frame = 0; frame < 2; frame++) await new Promise((done) => requestAnimationFrame(done));
+};
+
 /** Opened once its lists are filled, which takes the service worker's answer. */
 const settings = (opener) => async () => {
   click(opener)();
@@ -135,7 +141,7 @@ export const STATES = {
   "microphone-busy": { microphoneFault: error("microphoneBusy") },
   "permission-revoked-in-call": { calls: [talk(ada, { microphoneFault: error("microphoneDenied") })] },
   "autoplay-refused": { calls: [talk(ada, { isAudioBlocked: true })] },
-  found: { then: () => type("ada") },
+  found: { then: async () => { type("ada"); while (document.getElementById("found").hidden) await new Promise((done) => setTimeout(done, 10)); } },
   refused: { then: () => { type("030 123456 / 030 654321"); click("dial")(); } },
   extension: { then: () => type("1-800-FLOWERS ext. 12") },
   numbers: { numbers: ["+15551230001", "+4930123456", "+33123456789"] },
@@ -174,7 +180,7 @@ export class Phone extends EventTarget {
       microphoneFault: null, microphoneFallback: null, loudspeakerFallback: null, mayAskForMicrophone: false, microphone: null, loudspeaker: null,
     }, wanted);
     localStorage.setItem("trunkline.history.alice", JSON.stringify(pastCalls()));
-    globalThis.shown = new Promise((done) => setTimeout(async () => { await wanted.then?.(); setTimeout(done, 150); }, 50));
+    globalThis.shown = drawn().then(() => wanted.then?.()).then(drawn);
   }
   close() {} start() {}
   /** What the page has asked for, for tests. */

@@ -22,6 +22,8 @@ PREFERENCES = {
     "datareporting.policy.dataSubmissionEnabled": False, "toolkit.telemetry.enabled": False, "app.normandy.enabled": False,
     "services.settings.server": "data:,#remote-settings-dummy/v1", "browser.safebrowsing.update.enabled": False,
     "extensions.update.enabled": False, "app.update.disabledForTesting": True, "browser.startup.page": 0,
+    # Without it each site has a process of its own, and a tab that changes it is lost now and then.
+    "fission.autostart": False,
 }
 
 # Once a document: what is there already is told, so nothing is missed that happens before.

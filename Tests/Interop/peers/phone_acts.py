@@ -66,8 +66,11 @@ class Chromium:
         self.page.call("Page.enable")
         self.page.call("Page.addScriptToEvaluateOnNewDocument", source=HOOK)
 
-    def go(self, path, width=400, height=860):
+    def resize(self, width, height):
         self.page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
+
+    def go(self, path, width=400, height=860):
+        self.resize(width, height)
         self.page.call("Page.navigate", url="about:blank")
         self.page.call("Page.navigate", url=self.base + path)
 
@@ -249,9 +252,17 @@ def played(act, driver):
         act(person)
         person.faults += person.js("broken")
         person.js("sessionStorage.clear(); localStorage.clear()")
-    except Exception:
+    except (Exception, SystemExit):
         person.faults.append(traceback.format_exc(limit=3))
     return person
+
+
+def is_lost(driver):
+    """Its tab has no page of ours any more: the browser has lost the tab's process, or itself."""
+    try:
+        return driver.js("document.getElementById('status') !== null") is not True
+    except (Exception, SystemExit):
+        return True
 
 
 def main():
@@ -267,8 +278,8 @@ def main():
     try:
         for act in chosen:
             person = played(act, driver)
-            # Firefox ESR loses the process of its tab now and then ("no such window"): no fault of the page's, unless a new browser loses it, too.
-            if any("no such window" in fault for fault in person.faults):
+            # Firefox ESR loses the process of its tab now and then: no fault of the page's, unless a new browser loses it, too.
+            if person.faults and options.firefox and is_lost(driver):
                 driver.close()
                 driver = start()
                 person = played(act, driver)

@@ -2,8 +2,8 @@
 axe-core).
 
 Prints {"event": "state", "state": ..., "look": ..., "faults": [...]} for each state and look, then {"event": "done", "states": n}.
-With --shots each is kept as a picture. With --language the browser asks for that language. With --marked every text of the page's table stands in
-brackets, and a text in none of them is a fault: it has no translation.
+With --shots each is kept as a picture. With --texts the looks are those of the languages: every text of the page's table stands in brackets, and a
+text in none of them is a fault, for it has no translation; German, French and Spanish must fit the smallest screen.
 """
 import argparse, base64, functools, http.server, os, shutil, tempfile, threading
 from websockets.sync.client import connect
@@ -14,6 +14,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PHONE = os.path.join(HERE, "../../../Sources/Client/WebPhone")
 # name, width, height, dark
 LOOKS = [("320", 320, 640, False), ("400-dark", 400, 860, True), ("480", 480, 900, False), ("1280", 1280, 860, False)]
+# what the browser asks for, whether the texts are marked, the look
+TEXTS = [("en-US", True, "400-dark"), ("de-AT", False, "320"), ("fr", False, "320"), ("es", False, "320")]
 # for pictures only
 MORE = [("400", 400, 860, False), ("1280-dark", 1280, 860, True)]
 
@@ -32,6 +34,8 @@ export default TEXTS;
 
 
 class Files(http.server.SimpleHTTPRequestHandler):
+    # one connection and one load of a file for all states: a page is some fifty files
+    protocol_version = "HTTP/1.1"
     extensions_map = {**http.server.SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript", ".webmanifest": "application/manifest+json"}
 
     def translate_path(self, path):
@@ -43,6 +47,10 @@ class Files(http.server.SimpleHTTPRequestHandler):
         return super().translate_path(path)
 
     is_marked = False
+
+    def end_headers(self):
+        self.send_header("Cache-Control", "no-store" if self.path == "/texts-en.js" else "max-age=600")
+        super().end_headers()
 
     def do_GET(self):
         if not (self.is_marked and self.path == "/texts-en.js"):
@@ -77,14 +85,16 @@ def shoot(page, path, width):
         file.write(base64.b64decode(shot["data"]))
 
 
-def visit(page, base, state, options, faults):
+def visit(page, base, state, options, looks, faults, language=None):
     # loaded once: what is wide and narrow, light and dark is the stylesheet's
-    for at, (name, width, height, dark) in enumerate(options.looks):
+    for at, (name, width, height, dark) in enumerate(looks):
         look(page, width, height, dark)
         if at == 0:
             load(page, base, state)
-        found = page.evaluate(faults) + ([] if options.marked or options.language != "en-US" else violations(page))
-        say("state", state=state, look=name, faults=found)
+        # page_faults.js looks at contrast, too, and at every width; axe once for each colour scheme
+        isNewScheme = all(earlier[3] != dark for earlier in looks[:at])
+        found = page.evaluate(faults) + ([] if language else violations(page, contrast=isNewScheme))
+        say("state", state=state, look=name, language=language, faults=found)
         if options.shots:
             shoot(page, os.path.join(options.shots, f"{state}-{name}.png"), width)
     page.evaluate("sessionStorage.clear(); localStorage.clear()")
@@ -94,8 +104,7 @@ def load(page, base, state):
     # the same page but for what is behind # would not be loaded again
     page.call("Page.navigate", url="about:blank")
     page.call("Page.navigate", url=f"{base}/?state={state}" + ("" if state == "login" else "#token=t"))
-    page.evaluate("new Promise((done) => { const look = setInterval(() => { if (document.readyState === 'complete' && (globalThis.shown || location.search === '?state=login')) { clearInterval(look); done(); } }, 5); })")
-    page.evaluate("globalThis.shown")
+    page.evaluate("new Promise((done) => { const look = setInterval(() => { if (document.readyState === 'complete' && (globalThis.shown || location.search === '?state=login')) { clearInterval(look); done(globalThis.shown); } }, 5); })")
 
 
 def main():
@@ -103,11 +112,9 @@ def main():
     parser.add_argument("--shots", metavar="FOLDER")
     parser.add_argument("--more-looks", action="store_true", help="each width in light and dark")
     parser.add_argument("--only", metavar="STATE", action="append")
-    parser.add_argument("--language", default="en-US")
-    parser.add_argument("--marked", action="store_true")
+    parser.add_argument("--texts", action="store_true")
     parser.add_argument("--look", action="append", choices=[row[0] for row in LOOKS])
     options = parser.parse_args()
-    Files.is_marked = options.marked
     if options.shots:
         os.makedirs(options.shots, exist_ok=True)
     options.looks = [row for row in LOOKS + (MORE if options.more_looks else []) if not options.look or row[0] in options.look]
@@ -120,13 +127,17 @@ def main():
         with connect(debugger_url(debugging_port(browser)), max_size=64 << 20) as socket:
             page = Page(socket)
             page.call("Page.enable")
-            page.call("Emulation.setUserAgentOverride", userAgent=page.evaluate("navigator.userAgent"), acceptLanguage=options.language)
             page.call("Page.navigate", url=base)
             states = ["login"] + page.evaluate("import('/trunkline/trunkline.js').then((m) => Object.keys(m.STATES))")
-            faults = UNMARKED if options.marked else open(os.path.join(HERE, "page_faults.js"), encoding="utf-8").read()
+            faults = open(os.path.join(HERE, "page_faults.js"), encoding="utf-8").read()
             chosen = [state for state in states if not options.only or state in options.only]
-            for state in chosen:
-                visit(page, base, state, options, faults)
+            agent = page.evaluate("navigator.userAgent")
+            for language, is_marked, name in TEXTS if options.texts else [("en-US", False, None)]:
+                Files.is_marked = is_marked
+                page.call("Emulation.setUserAgentOverride", userAgent=agent, acceptLanguage=language)
+                looks = [row for row in options.looks if name in (None, row[0])]
+                for state in chosen:
+                    visit(page, base, state, options, looks, UNMARKED if is_marked else faults, language if name else None)
             say("done", states=len(chosen))
     finally:
         end_group(browser)

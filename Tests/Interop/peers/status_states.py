@@ -115,10 +115,10 @@ def login_by_keyboard(browser):
     """A wrong token is said, the focus stays; the right one leads to the headline."""
     browser.open({"status": status(), "token": "right"})
     yield browser.wait("document.activeElement.id === 'token'"), "the token field has no focus"
-    yield "Wants a token" in browser.page.evaluate("document.title"), "the title does not say that a token is wanted"
+    yield "Token required" in browser.page.evaluate("document.title"), "the title does not say that a token is wanted"
     browser.page.call("Input.insertText", text="wrong")
     browser.key("Enter")
-    yield browser.wait("document.querySelector('#login-fault[role=alert]').textContent === 'This token is not known.'"), "a wrong token is not said"
+    yield browser.wait("document.querySelector('#login-fault[role=alert]').textContent === 'This token is not valid.'"), "a wrong token is not said"
     yield focus(browser) == "token", f"the focus went to {focus(browser)}"
     yield browser.page.evaluate("sessionStorage.length") == 0, "a wrong token is kept"
     browser.page.call("Input.insertText", text="right")
@@ -136,7 +136,7 @@ def token_ends(browser):
     browser.admin.scenario = browser.admin.scenario | {"token": "other"}
     browser.page.evaluate("feed.ask()")
     yield browser.wait("!login.hidden && board.classList.contains('old')"), "a token that ended is not said"
-    yield browser.page.evaluate("document.getElementById('login-fault').textContent") == "The token is not good any more.", "it is not said that the token ended"
+    yield browser.page.evaluate("document.getElementById('login-fault').textContent") == "The token has expired or was revoked.", "it is not said that the token ended"
     yield browser.page.evaluate("document.activeElement.className") == "open", "the focus was taken away"
     asked = len(browser.admin.requests)
     browser.page.evaluate("feed.wait")
@@ -166,7 +166,7 @@ def old_rows(browser):
     yield browser.page.evaluate("document.title") == "NOT READY: store · gw-a · Trunkline", f"the title is {browser.page.evaluate('document.title')}"
     bad = browser.page.evaluate("document.querySelector('link[rel=icon]').href")
     browser.act("SILENT")
-    yield browser.wait("/Old: as it was \\d+ s ago/.test(document.getElementById('as-of').textContent)"), "the age is not said"
+    yield browser.wait("/Out of date: the state of \\d+ s ago/.test(document.getElementById('as-of').textContent)"), "the age is not said"
     yield browser.wait("document.title.startsWith('No answer for ')"), f"the title is {browser.page.evaluate('document.title')}"
     yield browser.page.evaluate("document.querySelector('link[rel=icon]').href") not in (bad, ""), "the icon is still that of before"
     yield browser.page.evaluate("getComputedStyle(document.querySelector('#trunks')).filter") == "grayscale(1)", "the rows are not grey"
@@ -239,7 +239,7 @@ def read_aloud(browser):
     cells = [name for role, name in named if role == "cell"]
     for part in ("Does not answer OPTIONS for 3 min 20 s", "Poor 2.2"):
         yield any(part in name for name in cells), f"no cell is read as {part}: {cells}"
-    for wanted in [("table", "Trunks (2, 1 down)"), ("columnheader", "State"), ("button", "backup"), ("heading", "Wrong now"), ("link", "Runbook"),
+    for wanted in [("table", "Trunks (2, 1 down)"), ("columnheader", "State"), ("button", "backup"), ("heading", "Problems now"), ("link", "Runbook"),
                    ("searchbox", "Filter")]:
         yield wanted in named, f"nothing is read as {wanted}: {sorted(one for one in named if one[0] == wanted[0])}"
     browser.page.evaluate("document.querySelector('#trunks a').click()")

@@ -102,7 +102,7 @@ export class Feed extends EventTarget {
       if (isProblem) return { fault: { kind: "busy", text: String(body.detail ?? answer.status) } };
       const ready = { ready: body.ready === true, reasons: (body.components ?? []).filter((one) => !one.ready) };
       if (isHidden) return { ready };
-      if (!answer.ok || !body.calls || !body.trunks) return { fault: { kind: "silent", text: "What answers is not this gateway." } };
+      if (!answer.ok || !body.calls || !body.trunks) return { fault: { kind: "silent", text: "The server that answers is not this gateway." } };
       return { ready, status: body };
     } catch {
       return { fault: { kind: "silent", text: signal.reason === "late" ? `No answer within ${PATIENCE / 1000} s.` : "" } };

@@ -37,7 +37,7 @@ export function page(markdown) {
 
 async function load() {
   const answer = await fetch("runbooks.md").catch(() => null);
-  if (!answer?.ok) return $("runbooks").replaceChildren(make("p", { textContent: "The gateway does not answer. The same text is docs/operate/runbooks.md of its source." }));
+  if (!answer?.ok) return $("runbooks").replaceChildren(make("p", { textContent: "The gateway does not answer. The same text is in docs/operate/runbooks.md of the source." }));
   $("runbooks").replaceChildren(...page(await answer.text()));
   // the section of the address was not there yet when the page was loaded
   const section = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -30,14 +30,14 @@ const drawTrunks = tableOf($("trunks"), {
     ["Trunk", trunk.trunk], [trunk.up ? "Up since" : "Down since", time(trunk.since)], ["Name look-up", trunk.lookUp],
     ["Servers", trunk.servers.map(({ address, up }) => `${address} ${up ? "up" : "down"}`).join(", ") || "none known"],
     ["Registered until", trunk.registration && (trunk.registration.registered ? time(trunk.registration.expires) : "not registered")],
-    ["Left alone", trunk.breakerOpen && "calls by it failed in a row"],
-    ["Without an answer", trunk.unanswered?.map(({ method, failure, count }) => `${count} ${method} (${failure})`).join(", ")],
+    ["Not used", trunk.breakerOpen && "calls over it failed in a row"],
+    ["Unanswered requests", trunk.unanswered?.map(({ method, failure, count }) => `${count} ${method} (${failure})`).join(", ")],
     ["Last refusal", texts.refusalText(trunk.lastRefusal, now())],
   ],
 });
 function trunkState(trunk) {
   const since = span(now() - trunk.since), href = !trunk.up && texts.runbook(trunk.why ?? "trunks");
-  if (trunk.up && trunk.breakerOpen) return { text: "Up, left alone: calls failed", level: "wait", link: { label: "Runbook", href: texts.runbook("trunks") } };
+  if (trunk.up && trunk.breakerOpen) return { text: "Up, not used: calls failed", level: "wait", link: { label: "Runbook", href: texts.runbook("trunks") } };
   return { text: `${texts.trunkText(trunk)} for ${since}`, level: trunk.up ? "good" : "bad", link: href ? { label: "Runbook", href } : null };
 }
 
@@ -51,7 +51,7 @@ const drawCalls = tableOf($("calls"), {
     { name: "State", of: (call) => `${texts.stateText(call)} ${duration(now() - (call.connected ?? call.start))}` },
     parties, { name: "User", of: (call) => call.user }, { name: "Trunk", of: (call) => call.trunk },
   ],
-  details: (call) => [...heard(call), ["Direction", texts.directionText(call.direction)], ["Began", time(call.start)], ["Answered", time(call.connected)], ...ids(call)],
+  details: (call) => [...heard(call), ["Direction", texts.directionText(call.direction)], ["Started", time(call.start)], ["Answered", time(call.connected)], ...ids(call)],
 });
 const drawEnded = tableOf($("ended"), {
   key: (call) => call.call, none: "No call has ended since the gateway started",
@@ -59,11 +59,11 @@ const drawEnded = tableOf($("ended"), {
     { name: "How it ended", wide: true, of: (call) => ({ text: texts.reasonText(call.reason), level: texts.isFault(call.reason) ? "bad" : "" }) },
     { name: "MOS", of: (call) => texts.worstScore(call)?.toFixed(1) },
     { name: "Ended", of: (call) => `${span(now() - call.end)} ago` },
-    parties, { name: "Talked", of: (call) => (call.connectedMs ? duration(call.connectedMs) : "") }, { name: "Trunk", of: (call) => call.trunk },
+    parties, { name: "Duration", of: (call) => (call.connectedMs ? duration(call.connectedMs) : "") }, { name: "Trunk", of: (call) => call.trunk },
   ],
   details: (call) => [
     ["Why", [texts.reasonText(call.reason), call.detail].filter(Boolean).join(": ")], ["By", call.by], ["SIP status", call.sip && String(call.sip)],
-    ...heard(call), ["Direction", texts.directionText(call.direction)], ["Began", time(call.start)], ["Ended", time(call.end)], ...ids(call), ["Device", call.device],
+    ...heard(call), ["Direction", texts.directionText(call.direction)], ["Started", time(call.start)], ["Ended", time(call.end)], ...ids(call), ["Device", call.device],
   ],
 });
 
@@ -105,7 +105,7 @@ function say(line, fault) {
 function showLogin(isLogin) {
   if (isLogin && !wasLogin) {
     show("login", true);
-    write($("login-fault"), feed.token ? (feed.status ? "The token is not good any more." : "This token is not known.") : "");
+    write($("login-fault"), feed.token ? (feed.status ? "The token has expired or was revoked." : "This token is not valid.") : "");
     // not away from somebody who reads or types elsewhere
     if (document.activeElement === document.body || !feed.status) $("token").focus();
   } else if (!isLogin && !feed.fault && !$("login").hidden) {
@@ -123,9 +123,9 @@ function showNotice() {
   if (status && others.length) {
     const names = [...new Set([status.node, ...others])];
     const what = names.length > 1 ? `nodes ${names.join(" and ")}` : `two gateways that are both called ${status.node}`;
-    return notice(`This address leads to ${what}. Shown is ${status.node}. Open the address of the node that you want to see.`);
+    return notice(`This address leads to ${what}. This page shows ${status.node}. Open the address of the node that you want to see.`);
   }
-  if (isUpgraded) return notice(`The gateway was upgraded to ${status.version}. This page is of the version before.`, { label: "Load it again", run: () => location.reload() });
+  if (isUpgraded) return notice(`The gateway was upgraded to ${status.version}. This page is from the version before.`, { label: "Reload", run: () => location.reload() });
   notice("");
 }
 
@@ -134,7 +134,7 @@ const isOld = () => !!feed.fault || feed.age > 2 * Math.max(feed.wait, 5_000);
 function showAge() {
   const old = isOld(), { calls } = feed.status;
   $("board").classList.toggle("old", old);
-  const parts = [old ? `Old: as it was ${span(feed.age)} ago, at ${time(feed.status.now)}.` : `As of ${time(feed.status.now)}.`];
+  const parts = [old ? `Out of date: the state of ${span(feed.age)} ago, at ${time(feed.status.now)}.` : `As of ${time(feed.status.now)}.`];
   if (!old && !calls.complete) parts.push(calls.at ? `The gateway is too busy to list its calls; these are ${span(feed.status.now - calls.at)} old.` : "The gateway is too busy to list its calls.");
   write($("as-of"), parts.join(" "));
 }
@@ -144,7 +144,7 @@ function draw() {
   const { trunks, calls, ended, hour } = feed.status;
   const shown = { trunks: trunks.rows.filter((one) => !feed.find || one.trunk.toLowerCase().includes(feed.find.toLowerCase())), calls: calls.rows.filter(matches), ended: ended.filter(matches) };
   drawWrong();
-  const none = feed.find ? `None fits “${feed.find}”` : undefined;
+  const none = feed.find ? `No match for “${feed.find}”` : undefined;
   drawTrunks(shown.trunks, none);
   drawCalls(shown.calls, none);
   drawEnded(shown.ended, none);

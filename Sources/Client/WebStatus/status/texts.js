@@ -2,14 +2,14 @@
 import { span } from "../ui/times.js";
 
 const REASONS = {
-  remoteHangup: "The telephone side hung up", localEnd: "The app hung up", callerCancelled: "The caller gave up before an answer",
+  remoteHangup: "The telephone side hung up", localEnd: "The app hung up", callerCancelled: "The caller hung up before an answer",
   cancelled: "The app cancelled before an answer", answeredElsewhere: "Another device answered", declinedElsewhere: "Another device declined",
-  busyElsewhere: "Another device was busy", unanswered: "Nobody answered", busy: "Busy", declined: "Declined", localDecline: "Declined by the app",
+  busyElsewhere: "Another device was busy", unanswered: "No answer", busy: "Busy", declined: "Declined", localDecline: "Declined by the app",
   mediaTimeout: "No audio within 10 s of the answer", mediaFailed: "The audio could not be set up", networkLost: "The app's network was lost",
-  trunkLost: "The trunk went silent in the call", trunkFailed: "The trunk failed", notFound: "No such number, or no route to it",
-  forbidden: "The number is not allowed", codec: "No codec that both sides have", auth: "The trunk refused our login, or the app was not logged in",
-  overload: "The gateway took no more calls", server: "The gateway ended it", gatewayRestart: "The gateway was restarted",
-  appRestart: "The app was killed in the call", unknown: "A reason that this version does not know", diverted: "Forwarded to another number",
+  trunkLost: "The trunk stopped sending during the call", trunkFailed: "The trunk failed", notFound: "No such number, or no route to it",
+  forbidden: "The number is not allowed", codec: "No codec that both sides have", auth: "The trunk refused the gateway's login, or the app was not logged in",
+  overload: "The gateway accepted no more calls", server: "The gateway ended the call", gatewayRestart: "The gateway was restarted",
+  appRestart: "The app was killed in the call", unknown: "Unknown reason", diverted: "Forwarded to another number",
   dnd: "Do not disturb", blocked: "The caller is blocked", transferred: "Transferred",
 };
 /** Ends that are a fault of the gateway, a network or a trunk. */
@@ -30,8 +30,8 @@ export function runbook(name) {
 }
 
 const TRUNK = {
-  removed: "Not in the configuration any more", disabled: "Disabled by an operator", "no listener reaches it": "No listener reaches it",
-  "not located": "Its name was not found", "OPTIONS not answered": "Does not answer OPTIONS", "not registered": "Not registered",
+  removed: "Removed from the configuration", disabled: "Disabled by an operator", "no listener reaches it": "No listener reaches it",
+  "not located": "Its name cannot be resolved", "OPTIONS not answered": "Does not answer OPTIONS", "not registered": "Not registered",
 };
 export const trunkText = (trunk) => (trunk.up ? "Up" : TRUNK[trunk.why] ?? trunk.why ?? "Down");
 
@@ -73,14 +73,14 @@ export const directionText = (direction) => (direction === "in" ? "Incoming" : "
 
 /** The first line, and the sign and words of the tab's title. */
 export function headline({ status, ready, fault, age, isHidden }) {
-  if (fault?.kind === "login") return { level: "unknown", text: "Wants a token", title: "Wants a token" };
+  if (fault?.kind === "login") return { level: "unknown", text: "Token required", title: "Token required" };
   if (fault?.kind === "forbidden") return { level: "unknown", text: `Refused: ${fault.text}`, title: "Refused" };
   if (fault) {
     const since = status || ready ? ` for ${span(age)}` : "";
     const text = fault.kind === "busy" ? `Too busy to answer${since}: ${fault.text}` : `No answer${since}`;
     return { level: "unknown", text: fault.kind === "busy" || !fault.text ? text : `${text}. ${fault.text}`, title: `No answer${since}` };
   }
-  if (!ready) return { level: "unknown", text: "Asking…", title: "Asking…" };
+  if (!ready) return { level: "unknown", text: "Loading…", title: "Loading…" };
   if (ready.ready) {
     const down = status && !isHidden ? status.trunks.down : 0;
     return down ? { level: "wait", text: `Ready, ${down} ${down === 1 ? "trunk" : "trunks"} down`, title: `Ready, ${down} down` } : { level: "good", text: "Ready", title: "Ready" };

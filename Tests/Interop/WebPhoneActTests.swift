@@ -1,0 +1,17 @@
+import Testing
+
+extension Interop {
+  /// What a person does with the web phone, over a stand-in of the package: ends, notices, waiting and merged calls, the keyboard, devices, names, by
+  /// what is seen, spoken and sounds. In one browser, beside the other suites of the page.
+  @Suite(
+    .enabled(
+      if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),
+      "no chromium or no .venv: run Scripts/install test"))
+  struct WebPhoneActTests {
+    @Test func `what a person does is seen, spoken and within reach of the keyboard`() async throws {
+      let gateway = try await GatewayUnderTest()
+      try await PhoneActs.expect(atLeast: 40, gateway)
+      try await gateway.finish()
+    }
+  }
+}
