@@ -196,10 +196,10 @@ import Testing
     #expect(pages.count > 20)
   }
 
-  @Test func `every Swift file that docs/contributing.md or docs/design/architecture.md names is there`() throws {
+  @Test func `every Swift file that docs/contributing.md or docs/architecture.md names is there`() throws {
     let all = FileManager.default.enumerator(atPath: Self.root.path)?.compactMap { $0 as? String } ?? []
     let paths = all.filter { $0.hasSuffix(".swift") && !$0.contains(".build/") }.map { "/" + $0 }
-    for page in try Self.pages() where ["docs/contributing.md", "docs/design/architecture.md"].contains(page.path) {
+    for page in try Self.pages() where ["docs/contributing.md", "docs/architecture.md"].contains(page.path) {
       var count = 0
       for (number, line) in page.lines.enumerated() {
         for match in line.matches(of: /`([A-Za-z0-9\/]+(\+[A-Za-z]+)?\.swift)`/) {
