@@ -59,6 +59,7 @@ import Trunking
       var statistics = MediaStatistics()
       for score in [4.2, 2.5, 2.4, 4.0, 4.1] {
         statistics.fromTrunk.meanOpinionScore = score
+        statistics.fromApp.packets += 250
         world.feed(.media(.quality(session, statistics)))
       }
       #expect(world.events.compactMap(facts).compactMap(\.quality).map(\.level) == [.poor, .good])
@@ -66,6 +67,40 @@ import Trunking
       world.feed(.media(.trunkSilent(session)))
       #expect(world.events.compactMap(facts).compactMap(\.quality) == [.init(level: .poor, cause: .silence, side: .trunk)])
     }
+  }
+
+  @Test
+  func
+    `an app from which nothing comes is poor and silent for all who look, until it sends again; held or muted it need not send`()
+    throws
+  {
+    let world = world()
+    let (_, call) = try world.connected()
+    let session = try #require(world.firstSession)
+    world.events.removeAll()
+    var statistics = MediaStatistics()
+    statistics.fromTrunk.meanOpinionScore = 4.3
+    func measured(_ packets: UInt64) -> Quality? {
+      statistics.fromApp.packets += packets
+      world.feed(.media(.quality(session, statistics)))
+      guard case .quality(let quality) = world.messages[Surroundings.phone]?.last else { return nil }
+      return quality
+    }
+    func silent() -> CallSide? { world.machine.callPage(after: nil, most: 8).rows.first?.summary.silent }
+    let good = Quality(level: "good")
+    let silence = Quality(level: "poor", cause: "silence")
+    #expect(measured(250) == good && silent() == nil)
+    #expect(measured(0) == silence && silent() == .app)
+    #expect(measured(0) == silence && measured(1) == good && silent() == nil)
+    #expect(
+      world.events.compactMap(facts).compactMap(\.quality).map { [$0.level.rawValue, $0.cause?.rawValue, $0.side?.rawValue] } == [
+        ["poor", "silence", "app"], ["good", nil, nil],
+      ])
+    world.request(Surroundings.phone, .callHold(CallHold(on: true)), call: call)
+    #expect(measured(0) == good)
+    world.request(Surroundings.phone, .callHold(CallHold(on: false)), call: call)
+    world.request(Surroundings.phone, .callMute(CallMute(on: true, mode: .input)), call: call)
+    #expect(measured(0) == good && silent() == nil)
   }
 
   @Test func `devices are told when they are new, refused and revoked`() throws {

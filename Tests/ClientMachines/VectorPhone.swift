@@ -120,6 +120,7 @@ struct VectorPhone {
       return .perform(try action(words), try request(words.dropFirst()), timeout: timeout.map { .milliseconds($0) })
     case "timedOut": return .timedOut(try action(words), try request(words.dropFirst()))
     case "refused": return .requestRefused(try request(words[...]))
+    case "ask": return .read(made.count, try question(words))
     case "dial": return .dial(try id(words.first), to: handle(words.last ?? ""))
     case "wish": return .wish(try id(words.first), try wish(words))
     case "media": return .media(try id(words.first), try report(words))
@@ -164,6 +165,14 @@ struct VectorPhone {
     case "digits": return .digits(call, words.count > 2 ? words[2] : "")
     case "group": return .group(call, words.count > 2 ? try id(words[2]) : nil)
     default: throw Unreadable(text: "no such action: \(words[0])")
+    }
+  }
+
+  private func question(_ words: [String]) throws -> ClientMessage {
+    switch words.first {
+    case "user.get": return .userGet
+    case "dir.find": return .dirFind(DirectoryFind(text: words.last ?? "", limit: 20))
+    default: throw Unreadable(text: "ask: user.get, or dir.find and a text")
     }
   }
 
@@ -290,8 +299,19 @@ extension VectorPhone {
     case .transferred(let id, let status): "transferred \(name(id)) \(status.status.rawValue)"
     case .loggedOut: "loggedOut"
     case .directory(let parts): "directory \(parts.count)"
-    case .read(let number, let result): "read \(number) \(result == nil ? "none" : "")"
+    case .read(_, let result): answered(result)
+    case .tested(let id, let outcome): "tested \(name(id)) \(outcome)"
     case .historyChanged(let id): "historyChanged \(id)"
+    }
+  }
+
+  /// Numbers, or handles with their names.
+  private func answered(_ result: Result<Success, Failure>?) -> String {
+    switch result {
+    case .success(let success):
+      (["answered"] + (success.user?.numbers ?? success.names?.map { text($0) } ?? [])).joined(separator: " ")
+    case .failure(let failure): "answered refused \(failure.code.rawValue)"
+    case nil: "answered unreachable"
     }
   }
 

@@ -15,7 +15,7 @@ import Testing
     var text: String
   }
 
-  @Test(arguments: ["sessions", "replay", "races", "reasons", "nodes"]) func `the machines do what the vectors say`(
+  @Test(arguments: ["sessions", "replay", "races", "reasons", "nodes", "questions"]) func `the machines do what the vectors say`(
     _ name: String
   ) throws {
     let place = Self.folder.appendingPathComponent("\(name).txt")
@@ -43,7 +43,7 @@ import Testing
   {
     var lines: [String] = []
     var secrets: Set<String> = []
-    for name in ["sessions", "replay", "races", "reasons", "nodes"] {
+    for name in ["sessions", "replay", "races", "reasons", "nodes", "questions"] {
       let text = try String(contentsOf: Self.folder.appendingPathComponent("\(name).txt"), encoding: .utf8)
       let held = /"(?:auth|wake|resumeToken|token|sdp|h|n|sid)":"([^"]+)"/
       secrets.formUnion(text.matches(of: held).map { String($0.output.1) })
@@ -64,7 +64,7 @@ import Testing
   }
 
   @Test func `there are cases of each theme, and each has a name of its own`() throws {
-    let files = try ["sessions", "replay", "races", "reasons", "nodes"].map {
+    let files = try ["sessions", "replay", "races", "reasons", "nodes", "questions"].map {
       try VectorFile(name: $0, text: String(contentsOf: Self.folder.appendingPathComponent("\($0).txt"), encoding: .utf8))
     }
     let names = files.flatMap { $0.cases.map(\.name) }

@@ -48,15 +48,21 @@ final class HomeNetwork: PhoneNetwork {
     try await rules(name, ports: "40000-44999")
   }
 
-  /// `forwards: false`: what comes is dropped, and nobody is told.
-  private func rules(_ name: String, ports: String, forwards: Bool = true) async throws {
+  /// - Parameters:
+  ///   - forwards: false: the router drops every packet and sends no error.
+  ///   - udpLoss: percent of the datagrams, each way.
+  private func rules(_ name: String, ports: String, forwards: Bool = true, udpLoss: Int = 0) async throws {
     try await run(
       """
       ip netns exec \(name) nft -f - <<'END'
       flush ruleset
       table ip home {
         chain out { type nat hook postrouting priority 100; oifname wan meta l4proto { tcp, udp } masquerade to :\(ports); }
-        chain through { type filter hook forward priority 0; \(forwards ? "accept" : "drop"); }
+        chain through {
+          type filter hook forward priority 0;
+          \(udpLoss >= 100 ? "meta l4proto udp drop" : udpLoss > 0 ? "meta l4proto udp numgen random mod 100 < \(udpLoss) drop" : "")
+          \(forwards ? "accept" : "drop")
+        }
       }
       END
       """)
@@ -88,6 +94,9 @@ final class HomeNetwork: PhoneNetwork {
 
   /// The way over the home router, without a change of any link.
   func forward(_ isOn: Bool) async throws { try await rules(home, ports: "40000-44999", forwards: isOn) }
+
+  /// The home router loses so many percent of all datagrams, each way; TCP passes.
+  func loseDatagrams(_ percent: Int) async throws { try await rules(home, ports: "40000-44999", udpLoss: percent) }
 
   deinit {
     runAtEnd(["/sbin/ip", "netns", "del", home])

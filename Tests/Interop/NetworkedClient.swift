@@ -36,8 +36,8 @@ enum NetworkedClient: String, CaseIterable {
   }
 
   /// Online.
-  func start(_ gateway: GatewayUnderTest, in network: HomeNetwork) async throws -> Spawned {
-    let audio = ["--play", "tone.wav", "--record", "app-heard.wav"]
+  func start(_ gateway: GatewayUnderTest, in network: HomeNetwork, _ more: [String] = []) async throws -> Spawned {
+    let audio = ["--play", "tone.wav", "--record", "app-heard.wav"] + more
     let peers = Surroundings.sources + "/peers/"
     let python = Surroundings.python ?? "python3"
     switch self {

@@ -36,10 +36,11 @@ extension Interop {
       try await expect(client, .sixSeconds, seconds: 11, atMost: Self.longest)
     }
 
-    @Test(.tags(.audio)) func `a router that drops all for good, with cellular beside it: Firefox goes on over that`()
+    @Test(.tags(.audio), arguments: [NetworkedClient.firefoxPhone, .chromiumPhone])
+    func `a router that drops all for good, with cellular beside it: a browser goes on over that`(client: NetworkedClient)
       async throws
     {
-      try await expect(.firefoxPhone, .dead, seconds: 9, atMost: Self.longest)
+      try await expect(client, .dead, seconds: 9, atMost: Self.longest)
     }
   }
 

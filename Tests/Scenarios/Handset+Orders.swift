@@ -64,7 +64,7 @@ extension Handset {
     case .state(let next): state = next
     case .changed(let info): infos[info.id] = info
     case .presentInApp(let call): presented.append(call)
-    case .further, .relays, .digit, .transferred, .loggedOut, .registered, .directory, .read, .historyChanged:
+    case .further, .relays, .digit, .transferred, .loggedOut, .registered, .directory, .read, .historyChanged, .tested:
       break
     }
   }

@@ -102,7 +102,7 @@ final class StandInApp: @unchecked Sendable {
     case .changed(let info): infos[info.id] = info
     case .loggedOut: isLoggedOut = true
     case .further, .relays, .post, .listen, .mix, .state, .presentInApp, .registered, .digit, .transferred, .directory, .read,
-      .historyChanged, .tokenStale:
+      .historyChanged, .tested, .tokenStale:
       break
     }
   }

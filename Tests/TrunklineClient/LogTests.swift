@@ -31,6 +31,17 @@ import Testing
     #expect(entries[1].fields.map(\.value) == ["3"] && entries.last?.fields.map(\.value) == ["\(PhoneLogger.limit + 2)"])
   }
 
+  @Test func `after a flush the sink has every entry so far`() {
+    let (logger, count) = (PhoneLogger(nil), Mutex(0))
+    logger.set({ _ in count.withLock { $0 += 1 } }, minimum: .info)
+    for number in 1...200 {
+      logger.note(.info, .networkChanged)
+      guard number % 50 == 0 else { continue }
+      logger.flush()
+      #expect(count.withLock(\.self) == number)
+    }
+  }
+
   @Test func `a sink that blocks holds up nobody, and what waits for it is bounded`() async {
     let (logger, sink, gate) = (PhoneLogger(nil), Sink(), DispatchSemaphore(value: 0))
     logger.set(

@@ -1,3 +1,4 @@
+import AppProtocol
 import Bytes
 import ClientMachines
 import STUN
@@ -37,7 +38,9 @@ import Testing
       now = now + time
       give(.echoed(true))
     }
+    func online() { for _ in 0..<3 { echo(.milliseconds(20)) } }
 
+    var calls: Int { actions.count { if case .call = $0 { true } else { false } } }
     var echoes: Int { actions.count { if case .echo = $0 { true } else { false } } }
     var results: [Preflight] { actions.compactMap { if case .finished(let result) = $0 { result } else { nil } } }
     var result: Preflight? { results.count == 1 ? results[0] : nil }
@@ -67,10 +70,68 @@ import Testing
   @Test func `the best of three round trips counts, and a granted microphone is good`() throws {
     let rig = Rig()
     for time in [80, 40, 60] { rig.echo(.milliseconds(time)) }
+    rig.give(.called(nil))
     let result = try #require(rig.result)
     #expect(rig.echoes == 3 && result.network == .init(isGood: true, roundTripMilliseconds: 40, error: nil))
     #expect(result.isReady && result.microphone == .init(isGood: true) && result.servers.isEmpty && result.call == nil)
     #expect(rig.machine.nextDeadline == nil)
+  }
+
+  @Test func `the test call comes behind all others, and its result counts; a refused one says nothing`() throws {
+    for (isGood, isReady) in [(true, true), (false, false), (nil, true)] as [(Bool?, Bool)] {
+      let rig = Rig(["turn:a.example"])
+      rig.online()
+      #expect(rig.calls == 0 && rig.results.isEmpty, "a server is open")
+      rig.give(.closed(0, "gone"))
+      #expect(rig.calls == 1 && rig.results.isEmpty)
+      let call = Preflight.TestCall(isGood: isGood, score: 4, error: nil)
+      rig.give(.called(call))
+      rig.give(.called(nil))
+      let result = try #require(rig.result)
+      #expect(result.call == call && result.isReady == isReady && rig.calls == 1)
+    }
+  }
+
+  @Test func `no test call is made without a network, and one without an end is not good after 30 s`() throws {
+    let offline = try #require(Rig(error: .notConnected).result)
+    #expect(offline.call == nil)
+    let rig = Rig()
+    rig.online()
+    rig.wait(.milliseconds(29_999))
+    #expect(rig.results.isEmpty && rig.calls == 1)
+    rig.wait(.milliseconds(1))
+    #expect(rig.result?.call == Preflight.TestCall(isGood: false, error: .noResources) && rig.result?.isReady == false)
+    rig.give(.called(nil))
+    #expect(rig.results.count == 1 && rig.machine.nextDeadline == nil)
+  }
+
+  @Test func `a test call is good where sound came both ways with a score of 3.1, else it says what was wrong`() throws {
+    var counts = ClientMedia.Statistics()
+    (counts.receivedPackets, counts.lostPackets, counts.roundTripMilliseconds) = (250, 0, 40)
+    let received = StreamStats(jitterMs: 2, loss: 0.01, mos: 4.2, audio: true)
+    func call(_ outcome: TestCallOutcome, _ counts: ClientMedia.Statistics, _ loudest: Double = -23) throws -> Preflight.TestCall
+    {
+      try #require(Preflight.TestCall(outcome, counts, loudest: loudest))
+    }
+    let good = try call(.ended(.remoteHangup, codec: "opus", received: received), counts)
+    #expect(good.isGood == true && good.error == nil && good.roundTripMilliseconds == 40)
+    #expect(good.sent == .init(score: 4.2, lossFraction: 0.01, jitterMilliseconds: 2, isHeard: true))
+    let own = try #require(good.received?.score)
+    #expect(own > 4 && own < 4.5 && good.score == min(own, 4.2))
+    #expect(try call(.ended(.remoteHangup, codec: "opus", received: received), counts, -127).isGood == false, "silence came")
+    let unheard = StreamStats(loss: 0, mos: 4.4, audio: false)
+    #expect(try call(.ended(.remoteHangup, codec: "opus", received: unheard), counts).isGood == false, "silence went")
+    let poor = StreamStats(loss: 0.3, mos: 2.1, audio: true)
+    let bad = try call(.ended(.remoteHangup, codec: "opus", received: poor), counts)
+    #expect(bad.isGood == false && bad.score == 2.1)
+    counts.lostPackets = 100
+    let lossy = try call(.ended(.remoteHangup, codec: "opus", received: received), counts)
+    #expect(lossy.isGood == false && (lossy.received?.score ?? 5) < 3.1, "\(lossy)")
+    let ended = try call(.ended(.mediaTimeout, codec: nil, received: nil), ClientMedia.Statistics(), -127)
+    #expect(ended.isGood == false && ended.score == nil && ended.error == .noMedia(.mediaTimeout))
+    let refused = try call(.refused(.tooMany), counts)
+    #expect(refused.isGood == nil && refused.error == .gateway(.tooMany))
+    #expect(Preflight.TestCall(.unavailable, counts, loudest: 0) == nil)
   }
 
   @Test func `a gateway that is silent is not good after 5 s, and an answer behind that is nothing`() throws {

@@ -291,6 +291,12 @@ export class VectorPhone {
       case "audio":
         this.world.plays = rest === "runs";
         return this.world.plays ? this.world.run() : undefined;
+      case "ask": {
+        const [type, text] = split(rest), phone = this.phone;
+        const told = (list) => this.say(["answered", ...list.map((one) => one.h ? one.h + (one.n ? `/${one.n}` : "") : one)].join(" "));
+        const refused = (error) => this.say(error.code === "unreachable" ? "answered unreachable" : `answered refused ${error.reason}`);
+        return void (type === "user.get" ? phone.ownNumbers() : phone.findNames(text)).then(told, refused);
+      }
       case "dial": this.nextID = this.id(words[0]); return this.phone.call(this.handle(words[1]));
       case "wish": case "perform": {
         const [call, name] = word === "wish" ? [this.call(words[0]), words[1]] : [this.call(words[2]), words[1]];

@@ -6,7 +6,7 @@ import { reasonText } from "../../Sources/Client/WebClient/trunkline.js";
 import { difference, filled, read } from "./vectors.mjs";
 
 /** Cases, plays of them (a case with rows is played once for each) and cases that a browser has not, at least and at most. */
-const COUNTS = { sessions: [29, 29, 0], replay: [22, 22, 0], races: [54, 54, 18], reasons: [11, 84, 0], nodes: [30, 30, 3] };
+const COUNTS = { sessions: [29, 29, 0], replay: [22, 22, 0], races: [54, 54, 18], reasons: [11, 84, 0], nodes: [30, 30, 3], questions: [8, 10, 0] };
 
 for (const [name, [cases, plays, most]] of Object.entries(COUNTS)) {
   test(`trunkline.js does what ${name}.txt says`, async (t) => {

@@ -8,14 +8,23 @@ import Trunking
 /// What is told of calls, devices and trunks beyond the gateway, if `Configuration.events` is on.
 extension Call {
   /// A stage of the call, if it is one that is told.
-  func tell(_ stage: CallStage, at instant: Instant, _ turn: inout Turn) {
+  mutating func tell(_ stage: CallStage, at instant: Instant, _ turn: inout Turn) {
+    switch stage {
+    case .trunkSilent, .appSilent, .trunkBack, .appBack:
+      // the statistics may have said it first
+      let isPoor = stage == .trunkSilent || stage == .appSilent
+      guard isPoor != bookkeeping.isPoor else { return }
+      bookkeeping.isPoor = isPoor
+    default: break
+    }
     guard turn.configuration.events.isOn, let kind = GatewayEvent.Kind(stage) else { return }
+    let (transfer, diversion) = (transfers.made.last, diversions.made.last)
     tell(kind, at: instant, &turn) { facts in
       switch stage {
       case .heldByTrunk, .resumedByTrunk: facts.by = .trunk
       case .heldByApp, .resumedByApp: facts.by = .app
-      case .transferred: facts.transfer = transfers.made.last
-      case .diverting: facts.diversion = diversions.made.last
+      case .transferred: facts.transfer = transfer
+      case .diverting: facts.diversion = diversion
       case .trunkSilent: facts.quality = .init(level: .poor, cause: .silence, side: .trunk)
       case .trunkBack: facts.quality = .init(level: .good, side: .trunk)
       case .appSilent: facts.quality = .init(level: .poor, cause: .silence, side: .app)
@@ -40,7 +49,7 @@ extension Call {
     tell(.callQuality, at: turn.now, &turn) {
       $0.quality = .init(
         level: isPoor ? .poor : .good, cause: isPoor ? quality.cause.flatMap { .init(rawValue: $0) } : nil,
-        mos: scores.min().map { ($0 * 100).rounded() / 100 })
+        side: isPoor ? bookkeeping.silentSide : nil, mos: scores.min().map { ($0 * 100).rounded() / 100 })
     }
   }
 

@@ -172,9 +172,15 @@ extension Call {
 
   mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ turn: inout Turn) {
     guard isLive, let place = legs.firstIndex(where: { $0.session == measured }) else { return }
+    let before = legs[place].statistics
     legs[place].statistics = statistics
     guard place == 0, state == .connected, let winner else { return }
-    let quality = Quality(statistics)
+    // Held or muted a device need not send. `before` is of a connected call too: it is nil until then or has what came in the call's first seconds.
+    let isAppQuiet =
+      !appMedia.isHeld && !appMedia.isMuted && before.map { $0.fromApp.packets == statistics.fromApp.packets } == true
+    bookkeeping.silentSide = isAppQuiet ? .app : legs[0].isSilent ? .trunk : nil
+    // what came until then says nothing about a side from which nothing comes
+    let quality = bookkeeping.silentSide == nil ? Quality(statistics) : Quality(level: "poor", cause: "silence")
     turn.send(.quality(quality), to: winner, call: id)
     tellQuality(quality, statistics, &turn)
     endTest(&turn)

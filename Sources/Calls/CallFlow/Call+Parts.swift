@@ -158,6 +158,8 @@ extension Call {
     var declines = Declines()
     /// The last that was told of its sound.
     var isPoor = false
+    /// From which nothing came between the last two statistics.
+    var silentSide: CallSide?
     var end: CallRecord.End?
     var recordings = Recordings()
     /// Of the stream that has or had it, without its query.

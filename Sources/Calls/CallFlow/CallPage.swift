@@ -29,6 +29,7 @@ public struct CallRow: Sendable {
   private let terminals: [DeviceKey: Terminal]
   private let winner: DeviceKey?
   private let (isUndecided, isHeld, isHeldByTrunk, isMuted): (Bool, Bool, Bool, Bool)
+  private let silentSide: CallSide?
   private let measured: Measured?
   fileprivate let groupID: MediaGroupID?
   /// All calls of its group.
@@ -47,7 +48,7 @@ public struct CallRow: Sendable {
     (times, devices, pushes, terminals, winner) = (call.times, call.devices, call.pushes, call.terminals, call.winner)
     (isUndecided, isHeld, isMuted) = (call.isUndecided, call.appMedia.isHeld, call.appMedia.isMuted)
     (isHeldByTrunk, measured) = (call.legs[0].isHoldSignalled, call.legs[0].measured)
-    parameters = call.parties.parameters
+    (parameters, silentSide) = (call.parties.parameters, call.bookkeeping.silentSide)
     groupID = call.winner == nil ? nil : call.appMedia.group
     self.wallOffset = wallOffset
   }
@@ -64,7 +65,7 @@ public struct CallRow: Sendable {
       } + wokenDevices, held: isHeld, heldByTrunk: isHeldByTrunk, muted: isMuted,
       fromTrunk: measured.map { .init($0.statistics.fromTrunk) }, fromApp: measured.map { .init($0.statistics.fromApp) })
     summary.group = group?.filter { $0 != id }
-    summary.parameters = parameters
+    (summary.parameters, summary.silent) = (parameters, silentSide)
     summary.appStats = devices.first { $0.key == winner }.flatMap(\.stats)
     return summary
   }

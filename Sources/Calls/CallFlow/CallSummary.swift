@@ -25,6 +25,8 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var held: Bool
   public var heldByTrunk: Bool
   public var muted: Bool
+  /// From this side nothing comes though the call is connected: for 5 s from an app that is neither held nor muted, for 20 s from a trunk.
+  public var silent: CallSide?
   /// The other calls of its group; nil: it is in none.
   public var group: [CallID]?
   /// What is told of the call by name; nil: nothing.

@@ -6,6 +6,7 @@ extension PhoneMachine {
   // MARK: what the gateway says
 
   mutating func heard(_ message: ServerMessage, _ id: Identifier, of number: Int, _ now: Instant, _ out: inout [Action]) {
+    if id == test?.id { return giveTest(.message(message), now, &out) }
     // what crosses the end of a call changes nothing of it; an offer is looked at, it may be of one that was given up
     if calls[id]?.isOver == true, message.type != .callOffer { return }
     switch message {
@@ -58,6 +59,7 @@ extension PhoneMachine {
     }
     if let id = probes.removeValue(forKey: question) { return probed(id, now, &out) }
     guard let (id, tag) = tags.removeValue(forKey: question) else { return }
+    if id == test?.id { return giveTest(.answered(tag, result), now, &out) }
     if tag == .reject, calls[id]?.call == nil {
       var reason = EndReason.unknown
       if case .failure(let failure) = result, let why = failure.reason { reason = why }
@@ -68,15 +70,25 @@ extension PhoneMachine {
       calls[id]?.watchdog = nil
       calls[id]?.node = session?.node
       if case .failure(let failure) = result { calls[id]?.refusal = failure.code }
+      if case .success(let success) = result, let to = success.to { dialled(id, as: to, &out) }
     }
     give(.answered(tag, result), to: id, now, &out)
     // the gateway has the call (docs/reference/protocol.md, Sequences, 6): the start action is done
     if tag == .start, isDone { complete(id, true, &out) }
   }
 
+  /// What the gateway has read from what was dialled: the screen shows the number that it calls.
+  private mutating func dialled(_ id: Identifier, as to: Handle, _ out: inout [Action]) {
+    guard let entry = calls[id], !entry.isOver, (entry.peer.k, entry.peer.h) != (to.k, to.h) else { return }
+    calls[id]?.peer = Handle(k: to.k, h: to.h, n: to.n ?? entry.peer.n)
+    if let entry = calls[id] { out.append(.updated(id, entry.peer, entry.capabilities)) }
+    tellChange(id, &out)
+  }
+
   /// While the tap's deadline leaves time, media is made anew once instead of failing. A connected call without a path goes on: the gateway
   /// says when it is lost, and media is made anew as soon as it can be asked.
   mutating func mediaReport(_ report: ClientCall.MediaReport, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+    if id == test?.id { return giveTest(.media(report), now, &out) }
     if case .failed(let stage, _) = report, stage != .device, let entry = calls[id], !entry.hasRestarted,
       entry.call?.state == .answering, let tappedAt = entry.tappedAt, now + Limits.restartTime <= tappedAt + Limits.gateTime
     {

@@ -80,6 +80,7 @@ extension PhoneMachine {
     guard state != next else { return }
     state = next
     out.append(.state(next))
+    if next != .online { loseTest(&out) }
   }
 
   mutating func pathChanged(_ now: Instant, _ out: inout [Action]) {
@@ -248,6 +249,7 @@ extension PhoneMachine {
       restartBroken(now, &out)
     case .online(let welcome, let snapshot):
       take(welcome.ice, &out)
+      hasTestCalls = welcome.caps.contains(TestCall.capability)
       move(to: .online, &out)
       onlineAt = now
       ringsOn(of: 0)
@@ -278,6 +280,7 @@ extension PhoneMachine {
     case .answered(let id, _, let result): answered(id, result, now, &out)
     case .mediaAnswer(let id, let call?, let answer):
       tags[id] = nil
+      if call == test?.id { return giveTest(.restarted(answer), now, &out) }
       give(.restarted(answer), to: call, now, &out)
     case .mediaAnswer: break
     }

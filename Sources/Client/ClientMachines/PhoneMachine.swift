@@ -94,6 +94,8 @@ public struct PhoneMachine: Sendable {
     case followDirectory(have: Int?, of: String?)
     /// A request that only reads; its answer comes as `Action.read` with the same number.
     case read(Int, ClientMessage)
+    /// The test call of a preflight, which ends as `Action.tested`. Its media comes as that of any call.
+    case testCall(Identifier)
     // the gateway
     case socket(ClientSession.Input)
     /// Of the session at a further node that has the number.
@@ -144,6 +146,8 @@ public struct PhoneMachine: Sendable {
     case read(Int, Result<Success, Failure>?)
     /// The newest call of the history; 0: it is empty now.
     case historyChanged(Int)
+    /// Behind the close of its media.
+    case tested(Identifier, TestCallOutcome)
   }
 
   var configuration: Configuration
@@ -162,6 +166,9 @@ public struct PhoneMachine: Sendable {
   /// When the session was welcomed.
   var onlineAt: Instant?
   var calls: [Identifier: Entry] = [:]
+  /// The gateway of the newest `welcome` makes test calls; and the one that is going on.
+  var hasTestCalls = false
+  var test: ClientTestCall?
   /// Calls of a process that was killed, which a push's session may not end.
   var orphans: Set<Identifier> = []
   /// What an answer of the gateway belongs to.
@@ -210,10 +217,12 @@ public struct PhoneMachine: Sendable {
 
   public var nextDeadline: Instant? {
     let sessions = [session?.nextDeadline] + further.values.flatMap { [$0.session.nextDeadline, $0.closesAt] }
-    return (sessions + [startsAudioAt, tokenRequests.dueAt, following?.retryAt] + calls.values.flatMap(\.deadlines)).compactMap(
-      \.self
-    )
-    .min()
+    return
+      (sessions + [startsAudioAt, tokenRequests.dueAt, following?.retryAt, test?.deadline] + calls.values.flatMap(\.deadlines))
+      .compactMap(
+        \.self
+      )
+      .min()
   }
   /// Calls that are not over, in one order: the same events give the same actions.
   public var liveCalls: [Identifier] { Self.ordered(calls.filter { !$0.value.isOver }.map(\.key)) }
@@ -261,6 +270,7 @@ public struct PhoneMachine: Sendable {
     case .read(let number, let message):
       guard isRegistrable(), let id = ask(message, call: nil, now, &out) else { return out.append(.read(number, nil)) }
       reads[id] = number
+    case .testCall(let id): startTest(id, now, &out)
     case .socket(let input):
       give(input, now, &out)
       leaveInBackground(now, &out)
@@ -282,6 +292,7 @@ public struct PhoneMachine: Sendable {
     if isDue(startsAudioAt) { runAudio(isForced: true, now, &out) }
     if isDue(tokenRequests.dueAt) { askForToken(now, &out) }
     if isDue(following?.retryAt) { directoryRetryDue(now, &out) }
+    if isDue(test?.deadline) { giveTest(.hangUp(), now, &out) }
     for id in Self.ordered(calls.keys) {
       guard let entry = calls[id], !entry.isOver else { continue }
       if isDue(entry.watchdog) {

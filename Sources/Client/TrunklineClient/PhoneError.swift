@@ -34,6 +34,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case noResources
   /// The gateway is not reached now: ask again when ``Phone/state`` is online.
   case notConnected
+  /// No audio passed between this device and the gateway, or the call ended before it could; why it ended.
+  case noMedia(EndReason)
   /// What the gateway said to a question.
   case gateway(ErrorCode)
 
@@ -56,6 +58,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
     case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
     case .tooManyCalls: "too many calls: end one of those that are there, or wait where the gateway says so"
     case .notConnected: "not online: ask again when the phone's state is online"
+    case .noMedia(let why):
+      "no audio passed between this device and the gateway (\(why.rawValue)): a firewall may drop UDP; offer TURN or try another network"
     case .gateway(let code): "the gateway answered \(code.rawValue)"
     case .noResources: "the media thread could not start: the process has no descriptors left"
     }

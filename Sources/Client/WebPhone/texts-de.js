@@ -37,7 +37,7 @@ export default {
   tryAgain: "Erneut versuchen",
 
   "quality.details": "Details", "quality.level": "Qualität {level}", "quality.good": "gut", "quality.fair": "mittel", "quality.poor": "schlecht",
-  "quality.cause.loss": "Verluste", "quality.cause.jitter": "Jitter", "quality.cause.delay": "Verzögerung",
+  "quality.cause.loss": "Verluste", "quality.cause.jitter": "Jitter", "quality.cause.delay": "Verzögerung", "quality.cause.silence": "Stille",
   "quality.loss": "Verlust {value}", "quality.jitter": "Jitter {value}", "quality.buffer": "Puffer {value}", "quality.roundTrip": "Umlaufzeit {value}",
 
   "dial.title": "Anrufen", "dial.addTitle": "Weiterer Anruf", "dial.transferTitle": "{name} vermitteln an", "dial.back": "Zurück zum Gespräch",

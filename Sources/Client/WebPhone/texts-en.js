@@ -41,7 +41,7 @@ export default {
 
   // how good it is
   "quality.details": "Details", "quality.level": "quality {level}", "quality.good": "good", "quality.fair": "fair", "quality.poor": "poor",
-  "quality.cause.loss": "loss", "quality.cause.jitter": "jitter", "quality.cause.delay": "delay",
+  "quality.cause.loss": "loss", "quality.cause.jitter": "jitter", "quality.cause.delay": "delay", "quality.cause.silence": "silence",
   "quality.loss": "loss {value}", "quality.jitter": "jitter {value}", "quality.buffer": "buffer {value}", "quality.roundTrip": "round trip {value}",
 
   // the dialler

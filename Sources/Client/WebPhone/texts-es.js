@@ -37,7 +37,7 @@ export default {
   tryAgain: "Reintentar",
 
   "quality.details": "Detalles", "quality.level": "calidad {level}", "quality.good": "buena", "quality.fair": "regular", "quality.poor": "mala",
-  "quality.cause.loss": "pérdidas", "quality.cause.jitter": "fluctuación", "quality.cause.delay": "retardo",
+  "quality.cause.loss": "pérdidas", "quality.cause.jitter": "fluctuación", "quality.cause.delay": "retardo", "quality.cause.silence": "silencio",
   "quality.loss": "pérdida {value}", "quality.jitter": "fluctuación {value}", "quality.buffer": "búfer {value}", "quality.roundTrip": "ida y vuelta {value}",
 
   "dial.title": "Llamar", "dial.addTitle": "Añadir una llamada", "dial.transferTitle": "Transferir a {name} a", "dial.back": "Volver a la llamada",

@@ -37,7 +37,7 @@ export default {
   tryAgain: "Réessayer",
 
   "quality.details": "Détails", "quality.level": "qualité {level}", "quality.good": "bonne", "quality.fair": "moyenne", "quality.poor": "mauvaise",
-  "quality.cause.loss": "pertes", "quality.cause.jitter": "gigue", "quality.cause.delay": "délai",
+  "quality.cause.loss": "pertes", "quality.cause.jitter": "gigue", "quality.cause.delay": "délai", "quality.cause.silence": "silence",
   "quality.loss": "pertes {value}", "quality.jitter": "gigue {value}", "quality.buffer": "tampon {value}", "quality.roundTrip": "aller-retour {value}",
 
   "dial.title": "Appeler", "dial.addTitle": "Ajouter un appel", "dial.transferTitle": "Transférer {name} vers", "dial.back": "Retour à l’appel",

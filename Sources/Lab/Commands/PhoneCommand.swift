@@ -55,7 +55,8 @@ struct PhoneCommand: ParsableCommand {
   @Flag(help: "Takes any TLS certificate: for tests.") var insecure = false
   @Flag(help: "Prints each version of the user's directory, and the newest call of the history when it changes.") var directory =
     false
-  @Flag(help: "Tries what a call needs (gateway, microphone, TURN servers), prints it and leaves.") var preflight = false
+  @Flag(help: "Tries what a call needs (gateway, microphone, TURN servers, a test call), prints it and leaves.") var preflight =
+    false
   @Flag(help: "Prints the SDK's log to standard error.") var log = false
   @Option(
     help: ArgumentHelp(

@@ -35,6 +35,8 @@ struct StatusCall: Encodable, Sendable {
   var connected: Int64?
   var held: Bool
   var quality: Quality
+  /// Nothing comes from this side, as `/v1/calls` says.
+  var silent: CallSide?
   var fromTrunk: CallHeard?
   var fromApp: CallHeard?
 
@@ -50,7 +52,8 @@ struct StatusCall: Encodable, Sendable {
     connected = summary.times[CallStage.connected.rawValue]
     held = summary.held || summary.heldByTrunk
     (fromTrunk, fromApp) = (CallHeard(summary.fromTrunk), CallHeard(summary.fromApp))
-    quality = Self.quality([fromTrunk, fromApp].compactMap(\.self))
+    silent = summary.silent
+    quality = silent == nil ? Self.quality([fromTrunk, fromApp].compactMap(\.self)) : .poor
   }
 
   static func quality(_ heard: [CallHeard]) -> Quality {

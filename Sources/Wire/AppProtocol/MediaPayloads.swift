@@ -107,10 +107,10 @@ public struct StreamStats: Hashable, Sendable, Codable {
   public init(
     rttMs: Double? = nil, jitterMs: Double? = nil, loss: Double? = nil, bytes: Int64? = nil, plc: Double? = nil,
     codec: String? = nil,
-    mos: Double? = nil
+    mos: Double? = nil, audio: Bool? = nil
   ) {
     (self.rttMs, self.jitterMs, self.loss, self.bytes) = (rttMs, jitterMs, loss, bytes)
-    (self.plc, self.codec, self.mos) = (plc, codec, mos)
+    (self.plc, self.codec, self.mos, self.audio) = (plc, codec, mos, audio)
   }
 }
 
@@ -118,7 +118,7 @@ public struct StreamStats: Hashable, Sendable, Codable {
 public struct Quality: Hashable, Sendable, Codable {
   /// "good", "fair" or "poor".
   public var level: String
-  /// What it lacks: "loss", "jitter" or "delay"; nil: nothing.
+  /// What it lacks: "loss", "jitter", "delay" or "silence" (nothing comes from the app or from the trunk); nil: nothing.
   public var cause: String?
   /// A level with its cause.
   public init(level: String, cause: String? = nil) { (self.level, self.cause) = (level, cause) }

@@ -177,6 +177,9 @@ def follow(page, options):
     deadline = time.monotonic() + options.seconds
     seen, dialled, answered, connected = 0, False, False, None
     while time.monotonic() < deadline:
+        if options.preflight and (result := page.evaluate("window.__preflight ?? null")):
+            say("preflight", **json.loads(result))
+            return
         for entry in page.evaluate(f"(window.__log ?? []).slice({seen})") or []:
             seen += 1
             print(json.dumps(entry), flush=True)
@@ -184,6 +187,8 @@ def follow(page, options):
                 dialled = True
                 page.evaluate(f"document.getElementById('number').value = {json.dumps(options.call)};"
                               "document.getElementById('dial').click()")
+            if entry["event"] == "line" and entry["state"] == "online" and options.preflight:
+                page.evaluate("trunkline.preflight().then((result) => { window.__preflight = JSON.stringify(result); }), null")
             if entry["event"] == "call" and entry["direction"] == "incoming" and options.answer and not answered:
                 answered = True
                 page.evaluate("call.answer()" if options.bare else "document.getElementById('answer').click()")
@@ -216,6 +221,7 @@ def main():
     parser.add_argument("--url", required=True, help="login link of the web phone")
     parser.add_argument("--bare", action="store_true", help="the token of the link, in a page without any of ours")
     parser.add_argument("--answer", action="store_true")
+    parser.add_argument("--preflight", action="store_true", help="makes the preflight test, prints it and ends")
     parser.add_argument("--call", metavar="NUMBER")
     parser.add_argument("--play", metavar="WAV")
     parser.add_argument("--loop", action="store_true", help="speaks over and over")

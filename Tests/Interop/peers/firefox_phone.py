@@ -5,7 +5,7 @@ monitor is Firefox's microphone, and an ear that is its loudspeaker. Marionette 
 
 Prints one JSON object a line with the events of browser_phone.py, and `held`; ends when the call has ended, or after --seconds. Commands come as lines
 on standard input: digits DIGITS, hold (a toggle, as its button is), mute, hangup, reload, say (its speech), meters, plug NAME (a headset), unplug NAME, loudspeaker NAME, microphone NAME
-(the page chooses it), play SINK (its speech once more, there), level SINK (of what is heard there).
+(the page chooses it), sources (that Firefox records from), play SINK [WAV] (its speech once more, or another one, there; `played` when it is over), level SINK (of what is heard there).
 """
 import argparse, json, os, select, shutil, socket, subprocess, sys, tempfile, time
 import audio
@@ -146,8 +146,8 @@ class Sound:
         self.children.append(child)
         return child
 
-    def play(self, path):
-        self.player = self.start("paplay", "--device=mouth", "--latency-msec=100", path)
+    def play(self, path, sink="mouth"):
+        self.player = self.start("paplay", f"--device={sink}", "--latency-msec=100", path)
         say("playing")
 
     def has_played(self):
@@ -190,6 +190,15 @@ class Sound:
     def unplug(self, name):
         for module in reversed(self.modules.pop(name)):
             subprocess.run(["pactl", "unload-module", module], env=self.environment, check=True)
+
+    def sources(self):
+        """The names of those that are recorded from, monitors of sinks apart."""
+        def rows(kind):
+            text = subprocess.run(["pactl", "list", "short", kind], env=self.environment, capture_output=True, check=True, text=True).stdout
+            return [line.split("\t") for line in text.splitlines()]
+        names = {row[0]: row[1] for row in rows("sources")}
+        taken = {names.get(row[1], "") for row in rows("source-outputs")}
+        return sorted(name for name in taken if name and not name.endswith(".monitor"))
 
     def level(self, sink):
         """Of what half a second of it sounds like."""
@@ -265,7 +274,9 @@ def run(page, sound, words, options):
     elif words[0] == "unplug":
         sound.unplug(words[1])
     elif words[0] == "play":
-        sound.start("paplay", f"--device={words[1]}", options.play)
+        sound.play(words[2] if words[2:] else options.play, words[1])
+    elif words[0] == "sources":
+        say("sources", names=sound.sources())
     elif words[0] == "level":
         say("level", sink=words[1], level=sound.level(words[1]))
     elif words[0] in ("loudspeaker", "microphone"):
@@ -325,6 +336,9 @@ def follow(page, sound, options):
             entries = []
             if error.args[0].get("error") not in ("javascript error", "no such window", "unknown error"):
                 raise
+        if options.preflight and seen and (result := page.evaluate("return window.__preflight ?? null")):
+            say("preflight", **json.loads(result))
+            return
         for entry in entries:
             seen += 1
             print(json.dumps(entry), flush=True)
@@ -332,6 +346,8 @@ def follow(page, sound, options):
                 page.evaluate(f"document.getElementById('number').value = {json.dumps(options.call)};"
                               "document.getElementById('dial').click()")
                 options.call = None
+            if entry["event"] == "line" and entry["state"] == "online" and options.preflight:
+                page.evaluate("trunkline.preflight().then((result) => { window.__preflight = JSON.stringify(result); }); return null")
             if entry["event"] == "call" and entry["direction"] == "incoming" and options.answer:
                 options.answer = False
                 page.evaluate("call.answer()") if options.bare else click(page, "answer")
@@ -362,6 +378,7 @@ def main():
     parser.add_argument("--bare", action="store_true", help="the token of the link, in a page without any of ours")
     parser.add_argument("--any-certificate", action="store_true", help="of TLS")
     parser.add_argument("--answer", action="store_true")
+    parser.add_argument("--preflight", action="store_true", help="makes the preflight test, prints it and ends")
     parser.add_argument("--call", metavar="NUMBER")
     parser.add_argument("--play", metavar="WAV")
     parser.add_argument("--say-when-told", action="store_true", help="by the command, not when the call is connected")

@@ -46,6 +46,7 @@ extension PhoneEngine {
     case .directory(let parts): directoryTaker?(parts)
     case .read(let number, let result): readers.removeValue(forKey: number)?(result)
     case .historyChanged(let id): updates.tell(.historyChanged(id))
+    case .tested(let id, let outcome): tested(id, outcome)
     case .loggedOut:
       for key in [SecretKey.deviceID, SecretKey.loggingOut] { parts.secrets.write(key, nil) }
       updates.tell(.loggedOut)

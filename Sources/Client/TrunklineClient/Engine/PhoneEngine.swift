@@ -250,6 +250,8 @@ actor PhoneEngine {
         updates.tell(.media(call, pair: pair, roundTripMilliseconds: trip, profile: profile))
       }
       give(.media(call, told))
+    case .statistics(let call, let statistics) where measured(call, statistics, isLast: false): break
+    case .closed(let call, let statistics) where measured(call, statistics, isLast: true): break
     case .statistics(let call, let statistics):
       updates.change { $0.statistics[call] = statistics }
       tell(statistics, of: call)

@@ -43,6 +43,7 @@ extension PhoneTrace.State {
     case .logOut: return Line(.app, "logOut")
     // names and numbers are not for a trace
     case .followDirectory, .read: return nil
+    case .testCall(let call): return Line(.app, "testCall", Self.call(call))
     // the gateway, and media
     case .socket(let event): return Line(.network, "socket", Self.fields(of: event))
     case .further(let number, let event):
@@ -86,6 +87,7 @@ extension PhoneTrace.State {
     case .digit(let call, _): return [Line(.app, "digit", Self.call(call))]
     case .transferred(let call, _): return [Line(.app, "transferred", Self.call(call))]
     case .loggedOut: return [Line(.app, "loggedOut")]
+    case .tested(let call, _): return [Line(.app, "tested", Self.call(call))]
     case .directory, .read, .historyChanged: return []
     }
   }

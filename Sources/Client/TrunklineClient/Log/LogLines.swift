@@ -46,7 +46,7 @@ struct LogLines: Sendable {
     case .wish(let call, let wish): [Line(.info, .callAction, call, [("does", Self.name(wish))])]
     case .socket(let input), .further(_, let input): lines(of: input, isDetailed)
     case .media(let call, let report): lines(of: report, call)
-    case .reported, .audioRuns, .start, .preferences, .logOut, .followDirectory, .read, .statistics, .timer: []
+    case .reported, .audioRuns, .start, .preferences, .logOut, .followDirectory, .read, .testCall, .statistics, .timer: []
     }
   }
 
@@ -105,7 +105,8 @@ struct LogLines: Sendable {
     case .loggedOut: return [Line(.info, .loggedOut)]
     case .report, .updated, .reportEnded, .reportConnecting, .reportConnected, .request, .complete, .post, .media, .relays,
       .listen,
-      .mix, .presentInApp, .digit, .transferred, .directory, .read, .historyChanged:
+      .mix, .presentInApp, .digit, .transferred, .directory, .read, .historyChanged,
+      .tested:
       return []
     }
   }

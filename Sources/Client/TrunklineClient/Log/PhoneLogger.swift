@@ -56,6 +56,9 @@ final class PhoneLogger: Sendable {
     drainLater()
   }
 
+  /// Waits until the sink has every entry that was noted before; not for a sink itself.
+  func flush() { queue.sync {} }
+
   private func drainLater() {
     let isDue = state.withLock { state in
       guard state.sink != nil, !state.isDraining, !state.waiting.isEmpty else { return false }

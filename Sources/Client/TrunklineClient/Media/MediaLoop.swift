@@ -32,8 +32,10 @@ final class MediaLoop {
   var calls: [Identifier: Live] = [:]
   private var listening: Identifier?
   private var mixing: [Identifier] = []
+  private var testing: Identifier?
   private var isAudioOn = false
   private var nextFrame = Instant.zero
+  private var nextTestFrame = Instant.zero
   private var deadlines = DeadlineGuard()
   private var nextStatistics = Instant.zero
   private var isStopped = false
@@ -83,6 +85,7 @@ final class MediaLoop {
       consider(live.closesOldAt)
     }
     if isExchanging { consider(nextFrame) }
+    if isTesting { consider(nextTestFrame) }
     if !calls.isEmpty { consider(nextStatistics) }
     guard let due else { return -1 }
     let wait = (due - MonotonicTime.now()).nanoseconds
@@ -90,6 +93,7 @@ final class MediaLoop {
   }
 
   private var isExchanging: Bool { isAudioOn && listening != nil }
+  private var isTesting: Bool { testing.map { calls[$0] != nil } ?? false }
 
   // MARK: orders
 
@@ -112,6 +116,9 @@ final class MediaLoop {
       tellConnected()
       thread.handle.captured.drain()
       nextFrame = now
+    case .test(let id):
+      testing = id
+      nextTestFrame = now
     case .mix(let others): mixing = Array(others.prefix(MediaLimits.mixedCalls))
     case .audio(let isOn):
       isAudioOn = isOn
@@ -219,6 +226,10 @@ final class MediaLoop {
       nextFrame = nextFrame + MediaLimits.frame
       if now - nextFrame > .milliseconds(200) { nextFrame = now + MediaLimits.frame }
     }
+    if isTesting, nextTestFrame <= now {
+      exchangeTest(now)
+      nextTestFrame = max(nextTestFrame + MediaLimits.frame, now)
+    }
     if !calls.isEmpty, nextStatistics <= now {
       nextStatistics = now + MediaLimits.statisticsInterval
       for (id, live) in calls { report(.statistics(id, live.media.statistics)) }
@@ -252,6 +263,20 @@ final class MediaLoop {
 }
 
 extension MediaLoop {
+  /// 400 Hz with −23 dBov: a frame of it has eight whole periods, so that it begins where the one before ends.
+  private static let tone: [Int16] = (0..<MediaLimits.playedSamples).map { index in
+    Int16(3_300 * sin(2 * Double.pi * Double(index) / 40))
+  }
+
+  /// Sends a frame of the tone and takes one of what came, which is measured alone.
+  private func exchangeTest(_ now: Instant) {
+    guard let testing, let live = calls[testing] else { return }
+    live.media.send(captured: Self.tone.span, into: &output)
+    var room = mixed.mutableSpan
+    live.media.play(into: &room, at: now)
+    take(testing, live, now)
+  }
+
   /// What is heard in another call of the group, on top of what is in `frame`.
   private func add(_ id: Identifier, _ now: Instant) {
     guard let other = calls[id] else { return }

@@ -21,6 +21,8 @@ final class MediaThread: Sendable {
     case listen(Identifier?)
     /// Further calls that hear the microphone, and are heard with that one; `MediaLimits.mixedCalls` of them.
     case mix([Identifier])
+    /// The test call of a preflight: it sends a tone, and what it receives is not played.
+    case test(Identifier?)
     /// Audio runs: frames are exchanged with the rings.
     case audio(Bool)
     /// TURN servers for paths that are made from now on.

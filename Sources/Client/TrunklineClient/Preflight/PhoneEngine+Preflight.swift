@@ -2,6 +2,7 @@ import AppProtocol
 import Bytes
 import ClientMachines
 import Dispatch
+import RTP
 import TURN
 
 /// The one preflight test that runs, and who waits for it.
@@ -10,6 +11,15 @@ struct RunningPreflight {
   var relays: [Int: any RelaySocket] = [:]
   var waiting: [@Sendable (Preflight) -> Void]
   let number: Int
+  var call: RunningTestCall?
+}
+
+/// The test call of a preflight: how it ended, and what its media counted.
+struct RunningTestCall {
+  let id: Identifier
+  var outcome: TestCallOutcome?
+  /// The loudest that came, in dBov: the last level is that of silence where the call ended in a gap.
+  var loudest = -127.0
 }
 
 extension PhoneEngine {
@@ -56,11 +66,48 @@ extension PhoneEngine {
         preflight?.relays[relay] = made
         if made == nil { enqueue { $0.give(.closed(relay, "no connection to be had"), number) } }
       case .send(let relay, let bytes): preflight?.relays[relay]?.send(bytes)
+      case .call: startTestCall()
       case .disconnect(let relay): preflight?.relays.removeValue(forKey: relay)?.close()
       case .finished(let result): return finish(result)
       }
     }
     wait(number)
+  }
+
+  // MARK: the test call
+
+  private func startTestCall() {
+    let id = Identifier(random: .client)
+    preflight?.call = RunningTestCall(id: id)
+    guard media != nil else { return tested(id, .unavailable) }
+    media?.give(.test(id))
+    give(.testCall(id))
+  }
+
+  /// Of the machine.
+  func tested(_ id: Identifier, _ outcome: TestCallOutcome) {
+    guard preflight?.call?.id == id else { return }
+    media?.give(.test(nil))
+    preflight?.call?.outcome = outcome
+    // without a call there is no media whose end would be reported
+    if case .unavailable = outcome { finishTestCall(nil) }
+  }
+
+  /// Of the media thread.
+  /// - Returns: false: it is not of the test call.
+  func measured(_ id: Identifier, _ statistics: ClientMedia.Statistics, isLast: Bool) -> Bool {
+    guard let call = preflight?.call, call.id == id else { return false }
+    let loudest = max(call.loudest, statistics.speakerLevel)
+    preflight?.call?.loudest = loudest
+    if isLast, let outcome = call.outcome { finishTestCall(Preflight.TestCall(outcome, statistics, loudest: loudest)) }
+    return true
+  }
+
+  private func finishTestCall(_ call: Preflight.TestCall?) {
+    guard let number = preflight?.number else { return }
+    preflight?.call = nil
+    // behind what is being handled
+    enqueue { $0.give(.called(call), number) }
   }
 
   private func wait(_ number: Int) {
@@ -75,13 +122,59 @@ extension PhoneEngine {
     guard let ended = preflight else { return }
     preflight = nil
     for relay in ended.relays.values { relay.close() }
+    if ended.call != nil { media?.give(.test(nil)) }
     logger.note(
       result.isReady ? .info : .warning, .preflightFinished,
       [
         .init("network", result.network.isGood ? "good" : "bad"), .init("microphone", result.microphone.isGood ? "good" : "bad"),
         .init("servers", "\(result.servers.count(where: \.isGood))/\(result.servers.count)"),
+        .init("call", result.call.map { $0.isGood.map { $0 ? "good" : "bad" } ?? "refused" } ?? "none"),
       ])
     for done in ended.waiting { done(result) }
+  }
+}
+
+extension Preflight.TestCall {
+  /// G.109's low quality begins here: what is less is poor.
+  private static let poor = 3.1
+  /// Below it what came was no sound; the tone is sent with −23 dBov.
+  private static let silence = -60.0
+
+  /// - Parameter loudest: dBov of what came here.
+  init?(_ outcome: TestCallOutcome, _ statistics: ClientMedia.Statistics, loudest: Double) {
+    switch outcome {
+    case .unavailable: return nil
+    case .refused(let code): self.init(isGood: nil, error: .gateway(code))
+    case .ended(let reason, let codec, let stats):
+      let received = Direction(statistics, codec: codec, isHeard: loudest > Self.silence)
+      let sent = stats.map {
+        Direction(score: $0.mos, lossFraction: $0.loss, jitterMilliseconds: $0.jitterMs, isHeard: $0.audio == true)
+      }
+      let scores = [sent?.score, received.score].compactMap(\.self)
+      let score = scores.count == 2 ? scores.min() : nil
+      self.init(
+        isGood: sent?.isHeard == true && received.isHeard && (score ?? 0) >= Self.poor, score: score,
+        roundTripMilliseconds: statistics.roundTripMilliseconds, sent: sent, received: received,
+        error: sent == nil ? .noMedia(reason) : nil)
+    }
+  }
+}
+
+extension Preflight.TestCall.Direction {
+  /// By the E-model as the gateway counts it: loss that was not repaired, half the round trip, the jitter buffer, a frame and the codec.
+  fileprivate init(_ statistics: ClientMedia.Statistics, codec: String?, isHeard: Bool) {
+    let expected = statistics.receivedPackets + statistics.lostPackets
+    self.init(score: nil, lossFraction: nil, jitterMilliseconds: nil, isHeard: isHeard)
+    guard statistics.receivedPackets > 0 else { return }
+    lossFraction = Double(statistics.lostPackets) / Double(expected)
+    jitterMilliseconds = statistics.jitterMilliseconds
+    let row = codec.flatMap(AudioEncoding.init(named:))?.row
+    let missing = max(Double(statistics.concealedMilliseconds) / 20 / Double(expected), lossFraction ?? 0)
+    let delay =
+      (statistics.roundTripMilliseconds ?? 0) / 2 + statistics.bufferDelayMilliseconds + 20
+      + (row?.algorithmicDelayMilliseconds ?? 0)
+    score =
+      OpinionScore(codec: row?.impairment ?? .opus, lossFraction: missing, oneWayDelayMilliseconds: delay).mean
   }
 }
 

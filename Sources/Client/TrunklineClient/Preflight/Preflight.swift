@@ -34,15 +34,30 @@ public struct Preflight: Sendable, Hashable {
     public var failure: String?
   }
 
-  /// A call to the gateway itself, which sends back what it hears.
+  /// A call to the gateway itself, which sends back what it receives (docs/protocol.md, Test calls): a tone, not the microphone, and nothing is played.
   public struct TestCall: Sendable, Hashable {
-    /// It was connected, and sound came back.
-    public var isGood: Bool
-    /// Mean opinion score, 1 to 4.5, of what came here, by the E-model (ITU-T G.107); nil: nothing came.
+    /// One way of the call.
+    public struct Direction: Sendable, Hashable {
+      /// Mean opinion score, 1 to 4.5, by the E-model (ITU-T G.107); nil: no packet came.
+      public var score: Double?
+      /// Packets that did not come, 0 to 1.
+      public var lossFraction: Double?
+      /// Interarrival jitter (RFC 3550 §6.4.1).
+      public var jitterMilliseconds: Double?
+      /// There was sound, not silence alone.
+      public var isHeard: Bool
+    }
+    /// Sound came through both ways, and both scores are 3.1 or better. Nil: the gateway refused the call, which says nothing about the network.
+    public var isGood: Bool?
+    /// The lower one of both ways; nil: one of them has none.
     public var score: Double?
-    /// The same of what came to the gateway, by the gateway.
-    public var gatewayScore: Double?
-    /// Why there is none.
+    /// To the gateway and back, by RTCP.
+    public var roundTripMilliseconds: Double?
+    /// What came to the gateway, as the gateway measured it; nil: the call ended before.
+    public var sent: Direction?
+    /// What came here.
+    public var received: Direction?
+    /// Why there is no whole result: ``PhoneError/gateway(_:)``, ``PhoneError/notConnected``, ``PhoneError/noMedia(_:)``.
     public var error: PhoneError?
   }
 
@@ -52,9 +67,9 @@ public struct Preflight: Sendable, Hashable {
   public var microphone: Microphone
   /// TURN servers matter only in networks that let no UDP to the gateway through.
   public var servers: [Server]
-  /// Nil: the gateway takes no test calls, or the phone was not online.
+  /// Nil: the gateway makes no test calls, the phone was not online, or another call was going on.
   public var call: TestCall?
 
-  /// Gateway and microphone are there.
-  public var isReady: Bool { network.isGood && microphone.isGood }
+  /// Gateway and microphone are there, and the test call was not bad.
+  public var isReady: Bool { network.isGood && microphone.isGood && call?.isGood != false }
 }

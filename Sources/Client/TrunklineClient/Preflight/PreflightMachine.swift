@@ -12,6 +12,8 @@ import TURN
 /// | server | opened, received | an allocation is asked for; 300 is followed once |
 /// | server | allocated | good; it is given back and the connection closed |
 /// | server | closed, refused, 5 s | not good, with the reason |
+/// | call | the other parts are done, online | the test call, so that nothing else is on the way meanwhile |
+/// | call | no result in 30 s | not good |
 /// | all | the last part is done | `finished`, once |
 struct PreflightMachine: Sendable {
   enum Input: Sendable {
@@ -20,6 +22,8 @@ struct PreflightMachine: Sendable {
     case opened(Int)
     case received(Int, [UInt8])
     case closed(Int, String)
+    /// The test call is over; nil: none could be made.
+    case called(Preflight.TestCall?)
     case timer
   }
   enum Action: Sendable {
@@ -29,6 +33,8 @@ struct PreflightMachine: Sendable {
     case send(Int, [UInt8])
     /// What is left to be sent goes first.
     case disconnect(Int)
+    /// Makes the test call; `called` follows.
+    case call
     case finished(Preflight)
   }
   /// What is known when it begins.
@@ -50,6 +56,8 @@ struct PreflightMachine: Sendable {
   }
 
   private static let time = Duration.seconds(5)
+  /// The phone ends its test call after 20 s; only a media thread that does not answer takes longer.
+  private static let callTime = Duration.seconds(30)
   private static let echoes = 3
   private static let mostServers = 6
 
@@ -60,6 +68,8 @@ struct PreflightMachine: Sendable {
   private var echoDue: Instant?
   private var echoesLeft = 0
   private var best: Duration?
+  private var callDue: Instant?
+  private var hasCalled = false
   private var attempts: [Attempt] = []
   private var nextNumber = 0
   private var isFinished = false
@@ -79,11 +89,11 @@ struct PreflightMachine: Sendable {
     for (index, server) in situation.servers.prefix(Self.mostServers).enumerated() {
       connect(server, index, &actions)
     }
-    finishIfDone(&actions)
+    finishIfDone(now, &actions)
   }
 
   var nextDeadline: Instant? {
-    let dues = [echoDue, attempts.isEmpty ? nil : startedAt + Self.time] + attempts.map(\.client.nextDeadline)
+    let dues = [echoDue, callDue, attempts.isEmpty ? nil : startedAt + Self.time] + attempts.map(\.client.nextDeadline)
     return dues.compactMap(\.self).min()
   }
 
@@ -97,9 +107,14 @@ struct PreflightMachine: Sendable {
       drain(number, now, &actions)
     case .received(let number, let bytes): received(number, bytes, now, &actions)
     case .closed(let number, let why): failed(number, why)
+    case .called(let call):
+      // a result behind its time
+      guard callDue != nil else { return }
+      callDue = nil
+      result.call = call
     case .timer: timers(now, &actions)
     }
-    finishIfDone(&actions)
+    finishIfDone(now, &actions)
   }
 
   // MARK: the network
@@ -198,6 +213,10 @@ struct PreflightMachine: Sendable {
 
   private mutating func timers(_ now: Instant, _ actions: inout [Action]) {
     if let due = echoDue, due <= now { networkFailed() }
+    if let due = callDue, due <= now {
+      callDue = nil
+      result.call = Preflight.TestCall(isGood: false, error: .noResources)
+    }
     for number in attempts.map(\.number) {
       guard let index = attempts.firstIndex(where: { $0.number == number }) else { continue }
       if startedAt + Self.time <= now {
@@ -210,8 +229,12 @@ struct PreflightMachine: Sendable {
     }
   }
 
-  private mutating func finishIfDone(_ actions: inout [Action]) {
-    guard !isFinished, echoDue == nil, attempts.isEmpty else { return }
+  private mutating func finishIfDone(_ now: Instant, _ actions: inout [Action]) {
+    guard !isFinished, echoDue == nil, attempts.isEmpty, callDue == nil else { return }
+    if result.network.isGood, !hasCalled {
+      (hasCalled, callDue) = (true, now + Self.callTime)
+      return actions.append(.call)
+    }
     isFinished = true
     actions.append(.finished(result))
   }

@@ -58,7 +58,7 @@ extension PhoneFleet {
     case .post, .updated, .tokenStale, .reportEnded, .reportConnecting, .reportConnected, .listen, .mix, .relays, .presentInApp,
       .digit,
       .transferred,
-      .loggedOut, .directory, .read, .historyChanged:
+      .loggedOut, .directory, .read, .historyChanged, .tested:
       break
     }
   }

@@ -105,6 +105,7 @@ public final class LabPhone {
 
   private func leave() {
     for task in tasks { task.cancel() }
+    phone?.flushLog()
     (phone, tasks, isOver) = (nil, [], true)
   }
 
@@ -167,6 +168,19 @@ public final class LabPhone {
               [
                 "url": server.url, "good": "\(server.isGood)", "ms": server.milliseconds.map { "\(Int($0))" } ?? "",
                 "failure": server.failure ?? "",
+              ]))
+        }
+        if let call = result.call {
+          func text(_ value: Double?) -> String { value.map { "\(($0 * 100).rounded() / 100)" } ?? "" }
+          emit(
+            PeerEvent(
+              "testCall",
+              [
+                "good": call.isGood.map { "\($0)" } ?? "", "mos": text(call.score), "rttMs": text(call.roundTripMilliseconds),
+                "sentMOS": text(call.sent?.score), "sentLoss": text(call.sent?.lossFraction),
+                "sentHeard": "\(call.sent?.isHeard ?? false)", "receivedMOS": text(call.received?.score),
+                "receivedLoss": text(call.received?.lossFraction), "receivedHeard": "\(call.received?.isHeard ?? false)",
+                "error": call.error.map { "\($0)" } ?? "",
               ]))
         }
         if !result.isReady { refusal = "the preflight test failed" }
