@@ -1,7 +1,7 @@
 public import AppProtocol
 import Bytes
 
-/// The call to the gateway itself that a preflight test makes (docs/protocol.md, Test calls): an outgoing call that no call screen shows. The gateway
+/// The call to the gateway itself that a preflight test makes (docs/reference/protocol.md, Test calls): an outgoing call that no call screen shows. The gateway
 /// ends it after 5 s. No clock, I/O or threads.
 struct ClientTestCall: Sendable {
   let id: Identifier

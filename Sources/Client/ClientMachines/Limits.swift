@@ -93,7 +93,7 @@ enum Limits {
   /// The least time until a handshake is looked at again.
   static let handshakePause = Duration.milliseconds(1)
   /// RTCP reports, half to one and a half of it (RFC 3550 §6.3.1); a loss is told soon enough for the next words.
-  /// The gateway ends a test call 5 s after it was connected (docs/protocol.md, Test calls).
+  /// The gateway ends a test call 5 s after it was connected (docs/reference/protocol.md, Test calls).
   static let testCallTime = Duration.seconds(20)
   static let reportInterval = Duration.seconds(2)
   static let reportBytes = 256

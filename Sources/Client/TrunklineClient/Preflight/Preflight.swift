@@ -34,7 +34,7 @@ public struct Preflight: Sendable, Hashable {
     public var failure: String?
   }
 
-  /// A call to the gateway itself, which sends back what it receives (docs/protocol.md, Test calls): a tone, not the microphone, and nothing is played.
+  /// A call to the gateway itself, which sends back what it receives (docs/reference/protocol.md, Test calls): a tone, not the microphone, and nothing is played.
   public struct TestCall: Sendable, Hashable {
     /// One way of the call.
     public struct Direction: Sendable, Hashable {
