@@ -81,7 +81,7 @@ private let number = "+15557654321"
       Issue.record("another user's number was taken")
       return
     }
-    #expect(failure.code == .forbidden)
+    #expect(failure.code == .callerNumber)
   }
 
   @Test func `nobody answers: the devices stop ringing, the number was never called`() throws {

@@ -240,7 +240,8 @@ private let call = Identifier(high: 5, low: 5)
     var start = CallStart(to: Handle(k: .phone, h: "+1 (555) 765-4321 ext. 12"), sdp: Surroundings.appSDP(setup: "actpass"))
     start.from = Handle(k: .phone, h: "+15551230009")
     guard case .err(let failure)? = world.request(phone, .callStart(start), call: call) else { return #expect(Bool(false)) }
-    #expect(failure.code == .forbidden && failure.msg == "from is not a number of this user")
+    #expect(failure.code == .callerNumber && failure.msg == "from is not a number of this user")
+    #expect(world.refusals.last?.reason == .callerNumber)
     start.from = Handle(k: .phone, h: "+15551230002")
     for _ in 0..<2 {
       guard case .ok(let success)? = world.request(phone, .callStart(start), call: call) else { return #expect(Bool(false)) }
@@ -263,7 +264,7 @@ private let call = Identifier(high: 5, low: 5)
     #expect(start("+1555x") == .notFound)
     #expect(start("a@b", kind: .email) == .notFound)
     #expect(start("112") == .emergency)
-    #expect(start("+15557654321", from: "+15551230009") == .forbidden)
+    #expect(start("+15557654321", from: "+15551230009") == .callerNumber)
     #expect(start("+15557654321", acct: "other") == .forbidden)
     #expect(start("+15557654321", sdp: "v=0") == .codec)
     #expect(start("+15557654321", sdp: Surroundings.appSDP(setup: "holdconn")) == .codec)

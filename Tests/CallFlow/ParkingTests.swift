@@ -328,6 +328,47 @@ private let tablet = Surroundings.tablet
     #expect(world.trunkHeard == ["480"])
   }
 
+  @Test func `a device that no push reaches is waited for 5 s where its socket breaks before it rang, or its session ends`()
+    throws
+  {
+    for (rang, forGood) in [(false, false), (false, true), (true, true)] {
+      for returns in [false, true] {
+        let world = Surroundings()
+        world.connect(phone)
+        world.invite()
+        let call = try #require(world.offeredCall())
+        if rang { world.notify(phone, .callRinging(CallRinging()), call: call) }
+        let before = rang ? ["180"] : []
+        world.pass(.milliseconds(500))
+        world.disconnect(phone, forGood: forGood)
+        world.pass(.milliseconds(4_999))
+        #expect(world.trunkHeard == before)
+        if returns { world.connect(phone, forGood ? "again" : nil, resumed: !forGood) }
+        world.pass(.milliseconds(1))
+        #expect(world.trunkHeard == (returns ? before : before + ["480 Q.850;cause=20"]), "rang \(rang), for good \(forGood)")
+        if returns {
+          world.pass(.seconds(10))
+          #expect(world.trunkHeard == before)
+        } else {
+          world.expectRecord(.unanswered, sip: 480)
+        }
+      }
+    }
+  }
+
+  /// It shows the call, and may be on its way from one network to another.
+  @Test func `a device that rang and whose session can come back keeps the call until the ring's end`() throws {
+    let world = Surroundings()
+    world.connect(phone)
+    world.invite()
+    world.notify(phone, .callRinging(CallRinging()), call: try #require(world.offeredCall()))
+    world.disconnect(phone)
+    world.pass(.seconds(44))
+    #expect(world.trunkHeard == ["180"])
+    world.pass(.seconds(1))
+    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
+  }
+
   @Test func `a session that ended for good is not waited for`() throws {
     let world = Surroundings()
     world.connect(phone)

@@ -163,15 +163,18 @@ import Testing
     #expect(phone.calls.isEmpty)
   }
 
-  @Test func `an emergency call is refused with what to do instead`() async throws {
+  @Test(arguments: [(ErrorCode.emergency, PhoneError.emergency), (.callerNumber, .callerNumber)])
+  func `an emergency call, or one from another's number, is refused with what to do instead`(code: ErrorCode, error: PhoneError)
+    async throws
+  {
     let sockets = FakeSockets()
     let phone = phone(sockets)
     await online(phone, sockets)
     let call = phone.call("112")
     let id = try await request("call.start", sockets)
-    sockets.hear(.received(ServerFrame(.err(Failure(.emergency)), re: id).encoded()))
+    sockets.hear(.received(ServerFrame(.err(Failure(code)), re: id).encoded()))
     for await state in call.states { if case .ended = state { break } }
-    #expect(call.error == .emergency && call.endReason == .forbidden)
+    #expect(call.error == error && call.endReason == .forbidden)
   }
 
   @Test func `a call without a microphone is none, and says what to do; once it is granted the next one goes out`() async throws {

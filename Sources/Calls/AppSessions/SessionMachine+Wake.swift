@@ -126,7 +126,7 @@ extension ErrorCode {
   var httpStatus: Int {
     switch self {
     case .auth: 401
-    case .revoked, .forbidden, .emergency: 403
+    case .revoked, .forbidden, .callerNumber, .emergency: 403
     case .notFound: 404
     case .badState, .answeredElsewhere, .staleGen, .busy: 409
     case .gone: 410

@@ -161,8 +161,9 @@ public struct Refusal: Sendable, Hashable {
     case unlocated
     /// An operator took the trunk out of use.
     case trunkDisabled
-    /// A number that the user may not dial; too many calls of the user in this hour; the user's own number.
-    case userPrefix, userRate, ownNumber
+    /// A number that the user may not dial; too many calls of the user in this hour; the user's own number; a number to call from that is not the
+    /// user's.
+    case userPrefix, userRate, ownNumber, callerNumber
     case draining, overload, trunkLimit, userLimit, mediaPorts, mediaOverload, diversions, unknownTrunk
     case notFound, forbidden, emergency, codec
     /// Refused by the SIP user agent before the call machine saw it; `detail` has its reason.

@@ -65,6 +65,9 @@ extension CallMachine {
   static let emergencyText =
     "emergency calls are not carried here: call this number from a mobile or fixed telephone, or with this device's own dialler"
 
+  static let otherCaller = "from is not a number of this user"
+  static let noCaller = "the user has no number to call from"
+
   static let otherNumber = "as the trunk's outgoing rules write it, it is another number, which this user may not call"
 
   /// Whether a trunk that is sent a number, written by its `outgoing` rules, cannot read another one in it than the user may call: what is

@@ -99,7 +99,10 @@ extension Call {
     terminals[key]?.socketLost()
     guard isLive, let index = index(of: key) else { return }
     if endLostTest(&turn) { return }
-    (devices[index].isConnected, devices[index].awaitedUntil) = (false, turn.now + Limits.reconnect)
+    let until = turn.now + Limits.reconnect
+    (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
+    // a device that no push reaches has no other timer: it would ring, for nobody, until the ring's end
+    if isUndecided, ringsDevices, terminals[key] == nil, devices[index].phase == .offered { timers[.vanished] = until }
     pushDisconnected(key, &turn)
   }
 
@@ -108,14 +111,13 @@ extension Call {
   mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
     guard let index = index(of: key) else { return }
     if endLostTest(&turn) { return }
-    (devices[index].isConnected, devices[index].awaitedUntil) = (false, turn.now + Self.returnTime)
+    // a page that is loaded again, over a slow network too, opens the next session within this time
+    let until = turn.now + Limits.reconnect
+    (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
     guard isUndecided, ringsDevices, terminals[key] == nil else { return }
     devices[index].phase = .offered
-    timers[.vanished] = turn.now + Self.returnTime
+    timers[.vanished] = until
   }
-
-  /// A page that is loaded again closes its session and opens the next within this time.
-  private static let returnTime = Duration.seconds(2)
 
   mutating func offerAcked(_ key: DeviceKey, on session: SessionID) {
     guard isLive, let index = index(of: key) else { return }

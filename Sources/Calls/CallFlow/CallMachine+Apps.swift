@@ -232,7 +232,8 @@ extension CallMachine {
     var ownNumber = callerNumber(of: key.user, wanted: start.from?.h, account: account, calling: to)
     if ownNumber == nil, to.isEmergency { ownNumber = callerNumber(of: key.user, wanted: nil, account: account, calling: to) }
     guard let own = ownNumber else {
-      return refuse(token, caller, .forbidden, .forbidden, "from is not a number of this user", &turn)
+      guard start.from == nil else { return refuse(token, caller, .callerNumber, .callerNumber, Self.otherCaller, &turn) }
+      return refuse(token, caller, .forbidden, .callerNumber, Self.noCaller, &turn)
     }
     var identities = start.identity ?? []
     if !Self.areIdentities(identities) {

@@ -39,7 +39,7 @@ extension CallMachine {
       return refuse(.emergency, .emergency, "nobody would be there to speak with an emergency service")
     }
     guard let own = callerNumber(of: wanted.user, wanted: wanted.from, account: nil, calling: to) else {
-      return refuse(.forbidden, .forbidden, "from is not a number of this user")
+      return refuse(.callerNumber, .callerNumber, wanted.from == nil ? Self.noCaller : Self.otherCaller)
     }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
     switch outboundRule(to, user: wanted.user, turn.now) {

@@ -218,7 +218,7 @@ extension APIError {
       case .gone: .unknownCall
       case .badState, .busy, .answeredElsewhere, .staleGen: .badState
       case .notFound: .noRoute
-      case .forbidden, .auth, .revoked: .notAllowed
+      case .forbidden, .callerNumber, .auth, .revoked: .notAllowed
       case .emergency: .emergency
       case .unsupported, .codec: .unsupported
       case .tooMany: .tooMany

@@ -67,8 +67,9 @@ final class RecentCalls: Sendable {
   /// The last `kept`, the oldest first.
   private let last = Mutex<[Ended]>([])
 
-  /// Any thread; once a call. `now`: milliseconds since 1970.
+  /// Any thread; once a call. `now`: milliseconds since 1970. Test calls are no calls of anybody's: neither shown nor counted.
   func note(_ record: CallRecord, now: Int64 = WallClock.nowMilliseconds()) {
+    guard !record.isTest else { return }
     last.withLock { last in
       if last.count >= Self.kept { last.removeFirst() }
       last.append(Ended(record, now: now))

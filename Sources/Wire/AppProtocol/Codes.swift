@@ -43,6 +43,8 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
   case notFound
   /// Not this user's to ask for.
   case forbidden
+  /// The number to call from (`from`) is none of this user's.
+  case callerNumber
   /// Emergency calls are not carried.
   case emergency
   /// The other side is busy.
