@@ -45,77 +45,70 @@ extension EngineContract {
   func directories(_ a: any EngineUnderTest, _ b: any EngineUnderTest) throws {
     let (scope, other) = ("user:" + user("d}"), "account:" + user("o"))
     var number = 0
-    // later than what other runs have left
-    guard case .directories(let before) = try a.ask(.directories(since: 0)) else { throw PeerFailure(description: "no versions") }
-    let base = before.last
-    /// Of what came last.
-    func place(_ engine: any EngineUnderTest) throws -> Int64 {
-      var since: Int64 = 0
-      while case .directories(let seen) = try engine.ask(.directories(since: since)) {
-        since = seen.place
-        if !seen.hasMore { break }
+    /// A part that is staged.
+    func stage(_ engine: any EngineUnderTest, _ texts: String...) throws -> [String] {
+      let pieces = texts.map { text in
+        number += 1
+        return DirectoryPiece(user("p\(number)").replacing("-", with: "."), Array(text.utf8))
       }
-      return since
+      #expect(try engine.ask(.stageDirectoryParts(pieces)) == .done)
+      return pieces.map(\.name)
     }
-    let start = try place(a)
-    func commit(
-      _ engine: any EngineUnderTest, _ scope: String, _ from: Int64, _ to: Int64, _ form: DirectoryCommit.Form = .whole,
-      _ parts: [String] = ["p0"], isNew: Bool = true, claims: Int? = nil,
-      after: Int64? = nil
-    ) throws -> CommitOutcome {
-      number += 1
-      let name = "\(scope)-\(number)"
-      for (index, part) in parts.enumerated() {
-        #expect(try engine.ask(.stageDirectory(name, part: index, Array(part.utf8))) == .done)
+    func read(_ names: [String]) throws -> [String] {
+      guard case .directoryParts(let pieces) = try b.ask(.directoryParts(names)) else {
+        throw PeerFailure(description: "no parts")
       }
-      if form == .whole { _ = try engine.ask(.stageDirectory(name, part: nil, Array("head \(to)".utf8))) }
-      let place = try place(engine)
-      let commit = DirectoryCommit(
-        scope, from: from, to: to, form, staged: name, parts: claims ?? parts.count + (form == .whole ? 1 : 0), isNew: isNew,
-        after: after ?? place)
-      guard case .committed(let outcome, _, _, _, _) = try engine.ask(.commitDirectory(commit)) else {
+      #expect(pieces.map(\.name) == names.filter { pieces.map(\.name).contains($0) })
+      return pieces.map { String(decoding: $0.content, as: UTF8.self) }
+    }
+    func commit(
+      _ engine: any EngineUnderTest, _ scope: String, _ from: Int64, _ to: Int64, made: [String] = [], dropped: [String] = []
+    ) throws -> (outcome: CommitOutcome, version: Int64, last: Int64) {
+      let commit = DirectoryCommit(scope, from: from, to: to, head: Array("head \(to)\n".utf8), made: made, dropped: dropped)
+      guard case .committed(let outcome, let version, let last) = try engine.ask(.commitDirectory(commit)) else {
         throw PeerFailure(description: "no outcome")
       }
-      return outcome
+      return (outcome, version, last)
     }
-    func values(_ request: EngineRequest) throws -> (texts: [String], number: Int64) {
-      guard case .values(let values, let number) = try b.ask(request) else { throw PeerFailure(description: "no values") }
-      return (values.map { String(decoding: $0, as: UTF8.self) }, number)
+    func head(_ scope: String) throws -> (text: String?, version: Int64, clock: Int64) {
+      guard case .directoryHead(let head, let version, let clock) = try b.ask(.directoryHead(scope)) else {
+        throw PeerFailure(description: "no head")
+      }
+      return (head.map { String(decoding: $0, as: UTF8.self) }, version, clock)
     }
-    #expect(try values(.directory(scope, since: 0, skip: 0)) == ([], 0) && values(.directoryPart(scope, 0)) == ([], 0))
-    #expect(try commit(a, scope, 0, base + 10, claims: 3) == .notStaged, says("a part is missing"))
-    #expect(try commit(a, scope, 0, base + 10, .whole, ["p0", "p1"]) == .done)
-    #expect(try values(.directoryPart(scope, 1)) == (["head \(base + 10)", "p1"], base + 10))
-    #expect(try values(.directoryPart(scope, 2)) == (["head \(base + 10)"], base + 10))
-    #expect(try commit(b, scope, 0, base + 20) == .conflict, says("another version was expected"))
-    #expect(try commit(b, other, 0, base + 10) == .conflict, says("a new version is later than any other"))
-    #expect(try commit(b, other, 0, base + 11, after: start) == .conflict, says("who gives has taken what was given before"))
-    #expect(try commit(b, other, 0, base + 5, isNew: false) == .done, says("one that is put back need not be"))
-    #expect(try commit(b, scope, base + 10, base + 20, .change, ["b", "a"]) == .done)
-    #expect(try commit(a, scope, base + 20, base + 30, .change, ["c"]) == .done)
-    #expect(try values(.directory(scope, since: base + 10, skip: 0)) == (["a", "b", "c"], base + 30))
-    #expect(try values(.directory(scope, since: base + 10, skip: 2)) == (["c"], base + 30))
-    #expect(try values(.directory(scope, since: base + 20, skip: 0)) == (["c"], base + 30))
-    #expect(try values(.directoryPart(scope, 0)).texts == ["head \(base + 10)", "p0"], says("the whole is that of before"))
-    #expect(try commit(a, scope, base + 30, base + 30, .whole, ["w"], isNew: false) == .done)
-    #expect(try values(.directory(scope, since: base + 10, skip: 0)).texts == ["a", "b", "c"], says("changes stay for others"))
-    #expect(try commit(a, scope, base + 30, base + 40, .whole, []) == .done)
-    #expect(try values(.directory(scope, since: base + 10, skip: 0)) == ([], base + 40), says("of another whole there are none"))
-    #expect(try values(.directoryPart(scope, 0)) == (["head \(base + 40)"], base + 40), says("it has no contacts, and a version"))
-    let many = Array(repeating: "x", count: 300).enumerated().map { "\($0.element)\($0.offset)" }
-    for step in 0..<3 as Range<Int64> {
-      #expect(try commit(a, scope, base + 40 + step, base + 41 + step, .change, many.map { "\($0)-\(step)" }) == .done)
+    func versions(since: Int64) throws -> DirectoryVersions {
+      guard case .directories(let seen) = try b.ask(.directories(since: since)) else {
+        throw PeerFailure(description: "no versions")
+      }
+      return seen
     }
-    #expect(try commit(a, scope, base + 43, base + 44, .change, many) == .mustBeWhole, says("changes have a limit"))
-    #expect(try values(.directory(scope, since: 0, skip: 0)).texts.count == Limits.changesPerRead)
-    guard case .directories(let all) = try b.ask(.directories(since: start)) else {
-      throw PeerFailure(description: "no versions")
-    }
-    let mine = all.versions.filter { [scope, other].contains($0.scope) }
-    #expect(
-      mine.map(\.scope) == [other, scope] && mine.map(\.version) == [base + 5, base + 43], says("in the order of their coming"))
-    #expect(!all.epoch.isEmpty && all.last >= base + 43 && all.place > start)
-    guard case .directories(let later) = try b.ask(.directories(since: all.place)) else { throw PeerFailure(description: "no") }
-    #expect(!later.versions.contains { $0.scope == scope } && later.epoch == all.epoch)
+    // later than what other runs have left
+    let base = try versions(since: 0).last + 100
+    let before = try head(scope)
+    #expect(before.text == nil && before.version == 0)
+    let first = try stage(a, "one", "two\n")
+    #expect(try read(first + ["none"]) == ["one", "two\n"], says("what is staged can be read, what is not there is left out"))
+    #expect(try commit(a, scope, 4, base + 10, made: first) == (.conflict, 0, base - 100), says("another version was expected"))
+    #expect(try commit(a, scope, 0, base + 10, made: first + ["none"]).outcome == .missing, says("a part is missing"))
+    #expect(try head(scope).version == 0 && versions(since: 0).last == base - 100, says("and nothing has changed"))
+    #expect(try commit(a, scope, 0, base + 10, made: first).outcome == .done)
+    #expect(try head(scope).text == "head \(base + 10)\n" && head(scope).version == base + 10)
+    #expect(try commit(b, scope, 0, base + 20).outcome == .conflict, says("of two that were made of one version the first stays"))
+    #expect(try commit(b, other, 0, base + 10) == (.late, 0, base + 10), says("a version is later than any other"))
+    #expect(try commit(b, other, 0, base + 12).outcome == .done)
+    let second = try stage(b, "three")
+    #expect(try commit(b, scope, base + 10, base + 14, made: second, dropped: [first[0]]) == (.done, base + 10, base + 12))
+    #expect(try commit(a, scope, base + 14, base + 16, made: second).outcome == .missing, says("a part is staged once"))
+    #expect(try head(scope).version == base + 14)
+    #expect(try read(first + second) == ["one", "two\n", "three"], says("what is dropped can be read for a while"))
+    #expect(try versions(since: base + 10).versions.map(\.scope) == [other, scope], says("by version"))
+    #expect(try versions(since: base + 12).versions.map(\.version) == [base + 14] && versions(since: base + 14).versions.isEmpty)
+    let epoch = try versions(since: 0).epoch
+    #expect(try !epoch.isEmpty && !versions(since: base + 14).hasMore)
+    #expect(try head(scope).clock >= before.clock)
+    let long = try stage(a, String(repeating: "x", count: 60_000), String(repeating: "y", count: 60_000))
+    #expect(try read(long).map(\.utf8.count) == [60_000, 60_000], says("parts are as long as nodes make them"))
+    #expect(try commit(a, scope, base + 14, base + 20, made: long, dropped: second + [first[1]]).outcome == .done)
+    #expect(try versions(since: base + 12).epoch == epoch)
   }
 }

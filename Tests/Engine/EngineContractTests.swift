@@ -15,6 +15,13 @@ import Testing
     try EngineContract("Redis") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
   }
 
+  @Test(.enabled(if: RedisPeer.oldest != nil, "no Redis 6.2: run Scripts/install test"))
+  func `Redis 6.2: nothing beyond the commands of the oldest version that is taken`() throws {
+    let redis = try RedisPeer(server: #require(RedisPeer.oldest))
+    #expect(redis.say("INFO", "server").contains("redis_version:6.2"))
+    try EngineContract("Redis 6.2") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
+  }
+
   @Test func `Redis alone, with signed values`() throws {
     let redis = try RedisPeer()
     var settings = settings(redis.port)

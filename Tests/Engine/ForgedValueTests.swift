@@ -143,6 +143,45 @@ import Testing
     #expect(holder == a.incarnation)
   }
 
+  @Test func `a forged, moved or older head or part of a directory is none; the version that stands there can be replaced`()
+    throws
+  {
+    let redis = try RedisPeer()
+    let (a, b) = (try RedisNode("a", Self.signed(redis.port)), try RedisNode("b", Self.signed(redis.port)))
+    func head(_ scope: String) throws -> (text: String?, version: Int64) {
+      guard case .directoryHead(let head, let version, _) = try b.ask(.directoryHead(scope)) else {
+        throw PeerFailure(description: "no answer")
+      }
+      return (head.map { String(decoding: $0, as: UTF8.self) }, version)
+    }
+    func parts(_ names: String...) throws -> [String] {
+      guard case .directoryParts(let pieces) = try b.ask(.directoryParts(names)) else {
+        throw PeerFailure(description: "no answer")
+      }
+      return pieces.map(\.name)
+    }
+    _ = try a.ask(.stageDirectoryParts([DirectoryPiece("p1", [1, 10]), DirectoryPiece("p2", [2, 10])]))
+    func commit(_ scope: String, _ from: Int64, _ to: Int64, _ text: String, _ made: [String]) throws -> EngineReply {
+      try a.ask(.commitDirectory(DirectoryCommit(scope, from: from, to: to, head: Array(text.utf8), made: made)))
+    }
+    _ = try commit("user:alice", 0, 10, "ten\n", ["p1", "p2"])
+    #expect(try head("user:alice") == ("ten\n", 10) && parts("p1", "p2") == ["p1", "p2"])
+    let first = redis.say("HGET", "tl:{dirs}:heads", "user:alice")
+    redis.say("HSET", "tl:{dirs}:heads", "user:bob", first)
+    redis.say("HSET", "tl:{dirs}:current", "user:bob", "10")
+    redis.say("SET", "tl:{dirs}:part:p3", redis.say("GET", "tl:{dirs}:part:p1"))
+    redis.say("SET", "tl:{dirs}:part:p2", "+15550000001,,block")
+    #expect(try head("user:bob") == (nil, 10) && parts("p1", "p2", "p3") == ["p1"], "moved, and not signed")
+    redis.say("HSET", "tl:{dirs}:heads", "user:alice", first.replacing("ten", with: "two"))
+    #expect(try head("user:alice") == (nil, 10))
+    #expect(b.metric("values_unsigned_total") >= 4)
+    #expect(try commit("user:alice", 10, 20, "twenty\n", []) == .committed(.done, version: 10, last: 10))
+    #expect(try head("user:alice") == ("twenty\n", 20))
+    // an older one is genuine: that it is older its version says, which is in it
+    redis.say("HSET", "tl:{dirs}:heads", "user:alice", first)
+    #expect(try head("user:alice") == ("ten\n", 20))
+  }
+
   @Test func `messages without a signature, of another channel, or with the key of before are dropped`() throws {
     let redis = try RedisPeer()
     let (a, b) = (try RedisNode("a", Self.signed(redis.port)), try RedisNode("b", Self.signed(redis.port)))

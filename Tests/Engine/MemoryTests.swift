@@ -77,12 +77,12 @@ import Testing
     let lines = (0..<Self.count).map { "+\(4_917_600_000_000 + $0 * 7_919),Contact Number \($0),identify\n" }
     for start in stride(from: 0, to: lines.count, by: 1_000) {
       let part = Array(lines[start..<start + 1_000].joined().utf8)
-      _ = try node.ask(.stageDirectory("s", part: start / 1_000, part))
+      _ = try node.ask(.stageDirectoryParts([DirectoryPiece("p\(start / 1_000)", part)]))
     }
-    _ = try node.ask(.stageDirectory("s", part: nil, Array("1 whole 1000 10\n".utf8)))
-    let commit = DirectoryCommit("user:alice", from: 0, to: 1_000, .whole, staged: "s", parts: 11, isNew: true, after: 0)
-    #expect(try node.ask(.commitDirectory(commit)) == .committed(.done, version: 0, last: 0, place: 0, changes: 0))
-    let contact = memory(redis, "tl:{dirs}:parts*") / Self.count
+    let names = (0..<Self.count / 1_000).map { "p\($0)" }
+    let commit = DirectoryCommit("user:alice", from: 0, to: 1_000, head: Array("2 1000 0 0 parts 0\n".utf8), made: names)
+    #expect(try node.ask(.commitDirectory(commit)) == .committed(.done, version: 0, last: 0))
+    let contact = memory(redis, "tl:{dirs}:part:*") / Self.count
     print("bytes of a row of a history: \(row), of a contact: \(contact)")
     #expect(row <= 320 && contact <= 64)
   }

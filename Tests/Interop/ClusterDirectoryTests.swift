@@ -145,24 +145,45 @@ extension Interop {
       try await cluster.finish()
     }
 
-    @Test func `redis dies and comes back empty: what both nodes changed meanwhile is merged, and calls are in the history`()
+    private func stale(_ nodes: [GatewayUnderTest], _ count: Double) async -> Bool {
+      await eventually(within: 45) { try nodes.allSatisfy { try $0.sum("trunkline_directory_stale") == count } }
+    }
+    /// `trunkline directory …` on a node's machine.
+    private func command(_ node: GatewayUnderTest, _ words: String...) async throws -> (status: Int32, text: String) {
+      let command = try Spawned(
+        "command", Surroundings.trunkline, ["directory"] + words + ["--config", node.folder + "/gateway.yaml"], in: node.folder)
+      let status = try await command.finish(within: 20)
+      return (status, command.text)
+    }
+
+    @Test
+    func
+      `redis dies and comes back empty: copies are served, imports are refused until it is back, an operator gives directories back, and calls are in the history`()
       async throws
     {
       let cluster = try await ClusterUnderTest(2, hasEdge: false)
       let (first, second) = (cluster.nodes[0], cluster.nodes[1])
       let tablet = try await stranger(second, "tablet")
       let imported = try admin("PUT", Self.path, first, "+15550000001,One,identify\n+15550000002,Two,identify\n")
-      try await changed(tablet, try #require(imported.json["version"] as? Int))
+      let given = try #require(imported.json["version"] as? Int, "\(imported)")
+      try await changed(tablet, given)
       let before = try await directory(tablet)
       try await cluster.killRedis()
       for node in cluster.nodes { #expect(await eventually(within: 5) { try node.sum("trunkline_cluster_state", "away") == 1 }) }
       let refused = try await say(tablet, "hist.list")
       #expect(refused.t == "err" && refused.d["code"] as? String == "overload", "never an empty list: \(refused)")
-      let one = try admin("POST", Self.path, first, "+15550000001,Uno,identify\n+15550000003,Three,identify\n")
-      let other = try admin("POST", Self.path, second, "+15550000001,Eins,identify\n+15550000002,,remove\n")
-      #expect(one.status == 200 && other.status == 200, "\(one) \(other)")
+      for node in cluster.nodes {
+        let answer = try admin("POST", Self.path, node, "+15550000001,Uno,identify\n")
+        #expect(answer.status == 503, "\(answer)")
+        #expect(try version(node) == given)
+      }
+      try "number,label,kind\n+15550000001,Uno,identify\n".write(
+        toFile: first.folder + "/a.csv", atomically: true, encoding: .utf8)
+      let byCommand = try await command(first, "import", first.folder + "/a.csv", "--scope", "user:alice")
+      #expect(byCommand.status == 1 && byCommand.text.contains("503"), "\(byCommand)")
       let erased = try admin("DELETE", "/v1/users/bob/data", second)
       #expect(erased.status == 503, "\(erased)")
+      #expect(try await directory(tablet).names == before.names)
       let cell = try await Peers.ownPhone(
         second, device: "cell", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: second, ["-d", "100"])
@@ -170,40 +191,68 @@ extension Interop {
       #expect(try await cell.finish(within: 10) == 0, "\(cell.text)")
 
       try cluster.startRedis()
-      #expect(await eventually(within: 20) { try version(first) == version(second) && version(first) > before.version })
-      // the engine came back empty: of one number that of the node which came second stays
-      let wanted = ["Uno", "Eins"].map { "number,label,kind\n+15550000001,\($0),identify\n+15550000003,Three,identify\n" }
-      var exports: Set<String> = []
+      #expect(await stale(cluster.nodes, 1))
       for node in cluster.nodes {
-        let export = try Spawned(
-          "command", Surroundings.trunkline,
-          ["directory", "export", "--scope", "user:alice", "--config", node.folder + "/gateway.yaml"], in: node.folder)
-        #expect(try await export.finish(within: 20) == 0)
-        exports.insert(export.text)
-        #expect(wanted.contains(export.text), "\(export.text)")
+        let rows = try admin("GET", "/v1/directory", node).json["directories"] as? [[String: Any]]
+        #expect(rows?.first?["version"] as? Int == given && rows?.first?["engine"] as? Int == 0, "\(String(describing: rows))")
+        #expect(node.process.text.contains("the engine has lost directories"))
       }
-      #expect(exports.count == 1, "\(exports)")
-      let merged = try await directory(tablet, before)
-      #expect(try merged.version == version(first) && merged.names[15_550_000_003] == "Three")
+      #expect(try await command(second, "list").text.contains("the engine has none"))
+      #expect(try await cluster.redis("EXISTS", "tl:{dirs}:heads") == "0", "no node puts back what may be old")
+      let restored = try await command(second, "restore")
+      #expect(restored.status == 0 && restored.text.hasPrefix("1 directories"), "\(restored)")
+      #expect(await stale(cluster.nodes, 0))
+      #expect(await eventually(within: 10) { try version(first) == version(second) && version(first) > given })
+      let again = try await directory(tablet, before)
+      #expect(again.names == before.names && again.version > given)
       #expect(await eventually(within: 20) { try second.sum("trunkline_history_calls_total") == 1 })
       #expect(try await history(tablet).count == 1)
       #expect(try second.sum("trunkline_history_lost_total") == 0)
 
-      // flushed behind connections that stand
-      _ = try await cluster.redis("FLUSHALL")
-      #expect(
-        await eventually(within: 20) {
-          try first.sum("trunkline_cluster_flushes_total") + second.sum("trunkline_cluster_flushes_total") > 0
-        })
-      var isThere = false
-      for _ in 0..<40 where !isThere {
-        isThere = try await cluster.redis("HGET", "tl:{dirs}:versions", "user:alice") == "\(try version(first))"
-        if !isThere { _ = await eventually(within: 0.5) { false } }
+      // the command line goes by the node
+      let done = try await command(first, "import", first.folder + "/a.csv", "--changes", "--scope", "user:alice")
+      #expect(done.status == 0 && done.text.hasPrefix("2 contacts in user:alice: 0 new, 1 changed"), "\(done)")
+      var exports: Set<String> = []
+      for node in cluster.nodes {
+        #expect(await eventually(within: 10) { try version(first) == version(second) && version(first) > again.version })
+        exports.insert(try await command(node, "export", "--scope", "user:alice").text)
       }
-      #expect(isThere, "the directory is in the engine again, under its version")
+      #expect(exports == ["number,label,kind\n+15550000001,Uno,identify\n+15550000002,Two,identify\n"])
+
+      // flushed behind connections that stand: the next import of a node has what its copy has
+      _ = try await cluster.redis("FLUSHALL")
+      #expect(await stale(cluster.nodes, 1))
+      let change = try admin("POST", Self.path, second, "+15550000003,Three,identify\n")
+      #expect(change.status == 200 && change.json["entries"] as? Int == 3, "\(change)")
+      #expect(await stale(cluster.nodes, 0))
+      #expect(await eventually(within: 10) { try version(first) == change.json["version"] as? Int })
       tablet.closeInput()
       _ = await eventually(within: 5) { !tablet.isRunning }
       _ = try await second.records(1)
+      try await cluster.finish()
+    }
+
+    @Test func `two nodes import one directory at the same time: both have one of the two, whole`() async throws {
+      let cluster = try await ClusterUnderTest(2, hasEdge: false)
+      let texts = ["a", "b"].map { tag in (0..<3_000).map { "+\(15_560_000_000 + $0),\(tag),identify\n" }.joined() }
+      for _ in 0..<3 {
+        let answers = try await withThrowingTaskGroup(of: (tag: String, status: Int, version: Int).self) { group in
+          for (index, node) in cluster.nodes.enumerated() {
+            group.addTask {
+              let answer = try self.admin("PUT", Self.path, node, texts[index])
+              return (["a", "b"][index], answer.status, answer.json["version"] as? Int ?? 0)
+            }
+          }
+          return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(answers.allSatisfy { [200, 409].contains($0.status) }, "\(answers)")
+        let last = try #require(answers.filter { $0.status == 200 }.max { $0.version < $1.version })
+        for node in cluster.nodes {
+          #expect(await eventually(within: 10) { try version(node) == last.version })
+          let text = try await command(node, "export", "--scope", "user:alice").text
+          #expect(Set(text.split(separator: "\n").dropFirst().map { $0.split(separator: ",")[1] }) == [Substring(last.tag)])
+        }
+      }
       try await cluster.finish()
     }
   }

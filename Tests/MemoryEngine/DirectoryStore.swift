@@ -37,37 +37,37 @@ struct HistoryStore: Sendable {
 struct DirectoryStore: Sendable {
   private struct Directory: Sendable {
     var version: Int64 = 0
-    var place: Int64 = 0
-    var parts: [String: [UInt8]] = [:]
-    var changes: [(version: Int64, part: [UInt8])] = []
+    var head: [UInt8] = []
+  }
+  private struct Part: Sendable {
+    var content: [UInt8]
+    /// Nil: a version has it.
+    var ends: Instant?
   }
   private var directories: [String: Directory] = [:]
-  private var staged: [String: (parts: [String: [UInt8]], ends: Instant)] = [:]
+  private var parts: [String: Part] = [:]
   private var last: Int64 = 0
-  private var place: Int64 = 0
   private var epoch = ""
 
   mutating func apply(_ request: EngineRequest, at now: Instant) -> EngineReply {
     switch request {
     case .directories(let since):
       var out = DirectoryVersions()
-      let later = directories.filter { $0.value.place > since }.sorted { $0.value.place < $1.value.place }
+      let later = directories.filter { $0.value.version > since }.sorted { $0.value.version < $1.value.version }
       let page = later.prefix(Limits.directoriesPerRead)
       out.versions = page.map { ($0.key, $0.value.version) }
-      (out.place, out.hasMore) = (page.last?.value.place ?? since, later.count > page.count)
-      (out.epoch, out.last) = (epoch, last)
+      (out.hasMore, out.epoch, out.last) = (later.count > page.count, epoch, last)
       return .directories(out)
-    case .directory(let scope, let since, let skip):
-      let found = (directories[scope]?.changes ?? []).filter { $0.version > since }.dropFirst(skip).prefix(Limits.changesPerRead)
-      return .values(found.map(\.part), directories[scope]?.version ?? 0)
-    case .directoryPart(let scope, let part):
-      let directory = directories[scope] ?? Directory()
-      let values = [directory.parts["head"], directory.parts["\(part)"]].compactMap(\.self)
-      return .values(directory.parts["head"] == nil ? [] : values, directory.version)
-    case .stageDirectory(let name, let part, let content):
-      if staged[name].map({ $0.ends <= now }) == true { staged[name] = nil }
-      staged[name, default: ([:], now)].parts[part.map { "\($0)" } ?? "head"] = content
-      staged[name]?.ends = now + Limits.staged
+    case .directoryHead(let scope):
+      let directory = directories[scope]
+      return .directoryHead(directory?.head, version: directory?.version ?? 0, clock: now.nanoseconds / 1_000_000)
+    case .directoryParts(let names):
+      let found = names.compactMap { name in
+        parts[name].flatMap { $0.ends ?? .distantFuture > now ? DirectoryPiece(name, $0.content) : nil }
+      }
+      return .directoryParts(found)
+    case .stageDirectoryParts(let pieces):
+      for piece in pieces { parts[piece.name] = Part(content: piece.content, ends: now + Limits.staged) }
       return .done
     case .commitDirectory(let commit): return take(commit, now)
     default: return .done
@@ -75,38 +75,18 @@ struct DirectoryStore: Sendable {
   }
 
   private mutating func take(_ commit: DirectoryCommit, _ now: Instant) -> EngineReply {
-    var directory = directories[commit.scope] ?? Directory()
-    let before = directory.version
-    func told(_ outcome: CommitOutcome) -> EngineReply {
-      .committed(outcome, version: before, last: last, place: place, changes: directory.changes.count)
-    }
-    guard before == commit.expected, !commit.isNew || (commit.version > last && commit.after == place) else {
-      return told(.conflict)
-    }
-    guard let parts = staged[commit.staged].flatMap({ $0.ends > now ? $0.parts : nil }), parts.count == commit.parts else {
-      return told(.notStaged)
-    }
-    guard before != 0 || directories.count < Limits.directories else { return told(.full) }
-    switch commit.form {
-    case .change:
-      guard directory.changes.count + parts.count <= Limits.directoryChanges else { return told(.mustBeWhole) }
-      // of one version by their bytes, as a sorted set has them
-      let sorted = parts.values.sorted { $0.lexicographicallyPrecedes($1) }
-      directory.changes += sorted.map { (commit.version, $0) }
-    case .whole:
-      directory.parts = parts
-      directory.changes = before == commit.version ? directory.changes.suffix(Limits.directoryChangesKept) : []
-    }
-    staged[commit.staged] = nil
-    let told = told(.done)
-    if before != commit.version {
-      place += 1
-      directory.place = place
-    }
-    directory.version = commit.version
-    directories[commit.scope] = directory
-    last = max(last, commit.version)
-    if epoch.isEmpty { epoch = commit.staged }
-    return told
+    let before = directories[commit.scope]?.version ?? 0
+    func outcome(_ outcome: CommitOutcome) -> EngineReply { .committed(outcome, version: before, last: last) }
+    guard before == commit.expected else { return outcome(.conflict) }
+    guard commit.version > last else { return outcome(.late) }
+    guard before != 0 || directories.count < Limits.directories else { return outcome(.full) }
+    guard commit.made.allSatisfy({ parts[$0]?.ends.map { $0 > now } ?? false }) else { return outcome(.missing) }
+    for name in commit.made { parts[name]?.ends = nil }
+    for name in commit.dropped where parts[name] != nil { parts[name]?.ends = now + Limits.staged }
+    let done = outcome(.done)
+    directories[commit.scope] = Directory(version: commit.version, head: commit.head)
+    last = commit.version
+    if epoch.isEmpty { epoch = "\(commit.scope) \(commit.version)" }
+    return done
   }
 }

@@ -134,7 +134,8 @@ public struct EngineStore: Sendable {
       return .entries(found.map { [$0.entry] } ?? [], next: 0)
     case .record(let call): return .record(records[call])
     case .addHistory, .history, .forgetHistory: return histories.apply(request, whereabouts, at: now)
-    case .directories, .directory, .directoryPart, .stageDirectory, .commitDirectory: return directories.apply(request, at: now)
+    case .directories, .directoryHead, .directoryParts, .stageDirectoryParts, .commitDirectory:
+      return directories.apply(request, at: now)
     case .putGrants(let rows): return grants.put(rows, at: now)
     case .grants(let since): return grants.read(since: since)
     }

@@ -19,15 +19,32 @@ final class EngineHub: @unchecked Sendable {
   var store = EngineStore()
   var now = Instant.zero + .seconds(1_000_000)
   var isAway = false
+  /// It has no memory left, or is a replica: what would change something is refused.
+  var refuses: String?
   /// Of 1.
   var losesReplies = 0.0
+  /// These are done, and their reply is lost.
+  var loses: (EngineRequest) -> Bool = { _ in false }
+  /// Before these it dies.
+  var diesAt: (EngineRequest) -> Bool = { _ in false }
+  /// Parts that are not there.
+  var hides: Set<String> = []
   var random = SplitMix64(seed: 1)
   var requests = 0
 
   func answer(_ request: EngineRequest) -> SharedEngine.Result {
+    if diesAt(request) { isAway = true }
     guard !isAway else { return .failure(.away) }
+    if let refuses {
+      switch request {
+      case .stageDirectoryParts, .commitDirectory, .addHistory: return .failure(.refused(refuses))
+      default: break
+      }
+    }
     requests += 1
-    let reply = store.apply(request, at: now)
+    var reply = store.apply(request, at: now)
+    if case .directoryParts(let pieces) = reply { reply = .directoryParts(pieces.filter { !hides.contains($0.name) }) }
+    if loses(request) { return .failure(.timeout) }
     return Double.random(in: 0..<1, using: &random) < losesReplies ? .failure(.timeout) : .success(reply)
   }
 

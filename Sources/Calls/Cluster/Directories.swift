@@ -1,51 +1,41 @@
-/// A directory that is to have another version in the engine. Its parts are there already (`EngineRequest.stageDirectory`).
+/// A directory that is to have another version in the engine. Its parts are there already, under names of their own
+/// (`EngineRequest.stageDirectoryParts`); this one step makes the version the current one.
 public struct DirectoryCommit: Hashable, Sendable {
-  public enum Form: Hashable, Sendable {
-    /// The parts are changes from `expected` to `version`.
-    case change
-    /// The parts replace the directory. Of the version that the engine has already: its changes are kept for nodes that are behind.
-    case whole
-  }
   public var scope: String
   /// The version that the engine has to have; 0: none.
   public var expected: Int64
+  /// Later than any that the engine ever had, of whatever directory.
   public var version: Int64
-  public var form: Form
-  /// The name under which the parts were staged, and how many there are.
-  public var staged: String
-  public var parts: Int
-  /// What no node has told the engine before: its version has to be later than any that the engine ever had, and nothing may have come behind the
-  /// place `after`: whoever gives something has taken all that was given before.
-  public var isNew: Bool
-  public var after: Int64
+  /// What the version consists of, for its readers.
+  public var head: [UInt8]
+  /// Staged parts that are kept from now on, and parts of the version before that go after `Limits.staged`.
+  public var made: [String]
+  public var dropped: [String]
   public init(
-    _ scope: String, from expected: Int64, to version: Int64, _ form: Form, staged: String, parts: Int, isNew: Bool,
-    after: Int64
+    _ scope: String, from expected: Int64, to version: Int64, head: [UInt8], made: [String] = [], dropped: [String] = []
   ) {
-    (self.scope, self.expected, self.version, self.form) = (scope, expected, version, form)
-    (self.staged, self.parts, self.isNew, self.after) = (staged, parts, isNew, after)
+    (self.scope, self.expected, self.version, self.head) = (scope, expected, version, head)
+    (self.made, self.dropped) = (made, dropped)
   }
 }
 
-/// What a `DirectoryCommit` came to.
+/// What a `DirectoryCommit` came to. Nothing has changed but with `done`.
 public enum CommitOutcome: Int64, Hashable, Sendable {
-  /// The engine has another version than the one that was expected, or of some directory a later one.
+  /// The engine has another version than the one that was expected.
   case conflict = 0
   case done = 1
-  /// It keeps no more changes of this directory: it has to come whole.
-  case mustBeWhole = 2
-  /// Parts are missing: they were staged too long ago.
-  case notStaged = 3
+  /// Some directory has a version as late already.
+  case late = 2
+  /// A part is missing: it was staged too long ago.
+  case missing = 3
   /// No more directories.
   case full = 4
 }
 
 /// Versions of directories in the engine.
 public struct DirectoryVersions: Hashable, Sendable {
-  /// In the order in which they came, each once.
+  /// Ascending by version, each directory once.
   public var versions: [(scope: String, version: Int64)] = []
-  /// The place in that order of the last one; `since` of the next question.
-  public var place: Int64 = 0
   /// More of them follow behind the last one.
   public var hasMore = false
   /// Another text: the engine has lost its directories, or is another. Empty: it has none.
@@ -55,7 +45,7 @@ public struct DirectoryVersions: Hashable, Sendable {
   public init() {}
 
   public static func == (a: Self, b: Self) -> Bool {
-    a.versions.elementsEqual(b.versions, by: ==) && (a.place, a.hasMore, a.epoch, a.last) == (b.place, b.hasMore, b.epoch, b.last)
+    a.versions.elementsEqual(b.versions, by: ==) && (a.hasMore, a.epoch, a.last) == (b.hasMore, b.epoch, b.last)
   }
   public func hash(into hasher: inout Hasher) { hasher.combine(last) }
 }

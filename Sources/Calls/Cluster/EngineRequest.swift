@@ -87,15 +87,15 @@ public enum EngineRequest: Hashable, Sendable {
   case history(of: String, before: Int64?, most: Int, keep: Duration)
   /// → `count` of rows that are gone
   case forgetHistory(of: String)
-  /// Directories that have come or changed behind the place `since`, at most `Limits.directoriesPerRead`. → `directories`
+  /// Directories with versions later than `since`, at most `Limits.directoriesPerRead`. → `directories`
   case directories(since: Int64)
-  /// Changes of a directory to versions later than `since`, in order, without the first `skip`; at most `Limits.changesPerRead`.
-  /// → `values`, the number is the directory's version, 0: there is none
-  case directory(String, since: Int64, skip: Int)
-  /// A part of a whole directory. → `values`, its head and this part if they are there; the number is its version
-  case directoryPart(String, Int)
-  /// A part of what `commitDirectory` puts in place, kept for `Limits.staged`. Part nil: the head of a whole directory. → `done`
-  case stageDirectory(String, part: Int?, [UInt8])
+  /// What a directory's current version consists of. → `directoryHead`
+  case directoryHead(String)
+  /// Parts by their names, at most `Limits.partsPerRequest`. → `directoryParts`
+  case directoryParts([String])
+  /// Parts under names that were never used before, at most `Limits.partsPerRequest`; they are kept for `Limits.staged` unless a commit keeps
+  /// them. → `done`
+  case stageDirectoryParts([DirectoryPiece])
   /// → `committed`
   case commitDirectory(DirectoryCommit)
 
@@ -136,12 +136,23 @@ public enum EngineReply: Hashable, Sendable {
   /// As they were written; who asked reads them, and what the number says.
   case values([[UInt8]], Int64)
   case directories(DirectoryVersions)
+  /// `head`: nil if there is none, or none of ours. `version`: as the engine counts it, 0: it has no such directory. `clock`: the engine's,
+  /// milliseconds since 1970.
+  case directoryHead([UInt8]?, version: Int64, clock: Int64)
+  /// Those that are there, and ours.
+  case directoryParts([DirectoryPiece])
   case grants(GrantPage)
   /// How many were put, and what the engine has in place of others: as late or later.
   case grantsPut(Int, later: [SharedGrant], dropped: Int = 0)
-  /// `version`: of the directory until then. `last`: the highest that the engine ever had. `place`: of what came last until then. `changes`: parts
-  /// that are kept for nodes that are behind.
-  case committed(CommitOutcome, version: Int64, last: Int64, place: Int64, changes: Int)
+  /// `version`: of the directory until then. `last`: the highest that the engine ever had, of any.
+  case committed(CommitOutcome, version: Int64, last: Int64)
+}
+
+/// A part of a directory. What is in it is signed with its name.
+public struct DirectoryPiece: Hashable, Sendable {
+  public var name: String
+  public var content: [UInt8]
+  public init(_ name: String, _ content: [UInt8]) { (self.name, self.content) = (name, content) }
 }
 
 /// What the engine has of a user. Hints: whoever reads them drops those of incarnations that are dead.

@@ -55,14 +55,9 @@ public enum Limits {
   /// Calls of a user's history.
   public static let historyRows = 200
   public static let directoriesPerRead = 500
-  /// Parts of changes in one reply: of `valueBytes` each, they are half a megabyte.
-  public static let changesPerRead = 8
-  /// Parts of changes of a directory that are kept for nodes that are behind; from so many on the directory is written whole, and then so many
-  /// stay.
-  public static let directoryChanges = 1_000
-  public static let directoryChangesWritten = 500
-  public static let directoryChangesKept = 250
-  /// What is not put in place within it is gone.
+  /// Parts in one request or reply: of `valueBytes` each, they are half a megabyte.
+  public static let partsPerRequest = 8
+  /// Parts that no commit has kept within it are gone, and so are those of a version before: a node that reads it has so long.
   public static let staged = Duration.seconds(60)
   /// Directories.
   public static let directories = 100_000

@@ -26,40 +26,34 @@ extension EngineCommand {
 
   init(ofDirectory request: EngineRequest, _ keys: EngineKeys) {
     let tag = EngineKeys.directories
-    let (versions, state, order) = (keys.key(tag, "versions"), keys.key(tag, "state"), keys.key(tag, "order"))
-    func key(_ rest: String, _ name: String) -> String { keys.key(tag, "\(rest):\(EngineKeys.escaped(name))") }
+    let (current, heads, sequence, latest) = (
+      keys.key(tag, "current"), keys.directoryHeads, keys.key(tag, "sequence"), keys.key(tag, "latest")
+    )
     switch request {
     case .directories(let since):
       self.init(
-        script: .directories, tag, [versions, state, order], [bytes(since), bytes(Cluster.Limits.directoriesPerRead)],
-        .directories)
-    case .directory(let scope, let since, let skip):
+        script: .directories, tag, [sequence, latest], [bytes(since), bytes(Cluster.Limits.directoriesPerRead)], .directories)
+    case .directoryHead(let scope):
+      self.init(script: .directoryHead, tag, [current, heads], [bytes(scope)], .directoryHead(scope))
+    case .directoryParts(let names):
+      var command = RESPCommand("MGET")
+      for name in names { command.add(keys.directoryPart(name)) }
+      self.init(plain: "directoryParts", tag, command, .directoryParts(names))
+    case .stageDirectoryParts(let pieces):
       self.init(
-        script: .changes, tag, [versions, key("changes", scope)],
-        [bytes(scope), bytes(since), bytes(skip), bytes(Cluster.Limits.changesPerRead)],
-        .directoryParts(hasHead: false))
-    case .directoryPart(let scope, let part):
-      self.init(
-        script: .part, tag, [versions, key("parts", scope)], [bytes(scope), bytes(part)],
-        .directoryParts(hasHead: true))
-    case .stageDirectory(let name, let part, let content):
-      self.init(
-        script: .stage, tag, [key("staged", name)],
-        [
-          part.map { bytes($0) } ?? bytes("head"),
-          keys.sealed(lines: content, keys.directoryParts, part == nil ? "head" : "part"), milliseconds(Cluster.Limits.staged),
-        ], .done)
+        script: .stageParts, tag, pieces.map { keys.directoryPart($0.name) },
+        [milliseconds(Cluster.Limits.staged)]
+          + pieces.map { keys.sealed(lines: $0.content, keys.directoryPart($0.name)) }, .done)
     case .commitDirectory(let commit):
-      let scope = commit.scope
       self.init(
-        script: .commit, tag, [versions, state, key("parts", scope), key("changes", scope), key("staged", commit.staged), order],
+        script: .commit, tag, [current, heads, sequence, latest] + (commit.made + commit.dropped).map(keys.directoryPart),
         [
-          bytes(scope), bytes(commit.expected), bytes(commit.version), bytes(commit.parts),
-          bytes(commit.form == .change ? "change" : "whole"), bytes(commit.isNew ? 1 : 0),
-          bytes(Cluster.Limits.directoryChanges), bytes(Cluster.Limits.directoryChangesKept), bytes(Cluster.Limits.directories),
-          bytes(commit.staged), bytes(commit.after),
+          bytes(commit.scope), bytes(commit.expected), bytes(commit.version),
+          keys.sealed(lines: commit.head, heads, commit.scope),
+          bytes(commit.made.count), milliseconds(Cluster.Limits.staged), bytes(Cluster.Limits.directories),
+          bytes(UInt64.random(in: 1...(.max))),
         ], .committed)
-      // who asks again meets its own version
+      // a second try meets the version of the first
       mayRepeat = false
     default: preconditionFailure("a request that is of no directory")
     }

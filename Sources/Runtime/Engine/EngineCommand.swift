@@ -28,8 +28,8 @@ struct EngineCommand: Sendable {
     case added
     case count
     case history(String)
-    /// Parts of directories, the first one a head or not.
-    case directoryParts(hasHead: Bool)
+    case directoryHead(String)
+    case directoryParts([String])
     case directories
     case grants
     case grantsPut
@@ -143,7 +143,8 @@ extension EngineCommand {
         [record, milliseconds(Limits.recordMark), bytes(Limits.records)], .isOne)
       mayRepeat = false
     case .addHistory, .history, .forgetHistory: self.init(ofHistory: request, keys)
-    case .directories, .directory, .directoryPart, .stageDirectory, .commitDirectory: self.init(ofDirectory: request, keys)
+    case .directories, .directoryHead, .directoryParts, .stageDirectoryParts, .commitDirectory:
+      self.init(ofDirectory: request, keys)
     case .putGrants, .grants: self.init(ofGrants: request, keys, forged)
     case .record(let call):
       let tag = EngineKeys.records

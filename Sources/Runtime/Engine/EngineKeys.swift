@@ -27,8 +27,8 @@ struct EngineKeys: Sendable {
   func over(_ call: CallID) -> String { key(Self.call(call.description), "over") }
   func lease(of incarnation: Incarnation) -> String { key(Self.nodes, "lease:" + Self.escaped(incarnation.node)) }
   var grantRows: String { key(Self.grants, "rows") }
-  /// Of every directory: what is staged does not know yet where it will be.
-  var directoryParts: String { key(Self.directories, "parts") }
+  var directoryHeads: String { key(Self.directories, "heads") }
+  func directoryPart(_ name: String) -> String { key(Self.directories, "part:" + name) }
 
   func channel(to node: String) -> String { "\(prefix):to:\(Self.escaped(node))" }
   var everybody: String { "\(prefix):all" }

@@ -37,11 +37,19 @@ extension EngineCommand {
     case .count: return value.number.map { .count(Int($0)) }
     case .history(let user):
       return Self.values(value) { _, bytes in isGenuine(bytes, { $0.ofUser(user, "history") }, counted: "n") ? bytes : nil }
-    case .directoryParts(let hasHead):
-      return Self.values(value) { index, bytes in
-        guard let keys else { return bytes }
-        return keys.opened(lines: bytes, keys.directoryParts, hasHead && index == 0 ? "head" : "part")
+    case .directoryHead(let scope):
+      guard let parts = value.elements, parts.count == 3, let now = version(parts[1]), let clock = version(parts[2]) else {
+        return nil
       }
+      let head = parts[0].content.flatMap { $0.isEmpty ? nil : opened(lines: $0, { $0.directoryHeads }, scope) }
+      return .directoryHead(head, version: now, clock: clock)
+    case .directoryParts(let names):
+      guard let values = value.elements, values.count == names.count else { return nil }
+      return .directoryParts(
+        zip(names, values).compactMap { name, value in
+          guard let bytes = value.content, bytes.count <= Cluster.Limits.valueBytes else { return nil }
+          return opened(lines: bytes, { $0.directoryPart(name) }).map { DirectoryPiece(name, $0) }
+        })
     case .directories: return value.elements.flatMap(Self.directories)
     case .grants: return value.elements.flatMap(grants)
     case .grantsPut:
@@ -49,12 +57,17 @@ extension EngineCommand {
       var dropped = 0
       return .grantsPut(Int(count), later: grantRows(parts[1], &dropped), dropped: dropped)
     case .committed:
-      guard let parts = value.elements, parts.count == 5, let outcome = parts[0].number.flatMap(CommitOutcome.init),
-        let now = version(parts[1]), let last = version(parts[2]), let place = version(parts[3]),
-        let changes = parts[4].number
+      guard let parts = value.elements, parts.count == 3, let outcome = parts[0].number.flatMap(CommitOutcome.init),
+        let now = version(parts[1]), let last = version(parts[2])
       else { return nil }
-      return .committed(outcome, version: now, last: last, place: place, changes: Int(changes))
+      return .committed(outcome, version: now, last: last)
     }
+  }
+
+  /// Without its signature; nil: that is none of ours.
+  private func opened(lines: [UInt8], _ key: (EngineKeys) -> String, _ field: String = "") -> [UInt8]? {
+    guard let keys else { return lines }
+    return keys.opened(lines: lines, key(keys), field)
   }
 
   /// Whether a value is one of ours, of the key that it stands in.
@@ -90,11 +103,11 @@ extension EngineCommand {
   }
 
   private static func directories(_ parts: [RESPValue]) -> EngineReply? {
-    guard parts.count == 5, let epoch = parts[0].text, let last = version(parts[1]), let place = version(parts[2]),
-      let rows = parts[3].elements, let more = parts[4].number
+    guard parts.count == 4, let epoch = parts[0].text, let last = version(parts[1]), let rows = parts[2].elements,
+      let more = parts[3].number
     else { return nil }
     var out = DirectoryVersions()
-    (out.place, out.epoch, out.last, out.hasMore) = (place, String(epoch.prefix(Limits.epochBytes)), last, more == 1)
+    (out.epoch, out.last, out.hasMore) = (String(epoch.prefix(Limits.epochBytes)), last, more == 1)
     for index in stride(from: 0, to: rows.count - 1, by: 2) {
       guard let scope = rows[index].text, let version = version(rows[index + 1]) else { continue }
       out.versions.append((scope, version))

@@ -52,83 +52,55 @@ extension EngineScript {
 
   var directoryBody: String {
     switch self {
-    // KEYS: versions, state, order. ARGV: since which place, most. → epoch, highest version ever, place, scopes and versions, 1 if there are more.
+    // KEYS: sequence, latest. ARGV: since which version, most. → epoch, highest version ever, directories and versions, 1 if there are more.
     case .directories:
       """
       local most = tonumber(ARGV[2])
-      local rows = redis.call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
+      local rows = redis.call('ZRANGEBYSCORE', KEYS[1], '(' .. ARGV[1], '+inf', 'WITHSCORES', 'LIMIT', 0, most + 1)
       local more = #rows > 2 * most and 1 or 0
-      local out, place = {}, ARGV[1]
-      for n = 1, math.min(#rows, 2 * most), 2 do
-        out[n], out[n + 1], place = rows[n], redis.call('HGET', KEYS[1], rows[n]) or '0', rows[n + 1]
-      end
-      return {redis.call('HGET', KEYS[2], 'epoch') or '', redis.call('HGET', KEYS[2], 'last') or '0', place, out, more}
-      """
-    // KEYS: versions, changes. ARGV: scope, since which version, how many of these not, most. → parts, version.
-    case .changes:
-      """
-      local parts = redis.call('ZRANGEBYSCORE', KEYS[2], '(' .. ARGV[2], '+inf', 'LIMIT', ARGV[3], ARGV[4])
-      return {parts, redis.call('HGET', KEYS[1], ARGV[1]) or '0'}
-      """
-    // KEYS: versions, parts. ARGV: scope, which one. → head and part, version.
-    case .part:
-      """
       local out = {}
-      local head = redis.call('HGET', KEYS[2], 'head')
-      local part = redis.call('HGET', KEYS[2], ARGV[2])
-      if head then out[1] = head end
-      if head and part then out[2] = part end
-      return {out, redis.call('HGET', KEYS[1], ARGV[1]) or '0'}
+      for n = 1, math.min(#rows, 2 * most), 2 do
+        out[n], out[n + 1] = rows[n], string.format('%.0f', tonumber(rows[n + 1]))
+      end
+      return {redis.call('HGET', KEYS[2], 'epoch') or '', redis.call('HGET', KEYS[2], 'last') or '0', out, more}
       """
-    // KEYS: staged. ARGV: which one, content, milliseconds.
-    case .stage:
+    // KEYS: current, heads. ARGV: directory. → head, version, time.
+    case .directoryHead:
       """
-      redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-      redis.call('PEXPIRE', KEYS[1], ARGV[3])
+      local time = redis.call('TIME')
+      return {redis.call('HGET', KEYS[2], ARGV[1]) or '', redis.call('HGET', KEYS[1], ARGV[1]) or '0',
+        string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))}
+      """
+    // KEYS: parts. ARGV: milliseconds, the content of each.
+    case .stageParts:
+      """
+      for n = 1, #KEYS do redis.call('SET', KEYS[n], ARGV[n + 1], 'PX', ARGV[1]) end
       return 1
       """
-    // KEYS: versions, state, parts, changes, staged, order. ARGV: scope, version that has to be there, new version, how many are staged, change or whole,
-    // 1 if it is new, most changes, changes that are kept, most directories, an epoch, the last place as the node knows it. → outcome, version until now, highest ever, last place, changes.
+    // KEYS: current, heads, sequence, latest, parts that stay, parts that go. ARGV: directory, version that has to be there, new version, head, how many
+    // stay, milliseconds that those have which go, most directories, an epoch. → outcome, version until now, highest ever.
     default:
       """
       local now = tonumber(redis.call('HGET', KEYS[1], ARGV[1]) or '0') or 0
-      local last = tonumber(redis.call('HGET', KEYS[2], 'last') or '0') or 0
-      local place = tonumber(redis.call('HGET', KEYS[2], 'place') or '0') or 0
-      local version, staged = tonumber(ARGV[3]), tonumber(ARGV[4])
-      local function told(outcome)
-        return {outcome, string.format('%.0f', now), string.format('%.0f', last), string.format('%.0f', place),
-          redis.call('ZCARD', KEYS[4])}
-      end
-      if now ~= tonumber(ARGV[2]) or (ARGV[6] == '1' and (version <= last or place ~= tonumber(ARGV[11]))) then return told(0) end
-      if redis.call('HLEN', KEYS[5]) ~= staged then return told(3) end
-      if now == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[9]) then return told(4) end
-      if ARGV[5] == 'change' then
-        if redis.call('ZCARD', KEYS[4]) + staged > tonumber(ARGV[7]) then return told(2) end
-        for n = 0, staged - 1 do
-          local part = redis.call('HGET', KEYS[5], tostring(n))
-          if not part then return told(3) end
-          redis.call('ZADD', KEYS[4], ARGV[3], part)
-        end
-        redis.call('UNLINK', KEYS[5])
-      else
-        redis.call('UNLINK', KEYS[3])
-        redis.call('RENAME', KEYS[5], KEYS[3])
-        redis.call('PERSIST', KEYS[3])
-        if now == version then
-          redis.call('ZREMRANGEBYRANK', KEYS[4], 0, -1 - tonumber(ARGV[8]))
-        else
-          redis.call('UNLINK', KEYS[4])
+      local last = tonumber(redis.call('HGET', KEYS[4], 'last') or '0') or 0
+      local version, made = tonumber(ARGV[3]), tonumber(ARGV[5])
+      local function outcome(code) return {code, string.format('%.0f', now), string.format('%.0f', last)} end
+      if now ~= tonumber(ARGV[2]) then return outcome(0) end
+      if version <= last then return outcome(2) end
+      if now == 0 and redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[7]) then return outcome(4) end
+      for n = 5, 4 + made do
+        if redis.call('PERSIST', KEYS[n]) == 0 then
+          for m = 5, n - 1 do redis.call('PEXPIRE', KEYS[m], ARGV[6]) end
+          return outcome(3)
         end
       end
-      if now ~= version then
-        local next = string.format('%.0f', place + 1)
-        redis.call('HSET', KEYS[2], 'place', next)
-        redis.call('ZADD', KEYS[6], next, ARGV[1])
-      end
+      for n = 5 + made, #KEYS do redis.call('PEXPIRE', KEYS[n], ARGV[6]) end
+      redis.call('HSET', KEYS[2], ARGV[1], ARGV[4])
       redis.call('HSET', KEYS[1], ARGV[1], ARGV[3])
-      if version > last then redis.call('HSET', KEYS[2], 'last', ARGV[3]) end
-      if not redis.call('HGET', KEYS[2], 'epoch') then redis.call('HSET', KEYS[2], 'epoch', ARGV[10]) end
-      return told(1)
+      redis.call('ZADD', KEYS[3], ARGV[3], ARGV[1])
+      redis.call('HSET', KEYS[4], 'last', ARGV[3])
+      if not redis.call('HGET', KEYS[4], 'epoch') then redis.call('HSET', KEYS[4], 'epoch', ARGV[8]) end
+      return outcome(1)
       """
     }
   }

@@ -2,7 +2,7 @@
 /// engine's own.
 enum EngineScript: String, CaseIterable, Sendable {
   case renew, endLease, enter, update, leave, locate, register, claim, reaped, release, admit, take, append, record
-  case addHistory, history, forgetHistory, directories, changes, part, stage, commit, putGrants, grants
+  case addHistory, history, forgetHistory, directories, directoryHead, stageParts, commit, putGrants, grants
 
   var source: String { Self.head + body }
 
@@ -230,7 +230,7 @@ enum EngineScript: String, CaseIterable, Sendable {
       return false
       """
     case .addHistory, .history, .forgetHistory: historyBody
-    case .directories, .changes, .part, .stage, .commit: directoryBody
+    case .directories, .directoryHead, .stageParts, .commit: directoryBody
     case .putGrants, .grants: grantsBody
     }
   }
@@ -254,9 +254,8 @@ enum EngineScript: String, CaseIterable, Sendable {
         {'HSET', k, 'a', 'b'}, {'HGET', k, 'a'}, {'HGETALL', k}, {'HVALS', k}, {'HKEYS', k}, {'HLEN', k}, {'HDEL', k, 'a'}, {'DEL', k},
         {'SADD', k, 'a'}, {'SMEMBERS', k}, {'SREM', k, 'a'}, {'DEL', k},
         {'ZADD', k, '1', 'a'}, {'ZCARD', k}, {'ZRANGEBYSCORE', k, '(1', '+inf', 'LIMIT', '0', '1'},
-        {'ZREMRANGEBYRANK', k, '5', '6'}, {'ZREM', k, 'b'}, {'ZREMRANGEBYSCORE', k, '-inf', '+inf'}, {'DEL', k},
-        {'LPUSH', k, 'a'}, {'LRANGE', k, '0', '-1'}, {'LLEN', k}, {'LTRIM', k, '0', '0'}, {'RENAME', k, k}, {'PERSIST', k},
-        {'UNLINK', k},
+        {'ZREM', k, 'b'}, {'ZREMRANGEBYSCORE', k, '-inf', '+inf'}, {'DEL', k},
+        {'LPUSH', k, 'a'}, {'LRANGE', k, '0', '-1'}, {'LLEN', k}, {'LTRIM', k, '0', '0'}, {'PERSIST', k}, {'DEL', k},
         {'XADD', k, 'MAXLEN', '~', '10', '*', 'a', 'b'}, {'XRANGE', k, '-', '+', 'COUNT', '1'}, {'DEL', k}, {'TIME'}, {'PUBLISH', ARGV[1], ''},
       }
       for _, trial in ipairs(trials) do

@@ -79,7 +79,7 @@ extension EngineWorker {
 extension EngineReply {
   fileprivate var droppedValues: Int {
     switch self {
-    case .done, .granted, .record, .added, .count, .values, .directories, .committed: 0
+    case .done, .granted, .record, .added, .count, .values, .directories, .directoryHead, .directoryParts, .committed: 0
     case .nodes(_, _, _, let dropped), .entered(_, _, _, _, _, let dropped), .entries(_, _, let dropped),
       .tombstone(_, let dropped), .grantsPut(_, _, let dropped):
       dropped

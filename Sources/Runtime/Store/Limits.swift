@@ -74,24 +74,27 @@ public enum Limits {
   /// How often other processes' imports are looked for, and old calls are dropped.
   static let directoryLook = Duration.milliseconds(500)
   static let historySweep = Duration.seconds(600)
-  /// Of a part of a directory in the engine: contacts, bytes of their lines, and bytes of the line before them.
+  /// Of a part of a directory in the engine: contacts, and bytes of their lines. Of a head: bytes of its first line, and parts that it names itself, as
+  /// many as a page names of more. And parts of one directory: its lines have 540 bytes at most.
   static let sharedPartContacts = 1_000
   static let sharedPartBytes = 60_000
   static let sharedHeadBytes = 128
+  static let headParts = 1_000
+  static let sharedParts = 20_000
   /// How often a node looks for versions of others that it was not told of.
   static let sharedLook = Duration.seconds(5)
   /// Requests to the engine for directories: so many in so long.
   static let sharedPerWindow = 50
   static let sharedWindow = Duration.milliseconds(100)
-  /// A directory that cannot be taken or given is tried again so long after; and how many are remembered for it.
+  /// A directory that cannot be taken is tried again so long after; and how many are remembered for it.
   static let sharedFault = Duration.seconds(30)
   static let sharedFaults = 1_000
-  /// A node's versions are its place in so many milliseconds; a power of two.
-  static let versionSlots = 256
   /// A device that claims a later version gets none of its own.
   static let ownVersions = 9_000_000_000_000_000
-  /// A version that came too late for the engine is given again as one that is so much later.
-  static let versionStep = 1_000
+  /// An import that another one came before begins again, so often at most.
+  static let importTries = 3
+  /// Imports that wait for their turn.
+  static let waitingImports = 1_000
   /// The engine's thread answers within a quarter of a second: an answer that is not here by then found no room.
   static let engineAnswer = Duration.seconds(15)
   /// Rows of histories that are given to the engine without an answer, and bytes of one.

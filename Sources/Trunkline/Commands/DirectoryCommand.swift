@@ -12,7 +12,8 @@ struct DirectoryCommand: ParsableCommand {
     discussion: """
       A directory is a user's (user:alice) or that of everybody who is logged in to an account (account:work). Apps show its names for
       calls, and callers that it blocks ring nobody. It is kept beside the store (store.sqlite with .directory behind it); a running gateway
-      and its apps hear of a change at once.
+      and its apps hear of a change at once. The nodes of a cluster have it from the engine: there the node of the configuration has to run,
+      and import goes through its admin port.
 
       EXAMPLES:
         printf 'number,label,kind\\n+15550000001,Ann Example,identify\\n+15550000002,,block\\n' > contacts.csv
@@ -20,7 +21,7 @@ struct DirectoryCommand: ParsableCommand {
         trunkline directory list --config gateway.yaml
         trunkline directory export --scope user:alice --config gateway.yaml > contacts.csv
       """,
-    subcommands: [Import.self, Export.self, List.self])
+    subcommands: [Import.self, Export.self, List.self, Restore.self])
 
   struct ScopeOption: ParsableArguments {
     @Option(help: ArgumentHelp("Whose directory it is.", valueName: "user:ID or account:NAME")) var scope: String
@@ -48,28 +49,55 @@ struct DirectoryCommand: ParsableCommand {
 
     func run() throws {
       let settings = try source.load()
-      let list = try read()
+      let (list, text) = try read(keepsText: settings.cluster?.nodes != nil)
       do {
-        let change = try DirectoryFile(path: settings.directory).take(
-          list, into: directory.scope, replaces: !changes, now: WallClock.nowMilliseconds())
+        let change =
+          try settings.cluster?.nodes != nil
+          ? send(text, settings)
+          : DirectoryFile(path: settings.directory).take(
+            list, into: directory.scope, replaces: !changes, now: WallClock.nowMilliseconds())
         Console.line(
           "\(change.entries) contacts in \(directory.scope): \(change.added) new, \(change.changed) changed, \(change.removed) removed; version \(change.version)"
         )
+      } catch let code as ExitCode {
+        throw code
       } catch {
         complain("\(error)\nnothing was changed")
         throw ExitCode(1)
       }
     }
 
-    private func read() throws -> ContactList {
+    /// A million contacts are written in some seconds, and an import before this one is waited for.
+    private static let timeoutSeconds = 120
+
+    private func send(_ text: [UInt8], _ settings: Settings) throws -> DirectoryFile.Change {
+      var client = AdminClient(
+        address: settings.listen.admin, token: settings.listen.adminToken?.exposed,
+        certificate: settings.listen.adminTLS?.certificate)
+      client.timeout = Self.timeoutSeconds
+      let path = "/v1/directory/\(directory.scope.percentEncoded)"
+      let answer = try client.request(
+        changes ? "POST" : "PUT", path, body: String(decoding: text, as: UTF8.self), type: "text/csv")
+      guard answer.status == 200 else {
+        complain("the gateway answered \(answer.status): \(answer.reason)")
+        throw ExitCode(1)
+      }
+      return try JSONDecoder().decode(DirectoryFile.Change.self, from: Data(answer.bytes))
+    }
+
+    private func read(keepsText: Bool) throws -> (list: ContactList, text: [UInt8]) {
       guard let handle = FileHandle(forReadingAtPath: file) else {
         complain("cannot read \(file): \(String(cString: strerror(errno)))")
         throw ExitCode(2)
       }
       do {
         var reader = ContactReader(.csv, takesRemovals: changes)
-        while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty { try reader.take(data) }
-        return try reader.finish()
+        var text: [UInt8] = []
+        while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty {
+          try reader.take(data)
+          if keepsText { text += data }
+        }
+        return (try reader.finish(), text)
       } catch {
         complain("\(file): \(error)\nnothing was changed")
         throw ExitCode(2)
@@ -101,8 +129,45 @@ struct DirectoryCommand: ParsableCommand {
     @OptionGroup var source: SettingsSource
 
     func run() throws {
-      for row in try DirectoryCommand.open(try source.load()).directories() {
-        Console.line("\(row.name)  \(row.entries) contacts  version \(row.version)")
+      let settings = try source.load()
+      let isShared = settings.cluster?.nodes != nil
+      for row in try DirectoryCommand.open(settings).directories() {
+        var line = "\(row.name)  \(row.entries) contacts  version \(row.version)"
+        if isShared, row.engine != row.version {
+          line += row.engine == 0 ? "  (the engine has none)" : "  (the engine has \(row.engine))"
+        }
+        Console.line(line)
+      }
+    }
+  }
+
+  struct Restore: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Gives the engine of a cluster the directories that it has lost, from this machine's copies.",
+      discussion: """
+        For an engine that was flushed, or replaced by an empty one. Run it on the machine whose copies are the latest ("trunkline directory
+        list" shows the versions); its running node gives the engine what that still lacks. A directory that the engine has is left alone, and
+        so is one of which it has an older version: import that one anew.
+
+        EXAMPLES:
+          trunkline directory restore --config gateway.yaml
+          trunkline directory restore --all --config gateway.yaml
+        """)
+    @Flag(help: "Those too that the engine has and no node can read: after a change of cluster.key_file.") var all = false
+    @OptionGroup var source: SettingsSource
+
+    func run() throws {
+      let settings = try source.load()
+      guard settings.cluster?.nodes != nil else {
+        complain("this gateway is alone: its directories are in its own file")
+        throw ExitCode(1)
+      }
+      do {
+        let count = try DirectoryCommand.open(settings).restore(all: all)
+        Console.line("\(count) directories go to the engine, as far as it lacks them")
+      } catch {
+        complain("\(error)")
+        throw ExitCode(1)
       }
     }
   }

@@ -113,7 +113,9 @@ final class ClusterSide: Sendable {
     }
     guard before != state else { return }
     switch state {
-    case .up: logger.notice("this node is part of the cluster", metadata: ["node": "\(machine.incarnation.node)"])
+    case .up:
+      logger.notice("this node is part of the cluster", metadata: ["node": "\(machine.incarnation.node)"])
+      directory.withLock { $0 }?.reconnected()
     case .isolated: logger.warning("this node has no lease: others send it no calls; those here go on")
     case .away:
       logger.warning("the engine is away: users here ring, users elsewhere are pushed from memory; calls go on")

@@ -83,6 +83,7 @@ struct DirectoryPages: Sendable {
     ["user:", "account:"].contains { text.hasPrefix($0) && text.utf8.count > $0.utf8.count }
       && text.utf8.count <= Store.Limits.directoryNameBytes
   }
+  private static var away: APIError { APIError(.overload, "the engine does not answer; nothing was changed: try again") }
   private static var badScope: AdminResponse {
     APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
   }
@@ -92,13 +93,22 @@ struct DirectoryPages: Sendable {
       var scope: String
       var version: Int
       var entries: Int
+      /// Of a cluster: the version that the engine has; 0: none.
+      var engine: Int?
     }
     struct Body: Encodable { var directories: [Row] }
+    let isShared = service.isShared
     service.directories { [asker] result in
       asker.run(for: request.client) {
         switch result {
         case .success(let rows):
-          answer(.json(200, Body(directories: rows.map { Row(scope: $0.name, version: $0.version, entries: $0.entries) })))
+          answer(
+            .json(
+              200,
+              Body(
+                directories: rows.map {
+                  Row(scope: $0.name, version: $0.version, entries: $0.entries, engine: isShared ? $0.engine : nil)
+                })))
         case .failure(.busy): answer(APIError(.overload, "busy").response)
         case .failure: answer(APIError(.server, "cannot read the directories").response)
         }
@@ -147,7 +157,10 @@ struct DirectoryPages: Sendable {
         case .success(let change): answer(.json(200, change))
         case .failure(.busy): answer(APIError(.overload, "busy").response)
         case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
-        case .failure(.engine): answer(APIError(.server, "the engine does not answer").response)
+        case .failure(.conflict):
+          answer(
+            APIError(.badState, "the directory was changed by others meanwhile; nothing was changed: import it again").response)
+        case .failure(.engine): answer(Self.away.response)
         }
       }
     }
@@ -166,9 +179,8 @@ struct DirectoryPages: Sendable {
       let erased: DirectoryFile.Erased
       switch result {
       case .success(let all): erased = all
-      case .failure(.engine):
-        let why = "the engine does not answer: the directory is emptied, the history and devices are not erased; ask again"
-        return answer(APIError(.overload, why).response)
+      case .failure(.engine), .failure(.conflict):
+        return answer(APIError(.overload, "the engine does not answer: not all was erased; ask again").response)
       case .failure: return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
       }
       asker.ask(.operation(.forget(user: user)), for: request.client) { done in

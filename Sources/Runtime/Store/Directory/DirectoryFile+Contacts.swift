@@ -25,7 +25,25 @@ extension DirectoryFile {
     /// Places in the list.
     var stored: [Int] = []
     var added = 0
-    var isEmpty: Bool { removed.isEmpty && stored.isEmpty }
+
+    /// Both come in the order of numbers. `place`: of the list, behind what was compared.
+    mutating func compare(_ stored: Contact, with list: ContactList, _ place: inout Int) {
+      while place < list.count, list.contact(place).contact.number < stored.number {
+        self.stored.append(place)
+        added += 1
+        place += 1
+      }
+      if place < list.count, list.contact(place).contact.number == stored.number {
+        if list.contact(place).contact != stored { self.stored.append(place) }
+        place += 1
+      } else {
+        removed.append(stored.number)
+      }
+    }
+    mutating func finish(_ list: ContactList, _ place: Int) {
+      added += list.count - place
+      stored.append(contentsOf: place..<max(place, list.count))
+    }
   }
 
   /// Replaces a directory by a list, or changes in it what the list names. All or nothing.
@@ -46,7 +64,7 @@ extension DirectoryFile {
       try Self.log(
         difference.removed + difference.stored.map { list.contact($0).contact.number }, &row, database)
       try Self.store(row, database)
-      if replaces { try Self.markReplaced(row, database) }
+      try Self.disown(row, database)
       return Change(
         version: row.version, entries: entries, added: difference.added, changed: difference.stored.count - difference.added,
         removed: difference.removed.count)
@@ -61,10 +79,12 @@ extension DirectoryFile {
     }
   }
 
-  /// Names, versions and numbers of contacts, in order of names.
+  /// In order of names.
   public func directories() throws -> [Listing] {
     try read("directories") { database in
-      try Row.fetchAll(database, sql: "SELECT name, version, entries FROM scope ORDER BY name").map { ($0[0], $0[1], $0[2]) }
+      try Row.fetchAll(database, sql: "SELECT name, version, entries, engine FROM scope ORDER BY name").map {
+        Listing(name: $0[0], version: $0[1], entries: $0[2], engine: $0[3])
+      }
     }
   }
 
@@ -117,13 +137,25 @@ extension DirectoryFile {
   }
 
   static func make(_ name: String, _ database: Database) throws -> Scope {
+    var row = try unmade(name, database)
+    try database.execute(
+      sql: "INSERT INTO scope (name, version, floor, entries, logged) VALUES (?, 0, 0, 0, 0)", arguments: [name])
+    row.id = database.lastInsertedRowID
+    return row
+  }
+
+  /// A directory that is not there yet, if there is room for it.
+  static func unmade(_ name: String, _ database: Database) throws -> Scope {
     guard name.utf8.count <= Limits.directoryNameBytes else { throw StoreError("a name of more than 256 bytes") }
     guard try Int.fetchOne(database, sql: "SELECT count(*) FROM scope") ?? 0 < Limits.directories else {
       throw StoreError("more than \(Limits.directories) directories")
     }
-    try database.execute(
-      sql: "INSERT INTO scope (name, version, floor, entries, logged) VALUES (?, 0, 0, 0, 0)", arguments: [name])
-    return Scope(id: database.lastInsertedRowID, version: 0, floor: 0, entries: 0, logged: 0)
+    return Scope(id: -1, version: 0, floor: 0, entries: 0, logged: 0)
+  }
+
+  /// What is written here is no version of an engine's.
+  static func disown(_ row: Scope, _ database: Database) throws {
+    try database.execute(sql: "UPDATE scope SET base = 0 WHERE id = ?", arguments: [row.id])
   }
 
   static func store(_ row: Scope, _ database: Database) throws {
@@ -139,21 +171,9 @@ extension DirectoryFile {
     let rows = try Row.fetchCursor(
       database, sql: "SELECT number, label, blocked FROM contact WHERE scope = ? ORDER BY number", arguments: [scope])
     while let row = try rows.next() {
-      let stored = Contact(row[0], label: row[1], isBlocked: row[2])
-      while place < list.count, list.contact(place).contact.number < stored.number {
-        out.stored.append(place)
-        out.added += 1
-        place += 1
-      }
-      if place < list.count, list.contact(place).contact.number == stored.number {
-        if list.contact(place).contact != stored { out.stored.append(place) }
-        place += 1
-      } else {
-        out.removed.append(stored.number)
-      }
+      out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &place)
     }
-    out.added += list.count - place
-    out.stored.append(contentsOf: place..<max(place, list.count))
+    out.finish(list, place)
     return out
   }
 
@@ -219,6 +239,7 @@ extension DirectoryFile {
     row.version = try Self.nextVersion(database, now: now)
     (row.floor, row.entries, row.logged) = (row.version, 0, 0)
     try Self.store(row, database)
+    try Self.disown(row, database)
     return entries
   }
 }

@@ -132,12 +132,13 @@ extension DirectoryFile {
   }
 
   /// Deletes a user's history and directory. What accounts have stays.
-  public func erase(user: String, now: Int64) throws -> Erased {
+  /// - Parameter isCopied: the directory is the engine's, which loses it by an import.
+  public func erase(user: String, now: Int64, isCopied: Bool = false) throws -> Erased {
     try write("data of a user") { database in
       var out = Erased()
       try database.execute(sql: "DELETE FROM history WHERE user = ?", arguments: [user])
       out.calls = database.changesCount
-      out.contacts = try empty(DirectoryScope.user(user), now: now, database)
+      if !isCopied { out.contacts = try empty(DirectoryScope.user(user), now: now, database) }
       try database.execute(sql: "DELETE FROM view WHERE user = ?", arguments: [user])
       out.views = database.changesCount
       return out

@@ -1,43 +1,28 @@
 import GRDB
 
-/// Directories that the nodes of a cluster share: each node has them all in its file, and `base` says which version the engine had when this
-/// file's was made of it. A version that is not `base` is not in the engine yet.
-///
-/// What is not in the engine yet is *pending*: the numbers that changes since `base` name, each with the version of its last change; or, of an
-/// import that replaced the directory (`whole` is its version), or of more changes than are kept, the whole.
-///
-/// | of a number that both sides have changed | stays |
-/// |---|---|
-/// | here and in the engine | the later version |
-/// | before a whole import of either side | what the import says |
-///
-/// What is left after merging is a new version, and counts as of then.
+/// Directories of a cluster's node: a copy of what the engine has. `base` says which of the engine's versions a directory here is; 0: it was
+/// made here, by a gateway that was alone. What the engine's version consists of is kept (`part`), so that a later one is read as far as it
+/// differs.
 extension DirectoryFile {
   /// How a directory here stands to the engine's.
   struct Standing: Equatable {
     var version = 0
-    /// 0: the engine's was never seen.
     var base = 0
-    var isPending: Bool { version != base }
+    /// The engine's as it was seen last; 0: none.
+    var engine = 0
+    /// It is a version of the engine's.
+    var isCopy: Bool { base > 0 && base == version }
   }
-  /// What others have made of a number since `base`, and by which version. Nil: removed.
-  struct Incoming: Equatable {
-    var contact: Contact?
-    var version: Int
-  }
-  /// What is to go to the engine.
-  enum Outgoing {
-    /// In order; nil: removed.
-    case changes([(number: Int64, contact: Contact?)], replaces: Bool)
-    case whole
-  }
-  private struct Pending {
-    var numbers: [Int64: Int] = [:]
-    /// Version of a whole import; 0: there is none.
-    var whole = 0
-    /// What is here was said of the number last by this version.
-    func version(of number: Int64) -> Int { max(whole, numbers[number] ?? 0) }
-    var isEmpty: Bool { whole == 0 && numbers.isEmpty }
+  /// What an import makes of a directory.
+  struct Draft {
+    enum Part { case kept(DirectoryPartName), made(first: Int64, lines: String) }
+    var parts: [Part] = []
+    /// Parts of the engine's version that are not in this one.
+    var dropped: [DirectoryPartName] = []
+    /// What is in the parts that are made, ascending.
+    var made = ContactList()
+    /// Its version is that of before.
+    var change: Change
   }
 
   static func makeShared(_ database: Database) throws {
@@ -49,241 +34,299 @@ extension DirectoryFile {
         """)
   }
 
-  /// From now on the file is that of a node: two nodes' versions differ, unless their names have the same hash, which those of 1 of 127 pairs have.
-  func share(as node: String) throws {
-    let hash = node.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-    try write("directories") { database in
-      let slot = Int(hash % UInt64(Limits.versionSlots / 2 - 1)) + 1
-      try database.execute(sql: "UPDATE clock SET slot = ?", arguments: [slot])
-    }
+  /// What nodes merged until then is each node's own: the engine gets it from one of them.
+  static func makeOwned(_ database: Database) throws {
+    try database.execute(
+      sql: """
+        ALTER TABLE scope DROP COLUMN whole;
+        ALTER TABLE clock DROP COLUMN slot;
+        ALTER TABLE scope ADD COLUMN engine INTEGER NOT NULL DEFAULT 0;
+        UPDATE scope SET base = 0;
+        CREATE TABLE part (
+          scope INTEGER NOT NULL, first INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (scope, first)) WITHOUT ROWID;
+        CREATE TABLE gap (
+          scope INTEGER NOT NULL, low INTEGER NOT NULL, high INTEGER NOT NULL, PRIMARY KEY (scope, high)) WITHOUT ROWID;
+        """)
   }
 
   func standing(_ scope: String) throws -> Standing {
     try read("directory") { database in
       let row = try Row.fetchOne(
-        database.cachedStatement(sql: "SELECT version, base FROM scope WHERE name = ?"), arguments: [scope])
-      return row.map { Standing(version: $0[0], base: $0[1]) } ?? Standing()
+        database.cachedStatement(sql: "SELECT version, base, engine FROM scope WHERE name = ?"), arguments: [scope])
+      return row.map { Standing(version: $0[0], base: $0[1], engine: $0[2]) } ?? Standing()
     }
   }
 
-  func pendingScopes() throws -> [String] {
-    try read("directories") { try String.fetchAll($0, sql: "SELECT name FROM scope WHERE version <> base ORDER BY version") }
-  }
-
-  /// The engine has `version` of this directory from here. When it had none, older versions are of another life of it.
-  func confirm(_ scope: String, _ version: Int) throws {
-    try write("directory") { database in
-      try database.execute(
-        sql: "UPDATE scope SET floor = CASE base WHEN 0 THEN max(floor, ?) ELSE floor END, base = ? WHERE name = ?",
-        arguments: [version, version, scope])
+  /// Every directory here.
+  func standings() throws -> [String: Standing] {
+    try read("directories") { database in
+      let rows = try Row.fetchAll(database, sql: "SELECT name, version, base, engine FROM scope")
+      let all = rows.map { ($0[0] as String, Standing(version: $0[1], base: $0[2], engine: $0[3])) }
+      return Dictionary(all) { first, _ in first }
     }
   }
 
-  /// Versions that others have made: those made here are later.
-  func heard(_ version: Int) throws {
-    guard try read("directories", { try Int.fetchOne($0, sql: "SELECT version FROM clock") ?? 0 }) < version else { return }
-    try write("directories") { try Self.raise(to: version, $0) }
-  }
-
-  private static func raise(to version: Int, _ database: Database) throws {
-    try database.execute(sql: "UPDATE clock SET version = max(version, ?)", arguments: [version])
-  }
-
-  /// What the engine, which has `base`, does not have.
-  func outgoing(_ scope: String) throws -> Outgoing {
-    try read("directory") { database in
-      guard let row = try Self.scope(scope, database) else { return .whole }
-      let (base, whole) = try Self.marks(row.id, database)
-      guard base > 0, row.floor <= base else { return .whole }
-      let numbers = try Int64.fetchAll(
-        database, sql: "SELECT DISTINCT number FROM change WHERE scope = ? AND version > ? ORDER BY number LIMIT ?",
-        arguments: [row.id, base, Limits.loggedPerImport + 1])
-      guard numbers.count <= Limits.loggedPerImport else { return .whole }
-      return .changes(
-        try numbers.map { ($0, try Self.contact($0, row.id, database)) }, replaces: whole > base)
+  /// Directories that were made here and are in no engine.
+  func ownScopes() throws -> [String] {
+    try read("directories") {
+      try String.fetchAll($0, sql: "SELECT name FROM scope WHERE base = 0 AND version > 0 ORDER BY version")
     }
   }
 
-  /// Contacts of a directory from a number on; nil: it has another version by now.
-  func contacts(_ scope: String, version: Int, after: Int64, limit: Int) throws -> [Contact]? {
-    try read("directory") { database in
-      guard let row = try Self.scope(scope, database), row.version == version else { return nil }
-      return try Row.fetchAll(
-        database.cachedStatement(
-          sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number > ? ORDER BY number LIMIT ?"),
-        arguments: [row.id, after, limit]
-      ).map { Contact($0[0], label: $0[1], isBlocked: $0[2]) }
+  /// The engine has these versions of directories.
+  func saw(_ versions: [String: Int]) throws {
+    guard !versions.isEmpty else { return }
+    try write("directories") { database in
+      let statement = try database.makeStatement(sql: "UPDATE scope SET engine = ? WHERE name = ? AND engine <> ?")
+      for (scope, version) in versions { try statement.execute(arguments: [version, scope, version]) }
     }
   }
 
-  /// The engine had another directory's later version when this one's came: it gets a version that is later than `last`. What devices have
-  /// been told of it here they are told again.
-  func renumber(_ scope: String, after last: Int, now: Int64) throws {
-    try write("directory") { database in
-      guard var row = try Self.scope(scope, database) else { return }
-      let (base, whole) = try Self.marks(row.id, database)
-      // room for versions that other nodes make meanwhile
-      row.version = try Self.nextVersion(database, now: max(now, Int64(last + Limits.versionStep)))
-      try database.execute(
-        sql: "UPDATE OR REPLACE change SET version = ? WHERE scope = ? AND version > ?", arguments: [row.version, row.id, base])
-      if row.floor > base { row.floor = row.version }
-      try Self.store(row, database)
-      if whole > base { try Self.mark(row.id, base: base, whole: row.version, database) }
+  /// What the engine has lost, or all, counts as made here: the engine gets it from this node, as far as it has no version that can be read. Returns
+  /// how many.
+  public func restore(all: Bool = false) throws -> Int {
+    try write("directories") { database in
+      try database.execute(sql: "UPDATE scope SET base = 0 WHERE base > 0 AND (engine = 0 OR ?)", arguments: [all])
+      return database.changesCount
     }
   }
 
-  /// Takes what others have changed from `base` to `version`, and keeps what is pending and later.
-  ///
-  /// - Parameter replaced: the last of the changes that replaced the whole directory; 0: none.
-  /// - Returns: false: nothing was done; the whole directory is needed to tell what stays.
-  func merge(_ scope: String, _ incoming: [Int64: Incoming], replaced: Int, to version: Int, now: Int64) throws -> Bool {
-    try write("directory") { database in
-      var row = try Self.scope(scope, database) ?? Self.make(scope, database)
-      let pending = try Self.pending(row, database)
-      if replaced > 0, replaced >= pending.whole, !pending.isEmpty { return false }
-      let taken = incoming.filter { $0.value.version >= pending.version(of: $0.key) }
-      let list = try Self.list(taken.map { ($0.key, $0.value.contact) })
-      let difference = try Self.named(list, row.id, database)
-      try replaceContacts(difference, list, &row, database)
-      let isLate = try Self.isLate(version, row, !difference.isEmpty, database)
-      let isPending = isLate || pending.whole > replaced || pending.numbers.keys.contains { taken[$0] == nil }
-      try Self.raise(to: version, database)
-      row.version = isPending ? try Self.nextVersion(database, now: now) : version
-      if pending.whole > replaced, row.floor > (try Self.marks(row.id, database).base) { row.floor = row.version }
-      try Self.log(Set(incoming.keys).union(pending.numbers.keys).sorted(), &row, database)
-      try Self.store(row, database)
-      try Self.mark(row.id, base: version, whole: isPending && pending.whole > replaced ? row.version : 0, database)
-      return true
-    }
+  /// The highest version that there was here.
+  func highest() throws -> Int {
+    try read("directories") { try Int.fetchOne($0, sql: "SELECT version FROM clock") ?? 0 }
   }
-
-  /// Takes the engine's whole directory, and keeps what is pending and later. Devices get it whole.
-  ///
-  /// - Parameters:
-  ///   - changed: by which version others have changed a number, as far as it is known.
-  ///   - replaced: the last of their changes that replaced the directory; nil: it is not known what they changed.
-  ///   - isBroken: what is here was the engine's and is lost there: devices may have it, and get the whole at every node.
-  func take(
-    whole list: ContactList, _ scope: String, changed: [Int64: Incoming], replaced: Int?, isBroken: Bool, version: Int, now: Int64
-  ) throws {
-    try write("directory") { database in
-      var row = try Self.scope(scope, database) ?? Self.make(scope, database)
-      let pending = try Self.pending(row, database)
-      let theirs = replaced ?? (pending.whole > 0 ? version : 0)
-      try Self.raise(to: version, database)
-      if pending.whole > theirs {
-        // all of it is later: the engine gets it whole
-        row.version = try Self.nextVersion(database, now: now)
-        row.floor = row.version
-        try Self.store(row, database)
-        return try Self.mark(row.id, base: version, whole: row.version, database)
-      }
-      let kept = pending.numbers.filter { $0.value > theirs && $0.value > changed[$0.key]?.version ?? 0 }
-      let own = try Dictionary(
-        uniqueKeysWithValues: kept.keys.map { ($0, try Self.contact($0, row.id, database)) })
-      let merged = try list.overlaid(by: own)
-      let difference = try Self.difference(merged, row.id, database)
-      try replaceContacts(difference, merged, &row, database)
-      let isLate = try Self.isLate(version, row, !difference.isEmpty, database)
-      // what was pending and goes has been told to devices, which may be at any node by now
-      let isPending =
-        isLate || ((isBroken || !pending.isEmpty) && !difference.isEmpty) || merged.count != list.count
-        || own.contains { list.find($0.key) != $0.value }
-      row.version = isPending ? try Self.nextVersion(database, now: now) : version
-      try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
-      (row.floor, row.logged) = (row.version, 0)
-      try Self.store(row, database)
-      try Self.mark(row.id, base: version, whole: 0, database)
-    }
-  }
-
-  // MARK: rows
 
   /// Devices here may have a version that is no older, of this directory or of one that they have beside it: they would never hear of this one.
-  private static func isLate(_ version: Int, _ row: Scope, _ isOther: Bool, _ database: Database) throws -> Bool {
-    guard isOther else { return false }
-    if version <= row.version { return true }
-    let accounts = "name >= 'account:' AND name < 'account;'"
-    let highest = try Int.fetchOne(
-      database,
-      sql: """
-        SELECT max(version) FROM scope WHERE id <> ?
-        AND (\(accounts) OR EXISTS (SELECT 1 FROM scope WHERE id = ? AND \(accounts)))
-        """, arguments: [row.id, row.id])
-    return version <= highest ?? 0
-  }
-
-  private static func marks(_ scope: Int64, _ database: Database) throws -> (base: Int, whole: Int) {
-    let row = try Row.fetchOne(
-      database.cachedStatement(sql: "SELECT base, whole FROM scope WHERE id = ?"), arguments: [scope])
-    return row.map { ($0[0], $0[1]) } ?? (0, 0)
-  }
-
-  private static func mark(_ scope: Int64, base: Int, whole: Int, _ database: Database) throws {
-    try database.execute(sql: "UPDATE scope SET base = ?, whole = ? WHERE id = ?", arguments: [base, whole, scope])
-  }
-
-  /// An import has replaced the directory.
-  static func markReplaced(_ row: Scope, _ database: Database) throws {
-    try database.execute(sql: "UPDATE scope SET whole = ? WHERE id = ?", arguments: [row.version, row.id])
-  }
-
-  private static func contact(_ number: Int64, _ scope: Int64, _ database: Database) throws -> Contact? {
-    try Row.fetchOne(
-      database.cachedStatement(sql: "SELECT label, blocked FROM contact WHERE scope = ? AND number = ?"),
-      arguments: [scope, number]
-    ).map { Contact(number, label: $0[0], isBlocked: $0[1]) }
-  }
-
-  private static func pending(_ row: Scope, _ database: Database) throws -> Pending {
-    let (base, whole) = try marks(row.id, database)
-    guard row.version != base else { return Pending() }
-    var out = Pending()
-    out.whole = row.floor > base ? row.version : whole > base ? whole : 0
-    let rows = try Row.fetchCursor(
-      database, sql: "SELECT number, max(version) FROM change WHERE scope = ? AND version > ? GROUP BY number",
-      arguments: [row.id, base])
-    while let change = try rows.next() { out.numbers[change[0]] = change[1] }
-    return out
-  }
-
-  private static func list(_ contacts: [(Int64, Contact?)]) throws -> ContactList {
-    var list = ContactList()
-    for (number, contact) in contacts { try list.add(contact ?? Contact(number), isRemoved: contact == nil) }
-    try list.finish()
-    return list
-  }
-
-  /// Within the limits of an import.
-  private func replaceContacts(
-    _ difference: Difference, _ list: ContactList, _ row: inout Scope, _ database: Database
-  ) throws {
-    row.entries += difference.added - difference.removed.count
-    try Self.checkRoom(row, database)
-    try apply(difference, list, row.id, database)
-  }
-}
-
-extension ContactList {
-  /// In the order of numbers, with some contacts replaced, added or, where nil, removed.
-  func overlaid(by changes: [Int64: Contact?]) throws(Fault) -> ContactList {
-    guard !changes.isEmpty else { return self }
-    var out = ContactList()
-    for place in 0..<count where changes[contact(place).contact.number] == nil { try out.add(contact(place).contact) }
-    for case let changed? in changes.values { try out.add(changed) }
-    try out.finish()
-    return out
-  }
-
-  /// By bisection.
-  func find(_ number: Int64) -> Contact? {
-    var (low, high) = (0, count)
-    while low < high {
-      let middle = (low + high) / 2
-      let found = contact(middle).contact
-      if found.number == number { return found }
-      if found.number < number { low = middle + 1 } else { high = middle }
+  func isLate(_ version: Int, _ scope: String) throws -> Bool {
+    try read("directories") { database in
+      let accounts = "name >= 'account:' AND name < 'account;'"
+      let highest = try Int.fetchOne(
+        database,
+        sql: "SELECT max(version) FROM scope WHERE name = ? OR (\(accounts)) OR ? = 1",
+        arguments: [scope, scope.hasPrefix("account:") ? 1 : 0])
+      return version <= highest ?? 0
     }
-    return nil
+  }
+
+  func partNames(_ scope: String) throws -> [DirectoryPartName] {
+    try read("directory") { database in
+      guard let row = try Self.scope(scope, database) else { return [] }
+      return try Self.partNames(row.id, database)
+    }
+  }
+
+  private static func partNames(_ scope: Int64, _ database: Database) throws -> [DirectoryPartName] {
+    try Row.fetchAll(
+      database.cachedStatement(sql: "SELECT first, name FROM part WHERE scope = ? ORDER BY first"), arguments: [scope]
+    ).map { DirectoryPartName(first: $0[0], name: $0[1]) }
+  }
+
+  // MARK: importing
+
+  /// What an import makes of the copy. Nothing here changes.
+  ///
+  /// - Parameter isWhole: no part of what the engine has stays: it has another version than this node, or none.
+  func draft(_ list: ContactList, into scope: String, replaces: Bool, isWhole: Bool) throws -> Draft {
+    try read("directory") { database in
+      var row = try Self.scope(scope, database) ?? Self.unmade(scope, database)
+      let difference =
+        replaces ? try Self.difference(list, row.id, database) : try Self.named(list, row.id, database)
+      row.entries += difference.added - difference.removed.count
+      try Self.checkRoom(row, database)
+      let change = Change(
+        version: row.version, entries: row.entries, added: difference.added,
+        changed: difference.stored.count - difference.added, removed: difference.removed.count)
+      var draft = Draft(change: change)
+      let parts = try Self.partNames(row.id, database)
+      if isWhole {
+        draft.dropped = parts
+        try make(.min, .max, Changes(difference, list), row.id, &draft, database)
+      } else {
+        try copy(parts, Changes(difference, list), row.id, &draft, database)
+      }
+      try draft.made.finish()
+      return draft
+    }
+  }
+
+  /// What is to become of contacts, ascending.
+  private struct Changes {
+    private var all: [(number: Int64, contact: Contact?)]
+    private(set) var next = 0
+
+    init(_ difference: Difference, _ list: ContactList) {
+      all = difference.removed.map { ($0, nil) }
+      all.reserveCapacity(all.count + difference.stored.count)
+      for place in difference.stored {
+        let contact = list.contact(place).contact
+        all.append((contact.number, contact))
+      }
+      if !difference.removed.isEmpty { all.sort { $0.number < $1.number } }
+    }
+    var number: Int64? { next < all.count ? all[next].number : nil }
+    mutating func take() -> Contact? {
+      next += 1
+      return all[next - 1].contact
+    }
+  }
+
+  /// Parts whose contacts stay as they are stay; those between them are made anew.
+  private func copy(
+    _ parts: [DirectoryPartName], _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
+  ) throws {
+    var (changes, place) = (changes, 0)
+    func end(_ place: Int) -> Int64 { place + 1 < parts.count ? parts[place + 1].first : .max }
+    if parts.isEmpty { return try make(.min, .max, changes, scope, &draft, database) }
+    while place < parts.count {
+      guard let number = changes.number, number < end(place) else {
+        draft.parts.append(.kept(parts[place]))
+        place += 1
+        continue
+      }
+      let start = place == 0 ? .min : parts[place].first
+      // all that touch each other at once: parts that have shrunk become one
+      var last = place
+      var scout = changes
+      while last < parts.count, let number = scout.number, number < end(last) {
+        while let number = scout.number, number < end(last) { _ = (number, scout.take()) }
+        draft.dropped.append(parts[last])
+        last += 1
+      }
+      try make(start, end(last - 1), changes, scope, &draft, database)
+      (changes, place) = (scout, last)
+    }
+  }
+
+  /// Parts of the contacts from `start` on, less than `end`.
+  private func make(
+    _ start: Int64, _ end: Int64, _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
+  ) throws {
+    var changes = changes
+    var (lines, first, count) = ("", 0 as Int64, 0)
+    func close() {
+      if count > 0 { draft.parts.append(.made(first: first, lines: lines)) }
+      (lines, count) = ("", 0)
+    }
+    func add(_ contact: Contact) throws {
+      let line = DirectoryText.line(contact)
+      if count == Limits.sharedPartContacts || lines.utf8.count + line.utf8.count > Limits.sharedPartBytes { close() }
+      if count == 0 { first = contact.number }
+      lines += line
+      count += 1
+      try draft.made.add(contact)
+      if draft.made.count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
+    }
+    let rows = try Row.fetchCursor(
+      database,
+      sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number >= ? AND number < ? ORDER BY number",
+      arguments: [scope, start, end])
+    while let row = try rows.next() {
+      let stored = Contact(row[0], label: row[1], isBlocked: row[2])
+      while let number = changes.number, number < stored.number, let contact = changes.take() { try add(contact) }
+      if changes.number == stored.number {
+        if let contact = changes.take() { try add(contact) }
+      } else {
+        try add(stored)
+      }
+    }
+    while let number = changes.number, number < end {
+      if let contact = changes.take() { try add(contact) }
+    }
+    close()
+  }
+
+  // MARK: taking
+
+  /// Takes a version of the engine's.
+  ///
+  /// - Parameters:
+  ///   - made: what is in those of its parts that `before` does not have.
+  ///   - before: `partNames` as they were read; empty: of what is here nothing counts.
+  func take(
+    _ head: DirectoryHead, _ parts: [DirectoryPartName], _ made: ContactList, before: [DirectoryPartName], in scope: String
+  )
+    throws
+  {
+    try write("directory") { database in
+      var row = try Self.scope(scope, database) ?? Self.make(scope, database)
+      let isCopy = row.base > 0 && row.base == row.version
+      let old = isCopy ? try Self.partNames(row.id, database) : []
+      guard old == before else { throw StoreError("it has changed meanwhile") }
+      let names = Set(parts)
+      let difference = try Self.difference(made, Self.ranges(of: old, without: names), row.id, database)
+      row.entries += difference.added - difference.removed.count
+      guard row.entries == head.contacts else { throw StoreError("its contacts are not those of its head") }
+      try Self.checkRoom(row, database)
+      try apply(difference, made, row.id, database)
+      let numbers = difference.removed + difference.stored.map { made.contact($0).contact.number }
+      let last = row.version
+      row.version = head.version
+      if isCopy {
+        try Self.log(numbers, &row, database)
+        if head.from != last {
+          // what was between them nobody here has seen: a device that has it gets the whole
+          try database.execute(sql: "INSERT OR REPLACE INTO gap VALUES (?, ?, ?)", arguments: [row.id, last, head.version])
+        }
+      } else {
+        try database.execute(sql: "DELETE FROM change WHERE scope = ?", arguments: [row.id])
+        (row.floor, row.logged) = (row.version, 0)
+      }
+      try database.execute(sql: "DELETE FROM gap WHERE scope = ? AND high <= ?", arguments: [row.id, row.floor])
+      try Self.store(row, database)
+      try database.execute(
+        sql: "UPDATE scope SET base = ?, engine = ? WHERE id = ?", arguments: [head.version, head.version, row.id])
+      try database.execute(sql: "UPDATE clock SET version = max(version, ?)", arguments: [head.version])
+      try Self.replace(Set(old), by: names, row.id, database)
+    }
+  }
+
+  private static func replace(
+    _ old: Set<DirectoryPartName>, by new: Set<DirectoryPartName>, _ scope: Int64, _ database: Database
+  ) throws {
+    if old.isEmpty { try database.execute(sql: "DELETE FROM part WHERE scope = ?", arguments: [scope]) }
+    let delete = try database.cachedStatement(sql: "DELETE FROM part WHERE scope = ? AND first = ?")
+    for part in old.subtracting(new) { try delete.execute(arguments: [scope, part.first]) }
+    let insert = try database.cachedStatement(sql: "INSERT OR REPLACE INTO part VALUES (?, ?, ?)")
+    for part in new.subtracting(old) { try insert.execute(arguments: [scope, part.first, part.name]) }
+  }
+
+  /// Which numbers the parts have that are gone.
+  private static func ranges(of parts: [DirectoryPartName], without kept: Set<DirectoryPartName>) -> [Range<Int64>] {
+    if parts.isEmpty { return [.min..<(.max)] }
+    var out: [Range<Int64>] = []
+    for (place, part) in parts.enumerated() where !kept.contains(part) {
+      let end = place + 1 < parts.count ? parts[place + 1].first : .max
+      if let last = out.last, last.upperBound == part.first {
+        out[out.count - 1] = last.lowerBound..<end
+      } else {
+        out.append(part.first..<end)
+      }
+    }
+    return out
+  }
+
+  private static func difference(
+    _ list: ContactList, _ ranges: [Range<Int64>], _ scope: Int64, _ database: Database
+  ) throws -> Difference {
+    var out = Difference()
+    var place = 0
+    let statement = try database.cachedStatement(
+      sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number >= ? AND number < ? ORDER BY number")
+    for range in ranges {
+      let rows = try Row.fetchCursor(statement, arguments: [scope, range.lowerBound, range.upperBound])
+      while let row = try rows.next() {
+        out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &place)
+      }
+    }
+    out.finish(list, place)
+    return out
+  }
+
+  /// Whether a device's version is one that this node never had, between two that it had.
+  static func isInGap(_ version: Int, of scopes: [Int64], _ database: Database) throws -> Bool {
+    let list = scopes.map(String.init).joined(separator: ",")
+    return try Bool.fetchOne(
+      database, sql: "SELECT EXISTS (SELECT 1 FROM gap WHERE scope IN (\(list)) AND low < ? AND high > ?)",
+      arguments: [version, version]) ?? false
   }
 }

@@ -85,7 +85,9 @@ extension DirectoryFile {
     let version = newest > old || old > Limits.ownVersions ? newest : old + 1 + (old & 1)
     // what the engine did not have yet says nothing of versions that devices have from elsewhere
     let floor = scopes.map { $0.base == 0 ? $0.version : $0.floor }.max() ?? 0
-    let view = View(scopes: scopes, version: version, hasDifference: have.map { $0 >= floor && $0 > 0 } ?? false)
+    var hasDifference = false
+    if let have, have >= floor, have > 0 { hasDifference = try !Self.isInGap(have, of: scopes.map(\.id), database) }
+    let view = View(scopes: scopes, version: version, hasDifference: hasDifference)
     return try parts(question, view, of: mark, database)
   }
 

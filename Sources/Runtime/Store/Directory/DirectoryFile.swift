@@ -6,12 +6,18 @@ import GRDB
 /// block and throw `StoreError`. Readable by its owner only.
 ///
 /// Versions are milliseconds since 1970, or more than the last where that is later: they grow also when the file was lost. They are even: an odd
-/// one is a device's own (`sharedAnswer`). Those of a node of a cluster are 256 ms apart or a multiple of it, so that no two nodes make the same.
+/// one is a device's own (`sharedAnswer`).
 public final class DirectoryFile: @unchecked Sendable {
   // Unchecked: `DatabaseQueue` is thread-safe, and `getsOn` and `answers` belong to the thread that has the file.
   let queue: DatabaseQueue
-  /// A directory, its version, and how many contacts it has.
-  public typealias Listing = (name: String, version: Int, entries: Int)
+  public struct Listing: Sendable, Equatable {
+    public var name: String
+    public var version: Int
+    /// Contacts.
+    public var entries: Int
+    /// Of a cluster: the version that the engine had when it was seen last; 0: it has no such directory.
+    public var engine: Int
+  }
   /// Called every `Limits.rowsPerSign` rows of a write, which may take seconds: whoever watches the thread sees that it goes on.
   var getsOn: () -> Void = {}
   var answers = DirectoryAnswers()
@@ -29,6 +35,7 @@ public final class DirectoryFile: @unchecked Sendable {
       migrator.registerMigration("contacts", migrate: Self.makeContacts)
       migrator.registerMigration("history", migrate: Self.makeHistory)
       migrator.registerMigration("shared", migrate: Self.makeShared)
+      migrator.registerMigration("owned", migrate: Self.makeOwned)
       guard try !queue.read(migrator.hasBeenSuperseded) else { throw StoreError("it is of a later version") }
       try migrator.migrate(queue)
       if geteuid() == 0 { Self.own(path) }
@@ -104,10 +111,8 @@ public final class DirectoryFile: @unchecked Sendable {
 
   /// The next version; inside of a write.
   static func nextVersion(_ database: Database, now: Int64) throws -> Int {
-    let row = try Row.fetchOne(database, sql: "SELECT version, slot FROM clock")
-    let (last, slot) = row.map { ($0[0] as Int, $0[1] as Int) } ?? (0, 0)
-    var next = (max(last + 1, Int(now)) + 1) & ~1
-    if slot > 0 { next += (2 * slot - next) & (Limits.versionSlots - 1) }
+    let last = try Int.fetchOne(database, sql: "SELECT version FROM clock") ?? 0
+    let next = (max(last + 1, Int(now)) + 1) & ~1
     try database.execute(sql: "UPDATE clock SET version = ?", arguments: [next])
     return next
   }

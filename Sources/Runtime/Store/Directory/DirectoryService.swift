@@ -26,8 +26,10 @@ public final class DirectoryService: Sendable {
     case busy
     /// The file, or a limit.
     case store(String)
-    /// The engine does not answer: what is in this node's file is done, what is in the engine is not.
+    /// The engine does not answer, or refuses: what it has is not changed, unless only its answer was lost.
     case engine
+    /// Of a cluster: others have changed the directory each time that this import was to be put in place.
+    case conflict
   }
   enum Message: Sendable {
     case event(SessionEvent)
@@ -40,6 +42,7 @@ public final class DirectoryService: Sendable {
     /// The engine's answer to a question of this thread, by its number.
     case answer(UInt64, SharedEngine.Result)
     case news(ClusterMessage)
+    case reconnected
     case stop
   }
 
@@ -59,7 +62,6 @@ public final class DirectoryService: Sendable {
   public init(path: String, history: HistorySettings, engine: SharedEngine? = nil, logger: Logger) throws {
     (self.history, self.engine, self.logger) = (history, engine, logger)
     file = try DirectoryFile(path: path)
-    if let engine { try file.share(as: engine.node.node) }
     versions = try file.versions()
     mailbox = try FairMailbox(capacity: Limits.directoryMailbox, share: Limits.directoryPerUser)
   }
@@ -148,6 +150,9 @@ public final class DirectoryService: Sendable {
   /// Any thread: a living node's word on directories or a history.
   public func heard(_ message: ClusterMessage) { post(.news(message)) }
 
+  /// Any thread: the engine is there again.
+  public func reconnected() { post(.reconnected) }
+
   /// Any thread.
   public func reconfigure(_ history: HistorySettings) { post(.history(history)) }
 
@@ -161,6 +166,9 @@ public final class DirectoryService: Sendable {
     mailbox.post(.stop, of: "", isExempt: true)
     running.join()
   }
+
+  /// Directories are the engine's, and here are copies.
+  public var isShared: Bool { engine != nil }
 
   public var queue: MailboxReading { mailbox.reading("directory") }
   public var metrics: [MetricFamily] { counters.families }
@@ -195,6 +203,8 @@ final class DirectoryCounters: Sendable {
   let waiting = Gauge()
   let fetched = Counter()
   let given = Counter()
+  let stale = Gauge()
+  let staleAge = Gauge()
 
   var families: [MetricFamily] {
     [
@@ -205,9 +215,14 @@ final class DirectoryCounters: Sendable {
       .counter(
         "trunkline_history_lost_total", "Calls that found no room on their way to a history; their records are written.", lost),
       .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
-      .gauge("trunkline_directory_waiting", "Directories of a cluster that wait to be compared with the engine's.", waiting),
-      .counter("trunkline_directory_fetched_total", "Versions of directories that were taken from other nodes.", fetched),
-      .counter("trunkline_directory_given_total", "Versions of directories that were given to other nodes.", given),
+      .gauge(
+        "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the engine or written to it.", waiting),
+      .counter("trunkline_directory_fetched_total", "Versions of directories that were read from the engine.", fetched),
+      .counter("trunkline_directory_given_total", "Versions of directories that this node has put into the engine.", given),
+      .gauge(
+        "trunkline_directory_stale", "Directories that this node serves in another version than the engine has, or can give.",
+        stale),
+      .gauge("trunkline_directory_stale_seconds", "Age of the oldest version among these.", staleAge),
     ]
   }
 }

@@ -79,6 +79,7 @@ final class DirectoryWork {
       look()
       share()
     }
+    sync?.stop()
     sharedHistory?.stop()
   }
 
@@ -110,6 +111,7 @@ final class DirectoryWork {
       waiting += records.prefix(room)
       if records.count > room { counters.lost.increment(by: UInt64(records.count - room)) }
     case .take(let list, let scope, let replaces, let done):
+      if let sync { return sync.take(list, into: scope, replaces: replaces, done: done) }
       done(result { try file.take(list, into: scope, replaces: replaces, now: WallClock.nowMilliseconds()) })
       refresh()
     case .page(let device, let accounts, let version, let after, let done):
@@ -124,6 +126,7 @@ final class DirectoryWork {
     case .list(let done): done(result { try file.directories() })
     case .erase(let user, let done): erase(user, done)
     case .answer(let number, let result): engine?.answered(number, result)
+    case .reconnected: sync?.reconnected()
     case .news(.directories): sync?.heard()
     case .news(.history(let user, let row)): tell(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
     case .news: break
@@ -136,16 +139,28 @@ final class DirectoryWork {
   }
 
   private func erase(_ user: String, _ done: @escaping @Sendable (Result<DirectoryFile.Erased, DirectoryService.Fault>) -> Void) {
-    let erased = result { try file.erase(user: user, now: WallClock.nowMilliseconds()) }
-    refresh()
-    guard let sharedHistory, case .success(var all) = erased else {
-      done(erased)
+    guard let sync, let sharedHistory else {
+      done(result { try file.erase(user: user, now: WallClock.nowMilliseconds()) })
+      refresh()
       return tell(of: user) { .histChanged(HistoryChanged(id: 0)) }
     }
-    sharedHistory.erase(user, at: MonotonicClock.now()) { count in
-      guard let count else { return done(.failure(.engine)) }
-      all.calls += count
-      done(.success(all))
+    var nothing = ContactList()
+    try? nothing.finish()
+    sync.take(nothing, into: DirectoryScope.user(user), replaces: true) { [unowned self] emptied in
+      let contacts: Int
+      switch emptied {
+      case .success(let change): contacts = change.removed
+      case .failure(let fault): return done(.failure(fault))
+      }
+      sharedHistory.erase(user, at: MonotonicClock.now()) { [unowned self] count in
+        guard let count else { return done(.failure(.engine)) }
+        done(
+          result {
+            var all = try file.erase(user: user, now: WallClock.nowMilliseconds(), isCopied: true)
+            (all.calls, all.contacts) = (all.calls + count, contacts)
+            return all
+          })
+      }
     }
   }
 
@@ -246,7 +261,11 @@ final class DirectoryWork {
       lookAt = now + Limits.directoryLook
       attempt {
         let seen = try file.stamp()
-        if seen != stamp { refresh() }
+        if seen != stamp {
+          // also one that has the same version: an operator gives it back to the engine
+          try sync?.changedHere()
+          refresh()
+        }
         stamp = seen
       }
     }

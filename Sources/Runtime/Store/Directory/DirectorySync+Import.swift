@@ -1,0 +1,142 @@
+import Cluster
+
+// An import becomes a version of the engine's.
+
+extension DirectorySync {
+  /// A version while its parts are staged.
+  private final class Writing {
+    let one: Import
+    /// The engine's version that it is made of.
+    let expected: Int
+    let clock: Int
+    let made: ContactList
+    let change: DirectoryFile.Change
+    var parts: [DirectoryPartName] = []
+    var pieces: [DirectoryPiece] = []
+    var pages: [String]?
+    var dropped: [String] = []
+    var next = 0
+    init(_ one: Import, _ expected: Int, _ clock: Int, _ draft: DirectoryFile.Draft) {
+      (self.one, self.expected, self.clock, made, change) = (one, expected, clock, draft.made, draft.change)
+    }
+    func head(_ version: Int) -> DirectoryHead {
+      DirectoryHead(
+        version: version, from: expected, contacts: change.entries, parts: pages == nil ? parts : nil, pages: pages ?? [])
+    }
+  }
+
+  func begin(_ one: Import) {
+    current = one
+    let scope = one.scope
+    askHead(scope) { [unowned self] head, version, clock in
+      let here = try file.standing(scope)
+      let isCurrent = here.isCopy && here.version == version && head != nil
+      let fault = faults[scope]
+      if let fault, !fault.isUnreadable, !isCurrent { throw StoreError(fault.why) }
+      // the engine's comes first: it is later, or this one was made here without it
+      if !isCurrent, head != nil, fault == nil, version > here.base {
+        if one.isOwn {
+          current = nil
+          return compare(scope)
+        }
+        return again(one) ? () : finish(.failure(.conflict))
+      }
+      // own once more: another import has made it the engine's meanwhile
+      if one.isOwn, here.base > 0 {
+        return finish(.success(.init(version: version, entries: 0, added: 0, changed: 0, removed: 0)))
+      }
+      let draft = try file.draft(one.list, into: scope, replaces: one.replaces, isWhole: !isCurrent)
+      if isCurrent, draft.made.count == 0, draft.dropped.isEmpty { return finish(.success(draft.change)) }
+      let writing = Writing(one, version, clock, draft)
+      // of a version that is not the one here its own parts go, as far as its head names them
+      let dropped = isCurrent ? draft.dropped : (head?.parts ?? []) + draft.dropped
+      writing.dropped = Set(dropped.map(\.name) + (head?.pages ?? [])).sorted()
+      name(draft, writing)
+      stage(writing)
+    }
+  }
+
+  private func finish(_ result: Result<DirectoryFile.Change, DirectoryService.Fault>) {
+    let done = current?.done
+    current = nil
+    done?(result)
+  }
+
+  private func name(_ draft: DirectoryFile.Draft, _ writing: Writing) {
+    for part in draft.parts {
+      switch part {
+      case .kept(let name): writing.parts.append(name)
+      case .made(let first, let lines):
+        let name = newName()
+        writing.parts.append(.init(first: first, name: name))
+        writing.pieces.append(DirectoryPiece(name, Array(lines.utf8)))
+      }
+    }
+    guard writing.parts.count > headParts else { return }
+    var pages: [String] = []
+    for start in stride(from: 0, to: writing.parts.count, by: headParts) {
+      let name = newName()
+      pages.append(name)
+      let parts = writing.parts[start..<min(writing.parts.count, start + headParts)]
+      writing.pieces.append(DirectoryPiece(name, DirectoryText.page(parts)))
+    }
+    writing.pages = pages
+  }
+
+  private func stage(_ writing: Writing) {
+    attempt(writing.one.scope) {
+      guard writing.next < writing.pieces.count else { return try commit(writing) }
+      let end = min(writing.pieces.count, writing.next + Cluster.Limits.partsPerRequest)
+      ask(.stageDirectoryParts(Array(writing.pieces[writing.next..<end])), writing.one.scope) { [unowned self] _ in
+        writing.next = end
+        stage(writing)
+      }
+    }
+  }
+
+  private func commit(_ writing: Writing) throws {
+    let scope = writing.one.scope
+    let version = try nextVersion(writing.clock)
+    let commit = DirectoryCommit(
+      scope, from: Int64(writing.expected), to: Int64(version), head: DirectoryText.head(writing.head(version)),
+      made: writing.pieces.map(\.name), dropped: writing.dropped)
+    askToCommit(commit) { [unowned self] reply in
+      guard case .committed(let outcome, _, let highest)? = reply else {
+        // it may have been done
+        return askHead(scope) { [unowned self] head, now, _ in
+          guard now == version, head == writing.head(version) else { throw Fault.engine }
+          done(writing, version)
+        }
+      }
+      last = max(last, Int(highest))
+      switch outcome {
+      case .done: done(writing, version)
+      case .late: try self.commit(writing)
+      case .conflict, .missing: if !again(writing.one) { finish(.failure(.conflict)) }
+      case .full: throw StoreError("the engine has \(Cluster.Limits.directories) directories")
+      }
+    }
+  }
+
+  /// Nil: there was no reply.
+  private func askToCommit(_ commit: DirectoryCommit, _ then: @escaping (EngineReply?) throws -> Void) {
+    askOnce(.commitDirectory(commit), commit.scope) { result in
+      switch result {
+      case .success(let reply): try then(reply)
+      case .failure(.timeout): try then(nil)
+      case .failure: throw Fault.engine
+      }
+    }
+  }
+
+  private func done(_ writing: Writing, _ version: Int) {
+    counters.given.increment()
+    engine.tell(.broadcast(.directories))
+    var change = writing.change
+    change.version = version
+    committed = Committed(
+      scope: writing.one.scope, version: version, made: writing.made, change: change, done: current?.done)
+    (current, last) = (nil, max(last, version))
+    heard()
+  }
+}

@@ -1,0 +1,125 @@
+import Cluster
+
+// A version of the engine's becomes the copy here.
+
+extension DirectorySync {
+  /// A version while its parts are read. An object: closures that hold it would copy what it has gathered.
+  private final class Reading {
+    let scope: Scope
+    let head: DirectoryHead
+    /// The parts of the copy here.
+    let before: [DirectoryPartName]
+    var parts: [DirectoryPartName] = []
+    /// Names of parts, or of pages, that are to be read.
+    var wanted: [String] = []
+    var next = 0
+    var pages: [UInt8] = []
+    var reader = ContactReader(.csv)
+    init(_ scope: Scope, _ head: DirectoryHead, _ before: [DirectoryPartName]) {
+      (self.scope, self.head, self.before) = (scope, head, before)
+    }
+  }
+
+  func compare(_ scope: Scope) {
+    askHead(scope) { [unowned self] head, version, clock in
+      try file.saw([scope: version])
+      let here = try file.standing(scope)
+      guard version > 0 else { return here.base > 0 ? report(scope, .lost) : () }
+      guard let head else { throw Fault.unreadable("its head is missing or not signed") }
+      if here.isCopy, here.version == version { return served(scope) }
+      // what is served stays: nobody knows whether the engine's is an old one
+      if here.isCopy, version < here.version { return report(scope, .older(version)) }
+      if try file.isLate(version, scope) { return renew(scope, head, clock) }
+      try flatten(scope, head, here.isCopy ? file.partNames(scope) : [])
+    }
+  }
+
+  /// It comes behind versions that devices here know already: it becomes a later one.
+  private func renew(_ scope: Scope, _ head: DirectoryHead, _ clock: Int) {
+    attempt(scope) {
+      var next = head
+      (next.from, next.version) = (head.version, try nextVersion(clock))
+      let commit = DirectoryCommit(scope, from: Int64(head.version), to: Int64(next.version), head: DirectoryText.head(next))
+      ask(.commitDirectory(commit), scope) { [unowned self] reply in
+        guard case .committed(let outcome, _, let highest) = reply else { throw Fault.engine }
+        last = max(last, Int(highest))
+        heard()
+        if outcome == .late { renew(scope, head, last) }
+        if outcome == .done { engine.tell(.broadcast(.directories)) }
+      }
+    }
+  }
+
+  /// Later than all that the engine and this node know. Even: an odd one is a device's own.
+  func nextVersion(_ clock: Int) throws -> Int {
+    let highest = try max(last, clock, file.highest())
+    guard highest < 1 << 53 - 4 else { throw StoreError("the engine's versions are used up: delete its directories") }
+    return (highest + 2) & ~1
+  }
+
+  private func flatten(_ scope: Scope, _ head: DirectoryHead, _ before: [DirectoryPartName]) throws {
+    let reading = Reading(scope, head, before)
+    if let parts = head.parts { return try begin(reading, parts) }
+    reading.wanted = head.pages
+    readPages(reading)
+  }
+
+  private func readPages(_ reading: Reading) {
+    read(reading) {
+      reading.pages += $0
+    } then: { [unowned self] in
+      guard let parts = DirectoryText.parts(reading.pages) else { throw Fault.unreadable("its pages are not readable") }
+      try begin(reading, parts)
+    }
+  }
+
+  private func begin(_ reading: Reading, _ parts: [DirectoryPartName]) throws {
+    let known = Set(reading.before)
+    (reading.parts, reading.next) = (parts, 0)
+    if let committed, committed.scope == reading.scope, committed.version == reading.head.version {
+      return try take(reading, committed.made)
+    }
+    reading.wanted = parts.lazy.filter { !known.contains($0) }.map(\.name)
+    try reading.reader.take(Array((ContactReader.head + "\n").utf8))
+    read(reading) {
+      try reading.reader.take($0)
+    } then: { [unowned self] in
+      counters.fetched.increment()
+      try take(reading, reading.reader.finish())
+    }
+  }
+
+  private func take(_ reading: Reading, _ made: ContactList) throws {
+    try file.take(reading.head, reading.parts, made, before: reading.before, in: reading.scope)
+    served(reading.scope)
+    changed()
+    if let committed, committed.scope == reading.scope, committed.version <= reading.head.version {
+      landed()
+      self.committed = nil
+    }
+  }
+
+  /// What is wanted, in order.
+  private func read(_ reading: Reading, _ use: @escaping ([UInt8]) throws -> Void, then: @escaping () throws -> Void) {
+    attempt(reading.scope) {
+      guard reading.next < reading.wanted.count else { return try then() }
+      let end = min(reading.wanted.count, reading.next + Cluster.Limits.partsPerRequest)
+      let names = Array(reading.wanted[reading.next..<end])
+      ask(.directoryParts(names), reading.scope) { [unowned self] reply in
+        guard case .directoryParts(let pieces) = reply else { throw Fault.engine }
+        guard pieces.map(\.name) == names else { return missed(reading) }
+        for piece in pieces { try use(piece.content) }
+        reading.next = end
+        read(reading, use, then: then)
+      }
+    }
+  }
+
+  /// A part is not there, or none of ours: the version is over by now, or only half of it is left.
+  private func missed(_ reading: Reading) {
+    askHead(reading.scope) { [unowned self] head, version, _ in
+      guard version == reading.head.version, head != nil else { return heard() }
+      throw Fault.unreadable("parts of it are missing or not signed")
+    }
+  }
+}
