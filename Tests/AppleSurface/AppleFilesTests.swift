@@ -30,14 +30,17 @@ import Testing
     }
   }
 
+  // Made once: a literal in a function is compiled anew at each call. Never changed, and used by one thread at a time.
+  nonisolated(unsafe) private static let comment = /(^|[^:])\/\/.*/
+  nonisolated(unsafe) private static let conditions =
+    /(os\(iOS\)|targetEnvironment\(|canImport\((CallKit|PushKit|UIKit|AVFAudio|AVFoundation|Network|Security|Intents|os)\))/
+  nonisolated(unsafe) private static let frameworks =
+    /^ *(?:@_exported )?(?:public )?import (CallKit|PushKit|UIKit|AVFAudio|AVFoundation|AudioToolbox|Network|Security|Intents|os)$/
+
   /// What only an Apple-only file may say.
   static func offence(_ line: String) -> String? {
-    let code = line.replacing(/(^|[^:])\/\/.*/, with: "")
-    let conditions =
-      /(os\(iOS\)|targetEnvironment\(|canImport\((CallKit|PushKit|UIKit|AVFAudio|AVFoundation|Network|Security|Intents|os)\))/
+    let code = line.replacing(comment, with: "")
     if let match = code.firstMatch(of: conditions) { return String(match.output.1) }
-    let frameworks =
-      /^ *(?:@_exported )?(?:public )?import (CallKit|PushKit|UIKit|AVFAudio|AVFoundation|AudioToolbox|Network|Security|Intents|os)$/
     return code.firstMatch(of: frameworks).map { "import " + $0.output.1 }
   }
 

@@ -66,12 +66,16 @@ import Testing
 
   private static let text = Result { try String(contentsOfFile: SurfaceBuild.root + "/Package.swift", encoding: .utf8) }
 
+  // Each is compiled once for all tests.
+  private static let mac = Result { try evaluate(asMac: true) }
+  private static let linux = Result { try evaluate(asMac: false) }
+
   /// - Parameter asMac: `#if os(macOS)` holds.
-  private func manifest(asMac: Bool) throws -> Manifest {
+  private static func evaluate(asMac: Bool) throws -> Manifest {
     let folder = NSTemporaryDirectory() + "apple-manifest-\(UUID().uuidString)"
     defer { try? FileManager.default.removeItem(atPath: folder) }
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    var text = try Self.text.get()
+    var text = try text.get()
     #expect(text.components(separatedBy: "#if os(macOS)").count == 2, "one place for Apple hosts")
     if asMac { text = text.replacing("#if os(macOS)", with: "#if true") }
     try text.write(toFile: folder + "/Package.swift", atomically: true, encoding: .utf8)
@@ -83,7 +87,7 @@ import Testing
   }
 
   @Test func `a Mac takes OpenSSL and Opus from kept packages, under the modules' own names, and Linux sees neither`() throws {
-    let (mac, linux) = (try manifest(asMac: true), try manifest(asMac: false))
+    let (mac, linux) = (try Self.mac.get(), try Self.linux.get())
     #expect(
       mac.packages.isSuperset(of: ["openssl-package", "swift-opus"])
         && linux.packages.isDisjoint(with: ["openssl-package", "swift-opus"]))
@@ -100,7 +104,7 @@ import Testing
 
   @Test(arguments: ["TrunklineClient", "TrunklineCallKit", "CallDirectory"])
   func `what an iPhone's app links needs nothing of the system's package manager and has no unsafe flag`(name: String) throws {
-    let (targets, products) = try manifest(asMac: true).closure(of: name)
+    let (targets, products) = try Self.mac.get().closure(of: name)
     for target in targets {
       #expect(target.type == "regular", "\(target.name) is \(target.type)")
       #expect(target.settings.allSatisfy { $0.kind["unsafeFlags"] == nil }, "\(target.name)")

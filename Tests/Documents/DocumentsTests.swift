@@ -9,16 +9,28 @@ import Testing
   static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
 
-  struct Page {
+  struct Page: Sendable {
     var path: String
     var lines: [String]
   }
 
+  /// Files of the repository by their paths. What is built or installed is in hidden folders, of ten times as many files: these are not entered.
+  private static let files: [String] = {
+    let entries = FileManager.default.enumerator(atPath: root.path)
+    var files: [String] = []
+    while let path = entries?.nextObject() as? String {
+      if path.split(separator: "/").last?.hasPrefix(".") == true {
+        entries?.skipDescendants()
+      } else if path.hasSuffix(".md") || path.hasSuffix(".swift") {
+        files.append(path)
+      }
+    }
+    return files.sorted()
+  }()
+
   /// README.md, those of Bench and Tests, and everything under docs.
-  private static func pages() throws -> [Page] {
-    let all = FileManager.default.enumerator(atPath: root.path)?.compactMap { $0 as? String } ?? []
-    return try all.filter { $0.hasSuffix(".md") && !$0.split(separator: "/").contains { $0.hasPrefix(".") } }.sorted().map {
-      path in
+  private static let pages = Result {
+    try files.filter { $0.hasSuffix(".md") }.map { path in
       Page(
         path: path,
         lines: try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8).components(separatedBy: "\n"))
@@ -110,7 +122,7 @@ import Testing
 
   @Test func `every relative link leads to a file, and its anchor to a heading`() throws {
     var count = 0
-    for page in try Self.pages() {
+    for page in try Self.pages.get() {
       for (line, target) in Self.links(page.lines) {
         count += 1
         let file = Self.root.appendingPathComponent(page.path)
@@ -187,8 +199,8 @@ import Testing
   }
 
   @Test func `docs/index.md names every page once`() throws {
-    let pages = try Self.pages().map(\.path).filter { $0.hasPrefix("docs/") && $0 != "docs/index.md" }
-    let index = try #require(try Self.pages().first { $0.path == "docs/index.md" })
+    let pages = try Self.pages.get().map(\.path).filter { $0.hasPrefix("docs/") && $0 != "docs/index.md" }
+    let index = try #require(try Self.pages.get().first { $0.path == "docs/index.md" })
     let named = Self.links(index.lines).map { "docs/" + $0.target }
     for page in pages {
       #expect(named.count { $0 == page } == 1, "\(page) stands \(named.count { $0 == page }) times in docs/index.md")
@@ -197,9 +209,8 @@ import Testing
   }
 
   @Test func `every Swift file that docs/contributing.md or docs/architecture.md names is there`() throws {
-    let all = FileManager.default.enumerator(atPath: Self.root.path)?.compactMap { $0 as? String } ?? []
-    let paths = all.filter { $0.hasSuffix(".swift") && !$0.contains(".build/") }.map { "/" + $0 }
-    for page in try Self.pages() where ["docs/contributing.md", "docs/architecture.md"].contains(page.path) {
+    let paths = Self.files.filter { $0.hasSuffix(".swift") }.map { "/" + $0 }
+    for page in try Self.pages.get() where ["docs/contributing.md", "docs/architecture.md"].contains(page.path) {
       var count = 0
       for (number, line) in page.lines.enumerated() {
         for match in line.matches(of: /`([A-Za-z0-9\/]+(\+[A-Za-z]+)?\.swift)`/) {
@@ -213,7 +224,7 @@ import Testing
 
   @Test func `every sample of frames is one that the protocol reads`() throws {
     var count = 0
-    for page in try Self.pages() {
+    for page in try Self.pages.get() {
       for sample in Self.samples("json frames", in: page.lines) {
         for (offset, line) in sample.lines.enumerated() {
           count += 1
@@ -231,7 +242,7 @@ import Testing
 
   @Test func `every other JSON sample is an object, and every YAML sample a configuration`() throws {
     var (objects, files) = (0, 0)
-    for page in try Self.pages() {
+    for page in try Self.pages.get() {
       for sample in Self.samples("json", in: page.lines) {
         for (offset, line) in sample.lines.enumerated() {
           objects += 1

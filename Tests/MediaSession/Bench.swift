@@ -334,10 +334,15 @@ private func unopened() { Issue.record("the app cannot open a packet") }
 
 /// A tone of 20 ms frames, continuous from frame to frame.
 func tone(_ frame: Int, hertz: Double = 440, amplitude: Double = 8_000) -> [Int16] {
-  (0..<160).map { k in
+  // Without a closure: tests are not optimised, and `map` took a third of the time of those that send many packets.
+  var samples = quiet
+  var k = 0
+  while k < 160 {
     let phase = Double(frame * 160 + k) * hertz / 8_000
-    return Int16(amplitude * sine(phase - phase.rounded(.down)))
+    samples[k] = Int16(amplitude * sine(phase - phase.rounded(.down)))
+    k += 1
   }
+  return samples
 }
 
 /// The sine of a phase in turns, 0…1.

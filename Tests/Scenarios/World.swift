@@ -43,8 +43,11 @@ final class World {
   var appDelay = Duration.milliseconds(10)
 
   // the gateway
-  var core: GatewayCore
-  var sessions: SessionMachine
+  var core: GatewayCore { didSet { coreDeadline = nil } }
+  var sessions: SessionMachine { didSet { sessionDeadline = nil } }
+  /// Asked for before each step, and kept until the machine changes: to ask copies it, without optimisation.
+  private var coreDeadline: Instant??
+  private var sessionDeadline: Instant??
   private(set) var refusedHTTP: [Failure] = []
   var machine: CallMachine { core.machine }
   /// Without the summaries, which are sorted copies: asked after each step.
@@ -159,18 +162,28 @@ final class World {
     now = end
   }
 
+  private var nextOfCore: Instant? {
+    let deadline: Instant? = coreDeadline ?? core.nextDeadline
+    coreDeadline = deadline
+    return deadline
+  }
+  private var nextOfSessions: Instant? {
+    let deadline: Instant? = sessionDeadline ?? sessions.nextDeadline
+    sessionDeadline = deadline
+    return deadline
+  }
+
   var nextTime: Instant? {
     // asked before each step: no array for it
-    .earliest(
-      .earliest(core.nextDeadline, carrier.agent.nextDeadline), .earliest(sessions.nextDeadline, queue.last?.at))
+    .earliest(.earliest(nextOfCore, carrier.agent.nextDeadline), .earliest(nextOfSessions, queue.last?.at))
   }
 
   func step() {
     if let next = queue.last, next.at <= now {
       queue.removeLast().run()
-    } else if let due = core.nextDeadline, due <= now {
+    } else if let due = nextOfCore, due <= now {
       run(.timer)
-    } else if let due = sessions.nextDeadline, due <= now {
+    } else if let due = nextOfSessions, due <= now {
       tell(.timer)
     } else {
       carrier.handle(.timer)
