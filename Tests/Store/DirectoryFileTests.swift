@@ -116,7 +116,7 @@ private let now: Int64 = 1_790_000_000_000
     _ = try replace((0..<5_000).map { Contact(15_550_000_000 + Int64($0), isBlocked: true) })
     #expect(signs == 5)
     _ = try replace([])
-    #expect(signs == 10)
+    #expect(signs == 15)
   }
 
   @Test func `DIR-2: who has a version gets the difference: names, blocks and what is gone`() throws {

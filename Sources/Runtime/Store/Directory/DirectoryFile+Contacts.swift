@@ -53,7 +53,7 @@ extension DirectoryFile {
     try write("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.make(scope, database)
       let difference =
-        replaces ? try Self.difference(list, row.id, database) : try Self.named(list, row.id, database)
+        replaces ? try difference(list, row.id, database) : try Self.named(list, row.id, database)
       row.entries += difference.added - difference.removed.count
       try Self.checkRoom(row, database)
       let entries = row.entries
@@ -165,13 +165,16 @@ extension DirectoryFile {
   }
 
   /// Both are in the order of numbers: one pass.
-  static func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
+  func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     var place = 0
     let rows = try Row.fetchCursor(
       database, sql: "SELECT number, label, blocked FROM contact WHERE scope = ? ORDER BY number", arguments: [scope])
+    var count = 0
     while let row = try rows.next() {
       out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &place)
+      count += 1
+      if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
     }
     out.finish(list, place)
     return out

@@ -130,7 +130,7 @@ extension DirectoryFile {
     try read("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.unmade(scope, database)
       let difference =
-        replaces ? try Self.difference(list, row.id, database) : try Self.named(list, row.id, database)
+        replaces ? try difference(list, row.id, database) : try Self.named(list, row.id, database)
       row.entries += difference.added - difference.removed.count
       try Self.checkRoom(row, database)
       let change = Change(
@@ -253,7 +253,7 @@ extension DirectoryFile {
       let old = isCopy ? try Self.partNames(row.id, database) : []
       guard old == before else { throw StoreError("it has changed meanwhile") }
       let names = Set(parts)
-      let difference = try Self.difference(made, Self.ranges(of: old, without: names), row.id, database)
+      let difference = try difference(made, Self.ranges(of: old, without: names), row.id, database)
       row.entries += difference.added - difference.removed.count
       guard row.entries == head.contacts else { throw StoreError("its contacts are not those of its head") }
       try Self.checkRoom(row, database)
@@ -305,17 +305,19 @@ extension DirectoryFile {
     return out
   }
 
-  private static func difference(
+  private func difference(
     _ list: ContactList, _ ranges: [Range<Int64>], _ scope: Int64, _ database: Database
   ) throws -> Difference {
     var out = Difference()
-    var place = 0
+    var (place, count) = (0, 0)
     let statement = try database.cachedStatement(
       sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number >= ? AND number < ? ORDER BY number")
     for range in ranges {
       let rows = try Row.fetchCursor(statement, arguments: [scope, range.lowerBound, range.upperBound])
       while let row = try rows.next() {
         out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &place)
+        count += 1
+        if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
       }
     }
     out.finish(list, place)
