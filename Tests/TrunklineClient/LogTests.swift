@@ -32,7 +32,8 @@ import Testing
   }
 
   @Test func `after a flush the sink has every entry so far`() {
-    let (logger, count) = (PhoneLogger(nil), Mutex(0))
+    let logger = PhoneLogger(nil)
+    let count = Mutex(0)
     logger.set({ _ in count.withLock { $0 += 1 } }, minimum: .info)
     for number in 1...200 {
       logger.note(.info, .networkChanged)
