@@ -164,7 +164,7 @@ import Testing
 
   @Test func `no paragraph has more than 120 words`() throws {
     var count = 0
-    for page in try Self.pages() {
+    for page in try Self.pages.get() {
       for (line, words) in Self.paragraphs(page.lines) {
         count += 1
         #expect(words <= 120, "\(page.path):\(line): \(words) words: split it, or make a list of it")
@@ -174,7 +174,7 @@ import Testing
   }
 
   @Test func `no line outside of a table, a heading and code is longer than 200 characters`() throws {
-    for page in try Self.pages() {
+    for page in try Self.pages.get() {
       var isFenced = false
       for (number, line) in page.lines.enumerated() {
         if Self.fence(line) != nil { isFenced.toggle() }
@@ -186,7 +186,7 @@ import Testing
   }
 
   @Test func `an entry of the glossary has at most 25 words, and stands in order`() throws {
-    let page = try #require(try Self.pages().first { $0.path == "docs/reference/glossary.md" })
+    let page = try #require(try Self.pages.get().first { $0.path == "docs/reference/glossary.md" })
     let rows = page.lines.filter { $0.hasPrefix("| ") }.dropFirst().map { row in
       row.split(separator: "|").map { $0.trimmingCharacters(in: .whitespaces) }
     }
