@@ -89,7 +89,7 @@ extension Interop {
       gateway.process.signal(SIGKILL)
       _ = try await gateway.process.finish(within: 10)
       try await page.waitFor("No answer for", in: "headline", within: 60)
-      try await page.waitFor("Old: as it was", in: "as-of")
+      try await page.waitFor("Out of date: the state of", in: "as-of")
       #expect(try await page.text("trunks").contains("carrier"), "what was known stays")
       #expect(try await page.faults() == [])
       try await gateway.restart()

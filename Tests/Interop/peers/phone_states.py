@@ -104,7 +104,8 @@ def load(page, base, state):
     # the same page but for what is behind # would not be loaded again
     page.call("Page.navigate", url="about:blank")
     page.call("Page.navigate", url=f"{base}/?state={state}" + ("" if state == "login" else "#token=t"))
-    page.evaluate("new Promise((done) => { const look = setInterval(() => { if (document.readyState === 'complete' && (globalThis.shown || location.search === '?state=login')) { clearInterval(look); done(globalThis.shown); } }, 5); })")
+    # the page of the login runs once start.js' text, which is there before any table, has gone
+    page.evaluate("new Promise((done) => { const look = setInterval(() => { if (document.readyState === 'complete' && (globalThis.shown || (location.search === '?state=login' && !/^(Loading|Wird geladen|Chargement|Cargando)/.test(document.getElementById('status').textContent)))) { clearInterval(look); done(globalThis.shown); } }, 5); })")
 
 
 def main():
