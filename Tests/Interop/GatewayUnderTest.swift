@@ -169,7 +169,7 @@ enum HTTP {
   ) throws -> (status: Int, body: String) {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(fd) }
-    var limit = timeval(tv_sec: 3, tv_usec: 0)
+    var limit = timeval(tv_sec: 30, tv_usec: 0)
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     guard let address = IPAddress(host), SocketAddress(address, port).withSockaddr({ connect(fd, $0, $1) }) == 0 else {
       throw Spawned.Failure(description: "cannot connect to \(port)")
