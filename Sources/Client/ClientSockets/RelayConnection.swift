@@ -167,11 +167,21 @@ final class RelayConnection: RelaySocket {
   private func serveDatagrams(_ socket: Int32) throws(Ended) {
     events(.opened)
     var (isHeard, refusals) = (false, 0)
+    func refused(_ error: Int32) throws(Ended) {
+      refusals += 1
+      // no server is there; once one has answered, a few datagrams may be lost
+      if !isHeard || refusals == Self.refusals { throw Ended(why: String(cString: strerror(error))) }
+    }
     var buffer = [UInt8](repeating: 0, count: Self.datagramBytes)
     while true {
       let isReady = try wait(socket, POLLIN)
       let (messages, isClosing) = take()
-      for message in messages { _ = Glibc.send(socket, message, message.count, Int32(MSG_NOSIGNAL)) }
+      for message in messages {
+        guard Glibc.send(socket, message, message.count, Int32(MSG_NOSIGNAL)) < 0, errno == ECONNREFUSED else { continue }
+        // The ICMP error of an earlier datagram is reported once, by the next call on the socket, which then sends nothing.
+        try refused(ECONNREFUSED)
+        _ = Glibc.send(socket, message, message.count, Int32(MSG_NOSIGNAL))
+      }
       if isClosing { return }
       while isReady {
         let count = recv(socket, &buffer, buffer.count, 0)
@@ -184,9 +194,7 @@ final class RelayConnection: RelaySocket {
         } else if errno == EAGAIN {
           break
         } else {
-          refusals += 1
-          // nobody is there; later a few datagrams may be lost
-          if !isHeard || refusals == Self.refusals { throw Ended(why: String(cString: strerror(errno))) }
+          try refused(errno)
         }
       }
     }
