@@ -40,5 +40,5 @@ test("the sample for Node signs a token with the key as it stands in the file", 
 const python = process.env.TRUNKLINE_PYTHON ?? join(root, ".venv/bin/python");
 const hasPyJWT = existsSync(python) && spawnSync(python, ["-c", "import jwt"]).status === 0;
 test("the sample for Python signs the same", { skip: !hasPyJWT && "no Python with PyJWT" }, () => {
-  assert.deepEqual(signed(python, "token.py", sample("python") + '\nprint(phone_token("alice", "phone"))\n'), expected);
+  assert.deepEqual(signed(python, "phone_token.py", sample("python") + '\nprint(phone_token("alice", "phone"))\n'), expected);
 });
