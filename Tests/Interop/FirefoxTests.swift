@@ -144,7 +144,7 @@ extension Interop {
       _ = try await firefox.event("devices", within: 10) { $0["loudspeaker"] is NSNull && $0["microphone"] is NSNull }
       try await expectSound(firefox, at: "headset")
       try await expectMicrophone(firefox, "headset-microphone")
-      // nobody has spoken into the headset yet: what the trunk gets from here on comes by the microphone that was taken back
+      // The headset was silent so far: what the trunk receives from here on comes by the microphone that was taken back.
       try EndlessTone.write(4, gateway.folder + "/short.wav")
       firefox.type("play headset-mouth short.wav")
       _ = try await firefox.event("played", within: 20)

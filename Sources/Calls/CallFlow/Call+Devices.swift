@@ -101,7 +101,7 @@ extension Call {
     if endLostTest(&turn) { return }
     let until = turn.now + Limits.reconnect
     (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
-    // a device that no push reaches has no other timer: it would ring, for nobody, until the ring's end
+    // A device that no push reaches has no other timer: the caller would hear ringing until the ring's end.
     if isUndecided, ringsDevices, terminals[key] == nil, devices[index].phase == .offered { timers[.vanished] = until }
     pushDisconnected(key, &turn)
   }

@@ -264,7 +264,7 @@ extension DirectoryFile {
       if isCopy {
         try Self.log(numbers, &row, database)
         if head.from != last {
-          // what was between them nobody here has seen: a device that has it gets the whole
+          // This node never had the versions between: a device that has one gets the whole.
           try database.execute(sql: "INSERT OR REPLACE INTO gap VALUES (?, ?, ?)", arguments: [row.id, last, head.version])
         }
       } else {

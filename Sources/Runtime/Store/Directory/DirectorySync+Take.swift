@@ -27,7 +27,7 @@ extension DirectorySync {
       guard version > 0 else { return here.base > 0 ? report(scope, .lost) : () }
       guard let head else { throw Fault.unreadable("its head is missing or not signed") }
       if here.isCopy, here.version == version { return served(scope) }
-      // what is served stays: nobody knows whether the engine's is an old one
+      // What is served stays: no node can know whether the engine has an older version.
       if here.isCopy, version < here.version { return report(scope, .older(version)) }
       if try file.isLate(version, scope) { return renew(scope, head, clock) }
       try flatten(scope, head, here.isCopy ? file.partNames(scope) : [])

@@ -12,7 +12,7 @@ import Platform
 /// | a message of another node, and every `Limits.sharedLook` | asks for versions later than the last one seen |
 /// | the engine has a later version | reads the parts that it does not have, and takes it whole or not at all |
 /// | the engine has none, an older one, or one that cannot be read | serves the copy as before, and reports that |
-/// | an import | stages the parts that it changes, and makes them the current version if nobody else has made one meanwhile; else begins again |
+/// | an import | stages the parts that it changes, and makes them the current version if no other import did so meanwhile; else begins again |
 /// | a directory that was made here when this gateway was alone | as an import, if the engine has none; else the engine's |
 ///
 /// **One order for all directories.** A device has one version of all of its directories, so whoever has been told of one must not miss an
