@@ -18,7 +18,7 @@ extension Interop {
       let checked = try Peers.python(
         "admin_api", "admin_api.py", ["http://127.0.0.1:\(gateway.admin)", document, "alice", "cell"], gateway)
       #expect(try await checked.finish(within: 60) == 0, "\(checked.text)")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 20) == 0, "\(phone.text)")
       try await gateway.finish()
       try await service.stop()

@@ -57,7 +57,7 @@ final class Asterisk {
       in: gateway.folder)
     let isUp = await eventually(within: 30) { (try? self.said("core waitfullybooted"))?.contains("fully booted") == true }
     guard isUp else {
-      throw Spawned.Failure(description: "Asterisk is not up: \(process.text.suffix(2_000)) \(log.suffix(2_000))")
+      throw Spawned.Failure(description: "Asterisk is not up: \(process.text.suffix(6_000)) \(log.suffix(2_000))")
     }
   }
 

@@ -29,7 +29,7 @@ extension Interop {
     private func site() async throws -> Site {
       let certificate = try await OpenSSL.certificate("asterisk.example", alternatives: "IP:127.0.0.7")
       let ports = (sip: try FreePorts.both(), app: try FreePorts.tcp(), admin: try FreePorts.tcp())
-      let (port, tls) = (try FreePorts.both(), try FreePorts.tcp(beside: [ports.sip, ports.app, ports.admin]))
+      let (port, tls) = (try FreePorts.both(), try FreePorts.tcp())
       let codecs = ["ulaw": "PCMU", "alaw": "PCMA", "g722": "G722", "opus": "opus", "reg": "PCMU"]
       let trunks = Self.endpoints.map { endpoint in
         var keys = [
@@ -82,7 +82,7 @@ extension Interop {
             site.gateway, ["--call", number, "--play", "app.wav", "--record", "app-heard.wav"])
           #expect(
             try await phone.finish(within: 40) == 0,
-            "\(endpoint.name): \(phone.text)\n\(site.asterisk.log.suffix(2_000))\n\(site.gateway.process.text.suffix(2_000))")
+            "\(endpoint.name): \(phone.text)\n\(site.asterisk.log.suffix(2_000))\n\(site.gateway.process.text.suffix(6_000))")
           return try Speech.faults(
             "Asterisk → app, \(endpoint.name)", said: Baresip.short, heardIn: site.gateway.folder + "/app-heard.wav")
             + Speech.faults("app → Asterisk, \(endpoint.name)", said: Self.said, heardIn: site.asterisk.heard(number))
@@ -111,7 +111,7 @@ extension Interop {
           _ = try site.asterisk.said("channel originate \(leg) extension \(number)@calls")
           #expect(
             try await phone.finish(within: 40) == 0,
-            "\(endpoint.name): \(phone.text)\n\(site.asterisk.log.suffix(3_000))\n\(site.gateway.process.text.suffix(2_000))")
+            "\(endpoint.name): \(phone.text)\n\(site.asterisk.log.suffix(3_000))\n\(site.gateway.process.text.suffix(6_000))")
           return try Speech.faults(
             "Asterisk → app, \(endpoint.name)", said: Baresip.short, heardIn: site.gateway.folder + "/app-heard.wav")
             + Speech.faults("app → Asterisk, \(endpoint.name)", said: Self.said, heardIn: site.asterisk.heard(number))
@@ -253,7 +253,7 @@ extension Interop {
       _ = try site.asterisk.said("channel originate PJSIP/+15551230001@ulaw extension transfer@calls")
       #expect(
         try await phone.finish(within: 40) == 0,
-        "\(phone.text)\n\(site.asterisk.log.suffix(3_000))\n\(site.gateway.process.text.suffix(2_000))")
+        "\(phone.text)\n\(site.asterisk.log.suffix(3_000))\n\(site.gateway.process.text.suffix(6_000))")
       let record = try #require(try await site.gateway.records(1).first)
       let transfer = try #require((record["transfers"] as? [[String: Any]])?.first)
       #expect(

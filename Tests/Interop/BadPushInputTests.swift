@@ -29,7 +29,7 @@ extension Interop {
       let caller = try Peers.caller(gateway, "cancel", ["-d", "1000"])
       let push = try await service.nextPush()
       #expect(push["call"] is String)
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try gateway.sum("trunkline_push_requests_total") == 1)
       app.signal(SIGTERM)
       _ = try? await app.finish(within: 10)
@@ -59,7 +59,7 @@ extension Interop {
           answer["got"] as? String == "welcome" && answer["calls"] as? [String] == [push["call"] as? String ?? ""], "\(answer)")
       }
       #expect(wakes.events.contains { $0["event"] as? String == "replaced" && $0["close"] as? Int == 4009 }, "\(wakes.text)")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try gateway.sum("trunkline_push_requests_total") == 1, "one push for the call")
       _ = try await gateway.records(1)
       #expect(gateway.endReasons == ["callerCancelled"])

@@ -18,7 +18,7 @@ final class BalancerUnderTest {
 
   private static func configuration(port: UInt16, nodes: [(name: String, app: UInt16)]) throws -> String {
     let deployed = try String(contentsOfFile: Surroundings.package + "/Deploy/haproxy/haproxy.cfg", encoding: .utf8)
-    let figures = try FreePorts.tcp(beside: [port])
+    let figures = try FreePorts.tcp()
     var lines: [String] = []
     for line in deployed.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) {
       let words = line.split(separator: " ")

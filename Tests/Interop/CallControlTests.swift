@@ -110,7 +110,7 @@ extension Interop {
       #expect(others.status == 404)
       let taken = try post("/calls/\(call)/transfer", port: backend.port, #"{"user":"alice","password":"a","to":"+15558880000"}"#)
       #expect(taken.status == 202, "\(taken)")
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(phone.events.contains { $0["event"] as? String == "call.transferred" && $0["status"] as? String == "done" })
       await stop(backend.peer)
@@ -141,7 +141,7 @@ extension Interop {
       let order = phone.events.compactMap { $0["event"] as? String }.filter { $0.hasPrefix("call.") }
       #expect(order == ["call.offer", "call.progress", "call.connected"], "\(order)")
       _ = try await curl(gateway, "hangup", call, "localEnd")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let record = try #require(try await gateway.records(1).first)
       #expect(record["direction"] as? String == "out" && record["user"] as? String == "alice")
@@ -158,12 +158,12 @@ extension Interop {
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "2"])
       _ = try await curl(gateway, "call", "alice", Self.number)
       _ = try await phone.event("call.ended") { $0["reason"] as? String == "busy" }
-      #expect(try await busy.finish(within: 10) == 0, "\(busy.text.suffix(2_000))")
+      #expect(try await busy.finish(within: 10) == 0, "\(busy.text.suffix(6_000))")
       let ringing = try await Peers.callee(gateway, "ring_until_cancel")
       let call = try #require(try await curl(gateway, "call", "alice", Self.number)["call"] as? String)
       _ = try await phone.event("call.progress") { $0["stage"] as? String == "ringing" }
       _ = try await curl(gateway, "hangup", call)
-      #expect(try await ringing.finish(within: 10) == 0, "\(ringing.text.suffix(2_000))")
+      #expect(try await ringing.finish(within: 10) == 0, "\(ringing.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let nobody = try await curl(gateway, "call", "bob", Self.number, refused: true)
       #expect(code(nobody) == "badState", "\(nobody)")
@@ -182,7 +182,7 @@ extension Interop {
         gateway, ["--answer-after", "2", "--play", "tone.wav", "--end-after", "2", "--calls", "1"])
       _ = try await curl(gateway, "call", "alice", Self.number, "number")
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await audio.peer.finish(within: 10) == 0)
       let order = phone.events.compactMap { $0["event"] as? String }.filter { $0.hasPrefix("call.") }
       #expect(order.prefix(2) == ["call.offer", "call.connected"], "\(order)")
@@ -219,7 +219,7 @@ extension Interop {
       _ = try await curl(gateway, "call", "alice", Self.number, "number")
       _ = try await phone.event("call.offer")
       phone.type("reject")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let record = try #require(try await gateway.records(1).first)
       #expect((record["end"] as? [String: Any])?["reason"] as? String == "declined", "\(record)")
@@ -232,7 +232,7 @@ extension Interop {
       let carrier = try Peers.caller(gateway, "refused_404")
       let call = try #require(try await phone.event("call.offer")["call"] as? String)
       _ = try await curl(gateway, "hangup", call, "notFound")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(phone.events.contains { $0["event"] as? String == "call.cancel" && $0["reason"] as? String == "notFound" })
       try await gateway.finish()
@@ -251,7 +251,7 @@ extension Interop {
       try await Task.sleep(for: .milliseconds(1_500))
       _ = try await curl(gateway, "mute", call, "false")
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await audio.peer.finish(within: 10) == 0)
       let heard = try Speech.read(gateway.folder + "/trunk-heard.wav")
       let levels = stride(from: 0, to: heard.count - 800, by: 800).map {
@@ -283,7 +283,7 @@ extension Interop {
       _ = try await curl(gateway, "play", call, "off")
       _ = try await curl(gateway, "play", call, "pause.wav")
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await audio.peer.finish(within: 10) == 0)
       let heard = try Speech.read(gateway.folder + "/trunk-heard.wav")
       let levels = stride(from: 0, to: heard.count - 800, by: 800).map {
@@ -325,7 +325,7 @@ extension Interop {
         let isRead = await eventually(within: 5) {
           gateway.process.text.components(separatedBy: "configuration read again").count > before
         }
-        #expect(isRead, "\(gateway.process.text.suffix(2_000))")
+        #expect(isRead, "\(gateway.process.text.suffix(6_000))")
       }
       func knows(_ token: String) throws -> Bool { try ask("GET", "/v1/calls", token) == (403, "forbidden") }
       #expect(try !knows(old))

@@ -18,7 +18,7 @@ extension Interop {
       phone.type("call +15557654321")
       if !commands.isEmpty { _ = try await phone.event("call.connected") }
       for command in commands { phone.type(command) }
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let (record, events) = (try #require(try await gateway.records(1).first), phone.events)
       try await gateway.finish()
@@ -35,7 +35,7 @@ extension Interop {
       let carrier = try Peers.caller(gateway, try script.file(gateway, name))
       if !commands.isEmpty { _ = try await phone.event("call.connected") }
       for command in commands { phone.type(command) }
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let (record, events) = (try #require(try await gateway.records(1).first), phone.events)
       try await gateway.finish()
@@ -136,7 +136,7 @@ extension Interop {
       let carrier = try Peers.caller(gateway, try script.file(gateway, "behind-nat"))
       _ = try await phone.event("call.connected")
       phone.type("end")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       try await gateway.finish()
     }
@@ -164,9 +164,9 @@ extension Interop {
       script.awaits("BYE")
       script.replies()
       let first = try Peers.caller(gateway, try script.file(gateway, "refer-attended"))
-      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(2_000))")
+      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(6_000))")
       phone.type("end")
-      #expect(try await second.finish(within: 10) == 0, "\(second.text.suffix(2_000))")
+      #expect(try await second.finish(within: 10) == 0, "\(second.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let times = try #require(try await gateway.records(1).first?["times"] as? [String: Any])
       #expect(times["transferred"] != nil)

@@ -29,8 +29,8 @@ extension Interop {
     {
       let gateway = try await GatewayUnderTest()
       let sip = try FreePorts.both()
-      let app = try FreePorts.tcp(beside: [sip])
-      let admin = try FreePorts.tcp(beside: [sip, app])
+      let app = try FreePorts.tcp()
+      let admin = try FreePorts.tcp()
       let certificate = try await OpenSSL.certificate("gateway.example")
       defer { try? FileManager.default.removeItem(atPath: certificate) }
       let tls = "tls: { cert: \(certificate)/sip.pem, key: \(certificate)/sip.key }"

@@ -150,7 +150,7 @@ extension Interop {
       #expect(await eventually(within: 5) { caller.events.contains { $0["code"] as? Int == 4_009 } }, "\(caller.text)")
       // it has a call there, and is led to it
       _ = try await again.event("call.wake") { $0["gw"] as? String == cluster.url(of: n1) }
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(cluster.told)")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(cluster.told)")
       again.type("quit")
       _ = try await again.finish(within: 10)
       try await cluster.account(calls: 0, outgoing: 1)
@@ -207,10 +207,10 @@ extension Interop {
         if number == 3 { desk.type("join") } else { desk.type("end") }
         if number == 3 {
           _ = try await desk.event("call.transferred") { $0["status"] as? String == "done" }
-          #expect(try await first.finish(within: 10) == 0, "\(first.text.suffix(2_000))\n\(desk.wire)")
+          #expect(try await first.finish(within: 10) == 0, "\(first.text.suffix(6_000))\n\(desk.wire)")
           desk.type("end")
         }
-        #expect(try await second.finish(within: 10) == 0, "\(second.text.suffix(2_000))\n\(desk.wire)\n\(cluster.told)")
+        #expect(try await second.finish(within: 10) == 0, "\(second.text.suffix(6_000))\n\(desk.wire)\n\(cluster.told)")
       }
       #expect(n2.records.count == 3, "all at the node of the first")
       for phone in [desk, tab] {

@@ -101,7 +101,7 @@ extension Interop {
       // a call at the first node, which has a device of its own
       let desk = try await Peers.ownPhone(first, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: first, ["-d", "100"])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await desk.finish(within: 10) == 0, "\(desk.text)")
       let call = try #require(try await first.records(1).first?["call"] as? String)
       let news = try await tablet.event("heard") { event in
@@ -187,7 +187,7 @@ extension Interop {
       let cell = try await Peers.ownPhone(
         second, device: "cell", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: second, ["-d", "100"])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await cell.finish(within: 10) == 0, "\(cell.text)")
 
       try cluster.startRedis()

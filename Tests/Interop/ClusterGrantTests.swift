@@ -26,7 +26,7 @@ extension Interop {
       while try calls < 2 || calls < 8 && steered() == steeredBefore {
         calls += 1
         let call = try cluster.call(number: Self.number)
-        #expect(try await call.finish(within: 20) == 0, "\(call.text.suffix(2_000))")
+        #expect(try await call.finish(within: 20) == 0, "\(call.text.suffix(6_000))")
       }
       let users = try await cluster.records(before + calls).compactMap { $0["user"] as? String }
       #expect(users.count { $0 == user } == calls && users.count == before + calls, "\(users)")
@@ -79,7 +79,7 @@ extension Interop {
       let known = try Peers.sipp(
         first, "refused_480",
         ["127.0.0.1:\(second.sip)", "-s", Self.number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "9"])
-      #expect(try await known.finish(within: 40) == 0, "\(known.text.suffix(2_000))")
+      #expect(try await known.finish(within: 40) == 0, "\(known.text.suffix(6_000))")
 
       // erased at one node: the number is nobody's at both
       let erased = try HTTP.request("DELETE", "/v1/users/dora/data", port: first.admin)
@@ -92,7 +92,7 @@ extension Interop {
             first, "refused_404",
             ["127.0.0.1:\(node.sip)", "-s", Self.number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "9"])
           isNobodys = try await nobody.finish(within: 20) == 0
-          said = "\(nobody.text.suffix(2_000))"
+          said = "\(nobody.text.suffix(6_000))"
         }
         #expect(isNobodys, "\(said)")
       }

@@ -60,7 +60,7 @@ extension Interop {
       let phone = try await Peers.ownPhone(node, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "4"])
       func call() async throws {
         let caller = try cluster.call(to: node, ["-d", "100"])
-        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       }
       func streamed(_ count: Int) async {
         #expect(await eventually(within: 15) { try node.sum("trunkline_records_streamed_total") == Double(count) })
@@ -105,11 +105,11 @@ extension Interop {
       let running = try cluster.call(to: second, ["-d", "2500"])
       #expect(await eventually(within: 10) { try second.sum("trunkline_calls", "connected") == 1 })
       try await small.fill()
-      #expect(try await running.finish(within: 20) == 0, "the call that ran was touched: \(running.text.suffix(2_000))")
+      #expect(try await running.finish(within: 20) == 0, "the call that ran was touched: \(running.text.suffix(6_000))")
       let next = try cluster.call(to: second, ["-d", "100"])
-      #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(2_000))")
+      #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(6_000))")
       let other = try cluster.call(to: first, number: "+15551230002", ["-d", "100"])
-      #expect(try await other.finish(within: 20) == 0, "\(other.text.suffix(2_000))")
+      #expect(try await other.finish(within: 20) == 0, "\(other.text.suffix(6_000))")
       #expect(await eventually(within: 5) { try second.metric("trunkline_records_waiting") ?? 0 >= 1 })
       #expect(try second.sum("trunkline_cluster_state", "up") == 1, "its lease is no file")
       #expect(try first.sum("trunkline_cluster_nodes", "living") == 2)
@@ -166,7 +166,7 @@ extension Interop {
       var calls = 0.0
       func call(_ index: Int) async throws {
         let caller = try cluster.call(to: cluster.nodes[index], number: "+1555123000\(index + 1)", ["-d", "100"])
-        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
         calls += 1
       }
       func collected() -> String { (try? String(contentsOfFile: folder + "/collected", encoding: .utf8)) ?? "" }

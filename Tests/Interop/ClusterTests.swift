@@ -25,13 +25,13 @@ extension Interop {
         let caller = try cluster.call()
         #expect(
           try await caller.finish(within: 20) == 0,
-          "\(caller.text.suffix(2_000))\n\(cluster.edge?.process.text.suffix(2_000) ?? "")")
+          "\(caller.text.suffix(6_000))\n\(cluster.edge?.process.text.suffix(6_000) ?? "")")
       }
       _ = try await cluster.records(3)
       #expect(cluster.nodes[1].records.count == 3, "a call lives where its user is")
       // straight to another node, which no edge can be told of: the device comes
       let caller = try cluster.call(to: cluster.nodes[0])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await desk.finish(within: 10) == 0, "\(desk.text)")
       #expect(cluster.nodes[0].records.count == 1)
       #expect(
@@ -57,7 +57,7 @@ extension Interop {
       let tab = try await Peers.ownPhone(second, user: "bob", device: "tab", ["--answer", "--answer-after", "0.1"])
       first.process.signal(SIGKILL)
       try await first.process.finish(within: 5)
-      #expect(try await connected.finish(within: 15) == 0, "the carrier heard no BYE: \(connected.text.suffix(2_000))")
+      #expect(try await connected.finish(within: 15) == 0, "the carrier heard no BYE: \(connected.text.suffix(6_000))")
       #expect(
         try await ringing.finish(within: 20) == 0,
         "it did not ring again: \(ringing.text.split(separator: "\n").filter { $0.contains("SIP/2.0") || $0.contains("unexpected") })\n\(cluster.told)"
@@ -115,9 +115,9 @@ extension Interop {
       #expect(await eventually(within: 5) { try cluster.nodes[0].sum("trunkline_cluster_state", "up") == 0 })
       #expect(try cluster.nodes[0].get("/readyz").status == 200, "a node without engine takes calls")
       let local = try cluster.call(to: cluster.nodes[0], number: "+15551230002")
-      #expect(try await local.finish(within: 20) == 0, "\(local.text.suffix(2_000))")
+      #expect(try await local.finish(within: 20) == 0, "\(local.text.suffix(6_000))")
       try cluster.startRedis()
-      #expect(try await running.finish(within: 20) == 0, "\(running.text.suffix(2_000))")
+      #expect(try await running.finish(within: 20) == 0, "\(running.text.suffix(6_000))")
       for phone in [desk, cell] { #expect(try await phone.finish(within: 10) == 0) }
       for node in cluster.nodes {
         #expect(await eventually(within: 20) { try node.sum("trunkline_cluster_nodes", "living") == 3 })
@@ -162,7 +162,7 @@ extension Interop {
             node.process.text.split(separator: "\n").contains {
               $0.contains("another node has this one's url") && $0.contains("node=\(other)")
             }
-          }, "\(node.process.text.suffix(2_000))")
+          }, "\(node.process.text.suffix(6_000))")
       }
       #expect(try await trunkline("nodes", "list", "--admin", admin).1.components(separatedBy: "(of two nodes)").count == 3)
       third.process.signal(SIGTERM)

@@ -70,8 +70,8 @@ final class ClusterUnderTest {
     let key = folder + "/cluster.key"
     try Self.key.write(toFile: key, atomically: true, encoding: .utf8)
     let sip = try FreePorts.both()
-    let app = try FreePorts.tcp(beside: [sip])
-    let admin = try FreePorts.tcp(beside: [sip, app])
+    let app = try FreePorts.tcp()
+    let admin = try FreePorts.tcp()
     var edges: [String] = []
     if hasEdge {
       edges += ["peers: [ \(EdgeUnderTest.host)/32 ]", "sip: \"sip:\(EdgeUnderTest.host):\(edgePort);transport=tcp\""]

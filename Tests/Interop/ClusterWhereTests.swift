@@ -19,7 +19,7 @@ extension Interop {
       let desk = try await Peers.ownPhone(
         second, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "2"])
       let ended = try cluster.call(to: second)
-      #expect(try await ended.finish(within: 20) == 0, "\(ended.text.suffix(2_000))")
+      #expect(try await ended.finish(within: 20) == 0, "\(ended.text.suffix(6_000))")
       let over = try #require(try await second.records(1).first?["call"] as? String)
       let running = try cluster.call("call_until_bye", to: second)
       #expect(await eventually(within: 10) { try second.sum("trunkline_calls", "connected") == 1 })
@@ -72,7 +72,7 @@ extension Interop {
       let cell = try await Peers.ownPhone(
         first, user: "bob", device: "cell", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: first, number: "+15551230002")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await cell.finish(within: 10) == 0, "\(cell.text)")
       let last = try #require(try await first.records(1).first?["call"] as? String)
       #expect(await eventually(within: 10) { try first.sum("trunkline_records_streamed_total") == 1 })
@@ -84,7 +84,7 @@ extension Interop {
 
       let ending = try await trunkline(second, "calls", "hangup", call)
       #expect(ending.status == 0, "\(ending)")
-      #expect(try await running.finish(within: 20) == 0, "\(running.text.suffix(2_000))")
+      #expect(try await running.finish(within: 20) == 0, "\(running.text.suffix(6_000))")
       #expect(try await desk.finish(within: 10) == 0, "\(desk.text)")
       _ = try await second.records(2)
       try await cluster.finish()

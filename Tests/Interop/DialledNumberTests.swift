@@ -33,8 +33,8 @@ extension Interop {
       let dialler = try Peers.python(
         "dialler", "dial_numbers.py",
         ["--admin", "\(gateway.admin)", "--app", "\(gateway.app)", "--key", "jwt.key", "--calls", "200"] + Self.regions, gateway)
-      #expect(try await dialler.finish(within: 90) == 0, "\(dialler.text.suffix(2_000)) \(gateway.process.text.suffix(2_000))")
-      #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await dialler.finish(within: 90) == 0, "\(dialler.text.suffix(6_000)) \(gateway.process.text.suffix(6_000))")
+      #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text.suffix(6_000))")
       let expected = dialler.events.compactMap { event -> String? in
         guard event["event"] as? String == "dialled", let user = event["user"] as? String,
           let number = event["expected"] as? String,

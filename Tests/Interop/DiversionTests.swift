@@ -31,8 +31,8 @@ extension Interop {
           ["--calls", "1", "--answer-after", "0.5", "--codec", "PCMA", "--play", "number.wav", "--record", "number-heard.wav"])
         let caller = try await caller(
           gateway, ["--talk", "10", "--codec", "PCMU", "--play", "caller.wav", "--record", "caller-heard.wav"])
-        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
-        #expect(try await number.finish(within: 10) == 0, "\(number.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
+        #expect(try await number.finish(within: 10) == 0, "\(number.text.suffix(6_000))")
         let record = try #require(try await gateway.records(1).first)
         let diversion = try #require((record["diversions"] as? [[String: Any]])?.first)
         #expect(diversion["why"] as? String == "unreached" && diversion["number"] as? String == "+15558887777")
@@ -71,8 +71,8 @@ extension Interop {
         ], in: gateway.folder)
       _ = try await number.event("listening")
       let caller = try await caller(gateway, ["--talk", "3", "--digits", "7", "--record", "caller-heard.wav"])
-      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
-      for peer in [number, failing] { #expect(try await peer.finish(within: 10) == 0, "\(peer.text.suffix(2_000))") }
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
+      for peer in [number, failing] { #expect(try await peer.finish(within: 10) == 0, "\(peer.text.suffix(6_000))") }
       let order = caller.events.compactMap { $0["event"] as? String }.filter { ["firstAudio", "answered"].contains($0) }
       #expect(order == ["firstAudio", "answered"], "heard before the answer: \(caller.text)")
       #expect(
@@ -97,7 +97,7 @@ extension Interop {
         gateway.process.signal(SIGHUP)
         #expect(await eventually(within: 5) { gateway.process.text.contains("configuration read again") })
         let caller = try await caller(gateway, ["--record", "caller-heard.wav"])
-        #expect(try await caller.finish(within: 30) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 30) == 0, "\(caller.text.suffix(6_000))")
         let record = try #require(try await gateway.records(1).first)
         #expect((record["end"] as? [String: Any])?["reason"] as? String == "unanswered")
         gateway.note(invites: [record["sipCallId"] as? String ?? ""])

@@ -46,7 +46,7 @@ extension Interop {
           gateway, device: scenario, ["--answer", "--answer-after", "0.1", "--calls", "1"] + more)
         let carrier = try call(
           gateway, port, scenario, transport == "tcp" && scenario == "call" ? ["-t", "t1", "-d", "500"] : ["-d", "500"])
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
         #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       }
       for isHungUpByCarrier in [true, false] {
@@ -69,7 +69,7 @@ extension Interop {
         let phone = try await Peers.ownPhone(
           gateway, device: "out\(isHungUpByCarrier)",
           ["--call", "+15557654321", "--calls", "1"] + (isHungUpByCarrier ? [] : ["--talk", "1"]))
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
         #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       }
       _ = try await gateway.records(4)
@@ -144,7 +144,7 @@ extension Interop {
       // at once: the edge does not know it yet, the first node says 503 and the second one takes the call
       for _ in 0..<2 {
         let carrier = try call(second, port, to: "+15551230002")
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       let answer = try HTTP.request("GET", "/v1/ready", port: first.app)
       #expect(answer.status == 503 && answer.body.contains(#""ready":false"#))
@@ -155,7 +155,7 @@ extension Interop {
       let before = try first.metric(invites)
       for _ in 0..<3 {
         let carrier = try call(second, port, to: "+15551230002")
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       }
       #expect(try first.metric(invites) == before)
       #expect(try first.metric(#"trunkline_calls{state="connected"}"#) == 1, "the call that was there goes on")
@@ -180,7 +180,7 @@ extension Interop {
       // in turn: one of two calls comes to the node that dies
       for _ in 0..<2 {
         let carrier = try call(gateway, port)
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       #expect(fake.text.contains(#""event": "refused""#) && fake.text.contains(#"["carrier"]"#), "\(fake.text)")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
@@ -205,7 +205,7 @@ extension Interop {
       let edge = try await EdgeUnderTest(
         in: gateway.folder, port: port, nodes: ["sip:127.0.0.4:\(dead)\(parameter)", "sip:127.0.0.5:\(dead)\(parameter) 4"])
       let carrier = try call(gateway, port, "call_until_bye")
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       #expect(try await fake.event("bye answered")["code"] as? Int == 200)
       #expect(fake.text.contains(#""event": "refused""#) == isLate)
       try await edge.stop()
@@ -229,7 +229,7 @@ extension Interop {
       // in turn: one of two comes to the node that redirects, and either way the gateway has both in the end
       for _ in 0..<2 {
         let carrier = try call(gateway, port)
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(fake.text.contains(#""event": "redirected""#))
@@ -293,7 +293,7 @@ extension Interop {
       // in turn: all but one come to a node that redirects
       for _ in 0...fakes.count {
         let carrier = try call(gateway, port)
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       // each asked by its turn, as whom a redirect named, and as who is asked again after one
@@ -320,7 +320,7 @@ extension Interop {
       let phone = try await Peers.ownPhone(gateway, ["--answer", "--answer-after", "0.1", "--calls", "2"])
       for _ in 0..<2 {
         let carrier = try call(gateway, port)
-        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))\n\(edge.process.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(fake.text.contains(#""event": "redirected""#))

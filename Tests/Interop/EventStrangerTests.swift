@@ -47,7 +47,7 @@ extension Interop {
       _ = try await phone.event("call.connected")
       _ = try await stranger.peer.event("first_packet")
       phone.type("dtmf 79")
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(digits(phone) == "42#", "\(phone.text)")
       let lengths = phone.events.filter { $0["event"] as? String == "call.digit" }.compactMap { $0["durMs"] as? Int }
@@ -94,7 +94,7 @@ extension Interop {
       ends(&script, after: 5_000)
       let carrier = try await Peers.callee(gateway, try script.file(gateway, "presses"), audio: stranger.port)
       phone.type("call +15557654321")
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let done = try await stranger.peer.event("done")
       #expect(done["presses"] as? String == "123456789" && done["whole"] as? Bool == true, "\(done)")
@@ -110,7 +110,7 @@ extension Interop {
       script.isAnswered(containing: ["m=audio [0-9]+ RTP/AVP 0 101"])
       ends(&script, after: 100)
       let caller = try Peers.caller(gateway, try script.file(gateway, "multipart"))
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       try await gateway.finish()
     }
@@ -136,7 +136,7 @@ extension Interop {
       ends(&script, after: 2_500)
       let carrier = try await Peers.callee(gateway, try script.file(gateway, "tones"), audio: audio.port)
       phone.type("call +15557654321")
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let lines = gateway.process.text.split(separator: "\n").filter { $0.contains("sends digits as tones alone") }
       #expect(lines.count == 1 && lines[0].contains(#"remedy="dtmf: inband""#), "\(lines)")

@@ -27,8 +27,8 @@ extension Interop {
       let bob = try await Peers.phone(gateway, user: "bob", device: "d2", ["--answer-after", "0.1", "--calls", "1"])
       let refused = try Peers.caller(gateway, "refused_480")
       let good = try Peers.caller(gateway, "call", to: "+15551230002", ["-d", "2000"])
-      #expect(try await refused.finish(within: 20) == 0, "\(refused.text.suffix(2_000))")
-      #expect(try await good.finish(within: 20) == 0, "\(good.text.suffix(2_000))")
+      #expect(try await refused.finish(within: 20) == 0, "\(refused.text.suffix(6_000))")
+      #expect(try await good.finish(within: 20) == 0, "\(good.text.suffix(6_000))")
       let ended = try await hostile.event("call.ended")
       let reason = try #require(ended["reason"] as? String)
       #expect(["mediaTimeout", "mediaFailed"].contains(reason))
@@ -50,8 +50,8 @@ extension Interop {
           ["--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.2", "--calls", "1"])
         let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
         let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "9500"])
-        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
-        #expect(try await phone.finish(within: 10) == 0, "\(phone.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
+        #expect(try await phone.finish(within: 10) == 0, "\(phone.text.suffix(6_000))")
         #expect(try await audio.peer.finish(within: 10) == 0)
         let faults =
           try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
@@ -69,7 +69,7 @@ extension Interop {
       _ = try await phone.event("prepared")
       phone.signal(SIGKILL)
       try await phone.finish(within: 5)
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       _ = try await gateway.records(1)
       #expect(gateway.endReasons == ["unanswered"])
       try await gateway.finish(calls: [caller.callID])
@@ -82,7 +82,7 @@ extension Interop {
       _ = try await phone.event("answered")
       phone.signal(SIGKILL)
       try await phone.finish(within: 5)
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       _ = try await gateway.records(1)
       #expect(gateway.endReasons == ["mediaTimeout"], "\(gateway.endReasons)")
       try await gateway.finish(calls: [caller.callID])
@@ -108,7 +108,7 @@ extension Interop {
         peer.signal(SIGKILL)
         try await peer.finish(within: 5)
       }
-      #expect(try await toAlice.finish(within: 30) == 0, "no BYE for the lost app: \(toAlice.text.suffix(2_000))")
+      #expect(try await toAlice.finish(within: 30) == 0, "no BYE for the lost app: \(toAlice.text.suffix(6_000))")
       let lost = ContinuousClock.now - vanished
       #expect(lost > .seconds(14) && lost < .seconds(20), "\(lost)")
       // The dead carrier's port answers the OPTIONS with ICMP errors, which are believed after 3.5 s; a silent one has 20 s (Scenarios).

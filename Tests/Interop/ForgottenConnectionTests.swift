@@ -67,7 +67,7 @@ extension Interop {
         let test = try Spawned(
           "push", Surroundings.trunkline, ["push", "test", "--user", "alice", "--config", gateway.folder + "/gateway.yaml"],
           in: gateway.folder)
-        #expect(try await test.finish(within: 30) == 0, "\(test.text)\n\(gateway.process.text.suffix(2_000))")
+        #expect(try await test.finish(within: 30) == 0, "\(test.text)\n\(gateway.process.text.suffix(6_000))")
         #expect(test.text.contains("accepted"), "\(test.text)")
       }
       try await push()

@@ -46,7 +46,7 @@ extension Interop {
     {
       // nothing answers at the carrier's port
       let gateway = try await GatewayUnderTest(trunk: "probe: 1s")
-      let port = try FreePorts.tcp(beside: [gateway.sip, gateway.app, gateway.admin])
+      let port = try FreePorts.tcp()
       let prometheus = try Self.start(gateway, port: port)
       let instance = "127.0.0.1:\(gateway.admin)"
       #expect(await eventually(within: 60) { try Self.firing(port) == ["TrunkDown": instance] }, "\(prometheus.text)")

@@ -42,10 +42,10 @@ final class GatewayUnderTest: @unchecked Sendable {
     folder = FileManager.default.temporaryDirectory.appendingPathComponent("trunkline-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     sip = try ports?.sip ?? FreePorts.both()
-    app = try ports?.app ?? FreePorts.tcp(beside: [sip])
-    admin = try ports?.admin ?? FreePorts.tcp(beside: [sip, app])
+    app = try ports?.app ?? FreePorts.tcp()
+    admin = try ports?.admin ?? FreePorts.tcp()
     carrier = try carrierPort ?? FreePorts.both()
-    trunkPorts = try FreePorts.row(60, beside: [sip])
+    trunkPorts = try FreePorts.row(60)
     try "0123456789abcdef0123456789abcdef\n".write(toFile: folder + "/jwt.key", atomically: true, encoding: .utf8)
     try "s3cret\n".write(toFile: folder + "/password", atomically: true, encoding: .utf8)
     var lines = [

@@ -46,7 +46,7 @@ extension Interop {
       let carrier = try await Peers.callee(gateway, "answer", port: mode.contains("SRV") ? 5_060 : port)
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       let isNamed = await eventually(within: 20) {
         gateway.process.text.contains("names: a question has no answer") && gateway.process.text.contains("127.0.0.1:\(dns)")
       }
@@ -78,7 +78,7 @@ extension Interop {
       let carrier = try await Peers.callee(gateway, "answer", port: port)
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       // nobody is there: it is asked all the same, which the log tells
       try write("nameserver 127.0.0.9\n")
       let isNamed = await eventually(within: 40) {
@@ -104,7 +104,7 @@ extension Interop {
       #expect(
         await eventually(within: 10) { gateway.process.text.contains("a SIP message was not sent") }, "\(gateway.process.text)")
       try await firewall.remove()
-      #expect(try await caller.finish(within: 15) == 0, "the carrier heard no BYE: \(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 15) == 0, "the carrier heard no BYE: \(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 15) == 0, "\(phone.text)")
       _ = try await gateway.records(1)
       try await gateway.finish()
@@ -134,7 +134,7 @@ extension Interop {
       let firewall = try await Firewall(dropping: "tcp sport \(port)", in: gateway.folder)
       try await call()
       try await firewall.remove()
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await gateway.records(2).count == 2)
       try await gateway.finish()
     }

@@ -57,7 +57,7 @@ extension Interop {
         guard answered else { return }
         let before = alice.events.count { $0["event"] as? String == "call.connected" }
         alice.type("answer")
-        #expect(await connected(alice, before + 1), "\(alice.text.suffix(2_000))")
+        #expect(await connected(alice, before + 1), "\(alice.text.suffix(6_000))")
       }
       try await call()
       try await call()

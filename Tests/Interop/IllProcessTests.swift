@@ -35,7 +35,7 @@ extension Interop {
       try await phone.finish(within: 10)
       let bob = try await Peers.phone(gateway, user: "bob", device: "d2", ["--answer-after", "0.1", "--calls", "1"])
       let next = try Peers.caller(gateway, "call", to: "+15551230002", ["-d", "300"])
-      #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(2_000))")
+      #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(6_000))")
       #expect(try await bob.finish(within: 10) == 0)
       _ = try await gateway.records(2)
       gateway.process.signal(SIGTERM)
@@ -83,14 +83,14 @@ extension Interop {
       try hang.begin("store", seconds: 10)
       let alice = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "2"])
       let first = try Peers.caller(gateway, "call", ["-d", "300"])
-      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(2_000)) \(gateway.process.text.suffix(3_000))")
+      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(6_000)) \(gateway.process.text.suffix(3_000))")
       #expect(await eventually(within: 5) { try gateway.get("/readyz").status == 503 })
       #expect(try gateway.get("/readyz").body.contains("\"name\":\"thread store\""))
       #expect(try gateway.get("/healthz").status == 200, "a restart mends no disk, and would end calls")
       #expect(gateway.records.isEmpty, "the disk hangs")
       let second = try Peers.caller(gateway, "call", ["-d", "300"])
-      #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(2_000))")
-      #expect(try await running.finish(within: 25) == 0, "the call that ran was touched: \(running.text.suffix(2_000))")
+      #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(6_000))")
+      #expect(try await running.finish(within: 25) == 0, "the call that ran was touched: \(running.text.suffix(6_000))")
       for phone in [bob, alice] { #expect(try await phone.finish(within: 10) == 0) }
       #expect(await eventually(within: 12) { try gateway.get("/readyz").status == 200 })
       let records = try await gateway.records(3)
@@ -115,8 +115,8 @@ extension Interop {
       #expect(try gateway.get("/healthz").status == 200)
       #expect(
         try await late.finish(within: 20) == 0,
-        "\(late.text.suffix(2_000)) \(gateway.process.text.suffix(3_000)) \(sippErrors(gateway))")
-      #expect(try await running.finish(within: 30) == 0, "\(running.text.suffix(2_000)) \(gateway.process.text.suffix(3_000))")
+        "\(late.text.suffix(6_000)) \(gateway.process.text.suffix(3_000)) \(sippErrors(gateway))")
+      #expect(try await running.finish(within: 30) == 0, "\(running.text.suffix(6_000)) \(gateway.process.text.suffix(3_000))")
       for phone in [bob, alice] { #expect(try await phone.finish(within: 10) == 0) }
       try await audio.peer.finish(within: 10)
       #expect(!gateway.process.text.contains("a thread hangs"))

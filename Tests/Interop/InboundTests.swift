@@ -17,7 +17,7 @@ extension Interop {
           gateway, ["--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.5", "--calls", "1"])
         let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
         let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "10000"])
-        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
         #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
         #expect(try await audio.peer.finish(within: 10) == 0)
         let faults =
@@ -49,7 +49,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1", "--end-after", "1", "--calls", "1"])
       let caller = try Peers.caller(gateway, "call_until_bye")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0)
       let end = try await gateway.records(1).first?["end"] as? [String: Any]
       #expect(end?["reason"] as? String == "localEnd")
@@ -61,7 +61,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--calls", "1"])
       let caller = try Peers.caller(gateway, "cancel", ["-d", "500"])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0)
       #expect(phone.events.contains { $0["event"] as? String == "call.cancel" && $0["reason"] as? String == "callerCancelled" })
       let end = try await gateway.records(1).first?["end"] as? [String: Any]
@@ -76,7 +76,7 @@ extension Interop {
       let caller = try Peers.caller(gateway, "refused_486")
       _ = try await phone.event("prepared")
       phone.type("reject")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       let end = try await gateway.records(1).first?["end"] as? [String: Any]
       #expect(end?["reason"] as? String == "declined" || end?["reason"] as? String == "declinedElsewhere")
       try await gateway.finish()
@@ -88,7 +88,7 @@ extension Interop {
     {
       let gateway = try await GatewayUnderTest()
       let caller = try Peers.caller(gateway, scenario, to: number)
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       let end = try await gateway.records(1).first?["end"] as? [String: Any]
       #expect(end?["reason"] as? String == reason)
       try await gateway.finish()
@@ -103,7 +103,7 @@ extension Interop {
       _ = try await second.event("prepared")
       first.type("answer")
       second.type("answer")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await first.finish(within: 10) == 0)
       #expect(try await second.finish(within: 10) == 0)
       let won = (first.events + second.events).filter { $0["event"] as? String == "answered" && $0["won"] as? Bool == true }

@@ -38,7 +38,7 @@ extension Interop {
       let carrier = try Self.carrier(
         gateway, port,
         ["--gateway", "127.0.0.1:\(proxy.port)", "--call", "+15551230001", "--talk", "10", "--record", "carrier-heard.wav"])
-      #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text)\n\(proxy.process.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text)\n\(proxy.process.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       return try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
         + Speech.faults("app → telephone", said: Speech.app, heardIn: gateway.folder + "/carrier-heard.wav")
@@ -73,7 +73,7 @@ extension Interop {
       let phone = try await Peers.ownPhone(gateway, ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let carrier = try Self.carrier(
         gateway, behind, ["--gateway", "127.0.0.1:\(proxy.port)", "--call", "+15551230001", "--talk", "1"])
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text)\n\(proxy.process.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text)\n\(proxy.process.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(proxy.process.text.contains("moves on"))
       try await proxy.stop()
@@ -111,7 +111,7 @@ extension Interop {
       #expect(await eventually(within: 5) { !proxy.routes("INFO").isEmpty })
       phone.type("end")
       for peer in [refusing, taking].compactMap(\.self) {
-        #expect(try await peer.finish(within: 15) == 0, "\(peer.text.suffix(2_000))\n\(proxy.process.text.suffix(2_000))")
+        #expect(try await peer.finish(within: 15) == 0, "\(peer.text.suffix(6_000))\n\(proxy.process.text.suffix(6_000))")
       }
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(proxy.process.text.contains("second trunk"))

@@ -42,7 +42,7 @@ extension Interop {
       linphone.process.type("pause 1")
       _ = try await phone.event("call.held")
       let running = linphone.process
-      #expect(await eventually(within: 5) { running.text.contains("paused") }, "\(running.text.suffix(2_000))")
+      #expect(await eventually(within: 5) { running.text.contains("paused") }, "\(running.text.suffix(6_000))")
       linphone.process.type("resume 1")
       _ = try await phone.event("call.held") { $0["on"] as? Bool == false }
       linphone.process.type("terminate all")

@@ -52,7 +52,7 @@ extension Interop {
       let carrier = try await Peers.callee(gateway, try script.file(gateway, "answer"), audio: audio)
       phone.type("call +15557654321")
       _ = try await phone.event("call.connected")
-      #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 30) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
     }
 

@@ -67,7 +67,7 @@ extension Interop {
         let parameters = try #require(told["customParameters"] as? [String: String])
         #expect(parameters["to"] == "+15551230001" && parameters["trunk"] == "carrier" && parameters["from"] != nil)
         _ = try await bot.event("mark", within: 10) { $0["name"] as? String == "end" }
-        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
         _ = try await bot.event("stop")
         let closed = try await bot.event("closed")
         #expect(closed["code"] as? Int == 1000, "\(closed)")
@@ -111,7 +111,7 @@ extension Interop {
         let back = try #require(mark["at"] as? Double)
         #expect(back - clearing < 0.5, "the mark came back after \(back - clearing) s")
         _ = try await bot.event("mark", within: 10) { $0["name"] as? String == "end" }
-        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
         _ = try await audio.peer.event("done")
         let faults = try Speech.faults(
           "bot → caller", said: Self.bot, heardIn: gateway.folder + "/trunk-heard.wav", clippedAtMost: 60,
@@ -142,7 +142,7 @@ extension Interop {
       ])
       let bot = try await bot(gateway, port, "speak", ["--certificate", folder + "/bot.pem", "--key", folder + "/bot.key"])
       let caller = try Peers.caller(gateway, isAccepted ? "call" : "refused_480", isAccepted ? ["-d", "800"] : [])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])
       #expect(end["reason"] as? String == (isAccepted ? "remoteHangup" : "mediaFailed"))
       if !isAccepted { #expect((end["detail"] as? String)?.contains("certificate") == true, "\(end)") }
@@ -162,7 +162,7 @@ extension Interop {
       script.response()
       let caller = try Peers.caller(gateway, try script.file(gateway, "digits"))
       #expect(try await bot.event("dtmf")["digit"] as? String == "7")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       bot.signal(SIGTERM)
       try await gateway.finish()
     }
@@ -214,7 +214,7 @@ extension Interop {
         try await bot.finish(within: 5)
       }
       let caller = try Peers.caller(gateway, "refused_480")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])
       #expect(end["reason"] as? String == "mediaFailed" && (end["detail"] as? String)?.hasPrefix("stream: ") == true, "\(end)")
       if how == "refuses" { #expect(end["detail"] as? String == "stream: it answered 503") }
@@ -226,7 +226,7 @@ extension Interop {
     func `a bot that closes ends the call, one that vanishes too`(does: String, reason: String) async throws {
       let (gateway, bot) = try await gateway(does)
       let caller = try Peers.caller(gateway, "call_until_bye")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       _ = try await gateway.records(1)
       #expect(gateway.endReasons == [reason])
       bot.signal(SIGTERM)
@@ -256,7 +256,7 @@ extension Interop {
       #expect(try await given.finish(within: 10) == 0, "\(given.text)")
       #expect(try post("{\"url\":\"ws://127.0.0.1:\(port)\"}") == 409)
       _ = try await bot.event("first_sound")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       _ = try await gateway.records(1)
       for peer in [bot, phone] { peer.signal(SIGTERM) }
       try await gateway.finish()
@@ -270,7 +270,7 @@ extension Interop {
         let (gateway, bot) = try await gateway("echo")
         let audio = try await trunkAudio(gateway)
         let caller = try caller(gateway, milliseconds: 5_000, audio: audio.port)
-        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
         _ = try await gateway.records(1)
         _ = try await audio.peer.event("done")
         bot.signal(SIGTERM)

@@ -151,8 +151,8 @@ class PhoneNetwork {
   /// Its app port and its media are on `address`.
   func gateway(_ address: String) async throws -> GatewayUnderTest {
     let sip = try FreePorts.both()
-    let app = try FreePorts.tcp(beside: [sip])
-    let admin = try FreePorts.tcp(beside: [sip, app])
+    let app = try FreePorts.tcp()
+    let admin = try FreePorts.tcp()
     let certificate = try await OpenSSL.certificate("gateway.example", alternatives: "IP:\(address)")
     self.certificate = certificate
     let tls = "tls: { cert: \(certificate)/sip.pem, key: \(certificate)/sip.key }"

@@ -13,7 +13,7 @@ extension Interop {
       try await gateway.restart()
       for peer in peers {
         let status = try await peer.finish(within: 5)
-        #expect(status == 0, "\(peer.name): \(peer.text.suffix(2_000))")
+        #expect(status == 0, "\(peer.name): \(peer.text.suffix(6_000))")
       }
     }
 

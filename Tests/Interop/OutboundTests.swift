@@ -20,7 +20,7 @@ extension Interop {
           gateway,
           ["--call", "+15557654321", "--play", "app.wav", "--record", "app-heard.wav", "--end-after", "10", "--calls", "1"])
         #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-        #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
         #expect(try await audio.peer.finish(within: 10) == 0)
         let faults =
           try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
@@ -42,7 +42,7 @@ extension Interop {
       let carrier = try await Peers.callee(gateway, "answer_digest")
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.5", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(phone.events.contains { $0["event"] as? String == "call.connected" })
       try await gateway.finish()
     }
@@ -53,7 +53,7 @@ extension Interop {
       let carrier = try await Peers.callee(gateway, scenario)
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       #expect(
         phone.events.contains { $0["event"] as? String == "call.ended" && $0["reason"] as? String == reason }, "\(phone.text)")
       try await gateway.finish()
@@ -66,7 +66,7 @@ extension Interop {
       _ = try await phone.event("call.progress") { $0["stage"] as? String == "ringing" }
       phone.type("end")
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       try await gateway.finish()
     }
 

@@ -22,7 +22,7 @@ extension Interop {
       phone.type("call +15557654321")
       _ = try await phone.event("call.connected", within: 10)
       if let presses { phone.type("dtmf \(presses)") }
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       return (phone, try await stranger.peer.event("done", within: 10))
     }

@@ -138,7 +138,7 @@ extension GatewayUnderTest {
     process.signal(SIGHUP)
     guard await eventually(within: 5, { self.process.text.components(separatedBy: "configuration read again").count > before })
     else {
-      throw Spawned.Failure(description: "not read again: \(process.text.suffix(2_000))")
+      throw Spawned.Failure(description: "not read again: \(process.text.suffix(6_000))")
     }
   }
 }

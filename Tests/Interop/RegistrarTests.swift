@@ -83,7 +83,7 @@ extension Interop {
           site.gateway, ["--answer", "--answer-after", "0.2", "--calls", "1", "--play", "app.wav", "--record", "app-heard.wav"])
         let sofia = try await sofia(
           site, ["--call", "sip:+15551230001@127.0.0.1:\(site.registrar.port)", "--do", "end@5"])
-        #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(sofia.text)\n\(site.registrar.text.suffix(2_000))")
+        #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(sofia.text)\n\(site.registrar.text.suffix(6_000))")
         #expect(try await sofia.finish(within: 15) == 0, "\(sofia.text)")
         let record = try #require(try await site.gateway.records(1).first)
         #expect(record["to"] as? String == "+15551230001")
@@ -109,7 +109,7 @@ extension Interop {
         let phone = try await Peers.ownPhone(
           site.gateway,
           ["--call", "+15559990001", "--play", "app.wav", "--record", "app-heard.wav", "--talk", "5", "--calls", "1"])
-        #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(sofia.text)\n\(site.registrar.text.suffix(2_000))")
+        #expect(try await phone.finish(within: 30) == 0, "\(phone.text)\n\(sofia.text)\n\(site.registrar.text.suffix(6_000))")
         #expect(try await sofia.finish(within: 15) == 0, "\(sofia.text)")
         let end = try #require(try await site.gateway.records(1).first?["end"] as? [String: Any])
         #expect(end["reason"] as? String == "localEnd")

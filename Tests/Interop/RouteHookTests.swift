@@ -53,7 +53,7 @@ extension Interop {
       let hook = try await hook(gateway, rows.map(\.0).joined(separator: ","), port: port)
       for (mode, user, why) in rows {
         #expect(try await calledUser(gateway) == user, "\(mode)")
-        if !why.isEmpty { #expect(await gateway.logs(why), "\(mode): \(gateway.process.text.suffix(2_000))") }
+        if !why.isEmpty { #expect(await gateway.logs(why), "\(mode): \(gateway.process.text.suffix(6_000))") }
       }
       let asked = hook.events.filter { $0["event"] as? String == "asked" }
       #expect(
@@ -80,7 +80,7 @@ extension Interop {
       let bob = try await Peers.phone(gateway, user: "bob", device: "b1", ["--trace"])
       for (number, ringing, quiet) in [(1, alice, bob), (2, bob, alice)] {
         let caller = try Peers.caller(gateway, "cancel", ["-d", number == 1 ? "2000" : "200"])
-        #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(6_000))")
         #expect(ringing.wire.count { $0 == "< call.offer" } == 1, "\(ringing.wire)")
         #expect(quiet.wire.count { $0 == "< call.offer" } == number - 1, "\(quiet.wire)")
       }

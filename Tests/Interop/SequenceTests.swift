@@ -19,7 +19,7 @@ extension Interop {
       let caller = try Peers.caller(gateway, "call", ["-d", "500"])
       _ = try await phone.event("media", within: 15) { $0["state"] as? String == "connected" }
       phone.type("answer")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       phone.expect(
         ["> hello auth", "< welcome", "< call.offer"] + Self.prepared
@@ -45,7 +45,7 @@ extension Interop {
         gateway, ["--no-prepare", "--answer-after", "0", "--age", "2500", "--calls", "1", "--start-after", "0.3"])
       let caller = try Peers.caller(gateway, "call", ["-d", "500"])
       try await service.deliver(to: phone)
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000)) \(gateway.process.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000)) \(gateway.process.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       phone.expect([
         "> hello wake", "< welcome", "> call.ringing", "> call.answer", "< ok won", "> media.ready", "< call.connected",
@@ -70,7 +70,7 @@ extension Interop {
       let gateway = try await service.gateway(["timers: { early180: 100ms }"])
       let phone = try await service.killedPhone(gateway, ["--answer-after", "0", "--start-after", "1.5"])
       let caller = try Peers.caller(gateway, "cancel", ["-d", "200"])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       _ = try await phone.event("call.gone") { $0["reason"] as? String == "callerCancelled" }
       #expect(phone.wire.prefix(3) == ["> hello wake", "< welcome", "< call.gone callerCancelled"], "\(phone.wire)")
       phone.type("quit")
@@ -91,7 +91,7 @@ extension Interop {
       let caller = try Peers.caller(gateway, "refused_480", ["-trace_msg", "-message_file", log])
       _ = try await phone.event("answered", within: 15) { $0["won"] as? Bool == true }
       if what == "fail" { phone.type("fail") }
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       phone.expect(
         ["> hello wake", "< welcome", "> call.ringing", "> call.prepare", "> call.answer", "< ok won"]
@@ -137,7 +137,7 @@ extension Interop {
       let carrier = try await Peers.callee(gateway, "busy")
       let phone = try await Peers.phone(gateway, ["--trace", "--call", "+15557654321", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       phone.expect(["> call.start", "< ok", "> media.ready", "< call.ended busy"])
       try await gateway.finish()
     }
@@ -152,7 +152,7 @@ extension Interop {
       let both = try await Peers.phone(gateway, accounts: ["home", "work"])
       for (count, number, account) in [(1, "+15551230001", "work"), (2, "+15551230003", "default")] {
         let caller = try Peers.caller(gateway, "cancel", to: number, ["-d", "300"])
-        #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 15) == 0, "\(caller.text.suffix(6_000))")
         let offers = both.events.filter { $0["event"] as? String == "call.offer" }
         #expect(offers.count == count && offers.last?["acct"] as? String == account, "\(offers)")
       }
@@ -179,7 +179,7 @@ extension Interop {
       let caller = try Peers.caller(gateway, "call", ["-d", "3000"])
       for phone in [warm, woken] { _ = try await phone.event("media", within: 20) { $0["state"] as? String == "connected" } }
       for phone in [warm, woken] { phone.type("answer") }
-      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
       for phone in [warm, woken] { #expect(try await phone.finish(within: 10) == 0, "\(phone.text)") }
       let winners = [warm, woken].filter { $0.wire.contains("< ok won") }
       let losers = [warm, woken].filter { !$0.wire.contains("< ok won") }

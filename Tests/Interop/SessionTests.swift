@@ -12,7 +12,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.2", "--calls", "1"])
       let caller = try Peers.caller(gateway, "session")
-      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0)
       let record = try #require(try await gateway.records(1).first)
       let times = record["times"] as? [String: Any]
@@ -31,7 +31,7 @@ extension Interop {
         try gateway.sum("trunkline_sip_responses_total", "direction=\"in\",method=\"INVITE\",code=\"200\"") >= 1
       }
       phone.type("resume")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       phone.type("quit")
       try await phone.finish(within: 10)
       try await gateway.finish()
@@ -44,7 +44,7 @@ extension Interop {
       phone.type("call +15557654321")
       _ = try await phone.event("call.connected")
       phone.type("end")
-      #expect(try await callee.finish(within: 20) == 0, "\(callee.text.suffix(2_000))")
+      #expect(try await callee.finish(within: 20) == 0, "\(callee.text.suffix(6_000))")
       phone.type("quit")
       try await phone.finish(within: 10)
       try await gateway.finish()
@@ -55,9 +55,9 @@ extension Interop {
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.1"])
       let target = try await Peers.callee(gateway, "answer")
       let caller = try Peers.caller(gateway, "refer")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       phone.type("end")
-      #expect(try await target.finish(within: 10) == 0, "\(target.text.suffix(2_000))")
+      #expect(try await target.finish(within: 10) == 0, "\(target.text.suffix(6_000))")
       let record = try #require(try await gateway.records(1).first)
       #expect((record["times"] as? [String: Any])?["transferred"] != nil)
       phone.type("quit")
@@ -74,7 +74,7 @@ extension Interop {
       phone.type("call +15557654321")
       _ = try await phone.event("call.connected")
       phone.type("end")
-      for peer in [first, second] { #expect(try await peer.finish(within: 15) == 0, "\(peer.text.suffix(2_000))") }
+      for peer in [first, second] { #expect(try await peer.finish(within: 15) == 0, "\(peer.text.suffix(6_000))") }
       phone.type("quit")
       try await phone.finish(within: 10)
       try await gateway.finish()

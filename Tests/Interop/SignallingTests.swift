@@ -11,7 +11,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.2", "--calls", "1"])
       let caller = try Peers.caller(gateway, "call_repeated", ["-d", "500", "-nr"])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0)
       #expect(try gateway.sum("trunkline_calls_started_total") == 1)
       try await gateway.finish()
@@ -26,7 +26,7 @@ extension Interop {
       let status = try await caller.finish(within: 90)
       path.peer.signal(SIGTERM)
       try await path.peer.finish(within: 5)
-      #expect(status == 0, "\(caller.text.suffix(2_000))")
+      #expect(status == 0, "\(caller.text.suffix(6_000))")
       let records = try await gateway.records(10, within: 40)
       #expect(records.count == 10)
       let ends = records.compactMap { ($0["end"] as? [String: Any])?["reason"] as? String }
@@ -40,7 +40,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway, ["--answer-after", "0.2", "--calls", "1"])
       let caller = try Peers.caller(gateway, "call", ["-d", "500", "-t", "t1"])
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0)
       try await gateway.finish()
     }
@@ -52,7 +52,7 @@ extension Interop {
         let phone = try await Peers.phone(gateway, ["--answer-after", "0.2", "--record", "app-heard.wav", "--calls", "1"])
         let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--codec", "8"])
         let caller = try Peers.caller(gateway, "late_offer", audio: audio.port, ["-d", "9500"])
-        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
         #expect(try await phone.finish(within: 10) == 0)
         let faults =
           try Speech.faults("telephone → app", said: Speech.telephone, heardIn: gateway.folder + "/app-heard.wav")
@@ -65,7 +65,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let phone = try await Peers.phone(gateway)
       let caller = try Peers.caller(gateway, "refused_codec")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       let end = try await gateway.records(1).first?["end"] as? [String: Any]
       #expect(end?["reason"] as? String == "codec")
       phone.type("quit")
@@ -93,7 +93,7 @@ extension Interop {
       let first = try Peers.caller(gateway, "call", ["-d", "3000"])
       _ = try await phone.event("call.connected")
       let second = try Peers.caller(gateway, "refused_503")
-      #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(2_000))")
+      #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(6_000))")
       #expect(try await first.finish(within: 20) == 0)
       #expect(await eventually(within: 5) { try gateway.sum("trunkline_media_sessions") == 0 })
       let third = try Peers.caller(gateway, "call", ["-d", "300"])

@@ -24,7 +24,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let shots = ProcessInfo.processInfo.environment["TRUNKLINE_SCREENSHOTS"].map { ["--shots", $0] } ?? []
       let states = try Peers.python("states", "status_states.py", shots, gateway)
-      #expect(try await states.finish(within: 600) == 0, "\(states.text.suffix(2_000))")
+      #expect(try await states.finish(within: 600) == 0, "\(states.text.suffix(6_000))")
       for event in states.events where (event["faults"] as? [String])?.isEmpty == false {
         Issue.record("\(event["state"] ?? event["name"] ?? "") \(event["look"] ?? ""): \(event["faults"] ?? "")")
       }
@@ -54,7 +54,7 @@ extension Interop {
       try await page.waitFor("Good 4", in: "calls", within: 30)
       try await page.shot("status-light")
       #expect(try await page.faults() == [])
-      #expect(try await caller.finish(within: 60) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 60) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0)
       try await page.waitFor("Ended: 1 (100 % connected) incoming, 0 outgoing", in: "hour", within: 30)
       try await page.waitFor("The telephone side hung up", in: "ended")

@@ -3,6 +3,7 @@ import DemoSpeech
 import Foundation
 import Glibc
 import Platform
+import Synchronization
 import Testing
 
 /// The tests of a suite run one after the other; Scripts/live-tests runs suites side by side, each in a process and a network of its own.
@@ -61,35 +62,30 @@ enum Surroundings {
   }
 }
 
-/// Loopback ports that nobody had a moment ago.
+/// Loopback ports that are free now, and that this process gives out once. They lie below the range from which the kernel gives a port to whoever binds
+/// none (32768 and above), so that no socket of a gateway or a peer gets one between this look and its owner's bind.
 enum FreePorts {
-  static func udp() throws -> UInt16 { try port(SOCK_DGRAM) }
-  /// The system may give a port again that was let go: not one that is meant for another.
-  static func tcp(beside others: [UInt16] = []) throws -> UInt16 {
-    for _ in 0..<200 {
-      let port = try port(SOCK_STREAM)
-      if !others.contains(port) { return port }
-    }
-    throw Spawned.Failure(description: "no free port")
-  }
+  private static let range: Range<UInt16> = 20_000..<32_760
+  private static let next = Mutex(UInt16.random(in: range))
 
+  static func udp() throws -> UInt16 { try row(1, of: [SOCK_DGRAM], even: false) }
+  static func tcp() throws -> UInt16 { try row(1, of: [SOCK_STREAM], even: false) }
   /// Free for UDP and for TCP.
-  static func both() throws -> UInt16 {
-    for _ in 0..<200 {
-      let port = try udp()
-      if bound(SOCK_STREAM, port) != nil { return port }
-    }
-    throw Spawned.Failure(description: "no free port")
-  }
+  static func both() throws -> UInt16 { try row(1, of: [SOCK_DGRAM, SOCK_STREAM], even: false) }
+  /// The first of `count` UDP ports in a row, even.
+  static func row(_ count: UInt16) throws -> UInt16 { try row(count, of: [SOCK_DGRAM], even: true) }
 
-  /// The first of `count` UDP ports in a row, even, none of which is meant for another.
-  static func row(_ count: UInt16, beside others: [UInt16] = []) throws -> UInt16 {
-    for _ in 0..<200 {
-      let start = UInt16.random(in: 20_000...60_000) & ~1
-      let all = (start..<start + count).allSatisfy { !others.contains($0) && bound(SOCK_DGRAM, $0) != nil }
-      if all { return start }
+  private static func row(_ count: UInt16, of kinds: [__socket_type], even: Bool) throws -> UInt16 {
+    for _ in 0..<range.count {
+      let start = next.withLock { next in
+        var start = even ? (next + 1) & ~1 : next
+        if start > range.upperBound - count { start = range.lowerBound }
+        next = start + count
+        return start
+      }
+      if (start..<start + count).allSatisfy({ port in kinds.allSatisfy { isFree($0, port) } }) { return start }
     }
-    throw Spawned.Failure(description: "no \(count) free ports in a row")
+    throw Spawned.Failure(description: "no \(count) free ports in a row in \(range)")
   }
 
   /// Somebody has it: looked up, not tried, which could take it from whoever is about to bind it.
@@ -102,26 +98,11 @@ enum FreePorts {
     }
   }
 
-  private static func port(_ kind: __socket_type) throws -> UInt16 {
-    for _ in 0..<200 {
-      guard let port = bound(kind, 0) else { continue }
-      return port
-    }
-    throw Spawned.Failure(description: "no free port")
-  }
-
-  private static func bound(_ kind: __socket_type, _ port: UInt16) -> UInt16? {
+  private static func isFree(_ kind: __socket_type, _ port: UInt16) -> Bool {
     let fd = socket(AF_INET, Int32(kind.rawValue), 0)
-    guard fd >= 0 else { return nil }
+    guard fd >= 0 else { return false }
     defer { close(fd) }
-    let done = SocketAddress(.loopback, port).withSockaddr { bind(fd, $0, $1) }
-    guard done == 0 else { return nil }
-    var address = sockaddr_in()
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let named = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(fd, $0, &length) }
-    }
-    return named == 0 ? UInt16(bigEndian: address.sin_port) : nil
+    return SocketAddress(.loopback, port).withSockaddr { bind(fd, $0, $1) } == 0
   }
 }
 

@@ -71,10 +71,10 @@ extension Interop {
           "trunks: [ { name: carrier, peers: [127.0.0.1], uri: \"sip:127.0.0.1:\(port);transport=tls\", tls: { ca: \(folder)/sip.pem }, probe: 1s } ]",
         ], ports: (sip, app, admin))
       if isGood {
-        #expect(await eventually(within: 10) { server.text.contains("OPTIONS sip:127.0.0.1") }, "\(server.text.suffix(2_000))")
+        #expect(await eventually(within: 10) { server.text.contains("OPTIONS sip:127.0.0.1") }, "\(server.text.suffix(6_000))")
       } else {
         #expect(await eventually(within: 10) { server.text.contains("ERROR") || server.text.contains("alert") })
-        #expect(!server.text.contains("OPTIONS"), "\(server.text.suffix(2_000))")
+        #expect(!server.text.contains("OPTIONS"), "\(server.text.suffix(6_000))")
       }
       server.signal(SIGKILL)
       _ = try? await server.finish(within: 5)

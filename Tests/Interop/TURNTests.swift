@@ -47,11 +47,11 @@ extension Interop {
           gateway, ["--relay", "--play", "app.wav", "--record", "app-heard.wav", "--answer-after", "0.5", "--calls", "1"])
         let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
         let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "10000"])
-        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+        #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
         #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
         #expect(try await audio.peer.finish(within: 10) == 0)
-        #expect(server.text.contains("ALLOCATE processed, success"), "\(server.text.suffix(2_000))")
-        #expect(server.text.contains(":alice>"), "the user's id is in the server's log: \(server.text.suffix(2_000))")
+        #expect(server.text.contains("ALLOCATE processed, success"), "\(server.text.suffix(6_000))")
+        #expect(server.text.contains(":alice>"), "the user's id is in the server's log: \(server.text.suffix(6_000))")
         server.signal(SIGTERM)
         _ = await eventually(within: 10) { !server.isRunning }
         let faults =
@@ -72,10 +72,10 @@ extension Interop {
       let refreshed = try await phone.event("refreshed")
       let user = try #require((refreshed["users"] as? [String])?.first, "\(refreshed)")
       let caller = try Peers.caller(gateway, "call", ["-d", "1000"])
-      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       let isAllocated = server.text.contains("<\(user)>") && server.text.contains("ALLOCATE processed, success")
-      #expect(isAllocated, "\(user): \(server.text.suffix(2_000))")
+      #expect(isAllocated, "\(user): \(server.text.suffix(6_000))")
       server.signal(SIGTERM)
       _ = await eventually(within: 10) { !server.isRunning }
       try await gateway.finish()
@@ -87,8 +87,8 @@ extension Interop {
       let server = try await server(port, secret: "another", in: gateway.folder)
       let phone = try await Peers.phone(gateway, ["--relay", "--answer-after", "0.1"])
       let caller = try Peers.caller(gateway, "refused_480")
-      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(2_000))")
-      #expect(server.text.contains("401") || server.text.contains("credentials"), "\(server.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(6_000))")
+      #expect(server.text.contains("401") || server.text.contains("credentials"), "\(server.text.suffix(6_000))")
       let record = try #require(try await gateway.records(1).first)
       #expect((record["end"] as? [String: Any])?["reason"] as? String == "mediaTimeout", "\(record)")
       for peer in [phone, server] {
@@ -132,7 +132,7 @@ extension Interop {
       }
       let audio = try await Peers.trunkAudio(gateway, ["--play", "telephone.wav", "--record", "trunk-heard.wav"])
       let caller = try Peers.caller(gateway, "call_until_bye", audio: audio.port)
-      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(2_000))\n\(phone.text.suffix(4_000))")
+      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(6_000))\n\(phone.text.suffix(4_000))")
       _ = try await phone.finish(within: 20)
       try await audio.peer.finish(within: 10)
       let record = try #require(try await gateway.records(1).first)

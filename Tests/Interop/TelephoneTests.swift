@@ -63,7 +63,7 @@ extension Interop {
       let caller = try Peers.caller(gateway, "call", audio: audio.port, ["-d", "8000"])
       #expect(
         await eventually(within: 20) { (try? gateway.metric(#"trunkline_calls{state="connected"}"#)) == 1 }, "\(handset.text)")
-      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(2_000))\n\(handset.text)")
+      #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))\n\(handset.text)")
       #expect(try await handset.finish(within: 20) == 0, "\(handset.text)")
       #expect(try await audio.peer.finish(within: 10) == 0)
       let heard = try Speech.read(gateway.folder + "/trunk-heard.wav")
@@ -140,7 +140,7 @@ extension Interop {
       #expect(await eventually(within: 5) { iphone.screen.incoming != nil }, "\(iphone.log)")
       iphone.tap(.answer)
       #expect(await eventually(within: 10) { iphone.isAudioActive == (rules.activationTime != nil) }, "\(iphone.log)")
-      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(2_000))\n\(iphone.log)")
+      #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))\n\(iphone.log)")
       #expect(await eventually(within: 5) { iphone.screen.calls.isEmpty })
       #expect(try await audio.peer.finish(within: 10) == 0)
       try Speech.write(site.audio.takeHeard().samples, gateway.folder + "/app-heard.wav")

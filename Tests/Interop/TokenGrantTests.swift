@@ -51,7 +51,7 @@ extension Interop {
       let carolToken = try login("carol", "c")
       let carol = try await phone(gateway, "carol", carolToken, ["--answer-after", "0.1", "--calls", "1"])
       let first = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
-      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(2_000))")
+      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(6_000))")
       #expect(try await carol.finish(within: 10) == 0, "\(carol.text)")
 
       gateway.process.signal(SIGKILL)
@@ -59,7 +59,7 @@ extension Interop {
       try await gateway.restart()
       // her number is known, and no device of hers is there: no 404
       let nobody = try Peers.caller(gateway, "refused_480", to: Self.number)
-      #expect(try await nobody.finish(within: 20) == 0, "\(nobody.text.suffix(2_000))")
+      #expect(try await nobody.finish(within: 20) == 0, "\(nobody.text.suffix(6_000))")
 
       let moved = try HTTP.request(
         "PUT", "/users/dora", host: "127.0.0.1", port: port, body: "{\"numbers\":[\"\(Self.number)\"]}")
@@ -68,7 +68,7 @@ extension Interop {
       // carol comes back with the token that she has, without the number
       let again = try await phone(gateway, "carol", carolToken, ["--answer-after", "0.1"])
       let second = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
-      #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(2_000))")
+      #expect(try await second.finish(within: 20) == 0, "\(second.text.suffix(6_000))")
       #expect(try await dora.finish(within: 10) == 0, "\(dora.text)")
       #expect(!again.events.contains { $0["event"] as? String == "call.offer" }, "\(again.text)")
       let rung = try await gateway.records(3).compactMap { $0["user"] as? String }
@@ -105,7 +105,7 @@ extension Interop {
       let carol = try await phone(gateway, "carol", try await gateway.token("carol", "d-carol"), ["--answer-after", "0.1"])
       let dora = try await phone(gateway, "dora", try await gateway.token("dora", "d-dora"), ["--answer-after", "0.1"])
       let first = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
-      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(2_000))")
+      #expect(try await first.finish(within: 20) == 0, "\(first.text.suffix(6_000))")
       // by the user's id, and from her number
       dora.type("call carol")
       _ = try await dora.event("started")
@@ -120,7 +120,7 @@ extension Interop {
       var (rung, count) = ("", 3)
       while rung != "dora", count < 12 {
         let next = try Peers.caller(gateway, "call", to: Self.number, ["-d", "400"])
-        #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(2_000))")
+        #expect(try await next.finish(within: 20) == 0, "\(next.text.suffix(6_000))")
         count += 1
         rung = try await gateway.records(count).last?["user"] as? String ?? ""
       }
@@ -129,7 +129,7 @@ extension Interop {
       backend.signal(SIGTERM)
       _ = await eventually(within: 5) { !backend.isRunning }
       let unanswered = try Peers.caller(gateway, "call", to: Self.number, ["-d", "500"])
-      #expect(try await unanswered.finish(within: 20) == 0, "\(unanswered.text.suffix(2_000))")
+      #expect(try await unanswered.finish(within: 20) == 0, "\(unanswered.text.suffix(6_000))")
       for peer in [carol, dora] {
         peer.type("quit")
         _ = await eventually(within: 5) { !peer.isRunning }
@@ -148,7 +148,7 @@ extension Interop {
       let carrier = try await Peers.callee(gateway, script.file(gateway, "callee"))
       let phone = try await phone(gateway, "carol", carol, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       try await gateway.finish()
     }
 

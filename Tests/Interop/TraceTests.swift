@@ -29,9 +29,9 @@ extension Interop {
       let id = try #require(call["call"] as? String), callID = try #require(call["sipCallId"] as? String)
       let single = try await trace(gateway, ["--call", id], "call.pcapng")
       #expect(try await phone.finish(within: 20) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       let tcp = try Peers.caller(gateway, "refused_480", ["-t", "t1"])
-      #expect(try await tcp.finish(within: 20) == 0, "\(tcp.text.suffix(2_000))")
+      #expect(try await tcp.finish(within: 20) == 0, "\(tcp.text.suffix(6_000))")
       try await askByTLS(tls, folder)
       askWithSecrets(try RawTrunk(gateway), gateway)
 

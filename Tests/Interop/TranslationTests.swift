@@ -118,7 +118,7 @@ extension Interop {
       }
       phone.type("end")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
-      #expect(await eventually(within: 5) { carrier.text.contains("session closed") }, "\(carrier.text.suffix(2_000))")
+      #expect(await eventually(within: 5) { carrier.text.contains("session closed") }, "\(carrier.text.suffix(6_000))")
       try await carrier.quit()
       let record = try #require(try await gateway.records(1).first)
       for direction in ["fromTrunk", "fromApp"] {
@@ -142,7 +142,7 @@ extension Interop {
       let registrar = try await Peers.callee(
         gateway, file, host: TranslatedNetwork.world,
         ["-m", "2", "-deadcall_wait", "0", "-trace_msg", "-message_file", gateway.folder + "/messages.log"])
-      #expect(try await registrar.finish(within: 30) == 0, "\(registrar.text.suffix(2_000))")
+      #expect(try await registrar.finish(within: 30) == 0, "\(registrar.text.suffix(6_000))")
       let messages = try String(contentsOfFile: gateway.folder + "/messages.log", encoding: .utf8)
       let contacts = messages.split(separator: "\r\n").filter { $0.hasPrefix("Contact:") }
       // a router that rewrites gives the port of its own that leads in
@@ -158,7 +158,7 @@ extension Interop {
       #expect(gateway.process.text.contains("signalling=\(TranslatedNetwork.outside):5060 trunk=carrier"))
       #expect(
         gateway.process.text.contains("signalling=\(TranslatedNetwork.gateway):5060 trunk=pbx"),
-        "\(gateway.process.text.suffix(2_000))")
+        "\(gateway.process.text.suffix(6_000))")
       try await expectGoodAudio {
         let phone = try await phone(gateway, ["--answer-after", "0.2"])
         let pbx = try Baresip(

@@ -32,7 +32,7 @@ extension Interop {
       let carrier = try Peers.sipp(gateway, "answer", ["-p", "\(good)", "-key", "audio_port", "9"])
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.5", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       let record = try #require(try await gateway.records(1).first)
       let times = try #require(record["times"] as? [String: Int])
       let took = (times["connected"] ?? 0) - (times["inviteSent"] ?? 0)
@@ -71,7 +71,7 @@ extension Interop {
         let carrier = try Peers.sipp(gateway, "answer", ["-p", "\(port)", "-key", "audio_port", "9"])
         let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.2", "--calls", "1"])
         #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-        #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(2_000))")
+        #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       }
       try await gateway.finish()
     }
@@ -91,7 +91,7 @@ extension Interop {
       let carrier = try Peers.sipp(gateway, "answer", ["-p", "\(good)", "-key", "audio_port", "9"])
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.2", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)")
-      for peer in [busy, carrier] { #expect(try await peer.finish(within: 10) == 0, "\(peer.text.suffix(2_000))") }
+      for peer in [busy, carrier] { #expect(try await peer.finish(within: 10) == 0, "\(peer.text.suffix(6_000))") }
       #expect(try await gateway.records(1).first?["trunk"] as? String == "second")
       try await gateway.finish()
     }
@@ -100,11 +100,11 @@ extension Interop {
       let gateway = try await GatewayUnderTest(trunk: "auth: { username: u, password_file: password }, register: true")
       #expect(await eventually(within: 5) { gateway.process.text.contains("registration failed") })
       let registrar = try await Peers.callee(gateway, "register")
-      #expect(try await registrar.finish(within: 15) == 0, "\(registrar.text.suffix(2_000))")
+      #expect(try await registrar.finish(within: 15) == 0, "\(registrar.text.suffix(6_000))")
       #expect(await eventually(within: 5) { try gateway.sum("trunkline_trunk_events_total", "event=\"registered\"") == 1 })
       let farewell = try await Peers.callee(gateway, "unregister")
       try await gateway.finish()
-      #expect(try await farewell.finish(within: 5) == 0, "\(farewell.text.suffix(2_000))")
+      #expect(try await farewell.finish(within: 5) == 0, "\(farewell.text.suffix(6_000))")
     }
 
     @Test func `SIGHUP without a trunk: its registration is taken back, its probes end, its call goes on`() async throws {

@@ -30,7 +30,7 @@ extension Interop {
 
     private func groups(_ phone: Spawned) async throws {
       phone.type("group")
-      #expect(try await phone.event("grouped")["ok"] as? Bool == true, "\(phone.text.suffix(2_000))")
+      #expect(try await phone.event("grouped")["ok"] as? Bool == true, "\(phone.text.suffix(6_000))")
     }
 
     /// The scores of the passage of `said` in `heard`, if there are as many as there should be, but for those `before`; what is wrong goes to
@@ -70,21 +70,21 @@ extension Interop {
           others.append(phone)
           phone.type("call +15551230001")
           _ = try await phone.event("call.connected")
-          #expect(await played(phone, 1), "\(phone.text.suffix(2_000))")
-          #expect(await played(alice, index + 1), "\(alice.text.suffix(2_000))")
+          #expect(await played(phone, 1), "\(phone.text.suffix(6_000))")
+          #expect(await played(alice, index + 1), "\(alice.text.suffix(6_000))")
         }
         try await groups(alice)
         for round in 1...Self.rounds {
           alice.type("say")
-          #expect(await played(alice, 2 + 2 * round), "\(alice.text.suffix(2_000))")
+          #expect(await played(alice, 2 + 2 * round), "\(alice.text.suffix(6_000))")
           for phone in others {
             phone.type("say")
-            #expect(await played(phone, 1 + round), "\(phone.text.suffix(2_000))")
+            #expect(await played(phone, 1 + round), "\(phone.text.suffix(6_000))")
           }
         }
         for phone in others {
           phone.type("end")
-          #expect(try await phone.finish(within: 10) == 0, "\(phone.text.suffix(2_000))")
+          #expect(try await phone.finish(within: 10) == 0, "\(phone.text.suffix(6_000))")
         }
         _ = await eventually(within: 5) { alice.events.count { $0["event"] as? String == "ended" } == 2 }
         alice.type("quit")
@@ -118,13 +118,13 @@ extension Interop {
           "document.getElementById('number').value = '+15551230001'; document.getElementById('dial').click()")
         try await bob.page.wait("heard.length === 1")
         // the page may miss how the first passage begins
-        #expect(await played(alice, 1), "\(alice.text.suffix(2_000))")
+        #expect(await played(alice, 1), "\(alice.text.suffix(6_000))")
         try await bob.listen(to: 0) { alice.type("say") }
         try await bob.say()
         let baresip = try Baresip(
           gateway, user: "+15557770001", codec: "PCMU", says: Baresip.silence, console: try FreePorts.udp(),
           ["-e", "/dial sip:+15551230001@127.0.0.1:\(gateway.sip)"])
-        #expect(await played(alice, 3), "\(alice.text.suffix(2_000))\n\(baresip.text.suffix(2_000))")
+        #expect(await played(alice, 3), "\(alice.text.suffix(6_000))\n\(baresip.text.suffix(6_000))")
         try await groups(alice)
         for _ in 0..<Self.rounds {
           try await bob.listen(to: 0) { alice.type("say") }

@@ -140,7 +140,7 @@ extension Interop {
         try await page.click("dial")
         if let attempt { try await page.waitFor(attempt, in: "notice") }
       }
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       try await page.waitFor("Transferred", in: "history")
       let end = try #require(try await gateway.records(1).first?["end"] as? [String: Any])
       #expect(end["detail"] as? String == "transferred", "\(end)")
@@ -176,11 +176,11 @@ extension Interop {
       try await page.wait(isFront("+15559990001"))
       try await page.waitFor("On hold", in: "other-words")
       try await page.click("join")
-      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(2_000))")
+      #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))")
       try await page.waitFor("Transferred", in: "history")
       // their telephone hangs up on the gateway once it has been replaced; this one does not, so the user does
       try await page.click("hangup")
-      #expect(try await target.finish(within: 10) == 0, "\(target.text.suffix(2_000))")
+      #expect(try await target.finish(within: 10) == 0, "\(target.text.suffix(6_000))")
       try await page.close()
       try await gateway.finish()
     }

@@ -13,7 +13,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       let shots = ProcessInfo.processInfo.environment["TRUNKLINE_SCREENSHOTS"].map { ["--shots", $0] } ?? []
       let states = try Peers.python("states", "phone_states.py", shots, gateway)
-      #expect(try await states.finish(within: 600) == 0, "\(states.text.suffix(2_000))")
+      #expect(try await states.finish(within: 600) == 0, "\(states.text.suffix(6_000))")
       let looked = states.events.filter { $0["event"] as? String == "state" }
       for look in looked where (look["faults"] as? [String])?.isEmpty != true {
         Issue.record("\(look["state"] ?? "") at \(look["look"] ?? ""): \(look["faults"] ?? "no answer")")

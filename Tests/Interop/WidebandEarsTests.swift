@@ -169,7 +169,7 @@ extension Interop {
       script.asks("BYE")
       script.response()
       let caller = try Peers.caller(gateway, try script.file(gateway, "bands"), audio: audio.port)
-      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(2_000))")
+      #expect(try await caller.finish(within: 40) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
       #expect(try await audio.peer.finish(within: 10) == 0)
 

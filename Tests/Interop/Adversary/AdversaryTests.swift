@@ -51,7 +51,7 @@ extension Interop {
     func `a question from outside ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
   }
 
-  @Suite struct AdversaryPageTests {
+  @Suite struct SecurityPageTests {
     /// `Scripts/adversary --docs` prints the table anew.
     @Test func `docs/operate/security.md promises what the table of attacks holds, line by line`() throws {
       let page = try String(contentsOfFile: Surroundings.package + "/docs/operate/security.md", encoding: .utf8)
