@@ -23,10 +23,11 @@ final class HomeNetwork: PhoneNetwork {
   func make() async throws {
     try await run(
       "set -e\nip netns add \(namespace)\nip -n \(namespace) link set lo up\nip addr replace \(Self.address)/32 dev lo")
-    try await router(home, "tlhome", lan: "wifi", network: 1)
+    try await router(home, "tlhome", lan: "home0", network: 1)
     try await run("ip -n \(namespace) route add default via 10.93.1.1")
     guard hasCellular else { return }
-    try await router(mobile, "tlmobile", lan: "cell", network: 2)
+    // Chromium prefers the first of several networks of one kind, by their names: the home's.
+    try await router(mobile, "tlmobile", lan: "mobile0", network: 2)
     // by its own address it goes its own way, as on a telephone that has both
     try await run(
       "set -e\nip -n \(namespace) route add default via 10.93.2.1 table 2\nip -n \(namespace) rule add from 10.93.2.2 table 2")
@@ -94,6 +95,12 @@ final class HomeNetwork: PhoneNetwork {
 
   /// The way over the home router, without a change of any link.
   func forward(_ isOn: Bool) async throws { try await rules(home, ports: "40000-44999", forwards: isOn) }
+
+  /// Packets that the home router has sent to and received from its provider.
+  func homePackets() async throws -> Int {
+    let text = try await run("ip netns exec \(home) sh -c 'cat /sys/class/net/wan/statistics/?x_packets'")
+    return text.split(separator: "\n").compactMap { Int($0) }.reduce(0, +)
+  }
 
   /// The home router loses so many percent of all datagrams, each way; TCP passes.
   func loseDatagrams(_ percent: Int) async throws { try await rules(home, ports: "40000-44999", udpLoss: percent) }

@@ -175,9 +175,10 @@ class PhoneNetwork {
     return phone
   }
 
-  func run(_ script: String) async throws {
+  @discardableResult func run(_ script: String) async throws -> String {
     let shell = try Spawned("network", "/bin/sh", ["-c", script], in: folder)
     guard try await shell.finish(within: 20) == 0 else { throw Spawned.Failure(description: shell.text) }
+    return shell.text
   }
 
   /// Without waiting for a task: a deinit cannot.

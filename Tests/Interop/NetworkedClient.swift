@@ -135,7 +135,12 @@ struct FaultedCall {
     let started = try await client.recordingStart(app)
     let answered = try #require(try await trunk.event("firstAudio", within: 20)["at"] as? Double) / 1_000
     // The case itself: it happens in the middle of the tone, and what a browser makes up at a call's beginning is over.
-    try await Task.sleep(for: .seconds(3))
+    try await Task.sleep(for: .seconds(2))
+    // Media is where the fault will be: 50 packets a second each way.
+    let before = try await network.homePackets()
+    try await Task.sleep(for: .seconds(1))
+    let passed = try await network.homePackets() - before
+    #expect(passed >= 60, "\(client) does not send over the home router: \(passed) packets in a second")
     let now = Date().timeIntervalSince1970
     try await fault.happen(to: network)
     #expect(try await trunk.finish(within: Double(length) + 30) == 0, "\(trunk.text)\n\(app.text)")
