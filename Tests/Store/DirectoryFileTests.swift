@@ -271,7 +271,7 @@ private let now: Int64 = 1_790_000_000_000
     ("number,label\n", 1, "is not number,label,kind, but \"number,label\""),
     ("number,label,kind\n+15550000001,a,identify", 2, "ends without a line break: is the file whole?"),
     ("number,label,kind\n+15550000001,a\n", 2, "has 2 fields, not number,label,kind"),
-    ("number,label,kind\n+15550000001,\"a,identify\n", 2, "a quotation mark is out of place"),
+    ("number,label,kind\n+15550000001,\"a,identify\n", 2, "a quotation mark is misplaced"),
     ("number,label,kind\n015550000001,a,\n", 2, "\"015550000001\" is no number: + and 7 to 15 digits, country code first"),
     ("number,label,kind\n+1 555 000,a,\n", 2, "\"+1 555 000\" is no number: + and 7 to 15 digits, country code first"),
     (
