@@ -51,7 +51,7 @@ extension Interop {
       #expect(await eventually(within: 5) { try first.sum("trunkline_cluster_state", "away") == 1 })
       #expect(await eventually(within: 5) { try second.sum("trunkline_cluster_state", "away") == 1 })
       let ready = try second.get("/readyz")
-      #expect(ready.status == 200 && ready.body.contains("no engine: "), "its state is named, and it is ready: \(ready)")
+      #expect(ready.status == 200 && ready.body.contains("is unavailable: "), "its state is named, and it is ready: \(ready)")
       #expect(try HTTP.request("GET", "/v1/ready", port: second.app).status == 200, "apps may come, too")
       let alone = try await trunkline(second, "where", "--user", "alice")
       #expect(alone.status == 0 && alone.text.contains("this is what n2 alone knows") && alone.text.contains("desk"), "\(alone)")

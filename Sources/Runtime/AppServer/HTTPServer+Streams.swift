@@ -13,7 +13,7 @@ extension HTTPServer {
     }
     let client = response.licence?.client ?? ""
     if let leaving = endless.begin(connection.number, of: client, at: loop.now), let other = connections[leaving] {
-      endStream(other, APIError(.tooMany, "another stream took the place of this one, which was idle for the longest time"))
+      endStream(other, APIError(.tooMany, "another stream replaced this one, which was idle for the longest time"))
     }
     connection.phase = .streaming
     (connection.stream, connection.licence, connection.appended) = (.init(stream, .none), response.licence, 0)

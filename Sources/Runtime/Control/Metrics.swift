@@ -197,7 +197,7 @@ extension ControlMetrics {
       .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
       .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),
       histograms("trunkline_call_connected_seconds", "Length of calls from 200 to end.", callLength) { $0.rawValue },
-      .histogram("trunkline_control_turn_seconds", "Length of the control loop's turns.", turns),
+      .histogram("trunkline_control_turn_seconds", "Length of the control loop's steps.", turns),
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
@@ -208,9 +208,9 @@ extension ControlMetrics {
 extension AppStep {
   fileprivate var help: String {
     switch self {
-    case .push: "From an app's start or a push's delivery to the push delegate, as the app says in call.ringing."
-    case .report: "From an app's push delegate to the accepted report of the call, as the app says in call.ringing."
-    case .open: "From an app's push delegate to welcome, as the app says in call.ringing."
+    case .push: "From an app's start or a push's delivery to the push delegate, as the app reports in call.ringing."
+    case .report: "From an app's push delegate to the accepted report of the call, as the app reports in call.ringing."
+    case .open: "From an app's push delegate to welcome, as the app reports in call.ringing."
     }
   }
 }

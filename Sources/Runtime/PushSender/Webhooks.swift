@@ -54,7 +54,7 @@ final class WebhookStatistics: Sendable {
     [
       .counters("trunkline_webhooks_total", "Questions to webhooks by how they ended.", outcomes),
       .histogram("trunkline_webhook_seconds", "From a question to its answer.", time),
-      .gauge("trunkline_webhook_circuit_open", "1 while a webhook's server is left alone because it fails.", open),
+      .gauge("trunkline_webhook_circuit_open", "1 while a webhook's server gets no requests because it fails.", open),
     ]
   }
 }
