@@ -7,7 +7,7 @@ extension Settings {
     # `trunkline config reference` prints every key with its limits and default.
 
     listen:
-      sip: { udp: 127.0.0.1:5060, tcp: 127.0.0.1:5060 }   # any may be left out; each takes a list: [ 192.0.2.1:5060, "[2001:db8::1]:5060" ]
+      sip: { udp: 127.0.0.1:5060, tcp: 127.0.0.1:5060 }   # any may be left out; each may be a list: [ 192.0.2.1:5060, "[2001:db8::1]:5060" ]
       # sip: { tls: { address: 192.0.2.1:5061, cert: sip.pem, key: sip.key } }   # ca: FILE with clients: required is mutual TLS
       app:
         address: 127.0.0.1:8080
@@ -34,7 +34,7 @@ extension Settings {
 
     trunks:
       - name: carrier
-        peers: [ 127.0.0.0/8 ]       # who may send SIP; everyone else gets silence
+        peers: [ 127.0.0.0/8 ]       # addresses that may send SIP; others get no answer
         uri: "sip:127.0.0.1:5080"    # where calls go out: an address, or a name (NAPTR, SRV, A, AAAA); sips: or ;transport=udp, tcp, tls
         codecs: [ PCMU, PCMA ]       # in the order of preference; also G722, opus and L16 (linear PCM)
         dtmf: auto                   # digits as telephone-event where agreed, else as tones; or rfc4733, inband, info: one of them only
@@ -128,7 +128,7 @@ extension Settings {
       # media_gate_outgoing: 5s
       # longest_call: 4h
       # app_grace: 30s
-      # drain: 10m                   # how long SIGTERM waits for calls; 2 s later the process is gone
+      # drain: 10m                   # how long SIGTERM waits for calls; 2 s later the process has ended
 
     # limits: { calls: 1000, calls_per_user: 8, sessions_per_address: 200, memory_mib: 0 }
     #   At 90 % of memory_mib new calls get 503; 0: what the control group allows, or the machine has.
