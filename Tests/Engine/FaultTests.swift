@@ -223,7 +223,7 @@ import Testing
     try waitUntil("single as a Redis Cluster") { many.note.contains("write engine: { redis:") }
     other.place = .sentinels([.init("127.0.0.1", redis.port)], name: "trunkline")
     let sentinel = try RedisNode("c", other, connects: false)
-    try waitUntil("no Sentinel") { sentinel.note.contains("no Sentinel says who the primary is") }
+    try waitUntil("no Sentinel") { sentinel.note.contains("no Sentinel returned the primary") }
     other.place = .redis(.init("no-such-host.invalid", 1))
     let nowhere = try RedisNode("d", other, connects: false)
     try waitUntil("no host") { nowhere.note.contains("has no address") }

@@ -171,7 +171,7 @@ extension Interop {
       #expect(await note("no right to HSET"), "\((try? node.get("/readyz").body) ?? "")")
       _ = try await cluster.redis("ACL", "SETUSER", "default", "+@all")
       _ = try await cluster.redis("REPLICAOF", "127.0.0.1", "1")
-      #expect(await note("it is a replica, which takes no writes"), "\((try? node.get("/readyz").body) ?? "")")
+      #expect(await note("it is a replica, which refuses writes"), "\((try? node.get("/readyz").body) ?? "")")
       // calls go on meanwhile, and begin
       let desk = try await Peers.ownPhone(node, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: node)

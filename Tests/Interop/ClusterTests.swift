@@ -160,7 +160,7 @@ extension Interop {
         #expect(
           await eventually(within: 10) {
             node.process.text.split(separator: "\n").contains {
-              $0.contains("another node has this one's url") && $0.contains("node=\(other)")
+              $0.contains("another node has the same url") && $0.contains("node=\(other)")
             }
           }, "\(node.process.text.suffix(2_000))")
       }

@@ -58,7 +58,7 @@ extension Interop {
       let own = try await trunkline(second, "calls", "list", "--cluster")
       #expect(own.status == 0 && own.text.contains("this is what n2 alone knows") && own.text.contains(call), "\(own)")
       let unheard = try await trunkline(first, "where", "--call", call)
-      #expect(unheard.status == 1 && unheard.text.contains("the engine does not answer"), "\(unheard)")
+      #expect(unheard.status == 1 && unheard.text.contains("the shared store does not answer"), "\(unheard)")
       let memory = try await trunkline(second, "where", "--call", over)
       #expect(memory.status == 0 && memory.text.contains("ended"), "a node remembers its calls for two minutes: \(memory)")
 

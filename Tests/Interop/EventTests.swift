@@ -206,7 +206,7 @@ extension Interop {
       #expect(
         await eventually(within: 20) { sink.text.split(separator: "\n").count { $0.contains("trunkline.call.ended") } == 4 },
         "\(sink.text)")
-      #expect(!sink.text.contains("call.started") && !sink.text.contains("not of this secret"))
+      #expect(!sink.text.contains("call.started") && !sink.text.contains("does not match this secret"))
       #expect(try gateway.sum("trunkline_event_webhooks_total", "failed") > 0)
       sink.signal(SIGTERM)
       #expect(try await sink.finish(within: 5) == 0)

@@ -9,7 +9,7 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && TranslatedNetwork.missing == nil), "no root or no nft"),
     .serialized)
   struct ForgottenConnectionTests {
-    private static let words = "a connection carries nothing any more"
+    private static let words = "a connection stalled: its requests"
 
     /// The gateway's ports of the connections that stand to `port`.
     private func ports(to port: UInt16, in folder: String) async throws -> [String] {

@@ -58,9 +58,9 @@ extension Interop {
       let gateway = try await gateway()
       let proxy = try await WebProxy(nginx: gateway, location: "/", "proxy_pass http://127.0.0.1:8080;")
       let refused = try await proxy.get("/v1/connect", upgrade: true)
-      #expect(refused.status == 426 && refused.text.contains("does not hand on Upgrade and Connection"), "\(refused.text)")
+      #expect(refused.status == 426 && refused.text.contains("does not forward Upgrade and Connection"), "\(refused.text)")
       let isSaid = await eventually(within: 5) {
-        gateway.process.text.contains("a proxy before the gateway has to hand on Upgrade")
+        gateway.process.text.contains("a proxy before the gateway has to forward Upgrade")
       }
       #expect(isSaid, "\(gateway.process.text.suffix(2_000))")
       try await proxy.stop()

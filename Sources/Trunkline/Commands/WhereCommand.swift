@@ -59,7 +59,7 @@ enum WhereTable {
     if places.devices.isEmpty {
       parts.append("no device of \(places.user) is connected or registered")
     } else {
-      let head = ["DEVICE", "NODE", "STATE", "SESSION", "ACCOUNTS", "CAPS", "PUSH", "RINGS", "LAST CHANGE"]
+      let head = ["DEVICE", "NODE", "STATE", "SESSION", "ACCOUNTS", "CAPS", "PUSH", "RINGS", "LAST SEEN"]
       parts.append(TextTable.render([head] + places.devices.map(row)))
     }
     if places.calls.isEmpty {
