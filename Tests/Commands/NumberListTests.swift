@@ -92,7 +92,7 @@ import Testing
         number   +1  (configuration)
         number   +3  (imported)
         """)
-    #expect(UserReport.text(of: "+2", in: settings, imported: imported)?.contains("+2  (imported, rings nobody)") == true)
+    #expect(UserReport.text(of: "+2", in: settings, imported: imported)?.contains("+2  (imported, rings no device)") == true)
     settings.anyUser = .init(id: "", numbers: [])
     #expect(
       UserReport.text(of: "bob", in: settings, imported: imported) == """

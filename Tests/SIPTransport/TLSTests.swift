@@ -212,7 +212,7 @@ extension Rig {
     for (files, count) in [(many, 10_000), (some, 1_001)] {
       #expect(
         try refusal(files, for: "h1.carrier.example")
-          == "the certificate is not taken for h1.carrier.example: it has \(count) names, more than the limit of 1000")
+          == "the certificate is not accepted for h1.carrier.example: it has \(count) names, more than the limit of 1000")
       let (callee, caller, flow) = try pair(
         TLSServerSettings(identity: files),
         TLSClientSettings(identity: TLSFiles(authorities: certificates.authorities), host: "h1.carrier.example"))

@@ -133,7 +133,7 @@ import Testing
       #expect(pipe(&ends) == 0)
       close(ends[0])
       return (ends[1], [])
-    case "its reader is gone: a socket":
+    case "its reader has ended: a socket":
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
       close(ends[0])
       return (ends[1], [])
@@ -163,7 +163,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "its reader has ended", "its reader is gone: a socket", "its terminal was closed", "the disk is full",
+    "its reader has ended", "its reader has ended: a socket", "its terminal was closed", "the disk is full",
     "it is full, and its reader does not read", "it is full, and its reader does not read: a socket",
   ])
   func `what keeps lines from being written is told, and the lines are counted`(kind: String) throws {
