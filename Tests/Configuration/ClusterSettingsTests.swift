@@ -39,11 +39,11 @@ import Testing
   @Test(arguments: [
     (
       "cluster: { edges: { sip: \"sip:192.0.2.9\" } }",
-      "cluster.edges.sip: needs peers, too: what comes from no peer is a stranger's, and so would be the answers of this edge"
+      "cluster.edges.sip: needs peers, too: SIP from an unlisted address is dropped, and so would be the answers of this edge"
     ),
     (
       "cluster: { edges: { peers: 192.0.2.8, sip: \"sip:192.0.2.9\" } }",
-      "cluster.edges.sip: 192.0.2.9 is none of cluster.edges.peers: its answers would be a stranger's"
+      "cluster.edges.sip: 192.0.2.9 is not in cluster.edges.peers: its answers would be dropped"
     ),
     (
       "cluster: { edges: { peers: 192.0.2.9, sip: \"sips:192.0.2.9\" } }",

@@ -86,15 +86,15 @@ import Testing
     ),
     (
       "trunks: [ { name: a, peers: 0.0.0.0/0 } ]",
-      "1:29: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+      "1:29: trunks[0].peers: lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
     ),
     (
       "trunks: [ { name: a, peers: \"2000::/3\" } ]",
-      "1:29: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+      "1:29: trunks[0].peers: lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
     ),
     (
       "trunks: [ { name: a, peers: [ 8.0.0.0/8, 9.0.0.0/8, 11.0.0.0/8, 12.0.0.0/8, 13.0.0.0/8, 14.0.0.0/8, 15.0.0.0/8, 16.0.0.0/8 ] } ]",
-      "1:29: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+      "1:29: trunks[0].peers: lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
     ),
     (
       "trunks: [ { name: a, peers: 10.0.0.1, realm: r } ]",

@@ -73,7 +73,7 @@ extension Interop {
         let refused = try await WebProxy.get(gateway.app, path, upgrade: true)
         #expect(refused.status == 404 && refused.text.contains("/phone/v1/connect"), "\(path): \(refused.text)")
       }
-      let isSaid = await eventually(within: 5) { gateway.process.text.contains("no WebSocket is here, but at /phone/v1/connect") }
+      let isSaid = await eventually(within: 5) { gateway.process.text.contains("not a WebSocket path; use /phone/v1/connect") }
       #expect(isSaid)
       // where the proxy takes the path away, nothing is to be set
       #expect(try await WebProxy.get(gateway.app, "/").status == 200)

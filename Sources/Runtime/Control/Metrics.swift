@@ -184,7 +184,7 @@ extension ControlMetrics {
       grown(
         "trunkline_records_without_media_total", "Records written without the media thread's final statistics.",
         recordsWithoutMedia),
-      .gauge("trunkline_call_tombstones", "Ended calls whose reason is still known.", tombstones),
+      .gauge("trunkline_call_tombstones", "Ended calls whose reason is still stored.", tombstones),
       .histogram("trunkline_invite_to_offer_seconds", "From INVITE to the first call.offer.", inviteToOffer),
       .histogram("trunkline_push_to_connected_seconds", "From a push to the hello of its device.", pushToConnected),
       .histogram("trunkline_invite_to_ringing_seconds", "From INVITE to our 180.", inviteToRinging),

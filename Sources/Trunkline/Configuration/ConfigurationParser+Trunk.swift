@@ -62,7 +62,7 @@ extension ConfigurationParser {
       if Self.isNearlyEverybody(out.peers) {
         problem(
           trunk.path("peers"),
-          "lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+          "lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
         )
       }
       if !trunk.has("peers"), !trunk.has("uri"), !hasEdges {
