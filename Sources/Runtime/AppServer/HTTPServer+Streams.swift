@@ -80,7 +80,7 @@ extension HTTPServer {
     let unread = connection.queuedBytes + Self.unacknowledged(connection.socket.fd)
     guard endless.look(number, sent: connection.appended, unread: unread, at: loop.now) else {
       logger.notice(
-        "a stream is closed: its client reads nothing",
+        "a stream is closed: its client does not read",
         metadata: [
           "port": "\(settings.setting)", "token": "\(connection.licence?.client ?? "")", "address": "\(connection.address)",
           "unread_bytes": "\(unread)", "seconds": "\(Limits.unreadTime.milliseconds / 1_000)",

@@ -65,16 +65,16 @@ public final class ClusterMetrics: Sendable {
       one(
         "trunkline_cluster_differing_configurations", "Nodes whose shared configuration differs from this one's.", .gauge
       ) { now in .integer(Int64(now.nodes.count { $0.standing == .living && $0.lease.configuration != now.own })) },
-      one("trunkline_cluster_tasks_led", "Single tasks that this node does for all.", .gauge) { .integer(Int64($0.leads.count)) },
+      one("trunkline_cluster_tasks_led", "Tasks of the cluster that this node runs.", .gauge) { .integer(Int64($0.leads.count)) },
       labelled("trunkline_cluster_locates_total", "INVITEs looked up in the shared store, by outcome.", .counter, "outcome") {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.locates[$0] ?? 0)) }
       },
-      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the cluster, by outcome.", .counter, "outcome")
+      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the store, by outcome.", .counter, "outcome")
       {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.claims[$0] ?? 0)) }
       },
       labelled(
-        "trunkline_cluster_wakes_total", "call.wake to devices at other nodes: sent, come of it, pushed to instead.", .counter,
+        "trunkline_cluster_wakes_total", "call.wake to devices at other nodes: sent, connected, pushed to instead.", .counter,
         "outcome"
       ) { now in
         [
@@ -85,11 +85,11 @@ public final class ClusterMetrics: Sendable {
       labelled("trunkline_cluster_calls_reaped_total", "Calls of dead nodes that this one closed, by kind.", .counter, "kind") {
         now in ClusterStatistics.ReapedKind.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.reaped[$0] ?? 0)) }
       },
-      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed, taking this one for dead.")
+      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed as it held this one dead.")
       {
         $0.reapedByOthers
       },
-      counted("trunkline_cluster_hints_dropped_total", "Whereabouts and calls of incarnations that are dead.") {
+      counted("trunkline_cluster_hints_dropped_total", "Dropped device locations and calls of dead processes.") {
         $0.hintsDropped
       },
       counted("trunkline_cluster_values_dropped_total", "Values in the shared store that were unreadable.") { $0.valuesDropped },

@@ -143,7 +143,7 @@ public final class ControlMetrics: Sendable {
         [([], $0.foreignTrunkNames)]
       },
       counter(
-        "trunkline_sip_orphaned_legs_total", "Legs of a killed process that were closed at the start, by what they were.",
+        "trunkline_sip_orphaned_legs_total", "Legs of a killed process that were closed at the start, by kind.",
         ["phase"]
       ) { statistics in
         OrphanedLeg.Phase.allCases.map { ([$0.rawValue], statistics.orphansClosed[$0] ?? 0) }

@@ -29,7 +29,7 @@ final class EngineMetrics: Sendable {
         failures),
       .counter("trunkline_engine_connects_total", "Connections made to the shared store.", connects),
       .counter("trunkline_engine_losses_total", "Times that it was lost.", losses),
-      .counter("trunkline_engine_flushes_total", "Times that it had lost what it held, or was another one.", flushes),
+      .counter("trunkline_engine_flushes_total", "Times that the shared store lost its data, or was replaced.", flushes),
       .counter("trunkline_engine_values_dropped_total", "Values in the shared store that were unreadable.", valuesDropped),
       .counter(
         "trunkline_engine_values_unsigned_total",

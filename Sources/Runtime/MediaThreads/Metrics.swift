@@ -68,7 +68,7 @@ public final class MediaMetrics: Sendable {
       .counters("trunkline_media_packets_total", "Datagrams by path; stranger: of an unknown leg.", label: "way", packets),
       .counters("trunkline_media_lost_total", "RTP packets that were never received, by leg.", label: "leg", lost),
       .counters("trunkline_media_late_total", "RTP packets too late for play-out, by leg.", label: "leg", late),
-      seconds("trunkline_media_concealed_seconds_total", "Audio made up for lost packets, by leg.", concealedMilliseconds),
+      seconds("trunkline_media_concealed_seconds_total", "Audio concealed for lost packets, by leg.", concealedMilliseconds),
       seconds("trunkline_media_repaired_seconds_total", "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
       .counters("trunkline_media_playout_total", "What play-out decided, by leg; _ms in milliseconds of audio.", playout),
       .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),

@@ -33,7 +33,7 @@ struct DirectoryCommand: ParsableCommand {
 
   struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Replaces a directory by a CSV file, or changes in it what the file names.",
+      abstract: "Replaces a directory by a CSV file, or changes the contacts that the file names.",
       discussion: """
         At most \(Store.Limits.contacts) contacts. Every line is checked before anything changes; the first wrong line is reported, and the
         command exits with 2. The order of the lines does not matter; a number may occur once.
@@ -43,7 +43,7 @@ struct DirectoryCommand: ParsableCommand {
           printf 'number,label,kind\\n+15550000002,,remove\\n' | trunkline directory import /dev/stdin --changes --scope user:alice
         """)
     @Argument(help: ArgumentHelp("CSV with the head line number,label,kind.", valueName: "file")) var file: String
-    @Flag(help: "Changes what the file names and leaves the rest; kind may be remove.") var changes = false
+    @Flag(help: "Changes the contacts that the file names and keeps the others; kind may be remove.") var changes = false
     @OptionGroup var directory: ScopeOption
     @OptionGroup var source: SettingsSource
 

@@ -7,7 +7,7 @@ import Store
 extension UsersCommand {
   struct Erase: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Deletes what the store keeps of a user.",
+      abstract: "Deletes a user's data from the store.",
       discussion: """
         The user's history and directory, devices with their push tokens, and what login tokens granted. The gateway must not run: for a running
         one use the admin API, DELETE /v1/users/ID/data. Call records and the journals stay, which the command prints.

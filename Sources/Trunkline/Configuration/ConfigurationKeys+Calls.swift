@@ -85,7 +85,7 @@ extension ConfigurationKeys {
         .init("identity", .mapping, .none("the user's number"), "The header field, besides From, that identifies the caller."),
         .init(
           "outbound_proxy", .text("SIP URI"), .none("requests go to `uri`"),
-          "Where requests go instead, with a Route; `uri` stays what they are addressed to."),
+          "The next hop of requests, sent as a Route; `uri` remains their target."),
         .init("numbers", .mapping, .none("numbers stay as they are"), "How the trunk writes numbers."),
         .init("tls", .mapping, "TLS toward the trunk."),
         .init(

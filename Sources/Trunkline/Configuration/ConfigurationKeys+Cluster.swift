@@ -18,7 +18,7 @@ extension ConfigurationKeys {
           "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:7060`. Other nodes answer requests for its calls with a 307 to there."
         ),
         .init(
-          "engine", .mapping, .none("this gateway is alone"), "Redis or Valkey, which all nodes share."),
+          "engine", .mapping, .none("this gateway is not in a cluster"), "Redis or Valkey, which all nodes share."),
         .init(
           "key_file", .secretFile("at least 32 random bytes"), .none("required with `engine`"),
           "The same file at all nodes, so that each node accepts the sessions of the others. `openssl rand -hex 32` makes one."),

@@ -212,7 +212,7 @@ extension ConfigurationKeys {
       [
         .init(
           "name", .text("1 to \(Limits.brandName) characters"), .value(settings.branding.name),
-          "What the pages and the installed web phone are called."),
+          "The name of the pages and of the installed web phone."),
         .init(
           "color", .text("colour such as `\"#0a5c36\"`, in quotes"), .none("that of the pages"),
           "Of the header, in light and dark; what is written on it is black or white, whichever reads better."),

@@ -159,7 +159,7 @@ struct DirectoryPages: Sendable {
         case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
         case .failure(.conflict):
           answer(
-            APIError(.badState, "the directory was changed by others meanwhile; nothing was changed: import it again").response)
+            APIError(.badState, "another request changed the directory meanwhile; nothing was changed: import it again").response)
         case .failure(.engine): answer(Self.away.response)
         }
       }
