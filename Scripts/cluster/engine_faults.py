@@ -206,7 +206,7 @@ def full(bench):
     bench.say("maxmemory 1")
     outage.say("CONFIG", "SET", "maxmemory", "1")
     bench.wait(15, lambda: outage.states() == ["isolated"] * 3)
-    says(bench, "no lease: the engine refuses it: OOM")
+    says(bench, "the node has no lease: the shared store refuses it: OOM")
     outage.meanwhile("isolated")
     time.sleep(10)
     outage.say("CONFIG", "SET", "maxmemory", "0")

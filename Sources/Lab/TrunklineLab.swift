@@ -5,9 +5,9 @@ import Platform
 @main
 struct TrunklineLab: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "trunkline-lab", abstract: "Stands in for what is around a gateway: carrier, app, push services, many calls.",
+    commandName: "trunkline-lab", abstract: "Simulates the peers of a gateway: carrier, app, push services, many calls.",
     discussion: """
-      Nobody needs it in service. Where a command starts a gateway it takes `trunkline` beside this file, or what TRUNKLINE_BINARY
+      No installation needs it. A command that starts a gateway runs `trunkline` beside this file, or what TRUNKLINE_BINARY
       names.
 
       EXAMPLES:

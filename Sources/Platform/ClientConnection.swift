@@ -78,7 +78,7 @@ public final class ClientConnection {
     guard isOpen, !isConnecting else { return }
     if !plain.isEmpty {
       if let tls {
-        guard tls.write(plain) else { return end(tls.failure ?? "TLS takes no more") }
+        guard tls.write(plain) else { return end(tls.failure ?? "TLS accepts no more bytes") }
         plain.removeAll(keepingCapacity: plain.capacity <= bounds.readBytes)
       } else if unsent.isEmpty {
         swap(&unsent, &plain)
@@ -97,7 +97,7 @@ public final class ClientConnection {
       switch step {
       case .failure(let error): return end("\(error)")
       case .success(0):
-        guard unsent.count - sent <= bounds.unsentBytes else { return end("it takes no more bytes") }
+        guard unsent.count - sent <= bounds.unsentBytes else { return end("the peer accepts no more bytes") }
         if sent > bounds.readBytes {
           unsent.removeFirst(sent)
           sent = 0

@@ -57,7 +57,7 @@ public final class LongestTurns: Sendable {
     [
       MetricFamily(
         name: "trunkline_thread_longest_turn_seconds",
-        help: "The longest turn of a thread's loop in the last one to two minutes.",
+        help: "The longest step of a thread's loop in the last one to two minutes.",
         kind: .gauge, labelNames: ["thread"]
       ) { [self] in
         let now = MonotonicClock.now()

@@ -38,7 +38,7 @@ public final class NetworkWatch: Sendable {
   /// instant that it returned the last time.
   public func start(logger: Logger, looked: @escaping @Sendable (MachineAddresses) -> Instant?) throws(SystemError) {
     if socket == nil {
-      logger.warning("the kernel does not tell of changes of the network: addresses are looked at every two seconds")
+      logger.warning("the kernel does not report changes of the network: addresses are checked every two seconds")
     }
     let running = try NamedThread.start(name: "network", logger: logger) { [self] in run(logger, looked) }
     thread.withLock { $0 = running }
@@ -58,9 +58,9 @@ public final class NetworkWatch: Sendable {
 
   public var metrics: [MetricFamily] {
     [
-      .counter("trunkline_network_looks_total", "Looks at the machine's addresses.", looks),
+      .counter("trunkline_network_looks_total", "Checks of the machine's addresses.", looks),
       .counter(
-        "trunkline_network_overruns_total", "Times that the kernel had more changes to tell than its queue took.", overruns),
+        "trunkline_network_overruns_total", "Times that the kernel's queue of changes overflowed.", overruns),
     ]
   }
 
@@ -92,7 +92,7 @@ public final class NetworkWatch: Sendable {
       switch found {
       case .success(let machine): if isCalled || found != last { schedule.again = looked(machine) }
       case .failure(let error):
-        if found != last { logger.error("cannot look at this machine's addresses", metadata: ["error": "\(error)"]) }
+        if found != last { logger.error("this machine's addresses cannot be read", metadata: ["error": "\(error)"]) }
         schedule.changed()
       }
       last = found

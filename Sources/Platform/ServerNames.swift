@@ -38,7 +38,7 @@ final class ServerNames {
     } catch {
       throw TLSFailure("certificate \(path): \(error)")
     }
-    throw TLSFailure("certificate \(path) is for no name that could be asked for")
+    throw TLSFailure("certificate \(path) has no name that a client could request")
   }
 
   /// The context of the same files that the table before this one has, if it has one.

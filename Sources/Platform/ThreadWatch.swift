@@ -111,7 +111,7 @@ public final class ThreadWatch: Sendable {
   public var metrics: [MetricFamily] {
     [
       MetricFamily(
-        name: "trunkline_thread_heartbeat_age_seconds", help: "How long a thread has been in one turn; 0 while it waits.",
+        name: "trunkline_thread_heartbeat_age_seconds", help: "How long a thread has been in one step; 0 while it waits.",
         kind: .gauge, labelNames: ["thread"]
       ) { [heartbeats] in
         var oldest: [String: Int] = [:]
@@ -146,7 +146,7 @@ public final class ThreadWatch: Sendable {
     let names = Set(hung.map(\.name))
     guard names != told else { return }
     for name in names.subtracting(told).sorted() { logger.error("a thread hangs", metadata: ["thread": "\(name)"]) }
-    for name in told.subtracting(names).sorted() { logger.notice("a thread gets on again", metadata: ["thread": "\(name)"]) }
+    for name in told.subtracting(names).sorted() { logger.notice("a thread responds again", metadata: ["thread": "\(name)"]) }
     told = names
   }
 
@@ -166,9 +166,9 @@ extension HangDetector.Ending {
     switch self {
     case .hangs(let thread, let seconds): "thread \(thread) has hung for \(seconds) s: the process ends, to be started again"
     case .overdue(let threads):
-      "the time to end is over: the process ends now"
-        + (threads.isEmpty ? "" : "; at work or hung: \(threads.joined(separator: ", "))")
-    case .signalIgnored: "SIGTERM was not taken in time, the main thread hangs: the process ends now"
+      "the time to shut down is over: the process ends now"
+        + (threads.isEmpty ? "" : "; threads still running or hung: \(threads.joined(separator: ", "))")
+    case .signalIgnored: "SIGTERM was not handled in time because the main thread hangs: the process ends now"
     }
   }
 }

@@ -62,7 +62,7 @@ import Testing
     phone.push(Self.push)
     phone.push(Self.push)
     #expect(notes.calls.count { $0 == "push" } == 3)
-    #expect(phone.violations.last == "R2: no push is delivered any more")
+    #expect(phone.violations.last == "R2: pushes are no longer delivered")
   }
 
   @Test func `kill ends callbacks, and calls of the dead process are ignored and counted`() throws {
@@ -111,12 +111,12 @@ import Testing
     phone.push(Self.push)
     phone.advance(.seconds(1))
     #expect(phone.violations.first == "CFG-2: a call is reported before the provider has a delegate")
-    #expect(phone.violations.last == "R19: the provider has no delegate for what it is asked")
+    #expect(phone.violations.last == "R19: the provider has no delegate for the action")
     // a delegate that nobody keeps is gone
     final class Other: NSObject, CXProviderDelegate { func providerDidReset(_ provider: CXProvider) {} }
     try #require(notes.app).provider.setDelegate(Other(), queue: nil)
     phone.tap(.answer)
-    #expect(phone.violations.last == "R19: the provider's delegate is gone: it is weak")
+    #expect(phone.violations.last == "R19: the provider's delegate was released: it is weak")
   }
 
   @Test func `CFG-1: a second provider while the first one lives breaks the rule`() {

@@ -36,7 +36,7 @@ import Testing
       _ = world.give(.launched)
       _ = world.give(.pushHandled(.init(push)))
     }
-    #expect(world.give(.push(.init(4))) == [.violation(.r2, "no push is delivered any more")])
+    #expect(world.give(.push(.init(4))) == [.violation(.r2, "pushes are no longer delivered")])
   }
 
   @Test func `R3: who has a call or is in the foreground need not report`() throws {

@@ -106,7 +106,7 @@ import Testing
   @Test func `a newer format, another call system and nothing at all are no traces for these rules`() {
     let rig = rig()
     let newer = TraceRig.judge(rig.phone.trace.replacingOccurrences(of: "version=1", with: "version=2"))
-    #expect(newer.exitCode == 2 && newer.text(name: "t").contains("take a newer trunkline-lab"))
+    #expect(newer.exitCode == 2 && newer.text(name: "t").contains("use a newer trunkline-lab"))
     var header = TraceHeader(.sdk)
     header.system = "NoCallSystem"
     let other = TraceRig.judge("\(header.line)\n0.000 app launched\n")

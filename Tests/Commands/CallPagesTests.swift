@@ -25,11 +25,11 @@ import Testing
     arguments: [
       (#"{"user":"a","to":"1"}"#, nil, nil), (#"{"user":"a","to":"1","parameters":null}"#, nil, nil),
       (#"{"user":"a","to":"1","parameters":{"X-Ticket":"4711"}}"#, ["X-Ticket": "4711"], nil),
-      (#"{"user":"a","to":"1","parameters":"x"}"#, nil, "an object of texts"),
+      (#"{"user":"a","to":"1","parameters":"x"}"#, nil, "an object of strings"),
       (#"{"user":"a","to":"1","parameters":{"bad name":"1"}}"#, nil, "no name of a header field"),
       (#"{"user":"a","to":"1","parameters":{"A":"1\r\nB: 2"}}"#, nil, "control character"),
       (#"{"user":"a","to":"1","parameters":{"A":"1","a":"2"}}"#, nil, "twice"),
-      (#"{"user":"a","to":"1","parameters":{"A":7}}"#, nil, "no JSON object of texts"),
+      (#"{"user":"a","to":"1","parameters":{"A":7}}"#, nil, "a JSON object of strings"),
       (#"{"user":"a","to":"1","parameters":{"A":"\#(String(repeating: "x", count: 1_100))"}}"#, nil, "bytes of 1024"),
       (#"{"user":{"a":"b"},"to":"1"}"#, nil, "user: a text"),
     ] as [(String, [String: String]?, String?)])

@@ -47,9 +47,9 @@ import Testing
     ("number,user\n+1,\n", "line 2: the user is missing"),
     ("number,user\n+1,alice\n+2,bob\n001,bob\n", "line 4: 001 is given twice, first in line 2"),
     ("number,user\n+1 2,alice\n", "line 2: \"+1 2\" is no number: 1 to 15 digits, with + in front of a country code"),
-    ("number,user\n+1,\"alice\n", "line 2: a quotation mark is out of place"),
-    ("number,user\n+1,al\"ice\n", "line 2: a quotation mark is out of place"),
-    ("number,user\n+1,\"alice\"x\n", "line 2: a quotation mark is out of place"),
+    ("number,user\n+1,\"alice\n", "line 2: a quotation mark is misplaced"),
+    ("number,user\n+1,al\"ice\n", "line 2: a quotation mark is misplaced"),
+    ("number,user\n+1,\"alice\"x\n", "line 2: a quotation mark is misplaced"),
   ])
   func `a wrong line is named, and nothing is taken`(text: String, why: String) { #expect(fault(text) == why) }
 
@@ -92,7 +92,7 @@ import Testing
         number   +1  (configuration)
         number   +3  (imported)
         """)
-    #expect(UserReport.text(of: "+2", in: settings, imported: imported)?.contains("+2  (imported, rings nobody)") == true)
+    #expect(UserReport.text(of: "+2", in: settings, imported: imported)?.contains("+2  (imported, rings no device)") == true)
     settings.anyUser = .init(id: "", numbers: [])
     #expect(
       UserReport.text(of: "bob", in: settings, imported: imported) == """

@@ -79,7 +79,7 @@ import Testing
       "media: { addresses: { bind: 10.0.0.1, advertise: \"192.0.2.1:4000\" } }",
       "media.addresses[0].advertise: expected an address or a host name (or env:NAME), got \"192.0.2.1:4000\""
     ),
-    ("trunks: [ { name: a } ]", "trunks[0]: needs peers (who calls us) or uri (whom we call)"),
+    ("trunks: [ { name: a } ]", "trunks[0]: needs peers (for calls from the trunk) or uri (for calls to it)"),
     (
       "trunks: [ { name: a, peers: 10.0.0.1, called: from } ]",
       "trunks[0].called[0]: expected request_uri, to or p_called_party_id, got \"from\""

@@ -39,11 +39,11 @@ import Testing
   @Test(arguments: [
     (
       "cluster: { edges: { sip: \"sip:192.0.2.9\" } }",
-      "cluster.edges.sip: needs peers, too: what comes from no peer is a stranger's, and so would be the answers of this edge"
+      "cluster.edges.sip: needs peers, too: SIP from an unlisted address is dropped, and so would be the answers of this edge"
     ),
     (
       "cluster: { edges: { peers: 192.0.2.8, sip: \"sip:192.0.2.9\" } }",
-      "cluster.edges.sip: 192.0.2.9 is none of cluster.edges.peers: its answers would be a stranger's"
+      "cluster.edges.sip: 192.0.2.9 is not in cluster.edges.peers: its answers would be dropped"
     ),
     (
       "cluster: { edges: { peers: 192.0.2.9, sip: \"sips:192.0.2.9\" } }",
@@ -59,14 +59,14 @@ import Testing
     ),
     (
       "cluster: { edges: { peers: 192.0.2.9 } }\ntrunks: [ { name: \"(edge)\" } ]",
-      "trunks[0].name: \"(edge)\" stands for the edges: give the trunk another name"
+      "trunks[0].name: \"(edge)\" is the name of the edges: give the trunk another name"
     ),
-    ("records: { stream: true }", "records.stream: needs cluster.engine: it is the engine that has the stream"),
+    ("records: { stream: true }", "records.stream: needs cluster.engine: the stream is in that Redis"),
     (
       "records: { stream: true }\ncluster: { edges: { http: 192.0.2.8 } }",
-      "records.stream: needs cluster.engine: it is the engine that has the stream"
+      "records.stream: needs cluster.engine: the stream is in that Redis"
     ),
-    ("trunks: [ { name: a } ]", "trunks[0]: needs peers (who calls us) or uri (whom we call)"),
+    ("trunks: [ { name: a } ]", "trunks[0]: needs peers (for calls from the trunk) or uri (for calls to it)"),
   ])
   func `what cannot work is said`(text: String, problem: String) throws {
     let found = try TemporaryFolder().problems(key + text)
@@ -89,11 +89,11 @@ import Testing
     arguments: [
       (
         ["engine": "{ redis: \"127.0.0.1:6379\", cluster: [ \"127.0.0.1:7000\" ] }"],
-        "cluster.engine: has redis and cluster: an engine is one of them"
+        "cluster.engine: has redis and cluster: give exactly one of them"
       ),
       (
         ["engine": "{ redis: \"127.0.0.1:6379\", sentinels: [ \"127.0.0.1:26379\" ], name: t }"],
-        "cluster.engine: has redis and sentinels: an engine is one of them"
+        "cluster.engine: has redis and sentinels: give exactly one of them"
       ),
       (["engine": "{ tls: off }"], "cluster.engine: is none: write redis: HOST:PORT, or sentinels and name, or cluster"),
       (["engine": "{ redis: \"127.0.0.1\" }"], "cluster.engine.redis: expected host:port, got \"127.0.0.1\""),
@@ -103,7 +103,7 @@ import Testing
         ["engine": "{ redis: \"10.0.0.11:6379\" }"],
         "cluster.engine: tls is missing: numbers and push tokens would cross the network in the clear; write tls: { ca: FILE }, or tls: off"
       ),
-      (["engine": nil], "cluster.node: needs cluster.engine: without an engine this gateway is alone"),
+      (["engine": nil], "cluster.node: needs cluster.engine: without it this gateway is not in a cluster"),
       (["url": nil], "cluster: url is missing"), (["node": nil], "cluster: node is missing"),
       (["key_file": nil], "cluster: key_file is missing"),
       (["node": "\"n 1\""], "cluster.node: \"n 1\" is no name of a node: letters, digits, -, _ and ., at most 63"),

@@ -86,15 +86,15 @@ import Testing
     ),
     (
       "trunks: [ { name: a, peers: 0.0.0.0/0 } ]",
-      "1:29: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+      "1:29: trunks[0].peers: lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
     ),
     (
       "trunks: [ { name: a, peers: \"2000::/3\" } ]",
-      "1:29: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+      "1:29: trunks[0].peers: lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
     ),
     (
       "trunks: [ { name: a, peers: [ 8.0.0.0/8, 9.0.0.0/8, 11.0.0.0/8, 12.0.0.0/8, 13.0.0.0/8, 14.0.0.0/8, 15.0.0.0/8, 16.0.0.0/8 ] } ]",
-      "1:29: trunks[0].peers: lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+      "1:29: trunks[0].peers: lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
     ),
     (
       "trunks: [ { name: a, peers: 10.0.0.1, realm: r } ]",
@@ -192,7 +192,7 @@ import Testing
       ])
     #expect(
       folder.problems("auth: { jwt: { jwks_file: set.json } }") == [
-        "gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JSON Web Key Set: HS256 takes key_file"
+        "gateway.yaml:1:27: auth.jwt.jwks_file: DIR/set.json: not a JSON Web Key Set: HS256 needs key_file"
       ])
   }
 
@@ -213,7 +213,7 @@ import Testing
     let said = folder.problems("auth: { jwt: { algorithm: ES256, \(text) } }").filter { $0.contains("auth.jwt") }
     #expect(said.isEmpty == (problem == nil) && said.first?.contains(problem ?? "") ?? true, "\(said)")
     let hmac = folder.problems("auth: { jwt: { jwks_url: https://id.example.com/ } }")
-    #expect(hmac.contains { $0.contains("auth.jwt.jwks_url: HS256 takes key_file") })
+    #expect(hmac.contains { $0.contains("auth.jwt.jwks_url: HS256 needs key_file") })
   }
 
   @Test(arguments: [("0123456789abcdef0123456789abcde\n", false), ("0123456789abcdef0123456789abcdef", true)])

@@ -101,7 +101,7 @@ import Testing
     try make("a", more: ["-passout", "pass:secret"])
     #expect(
       app("a.pem", "a.key").map(\.sentence) == [
-        "DIR/a.key is encrypted, and nobody is there to type its passphrase: openssl pkey -in DIR/a.key -out NEW.key"
+        "DIR/a.key is encrypted, and the gateway cannot ask for its passphrase: openssl pkey -in DIR/a.key -out NEW.key"
       ])
   }
 
@@ -170,7 +170,7 @@ import Testing
       ])
     #expect(
       listener("middle.pem", "middle.key").map(\.sentence) == [
-        "DIR/middle.pem cannot be one of several: it is for no name that could be asked for"
+        "DIR/middle.pem cannot be one of several: it has no name that a client could request"
       ])
     #expect(
       listener("many.pem", "many.key").map(\.sentence) == [

@@ -11,11 +11,11 @@ import Testing
   @Test(arguments: [
     (
       "routes: { inbound: [ { trunk: a, user: u }, { trunk: b, to: users }, { trunk: a, to: users } ] }",
-      "4:70: routes.inbound[2]: no call gets here: routes.inbound[0] takes every call of trunk \"a\"; move this row before it"
+      "4:70: routes.inbound[2]: unreachable: routes.inbound[0] matches every call of trunk \"a\"; move this row before it"
     ),
     (
       "routes: { inbound: [ { trunk: a, to: users }, { trunk: a, to: users } ] }",
-      "4:47: routes.inbound[1]: says what routes.inbound[0] says: leave one of them out"
+      "4:47: routes.inbound[1]: equals routes.inbound[0]: remove one of them"
     ),
     (
       "timers: { ring: 20s }\nroutes: { inbound: { trunk: a, user: u, diversions: { unreached: { code: 486 } } } }",
@@ -50,7 +50,7 @@ import Testing
       """)
     #expect(
       said == [
-        "gateway.yaml:5:56: trunks[0].numbers.outbound[1]: no number gets here: prefix \"+4\" before it takes all that begin "
+        "gateway.yaml:5:56: trunks[0].numbers.outbound[1]: unreachable: prefix \"+4\" before it matches all that begin "
           + "with \"+49\"; move this row before it"
       ])
   }

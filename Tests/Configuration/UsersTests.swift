@@ -50,7 +50,7 @@ import Testing
     #expect(try folder.parse(key + "users: [ { id: any, \(hook) } } ]\n").userSource?.cache == .seconds(60))
     #expect(
       folder.problems(key + "users: [ { id: any, claims: { numbers: [ \"+1\" ] }, \(hook) } } ]\n").contains {
-        $0.hasSuffix("users[0].webhook: says what claims would: choose one of the two")
+        $0.hasSuffix("users[0].webhook: excludes claims: choose one of the two")
       })
     #expect(
       folder.problems(key + "users: [ { id: any, webhook: { url: \"http://example.org/users\" } } ]\n").map {
@@ -62,7 +62,7 @@ import Testing
     let folder = try TemporaryFolder()
     #expect(
       folder.problems(key + "users: [ { id: alice, claims: { numbers: [ \"+1\" ] } } ]\n")
-        == ["gateway.yaml:2:31: users[0].claims: goes with id: any: this user is what the file says"])
+        == ["gateway.yaml:2:31: users[0].claims: needs id: any: this user is defined by the file"])
     #expect(
       folder.problems(key + "users: [ { id: any, claims: { numbers: [ alice ], max_numbers: 101 } } ]\n").map {
         String($0.split(separator: " ", maxSplits: 1)[1].prefix(40))
@@ -73,10 +73,10 @@ import Testing
     let folder = try TemporaryFolder()
     #expect(
       folder.problems(key + "users: [ any, { id: alice } ]\n")
-        == ["gateway.yaml:2:10: users[0]: any stands for all other users: write it last, and once"])
+        == ["gateway.yaml:2:10: users[0]: any means all other users: write it last, and once"])
     #expect(
       folder.problems(key + "users: [ { id: any }, any ]\n")
-        == ["gateway.yaml:2:10: users[0]: any stands for all other users: write it last, and once"])
+        == ["gateway.yaml:2:10: users[0]: any means all other users: write it last, and once"])
     #expect(
       folder.problems(key + "users: { id: any, numbers: [ \"+15551230001\" ] }\n")
         == ["gateway.yaml:2:28: users[0].numbers: a number belongs to one user: name the user, or see trunkline users import"])

@@ -5,7 +5,7 @@ import Testing
 @Suite struct YAMLFaultTests {
   private static let tab = "a tab in the indentation: write spaces"
   private static let indentation =
-    "wrong indentation: the keys of one section, and the dashes of one list, stand exactly below each other"
+    "wrong indentation: the keys of one section, and the dashes of one list, must be exactly below each other"
   private static let address = "an IPv6 address goes in quotes: \"[::1]:5060\", \"2001:db8::1\""
 
   @Test(arguments: [

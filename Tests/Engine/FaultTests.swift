@@ -67,7 +67,7 @@ import Testing
     redis.kill()
     try node.waitFor("lost")
     #expect(try outcome(node) == "away")
-    try waitUntil("it says why") { node.note.contains("no engine") && node.note.contains("refused") }
+    try waitUntil("it says why") { node.note.contains("the shared store is unavailable") && node.note.contains("refused") }
     try redis.start()
     try node.waitFor("connected after a flush")
     #expect(try node.enter(place).before == nil, "nothing of it is left")
@@ -156,7 +156,7 @@ import Testing
     #expect(node.note.isEmpty, "nothing that a node needs was refused so far")
     let renewal = EngineRequest.renew(lease(node.incarnation), for: .seconds(6))
     #expect(try outcome(node, renewal).contains("OOM"))
-    #expect(node.note.contains("no lease: the engine refuses it: OOM"))
+    #expect(node.note.contains("no lease: the shared store refuses it: OOM"))
     redis.say("CONFIG", "SET", "maxmemory", "0")
     #expect(try outcome(node, renewal) == "answered")
     #expect(node.note.isEmpty)
@@ -179,7 +179,7 @@ import Testing
   @Test func `a wrong password, and none, are named; the right one is taken`() throws {
     let redis = try RedisPeer(["--requirepass", "right"])
     let none = try RedisNode("a", settings(redis.port), connects: false)
-    try waitUntil("none") { none.note.contains("asks for a password") }
+    try waitUntil("none") { none.note.contains("requires a password") }
     var other = settings(redis.port)
     other.password = Redacted("wrong")
     let wrong = try RedisNode("b", other, connects: false)
@@ -223,7 +223,7 @@ import Testing
     try waitUntil("single as a Redis Cluster") { many.note.contains("write engine: { redis:") }
     other.place = .sentinels([.init("127.0.0.1", redis.port)], name: "trunkline")
     let sentinel = try RedisNode("c", other, connects: false)
-    try waitUntil("no Sentinel") { sentinel.note.contains("no Sentinel says who the primary is") }
+    try waitUntil("no Sentinel") { sentinel.note.contains("no Sentinel returned the primary") }
     other.place = .redis(.init("no-such-host.invalid", 1))
     let nowhere = try RedisNode("d", other, connects: false)
     try waitUntil("no host") { nowhere.note.contains("has no address") }
@@ -306,7 +306,7 @@ import Testing
     // too long to be taken is not sent
     let long = EngineRequest.publish(
       .wake(DeviceKey(user: "a", device: "b"), call: CallID(1), content: [UInt8](repeating: 97, count: 20_000)), to: "b")
-    #expect(try outcome(a, long).contains("longer than a reader takes"))
+    #expect(try outcome(a, long).contains("the value is longer than other nodes read"))
   }
 
   @Test func `five thousand leases, ten thousand messages`() throws {

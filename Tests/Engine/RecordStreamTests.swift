@@ -138,13 +138,13 @@ import Testing
     let place = "127.0.0.1:\(redis.port): "
     #expect(
       throws: RecordFollower.Failure.refused(
-        place + "it asks for a password: give --password-file, or set password_file of cluster.engine")
+        place + "Redis requires a password: use --password-file, or set password_file of cluster.engine")
     ) { try follow(redis.port, .now, count: 1) }
     var wrong = settings(redis.port)
     wrong.password = Redacted("wrong")
     #expect(
       throws: RecordFollower.Failure.refused(
-        place + "it refuses the password (WRONGPASS invalid username-password pair or user is disabled.): check --user and "
+        place + "Redis refuses the password (WRONGPASS invalid username-password pair or user is disabled.): check --user and "
           + "--password-file, or user and password_file of cluster.engine")
     ) { try RecordFollower(wrong, from: .now).run { _ in false } }
   }

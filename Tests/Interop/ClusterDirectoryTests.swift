@@ -195,9 +195,9 @@ extension Interop {
       for node in cluster.nodes {
         let rows = try admin("GET", "/v1/directory", node).json["directories"] as? [[String: Any]]
         #expect(rows?.first?["version"] as? Int == given && rows?.first?["engine"] as? Int == 0, "\(String(describing: rows))")
-        #expect(node.process.text.contains("the engine has lost directories"))
+        #expect(node.process.text.contains("the shared store has lost directories"))
       }
-      #expect(try await command(second, "list").text.contains("the engine has none"))
+      #expect(try await command(second, "list").text.contains("the shared store has none"))
       #expect(try await cluster.redis("EXISTS", "tl:{dirs}:heads") == "0", "no node puts back what may be old")
       let restored = try await command(second, "restore")
       #expect(restored.status == 0 && restored.text.hasPrefix("1 directories"), "\(restored)")

@@ -164,14 +164,14 @@ extension Interop {
       }
       _ = try await cluster.redis("CONFIG", "SET", "requirepass", "secret")
       _ = try await cluster.redis("--pass", "secret", "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
-      #expect(await note("it asks for a password: set password_file"), "\((try? node.get("/readyz").body) ?? "")")
+      #expect(await note("Redis requires a password: set password_file"), "\((try? node.get("/readyz").body) ?? "")")
       _ = try await cluster.redis("--pass", "secret", "CONFIG", "SET", "requirepass", "")
       _ = try await cluster.redis("ACL", "SETUSER", "default", "-hset")
       _ = try await cluster.redis("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
       #expect(await note("no right to HSET"), "\((try? node.get("/readyz").body) ?? "")")
       _ = try await cluster.redis("ACL", "SETUSER", "default", "+@all")
       _ = try await cluster.redis("REPLICAOF", "127.0.0.1", "1")
-      #expect(await note("it is a replica, which takes no writes"), "\((try? node.get("/readyz").body) ?? "")")
+      #expect(await note("it is a replica, which refuses writes"), "\((try? node.get("/readyz").body) ?? "")")
       // calls go on meanwhile, and begin
       let desk = try await Peers.ownPhone(node, device: "desk", ["--answer", "--answer-after", "0.1", "--calls", "1"])
       let caller = try cluster.call(to: node)
@@ -181,7 +181,7 @@ extension Interop {
       _ = try await cluster.redis("CONFIG", "SET", "maxmemory", "100mb")
       _ = try await cluster.redis("REPLICAOF", "NO", "ONE")
       #expect(await eventually(within: 15) { try node.sum("trunkline_cluster_state", "up") == 1 })
-      #expect(node.process.text.contains("lets registrations vanish when memory is short: set noeviction"))
+      #expect(node.process.text.contains("lets Redis delete registrations when memory is short: set noeviction"))
       _ = try await cluster.records(1)
       try await cluster.finish()
     }

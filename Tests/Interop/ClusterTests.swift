@@ -152,15 +152,15 @@ extension Interop {
       }
       let admin = "127.0.0.1:\(cluster.nodes[0].admin)"
       let (listed, text) = try await trunkline("nodes", "list", "--admin", admin)
-      #expect(listed == 0 && text.contains("n1 (this)") && text.contains("n2") && text.contains("engine: up"), "\(text)")
+      #expect(listed == 0 && text.contains("n1 (this)") && text.contains("n2") && text.contains("shared store: up"), "\(text)")
       let (refused, why) = try await trunkline("nodes", "forget", "n2", "--admin", admin)
-      #expect(refused != 0 && why.contains("has a lease that lives"), "\(why)")
+      #expect(refused != 0 && why.contains("has a valid lease"), "\(why)")
       let (first, third) = (cluster.nodes[0], try await cluster.node(3, url: cluster.url(of: cluster.nodes[0]), hasEdge: false))
       for (node, other) in [(first, "n3"), (third, "n1")] {
         #expect(
           await eventually(within: 10) {
             node.process.text.split(separator: "\n").contains {
-              $0.contains("another node has this one's url") && $0.contains("node=\(other)")
+              $0.contains("another node has the same url") && $0.contains("node=\(other)")
             }
           }, "\(node.process.text.suffix(6_000))")
       }

@@ -160,7 +160,7 @@ extension Interop {
       let imports: [(String, String, Int, String)] = [
         (
           "PUT", "number,label,kind\n+15550000001,a,\n+15550000001,b,\n", 400,
-          "line 3: +15550000001 stands twice, first in line 2"
+          "line 3: +15550000001 occurs twice, first in line 2"
         ),
         ("PUT", "number,label,kind\n+15550000001,a", 400, "line 2: ends without a line break"),
         ("PUT", "", 400, "line 1: the file is empty"), ("PATCH", "", 405, "PUT, POST, DELETE"),

@@ -200,13 +200,13 @@ extension Interop {
         "sink", Surroundings.trunkline,
         ["events", "sink", "--listen", "127.0.0.1:\(port)", "--key-file", "jwt.key", "--fail", "50", "--status", "503"],
         in: gateway.folder)
-      #expect(await eventually(within: 10) { sink.text.contains("events are taken at") }, "\(sink.text)")
+      #expect(await eventually(within: 10) { sink.text.contains("receiving events at") }, "\(sink.text)")
       let calls = try Peers.caller(gateway, "refused_480", ["-m", "4", "-r", "50"])
       #expect(try await calls.finish(within: 20) == 0, "\(calls.text.suffix(1_000))")
       #expect(
         await eventually(within: 20) { sink.text.split(separator: "\n").count { $0.contains("trunkline.call.ended") } == 4 },
         "\(sink.text)")
-      #expect(!sink.text.contains("call.started") && !sink.text.contains("not of this secret"))
+      #expect(!sink.text.contains("call.started") && !sink.text.contains("does not match this secret"))
       #expect(try gateway.sum("trunkline_event_webhooks_total", "failed") > 0)
       sink.signal(SIGTERM)
       #expect(try await sink.finish(within: 5) == 0)

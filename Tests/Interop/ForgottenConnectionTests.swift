@@ -9,7 +9,7 @@ extension Interop {
       if: Surroundings.isRequired || (Surroundings.missing == nil && TranslatedNetwork.missing == nil), "no root or no nft"),
     .serialized)
   struct ForgottenConnectionTests {
-    private static let words = "a connection carries nothing any more"
+    private static let words = "a connection stalled: its requests"
 
     /// The gateway's ports of the connections that stand to `port`.
     private func ports(to port: UInt16, in folder: String) async throws -> [String] {
@@ -96,13 +96,13 @@ extension Interop {
         #expect(stale.count == 2)
         guard stale.count == 2 else { break }
         let firewall = try await GroundTests.Firewall(dropping: "tcp sport \(stale[round - 1])", in: node.folder)
-        let isBack = await eventually(within: 20) { node.process.text.split(separator: "engine connected").count > round + 1 }
+        let isBack = await eventually(within: 20) { node.process.text.split(separator: "connected to Redis").count > round + 1 }
         #expect(isBack, "\(node.process.text.suffix(3_000))")
         try await firewall.remove()
       }
       let text = node.process.text
-      #expect(text.contains("no engine: users elsewhere") && text.contains("the subscription does not answer"), "\(text)")
-      #expect(text.contains("the connection carries nothing any more") || text.contains("commands in a row"), "\(text)")
+      #expect(text.contains("is unavailable: devices") && text.contains("the subscription does not answer"), "\(text)")
+      #expect(text.contains("the connection stalled: commands are unanswered") || text.contains("commands in a row"), "\(text)")
       try await cluster.finish()
     }
   }

@@ -48,7 +48,7 @@ extension Interop {
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
       #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
       let isNamed = await eventually(within: 20) {
-        gateway.process.text.contains("names: a question has no answer") && gateway.process.text.contains("127.0.0.1:\(dns)")
+        gateway.process.text.contains("names: a query has no answer") && gateway.process.text.contains("127.0.0.1:\(dns)")
       }
       #expect(isNamed, "\(gateway.process.text)")
       try await gateway.finish()
@@ -83,7 +83,7 @@ extension Interop {
       try write("nameserver 127.0.0.9\n")
       let isNamed = await eventually(within: 40) {
         gateway.process.text.split(separator: "\n").contains {
-          $0.contains("names: a question has no answer") && $0.contains("127.0.0.9")
+          $0.contains("names: a query has no answer") && $0.contains("127.0.0.9")
         }
       }
       #expect(isNamed, "\(gateway.process.text)")

@@ -95,7 +95,7 @@ extension Interop {
       #expect(await eventually(within: 12) { try gateway.get("/readyz").status == 200 })
       let records = try await gateway.records(3)
       #expect(gateway.endReasons == ["remoteHangup", "remoteHangup", "remoteHangup"], "\(records)")
-      #expect(gateway.process.text.contains("a thread gets on again"))
+      #expect(gateway.process.text.contains("a thread responds again"))
       try await gateway.finish(calls: [running, first, second].map(\.callID))
     }
 

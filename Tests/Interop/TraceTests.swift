@@ -63,7 +63,7 @@ extension Interop {
       let gateway = try await GatewayUnderTest()
       for (arguments, says) in [
         (["--trunk", "nobody"], "no such trunk"), (["--call", "5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11"], "no such call"),
-        (["--trunk", "carrier", "--for", "2y"], "--for takes a time"),
+        (["--trunk", "carrier", "--for", "2y"], "--for needs a time"),
       ] {
         let command = try start(gateway, arguments, "none.pcapng")
         #expect(try await command.finish(within: 10) != 0)

@@ -58,9 +58,9 @@ extension Interop {
       let gateway = try await gateway()
       let proxy = try await WebProxy(nginx: gateway, location: "/", "proxy_pass http://127.0.0.1:8080;")
       let refused = try await proxy.get("/v1/connect", upgrade: true)
-      #expect(refused.status == 426 && refused.text.contains("does not hand on Upgrade and Connection"), "\(refused.text)")
+      #expect(refused.status == 426 && refused.text.contains("does not forward Upgrade and Connection"), "\(refused.text)")
       let isSaid = await eventually(within: 5) {
-        gateway.process.text.contains("a proxy before the gateway has to hand on Upgrade")
+        gateway.process.text.contains("a proxy before the gateway has to forward Upgrade")
       }
       #expect(isSaid, "\(gateway.process.text.suffix(6_000))")
       try await proxy.stop()
@@ -73,7 +73,7 @@ extension Interop {
         let refused = try await WebProxy.get(gateway.app, path, upgrade: true)
         #expect(refused.status == 404 && refused.text.contains("/phone/v1/connect"), "\(path): \(refused.text)")
       }
-      let isSaid = await eventually(within: 5) { gateway.process.text.contains("no WebSocket is here, but at /phone/v1/connect") }
+      let isSaid = await eventually(within: 5) { gateway.process.text.contains("not a WebSocket path; use /phone/v1/connect") }
       #expect(isSaid)
       // where the proxy takes the path away, nothing is to be set
       #expect(try await WebProxy.get(gateway.app, "/").status == 200)

@@ -31,7 +31,7 @@ import Testing
     ("1.000 phone launched", "second word is none of"), ("1.000 app", "third word is no event"),
     ("1.000 app a-b", "third word is no event"), ("1.000 app report call", "a field is not key=value"),
     ("1.000 app report =x", "a field is not key=value"), (#"1.000 app report text="open"#, "a string has no end"),
-    (#"1.000 app report text="a"b"#, "a string goes on after its end"), (#"1.000 app report text="\q""#, "escape that is none"),
+    (#"1.000 app report text="a"b"#, "a string continues after its end"), (#"1.000 app report text="\q""#, "escape that is none"),
     (#"1.000 app report text="\u00""#, "escape that is none"), (#"1.000 app report text="\ud800""#, "escape that is none"),
     ("1.000 app report" + String(repeating: " a=1", count: 33), "more than 32 fields"),
     ("1.000 app report a=" + String(repeating: "x", count: 5_000), "longer than 4096 bytes"),

@@ -86,7 +86,7 @@ import Testing
     }
     if let timer { loop.setTimer(timer, at: MonotonicClock.now()) }
     run()
-    #expect(heard.ends == ["it takes no more bytes"] && sent > 100_000, "\(sent)")
+    #expect(heard.ends == ["the peer accepts no more bytes"] && sent > 100_000, "\(sent)")
   }
 
   @Test func `a peer that takes nothing any more is given up by the kernel, in the time that it is given`() throws {

@@ -94,7 +94,7 @@ struct KeptConnectionTests {
     #expect(try desk.connections(3) == [1, 1, 2])
     let said = desk.lines.texts.withLock { $0 }
     #expect(
-      said.count == 1 && said[0].contains("carries nothing any more") && said[0].contains("127.0.0.1:\(desk.peer.port)"),
+      said.count == 1 && said[0].contains("a connection stalled") && said[0].contains("127.0.0.1:\(desk.peer.port)"),
       "\(said)")
     #expect(!said.joined().contains("device"))
     // who tries again itself is told

@@ -47,7 +47,7 @@ import Testing
   {
     let (rows, names) = (try rows(list), try names { list == "gateway" ? !isClient($0) : isClient($0) })
     #expect(rows.count >= 30 && names.count > 100, "list or tests were not found")
-    #expect(Set(rows.map(\.id)).count == rows.count, "an id stands twice")
+    #expect(Set(rows.map(\.id)).count == rows.count, "an id occurs twice")
     for row in rows {
       let isNamed = names.contains { mentions($0, row.id) }
       if row.isOpen {

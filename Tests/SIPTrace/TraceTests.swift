@@ -92,7 +92,7 @@ import Testing
     let unread = try desk.start(.trunk("carrier"), for: .seconds(60), bytes: 1 << 20)
     clock.advance(.seconds(16))
     see("a")
-    #expect(all(unread).end.hasSuffix("nobody reads it"))
+    #expect(all(unread).end.hasSuffix("its reader does not read"))
   }
 
   @Test func `a reader that does not keep up costs messages, which are counted`() throws {

@@ -212,7 +212,7 @@ extension Rig {
     for (files, count) in [(many, 10_000), (some, 1_001)] {
       #expect(
         try refusal(files, for: "h1.carrier.example")
-          == "the certificate is not taken for h1.carrier.example: it has \(count) names, more than the limit of 1000")
+          == "the certificate is not accepted for h1.carrier.example: it has \(count) names, more than the limit of 1000")
       let (callee, caller, flow) = try pair(
         TLSServerSettings(identity: files),
         TLSClientSettings(identity: TLSFiles(authorities: certificates.authorities), host: "h1.carrier.example"))
@@ -411,7 +411,7 @@ extension Rig {
     let usual = try certificates.make("usual", "DNS:usual.example")
     let many = (0..<1_001).map { "DNS:h\($0).example" }.joined(separator: ",")
     for (names, why) in [
-      ("DNS:a.*.example", "is for no name that could be asked for"), ("IP:192.0.2.1", "is for no name that could be asked for"),
+      ("DNS:a.*.example", "has no name that a client could request"), ("IP:192.0.2.1", "has no name that a client could request"),
       (many, "it has 1001 names, more than the limit of 1000"),
     ] {
       let other = try certificates.make("other", names, commonName: "no name")

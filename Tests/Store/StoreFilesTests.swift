@@ -82,7 +82,7 @@ import Testing
     let error = #expect(throws: StoreError.self) { try SQLiteFile(path: path) }
     #expect(
       error?.description
-        == "cannot open the store \(path): it is of a later version; take that version of trunkline, or another file "
+        == "cannot open the store \(path): a later version of trunkline wrote it: use that version, or another file "
         + "for store.sqlite")
   }
 

@@ -129,15 +129,15 @@ import Testing
   private static func unwritable(_ kind: String) throws -> (fd: Int32, keeps: [Int32]) {
     var ends: [Int32] = [0, 0]
     switch kind {
-    case "its reader is gone":
+    case "its reader has ended":
       #expect(pipe(&ends) == 0)
       close(ends[0])
       return (ends[1], [])
-    case "its reader is gone: a socket":
+    case "its reader has ended: a socket":
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
       close(ends[0])
       return (ends[1], [])
-    case "its terminal is gone":
+    case "its terminal was closed":
       let master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
       // TIOCSPTLCK, TIOCGPTN
       var (lock, number): (Int32, Int32) = (0, 0)
@@ -146,13 +146,13 @@ import Testing
       close(master)
       return (terminal, [])
     case "the disk is full": return (open("/dev/full", O_WRONLY), [])
-    case "it is full, and nobody reads it":
+    case "it is full, and its reader does not read":
       #expect(pipe(&ends) == 0)
       _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
       let block = [UInt8](repeating: 10, count: 4_096)
       while write(ends[1], block, block.count) > 0 {}
       return (ends[1], [ends[0]])
-    case "it is full, and nobody reads it: a socket":
+    case "it is full, and its reader does not read: a socket":
       #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
       _ = fcntl(ends[1], F_SETFL, O_NONBLOCK)
       let block = [UInt8](repeating: 10, count: 4_096)
@@ -163,8 +163,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "its reader is gone", "its reader is gone: a socket", "its terminal is gone", "the disk is full",
-    "it is full, and nobody reads it", "it is full, and nobody reads it: a socket",
+    "its reader has ended", "its reader has ended: a socket", "its terminal was closed", "the disk is full",
+    "it is full, and its reader does not read", "it is full, and its reader does not read: a socket",
   ])
   func `what keeps lines from being written is told, and the lines are counted`(kind: String) throws {
     ProcessSignals.ignoreBrokenPipes()
@@ -183,7 +183,7 @@ import Testing
   }
 
   @Test func `once lines are taken again the fault is over, and the log says how many are missing and why`() throws {
-    let (fd, keeps) = try Self.unwritable("it is full, and nobody reads it")
+    let (fd, keeps) = try Self.unwritable("it is full, and its reader does not read")
     defer { close(fd) }
     let sink = try LogSink(fd: fd)
     let logger = Logger(label: "test") { JSONLogHandler(label: $0, sink: sink) }

@@ -145,7 +145,7 @@ extension Call {
     }
     if said.declined > 0 { return endUnlessDiverted(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
     if said.incapable > 0 {
-      return endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could take it"), &turn)
+      return endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could answer"), &turn)
     }
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }

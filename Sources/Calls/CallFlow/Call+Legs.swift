@@ -186,7 +186,7 @@ extension Call {
       if legs[place].isPinging { return peerVanished(place, "no answer to OPTIONS", &turn) }
       // alive, and it sends to where we were
       if let code = legs[place].moveRefusal {
-        return peerVanished(place, "our address changed, and the re-INVITE that says so was refused by \(code)", &turn)
+        return peerVanished(place, "our address changed, and the re-INVITE with the new one was refused by \(code)", &turn)
       }
       ping(place, &turn)
     }

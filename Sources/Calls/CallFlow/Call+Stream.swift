@@ -88,7 +88,7 @@ extension CallMachine {
   /// A program gives a call that waits for an answer to a stream: what rings hears that it is over.
   mutating func stream(_ id: CallID, _ url: StreamURL, _ format: StreamTarget.Format, _ turn: inout Turn) -> Failure? {
     guard let call = calls[id], call.direction == .incoming, call.isUndecided, call.appMedia.reservation != nil else {
-      return Failure(.badState, msg: "only an incoming call that nobody has yet can be given to a stream")
+      return Failure(.badState, msg: "only an unanswered incoming call can be connected to a stream")
     }
     guard let target = routing.streamTarget(url, format) else {
       return Failure(.forbidden, msg: "streams may go to the hosts of routes.stream_hosts and of routes' own streams alone")

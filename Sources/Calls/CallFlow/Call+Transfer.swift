@@ -129,7 +129,7 @@ extension Call {
     guard transfers.isAsked, isLive else { return }
     guard isFinal else { return tellTransfer((code ?? 100) < 180 ? .trying : .ringing, code, &turn) }
     guard let code, code >= 200 else {
-      mark(.transferFailed, detail: "the trunk did not say what became of it", &turn)
+      mark(.transferFailed, detail: "the trunk did not report the outcome", &turn)
       return tellTransfer(.failed, nil, &turn)
     }
     tellTransfer(code < 300 ? .done : .failed, code, &turn)

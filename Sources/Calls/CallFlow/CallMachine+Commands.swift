@@ -46,7 +46,7 @@ extension Call {
       return nil
     }
     guard reason == .localEnd || (trunkLeg.phase == .invited && !trunkLeg.id.isOutbound) else {
-      return Failure(.badState, msg: "only a caller who waits for an answer can be told this reason; localEnd ends every call")
+      return Failure(.badState, msg: "this reason needs an unanswered incoming call; localEnd ends every call")
     }
     end(reason.reason, by: .gateway, detail: "hung up by an operator", &turn)
     return nil

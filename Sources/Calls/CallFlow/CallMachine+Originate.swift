@@ -36,7 +36,7 @@ extension CallMachine {
       return refuse(.notFound, .notFound, "to: \(error)")
     }
     if wanted.first == .number, to.isEmergency {
-      return refuse(.emergency, .emergency, "nobody would be there to speak with an emergency service")
+      return refuse(.emergency, .emergency, "emergency numbers can only be dialled by a device")
     }
     guard let own = callerNumber(of: wanted.user, wanted: wanted.from, account: nil, calling: to) else {
       return refuse(.callerNumber, .callerNumber, wanted.from == nil ? Self.noCaller : Self.otherCaller)
@@ -50,7 +50,7 @@ extension CallMachine {
     switch trunks(of: rule, isEmergency: to.isEmergency, turn.now) {
     case .trunks(let found): candidates = found
     case .refused(let reason):
-      return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk takes the call now: \(reason.rawValue)")
+      return refuse(.overload, reason, trunk: rule.choices.first?.trunk ?? "", "no trunk accepts a call now: \(reason.rawValue)")
     }
     if let unknown = Self.unknown(wanted.parameters, to: candidates), !to.isEmergency {
       return refuse(.badRequest, .forbidden, Self.unlisted(unknown))

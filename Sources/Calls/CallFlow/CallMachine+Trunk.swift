@@ -190,7 +190,7 @@ extension CallMachine {
   func unreachedEnding(_ call: Call, _ now: Instant) -> Call.Ending {
     let connected = call.users.ringing.flatMap { (presences[$0] ?? []).filter { $0.isReachable(at: now) } }
     if connected.contains(where: { !devices.wantsCalls($0.key) }) {
-      return .init(.dnd, by: .app, detail: "no device wants calls")
+      return .init(.dnd, by: .app, detail: "no device accepts calls")
     }
     let stranger = connected.first { $0.info.onlyCall == nil && !call.users.isFor($0.accounts, of: $0.key.user) }
     let account = stranger.map { "no device is logged in to account " + call.users.account(of: $0.key.user) }

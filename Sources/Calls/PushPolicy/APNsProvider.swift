@@ -186,10 +186,10 @@ extension APNsProvider {
     case "TopicDisallowed", "BadTopic", "MissingTopic":
       return "this key or certificate may not push to \(topic): check topic, team and the key's scope"
     case "InvalidProviderToken", "UnrelatedKeyIdInToken":
-      return "Apple does not know the key: push.apns.key_id, team_id and key_file do not belong together, or the key was revoked"
+      return "Apple has no such key: push.apns.key_id, team_id and key_file do not match, or the key was revoked"
     case "BadEnvironmentKeyIdInToken", "BadEnvironmentKeyInToken":
       return "the key is limited to the other environment than \(environment.rawValue): make one for both, or set push.apns.url"
-    case "ExpiredProviderToken": return "this machine's clock is wrong: Apple takes provider tokens of the last hour only"
+    case "ExpiredProviderToken": return "this machine's clock is wrong: Apple accepts only provider tokens of the last hour"
     case "MissingProviderToken", "BadCertificate", "BadCertificateEnvironment", "Forbidden":
       return "the certificate is refused: is it a VoIP Services certificate for this app and environment, and not expired?"
     case "Unregistered", "ExpiredToken": return PushAdvice.registrationGone

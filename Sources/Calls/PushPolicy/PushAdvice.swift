@@ -23,7 +23,7 @@ public enum PushAdvice {
     case "noProvider": return "the configuration has no push.\(service): add it, then send SIGHUP"
     case "circuitOpen":
       return
-        "the service failed several times in a row and is left alone for a moment: see trunkline_push_circuit_open and try again"
+        "the service failed several times in a row and gets no requests for now: see trunkline_push_circuit_open and try again"
     case "tooMany": return "more pushes are under way than there is room for: the service is too slow"
     case "unusable":
       return "the registration cannot be pushed to (host of the subscription not in push.webpush.hosts, or the payload too large)"
@@ -47,7 +47,7 @@ public enum PushAdvice {
     switch report.status {
     case 401?, 403?: "the service refuses our credentials: check the keys of push.\(report.target.service.rawValue)"
     case 404?, 410?: registrationGone
-    case let status? where status >= 500: "the service has trouble of its own: try again"
+    case let status? where status >= 500: "the service reports an internal error: try again"
     default: nil
     }
   }

@@ -3,7 +3,7 @@ import Bytes
 /// Pushes, and the process that they start and kill.
 extension SystemMachine {
   mutating func pushed(_ push: PushID, _ now: Instant, _ out: inout [Action]) {
-    guard kills < rules.killsBeforeSilence else { return out.append(.violation(.r2, "no push is delivered any more")) }
+    guard kills < rules.killsBeforeSilence else { return out.append(.violation(.r2, "pushes are no longer delivered")) }
     if isRunning { return deliver(push, now, &out) }
     if waitingPushes.isEmpty { out.append(.launch) }
     waitingPushes.append(push)

@@ -77,7 +77,7 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
     case 3: (.writeAgain, "Entries were out of order. Write the full directory again, then reload.")
     case 4:
       (.writeAgain, "An entry came twice. Reload: the next load replaces all entries; if it stays, write the directory again.")
-    case 5: (.split, "iOS takes no more entries. Lower entriesPerExtension and add an extension.")
+    case 5: (.split, "iOS accepts no more entries. Lower entriesPerExtension and add an extension.")
     case 6: (.enable, "The extension is switched off. Ask the user to switch it on, by openSettings.")
     case 7: (.tryLater, "The extension is loading already. Reload when it has ended.")
     case 8: (.tryLater, "iOS refused a removal. Reload: the next load replaces all entries.")

@@ -122,7 +122,7 @@ extension ClientMedia {
   }
 
   private mutating func exhausted(_ output: inout Output) {
-    if agent.hasPairs { agent.endOfCandidates() } else { failed(.ice, "no TURN server has a relay", &output) }
+    if agent.hasPairs { agent.endOfCandidates() } else { failed(.ice, "no TURN server allocated a relay", &output) }
   }
 
   private mutating func lost(_ address: SocketAddress, _ why: String, _ output: inout Output) {

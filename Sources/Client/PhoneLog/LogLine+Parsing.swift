@@ -87,7 +87,7 @@ extension LogLine {
       if byte == UInt8(ascii: "\"") {
         let next = index + 1
         guard next == rest.endIndex || rest[next] == UInt8(ascii: " ") else {
-          throw Problem(text: "a string goes on after its end")
+          throw Problem(text: "a string continues after its end")
         }
         rest = next < rest.endIndex ? rest[(next + 1)...] : []
         return try text(out[...])

@@ -84,7 +84,7 @@ public struct TraceReader: Sendable {
     guard version <= TraceHeader.version else {
       throw problem(
         number,
-        "the trace is of format \(version), and this program reads format \(TraceHeader.version): take a newer trunkline-lab")
+        "the trace is of format \(version), and this program reads format \(TraceHeader.version): use a newer trunkline-lab")
     }
     guard line.time == .zero else { throw problem(number, "the header's time is not 0.000: export the trace again") }
     (header, last, count) = (new, line.time, 0)
@@ -109,6 +109,6 @@ public struct TraceReader: Sendable {
 
   private func checkCount() throws(Problem) {
     guard let lines = header?.lines, lines > count else { return }
-    throw problem(number, "the trace was cut here: \(count) of \(lines) lines are there; export it again, whole")
+    throw problem(number, "the trace was cut here: \(count) of \(lines) lines are present; export the whole trace again")
   }
 }

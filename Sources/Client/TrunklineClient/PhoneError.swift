@@ -56,8 +56,8 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
     case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"
     case .callerNumber: "the number to call from is none of the user's: choose one of ownNumbers()"
     case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
-    case .tooManyCalls: "too many calls: end one of those that are there, or wait where the gateway says so"
-    case .notConnected: "not online: ask again when the phone's state is online"
+    case .tooManyCalls: "too many calls: end a live one, or wait if the gateway requests it"
+    case .notConnected: "not online: try again when the phone's state is online"
     case .noMedia(let why):
       "no audio passed between this device and the gateway (\(why.rawValue)): a firewall may drop UDP; offer TURN or try another network"
     case .gateway(let code): "the gateway answered \(code.rawValue)"

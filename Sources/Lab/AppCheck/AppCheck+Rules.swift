@@ -14,7 +14,7 @@ extension AppCheck {
       if !modes.contains("voip") {
         add(
           app.info,
-          "UIBackgroundModes lacks `voip`: without it iOS takes a report and then resets the provider (R21); add the string")
+          "UIBackgroundModes lacks `voip`: without it iOS accepts a report and then resets the provider (R21); add the string")
       }
       if !modes.contains("audio") {
         add(app.info, "UIBackgroundModes lacks `audio`: a call falls silent when the phone is locked; add the string")
@@ -28,7 +28,7 @@ extension AppCheck {
     case .there(let types) where types.contains("INStartCallIntent"): break
     case .there, .missing:
       add(
-        app.info, "NSUserActivityTypes lacks `INStartCallIntent`: a tap in Recents opens the app and calls nobody; add the string"
+        app.info, "NSUserActivityTypes lacks `INStartCallIntent`: a tap in Recents opens the app without a call; add the string"
       )
     case .wrong(let text): add(app.info, text + ": `INStartCallIntent`")
     }

@@ -32,7 +32,7 @@ struct AppTarget {
     case .wrong(let text): return (.other, text)
     case .there(let values):
       guard let value = values["NSExtensionPointIdentifier"] else {
-        return (.other, "NSExtension has no NSExtensionPointIdentifier: iOS does not know what the extension is for")
+        return (.other, "NSExtension has no NSExtensionPointIdentifier: iOS cannot tell the kind of the extension")
       }
       guard let point = value as? String else {
         return (.other, "NSExtensionPointIdentifier is \(PropertyList.kind(value)), and must be a string")

@@ -15,7 +15,7 @@ struct PropertyList {
       throw AppCheck.Problem(name, Self.why(data))
     }
     guard let values = root as? [String: Any] else {
-      throw AppCheck.Problem(name, "holds \(Self.kind(root)), where a dictionary must be: begin it anew from Xcode's template")
+      throw AppCheck.Problem(name, "holds \(Self.kind(root)), where a dictionary must be: recreate it from Xcode's template")
     }
     (self.name, self.values) = (name, values)
   }
@@ -24,10 +24,10 @@ struct PropertyList {
 
   /// The line where the XML ends to be one, as far as it can be told without a parser's message.
   private static func why(_ data: Data) -> String {
-    if data.isEmpty { return "is empty: begin it anew from Xcode's template" }
+    if data.isEmpty { return "is empty: recreate it from Xcode's template" }
     let text = String(decoding: data, as: UTF8.self)
     guard text.hasPrefix("<?xml") || text.hasPrefix("<!DOCTYPE") || text.hasPrefix("<plist") else {
-      return "is no property list (neither XML nor binary): open it in Xcode, or begin it anew"
+      return "is no property list (neither XML nor binary): open it in Xcode, or recreate it"
     }
     let lines = text.reduce(1) { $0 + ($1.isNewline ? 1 : 0) }
     let hasEnd = text.contains("</plist>")

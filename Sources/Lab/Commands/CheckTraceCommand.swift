@@ -7,13 +7,13 @@ import Foundation
 struct CheckTraceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "check-trace",
-    abstract: "Says which rules of iOS the trace of a device contradicts, confirms, or is silent about.",
+    abstract: "Reports which rules of iOS the trace of a device contradicts, confirms, or does not cover.",
     discussion: """
       The trace is what `Phone.trace` holds, or the file of `Phone.keepTrace`; the log of `handset` and of StandInPhone, too. A file
       may hold several, one after the other. A rule is contradicted by the app, which broke it, or by the system, which is not as the
-      rule has it: that settles a doubt (docs/apps/on-device.md says how to make such traces).
+      rule has it: that settles an open question (docs/apps/on-device.md explains how to make such traces).
 
-      Exit status: 0 no rule is contradicted, 1 one is, 2 the trace cannot be read to its end; what stands before that is judged.
+      Exit status: 0 no rule is contradicted, 1 one is, 2 the trace cannot be read to its end; the part before that is checked.
 
       EXAMPLES:
         trunkline-lab check-trace phone.trace
@@ -21,7 +21,7 @@ struct CheckTraceCommand: ParsableCommand {
         trunkline-lab handset --script call.txt --app ./MyApp > phone.trace
       """)
 
-  @Option(help: ArgumentHelp("A JSON object of rules in place of the strict ones, or its file.", valueName: "json")) var rules:
+  @Option(help: ArgumentHelp("A JSON object of rules instead of the strict ones, or its file.", valueName: "json")) var rules:
     String?
   @Argument(help: ArgumentHelp("The trace.", valueName: "file")) var file: String
 

@@ -12,7 +12,7 @@ struct HandsetCommand: ParsableCommand {
     commandName: "handset", abstract: "A phone without a phone: starts, calls and kills an app that is linked with AppleStandIn.",
     discussion: """
       The app finds the handset by the environment variable APPLE_STAND_IN. It is started by a push or by `open`, and killed with
-      SIGKILL when it breaks R1. On a terminal the phone is drawn and takes keys; a script has one order a line:
+      SIGKILL when it breaks R1. On a terminal the phone is drawn and reads keys; a script has one order a line:
 
         at 2s tap answer        answer decline end hold|mute|speaker on|off holdAndAnswer endAndAnswer headset digits 12
         open, background, foreground, lock, unlock, restart, kill, network, quit, cellular on|off
@@ -26,7 +26,7 @@ struct HandsetCommand: ParsableCommand {
         trunkline-lab handset --socket /tmp/phone                            the app is started by hand, in a debugger
       """)
 
-  @Option(help: ArgumentHelp("Waits there for pushes: push-sandbox's --apps.", valueName: "address:port"))
+  @Option(help: ArgumentHelp("The address to wait for pushes at: push-sandbox's --apps.", valueName: "address:port"))
   var pushes: SocketAddress?
   @Option(help: ArgumentHelp("The push token, in hex digits.", valueName: "hex"))
   var token = "5a0e11d5a0e11d5a0e11d5a0e11d5a0e11d5a0e11d5a0e11d5a0e11d5a0e11d0"

@@ -15,7 +15,7 @@ struct PeerOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Plays this file instead of the built-in sentence (PCM 16 bit, µ-law or A-law).", valueName: "wav"))
   var play: String?
   @Option(
-    help: ArgumentHelp("Writes what was heard here; with several calls a number is put before the extension.", valueName: "wav"))
+    help: ArgumentHelp("The file for received audio; with several calls a number is put before the extension.", valueName: "wav"))
   var record: String?
   @Flag(name: .customLong("repeat"), help: "Plays over and over.") var repeats = false
   @Flag(help: "Prints one JSON object a line instead of text.") var events = false

@@ -15,7 +15,7 @@ struct PhoneCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "phone", abstract: "An app client: logs in, answers or places a call with ICE, DTLS-SRTP and Opus.",
     discussion: """
-      Speaks a built-in sentence or a WAV file and records what it hears. Ends with status 0 only if its calls connected.
+      Plays a built-in sentence or a WAV file and records the received audio. Ends with status 0 only if its calls connected.
 
       With --wait-for-push it plays an app that was killed: with a token it logs in once to register its push token and leaves; then no
       socket is open until a push comes, which starts it with the push's wake token. Pushes come from `trunkline-lab push-sandbox --apps`,
@@ -51,11 +51,11 @@ struct PhoneCommand: ParsableCommand {
   @Option(help: "The service to register with: apns-voip, fcm or webpush.") var pushKind = "apns-voip"
   @Option(help: ArgumentHelp("X25519 public key to register: pushes hold the caller sealed for it.", valueName: "base64url"))
   var sealKey: String?
-  @Option(help: ArgumentHelp("How long a push takes to start the app.", valueName: "seconds")) var startAfter = 0.0
-  @Flag(help: "Takes any TLS certificate: for tests.") var insecure = false
+  @Option(help: ArgumentHelp("The time from a push to the app's start.", valueName: "seconds")) var startAfter = 0.0
+  @Flag(help: "Accepts any TLS certificate: for tests.") var insecure = false
   @Flag(help: "Prints each version of the user's directory, and the newest call of the history when it changes.") var directory =
     false
-  @Flag(help: "Tries what a call needs (gateway, microphone, TURN servers, a test call), prints it and leaves.") var preflight =
+  @Flag(help: "Checks what a call needs (gateway, microphone, TURN servers, a test call), and prints the result.") var preflight =
     false
   @Flag(help: "Prints the SDK's log to standard error.") var log = false
   @Option(
@@ -70,8 +70,8 @@ struct PhoneCommand: ParsableCommand {
     if token == nil, tokenFile == nil, waitForPush == nil {
       throw ValidationError("--token or --token-file is needed; make one with: trunkline token --user USER --device \(device)")
     }
-    if rate != 8_000, rate != 16_000 { throw ValidationError("--rate takes 8000 or 16000") }
-    if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits takes 0-9 * # A-D") }
+    if rate != 8_000, rate != 16_000 { throw ValidationError("--rate must be 8000 or 16000") }
+    if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits must be of 0-9 * # A-D") }
   }
 
   private func options() throws -> LabPhone.Options {
@@ -149,7 +149,7 @@ struct PhoneCommand: ParsableCommand {
       var registering = options
       let kind = DevicePut.Push.Kind(rawValue: pushKind)
       guard [.apnsVoIP, .fcm, .webpush].contains(kind) else {
-        throw ValidationError("--push-kind takes apns-voip, fcm or webpush")
+        throw ValidationError("--push-kind must be apns-voip, fcm or webpush")
       }
       registering.registration = DevicePut.Push(
         kind: kind, token: hex, env: kind == .apnsVoIP ? pushEnv : nil, topic: kind == .apnsVoIP ? pushTopic : nil,

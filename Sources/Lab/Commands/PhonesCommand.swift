@@ -7,7 +7,7 @@ import Peers
 /// `trunkline-lab phones`: many app clients in one process.
 struct PhonesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "phones", abstract: "Many app clients in one process, which ring, answer and hang up as they are told.",
+    commandName: "phones", abstract: "Many app clients in one process, which ring, answer and hang up on command.",
     discussion: """
       Reads a JSON object a line for each phone: name, token, device, and answerAfter (seconds; without it the phone rings until it is
       told). Prints a JSON object a line for what happens: online, ringing, connected, ended, offline, closed, each with the phone's name.
@@ -70,7 +70,7 @@ struct PhonesCommand: ParsableCommand {
     case ("status", 1): fleet.tellStatus()
     case ("stop", 1): fleet.stop()
     default:
-      complain("not known: \(line); orders are answer NAME, hangup NAME, register NAME TOKEN, push NAME JSON, status, stop")
+      complain("unknown: \(line); commands are answer NAME, hangup NAME, register NAME TOKEN, push NAME JSON, status, stop")
     }
   }
 }

@@ -8,16 +8,16 @@ import PushSandbox
 /// `trunkline-lab push-sandbox`: APNs and FCM on this machine.
 struct PushSandboxCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "push-sandbox", abstract: "A stand-in for APNs and FCM: HTTP/2 over TLS, real checks, any answer you ask for.",
+    commandName: "push-sandbox", abstract: "A stand-in for APNs and FCM: HTTP/2 over TLS, real checks, any answer on request.",
     discussion: """
       Point the gateway's push hosts at it and trust its certificate. Apps that wait for pushes connect to --apps, write
-      {"token":"…"} and a line break, and get a line of JSON for each push; what comes while no app waits is dropped.
+      {"token":"…"} and a line break, and get a line of JSON for each push; a push that no app waits for is dropped.
 
       EXAMPLES:
         trunkline-lab push-sandbox --certificate sandbox.pem --key AuthKey.p8
         trunkline-lab phone --answer --wait-for-push 127.0.0.1:2198 --token-file alice.jwt --device cell     an app that is woken
         trunkline-lab push-sandbox --certificate sandbox.pem --clients voip-ca.pem        with push.apns.certificate
-        trunkline-lab push-sandbox --answers 503,real          the first push fails, the others are taken
+        trunkline-lab push-sandbox --answers 503,real          the first push fails, the others are accepted
         trunkline-lab push-sandbox --answers delay:3000        every push is three seconds late
         trunkline-lab push-sandbox --answers goaway,drop,410,429,reorder,real
       """)
@@ -30,7 +30,7 @@ struct PushSandboxCommand: ParsableCommand {
   var key: String?
   @Option(
     help: ArgumentHelp(
-      "Asks for clients' certificates, and takes only those of these authorities: APNs' certificate mode.", valueName: "file"))
+      "Requires clients' certificates of one of these authorities: APNs' certificate mode.", valueName: "file"))
   var clients: String?
   @Option(help: ArgumentHelp("A topic that exists; may be repeated. Without it any that ends in .voip does.", valueName: "topic"))
   var topic: [String] = []

@@ -11,7 +11,7 @@ struct TrunkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trunk", abstract: "A simulated carrier: places calls into a gateway or answers the calls it sends.",
     discussion: """
-      Speaks a built-in sentence or a WAV file, records what it hears, plays digits (RFC 4733), and can be given a bad network.
+      Plays a built-in sentence or a WAV file, records the received audio, plays digits (RFC 4733), and simulates a bad network.
       Ends with status 0 only if its calls were answered.
 
       EXAMPLES:
@@ -45,11 +45,11 @@ struct TrunkCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Codecs in order of preference.", valueName: "codec")) var codec = [Codec(.pcmu), Codec(.pcma)]
   @Option(help: ArgumentHelp("Hangs up so long after the answer.", valueName: "seconds")) var talk: Double?
   @Option(help: ArgumentHelp("Rings so long before it answers.", valueName: "seconds")) var answerAfter = 0.0
-  @Flag(help: "Speaks before it answers: 183 with SDP in place of 180.") var early = false
+  @Flag(help: "Sends early media: 183 with SDP instead of 180.") var early = false
   @Option(help: ArgumentHelp("Refuses calls with this SIP code.", valueName: "code")) var refuse: Int?
   @Option(help: "Digits to play once connected.") var digits = ""
   @Option(help: ArgumentHelp("Ends after so many calls; those it places follow each other.", valueName: "n")) var calls: Int?
-  @Option(help: ArgumentHelp("Waits so long between the calls it places.", valueName: "seconds")) var gap = 0.0
+  @Option(help: ArgumentHelp("The pause between the calls that it places.", valueName: "seconds")) var gap = 0.0
   @Option(help: ArgumentHelp("Loses so much of the RTP it sends.", valueName: "percent")) var loss = 0.0
   @Option(help: ArgumentHelp("Delays each RTP packet by 0 to so much.", valueName: "ms")) var jitter = 0.0
   @Option(help: ArgumentHelp("Sends so many RTP packets after the next one.", valueName: "percent")) var reorder = 0.0
@@ -65,8 +65,8 @@ struct TrunkCommand: ParsableCommand {
     guard (0...100).contains(loss), (0...100).contains(reorder) else {
       throw ValidationError("--loss and --reorder are percentages, 0 to 100")
     }
-    if let refuse, !(300...699).contains(refuse) { throw ValidationError("--refuse takes a code from 300 to 699") }
-    if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits takes 0-9 * # A-D") }
+    if let refuse, !(300...699).contains(refuse) { throw ValidationError("--refuse must be a code from 300 to 699") }
+    if digits.contains(where: { !"0123456789*#ABCD".contains($0) }) { throw ValidationError("--digits must be of 0-9 * # A-D") }
   }
 
   func run() throws {

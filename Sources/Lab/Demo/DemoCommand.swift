@@ -11,7 +11,7 @@ struct DemoCommand: ParsableCommand {
     abstract: "Starts a gateway and makes a real call through it: simulated carrier, gateway, app, and back.",
     discussion: """
       The gateway runs on the embedded defaults, all on this machine; carrier and app are processes of their own. Prints the call's
-      timeline and what each side heard, then stays up and serves the web phone until Ctrl-C.
+      timeline and the audio that each side received, then stays up and serves the web phone until Ctrl-C.
 
       EXAMPLES:
         trunkline-lab demo

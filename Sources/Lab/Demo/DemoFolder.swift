@@ -20,7 +20,7 @@ struct DemoFolder {
       close(lock)
       throw Taken(
         description: "another demo runs in \(url.path)" + (owner.isEmpty ? "" : " (process \(owner))")
-          + ": a second one would want the same ports. End it (Ctrl-C) and run this again.")
+          + ": a second one would need the same ports. End it (Ctrl-C) and run this again.")
     }
     ftruncate(lock, 0)
     let own = Array("\(getpid())".utf8)

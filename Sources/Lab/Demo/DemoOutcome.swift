@@ -125,7 +125,7 @@ struct DemoOutcome {
     (.start, "INVITE received"), (.offered, "call.offer to the app"), (.deviceRinging, "call.ringing from the app"),
     (.ringing, "180 sent"),
     (.prepared, "call.prepare: the app's answer is applied"), (.ice, "ICE: a pair is nominated"), (.dtls, "DTLS: keys installed"),
-    (.mediaReady, "media.ready from the app"), (.tap, "tap on answer"), (.answered, "call.answer takes the lock"),
+    (.mediaReady, "media.ready from the app"), (.tap, "tap on answer"), (.answered, "call.answer claims the lock"),
     (.gateOpen, "the media gate is open"), (.connected, "200 sent, call.connected"), (.acknowledged, "ACK received"),
     (.mediaActive, "media.active: the app's audio runs"), (.firstAudioToApp, "gateway forwards the first audio to the app"),
     (.firstAudioToTrunk, "gateway forwards the first audio to the telephone"), (.bye, "BYE"), (.ended, "ended"),

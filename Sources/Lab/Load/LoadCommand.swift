@@ -47,7 +47,7 @@ struct LoadCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Calls at once with --config.", valueName: "n")) var calls = 50
   @Option(help: "How long all of them stay up, in each step.") var seconds = 60.0
   @Option(help: ArgumentHelp("Calls begun a second.", valueName: "n")) var rate = 10.0
-  @Option(help: ArgumentHelp("Share of calls that apps place.", valueName: "percent")) var outgoing = 50
+  @Option(help: ArgumentHelp("The share of calls that apps make.", valueName: "percent")) var outgoing = 50
   @Option(help: ArgumentHelp("Calls whose speech is scored from the first word on, if they last 3.5 s.", valueName: "n"))
   var sampled = 4
   @Flag(help: "Apps speak the carrier's PCMU, which is relayed, instead of Opus, which is transcoded.") var relay = false
@@ -57,10 +57,10 @@ struct LoadCommand: ParsableCommand {
   var wide = false
   @Option(
     help: ArgumentHelp(
-      "A state of the carrier's network; several are gone through in turn.", valueName: "loss %,jitter ms,reorder %"))
+      "A state of the carrier's network; several are used in turn.", valueName: "loss %,jitter ms,reorder %"))
   var network: [String] = []
   @Option(
-    help: "Idle sessions instead of calls, against a gateway of its own: its memory, and how it takes them all coming back.")
+    help: "Idle sessions instead of calls, against a gateway of its own: its memory, and how it handles all reconnecting.")
   var sessions: Int?
   @Option(help: ArgumentHelp("The time in which all --sessions are cut to come back; 0 leaves them.", valueName: "seconds"))
   var reconnectWithin = 10.0

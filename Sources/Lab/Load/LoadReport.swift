@@ -130,7 +130,7 @@ struct LoadReport: Codable {
     guard limits.isGoodNetwork else { return }
     check(
       run.isVoid || run.scores.allSatisfy(\.isGood),
-      "\(run.scores.count { !$0.isGood }) of \(run.scores.count) sampled directions were not heard well")
+      "\(run.scores.count { !$0.isGood }) of \(run.scores.count) sampled directions had bad speech")
   }
 
   var table: String {
@@ -156,7 +156,7 @@ struct LoadReport: Codable {
       lines.append(
         "speech         \(score.direction): delay \(score.delayMilliseconds.one) ms, level \(score.levelDecibels.one) dB, heard "
           + "\((score.heardShare * 100).one) %, similarity \((score.similarity * 100).one) %, start clipped \(score.clippedStartMilliseconds) ms"
-          + (score.isGood ? "" : " — not heard well"))
+          + (score.isGood ? "" : " — bad speech"))
     }
     if let process {
       lines.append(

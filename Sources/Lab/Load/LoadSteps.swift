@@ -47,13 +47,13 @@ struct LoadStep: Codable {
     if connected < offered { out.append("\(offered - connected) not connected") }
     if keptPercent < 99.9 { out.append("packets lost") }
     if tickLatenessMilliseconds > 1 { out.append("ticks late") }
-    if badlyHeard > 0 { out.append("\(badlyHeard) of \(scored) badly heard") }
+    if badlyHeard > 0 { out.append("\(badlyHeard) of \(scored) with bad speech") }
     return out
   }
   var isCarried: Bool { shortcomings.isEmpty }
 
   static let heading =
-    "offered connected refused   kept %   ticks p99 ms  packets p99 ms  own p99 ms  cpu %/call  memory MB  well heard"
+    "offered connected refused   kept %   ticks p99 ms  packets p99 ms  own p99 ms  cpu %/call  memory MB  good speech"
   func line(isOverload: Bool) -> String {
     let heard = scored > 0 ? "\(scored - badlyHeard)/\(scored)" : "–"
     let numbers = [

@@ -25,7 +25,7 @@ final class LoadStop: Sendable {
       return (state.count, state.hangUp, state.abandon)
     }
     if count == 1 {
-      complain("ending; once more ends at once")
+      complain("ending; a second signal ends at once")
       hangUp?()
     } else {
       abandon?()
@@ -65,7 +65,7 @@ enum Descriptors {
     guard limit.rlim_max >= needed else {
       throw LoadFailure(
         description:
-          "\(needed) file descriptors are needed, \(limit.rlim_max) are allowed: raise `ulimit -Hn`, or take fewer calls")
+          "\(needed) file descriptors are needed, \(limit.rlim_max) are allowed: raise `ulimit -Hn`, or make fewer calls")
     }
     limit.rlim_cur = needed
     if setrlimit(kind, &limit) != 0 {

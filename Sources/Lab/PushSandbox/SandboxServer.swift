@@ -106,7 +106,7 @@ final class SandboxServer {
   private func deliver(_ push: SandboxPush) {
     var count = 0
     for app in waiting.values where app.token == push.token && app.send(push) { count += 1 }
-    report(count == 0 ? "no app waits for …\(push.token.suffix(6)): dropped" : "delivered to …\(push.token.suffix(6))")
+    report(count == 0 ? "no app is waiting for …\(push.token.suffix(6)): dropped" : "delivered to …\(push.token.suffix(6))")
   }
 
   private static func name(_ request: ReceivedRequest) -> String {

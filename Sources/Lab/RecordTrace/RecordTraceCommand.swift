@@ -10,8 +10,8 @@ struct RecordTraceCommand: ParsableCommand {
     commandName: "record-trace", abstract: "Records what a network does to the packets of a call, for bench-jitter --trace.",
     discussion: """
       Two ends: one sends packets of the size and at the rate of G.711, the other writes a row send_ms,arrival_ms for each, or
-      send_ms,lost. Sending begins at once and is told in each packet, so start the receiver first; it ends with the last packet, or 5 s
-      after the newest. On one machine (namespaces, loopback) the delay is the real one. Between two machines nobody knows by how much
+      send_ms,lost. Sending begins at once, and each packet has its time, so start the receiver first; it ends with the last packet, or 5 s
+      after the newest. On one machine (namespaces, loopback) the delay is the real one. Between two machines it is unknown by how much
       their clocks differ: give the shortest delay with --fastest.
 
       EXAMPLES:
@@ -24,7 +24,7 @@ struct RecordTraceCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The trace; standard output without.", valueName: "file")) var out: String?
   @Option(help: ArgumentHelp("How long is sent.", valueName: "s")) var seconds = 60
   @Option(help: ArgumentHelp("Audio in a packet: 10, 20, 30, 40 or 60.", valueName: "ms")) var packet = 20
-  @Option(help: ArgumentHelp("The shortest delay, in place of the measured one.", valueName: "ms")) var fastest: Double?
+  @Option(help: ArgumentHelp("The shortest delay, instead of the measured one.", valueName: "ms")) var fastest: Double?
   @Option(help: ArgumentHelp("Seconds to wait for the first packet.", valueName: "s")) var patience = 30
 
   func validate() throws {

@@ -154,7 +154,7 @@ final class AdminAccess: Sendable {
   /// (DNS rebinding) or across origins.
   private static func checkLocal(_ request: HTTPRequest) throws(APIError) {
     guard request.peer.unmapped.isLoopback else {
-      throw APIError(.forbidden, "set listen.admin token_file to ask from another machine")
+      throw APIError(.forbidden, "set listen.admin token_file to send requests from another machine")
     }
     guard request.origin == nil, isPlain(host: request.host) else { throw APIError(.forbidden, "not from a web page") }
   }

@@ -142,10 +142,10 @@ extension HTTPServer {
     }
     if head.first("upgrade") != nil { return upgrade(connection, head) }
     if let path = settings.webSocketPath, head.target.path == path {
-      noteLost(connection, head, "it came without Upgrade: a proxy before the gateway has to hand on Upgrade and Connection")
+      noteLost(connection, head, "the request has no Upgrade: a proxy before the gateway has to forward Upgrade and Connection")
       return refuseRequest(
         connection, 426,
-        "a WebSocket is expected here: whoever asks for one and reads this has a proxy on the way that does not hand on Upgrade and Connection",
+        "a WebSocket is expected here; if the client requested one, a proxy before the gateway does not forward Upgrade and Connection",
         [.init("upgrade", "websocket")])
     }
     let showsToken = settings.boundsRefusals && head.first("authorization") != nil

@@ -13,7 +13,7 @@ extension HTTPServer {
     }
     let client = response.licence?.client ?? ""
     if let leaving = endless.begin(connection.number, of: client, at: loop.now), let other = connections[leaving] {
-      endStream(other, APIError(.tooMany, "another stream took the place of this one, which was idle for the longest time"))
+      endStream(other, APIError(.tooMany, "another stream replaced this one, which was idle for the longest time"))
     }
     connection.phase = .streaming
     (connection.stream, connection.licence, connection.appended) = (.init(stream, .none), response.licence, 0)
@@ -80,7 +80,7 @@ extension HTTPServer {
     let unread = connection.queuedBytes + Self.unacknowledged(connection.socket.fd)
     guard endless.look(number, sent: connection.appended, unread: unread, at: loop.now) else {
       logger.notice(
-        "a stream is closed: its client reads nothing",
+        "a stream is closed: its client does not read",
         metadata: [
           "port": "\(settings.setting)", "token": "\(connection.licence?.client ?? "")", "address": "\(connection.address)",
           "unread_bytes": "\(unread)", "seconds": "\(Limits.unreadTime.milliseconds / 1_000)",

@@ -24,7 +24,7 @@ extension HTTPServer {
       return refuse(.upgrade, 400, "the only upgrade is GET, HTTP/1.1, Connection: Upgrade, Upgrade: websocket, and no body")
     }
     guard head.target.path == path else {
-      return refuse(.path, 404, "no WebSocket is here, but at \(settings.path + path); listen.app.path says below which path")
+      return refuse(.path, 404, "not a WebSocket path; use \(settings.path + path); listen.app.path sets that path")
     }
     guard head.all("sec-websocket-version") == ["13"] else {
       return refuse(.upgrade, 426, "Sec-WebSocket-Version must be 13", [.init("sec-websocket-version", "13")])

@@ -28,7 +28,7 @@ extension AppLoop {
       },
       .gauge("trunkline_app_connections", "Sockets of the app port, HTTP included.", transport.connections),
       .gauge("trunkline_app_websockets", "WebSockets of the app port.", transport.webSockets),
-      .gauge("trunkline_app_events_waiting", "Events that control has not taken yet.") { [self] in
+      .gauge("trunkline_app_events_waiting", "Events that the control thread has not processed yet.") { [self] in
         Int64(published.withLock { $0.waitingEvents })
       },
       MetricFamily(
@@ -70,7 +70,7 @@ extension AppLoop {
       stat("trunkline_app_requests_refused_total", "Requests refused because 1,024 of their device wait for an answer.") {
         $0.unkept
       },
-      stat("trunkline_app_stray_commands_total", "Commands for a device or request that was gone.") { $0.strayCommands },
+      stat("trunkline_app_stray_commands_total", "Commands for a device or request that had ended.") { $0.strayCommands },
     ]
   }
 }

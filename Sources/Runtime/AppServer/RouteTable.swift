@@ -51,7 +51,7 @@ public struct RouteTable: Sendable {
     }
     guard methods.isEmpty else {
       let allow = methods.joined(separator: ", ")
-      var response = APIError(.badMethod, "this path takes \(allow)").response
+      var response = APIError(.badMethod, "this path allows \(allow)").response
       response.headers.append(("Allow", allow))
       return .refused(response)
     }
@@ -69,7 +69,7 @@ public struct RouteTable: Sendable {
         && zip(parts, segments).allSatisfy { if case .word(let word) = $0 { $1.text == word } else { true } }
     }
     if isSpelled || segments.contains(where: { $0.text.contains("/") }) {
-      return APIError(.badRequest, "a percent-encoded character stands where a path has its words")
+      return APIError(.badRequest, "the fixed part of a path has a percent-encoded character")
     }
     var known: [String] = []
     for row in rows where known.last != row.route.path { known.append(row.route.path) }

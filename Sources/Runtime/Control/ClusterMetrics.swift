@@ -52,29 +52,29 @@ public final class ClusterMetrics: Sendable {
     }
     typealias Outcome = ClusterStatistics.Outcome
     return [
-      labelled("trunkline_cluster_state", "1 for how this node stands to the engine: away, isolated, up.", .gauge, "state") {
+      labelled("trunkline_cluster_state", "1 for the state of this node in the cluster: away, isolated, up.", .gauge, "state") {
         now in
         EngineState.allCases.map { ($0.rawValue, now.state == $0 ? 1 : 0) }
       },
       one(
-        "trunkline_cluster_lease_age_seconds", "Since this node's lease was renewed last; -1 before the first time.", .gauge
+        "trunkline_cluster_lease_age_seconds", "Time since this node's lease was renewed; -1 before the first renewal.", .gauge
       ) { .number($0.leaseAge) },
-      labelled("trunkline_cluster_nodes", "Nodes as this one sees them, by standing.", .gauge, "standing") { now in
+      labelled("trunkline_cluster_nodes", "Nodes as this one sees them, by state.", .gauge, "standing") { now in
         SeenNode.Standing.allCases.map { standing in (standing.rawValue, Int64(now.nodes.count { $0.standing == standing })) }
       },
       one(
         "trunkline_cluster_differing_configurations", "Nodes whose shared configuration differs from this one's.", .gauge
       ) { now in .integer(Int64(now.nodes.count { $0.standing == .living && $0.lease.configuration != now.own })) },
-      one("trunkline_cluster_tasks_led", "Single tasks that this node does for all.", .gauge) { .integer(Int64($0.leads.count)) },
-      labelled("trunkline_cluster_locates_total", "INVITEs that the cluster was asked about, by outcome.", .counter, "outcome") {
+      one("trunkline_cluster_tasks_led", "Tasks of the cluster that this node runs.", .gauge) { .integer(Int64($0.leads.count)) },
+      labelled("trunkline_cluster_locates_total", "INVITEs looked up in the shared store, by outcome.", .counter, "outcome") {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.locates[$0] ?? 0)) }
       },
-      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the cluster, by outcome.", .counter, "outcome")
+      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the store, by outcome.", .counter, "outcome")
       {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.claims[$0] ?? 0)) }
       },
       labelled(
-        "trunkline_cluster_wakes_total", "call.wake to devices at other nodes: sent, come of it, pushed to instead.", .counter,
+        "trunkline_cluster_wakes_total", "call.wake to devices at other nodes: sent, connected, pushed to instead.", .counter,
         "outcome"
       ) { now in
         [
@@ -85,15 +85,15 @@ public final class ClusterMetrics: Sendable {
       labelled("trunkline_cluster_calls_reaped_total", "Calls of dead nodes that this one closed, by kind.", .counter, "kind") {
         now in ClusterStatistics.ReapedKind.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.reaped[$0] ?? 0)) }
       },
-      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed, taking this one for dead.")
+      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed as it held this one dead.")
       {
         $0.reapedByOthers
       },
-      counted("trunkline_cluster_hints_dropped_total", "Whereabouts and calls of incarnations that are dead.") {
+      counted("trunkline_cluster_hints_dropped_total", "Dropped device locations and calls of dead processes.") {
         $0.hintsDropped
       },
-      counted("trunkline_cluster_values_dropped_total", "Values in the engine that could not be read.") { $0.valuesDropped },
-      counted("trunkline_cluster_messages_dropped_total", "Messages of other nodes that were none, or too late.") {
+      counted("trunkline_cluster_values_dropped_total", "Values in the shared store that were unreadable.") { $0.valuesDropped },
+      counted("trunkline_cluster_messages_dropped_total", "Messages of other nodes that were malformed, or too late.") {
         $0.messagesDropped
       },
       labelled("trunkline_cluster_refusals_total", "Calls refused by a limit of all nodes together.", .counter, "limit") { now in
@@ -101,25 +101,25 @@ public final class ClusterMetrics: Sendable {
           ("trunk", Int64(clamping: now.cluster.trunkRefusals)), ("user", Int64(clamping: now.cluster.userRefusals)),
         ]
       },
-      counted("trunkline_cluster_grants_taken_total", "Users' grants of login tokens that were read from the engine.") {
+      counted("trunkline_cluster_grants_taken_total", "Users' grants of login tokens that were read from the shared store.") {
         $0.grantsRead
       },
-      counted("trunkline_cluster_grants_given_total", "Users' grants of login tokens that were put into the engine.") {
+      counted("trunkline_cluster_grants_given_total", "Users' grants of login tokens that were written to the shared store.") {
         $0.grantsPut
       },
-      counted("trunkline_cluster_timeouts_total", "Requests to the engine without an answer in time.") { $0.timeouts },
-      counted("trunkline_cluster_failures_total", "Requests to the engine that failed.") { $0.failures },
-      counted("trunkline_cluster_flushes_total", "Times that the engine had lost what it held, while connected.") { $0.flushes },
-      counted("trunkline_cluster_restored_total", "What was put back into the engine after it was away.") { $0.restored },
-      one("trunkline_cluster_unwritten", "What waits to be put back into the engine.", .gauge) { .integer(Int64($0.unwritten)) },
+      counted("trunkline_cluster_timeouts_total", "Requests to the shared store without an answer in time.") { $0.timeouts },
+      counted("trunkline_cluster_failures_total", "Requests to the shared store that failed.") { $0.failures },
+      counted("trunkline_cluster_flushes_total", "Times that the shared store lost its data, while connected.") { $0.flushes },
+      counted("trunkline_cluster_restored_total", "Entries restored to the shared store after an outage.") { $0.restored },
+      one("trunkline_cluster_unwritten", "Entries to be restored to the shared store.", .gauge) { .integer(Int64($0.unwritten)) },
       one(
         "trunkline_cluster_records_waiting",
-        "Calls that ended without lease: their records wait until it is known whether others closed them.", .gauge
+        "Calls that ended without a lease: their records wait until it is known whether other nodes closed them.", .gauge
       ) { .integer(Int64($0.inDoubt)) },
-      counted("trunkline_cluster_unwritten_lost_total", "What found no room there: other nodes do not know of it.") {
+      counted("trunkline_cluster_unwritten_lost_total", "Entries dropped because too many were waiting to be restored.") {
         $0.forgotten
       },
-      counted("trunkline_cluster_blind_welcomes_total", "Sessions that were welcomed without the engine's word.") {
+      counted("trunkline_cluster_blind_welcomes_total", "Sessions that were welcomed without an answer of the shared store.") {
         $0.blindWelcomes
       },
     ]

@@ -62,7 +62,7 @@ extension Control {
       "why": "\(request.failure.rawValue)",
     ]
     if let contact = request.contact { metadata["contact"] = "\(contact)" }
-    logger.warning("a request inside a dialog had no response: the trunk may not know of it", metadata: metadata)
+    logger.warning("a request inside a dialog had no response: the trunk may not have received it", metadata: metadata)
   }
 
   func log(_ news: TrunkNews) {
@@ -95,11 +95,11 @@ extension Control {
         "the registrar's Service-Route is not followed: it is malformed or too long", metadata: ["trunk": "\(trunk)"])
     case .probed(let trunk, let isUp):
       logger.warning(
-        isUp ? "trunk answers OPTIONS again" : "trunk no longer answers OPTIONS: no calls go there",
+        isUp ? "a trunk answers OPTIONS again" : "a trunk stopped answering OPTIONS: it gets no calls",
         metadata: ["trunk": "\(trunk)"])
     case .breaker(let trunk, let isOpen):
       logger.warning(
-        isOpen ? "calls by a trunk fail in a row: it is left alone for a while" : "a trunk takes calls again",
+        isOpen ? "calls over a trunk fail in a row: it gets no calls for a while" : "a trunk gets calls again",
         metadata: ["trunk": "\(trunk)"])
     }
   }

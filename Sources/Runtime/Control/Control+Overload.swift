@@ -29,7 +29,7 @@ extension Control {
     if let reason {
       logger.warning("overloaded: new calls get 503", metadata: ["reason": "\(reason.rawValue)"])
     } else {
-      logger.notice("no longer overloaded: calls are taken again")
+      logger.notice("no longer overloaded: new calls are accepted")
     }
   }
 }

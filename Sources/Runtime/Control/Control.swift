@@ -210,7 +210,7 @@ public final class Control: @unchecked Sendable {
   /// A session that missed a command is of no use: it is closed, and its call hears that it ended by a fault of ours.
   private func send(_ command: MediaCommand) {
     guard !outputs.sendMedia(command) else { return }
-    logger.error("a media thread does not keep up: the call is given up", metadata: ["session": "\(command.session.raw)"])
+    logger.error("a media thread is overloaded: the call is ended", metadata: ["session": "\(command.session.raw)"])
     if case .close = command { return }
     _ = outputs.sendMedia(.close(command.session))
     run(.call(.media(.closed(command.session, MediaStatistics()))))
@@ -220,11 +220,11 @@ public final class Control: @unchecked Sendable {
     do {
       let local = try outputs.moveMedia(request)
       if let local {
-        logger.debug("a call goes on from another address", metadata: ["call": "\(request.call)", "media": "\(local)"])
+        logger.debug("a call continues from another address", metadata: ["call": "\(request.call)", "media": "\(local)"])
       }
       return .mediaMoved(request.call, request.session, local)
     } catch {
-      logger.warning("no media for a call whose address went", metadata: ["call": "\(request.call)", "why": "\(error)"])
+      logger.warning("a call has no media: its address was removed", metadata: ["call": "\(request.call)", "why": "\(error)"])
       return .mediaMoved(request.call, request.session, nil)
     }
   }

@@ -143,7 +143,7 @@ public final class ControlMetrics: Sendable {
         [([], $0.foreignTrunkNames)]
       },
       counter(
-        "trunkline_sip_orphaned_legs_total", "Legs of a killed process that were closed at the start, by what they were.",
+        "trunkline_sip_orphaned_legs_total", "Legs of a killed process that were closed at the start, by kind.",
         ["phase"]
       ) { statistics in
         OrphanedLeg.Phase.allCases.map { ([$0.rawValue], statistics.orphansClosed[$0] ?? 0) }
@@ -184,7 +184,7 @@ extension ControlMetrics {
       grown(
         "trunkline_records_without_media_total", "Records written without the media thread's final statistics.",
         recordsWithoutMedia),
-      .gauge("trunkline_call_tombstones", "Ended calls whose reason is still known.", tombstones),
+      .gauge("trunkline_call_tombstones", "Ended calls whose reason is still stored.", tombstones),
       .histogram("trunkline_invite_to_offer_seconds", "From INVITE to the first call.offer.", inviteToOffer),
       .histogram("trunkline_push_to_connected_seconds", "From a push to the hello of its device.", pushToConnected),
       .histogram("trunkline_invite_to_ringing_seconds", "From INVITE to our 180.", inviteToRinging),
@@ -197,7 +197,7 @@ extension ControlMetrics {
       .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
       .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),
       histograms("trunkline_call_connected_seconds", "Length of calls from 200 to end.", callLength) { $0.rawValue },
-      .histogram("trunkline_control_turn_seconds", "Length of the control loop's turns.", turns),
+      .histogram("trunkline_control_turn_seconds", "Length of the control loop's steps.", turns),
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
@@ -208,9 +208,9 @@ extension ControlMetrics {
 extension AppStep {
   fileprivate var help: String {
     switch self {
-    case .push: "From an app's start or a push's delivery to the push delegate, as the app says in call.ringing."
-    case .report: "From an app's push delegate to the accepted report of the call, as the app says in call.ringing."
-    case .open: "From an app's push delegate to welcome, as the app says in call.ringing."
+    case .push: "From an app's start or a push's delivery to the push delegate, as the app reports in call.ringing."
+    case .report: "From an app's push delegate to the accepted report of the call, as the app reports in call.ringing."
+    case .open: "From an app's push delegate to welcome, as the app reports in call.ringing."
     }
   }
 }

@@ -89,7 +89,7 @@ final class TrunkMetrics: Sendable {
     [
       gauge(
         "trunkline_trunk_up",
-        "1 while a trunk has servers that a listener reaches, answers its probes and is registered, as far as asked to."
+        "1 while a trunk has servers that a listener reaches, answers its probes and is registered, if so configured."
       ) {
         [([], $0.up ? 1 : 0)]
       },
@@ -102,7 +102,7 @@ final class TrunkMetrics: Sendable {
       gauge("trunkline_trunk_server_up", "0 after a request to a server failed, and while probes are not answered.", ["server"]) {
         $0.servers.map { ([$0.address], $0.up ? 1 : 0) }
       },
-      gauge("trunkline_trunk_breaker_open", "1 while a trunk is left alone because calls by it failed in a row.") {
+      gauge("trunkline_trunk_breaker_open", "1 while a trunk gets no calls because calls over it failed in a row.") {
         [([], $0.breakerOpen ? 1 : 0)]
       },
       gauge("trunkline_trunk_calls", "Calls now, by trunk.") { [([], Int64($0.calls))] },
@@ -110,7 +110,7 @@ final class TrunkMetrics: Sendable {
         status.callsLimit.map { [([], Int64($0))] } ?? []
       },
       MetricFamily(
-        name: "trunkline_trunk_unanswered_total", help: "Requests to a trunk that had no answer, by what was found out.",
+        name: "trunkline_trunk_unanswered_total", help: "Requests to a trunk that had no answer, by cause.",
         kind: .counter,
         labelNames: ["trunk", "method", "why"]
       ) { [self] in
@@ -123,12 +123,12 @@ final class TrunkMetrics: Sendable {
       .counters("trunkline_calls_started_total", "Calls since the start, each of which gets one record.", started),
       .counters("trunkline_calls_ended_total", "Call records by end reason, side and trunk.", ended),
       .counters("trunkline_trunk_media_total", "Calls that were connected, by the SRTP profile of the trunk leg.", media),
-      .counters("trunkline_trunk_attempts_total", "Calls that ended, by what came of the INVITE (ITU-T E.425).", outcomes),
+      .counters("trunkline_trunk_attempts_total", "Calls that ended, by the outcome of the INVITE (ITU-T E.425).", outcomes),
       .counters("trunkline_trunk_audio_total", "Calls of 5 s and more that ended, by the sides that sent audio.", audio),
       .histograms(
         "trunkline_trunk_post_dial_delay_seconds", "From our INVITE to the first 18x or 2xx of the trunk.", postDialDelay),
       .histograms("trunkline_trunk_opinion_score", "MOS of what a trunk sent, by G.107, once per call.", score),
-      .histograms("trunkline_trunk_loss_ratio", "Part of a trunk's RTP packets that never came, once per call.", loss),
+      .histograms("trunkline_trunk_loss_ratio", "Part of a trunk's RTP packets that were never received, once per call.", loss),
       .counters("trunkline_trunk_events_total", "Registrations, probes, breakers and names of trunks.", events),
     ]
   }

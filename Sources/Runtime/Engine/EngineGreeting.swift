@@ -52,14 +52,14 @@ struct EngineGreeting {
     if why.contains("without any password") {
       return nil  // it asks for none; then the password is not needed, and no reason to stay away
     }
-    return Problem("it refuses the password (\(why)): check username and password_file of cluster.engine")
+    return Problem("Redis refuses the password (\(why)): check username and password_file of cluster.engine")
   }
 
   func found(_ replies: [RESPValue], isCluster: Bool) throws(Problem) -> Found {
     if let problem = problem(ofLogin: replies) { throw problem }
     let replies = Array(replies.dropFirst(login.count + 1))
     let count = EngineScript.allCases.count
-    guard replies.count == count + 3 else { throw Problem("its answers are not those of a Redis") }
+    guard replies.count == count + 3 else { throw Problem("its replies are not those of Redis") }
     var found = Found()
     try checkInformation(replies[0], isCluster: isCluster, &found)
     for (script, reply) in zip(EngineScript.allCases, replies[1...]) {
@@ -92,12 +92,12 @@ struct EngineGreeting {
     if let version = fields["redis_version"], !Self.isNewEnough(version) {
       throw Problem("Redis \(version) is too old: 6.2 or later is needed, or Valkey 7.2")
     }
-    if fields["loading"] == "1" { throw Problem("it still loads its data") }
+    if fields["loading"] == "1" { throw Problem("Redis is still loading its data") }
     if let role = fields["role"], role != "master" {
-      throw Problem("it is a replica, which takes no writes: name the primary, or its Sentinels")
+      throw Problem("it is a replica, which refuses writes: configure the primary, or its Sentinels")
     }
     if let policy = fields["maxmemory_policy"], policy != "noeviction", fields["maxmemory"] != "0" {
-      found.warning = "maxmemory-policy \(policy) lets registrations vanish when memory is short: set noeviction"
+      found.warning = "maxmemory-policy \(policy) lets Redis delete registrations when memory is short: set noeviction"
     }
   }
 
@@ -108,8 +108,8 @@ struct EngineGreeting {
   }
 
   private func problem(_ reply: RESPValue, _ command: String) -> Problem {
-    guard case .error(let why) = reply else { return Problem("its answer to \(command) is not one of Redis") }
-    if why.hasPrefix("NOAUTH") { return Problem("it asks for a password: set password_file of cluster.engine") }
+    guard case .error(let why) = reply else { return Problem("its reply to \(command) is not one of Redis") }
+    if why.hasPrefix("NOAUTH") { return Problem("Redis requires a password: set password_file of cluster.engine") }
     if why.hasPrefix("NOPERM") {
       return Problem("its user has no right to \(command) (\(why)): see the rule in docs/design/cluster.md")
     }

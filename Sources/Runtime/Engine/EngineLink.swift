@@ -51,7 +51,7 @@ final class EngineLink {
       try reader.append(bytes)
       while isOpen, let value = try reader.next() { handler?(.value(value)) }
     } catch {
-      end("what it says is not RESP: \(error)")
+      end("its reply is not RESP: \(error)")
     }
   }
 

@@ -53,7 +53,7 @@ final class EngineShard {
   func loss(at now: Instant) -> String? {
     if late >= Limits.late { return "three commands in a row were not answered in time" }
     guard count > 0, silentSince + Limits.silence <= now else { return nil }
-    return "the connection carries nothing any more"
+    return "the connection stalled: commands are unanswered"
   }
   private var silentSince: Instant { max(heardAt, queue[head].sent) }
 

@@ -23,7 +23,7 @@ extension EngineWorker {
   // MARK: Sentinel
 
   private func askSentinel(_ places: [EngineSettings.Address], _ name: String, asked: Int, last: String = "") {
-    guard asked < places.count else { return fail("no Sentinel says who the primary is; \(last)") }
+    guard asked < places.count else { return fail("no Sentinel returned the primary; \(last)") }
     let place = places[(firstPlace + asked) % places.count]
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
     let mine = attempt

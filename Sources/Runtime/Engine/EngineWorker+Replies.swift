@@ -34,8 +34,8 @@ extension EngineWorker {
     let told = String(decoding: Array(why.utf8.prefix(Limits.errorBytes)), as: UTF8.self)
     if command.isOfLease { leaseRefused(told) }
     refuse(id, .refused(told))
-    if why.contains("READONLY") { return fail("\(shard.address): it is no primary any more") }
-    if why.hasPrefix("LOADING") { return fail("\(shard.address): it still loads its data") }
+    if why.contains("READONLY") { return fail("\(shard.address): it is no longer a primary") }
+    if why.hasPrefix("LOADING") { return fail("\(shard.address): Redis is still loading its data") }
     if why.hasPrefix("MASTERDOWN") { return fail("\(shard.address): it is a replica without a primary") }
     if why.hasPrefix("NOAUTH") { return fail("\(shard.address): the password has changed") }
   }

@@ -80,7 +80,7 @@ final class EngineWorker {
         for message in batch { take(message) }
       }
     } catch {
-      logger.error("the engine's thread hears nobody", metadata: ["why": "\(error)"])
+      logger.error("the shared store's thread cannot receive requests: restart the gateway", metadata: ["why": "\(error)"])
     }
     timer = loop.addTimer("engine") { [unowned self] in lookAtTime() }
     loop.addFlush { [unowned self] in endTurn() }
@@ -101,7 +101,7 @@ final class EngineWorker {
     case .request(let id, let request):
       guard case .up = phase else { return refuse(id, .away) }
       let command = EngineCommand(request, keys, from: node)
-      guard !command.isTooLong else { return refuse(id, .refused("longer than a reader takes")) }
+      guard !command.isTooLong else { return refuse(id, .refused("the value is longer than other nodes read")) }
       guard let shard = shard(of: command.tag) else { return refuse(id, .away) }
       guard shard.count < Limits.inFlight else { return refuse(id, .full) }
       send(command, to: shard, id)
@@ -134,7 +134,7 @@ final class EngineWorker {
       let kind = String(why.prefix { $0 != " " })
       if refusals[kind].map({ loop.now - $0 >= Limits.logInterval }) ?? true, refusals.count < 64 || refusals[kind] != nil {
         refusals[kind] = loop.now
-        logger.warning("the engine refused a request", metadata: ["why": "\(why)"])
+        logger.warning("the shared store refused a request", metadata: ["why": "\(why)"])
       }
     }
     deliver(.reply(id, .failure(failure)))
@@ -151,7 +151,7 @@ final class EngineWorker {
   /// A node that has no lease is one that others send nothing: its operator is told why.
   func leaseRefused(_ why: String) {
     isRefused = true
-    readiness?.set("engine", ready: true, note: "no lease: the engine refuses it: \(why)")
+    readiness?.set("engine", ready: true, note: "the node has no lease: the shared store refuses it: \(why)")
   }
 
   private func counter(_ name: String) -> Counter {
@@ -183,7 +183,7 @@ final class EngineWorker {
     metrics.connects.increment()
     if wasFlushed { metrics.flushes.increment() }
     logger.notice(
-      "engine connected", metadata: ["shards": "\(shards.count)", "was_flushed": "\(wasFlushed)"])
+      "connected to Redis", metadata: ["shards": "\(shards.count)", "was_flushed": "\(wasFlushed)"])
     told = ""
     isRefused = false
     readiness?.set("engine", ready: true)
@@ -209,12 +209,12 @@ final class EngineWorker {
     note(why)
     if told != why {
       told = why
-      logger.warning("no engine: users elsewhere are pushed from memory until it is back", metadata: ["why": "\(why)"])
+      logger.warning("the shared store is unavailable: devices at other nodes are woken by push", metadata: ["why": "\(why)"])
     }
   }
 
   private func note(_ why: String) {
-    readiness?.set("engine", ready: true, note: "no engine: \(why)")
+    readiness?.set("engine", ready: true, note: "the shared store is unavailable: \(why)")
   }
 
   private func closeAll() {
@@ -266,7 +266,7 @@ final class EngineWorker {
     guard toldUnsigned.map({ loop.now - $0 >= Limits.logInterval }) ?? true else { return }
     toldUnsigned = loop.now
     logger.warning(
-      "values in the engine are not signed with this cluster's key: they are skipped, and written anew by the nodes that own them",
+      "values in the shared store are not signed with this cluster's key: they are skipped, and the nodes that own them write them again",
       metadata: ["key": "\(place)", "count": "\(count)"])
   }
 

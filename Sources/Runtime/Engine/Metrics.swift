@@ -20,22 +20,22 @@ final class EngineMetrics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .gauge("trunkline_engine_up", "1 while commands can be sent to the engine and its messages are heard.", up),
-      .counters("trunkline_engine_commands_total", "Commands sent to the engine, by request.", commands),
+      .gauge("trunkline_engine_up", "1 while commands can be sent to the shared store and its messages are received.", up),
+      .counters("trunkline_engine_commands_total", "Commands sent to the shared store, by request.", commands),
       .histogram("trunkline_engine_command_seconds", "From a command to its answer.", took),
       .counters(
         "trunkline_engine_failures_total",
-        "Requests without a reply: no answer in time, no connection, refused by the engine, too many waiting.", label: "why",
+        "Requests without a reply: no answer in time, no connection, refused by the store, too many waiting.", label: "why",
         failures),
-      .counter("trunkline_engine_connects_total", "Times that the engine was reached.", connects),
+      .counter("trunkline_engine_connects_total", "Connections made to the shared store.", connects),
       .counter("trunkline_engine_losses_total", "Times that it was lost.", losses),
-      .counter("trunkline_engine_flushes_total", "Times that it had lost what it held, or was another one.", flushes),
-      .counter("trunkline_engine_values_dropped_total", "Values in the engine that could not be read.", valuesDropped),
+      .counter("trunkline_engine_flushes_total", "Times that the shared store lost its data, or was replaced.", flushes),
+      .counter("trunkline_engine_values_dropped_total", "Values in the shared store that were unreadable.", valuesDropped),
       .counter(
         "trunkline_engine_values_unsigned_total",
-        "Values and messages in the engine that no node with this cluster's key has signed, or that are too old: skipped.",
+        "Values and messages in the shared store that were skipped: not signed with this cluster's key, or too old.",
         valuesUnsigned),
-      .counter("trunkline_engine_messages_total", "Messages of other nodes that were heard.", messages),
+      .counter("trunkline_engine_messages_total", "Messages received from other nodes.", messages),
       .counter("trunkline_engine_messages_dropped_total", "Messages on our channels that were none.", messagesDropped),
     ]
   }

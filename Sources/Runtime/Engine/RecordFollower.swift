@@ -93,7 +93,7 @@ public final class RecordFollower {
   }
 
   private func askSentinel(_ places: [EngineSettings.Address], _ name: String, asked: Int, last: String) {
-    guard asked < places.count else { return lost("no Sentinel says who the primary is; \(last)") }
+    guard asked < places.count else { return lost("no Sentinel returned the primary; \(last)") }
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
     open(places[asked], greeting.login + [question]) { [unowned self] outcome in
       var why = "\(places[asked]) does not know \(name)"
@@ -143,10 +143,10 @@ public final class RecordFollower {
 
   private func problem(_ replies: [RESPValue]) -> String? {
     if greeting.problem(ofLogin: replies) != nil, case .error(let why)? = replies.first {
-      return "it refuses the password (\(why)): check --user and --password-file, or user and password_file of cluster.engine"
+      return "Redis refuses the password (\(why)): check --user and --password-file, or user and password_file of cluster.engine"
     }
     guard case .error(let why)? = replies.last else { return nil }
-    if why.hasPrefix("NOAUTH") { return "it asks for a password: give --password-file, or set password_file of cluster.engine" }
+    if why.hasPrefix("NOAUTH") { return "Redis requires a password: use --password-file, or set password_file of cluster.engine" }
     if why.hasPrefix("NOPERM") { return "its user may not read \(key) (\(why)): it needs +xread +xrevrange on ~\(key)" }
     return why
   }
@@ -217,7 +217,7 @@ public final class RecordFollower {
   private func lookAtTime() {
     guard loop.now >= deadline else { return }
     if let dialog { return dialog.fail("it does not answer") }
-    if link != nil { return lost("it does not answer any more") }
+    if link != nil { return lost("it stopped answering") }
     deadline = .distantFuture
     connect()
   }
@@ -225,7 +225,7 @@ public final class RecordFollower {
   private func lost(_ why: String) {
     drop()
     guard wasReached else {
-      failure = .unreachable("\(why); is the engine there, and is this its address?")
+      failure = .unreachable("\(why); check that Redis runs, and that this is its address")
       return loop.stop()
     }
     tries += 1

@@ -18,10 +18,10 @@ final class StreamMetrics: Sendable {
       .gauge("trunkline_streams", "Media streams that are open.", open),
       .counters("trunkline_streams_total", "Media streams that are over, by what ended them.", label: "end", streams),
       .counters(
-        "trunkline_stream_faults_total", "Messages of stream peers that were left out, by what is wrong.", label: "fault", faults),
+        "trunkline_stream_faults_total", "Messages of stream peers that were ignored, by fault.", label: "fault", faults),
       .counter("trunkline_stream_unread_frames_total", "Frames of 20 ms that peers did not read in time.", unread),
-      .counter("trunkline_stream_surplus_frames_total", "Frames of 20 ms beyond what may wait to be played.", tooFast),
-      .counter("trunkline_stream_surplus_marks_total", "Marks beyond what may wait.", marks),
+      .counter("trunkline_stream_surplus_frames_total", "Frames of 20 ms dropped as too many waited to be played.", tooFast),
+      .counter("trunkline_stream_surplus_marks_total", "Marks dropped as too many waited.", marks),
     ]
   }
 }

@@ -65,10 +65,10 @@ public final class MediaMetrics: Sendable {
   /// All families, for `Telemetry`.
   public var families: [MetricFamily] {
     [
-      .counters("trunkline_media_packets_total", "Datagrams by way; stranger: for no leg we know.", label: "way", packets),
-      .counters("trunkline_media_lost_total", "RTP packets that never came, by leg.", label: "leg", lost),
+      .counters("trunkline_media_packets_total", "Datagrams by path; stranger: of an unknown leg.", label: "way", packets),
+      .counters("trunkline_media_lost_total", "RTP packets that were never received, by leg.", label: "leg", lost),
       .counters("trunkline_media_late_total", "RTP packets too late for play-out, by leg.", label: "leg", late),
-      seconds("trunkline_media_concealed_seconds_total", "Audio made up for lost packets, by leg.", concealedMilliseconds),
+      seconds("trunkline_media_concealed_seconds_total", "Audio concealed for lost packets, by leg.", concealedMilliseconds),
       seconds("trunkline_media_repaired_seconds_total", "Audio repaired by Opus FEC, by leg.", repairedMilliseconds),
       .counters("trunkline_media_playout_total", "What play-out decided, by leg; _ms in milliseconds of audio.", playout),
       .counters("trunkline_media_drops_total", "Packets dropped by reason.", drops),
@@ -76,7 +76,7 @@ public final class MediaMetrics: Sendable {
         "trunkline_media_srtp_sources_retired_total", "SSRCs that SRTP keeps the highest index of only.",
         retiredSources),
       .counter(
-        "trunkline_media_trunk_source_takeovers_total", "RTP sources of trunks that one closer to the trunk took the place of.",
+        "trunkline_media_trunk_source_takeovers_total", "RTP sources of trunks that were replaced by one closer to the trunk.",
         sourceTakeovers),
       .histogram(
         "trunkline_media_jitter_buffer_seconds", "Mean delay of the jitter buffer, once per call and 5 s.", jitterBufferDelay),
@@ -109,7 +109,7 @@ public final class MediaMetrics: Sendable {
       thread("trunkline_media_complexity_ceiling", "Opus complexity that no encoder of a thread exceeds.") {
         .integer($0.ceiling.value)
       },
-      thread("trunkline_media_refusing", "1 while a media thread takes no further calls.") { .integer($0.isRefusing.value) },
+      thread("trunkline_media_refusing", "1 while a media thread accepts no further calls.") { .integer($0.isRefusing.value) },
     ] + legs.families
   }
 

@@ -59,8 +59,8 @@ final class VerifierStatistics: Sendable {
   var families: [MetricFamily] {
     [
       .counters(
-        "trunkline_identity_checks_total", "Questions to the verifier of caller identities, by result.", label: "result", results),
-      .histogram("trunkline_identity_check_seconds", "From a question to its answer.", took),
+        "trunkline_identity_checks_total", "Requests to the verifier of caller identities, by result.", label: "result", results),
+      .histogram("trunkline_identity_check_seconds", "From a request to its answer.", took),
     ]
   }
 }

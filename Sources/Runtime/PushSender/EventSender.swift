@@ -52,8 +52,8 @@ final class EventStatistics: Sendable {
     [
       .counters("trunkline_event_webhooks_total", "Requests with an event by how they ended.", outcomes),
       .histogram("trunkline_event_webhook_seconds", "From a request with an event to its answer.", time),
-      .gauge("trunkline_events_open", "Events that a webhook has not taken yet and that are in memory.", open),
-      .gauge("trunkline_event_webhooks_failing", "Webhooks whose server failed last.", failing),
+      .gauge("trunkline_events_open", "Events in memory that a webhook has not accepted yet.", open),
+      .gauge("trunkline_event_webhooks_failing", "Webhooks whose last request failed.", failing),
     ]
   }
 }
@@ -204,7 +204,7 @@ final class EventWorker: HTTPWorker {
     let lost = first.position - hook.sink.read - 1
     statistics.outcomes.counter("lost").increment(by: lost)
     logger.error(
-      "a webhook was too slow: events are gone from the journal before it took them",
+      "a webhook was too slow: the journal deleted events before it accepted them",
       metadata: ["url": "\(hook.webhook.shown)", "events": "\(lost)"])
   }
 
@@ -235,14 +235,14 @@ final class EventWorker: HTTPWorker {
     switch outcome {
     case .taken:
       statistics.outcomes.counter("told").increment()
-      if hook.isTold { logger.notice("a webhook takes events again", metadata: ["url": "\(hook.webhook.shown)"]) }
+      if hook.isTold { logger.notice("a webhook accepts events again", metadata: ["url": "\(hook.webhook.shown)"]) }
       hook.isTold = false
       hook.bodies[position] = nil
     case .failed(let isServer, _):
       statistics.outcomes.counter(isServer ? "failed" : "refused").increment()
       if !hook.isTold {
         logger.warning(
-          "a webhook takes no events; they are kept and tried again for 24 hours",
+          "a webhook does not accept events: they are kept and retried for 24 hours",
           metadata: ["url": "\(hook.webhook.shown)", "why": "\(why)"])
       }
       hook.isTold = true

@@ -72,7 +72,7 @@ final class HTTPThread<Worker: HTTPWorker>: Sendable {
         if batch.contains(where: { $0 == nil }) { loop.stop() }
       }
     } catch {
-      logger.error("nothing is asked and nothing sent", metadata: ["why": "\(error)"])
+      logger.error("the HTTP client thread cannot read its queue: no push or webhook is sent", metadata: ["why": "\(error)"])
     }
     worker.started()
     loop.run()

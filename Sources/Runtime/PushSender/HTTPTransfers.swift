@@ -55,7 +55,7 @@ final class HTTPTransfers {
     _ completion: @escaping Completion
   ) {
     guard case .failure(var failure) = ended.result else {
-      if ended.wentAgain { forgotten(request, group, "it broke without an answer") }
+      if ended.wentAgain { forgotten(request, group, "the connection broke without an answer") }
       group.answered()
       return completion(ended.result)
     }
@@ -79,7 +79,7 @@ final class HTTPTransfers {
   private func forgotten(_ request: HTTPClientRequest, _ group: ConnectionGroup, _ why: String) {
     guard groups[request.connection] === group else { return }
     logger.notice(
-      "a connection carries nothing any more: its requests go over a new one",
+      "a connection stalled: its requests are sent over a new one",
       metadata: ["to": "\(Self.host(of: request.url))", "why": "\(why)"])
   }
 

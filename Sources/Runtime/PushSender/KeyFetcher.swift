@@ -68,7 +68,7 @@ public final class KeyStatistics: Sendable {
         "trunkline_jwks_fetches_total", "Fetches of auth.jwt.jwks_url by how they ended.", label: "outcome", outcomes),
       .gauge("trunkline_jwks_keys", "Keys from auth.jwt.jwks_url that login tokens are checked with.", keys),
       .gauge(
-        "trunkline_jwks_fetched_seconds", "When they were fetched, in seconds since 1970; 0: there are none.", fetchedAt),
+        "trunkline_jwks_fetched_seconds", "When the keys were fetched, in seconds since 1970; 0: none yet.", fetchedAt),
     ]
   }
 }
@@ -177,7 +177,7 @@ final class KeyWorker: HTTPWorker {
         statistics.keys.set(Int64(keys.count))
         statistics.fetchedAt.set(WallClock.nowMilliseconds() / 1_000)
         if news?.failure != nil || news == nil {
-          logger.notice("the keys of login tokens are here", metadata: ["url": "\(source.url)", "keys": "\(keys.count)"])
+          logger.notice("the keys of login tokens were fetched", metadata: ["url": "\(source.url)", "keys": "\(keys.count)"])
         }
         news = KeyFetcher.News(source: source, keys: keys, fetchedAt: began, failure: nil)
         give()
@@ -196,8 +196,8 @@ final class KeyWorker: HTTPWorker {
       let hasKeys = news?.fetchedAt != nil
       logger.warning(
         hasKeys
-          ? "the keys of login tokens could not be fetched: those that are here stay for a day"
-          : "the keys of login tokens could not be fetched: no app can log in before they are",
+          ? "the keys of login tokens could not be fetched: the last ones are used for a day"
+          : "the keys of login tokens could not be fetched: no app can log in until they are",
         metadata: ["url": "\(source.url)", "why": "\(why)"])
     }
     news = news ?? KeyFetcher.News(source: source, keys: KeySet(awaited: source.algorithm), fetchedAt: nil, failure: nil)
@@ -212,7 +212,7 @@ final class KeyWorker: HTTPWorker {
     statistics.fetchedAt.set(0)
     let failure = news?.failure ?? "no answer"
     logger.error(
-      "the keys of login tokens are a day old and count no more: no app can log in",
+      "the keys of login tokens are a day old and are not used: no app can log in",
       metadata: ["url": "\(source.url)", "why": "\(failure)"])
     news = KeyFetcher.News(source: source, keys: KeySet(awaited: source.algorithm), fetchedAt: nil, failure: failure)
     give()

@@ -33,10 +33,10 @@ public final class PushStatistics: Sendable {
   var families: [MetricFamily] {
     [
       .counters("trunkline_pushes_total", "Pushes by service and how they ended.", outcomes),
-      .counters("trunkline_push_failures_total", "Pushes that were not accepted, by the service's word.", failures),
+      .counters("trunkline_push_failures_total", "Pushes that were not accepted, by the service's reason.", failures),
       .counter("trunkline_push_requests_total", "Requests to push services, retries and access tokens included.", requests),
       .gauge("trunkline_pushes_under_way", "Pushes without an outcome yet.", underWay),
-      .gauges("trunkline_push_circuit_open", "1 while a push service is left alone because it fails.", label: "service", open),
+      .gauges("trunkline_push_circuit_open", "1 while a push service gets no requests because it fails.", label: "service", open),
       .counters(
         "trunkline_push_wrong_place_total",
         "Tokens refused because they are of another environment (a sandbox token sent to production, or the reverse) or app.",

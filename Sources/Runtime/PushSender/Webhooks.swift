@@ -52,9 +52,9 @@ final class WebhookStatistics: Sendable {
 
   var families: [MetricFamily] {
     [
-      .counters("trunkline_webhooks_total", "Questions to webhooks by how they ended.", outcomes),
-      .histogram("trunkline_webhook_seconds", "From a question to its answer.", time),
-      .gauge("trunkline_webhook_circuit_open", "1 while a webhook's server is left alone because it fails.", open),
+      .counters("trunkline_webhooks_total", "Requests to webhooks by how they ended.", outcomes),
+      .histogram("trunkline_webhook_seconds", "From a request to its answer.", time),
+      .gauge("trunkline_webhook_circuit_open", "1 while a webhook's server gets no requests because it fails.", open),
     ]
   }
 }

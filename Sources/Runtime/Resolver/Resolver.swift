@@ -200,7 +200,7 @@ public final class Resolver: @unchecked Sendable {
   private func failed(_ question: DNSQuestion, _ status: Int32) {
     if failing.count < Limits.questions, failing.insert(question).inserted {
       logger.warning(
-        "names: a question has no answer: nothing waits for it, and it is asked again",
+        "names: a query has no answer: nothing waits for it, and it is repeated",
         metadata: [
           "name": "\(question.name)", "type": "\(question.kind.rawValue)", "servers": "\(serverList)",
           "why": "\(String(cString: ares_strerror(status)))",
@@ -231,7 +231,7 @@ public final class Resolver: @unchecked Sendable {
   private func finish(_ question: DNSQuestion, _ answer: DNSAnswer) {
     if answer != .failed, failing.remove(question) != nil {
       logger.notice(
-        "names: a question that had no answer has one",
+        "names: a query that had no answer has one",
         metadata: ["name": "\(question.name)", "type": "\(question.kind.rawValue)"])
     }
     switch answer {

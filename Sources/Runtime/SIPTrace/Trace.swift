@@ -6,7 +6,7 @@ struct Trace {
     case time = "its time is over"
     case size = "the file has its size"
     case stopped = "it was stopped"
-    case unread = "nobody reads it"
+    case unread = "its reader does not read"
   }
 
   let subject: TraceSubject

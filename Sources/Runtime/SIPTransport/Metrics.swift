@@ -105,7 +105,7 @@ final class TransportMetrics: Sendable {
       .counters(
         "trunkline_sip_transport_failures_total", "Messages whose peer could not be reached.", label: "transport", failures),
       .gauge("trunkline_sip_connections", "Open TCP connections of trunks.", connections),
-      .gauge("trunkline_sip_guest_connections", "Those whose peers no list names and that have not authenticated yet.", guests),
+      .gauge("trunkline_sip_guest_connections", "TCP connections of unlisted peers that have not authenticated yet.", guests),
     ]
   }
 }

@@ -77,7 +77,7 @@ extension SIPSockets {
   public func wasSilent(_ flow: Flow, since: Instant) {
     loop.preconditionOnThread()
     for (own, connection) in connections where Self.serves(own, flow) && connection.heardAt < since {
-      logger.notice("SIP connection closed: a request had no answer and nothing else came", metadata: ["flow": "\(own)"])
+      logger.notice("SIP connection closed: a request had no answer and nothing else was received", metadata: ["flow": "\(own)"])
       end(own, .failed)
     }
   }

@@ -14,19 +14,19 @@ extension SIPSockets {
         serverTLS = next
         for failure in next.failures {
           logger.error(
-            "listen.sip.tls.certificates: one is not taken; its names are shown the one before, or that of listen.sip.tls.cert",
+            "listen.sip.tls.certificates: one is not usable; its names get the previous one, or that of listen.sip.tls.cert",
             metadata: ["why": "\(failure)"])
         }
       } catch {
         logger.error(
-          "listen.sip.tls: certificates not taken",
+          "listen.sip.tls: the certificates are not usable",
           metadata: ["why": "\(error)", "old_ones": "\(serverTLS == nil ? "none" : "stay")"])
       }
     }
     var next: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]
     for (name, settings) in trunks {
       do throws(TLSFailure) { next[name] = (try TLSContext(client: settings), settings) } catch {
-        logger.error("trunk's TLS files not taken", metadata: ["trunk": "\(name)", "why": "\(error)"])
+        logger.error("a trunk's TLS files are not usable", metadata: ["trunk": "\(name)", "why": "\(error)"])
         next[name] = clientTLS[name]
       }
     }

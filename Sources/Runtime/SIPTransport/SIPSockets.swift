@@ -268,7 +268,7 @@ public final class SIPSockets: @unchecked Sendable {
     guard let anyPeer = trunks.anyPeer else {
       counts.drops[.stranger].increment()
       if mayTell(&strangersTold) {
-        logger.notice("SIP from a stranger dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
+        logger.notice("SIP from unknown peer dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
       }
       return nil
     }

@@ -13,7 +13,7 @@ func refusal(of certificate: OpaquePointer, for host: String, expecting expected
   let wanted = expected.isEmpty ? [ExpectedName(host)].compactMap(\.self) : expected
   let said = expected.isEmpty ? host : expected.map(\.description).joined(separator: " or ")
   let names: CertificateNames
-  do { names = try CertificateNames(certificate) } catch { return "the certificate is not taken for \(said): \(error)" }
+  do { names = try CertificateNames(certificate) } catch { return "the certificate is not accepted for \(said): \(error)" }
   let uris = names.uris.compactMap(sipHost)
   let own = !uris.isEmpty ? uris : !names.hosts.isEmpty ? names.hosts : names.commonName.map { [$0] } ?? []
   if own.contains(where: { name in wanted.contains { $0.accepts(name) } }) { return nil }

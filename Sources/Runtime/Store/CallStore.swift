@@ -175,25 +175,25 @@ public final class CallStore: Sendable {
   public var metrics: [MetricFamily] {
     (events?.metrics ?? []) + [
       .counter(
-        "trunkline_events_lost_total", "Events that found no room in memory while the journal could not be written.", lostEvents),
+        "trunkline_events_lost_total", "Events dropped because memory was full while the journal was not writable.", lostEvents),
       .counter("trunkline_records_written_total", "Call records written.", written),
       .counter("trunkline_records_orphans_total", "Records of calls that a killed process left without an end.", orphans),
-      .counter("trunkline_records_lost_total", "Call records that found no room while the file could not be written.", lost),
+      .counter("trunkline_records_lost_total", "Records dropped because memory was full while the file was not writable.", lost),
       .gauge("trunkline_records_waiting", "Call records in memory until the file can be written.", waiting),
       .counter("trunkline_store_failures_total", "Failed writes of journal, records file or devices.", failures),
       .gauge(
-        "trunkline_store_failing", "1 while the store cannot be written: free the disk or find who holds its lock.", failing),
+        "trunkline_store_failing", "1 while the store cannot be written: free the disk or find what holds its lock.", failing),
       .gauge(
         "trunkline_device_changes_waiting", "Devices whose last state is in memory until the store can be written.",
         waitingChanges),
       .counter(
-        "trunkline_device_changes_lost_total", "Changes of devices that found no room while the store failed.", lostChanges),
+        "trunkline_device_changes_lost_total", "Device changes dropped as memory was full while the store failed.", lostChanges),
       .counter("trunkline_records_streamed_total", "Call records added to the cluster's stream.", stream.streamed),
       .counter(
         "trunkline_records_superseded_total",
-        "Call records whose call had one in the stream: given again after a restart, or another node's.", stream.superseded),
+        "Call records whose call had one in the stream: sent again after a restart, or another node's.", stream.superseded),
       .counter(
-        "trunkline_records_stream_failures_total", "Times that the stream took no record; it is tried again.", stream.failures),
+        "trunkline_records_stream_failures_total", "Failed writes of records to the stream, which are retried.", stream.failures),
       .gauge(
         "trunkline_records_stream_waiting_bytes", "Bytes of the records file that are not in the stream yet.",
         stream.waitingBytes),
@@ -274,10 +274,10 @@ public final class CallStore: Sendable {
     if writer.problem != told {
       if let problem = writer.problem {
         logger.error(
-          "store cannot write: calls and devices go on in memory and are lost if the gateway stops now; free the disk or find who holds the file",
+          "the store cannot write: changes of calls and devices stay in memory and are lost if the gateway stops; free the disk or find the process that holds the file",
           metadata: ["why": "\(problem)", "retry": "\(pace.retry)"])
       } else {
-        logger.notice("store writes again")
+        logger.notice("the store can write again")
       }
       told = writer.problem
     }

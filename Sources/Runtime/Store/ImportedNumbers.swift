@@ -95,7 +95,7 @@ public enum ImportedNumbers {
     guard fd >= 0 else { throw StoreError("cannot open the store's folder \(folder): \(String(cString: strerror(errno)))") }
     guard flock(fd, LOCK_EX | LOCK_NB) == 0 else {
       close(fd)
-      throw StoreError("another import is at work in \(folder)")
+      throw StoreError("another import is running in \(folder)")
     }
     return fd
   }

@@ -62,6 +62,6 @@ final class RecordPlaceFile {
 
   private func fault() -> StoreError {
     let why = errno == ENOSPC ? "the disk is full" : String(cString: strerror(errno))
-    return StoreError("cannot write \(path), which says what is in the stream of records: \(why)")
+    return StoreError("cannot write \(path), which has the position in the stream of records: \(why)")
   }
 }

@@ -94,7 +94,7 @@ final class RecordShipper {
     done = isFound ? place?.offset ?? 0 : 0
     if !isFound {
       logger.warning(
-        "the records file that was being streamed is gone: its last records may be missing in the stream; let log rotation keep one file unpacked (delaycompress)",
+        "the records file that was being streamed was removed: its last records may be missing in the stream; let log rotation keep one file unpacked (delaycompress)",
         metadata: ["file": "\(path)"])
     }
   }
@@ -179,7 +179,7 @@ final class RecordShipper {
       problem = nil
     } catch {
       // Written with the next record; a restart before that gives some records again, which the stream knows.
-      if problem == nil { logger.warning("records are streamed, their place is not kept", metadata: ["why": "\(error)"]) }
+      if problem == nil { logger.warning("records are streamed, but their position is not saved", metadata: ["why": "\(error)"]) }
       problem = error.description
     }
   }
@@ -200,7 +200,7 @@ final class RecordShipper {
         give(line, end, at: now)
       case .end(let hasRest): hasMore = atEnd(hasRest)
       case .replaced:
-        logger.warning("the records file was cut or replaced in place: it is streamed from its beginning")
+        logger.warning("the records file was cut or replaced in place: the gateway streams it from its beginning")
         restart(at: 0)
         _ = tail.open(at: nil)
         isUnwritten = true

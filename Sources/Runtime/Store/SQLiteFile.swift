@@ -40,7 +40,7 @@ public final class SQLiteFile: Sendable {
       var migrator = DatabaseMigrator()
       for step in steps { migrator.registerMigration(step.name, migrate: step.migrate) }
       guard try !queue.read(migrator.hasBeenSuperseded) else {
-        throw StoreError("it is of a later version; take that version of trunkline, or another file for store.sqlite")
+        throw StoreError("a later version of trunkline wrote it: use that version, or another file for store.sqlite")
       }
       try migrator.migrate(queue)
     } catch {

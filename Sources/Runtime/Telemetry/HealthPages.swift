@@ -85,7 +85,7 @@ public struct HealthPages: Sendable {
           var entry = JSONText()
           entry.field("name", "thread \(thread.thread)")
           entry.field("ready", false)
-          entry.field("reason", "has been in one turn for \(thread.age.nanoseconds / 1_000_000) ms")
+          entry.field("reason", "has been in one step for \(thread.age.nanoseconds / 1_000_000) ms")
           return entry
         })
     return Page(status: ready ? 200 : 503, contentType: JSONText.contentType, body: out.object)

@@ -150,7 +150,7 @@ public final class LogSink: Sendable {
       var room = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
       guard poll(&room, 1, Limits.logWaitMilliseconds) > 0 else {
         if ending.isOver { return false }
-        health.set("it is full, and nobody reads it")
+        health.set("it is full, and its reader does not read")
         continue
       }
       let count = rest.prefix(Int(PIPE_BUF)).withUnsafeBytes { Glibc.write(fd, $0.baseAddress, $0.count) }
@@ -168,8 +168,8 @@ public final class LogSink: Sendable {
 
   private static func cause(_ code: Int32) -> String {
     switch code {
-    case EPIPE, ECONNRESET, ENOTCONN: "its reader is gone"
-    case EIO: "its terminal is gone"
+    case EPIPE, ECONNRESET, ENOTCONN: "its reader has ended"
+    case EIO: "its terminal was closed"
     case EBADF: "it is closed"
     case ENOSPC, EDQUOT: "the disk is full"
     case EFBIG: "the file is as large as it may be"
@@ -181,7 +181,7 @@ public final class LogSink: Sendable {
     [
       .counter("trunkline_log_lines_dropped_total", "Log lines dropped because too many were waiting.", dropped),
       .counter(
-        "trunkline_log_lines_omitted_total", "Log lines left out because one who caused them caused too many.", rates.omitted),
+        "trunkline_log_lines_omitted_total", "Log lines left out because one peer caused too many.", rates.omitted),
     ]
   }
 }

@@ -15,8 +15,8 @@ public enum ProcessMetrics {
       MetricFamily(name: "process_start_time_seconds", help: "Start of the process since 1970.", kind: .gauge) {
         [MetricSample([], .number(start))]
       },
-      .gauge("trunkline_threads", "Threads of ours that are running.", NamedThread.live),
-      MetricFamily(name: "trunkline_build_info", help: "The version that runs.", kind: .gauge, labelNames: ["version"]) {
+      .gauge("trunkline_threads", "Threads of the gateway that are running.", NamedThread.live),
+      MetricFamily(name: "trunkline_build_info", help: "The running version.", kind: .gauge, labelNames: ["version"]) {
         [MetricSample([version], .integer(1))]
       },
     ]

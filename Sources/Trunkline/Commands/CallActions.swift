@@ -7,7 +7,7 @@ extension Calls {
     static let configuration = CommandConfiguration(
       abstract: "Makes a call for a user: the user's devices ring, then the number is called.",
       discussion: """
-        With --first number the number is called at once. Who answers there hears ringback while the user's devices ring.
+        With --first number the number is called at once. The party who answers hears ringback while the user's devices ring.
 
         EXAMPLES:
           trunkline calls make alice +4930123456
@@ -16,7 +16,7 @@ extension Calls {
     @Argument(help: "The user.") var user: String
     @Argument(help: "The number, as the user could dial it.") var number: String
     @Option(help: ArgumentHelp("One of the user's numbers.", valueName: "number")) var from: String?
-    @Option(help: "Who is called first: user or number.") var first = OriginateRequest.First.user
+    @Option(help: "The party that is called first: user or number.") var first = OriginateRequest.First.user
     @OptionGroup var endpoint: Endpoint
 
     func run() throws {
@@ -28,18 +28,18 @@ extension Calls {
   }
 
   struct Hold: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Holds a call, as the app that has it would.")
+    static let configuration = CommandConfiguration(abstract: "Holds a call on behalf of its app.")
     @Argument(help: "The call's id.") var call: String
-    @Flag(help: "Resume it.") var off = false
+    @Flag(help: "Resume the call.") var off = false
     @OptionGroup var endpoint: Endpoint
 
     func run() throws { try endpoint.post("/v1/calls/\(call.percentEncoded)/hold", on: !off) }
   }
 
   struct Mute: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Silences the app of a call toward the trunk.")
+    static let configuration = CommandConfiguration(abstract: "Mutes the app of a call toward the trunk.")
     @Argument(help: "The call's id.") var call: String
-    @Flag(help: "Not any more.") var off = false
+    @Flag(help: "Unmute the call.") var off = false
     @OptionGroup var endpoint: Endpoint
 
     func run() throws { try endpoint.post("/v1/calls/\(call.percentEncoded)/mute", on: !off) }
@@ -56,20 +56,20 @@ extension Calls {
 
   struct Play: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Plays a file of admin.play_folder to the trunk, in place of the app, or stops it.",
+      abstract: "Plays a file of admin.play_folder to the trunk instead of the app's audio, or stops the playback.",
       discussion: """
         EXAMPLES:
           trunkline calls play 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 notice.wav
           trunkline calls play 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 --off
         """)
     @Argument(help: "The call's id.") var call: String
-    @Argument(help: "Its name, without a path.") var file: String?
-    @Flag(help: "Stop what plays.") var off = false
+    @Argument(help: "The file's name, without a path.") var file: String?
+    @Flag(help: "Stop the playback.") var off = false
     @OptionGroup var endpoint: Endpoint
 
     func validate() throws {
       guard (file == nil) == off else {
-        throw ValidationError("the name of a file in admin.play_folder, or --off to stop what plays")
+        throw ValidationError("name a file in admin.play_folder, or give --off to stop the playback")
       }
     }
 
@@ -83,7 +83,7 @@ extension Calls {
     static let configuration = CommandConfiguration(
       abstract: "Records a connected call, or ends its recording.",
       discussion: """
-        The configuration needs `recording:`, which says where the files are (docs/integrate/recording.md).
+        The configuration needs `recording:`, which sets the folder of the files (docs/integrate/recording.md).
 
         EXAMPLES:
           trunkline calls record 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11
@@ -98,10 +98,10 @@ extension Calls {
 
   struct Stream: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Gives an incoming call that nobody has answered yet to a program over a WebSocket.",
+      abstract: "Connects an unanswered incoming call to a program over a WebSocket.",
       discussion: """
-        The gateway opens the WebSocket; what goes over it: docs/integrate/media-streams.md. Devices that ring stop ringing. The host has to be one of
-        the configuration: of a route's stream, or of routes.stream_hosts.
+        The gateway opens the WebSocket; its messages: docs/integrate/media-streams.md. The devices stop ringing. The configuration has to list
+        the host: in a route's stream, or in routes.stream_hosts.
 
         EXAMPLES:
           trunkline calls stream 5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11 wss://bot.example.com/call
@@ -109,12 +109,12 @@ extension Calls {
         """)
     @Argument(help: "The call's id.") var call: String
     @Argument(help: "wss://…, or ws://… of the gateway's machine.") var url: String
-    @Option(help: "Of the audio: mulaw, pcm8 or pcm16.") var format: StreamTarget.Format?
+    @Option(help: "The audio's format: mulaw, pcm8 or pcm16.") var format: StreamTarget.Format?
     @OptionGroup var endpoint: Endpoint
 
     func validate() throws {
       guard StreamURL(url) != nil else {
-        throw ValidationError("\(url): a URL that begins with wss://, or with ws:// and is of the gateway's own machine")
+        throw ValidationError("\(url): the URL must begin with wss://, or with ws:// for the gateway's own machine")
       }
     }
 
@@ -128,14 +128,14 @@ extension Calls {
   struct Transfer: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Transfers a connected call, by REFER to its trunk.")
     @Argument(help: "The call's id.") var call: String
-    @Argument(help: "The number that it goes to.") var number: String?
-    @Option(help: ArgumentHelp("A user, at the user's first number.", valueName: "user")) var user: String?
-    @Option(help: ArgumentHelp("Another connected call of the same user and trunk.", valueName: "call")) var with: String?
+    @Argument(help: "The number to transfer to.") var number: String?
+    @Option(help: ArgumentHelp("The user to transfer to, at the user's first number.", valueName: "user")) var user: String?
+    @Option(help: ArgumentHelp("A call to join: connected, of the same user and trunk.", valueName: "call")) var with: String?
     @OptionGroup var endpoint: Endpoint
 
     func validate() throws {
       guard [number, user, with].compactMap(\.self).count == 1 else {
-        throw ValidationError("one of a number, --user and --with")
+        throw ValidationError("give exactly one of a number, --user and --with")
       }
     }
 
@@ -150,7 +150,7 @@ extension Calls {
     @Argument(help: "The call's id.") var call: String
     @Option(
       help: ArgumentHelp(
-        "localEnd; of a call that waits for an answer also busy, declined, unanswered, notFound or forbidden.",
+        "The end reason: localEnd; for an unanswered call also busy, declined, unanswered, notFound or forbidden.",
         valueName: "reason"))
     var reason: String?
     @OptionGroup var endpoint: Endpoint

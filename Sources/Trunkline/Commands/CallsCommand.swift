@@ -6,7 +6,7 @@ import Foundation
 
 struct Calls: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Looks at the calls of a running gateway, makes them, acts on them and ends them.",
+    abstract: "Lists, makes, controls and ends the calls of a running gateway.",
     discussion: """
       EXAMPLES:
         trunkline calls list
@@ -26,7 +26,7 @@ struct Calls: ParsableCommand {
   /// Where the gateway's admin endpoint is.
   struct Endpoint: ParsableArguments {
     @Option(help: ArgumentHelp("The admin endpoint's address.", valueName: "address:port")) var admin: String?
-    @Option(help: ArgumentHelp("Take address and token from this configuration.", valueName: "file")) var config: String?
+    @Option(help: ArgumentHelp("Read address and token from this configuration.", valueName: "file")) var config: String?
     @Option(help: ArgumentHelp("A file with the admin token.", valueName: "file")) var tokenFile: String?
 
     func client() throws -> AdminClient {
@@ -39,7 +39,7 @@ struct Calls: ParsableCommand {
       }
       if let admin {
         guard let given = SocketAddress(admin) else {
-          throw ValidationError("--admin takes an address with a port, got \"\(admin)\"")
+          throw ValidationError("--admin needs an address with a port, got \"\(admin)\"")
         }
         address = given
       }
@@ -83,9 +83,9 @@ struct Calls: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Prints live calls, oldest first; with --cluster those of all nodes, node after node.",
       discussion: """
-        With --cluster the asked node reads what the others have told the engine, page after page. Calls that come or go meanwhile may
-        be missing or there; a node that does not live is named with its standing, and a dead one's calls are left out. With the engine
-        away only the asked node's calls are printed, and a line on standard error says so.
+        With --cluster the queried node reads the calls of all nodes from the shared store, page by page. Calls that start or end
+        meanwhile may be missing; a node that is not living is shown with its state, and calls of dead nodes are left out. Without the
+        shared store only the queried node's calls are printed, with a warning on standard error.
 
         EXAMPLES:
           trunkline calls list
@@ -93,9 +93,9 @@ struct Calls: ParsableCommand {
           trunkline calls list --cluster --most 5000 --json | jq -r '.calls[].node' | sort | uniq -c
         """)
     @OptionGroup var endpoint: Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it; with --cluster all pages as one.") var json = false
+    @Flag(help: "Print the gateway's JSON unchanged; with --cluster all pages as one.") var json = false
     @Flag(help: "Calls of all nodes of the cluster.") var cluster = false
-    @Option(help: ArgumentHelp("With --cluster: print at most so many.", valueName: "n")) var most = 1_000
+    @Option(help: ArgumentHelp("With --cluster: print at most this many calls.", valueName: "n")) var most = 1_000
 
     func validate() throws {
       guard (1...1_000_000).contains(most) else { throw ValidationError("--most \(most): 1 to 1000000.") }
@@ -122,7 +122,7 @@ struct Calls: ParsableCommand {
       } while after != nil && (all?.calls.count ?? 0) < most
       guard var all else { return }
       WhereCommand.warn(all.partial, all.asked)
-      if after != nil || all.calls.count > most { complain("there are more than \(most): --most N prints more") }
+      if after != nil || all.calls.count > most { complain("there are more than \(most) calls: --most N prints more") }
       (all.calls, all.next) = (Array(all.calls.prefix(most)), nil)
       guard json else { return Console.line(WhereTable.render(all.calls)) }
       let encoder = JSONEncoder()

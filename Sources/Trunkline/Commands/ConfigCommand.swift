@@ -20,7 +20,7 @@ struct Config: ParsableCommand {
 
   struct Profiles: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Prints the profiles of carriers and PBXs: what `profile: NAME` of a trunk stands for.",
+      abstract: "Prints the profiles of carriers and PBXs: the keys that `profile: NAME` of a trunk sets.",
       discussion: """
         EXAMPLES:
           trunkline config profiles | less

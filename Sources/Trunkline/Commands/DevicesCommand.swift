@@ -6,10 +6,10 @@ import Foundation
 /// `trunkline devices`: who can be woken.
 struct DevicesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "devices", abstract: "Lists the devices of a running gateway, and turns them away.",
+    commandName: "devices", abstract: "Lists, revokes and allows the devices of a running gateway.",
     discussion: """
-      A device is listed once its app has registered a push token, set a preference, or is connected. "no such user": its user is
-      not in the configuration any more; it is kept for when the user comes back.
+      A device is listed once its app has registered a push token, set a preference, or is connected. "no such user": its user was
+      removed from the configuration; the device is kept in case the user is added again.
 
       EXAMPLES:
         trunkline devices list
@@ -17,7 +17,7 @@ struct DevicesCommand: ParsableCommand {
         trunkline devices show --user alice --device phone
         trunkline devices revoke --user alice --device phone    no push, no session, no registration from now on
         trunkline devices revoke --user alice                   the same for all of alice's devices
-        trunkline devices allow --user alice --device phone     takes that back
+        trunkline devices allow --user alice --device phone     undoes the revocation
       """,
     subcommands: [List.self, Show.self, Revoke.self, Allow.self])
 
@@ -35,9 +35,9 @@ struct DevicesCommand: ParsableCommand {
 
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Prints devices, by user.")
-    @Option(help: "Only this user's.") var user: String?
+    @Option(help: "Only this user's devices.") var user: String?
     @OptionGroup var endpoint: Calls.Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+    @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
       let body = try endpoint.request("GET", "/v1/devices" + query(user, nil))
@@ -61,8 +61,8 @@ struct DevicesCommand: ParsableCommand {
 
   struct Revoke: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Turns a device away: no push from now on, its session ends with 4003 after its calls, it cannot register.",
-      discussion: "Without --device every device of the user. It holds over restarts, until `trunkline devices allow`.")
+      abstract: "Revokes a device: it gets no pushes and cannot register; its session ends with 4003 after its calls.",
+      discussion: "Without --device it revokes every device of the user. It outlasts restarts, until `trunkline devices allow`.")
     @Option(help: "The user's id.") var user: String
     @Option(help: "The device's id; without it all of the user's.") var device: String?
     @OptionGroup var endpoint: Calls.Endpoint
@@ -72,7 +72,7 @@ struct DevicesCommand: ParsableCommand {
 
   struct Allow: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Takes a revocation back; the app registers again when it connects.")
+      abstract: "Undoes a revocation; the app registers again when it connects.")
     @Option(help: "The user's id.") var user: String
     @Option(help: "The device's id.") var device: String
     @OptionGroup var endpoint: Calls.Endpoint

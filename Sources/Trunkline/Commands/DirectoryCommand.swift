@@ -10,9 +10,9 @@ struct DirectoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "directory", abstract: "Imports names and blocked numbers for apps.",
     discussion: """
-      A directory is a user's (user:alice) or that of everybody who is logged in to an account (account:work). Apps show its names for
-      calls, and callers that it blocks ring nobody. It is kept beside the store (store.sqlite with .directory behind it); a running gateway
-      and its apps hear of a change at once. The nodes of a cluster have it from the engine: there the node of the configuration has to run,
+      A directory belongs to a user (user:alice) or to all devices that are logged in to an account (account:work). Apps show its names
+      for calls, and callers that it blocks ring no device. Its file is that of store.sqlite with .directory appended; a running gateway
+      and its apps are notified of a change at once. Nodes of a cluster read it from the shared store: the node has to run,
       and import goes through its admin port.
 
       EXAMPLES:
@@ -24,7 +24,7 @@ struct DirectoryCommand: ParsableCommand {
     subcommands: [Import.self, Export.self, List.self, Restore.self])
 
   struct ScopeOption: ParsableArguments {
-    @Option(help: ArgumentHelp("Whose directory it is.", valueName: "user:ID or account:NAME")) var scope: String
+    @Option(help: ArgumentHelp("The directory's owner.", valueName: "user:ID or account:NAME")) var scope: String
 
     func validate() throws {
       guard DirectoryPages.isScope(scope) else { throw ValidationError("a directory is user:ID or account:NAME") }
@@ -33,17 +33,17 @@ struct DirectoryCommand: ParsableCommand {
 
   struct Import: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Replaces a directory by a CSV file, or changes in it what the file names.",
+      abstract: "Replaces a directory by a CSV file, or changes the contacts that the file names.",
       discussion: """
-        At most \(Store.Limits.contacts) contacts. Every line is checked before anything changes; the first wrong one is named, and the
-        command exits with 2. The order of the lines does not matter; a number stands once.
+        At most \(Store.Limits.contacts) contacts. Every line is checked before anything changes; the first wrong line is reported, and the
+        command exits with 2. The order of the lines does not matter; a number may occur once.
 
         EXAMPLES:
           trunkline directory import contacts.csv --scope account:work --config gateway.yaml
           printf 'number,label,kind\\n+15550000002,,remove\\n' | trunkline directory import /dev/stdin --changes --scope user:alice
         """)
     @Argument(help: ArgumentHelp("CSV with the head line number,label,kind.", valueName: "file")) var file: String
-    @Flag(help: "Changes what the file names and leaves the rest; kind may be remove.") var changes = false
+    @Flag(help: "Changes the contacts that the file names and keeps the others; kind may be remove.") var changes = false
     @OptionGroup var directory: ScopeOption
     @OptionGroup var source: SettingsSource
 
@@ -106,7 +106,7 @@ struct DirectoryCommand: ParsableCommand {
   }
 
   struct Export: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Prints a directory as CSV, as import takes it.")
+    static let configuration = CommandConfiguration(abstract: "Prints a directory as CSV, which import reads.")
     @OptionGroup var directory: ScopeOption
     @OptionGroup var source: SettingsSource
 
@@ -125,7 +125,7 @@ struct DirectoryCommand: ParsableCommand {
   }
 
   struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Prints which directories there are.")
+    static let configuration = CommandConfiguration(abstract: "Lists the directories.")
     @OptionGroup var source: SettingsSource
 
     func run() throws {
@@ -134,7 +134,7 @@ struct DirectoryCommand: ParsableCommand {
       for row in try DirectoryCommand.open(settings).directories() {
         var line = "\(row.name)  \(row.entries) contacts  version \(row.version)"
         if isShared, row.engine != row.version {
-          line += row.engine == 0 ? "  (the engine has none)" : "  (the engine has \(row.engine))"
+          line += row.engine == 0 ? "  (the shared store has none)" : "  (the shared store has \(row.engine))"
         }
         Console.line(line)
       }
@@ -143,28 +143,28 @@ struct DirectoryCommand: ParsableCommand {
 
   struct Restore: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Gives the engine of a cluster the directories that it has lost, from this machine's copies.",
+      abstract: "Writes directories that a cluster's shared store has lost, from this machine's copies.",
       discussion: """
-        For an engine that was flushed, or replaced by an empty one. Run it on the machine whose copies are the latest ("trunkline directory
-        list" shows the versions); its running node gives the engine what that still lacks. A directory that the engine has is left alone, and
-        so is one of which it has an older version: import that one anew.
+        For a shared store that was flushed, or replaced by an empty one. Run it on the machine with the latest copies ("trunkline directory
+        list" shows the versions); its running node writes the directories that are missing. It does not change one that the store has,
+        nor one of which the store has an older version: import that one again.
 
         EXAMPLES:
           trunkline directory restore --config gateway.yaml
           trunkline directory restore --all --config gateway.yaml
         """)
-    @Flag(help: "Those too that the engine has and no node can read: after a change of cluster.key_file.") var all = false
+    @Flag(help: "Also those in the shared store that no node can read: after a change of cluster.key_file.") var all = false
     @OptionGroup var source: SettingsSource
 
     func run() throws {
       let settings = try source.load()
       guard settings.cluster?.nodes != nil else {
-        complain("this gateway is alone: its directories are in its own file")
+        complain("this gateway is not part of a cluster: its directories are in its own file")
         throw ExitCode(1)
       }
       do {
         let count = try DirectoryCommand.open(settings).restore(all: all)
-        Console.line("\(count) directories go to the engine, as far as it lacks them")
+        Console.line("\(count) directories are being written to the shared store, unless it has them")
       } catch {
         complain("\(error)")
         throw ExitCode(1)

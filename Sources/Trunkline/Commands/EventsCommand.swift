@@ -21,15 +21,15 @@ struct Events: ParsableCommand {
 
   struct Listen: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Prints events as they come, one CloudEvent a line, until it is interrupted.",
-      discussion: "After a lost connection it goes on where it was: no event is missing, and none comes twice.")
+      abstract: "Prints events as they occur, one CloudEvent a line, until it is interrupted.",
+      discussion: "After a lost connection it resumes at its last event: it skips no event and repeats none.")
     @OptionGroup var endpoint: Calls.Endpoint
     @Option(
-      help: ArgumentHelp("Begin behind this event; latest: only what comes. Else with the oldest that is kept.", valueName: "id"))
+      help: ArgumentHelp("Begin after this event; latest: only new events. Default: the oldest that is kept.", valueName: "id"))
     var after: String?
-    @Option(help: ArgumentHelp("Only these, with commas between them.", valueName: "kinds")) var kinds: String?
-    @Option(help: ArgumentHelp("Only those of this call, user/device or trunk.", valueName: "subject")) var subject: String?
-    @Option(help: ArgumentHelp("End after so many.", valueName: "count")) var most: Int?
+    @Option(help: ArgumentHelp("Only these kinds, separated by commas.", valueName: "kinds")) var kinds: String?
+    @Option(help: ArgumentHelp("Only events of this call, user/device or trunk.", valueName: "subject")) var subject: String?
+    @Option(help: ArgumentHelp("End after this many events.", valueName: "count")) var most: Int?
 
     func run() throws {
       let client = try endpoint.client()
@@ -80,20 +80,20 @@ struct Events: ParsableCommand {
 
   struct Sink: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "A webhook that checks signatures, prints events, and fails on request: to see how a backend's absence is borne.")
-    @Option(help: ArgumentHelp("Where it listens, on this machine.", valueName: "address:port"))
+      abstract: "A webhook that checks signatures, prints events, and fails on request, to test the gateway's retries.")
+    @Option(help: ArgumentHelp("The address to listen on, of this machine.", valueName: "address:port"))
     var listen = SocketAddress(.loopback, 8_099)
     @Option(help: ArgumentHelp("The secret that the gateway signs with.", valueName: "file")) var keyFile: String
-    @Option(help: ArgumentHelp("Of a hundred requests so many get --status.", valueName: "percent")) var fail = 0
-    @Option(help: ArgumentHelp("The status of those.", valueName: "code")) var status = 500
-    @Option(help: ArgumentHelp("Wait so long with each answer.", valueName: "milliseconds")) var delay = 0
+    @Option(help: ArgumentHelp("Percentage of requests that get --status.", valueName: "percent")) var fail = 0
+    @Option(help: ArgumentHelp("The HTTP status of failed requests.", valueName: "code")) var status = 500
+    @Option(help: ArgumentHelp("Delay of each answer.", valueName: "milliseconds")) var delay = 0
 
     func validate() throws {
-      guard (0...100).contains(fail) else { throw ValidationError("--fail takes 0 to 100") }
-      guard (400...599).contains(status) else { throw ValidationError("--status takes 400 to 599") }
-      guard (0...60_000).contains(delay) else { throw ValidationError("--delay takes 0 to 60000") }
+      guard (0...100).contains(fail) else { throw ValidationError("--fail must be 0 to 100") }
+      guard (400...599).contains(status) else { throw ValidationError("--status must be 400 to 599") }
+      guard (0...60_000).contains(delay) else { throw ValidationError("--delay must be 0 to 60000") }
       guard listen.ip.isLoopback else {
-        throw ValidationError("--listen takes an address of this machine, such as 127.0.0.1:8099")
+        throw ValidationError("--listen needs an address of this machine, such as 127.0.0.1:8099")
       }
     }
 
@@ -113,12 +113,12 @@ struct Events: ParsableCommand {
               signatures: request.first("webhook-signature") ?? "", body: request.body, keys: keys,
               now: WallClock.nowMilliseconds() / 1_000)
           else {
-            complain("an event whose signature is not of this secret")
+            complain("an event was refused: its signature does not match this secret")
             return answer(.text(401, "signature"))
           }
           // spread evenly, so that a share of few is met, too
           let number = count.add(1, ordering: .relaxed).newValue
-          guard number * fail / 100 == (number - 1) * fail / 100 else { return answer(.text(status, "as asked")) }
+          guard number * fail / 100 == (number - 1) * fail / 100 else { return answer(.text(status, "failed on request")) }
           Console.json(String(decoding: request.body, as: UTF8.self))
           answer(.text(200, "ok"))
         }
@@ -129,7 +129,7 @@ struct Events: ParsableCommand {
         }
       }
       let server = try AdminServer.start(.init(address: listen), routes: routes, logger: Logger(label: "sink"))
-      complain("events are taken at http://\(server.address)/; end with Control-C")
+      complain("receiving events at http://\(server.address)/; end with Control-C")
       let done = try EventDescriptor()
       let stop = StopSignal { done.signal() }
       withExtendedLifetime(stop) { _ = done.wait(milliseconds: -1) }

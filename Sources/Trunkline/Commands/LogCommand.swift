@@ -25,7 +25,7 @@ struct LogCommand: ParsableCommand {
   }
 
   struct Level: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Changes the level of one module; a restart takes it back.")
+    static let configuration = CommandConfiguration(abstract: "Changes the level of one module until the gateway restarts.")
     @Argument(help: "The module, as a line of the log names it.") var module: String
     @Argument(help: "trace, debug, info, notice, warning, error or critical.") var level: String
     @OptionGroup var endpoint: Calls.Endpoint

@@ -11,8 +11,8 @@ struct NodesCommand: ParsableCommand {
         trunkline nodes list
         trunkline nodes list --json
         trunkline nodes show n2
-        trunkline nodes drain n1     of the node whose admin port is asked: it ends with its last call
-        trunkline nodes forget n3    its machine is gone for good: its calls are closed now
+        trunkline nodes drain n1     the queried node: its process ends with its last call
+        trunkline nodes forget n3    its machine was removed for good: its calls are closed now
       """,
     subcommands: [List.self, Show.self, Drain.self, Forget.self])
 
@@ -21,9 +21,9 @@ struct NodesCommand: ParsableCommand {
   }
 
   struct List: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Prints the nodes that were seen, the asked one first.")
+    static let configuration = CommandConfiguration(abstract: "Lists the known nodes, the queried one first.")
     @OptionGroup var endpoint: Calls.Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+    @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
       let body = try endpoint.request("GET", "/v1/nodes")
@@ -36,7 +36,7 @@ struct NodesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Prints one node.")
     @Argument(help: "The node's name.") var node: String
     @OptionGroup var endpoint: Calls.Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+    @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
       let body = try endpoint.request("GET", path(node))
@@ -46,7 +46,7 @@ struct NodesCommand: ParsableCommand {
 
   struct Drain: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "No new calls at a node; its process ends with the last one. Ask that node's own admin port.")
+      abstract: "Drains a node: it gets no new calls, and its process ends with the last one. Use that node's own admin port.")
     @Argument(help: "The node's name.") var node: String
     @OptionGroup var endpoint: Calls.Endpoint
 
@@ -55,7 +55,7 @@ struct NodesCommand: ParsableCommand {
 
   struct Forget: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Says that a silent node is dead: its calls are closed now. Refused while it has a lease.")
+      abstract: "Declares a silent node dead: its calls are closed now. Refused while the node has a lease.")
     @Argument(help: "The node's name.") var node: String
     @OptionGroup var endpoint: Calls.Endpoint
 
@@ -69,7 +69,7 @@ enum NodeTable {
     let twins = Dictionary(grouping: status.nodes.filter { ["living", "draining"].contains($0.standing) }, by: \.url)
       .filter { $0.value.count > 1 }
     let rows =
-      [["NODE", "STANDING", "CALLS", "SESSIONS", "STARTED", "VERSION", "URL"]]
+      [["NODE", "STATE", "CALLS", "SESSIONS", "STARTED", "VERSION", "URL"]]
       + status.nodes.map { row in
         [
           row.node + (row.own ? " (this)" : ""), row.standing + (row.differs ? ", other configuration" : ""), "\(row.calls)",
@@ -77,14 +77,14 @@ enum NodeTable {
         ]
       }
     let age = status.leaseAgeMs.map { ", lease renewed \($0) ms ago" } ?? ", no lease yet"
-    return "engine: \(status.state)\(age)\n" + TextTable.render(rows)
+    return "shared store: \(status.state)\(age)\n" + TextTable.render(rows)
   }
 
   static func details(_ row: NodeRow) -> String {
     TextTable.render([
-      ["node", row.node], ["standing", row.standing], ["started", time(row.started)], ["calls", "\(row.calls)"],
+      ["node", row.node], ["state", row.standing], ["started", time(row.started)], ["calls", "\(row.calls)"],
       ["sessions", "\(row.sessions)"], ["url", row.url], ["SIP", row.sip], ["version", row.version],
-      ["configuration", row.differs ? "differs from the asked node's" : "the same as the asked node's"],
+      ["configuration", row.differs ? "differs from the queried node's" : "the same as the queried node's"],
     ])
   }
 

@@ -63,7 +63,7 @@ enum NumberList {
       guard text == head else { throw Fault(line: 1, why: "is not \(head), but \"\(text.prefix(40))\"") }
       return
     }
-    guard let fields = CSVLine.fields(text) else { throw Fault(line: line, why: "a quotation mark is out of place") }
+    guard let fields = CSVLine.fields(text) else { throw Fault(line: line, why: "a quotation mark is misplaced") }
     guard fields.count == 2 else {
       throw Fault(line: line, why: "has \(fields.count == 1 ? "one field" : "\(fields.count) fields"), not number,user")
     }
@@ -79,7 +79,7 @@ enum NumberList {
     // Every line but the first is a number.
     case .twice(_, let first): "\(fault), first in line \(first + 2)"
     case .full:
-      "\(fault): give each gateway the numbers of its own users, or let a webhook say whom a call is for (routes.inbound[].route)"
+      "\(fault): give each gateway the numbers of its own users, or let a webhook return the called user (routes.inbound[].route)"
     default: fault.description
     }
   }

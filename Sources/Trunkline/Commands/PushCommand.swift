@@ -15,9 +15,9 @@ struct PushCommand: ParsableCommand {
 
   struct Test: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Pushes to a user's devices through the running gateway and prints what the push service said.",
+      abstract: "Pushes to a user's devices through the running gateway and prints the push service's answer.",
       discussion: """
-        The app is woken as for a call, and finds that the call is gone. Ends with status 0 only if every push was accepted.
+        The app is woken as for a call, and learns that the call has ended. Ends with status 0 only if every push was accepted.
 
         EXAMPLES:
           trunkline push test --user alice
@@ -26,7 +26,7 @@ struct PushCommand: ParsableCommand {
     @Option(help: "The user's id.") var user: String
     @Option(help: "The device's id; without it all of the user's.") var device: String?
     @OptionGroup var endpoint: Calls.Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+    @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     private struct Body: Decodable { var results: [DevicePages.Result] }
 

@@ -11,8 +11,8 @@ struct RecordsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "records", abstract: "Prints the call records of a whole cluster.",
     discussion: """
-      Each node writes its own records file. With records: { stream: true } they are also in one stream of the cluster's engine, once
-      a call whatever node dies. What a record says: docs/integrate/records.md.
+      Each node writes its own records file. With records: { stream: true } they are also in one stream in the cluster's Redis, one
+      per call whichever node dies. Fields of a record: docs/integrate/records.md.
 
       EXAMPLES:
         trunkline records follow --config /etc/trunkline/trunkline.yaml
@@ -22,11 +22,11 @@ struct RecordsCommand: ParsableCommand {
 
   struct Follow: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Prints each record as a line of JSON, and goes on.",
+      abstract: "Prints each record as a line of JSON, as it is written.",
       discussion: """
-        Prints what is added from now on; with --from-start also what the stream still has, about the last 1,000,000 records. With
-        --position a process that is started again goes on behind the last line it printed: a line may come twice, none is left out.
-        The engine lost, it is tried again. Exits with 1 if it is not there at the start, with 2 if it refuses us.
+        Prints new records; with --from-start also those that the stream still has, about the last 1,000,000. With --position a
+        restarted process resumes after the last line that it printed: a line may be repeated, none is skipped. If the connection to
+        Redis is lost, it reconnects. Exits with 1 if Redis is unreachable at the start, with 2 if Redis refuses the login.
 
         EXAMPLES:
           trunkline records follow --config /etc/trunkline/trunkline.yaml
@@ -34,20 +34,20 @@ struct RecordsCommand: ParsableCommand {
           trunkline records follow --config gateway.yaml --position /var/lib/vector/records.position
           trunkline records follow --redis 127.0.0.1:6379 --from-start --count 1000 | jq -r .end.reason | sort | uniq -c
         """)
-    @Option(help: ArgumentHelp("Takes the engine from cluster.engine of this configuration file.", valueName: "file"))
+    @Option(help: ArgumentHelp("Reads the address of Redis from cluster.engine of this configuration file.", valueName: "file"))
     var config: String?
-    @Option(help: ArgumentHelp("The engine: one Redis. Sentinels and Redis Cluster need --config.", valueName: "host:port"))
+    @Option(help: ArgumentHelp("The address of one Redis. Sentinels and Redis Cluster need --config.", valueName: "host:port"))
     var redis: String?
-    @Option(help: ArgumentHelp("The engine's user, if it is not the default one.", valueName: "name")) var user: String?
-    @Option(help: ArgumentHelp("The file with the engine's password.", valueName: "file")) var passwordFile: String?
-    @Option(help: ArgumentHelp("Speaks TLS; the engine's certificate is of one of these authorities.", valueName: "file"))
+    @Option(help: ArgumentHelp("The Redis user, if it is not the default one.", valueName: "name")) var user: String?
+    @Option(help: ArgumentHelp("The file with the Redis password.", valueName: "file")) var passwordFile: String?
+    @Option(help: ArgumentHelp("Uses TLS; one of these authorities must have signed Redis' certificate.", valueName: "file"))
     var ca: String?
-    @Option(help: ArgumentHelp("What the engine's keys begin with; tl without it.", valueName: "text")) var prefix: String?
-    @Flag(help: "Begins with the oldest record that the stream has.") var fromStart = false
-    @Option(help: ArgumentHelp("Ends after so many lines.", valueName: "n")) var count: Int?
+    @Option(help: ArgumentHelp("The prefix of the keys in Redis; default: tl.", valueName: "text")) var prefix: String?
+    @Flag(help: "Begin with the oldest record in the stream.") var fromStart = false
+    @Option(help: ArgumentHelp("End after this many lines.", valueName: "n")) var count: Int?
     @Option(
       help: ArgumentHelp(
-        "Begins behind the entry that this file names, and keeps it up to date. Without the file yet: --from-start.",
+        "Begin after the entry that this file names, and keep it up to date. If the file does not exist: --from-start.",
         valueName: "file"))
     var position: String?
 
@@ -55,7 +55,7 @@ struct RecordsCommand: ParsableCommand {
       guard (config == nil) != (redis == nil) else { throw ValidationError("Give --config FILE, or --redis HOST:PORT.") }
       if let count, count < 1 { throw ValidationError("--count \(count): at least 1.") }
       if config != nil, user != nil || passwordFile != nil || ca != nil || prefix != nil {
-        throw ValidationError("--user, --password-file, --ca and --prefix go with --redis; --config has its own.")
+        throw ValidationError("--user, --password-file, --ca and --prefix need --redis; --config has its own.")
       }
     }
 
@@ -79,7 +79,7 @@ struct RecordsCommand: ParsableCommand {
         if case .refused = error { throw ExitCode(2) }
         throw ExitCode(1)
       }
-      if follower.strangers > 0 { complain("warning: \(follower.strangers) entries of the stream were no records") }
+      if follower.strangers > 0 { complain("warning: \(follower.strangers) entries of the stream are not records") }
       if !isOpen { throw ExitCode(1) }
     }
 
@@ -87,10 +87,10 @@ struct RecordsCommand: ParsableCommand {
       if let config {
         let settings = try SettingsSource.load(config)
         guard let engine = settings.cluster?.nodes?.engine else {
-          complain("\(config) has no cluster.engine: this gateway is alone, and its records are in \(settings.records)")
+          complain("\(config) has no cluster.engine: it is not in a cluster, and its records are in \(settings.records)")
           throw ExitCode(2)
         }
-        if !settings.streamsRecords { complain("warning: \(config) does not say records: { stream: true }") }
+        if !settings.streamsRecords { complain("warning: \(config) does not set records: { stream: true }") }
         return engine
       }
       guard let address = redis.flatMap({ EngineSettings.Address($0) }) else {

@@ -8,8 +8,8 @@ struct Trace: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Writes the SIP of one trunk or one call of a running gateway to a pcapng file.",
     discussion: """
-      What TLS trunks say is written as it was before TLS. Passwords, digests, keys, Identity tokens and dialled digits are masked.
-      Ends when the time is over, the file has its size, or by Ctrl-C; the last block of the file says how many messages were left out.
+      SIP of TLS trunks is written in the clear. Passwords, digests, keys, Identity tokens and dialled digits are masked.
+      It ends after --for, at --size, or by Ctrl-C; the last block of the file states how many messages were left out.
 
       EXAMPLES:
         trunkline trace --trunk carrier --for 10m --out carrier.pcapng
@@ -23,14 +23,14 @@ struct Trace: ParsableCommand {
   @Option(help: ArgumentHelp("The trunk.", valueName: "name")) var trunk: String?
   @Option(help: ArgumentHelp("A live call's id, or a Call-ID.", valueName: "id")) var call: String?
   @Option(name: .customLong("for"), help: ArgumentHelp("How long: 90s, 10m, 2h.", valueName: "time")) var time = "10m"
-  @Option(help: ArgumentHelp("Ends when the file is this large.", valueName: "MiB")) var size = 64
-  @Option(help: ArgumentHelp("The file; one that is there is written over.", valueName: "file")) var out: String
+  @Option(help: ArgumentHelp("End when the file reaches this size.", valueName: "MiB")) var size = 64
+  @Option(help: ArgumentHelp("The file to write; an existing one is overwritten.", valueName: "file")) var out: String
   @OptionGroup var endpoint: Calls.Endpoint
 
   func validate() throws {
     guard (trunk == nil) != (call == nil) else { throw ValidationError("name either --trunk or --call") }
-    guard seconds != nil else { throw ValidationError("--for takes a time such as 90s, 10m or 2h, up to 24h") }
-    guard (1...4_096).contains(size) else { throw ValidationError("--size takes 1 to 4096 MiB") }
+    guard seconds != nil else { throw ValidationError("--for needs a time such as 90s, 10m or 2h, up to 24h") }
+    guard (1...4_096).contains(size) else { throw ValidationError("--size must be 1 to 4096 MiB") }
   }
 
   private var seconds: Int? {
@@ -56,7 +56,7 @@ struct Trace: ParsableCommand {
       if isStopped.value.exchange(false, ordering: .relaxed) { _ = try? client.request("POST", path + "/stop") }
       let piece: AdminClient.Answer
       do { piece = try client.request("GET", path) } catch {
-        complain("\(error); \(out) holds what came before")
+        complain("\(error); \(out) holds the messages up to then")
         throw ExitCode(1)
       }
       guard piece.status == 200 else { break }

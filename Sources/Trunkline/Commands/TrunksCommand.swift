@@ -6,14 +6,14 @@ import Trunking
 /// `trunkline trunks`: how the trunks do.
 struct TrunksCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "trunks", abstract: "Shows the trunks of a running gateway, and takes them out of use.",
+    commandName: "trunks", abstract: "Lists, disables and enables the trunks of a running gateway.",
     discussion: """
       EXAMPLES:
         trunkline trunks list
         trunkline trunks list --json
         trunkline trunks show carrier
         trunkline trunks disable carrier    no new calls over it
-        trunkline trunks enable carrier     takes that back, as a restart does
+        trunkline trunks enable carrier     undoes it, as a restart does
       """,
     subcommands: [List.self, Show.self, Disable.self, Enable.self])
 
@@ -24,7 +24,7 @@ struct TrunksCommand: ParsableCommand {
   struct List: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Prints the trunks in the configuration's order.")
     @OptionGroup var endpoint: Calls.Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+    @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
       struct Body: Decodable { var trunks: [TrunkStatus] }
@@ -38,7 +38,7 @@ struct TrunksCommand: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Prints one trunk with its servers.")
     @Argument(help: "The trunk's name.") var trunk: String
     @OptionGroup var endpoint: Calls.Endpoint
-    @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+    @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
     func run() throws {
       let body = try endpoint.request("GET", path(trunk))
@@ -49,7 +49,7 @@ struct TrunksCommand: ParsableCommand {
 
   struct Disable: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "No new calls over a trunk, in or out; those that run go on. A restart takes it back.")
+      abstract: "Stops new calls over a trunk, in and out; live calls continue. A restart undoes it.")
     @Argument(help: "The trunk's name.") var trunk: String
     @OptionGroup var endpoint: Calls.Endpoint
 
@@ -57,7 +57,7 @@ struct TrunksCommand: ParsableCommand {
   }
 
   struct Enable: ParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Takes a `disable` back.")
+    static let configuration = CommandConfiguration(abstract: "Undoes a `disable`.")
     @Argument(help: "The trunk's name.") var trunk: String
     @OptionGroup var endpoint: Calls.Endpoint
 

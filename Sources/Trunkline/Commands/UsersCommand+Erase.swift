@@ -7,10 +7,10 @@ import Store
 extension UsersCommand {
   struct Erase: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Deletes what the store keeps of a user.",
+      abstract: "Deletes a user's data from the store.",
       discussion: """
-        The user's history and directory, devices with their push tokens, and what login tokens granted. The gateway must not run: of a running
-        one ask the admin API, DELETE /v1/users/ID/data. Call records and the journals stay, and the command says so.
+        The user's history and directory, devices with their push tokens, and what login tokens granted. The gateway must not run: for a running
+        one use the admin API, DELETE /v1/users/ID/data. Call records and the journals stay, which the command prints.
 
         EXAMPLES:
           trunkline users erase alice --config gateway.yaml
@@ -35,11 +35,11 @@ extension UsersCommand {
         Console.line("not erased: \(ErasedUser.remains)")
         if settings.cluster?.nodes != nil {
           complain(
-            "not erased: what the engine and other nodes have of \(user), which comes back from there; ask each running node: curl -X DELETE http://ADMIN/v1/users/\(user.percentEncoded)/data"
+            "not erased: data of \(user) in the shared store and at other nodes, which restores it here; send this to each running node: curl -X DELETE http://ADMIN/v1/users/\(user.percentEncoded)/data"
           )
         }
       } catch {
-        complain("\(error)\nwhile the gateway runs, ask it: curl -X DELETE http://ADMIN/v1/users/\(user.percentEncoded)/data")
+        complain("\(error)\nwhile it runs, use its admin API: curl -X DELETE http://ADMIN/v1/users/\(user.percentEncoded)/data")
         throw ExitCode(1)
       }
     }

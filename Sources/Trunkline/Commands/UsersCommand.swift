@@ -8,13 +8,13 @@ import Store
 /// `trunkline users`: who has which number beside those of the configuration.
 struct UsersCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "users", abstract: "Imports numbers of users, and shows who has which.",
+    commandName: "users", abstract: "Imports numbers of users, and shows the owner of a number.",
     discussion: """
       The configuration lists users with all their settings. For many numbers there is an import beside it: CSV with the head line
       number,user and a number and a user's id (sub of the login tokens) in each further line. An import replaces the one before it,
-      as a whole: a wrong line changes nothing. It is kept beside the store (store.sqlite with .numbers behind it).
+      as a whole: a wrong line changes nothing. Its file is that of store.sqlite with .numbers appended.
 
-      A running gateway takes an import at SIGHUP (systemctl reload trunkline). Users that the configuration does not list may log
+      A running gateway loads an import at SIGHUP (systemctl reload trunkline). Users that the configuration does not list may log
       in, and their numbers ring, with users: any.
 
       EXAMPLES:
@@ -30,7 +30,7 @@ struct UsersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Replaces the imported numbers by those of a CSV file.",
       discussion: """
-        At most \(NumberTable.limit) numbers. Every line is checked before anything changes; the first wrong one is named, and the command exits with 2.
+        At most \(NumberTable.limit) numbers. Every line is checked before anything changes; the first wrong line is reported, and the command exits with 2.
 
         EXAMPLES:
           trunkline users import numbers.csv --config gateway.yaml
@@ -55,10 +55,10 @@ struct UsersCommand: ParsableCommand {
         throw ExitCode(1)
       }
       Console.line(
-        "\(table.count) numbers of \(table.userCount) users are in \(settings.numbers); a running gateway takes them at SIGHUP (systemctl reload trunkline)"
+        "\(table.count) numbers of \(table.userCount) users are in \(settings.numbers); a running gateway loads them at SIGHUP (systemctl reload trunkline)"
       )
       if strangers > 0 {
-        complain("warning: \(strangers) numbers ring nobody: the configuration does not list their users; write users: any")
+        complain("warning: \(strangers) numbers ring no device: the configuration does not list their users; write users: any")
       }
       if owned > 0 { complain("warning: \(owned) numbers stay with the other user that the configuration gives them to") }
     }
@@ -83,7 +83,7 @@ struct UsersCommand: ParsableCommand {
 
   struct Export: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Prints the imported numbers as CSV, as import takes it.",
+      abstract: "Prints the imported numbers as CSV, which import reads.",
       discussion: "The numbers of the configuration are not among them.")
     @OptionGroup var source: SettingsSource
 
@@ -102,8 +102,8 @@ struct UsersCommand: ParsableCommand {
 
   struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Prints who has a number, or which numbers a user has.",
-      discussion: "Of configuration and import as they are on disk. Exits with 1 if there is no such number and no such user.")
+      abstract: "Prints the owner of a number, or the numbers of a user.",
+      discussion: "It reads configuration and import from disk. Exits with 1 if there is no such number and no such user.")
     @Argument(help: ArgumentHelp("A number as a trunk sends it, or a user's id.", valueName: "user-or-number")) var what: String
     @OptionGroup var source: SettingsSource
 
@@ -139,13 +139,13 @@ enum UserReport {
       listed != nil
       ? "listed in the configuration"
       : settings.anyUser != nil
-        ? "not listed: users: any holds" : "not listed: cannot log in, and its numbers ring nobody; write users: any"
+        ? "not listed: users: any holds" : "not listed: cannot log in, and its numbers ring no device; write users: any"
     var lines = ["user     \(id)", "         \(state)"]
     for number in listed?.numbers ?? [] { lines.append("number   \(number)  (configuration)") }
     for number in imported.numbers(of: id) {
       let owner = directory.owner(of: number)?.user
       let note =
-        owner.map { $0 == id ? "imported" : "imported, but the configuration gives it to \($0)" } ?? "imported, rings nobody"
+        owner.map { $0 == id ? "imported" : "imported, but the configuration gives it to \($0)" } ?? "imported, rings no device"
       lines.append("number   \(number)  (\(note))")
     }
     return lines.joined(separator: "\n")

@@ -7,14 +7,14 @@ struct WhereCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "where", abstract: "Shows at which node a user's devices and calls are, or where a call is or how it ended.",
     discussion: """
-      Any node of a cluster is asked at its admin port: it reads what all nodes have told the engine. With the engine away it says so,
-      and shows what it knows itself.
+      Any node of a cluster can be queried at its admin port: it reads the data of all nodes from the shared store. While the shared
+      store is unavailable, it shows its own data, with a warning.
 
-      A device stands with the node that has its socket, and how it can be woken; the standing is that of trunkline nodes list, and
-      gone for a process that ended, whose word counts for nothing. A call stands with its node until it is over; then for two minutes
-      why it ended, if devices were woken for it, and for a day its record, where records: { stream: true }.
+      A device is listed with the node that has its socket, and how it can be woken. The node's state is that of trunkline nodes list,
+      or gone for a process that has ended, whose data is ignored. A live call is listed with its node; after its end for two minutes
+      with its end reason, if devices were woken for it, and for a day with its record, if records: { stream: true } is set.
 
-      Exits with 1 if the node cannot be reached, is alone, or there is no such call.
+      Exits with 1 if the node cannot be reached, is not in a cluster, or there is no such call.
 
       EXAMPLES:
         trunkline where --user alice
@@ -25,7 +25,7 @@ struct WhereCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The user's id: sub of its login tokens.", valueName: "id")) var user: String?
   @Option(help: ArgumentHelp("The call's id.", valueName: "id")) var call: String?
   @OptionGroup var endpoint: Calls.Endpoint
-  @Flag(help: "Print the JSON as the gateway gives it.") var json = false
+  @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
   func validate() throws {
     guard (user == nil) != (call == nil) else { throw ValidationError("Give --user ID, or --call ID.") }
@@ -48,7 +48,7 @@ struct WhereCommand: ParsableCommand {
   }
 
   static func warn(_ isPartial: Bool, _ asked: String) {
-    if isPartial { complain("the engine does not answer: this is what \(asked) alone knows") }
+    if isPartial { complain("the shared store does not answer: this is the data of \(asked) alone") }
   }
 }
 
@@ -59,11 +59,11 @@ enum WhereTable {
     if places.devices.isEmpty {
       parts.append("no device of \(places.user) is connected or registered")
     } else {
-      let head = ["DEVICE", "NODE", "STATE", "SESSION", "ACCOUNTS", "CAPS", "PUSH", "WANTS CALLS", "LAST WORD"]
+      let head = ["DEVICE", "NODE", "STATE", "SESSION", "ACCOUNTS", "CAPS", "PUSH", "RINGS", "LAST SEEN"]
       parts.append(TextTable.render([head] + places.devices.map(row)))
     }
     if places.calls.isEmpty {
-      parts.append("no call of \(places.user) is up")
+      parts.append("\(places.user) has no live call")
     } else {
       parts.append(
         TextTable.render(

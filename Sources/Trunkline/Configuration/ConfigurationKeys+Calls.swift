@@ -14,15 +14,15 @@ extension ConfigurationKeys {
   static let trunks: [ConfigurationSection] = [
     .init(
       "trunks[]", isTakenBySIGHUP: true,
-      "A trunk that is gone at SIGHUP is un-registered; its calls go on.",
+      "A trunk that was removed at SIGHUP is un-registered; its calls continue.",
       [
         .init("name", .text("text"), .required, "What routes, metrics and records call it."),
         .init(
           "profile", .oneOf(TrunkProfile.all.map(\.name)), .none("none"),
-          "A carrier's habits: keys that count where the trunk has none of its own. `trunkline config profiles` prints them."),
+          "A carrier's settings: defaults for keys that the trunk does not set. `trunkline config profiles` prints them."),
         .init(
           "peers", .or(.list(.text("address, network or host name"), limit: 1_000), .oneOf(["any"])), .none("the hosts of `uri`"),
-          "Who may send SIP as this trunk; others get no answer. Names are looked up again by their TTL. `any` needs `peer_auth`."
+          "Addresses and names that may send SIP as this trunk; others get no answer. Names are looked up again by their TTL. `any` needs `peer_auth`."
         ),
         .init(
           "peer_auth", .mapping, .none("no challenge"), "The credentials that the trunk's own requests are challenged for."),
@@ -44,7 +44,7 @@ extension ConfigurationKeys {
           "OPTIONS to `uri` at this interval, or a mapping; no calls go to a trunk that is down. 30s is usual."),
         .init(
           "rtp_source", .oneOf(SourcePolicy.self), .value(trunk.sourcePolicy.rawValue),
-          "Whose RTP is taken: the SDP's address from any port; `symmetric`: also `peers` and `media_peers`, and ours goes to where it comes from; `strict`: the SDP's address and port only."
+          "Which RTP is accepted: from the SDP's address and any port; `symmetric`: also `peers` and `media_peers`, and ours is sent to its source; `strict`: the SDP's address and port only."
         ),
         .init(
           "media_peers", .list(.text("address or network"), limit: 1_000), .value("[]"),
@@ -53,21 +53,21 @@ extension ConfigurationKeys {
           "prefer", .oneOf(TrunkPreference.self), .value(TrunkPreference.transcode.rawValue),
           "`wide`: G722 and opus go before the others of `codecs`, for calls of 7 kHz; `cheap`: PCMU and PCMA do. `relay`: apps are offered the trunk's codec first, so that nothing is transcoded."
         ),
-        .init("max_calls", .integer(Limits.calls), .none("no limit of its own"), "Calls at a time in both directions."),
+        .init("max_calls", .integer(Limits.calls), .none("no limit"), "Calls at a time in both directions."),
         .init(
           "calls_per_second", .integer(1...10_000), .none("no limit"),
           "New calls a second in both directions; beyond it 503, or the next trunk of the route. Of several nodes each has its part, one at least."
         ),
         .init(
           "advertise", .text("address or host name, with a port or without, or `env:NAME`"),
-          .none("as `listen.sip` and `media` say"),
-          "What this trunk is told instead, in Via and Contact, and if it is an address in SDP."),
+          .none("as set in `listen.sip` and `media`"),
+          "The address or name sent to this trunk instead, in Via and Contact, and if it is an address in SDP."),
         .init(
           "called", .list(.oneOf(TrunkRules.CalledNumber.self), limit: 3), .value("[ request_uri, to ]"),
-          "Where its INVITEs say the called number: the first that does not name our own contact."),
+          "Where its INVITEs have the called number: the first that does not name our own contact."),
         .init(
           "user_phone", .flag, .value("\(trunk.rules.marksPhones)"),
-          "`user=phone` stands behind telephone numbers in Request-URI, From, To and the field of `identity` of our INVITEs."),
+          "`user=phone` is appended to telephone numbers in Request-URI, From, To and the field of `identity` of our INVITEs."),
         .init(
           "headers", .list(.text("`Name: value`"), limit: Limits.extraFields), .value("[]"),
           "Fixed header fields of our INVITE, REGISTER and OPTIONS, at most 512 octets each; none that the gateway writes itself."
@@ -78,14 +78,14 @@ extension ConfigurationKeys {
         ),
         .init(
           "rewrite_contact", .oneOf(TrunkRules.ContactRewriting.self), .value(trunk.rules.contactRewriting.rawValue),
-          "Where requests inside a call go: `never`, where the trunk's Contact says; `always`, the way the call came; `auto`, that way where the Contact's address can not be reached from here, as behind a NAT."
+          "Where requests inside a call go: `never`, to the trunk's Contact; `always`, to the source of the call's requests; `auto`, to the source if the Contact's address cannot be reached from here, as behind a NAT."
         ),
         .init("contact_user", .text("text"), .none("the user of `register`, else `trunkline`"), "The user part of our Contact."),
         .init("from", .mapping, .none("the caller's number and the host of `uri`"), "From of our INVITEs."),
-        .init("identity", .mapping, .none("the user's number"), "The field beside From that says who calls."),
+        .init("identity", .mapping, .none("the user's number"), "The header field, besides From, that identifies the caller."),
         .init(
           "outbound_proxy", .text("SIP URI"), .none("requests go to `uri`"),
-          "Where requests go instead, with a Route; `uri` stays what they are addressed to."),
+          "The next hop of requests, sent as a Route; `uri` remains their target."),
         .init("numbers", .mapping, .none("numbers stay as they are"), "How the trunk writes numbers."),
         .init("tls", .mapping, "TLS toward the trunk."),
         .init(
@@ -94,10 +94,10 @@ extension ConfigurationKeys {
         .init(
           "session_timer", .or(.integer(Limits.sessionSeconds), .oneOf(["off"])),
           .value("\(sessionTimer.seconds)"),
-          "Seconds of the session interval that is asked for (RFC 4028); not less than `session_minimum`."),
+          "Seconds of the session interval to request (RFC 4028); not less than `session_minimum`."),
         .init(
           "session_minimum", .integer(Limits.sessionSeconds), .value("\(sessionTimer.minimumSeconds)"),
-          "Seconds: the shortest session interval that is taken (Min-SE); RFC 4028 forbids less than 90."),
+          "Seconds: the shortest session interval that is accepted (Min-SE); RFC 4028 forbids less than 90."),
         .init(
           "hold", .oneOf(["local", "signal"]), .value(trunk.signalsHold ? "signal" : "local"),
           "`signal`: an app's hold becomes a re-INVITE; `local`: the trunk hears `hold_audio`."),
@@ -117,7 +117,7 @@ extension ConfigurationKeys {
           "Further hosts of the trunk that a 3xx may name."),
         .init(
           "trust_identity", .flag, .value("\(trunk.rules.trustsIdentity)"),
-          "P-Asserted-Identity, Diversion and History-Info are believed, and P-Asserted-Identity is sent in place of P-Preferred-Identity."
+          "P-Asserted-Identity, Diversion and History-Info are trusted, and P-Asserted-Identity is sent instead of P-Preferred-Identity."
         ),
         .init("transfers", .flag, .value("\(trunk.rules.allowsTransfer)"), "REFER and Replaces are served."),
         .init("late_offer", .flag, .value("\(trunk.offersLate)"), "INVITEs go without SDP."),
@@ -126,7 +126,7 @@ extension ConfigurationKeys {
           "SRTP with keys in the SDP (RFC 4568); `optional`: RTP/AVP with keys beside it. Needs SIP over TLS."),
         .init(
           "srtp_without_tls", .flag, .value("\(trunk.tellsKeysInClear)"),
-          "The keys go over UDP and TCP too, where everybody on the way can read them."),
+          "The keys are sent over UDP and TCP too, where anyone on the path can read them."),
         .init(
           "location", .flag, .value("\(trunk.sendsLocation)"),
           "Emergency calls carry the location that the app gives (PIDF-LO, RFC 6442). See [emergency calls](../operate/emergency.md)."
@@ -148,7 +148,7 @@ extension ConfigurationKeys {
         .init(
           "expires", .duration(.seconds(10) ... .seconds(86_400)),
           .value(durationText(.seconds(TrunkSettings.Registration(user: "").expires))),
-          "The registration time that is asked for; it is renewed before."),
+          "The registration time to request; it is renewed earlier."),
         .init(
           "keep_alive", .duration(.zero ... .seconds(300)), .value(durationText(TrunkSettings.Registration(user: "").keepAlive)),
           "Over UDP, between two empty lines that keep the way back open through a NAT or firewall; `0s`: none. For OPTIONS instead: `probe`."
@@ -161,7 +161,7 @@ extension ConfigurationKeys {
           "interval", .duration(.seconds(1) ... .seconds(3_600)), .value(durationText(probe.interval)),
           "From one OPTIONS to the next."),
         .init(
-          "down_after", .integer(1...100), .value("\(probe.downAfter)"), "Failures in a row that take it down."),
+          "down_after", .integer(1...100), .value("\(probe.downAfter)"), "Failures in a row that mark the server as down."),
         .init("up_after", .integer(1...100), .value("\(probe.upAfter)"), "Answers in a row that bring it back."),
       ]),
     .init(
@@ -169,7 +169,7 @@ extension ConfigurationKeys {
       [
         .init(
           "user", .text("text"), .none("the caller's number"),
-          "An account, where the trunk wants it; the number is in P-Preferred-Identity or P-Asserted-Identity then."),
+          "An account, if the trunk requires one; the number is then in P-Preferred-Identity or P-Asserted-Identity."),
         .init("domain", .text("host"), .none("that of `uri`"), "Also that of P-Preferred-Identity and P-Asserted-Identity."),
       ]),
     .init(
@@ -181,7 +181,7 @@ extension ConfigurationKeys {
         ),
         .init(
           "user", .text("text"), .none("the user's number, and with `from.user` the number that is shown"),
-          "Who calls, whatever From shows: the line's own number, where the trunk lets another be shown (CLIP no screening)."),
+          "The calling number, whatever From shows: the line's own number, if the trunk allows showing another (CLIP no screening)."),
       ]),
     .init(
       "trunks[].numbers", isTakenBySIGHUP: true, "The first rule whose prefix fits changes the number.",
@@ -206,21 +206,21 @@ extension ConfigurationKeys {
       "trunks[].numbers.inbound[]", "trunks[].numbers.outbound[]", "trunks[].numbers.caller[]", isTakenBySIGHUP: true, "",
       [
         .init("prefix", .text("digits, `+`, `*`, `#`"), .value("\"\""), "The numbers that the rule is for."),
-        .init("strip", .integer(0...20), .value("0"), "How many characters are taken away in front."),
+        .init("strip", .integer(0...20), .value("0"), "How many leading characters are removed."),
         .init("add", .text("digits, `+`, `*`, `#`"), .value("\"\""), "What is put in front then."),
       ]),
     .init(
       "trunks[].tls", isTakenBySIGHUP: true, "",
       [
-        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the trunk's certificate."),
-        .init("cert", .file("PEM certificate chain"), .none("no certificate"), "Ours, where the trunk asks for one."),
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the trunk's certificate."),
+        .init("cert", .file("PEM certificate chain"), .none("no certificate"), "Our certificate, if the trunk requests one."),
         .init("key", .secretFile("PEM private key"), .none("–"), "Its private key; goes with `cert`."),
         .init(
           "verify", .flag, .value("\(Settings.Trunk(routing: trunk).verifiesCertificate)"),
           "Checks the trunk's certificate; `false` is for a lab."),
         .init(
           "name", .list(.text("host name, or `*.` and a domain"), limit: Limits.expectedNames), .none("the host of `uri`"),
-          "What the trunk's certificate must be for, where that is not the host of `uri`. `*.carrier.example` stands for each name one label below, and for the wildcard itself; without it no wildcard is taken (RFC 5922 §7.2)."
+          "The name in the trunk's certificate, if that is not the host of `uri`. `*.carrier.example` matches each name one label below, and the wildcard itself; without it no wildcard is accepted (RFC 5922 §7.2)."
         ),
       ]),
   ]
@@ -230,8 +230,8 @@ extension ConfigurationKeys {
       "users[]", isTakenBySIGHUP: true,
       """
       With `any`, users that are not listed may log in, too. Such a user has the numbers that `trunkline users import` gave it, and may \
-      dial what `routes.outbound` serves, without a limit of its own: `{ id: any, max_calls: 2, calls_per_hour: 20, allow: [ "+49" ] }` \
-      in place of `any` says what holds for each of them. Listed users keep their own settings, and get imported numbers after their own. \
+      dial what `routes.outbound` serves, without a limit: `{ id: any, max_calls: 2, calls_per_hour: 20, allow: [ "+49" ] }` \
+      in place of `any` sets the limits of each of them. Listed users keep their own settings, and get imported numbers after their own. \
       A number in this file is never another user's by import.
       """,
       [
@@ -252,16 +252,16 @@ extension ConfigurationKeys {
           "allow", .list(.text("beginning of a number"), limit: Limits.numbersPerUser), .none("any number"),
           "The numbers that the user may dial."),
         .init(
-          "max_calls", .integer(0...1_000), .none("no limit of its own"),
+          "max_calls", .integer(0...1_000), .none("no limit"),
           "Outgoing and diverted calls at a time; 0: none. Against toll fraud."),
         .init(
           "calls_per_hour", .integer(0...10_000), .none("no limit"),
           "Outgoing and diverted calls an hour; 0: none. Against toll fraud."),
         .init(
           "record", .flag, .value("false"), "The user's calls are recorded, unless `recording.when` is `off`; needs `recording`."),
-        .init("diversions", .mapping, .none("those of the route"), "What becomes of calls that nobody takes."),
+        .init("diversions", .mapping, .none("those of the route"), "Where calls go that no device answers."),
         .init("claims", .mapping, .none("nothing"), "With `id: any`: what login tokens may grant (the claim `trunkline`)."),
-        .init("webhook", .mapping, .none("nobody"), "With `id: any`: who is asked about users and numbers that are in no file."),
+        .init("webhook", .mapping, .none("nobody"), "With `id: any`: the webhook that is queried for users and numbers that are in no file."),
         .init(
           "country", .text("region, or 1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
           "The region (ISO 3166-1), such as `DE`, or its country code: numbers may be dialled as there, and become E.164 before the route is chosen; its emergency numbers are the user's."
@@ -283,21 +283,21 @@ extension ConfigurationKeys {
     .init(
       "users[].webhook", isTakenBySIGHUP: true,
       """
-      Asked with a POST that is signed like that of `routes.inbound[].route`, by number and by user; in place of `claims`. Questions and
-      answers, and what holds without one: [users without the file](../integrate/users.md#a-webhook). `routes.webhook_ca` says who signs its certificate.
+      Queried with a POST that is signed like that of `routes.inbound[].route`, by number and by user; in place of `claims`. Requests and
+      answers, and what applies without one: [users without the file](../integrate/users.md#a-webhook). `routes.webhook_ca` has the authorities that sign its certificate.
       """,
       [
         .init("url", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),
         .init("key_file", .secretFile("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
         .init(
           "cache", .integer(Limits.userCacheSeconds), .value("\(Limits.usualUserCacheSeconds)"),
-          "Seconds for which an answer holds, also that there is nobody."),
+          "Seconds for which an answer is cached, also that there is no such user."),
       ]),
     .init(
       "users[].claims", isTakenBySIGHUP: true,
       """
       The row's `allow`, `max_calls` and `calls_per_hour` hold for tokens, too: a token that grants more than all this allows is refused, \
-      never narrowed. The claim, its bounds and whose number it is: [protocol](protocol.md#what-a-token-grants).
+      never narrowed. The claim, its bounds and the owner of a number: [protocol](protocol.md#what-a-token-grants).
       """,
       [
         .init(
@@ -307,7 +307,7 @@ extension ConfigurationKeys {
           "max_numbers", .integer(Limits.grantedNumbers), .value("\(GrantRules.defaultMaxNumbers)"), "Most numbers of one token."),
         .init(
           "diversions", .flag, .value("false"),
-          "Tokens may say what becomes of calls that nobody takes: `user`, `number` or `code`. Second legs count against the user's limits."
+          "Tokens may set where calls go that no device answers: `user`, `number` or `code`. Second legs count against the user's limits."
         ),
       ]),
     .init(
@@ -315,9 +315,9 @@ extension ConfigurationKeys {
       "A rule of the user goes before that of the route.",
       [
         .init("unreached", .mapping, "No device rings: none could be woken, or all of them filter the call."),
-        .init("busy", .mapping, "Every device that decided said busy."),
+        .init("busy", .mapping, "Every device that responded was busy."),
         .init("declined", .mapping, "The user declined."),
-        .init("no_answer", .mapping, "Devices rang and nobody answered."),
+        .init("no_answer", .mapping, "Devices rang and none answered."),
         .init("media_failed", .mapping, "A device answered, and its media did not come."),
       ]),
     .init(
@@ -326,7 +326,7 @@ extension ConfigurationKeys {
       diversion + [
         .init(
           "after", .duration(.seconds(1) ... .seconds(600)), .none("`unreached`: 20s; `no_answer`: `timers.ring`"),
-          "How long no device has said that it rings; of `no_answer` how long the call rings.")
+          "How long to wait until a device rings; for `no_answer`, how long the call rings.")
       ]),
     .init(
       "users[].diversions.busy", "users[].diversions.declined", "users[].diversions.media_failed",

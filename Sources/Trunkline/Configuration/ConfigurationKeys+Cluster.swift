@@ -7,51 +7,51 @@ extension ConfigurationKeys {
       [
         .init(
           "node", .text("name, or `env:NAME`"), .none("required with `engine`"),
-          "This node's name: unique, the same after a restart; letters, digits, `-`, `_` and `.`, at most 63. `env:HOSTNAME` takes it from the environment."
+          "This node's name: unique, the same after a restart; letters, digits, `-`, `_` and `.`, at most 63. `env:HOSTNAME` reads it from the environment."
         ),
         .init(
           "url", .text("wss: URL, or `env:NAME`"), .none("required with `engine`"),
           "Where a device reaches this very node, ending in `/v1/connect`: `wss://n1.phone.example.com/v1/connect`, or `wss://phone.example.com/n/n1/v1/connect` behind a path of the balancer. Pushes lead there."
         ),
         .init(
-          "admin", .text("http: or https: URL, or `env:NAME`"), .none("programs are told the node's name alone"),
+          "admin", .text("http: or https: URL, or `env:NAME`"), .none("programs get the node's name alone"),
           "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:7060`. Other nodes answer requests for its calls with a 307 to there."
         ),
         .init(
-          "engine", .mapping, .none("this gateway is alone"), "Redis or Valkey, which all nodes share."),
+          "engine", .mapping, .none("this gateway is not in a cluster"), "Redis or Valkey, which all nodes share."),
         .init(
           "key_file", .secretFile("at least 32 random bytes"), .none("required with `engine`"),
-          "The same file at all nodes: a session that one began is known by the others. `openssl rand -hex 32` makes one."),
+          "The same file at all nodes, so that each node accepts the sessions of the others. `openssl rand -hex 32` makes one."),
         .init(
           "lost_after", .duration(.seconds(2) ... .seconds(3_600)), .value("30s"),
           "Connected calls of a node that answers nothing are closed after this; ringing ones move on after 4 s."),
         .init(
           "lease", .duration(.seconds(2) ... .seconds(60)), .value("6s"),
-          "A node that the engine has not heard for so long gets no new calls. The same at all nodes."),
+          "A node that has not renewed its lease for so long gets no new calls. The same at all nodes."),
         .init(
           "prefix", .text("letters, digits, `-`, `_`"), .value("tl"),
-          "Of every key and channel, where several clusters share an engine."),
+          "Prefix of every key and channel, if several clusters share one Redis."),
         .init("edges", .mapping, .none("carriers and apps reach the gateway itself"), "Proxies of yours before the gateway."),
       ]),
     .init(
       "cluster.engine", isTakenBySIGHUP: false, "One of `redis`, `sentinels` and `cluster`.",
       [
-        .init("redis", .text("host:port"), .none("`sentinels` or `cluster`"), "A primary that stands alone."),
-        .init("sentinels", .list(.text("host:port"), limit: 16), "Sentinels, which say where the primary is; needs `name`."),
+        .init("redis", .text("host:port"), .none("`sentinels` or `cluster`"), "A primary without Sentinels."),
+        .init("sentinels", .list(.text("host:port"), limit: 16), "Sentinels, which return the primary's address; needs `name`."),
         .init("name", .text("name"), .none("no Sentinels"), "What Sentinel calls the primary."),
-        .init("cluster", .list(.text("host:port"), limit: 64), "Some nodes of a Redis Cluster; the others are asked for."),
+        .init("cluster", .list(.text("host:port"), limit: 64), "Some nodes of a Redis Cluster, which return the others."),
         .init("user", .text("name"), .none("the default user"), "An ACL user."),
         .init("password_file", .secretFile("the password"), .none("no password"), "Its password, or that of the default user."),
         .init(
-          "tls", .or(.mapping, .text("`off`")), .none("required unless the engine is on loopback"),
-          "How the engine's certificate is checked. `off` only in a network of your own: who reads along learns numbers and push tokens."
+          "tls", .or(.mapping, .text("`off`")), .none("required unless Redis is on loopback"),
+          "How the certificate of Redis is checked. `off` only in a network of your own: an eavesdropper learns numbers and push tokens."
         ),
       ]),
     .init(
       "cluster.engine.tls", isTakenBySIGHUP: false, "",
       [
-        .init("ca", .file("PEM certificates"), .none("the system's"), "Who signs the engine's certificate."),
-        .init("cert", .file("PEM certificate chain"), .none("none"), "What this node shows to the engine."),
+        .init("ca", .file("PEM certificates"), .none("the system's"), "The authorities that sign the certificate of Redis."),
+        .init("cert", .file("PEM certificate chain"), .none("none"), "This node's client certificate for Redis."),
         .init("key", .secretFile("PEM private key"), .none("none"), "Its private key."),
       ]),
     .init(

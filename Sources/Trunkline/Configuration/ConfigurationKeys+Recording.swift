@@ -4,24 +4,24 @@ extension ConfigurationKeys {
   static let recording: [ConfigurationSection] = [
     .init(
       "recording", isTakenBySIGHUP: false,
-      "Ask for the consent that your law wants before you turn it on; see [recording](../integrate/recording.md).",
+      "Ask for the consent that your law requires before you turn it on; see [recording](../integrate/recording.md).",
       [
         .init(
           "folder", .text("path of a folder"), .value(Settings.Recording().folder),
           "Where the files are written; made if it is not there, in a folder that is."),
         .init(
           "when", .oneOf(RecordingRules.When.self), .value(RecordingRules().when.rawValue),
-          "`on`: each call from its connect on. `api`: calls of users with `record`, and those that a program asks for. `off`: none."
+          "`on`: each call from its connect on. `api`: calls of users with `record`, and those that a program starts. `off`: none."
         ),
         .init(
           "format", .oneOf(RecordingRules.Format.self), .value(RecordingRules().format.rawValue),
           "`ogg`: Opus, about 20 MB an hour. `wav`: 16 bit, 115 MB an hour, or 230 MB where a call is wideband."),
         .init(
-          "notice", .file("WAV"), .none("no notice"), "What the trunk's side hears as a recording begins; it is in the file, too."
+          "notice", .file("WAV"), .none("no notice"), "What the trunk's party hears as a recording begins; it is in the file, too."
         ),
         .init(
           "minimum_free_mib", .integer(Limits.freeMebibytes), .value("\(Settings.Recording.leastFreeMebibytes)"),
-          "MiB of its file system that are left free: recordings end before, and calls go on."),
+          "MiB of its file system that are left free: recordings end before that, and calls continue."),
       ])
   ]
 }

@@ -7,22 +7,22 @@ extension ConfigurationKeys {
     .init(
       "routes", isTakenBySIGHUP: true, "",
       [
-        .init("inbound", .list(.mapping, limit: Limits.routes), "Calls from trunks; the first row that fits is taken."),
-        .init("outbound", .list(.mapping, limit: Limits.routes), "Calls to trunks; the longest prefix is taken."),
+        .init("inbound", .list(.mapping, limit: Limits.routes), "Calls from trunks; the first row that matches applies."),
+        .init("outbound", .list(.mapping, limit: Limits.routes), "Calls to trunks; the longest matching prefix applies."),
         .init(
           "users", .oneOf(["direct", "trunk"]), .value("direct"),
           "Whether a user who calls another user's number or id rings that user's devices, or the number is dialled like any other."
         ),
         .init(
           "emergency", .list(.text("number"), limit: 100),
-          .none("none; \(Routing.usualEmergencyNumbers.sorted().joined(separator: ", ")) of users whose region is not known"),
+          .none("none; \(Routing.usualEmergencyNumbers.sorted().joined(separator: ", ")) of users without a known region"),
           "Emergency numbers beside those of the user's region: apps must dial them over the device's own telephone, unless an outbound row has `emergency`. See [emergency calls](../operate/emergency.md)."
         ),
         .init(
           "decline_code", .oneOf(["486", "603"]), .value("\(Settings().calls.declineCode)"), waitsForRestart: true,
           "The final response once every device declined; a 603 ends forking upstream."),
         .init(
-          "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the webhooks' certificates."),
+          "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the webhooks' certificates."),
         .init(
           "stream_hosts",
           .list(
@@ -33,7 +33,7 @@ extension ConfigurationKeys {
         .init(
           "stream_networks", .list(.text("network"), limit: Limits.streamHosts), .value("[ ]"),
           "Networks that are not public and that names of these hosts may lead to, such as `10.0.0.0/8`."),
-        .init("stream_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the streams' certificates."),
+        .init("stream_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the streams' certificates."),
       ]),
     .init(
       "routes.inbound[]", isTakenBySIGHUP: true, "Needs one of `to`, `user` and `route`.",
@@ -44,7 +44,7 @@ extension ConfigurationKeys {
           "The user who has the called number; or a program that talks with the caller: see [media streams](../integrate/media-streams.md)."
         ),
         .init("user", .text("id of a user"), "This user, whatever the called number."),
-        .init("route", .mapping, "A webhook says who it is."),
+        .init("route", .mapping, "A webhook returns the called user."),
         .init(
           "account", .text("text of at most \(Limits.accountBytes) bytes without spaces"), .none("none"),
           "The account of numbers and users that have none of their own."),
@@ -60,17 +60,17 @@ extension ConfigurationKeys {
         .init("token_file", .secretFile("one line"), .none("no token"), "With a stream: a bearer token that it is shown."),
       ]),
     .init(
-      "routes.inbound[].route", isTakenBySIGHUP: true, "Asked with a POST that is signed; it has 1 s to answer.",
+      "routes.inbound[].route", isTakenBySIGHUP: true, "Queried with a signed POST; it has 1 s to answer.",
       [
         .init(
           "webhook", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),
         .init("key_file", .secretFile("one line"), .required, "The secret that requests are signed with (HMAC-SHA256)."),
         .init(
           "fallback", .or(.oneOf(["users"]), .mapping), .value("users"),
-          "What holds when no answer comes: the user who has the called number, or a mapping."),
+          "What applies without an answer: the user who has the called number, or a mapping."),
       ]),
     .init(
-      "routes.inbound[].route.fallback", isTakenBySIGHUP: true, "Needs one of the two.",
+      "routes.inbound[].route.fallback", isTakenBySIGHUP: true, "Needs exactly one of the two.",
       [
         .init("user", .text("id of a user"), "This user."),
         .init("code", .integer(Limits.refusals), "The final response, such as 503."),
@@ -84,13 +84,13 @@ extension ConfigurationKeys {
           "trunks", .list(.or(.text("name of a trunk"), .mapping), limit: 32),
           "Several: the next one where a trunk is full, down or silent. In this order, or mappings."),
         .init(
-          "emergency", .flag, .value("false"), "Emergency numbers that begin so go this way, whatever `allow` and limits say."),
+          "emergency", .flag, .value("false"), "Emergency numbers with this prefix use this route, regardless of `allow` and limits."),
       ]),
     .init(
       "routes.outbound[].trunks[]", isTakenBySIGHUP: true, "",
       [
         .init("trunk", .text("name of a trunk"), .required, "It needs a `uri`."),
-        .init("priority", .integer(1...1_000), .none("its place in the list"), "Lower ones are tried first."),
+        .init("priority", .integer(1...1_000), .none("its position in the list"), "Lower ones are tried first."),
         .init("weight", .integer(0...65_535), .value("1"), "Its share of the calls among those of one priority."),
       ]),
   ]
@@ -142,7 +142,7 @@ extension ConfigurationKeys {
       "push.webpush", isTakenBySIGHUP: true, "",
       [
         .init("key_file", .secretFile("PEM key on P-256"), .required, "The VAPID key that pushes are signed with."),
-        .init("subject", .text("`mailto:` or `https:`"), .required, "Whom a push service writes to when pushes go wrong."),
+        .init("subject", .text("`mailto:` or `https:`"), .required, "The contact address for a push service when pushes fail."),
         .init(
           "hosts", .list(.text("host, or `*.` and a domain, each also with a port"), limit: 100),
           .none("the browsers' push services"),

@@ -57,29 +57,29 @@ extension ConfigurationKeys {
           "branding", .mapping, .none("the pages are Trunkline's"), "Name, colour and logo of the web phone and the status page."),
         .init(
           "local_networks", .list(.text("network, or `auto`"), limit: 100), .value("[ auto ]"), waitsForRestart: true,
-          "Peers in these are told our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."),
+          "Peers in these networks get our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."),
         .init("dns", .mapping, "The name servers that the names of trunks are looked up with."),
         .init("media", .mapping, "Addresses, ports and threads of RTP."),
         .init("auth", .mapping, .required, "How apps log in."),
         .init("trunks", .list(.mapping, limit: Limits.trunks), "The carriers and PBXs that SIP is exchanged with."),
         .init(
-          "users", .list(.or(.text("`any`"), .mapping), limit: Limits.users), .none("nobody may log in"),
-          "Who may log in, and who has which numbers. `any`, alone or as the last item: every `sub` of a valid token."),
+          "users", .list(.or(.text("`any`"), .mapping), limit: Limits.users), .none("no user may log in"),
+          "Users who may log in, and their numbers. `any`, alone or as the last item: every `sub` of a valid token."),
         .init("routes", .mapping, "Which calls go where."),
         .init("push", .mapping, .none("no pushes"), "How apps that are not connected are woken."),
-        .init("cluster", .mapping, .none("one machine alone"), "What stands beside this gateway."),
+        .init("cluster", .mapping, .none("one machine alone"), "Other nodes and proxies of this installation."),
         .init(
           "verifier", .or(.text("URL"), .mapping), .none("identities are not verified"),
-          "Who checks the Identity header field of callers (STIR/SHAKEN). The URL alone, or a mapping."),
+          "The service that verifies the Identity header field of callers (STIR/SHAKEN). The URL alone, or a mapping."),
         .init(
-          "turn", .mapping, .none("clients are told of none"), "TURN servers for apps behind firewalls that let no UDP through."),
+          "turn", .mapping, .none("clients get none"), "TURN servers for apps behind firewalls that block UDP."),
         .init(
           "events", .mapping, .none("no events are kept"),
           "What happens to calls, devices and trunks, for your backend. `{}`: kept for `GET /v1/events` alone."),
         .init("recording", .mapping, .none("nothing is recorded"), "Calls as sound files."),
-        .init("history", .mapping, "How long calls stay in the lists of who made or got them."),
-        .init("timers", .mapping, "How long things may take."),
-        .init("limits", .mapping, "How much a gateway takes on before it refuses calls."),
+        .init("history", .mapping, "How long calls stay in the users' histories."),
+        .init("timers", .mapping, "Time limits of calls and sessions."),
+        .init("limits", .mapping, "How much load a gateway accepts before it refuses calls."),
         .init("store", .mapping, "Where devices and the journal of started calls are kept."),
         .init("records", .mapping, "Where the record of each call is written."),
         .init("log", .mapping, "The log on standard error."),
@@ -91,7 +91,7 @@ extension ConfigurationKeys {
 
   private static let advertise = ConfigurationKey(
     "advertise", .text("address or host name, with a port or without, or `env:NAME`"), .none("the listener's address"),
-    "What Via and Contact say to peers that are not in `local_networks`: where the NAT or the container's host takes SIP for us.")
+    "What Via and Contact contain for peers that are not in `local_networks`: the address at which the NAT or the container's host receives SIP for us.")
 
   static let listen: [ConfigurationSection] = [
     .init(
@@ -132,20 +132,20 @@ extension ConfigurationKeys {
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
         .init(
           "certificates", .list(.mapping, limit: Limits.certificates),
-          "Certificates for further names: who asks for a name of one of them (SNI) is shown that one, everybody else `cert`."),
+          "Certificates for further names: a client that requests one of their names (SNI) gets that certificate, any other client `cert`."),
         .init(
           "ca", .file("PEM certificates"),
-          "The authorities that sign the certificates of who connects (mutual TLS), for whatever purpose they are made."),
+          "The authorities that sign the clients' certificates (mutual TLS), of any key usage."),
         .init(
           "clients", .oneOf(TLSServerSettings.Clients.self), .none("`required` with `ca`, else `off`"),
-          "Whether who connects must show a certificate; `optional` checks one that is shown."),
+          "Whether a client must present a certificate; `optional` checks one that is presented."),
       ]),
     .init(
       "listen.sip.tls.certificates[]", isTakenBySIGHUP: false,
-      "The names are those in the certificate; a wildcard there stands for one label.",
+      "The names are those in the certificate; a wildcard there matches one label.",
       [
         .init(
-          "cert", .file("PEM certificate chain"), .required, "The certificate that is shown to who asks for one of its names."),
+          "cert", .file("PEM certificate chain"), .required, "The certificate for clients that request one of its names."),
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
       ]),
     .init(
@@ -160,7 +160,7 @@ extension ConfigurationKeys {
         .init("tls", .mapping, .none("no TLS"), "Required unless the address is loopback."),
         .init(
           "proxies", .list(.text("address or network"), limit: 100),
-          "Reverse proxies: from these alone the last X-Forwarded-For is taken as the app's address."),
+          "Reverse proxies: from these alone the last X-Forwarded-For is used as the app's address."),
       ]),
     .init(
       "listen.admin", isTakenBySIGHUP: false, "",
@@ -176,7 +176,7 @@ extension ConfigurationKeys {
     .init(
       "listen.app.tls", "listen.admin.tls", isTakenBySIGHUP: false, "",
       [
-        .init("cert", .file("PEM certificate chain"), .required, "The certificate that is shown to who connects."),
+        .init("cert", .file("PEM certificate chain"), .required, "The certificate that clients get."),
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
       ]),
   ]
@@ -187,7 +187,7 @@ extension ConfigurationKeys {
       [
         .init(
           "tokens", .list(.mapping, limit: Limits.apiTokens),
-          "Tokens that may do a part of what that of `listen.admin` may; with one of them no request goes without a token."),
+          "Tokens with a part of the rights of the `listen.admin` token; if there is one, every request needs a token."),
         .init(
           "play_folder", .text("path of a folder"), .none("nothing can be played"),
           "Its `.wav` files, of \(Limits.audioBytes >> 20) MiB at most, are what programs may play in calls, by name; read at start and at SIGHUP."
@@ -195,9 +195,9 @@ extension ConfigurationKeys {
       ]),
     .init(
       "admin.tokens[]", isTakenBySIGHUP: true,
-      "To change a token, write the new one below the old one, tell who uses it, take the old one out.",
+      "To change a token, add the new one below the old one, notify its users, remove the old one.",
       [
-        .init("name", .text("name"), .required, "Who has it; idempotency keys are each token's own."),
+        .init("name", .text("name"), .required, "The owner's name; idempotency keys are each token's own."),
         .init("token_file", .secretFile("one line, or two"), .required, "The bearer token; of two lines both are good."),
         .init(
           "scopes", .list(.oneOf(APIScope.self), limit: APIScope.allCases.count), .required,
@@ -212,7 +212,7 @@ extension ConfigurationKeys {
       [
         .init(
           "name", .text("1 to \(Limits.brandName) characters"), .value(settings.branding.name),
-          "What the pages and the installed web phone are called."),
+          "The name of the pages and of the installed web phone."),
         .init(
           "color", .text("colour such as `\"#0a5c36\"`, in quotes"), .none("that of the pages"),
           "Of the header, in light and dark; what is written on it is black or white, whichever reads better."),
@@ -226,7 +226,7 @@ extension ConfigurationKeys {
         .init("address", .text("address with port"), .required, "Usually port 9060 of the capture server."),
         .init(
           "capture_id", .integer(1...Int(UInt32.max)), .value("2001"), "The number of this gateway there (capture agent)."),
-        .init("password_file", .secretFile("one line"), "The key that the server asks for (HEP3 chunk 14)."),
+        .init("password_file", .secretFile("one line"), "The key that the server requires (HEP3 chunk 14)."),
       ]),
     .init(
       "dns", isTakenBySIGHUP: true, "",
@@ -257,7 +257,7 @@ extension ConfigurationKeys {
           "The same while the trunk's codec is G722, or not negotiated yet and may be wide."),
         .init(
           "app_port", .integer(1024...65535), .value("\(settings.media.appPort)"),
-          "The first UDP port toward apps; each media thread takes one. Open them in the firewall."),
+          "The first UDP port toward apps; each media thread uses one. Open them in the firewall."),
         .init(
           "trunk_ports", .text("port range from 1024 to 65535"),
           .value("\(settings.media.trunkPorts.lowerBound)-\(settings.media.trunkPorts.upperBound)"),
@@ -273,7 +273,7 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "auth", isTakenBySIGHUP: true, "Sessions that stand are not asked again.",
+      "auth", isTakenBySIGHUP: true, "Open sessions are not checked again.",
       [
         .init("jwt", .mapping, .required, "How login tokens are checked."),
         .init(
@@ -285,7 +285,7 @@ extension ConfigurationKeys {
       [
         .init(
           "algorithm", .oneOf(Algorithm.self), .value(settings.auth.algorithm.rawValue),
-          "The only signature algorithm that is taken."),
+          "The only signature algorithm that is accepted."),
         .init(
           "key_file", .secretFile("the secret itself, or for RS256 and ES256 a PEM key"),
           "The key that your server signs login tokens with; for HS256 32 bytes or more, and base64 is not decoded."),
@@ -296,14 +296,14 @@ extension ConfigurationKeys {
           "Where the issuer publishes its keys: `https:`, or `http:` of this machine; not with HS256. See [users](../integrate/users.md#keys-by-url)."
         ),
         .init(
-          "jwks_ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the certificate of `jwks_url`."),
+          "jwks_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the certificate of `jwks_url`."),
         .init("audience", .text("text"), .value(settings.auth.audience), "What `aud` of a login token must be."),
       ]),
     .init(
       "verifier", isTakenBySIGHUP: false, "",
       [
-        .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine; asked for each call with an Identity."),
-        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs its certificate."),
+        .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine; queried for each call with an Identity."),
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign its certificate."),
       ]),
     .init(
       "turn", isTakenBySIGHUP: true,
@@ -314,7 +314,7 @@ extension ConfigurationKeys {
       [
         .init(
           "urls", .list(.text("`turn:` or `turns:` URI"), limit: Limits.turnURLs), .required,
-          "Where the servers are, such as `turn:turn.example.com:3478?transport=udp` and `turns:turn.example.com:443?transport=tcp`."
+          "The servers' addresses, such as `turn:turn.example.com:3478?transport=udp` and `turns:turn.example.com:443?transport=tcp`."
         ),
         .init("secret_file", .secretFile("one line"), .required, "The secret that the servers have, too: `static-auth-secret`."),
         .init(
@@ -324,7 +324,7 @@ extension ConfigurationKeys {
     .init(
       "events", isTakenBySIGHUP: true,
       """
-      [Events](../integrate/events.md) are kept for 24 hours and in 64 MiB, in a folder beside `store.sqlite`. SIGHUP takes what is in the section; \
+      [Events](../integrate/events.md) are kept for 24 hours and in 64 MiB, in a folder beside `store.sqlite`. SIGHUP applies changes of the section; \
       the section itself comes and goes with a restart.
       """,
       [
@@ -333,8 +333,8 @@ extension ConfigurationKeys {
           "Also `call.digits`: what people press, which may be PINs and card numbers."),
         .init(
           "webhooks", .list(.mapping, limit: PushPolicy.Limits.eventWebhooks), .none("events are only fetched"),
-          "Who is told of each event with a POST."),
-        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "Who signs the certificates of webhooks."),
+          "The servers that get each event with a POST."),
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the webhooks' certificates."),
       ]),
     .init(
       "events.webhooks[]", isTakenBySIGHUP: true, "",
@@ -346,11 +346,11 @@ extension ConfigurationKeys {
         ),
         .init(
           "kinds", .list(.oneOf(GatewayEvent.Kind.allCases.map(\.rawValue)), limit: GatewayEvent.Kind.allCases.count),
-          .none("all kinds"), "What this one is told of."),
+          .none("all kinds"), "The kinds of events that this one gets."),
       ]),
     .init(
       "history", isTakenBySIGHUP: true,
-      "Users' [histories](../integrate/directory.md#history) are in `store.sqlite` with `.directory` behind it, in a cluster in the engine. The records file is another matter.",
+      "Users' [histories](../integrate/directory.md#history) are in `store.sqlite` with `.directory` appended, in a cluster in the shared store. The records file is separate.",
       [
         .init(
           "keep", .duration(Limits.historyKeep), .value(durationText(settings.history.keep)),
@@ -423,7 +423,7 @@ extension ConfigurationKeys {
         .init("file", .text("path"), .value(settings.records), "The file that gets one line of JSON for each call."),
         .init(
           "stream", .flag, .value("\(settings.streamsRecords)"),
-          "Each record also goes to the cluster's stream, which `trunkline records follow` prints; needs `cluster.engine`. How far is in a file `.shipped` beside it."
+          "Each record also goes to the cluster's stream, which `trunkline records follow` prints; needs `cluster.engine`. The position is in a file `.shipped` beside it."
         ),
       ]),
     .init(

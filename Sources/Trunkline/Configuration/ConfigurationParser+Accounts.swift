@@ -16,7 +16,7 @@ extension ConfigurationParser {
         let key = "\(credentials.username) \(trunk.routing.rules.realm ?? "")"
         if let other = guests.updateValue(trunk.name, forKey: key) {
           problem(
-            path + ".peer_auth", "trunk \"\(other)\" takes any peer with this username and realm, too: give one another username")
+            path + ".peer_auth", "trunk \"\(other)\" also accepts any peer of this username and realm: give one another username")
         }
         if let firstAny { trunks[index].routing.rules.peersKnownAs = trunks[firstAny].name } else { firstAny = index }
       } else if let settings = trunk.routing.settings, let registration = settings.registration {
@@ -24,7 +24,7 @@ extension ConfigurationParser {
         if let other = contacts.updateValue(trunk.name, forKey: "\(registration.contactUser)@\(host)") {
           problem(
             path + ".register",
-            "trunk \"\(other)\" registers \(registration.contactUser) at \(host), too, so that nobody can tell whom it calls: give one another contact_user"
+            "trunk \"\(other)\" registers \(registration.contactUser) at \(host), too, so that the trunk of a call cannot be determined: give one another contact_user"
           )
         }
         if let first = carriers[host] {

@@ -16,7 +16,7 @@ extension ConfigurationParser {
       out.nodes = nodes(cluster)
     } else {
       for key in ["node", "url", "admin", "key_file", "lost_after", "lease", "prefix"] where cluster.has(key) {
-        problem(cluster.path(key), "needs cluster.engine: without an engine this gateway is alone")
+        problem(cluster.path(key), "needs cluster.engine: without it this gateway is not in a cluster")
       }
     }
     if cluster.has("edges") { out.edges = edges(cluster.section("edges")) }
@@ -90,7 +90,7 @@ extension ConfigurationParser {
         engine.path,
         places.isEmpty
           ? "is none: write redis: HOST:PORT, or sentinels and name, or cluster"
-          : "has \(places.joined(separator: " and ")): an engine is one of them")
+          : "has \(places.joined(separator: " and ")): give exactly one of them")
     }
     func addresses(_ key: String, _ limit: Int) -> [EngineSettings.Address] {
       engine.list(key, limit: limit, "host:port") { EngineSettings.Address($0) }
@@ -156,17 +156,17 @@ extension ConfigurationParser {
     let path = "cluster.edges"
     if edges.peers.isEmpty, !isWritten(path + ".peers"), edges.sip != nil {
       problem(
-        path + ".sip", "needs peers, too: what comes from no peer is a stranger's, and so would be the answers of this edge")
+        path + ".sip", "needs peers, too: SIP from an unlisted address is dropped, and so would be the answers of this edge")
     }
     for (index, trunk) in configuration.trunks.enumerated() where trunk.name == Edge.peer {
-      problem("trunks[\(index)].name", "\"\(Edge.peer)\" stands for the edges: give the trunk another name")
+      problem("trunks[\(index)].name", "\"\(Edge.peer)\" is the name of the edges: give the trunk another name")
     }
     guard let sip = edges.sip else { return }
     if sip.server.isSecure {
       problem(path + ".sip", "TLS toward an edge is not served: write ;transport=tcp, and keep it in a network of your own")
     }
     if let address = sip.server.address, !edges.peers.isEmpty, !edges.peers.contains(where: { $0.contains(address) }) {
-      problem(path + ".sip", "\(address) is none of cluster.edges.peers: its answers would be a stranger's")
+      problem(path + ".sip", "\(address) is not in cluster.edges.peers: its answers would be dropped")
     }
     let (transport, listen) = (sip.server.transport, configuration.listen)
     if transport == .udp, listen.sipUDP.isEmpty { problem(path + ".sip", "needs listen.sip.udp") }

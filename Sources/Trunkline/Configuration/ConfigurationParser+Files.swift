@@ -50,7 +50,7 @@ extension ConfigurationParser {
     case .other: problem(path + ".key", "\(key) is not the key of \(certificate): name the two files that were made together")
     case .encrypted:
       problem(
-        path + ".key", "\(key) is encrypted, and nobody is there to type its passphrase: openssl pkey -in \(key) -out NEW.key")
+        path + ".key", "\(key) is encrypted, and the gateway cannot ask for its passphrase: openssl pkey -in \(key) -out NEW.key")
     case .unreadable: problem(path + ".key", "\(key) holds no private key in PEM")
     }
     if let host, !chain.names(host) {

@@ -70,7 +70,7 @@ extension ConfigurationParser {
         guard let address, address.isPrivate else { continue }
         problem(
           "trunks[\(index)]",
-          "\(peer) is outside and would be told \(address) for \(what), which only this network knows: give \(what == "SIP" ? "the listener" : "media.addresses")"
+          "\(peer) is outside local_networks and would get \(address) for \(what), which is reachable only in this network: give \(what == "SIP" ? "the listener" : "media.addresses")"
             + " advertise: with the address outside, or name the peer's network in local_networks", .warning)
       }
     }

@@ -25,10 +25,10 @@ extension ConfigurationParser {
       let path = "routes.inbound[\(index)]"
       if let other = everything[row.trunk] {
         problem(
-          path, "no call gets here: routes.inbound[\(other)] takes every call of trunk \"\(row.trunk)\"; move this row before it")
+          path, "unreachable: routes.inbound[\(other)] matches every call of trunk \"\(row.trunk)\"; move this row before it")
       } else if case .users = row.target {
         if let other = users[row.trunk] {
-          problem(path, "says what routes.inbound[\(other)] says: leave one of them out")
+          problem(path, "equals routes.inbound[\(other)]: remove one of them")
         } else {
           users[row.trunk] = index
         }
@@ -44,7 +44,7 @@ extension ConfigurationParser {
       guard let other = rules[..<index].firstIndex(where: { rule.prefix.hasPrefix($0.prefix) }) else { continue }
       problem(
         "\(path)[\(index)]",
-        "no number gets here: prefix \"\(rules[other].prefix)\" before it takes all that begin with \"\(rule.prefix)\"; move this row before it"
+        "unreachable: prefix \"\(rules[other].prefix)\" before it matches all that begin with \"\(rule.prefix)\"; move this row before it"
       )
     }
   }

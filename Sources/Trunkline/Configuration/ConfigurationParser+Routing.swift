@@ -16,14 +16,14 @@ extension ConfigurationParser {
       }
       guard user.id == Self.anyone else {
         for key in ["claims", "webhook"] where row?.has(key) ?? false {
-          problem("\(item.path).\(key)", "goes with id: any: this user is what the file says")
+          problem("\(item.path).\(key)", "needs id: any: this user is defined by the file")
         }
         out.users.append(user)
         continue
       }
       out.grantRules = row.flatMap { grantRules($0, user) }
       out.userSource = row.flatMap(userSource)
-      if index != items.count - 1 { problem(item.path, "any stands for all other users: write it last, and once") }
+      if index != items.count - 1 { problem(item.path, "any means all other users: write it last, and once") }
       if !user.numbers.isEmpty {
         problem(item.path + ".numbers", "a number belongs to one user: name the user, or see trunkline users import")
       }

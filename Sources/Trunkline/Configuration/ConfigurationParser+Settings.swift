@@ -54,7 +54,7 @@ extension ConfigurationParser {
     out.records = resolve(records.string("file") ?? out.records)
     out.streamsRecords = records.flag("stream", default: out.streamsRecords)
     if out.streamsRecords, out.cluster?.nodes == nil {
-      problem(records.path("stream"), "needs cluster.engine: it is the engine that has the stream")
+      problem(records.path("stream"), "needs cluster.engine: the stream is in that Redis")
     }
     out.hep = hep(top)
     let log = top.section("log")
@@ -233,7 +233,7 @@ extension ConfigurationParser {
     let identity = TLSFiles(certificate: certificate, key: key, authorities: tls.readableFile("ca"))
     let clients = tls.choice("clients", default: tls.has("ca") ? TLSServerSettings.Clients.required : .off)
     if clients != .off, !tls.has("ca") {
-      problem("listen.sip.tls", "clients: \(clients.rawValue) needs ca: FILE, who signs their certificates")
+      problem("listen.sip.tls", "clients: \(clients.rawValue) needs ca: FILE, the authorities that sign their certificates")
     }
     out.sipServer = TLSServerSettings(identity: identity, others: otherCertificates(tls), clients: clients)
   }
@@ -327,7 +327,7 @@ extension ConfigurationParser {
     let expected = "a URL such as https://id.example.com/.well-known/jwks.json (http: for this machine only)"
     guard let url = jwt.value("jwks_url", expected, Self.serverURL) else { return }
     if out.algorithm == .HS256 {
-      problem("auth.jwt.jwks_url", "HS256 takes key_file: give algorithm: RS256 or ES256, as the keys there are for")
+      problem("auth.jwt.jwks_url", "HS256 needs key_file: give algorithm: RS256 or ES256, to match the keys of the URL")
     }
     out.key = .keySetURL(url, authorities: jwt.readableFile("jwks_ca"))
   }

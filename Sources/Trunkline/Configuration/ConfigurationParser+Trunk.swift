@@ -62,11 +62,11 @@ extension ConfigurationParser {
       if Self.isNearlyEverybody(out.peers) {
         problem(
           trunk.path("peers"),
-          "lets nearly everybody call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
+          "lets nearly any address call as this trunk, without a password: name the carrier's networks, or write any, with peer_auth: { username: U, password_file: F }"
         )
       }
       if !trunk.has("peers"), !trunk.has("uri"), !hasEdges {
-        problem(trunk.path, "needs peers (who calls us) or uri (whom we call)")
+        problem(trunk.path, "needs peers (for calls from the trunk) or uri (for calls to it)")
       }
     }
     let credentials = credentials(trunk, "peer_auth")
@@ -111,7 +111,7 @@ extension ConfigurationParser {
       "name", limit: Limits.expectedNames, "a host name such as sip.carrier.example, or *. and a domain such as *.carrier.example"
     ) { IPAddress($0) == nil ? ExpectedName($0) : nil }
     if tls.has("name"), !out.verifiesCertificate {
-      problem(tls.path("name"), "is not looked at: verify: false takes any certificate", .warning)
+      problem(tls.path("name"), "is not checked: verify: false accepts any certificate", .warning)
     }
     if tls.has("cert") != tls.has("key") { problem(trunk.path("tls"), "cert and key belong together") }
     guard let certificate = tls.readableFile("cert"), let key = tls.readableFile("key") else { return }

@@ -118,7 +118,7 @@ extension ConfigurationParser {
       let others = country.sharing.dropFirst()
       problem(
         row.path("country"),
-        "\"\(country.code)\" is taken for \(country.region); write the region for one of the others: "
+        "\"\(country.code)\" means \(country.region); write the region for one of the others: "
           + others.prefix(8).joined(separator: ", ") + (others.count > 8 ? ", and \(others.count - 8) more" : ""), .warning)
     }
     return country

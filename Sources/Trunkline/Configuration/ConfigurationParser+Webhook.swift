@@ -22,7 +22,7 @@ extension ConfigurationParser {
   func userSource(_ row: Section) -> UserSource? {
     guard row.has("webhook") else { return nil }
     let source = row.section("webhook")
-    if row.has("claims") { problem(source.path, "says what claims would: choose one of the two") }
+    if row.has("claims") { problem(source.path, "excludes claims: choose one of the two") }
     if !source.has("key_file") { problem(source.path, "key_file is missing: the secret that requests are signed with") }
     if !source.has("url") { problem(source.path, "url is missing") }
     let url = source.value("url", "a URL: https://…, or http://… of this machine", webhookURL)

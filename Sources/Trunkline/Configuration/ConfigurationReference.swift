@@ -37,12 +37,12 @@ enum ConfigurationReference {
 
     - `trunkline config example` prints a longer one with comments; `trunkline serve --check --config FILE` names every mistake with its line.
     - Durations are written `500ms`, `45s`, `1m` or `4h`. A list of one item may do without brackets. Relative paths start at the file's folder.
-    - `[]` in a heading stands for each item of a list.
-    - At SIGHUP a running gateway reads the file again. Sections say whether it takes a change then; what waits for a restart is named in the log.
+    - `[]` in a heading means each item of a list.
+    - At SIGHUP a running gateway reads the file again. Each section states whether it applies a change then; the log names changes that wait for a restart.
     """
 
   private static func text(_ section: ConfigurationSection) -> String {
-    let reload = section.isTakenBySIGHUP ? "Taken at SIGHUP." : "Waits for a restart."
+    let reload = section.isTakenBySIGHUP ? "Applied at SIGHUP." : "Waits for a restart."
     let also = section.paths.dropFirst().map { "`\($0)`" }.joined(separator: ", ")
     let intro = [section.paths == [""] ? "" : reload, also.isEmpty ? "" : "The same for \(also).", section.meaning]
       .filter { !$0.isEmpty }.joined(separator: " ")

@@ -7,7 +7,7 @@ extension Settings {
     # `trunkline config reference` prints every key with its limits and default.
 
     listen:
-      sip: { udp: 127.0.0.1:5060, tcp: 127.0.0.1:5060 }   # any may be left out; each takes a list: [ 192.0.2.1:5060, "[2001:db8::1]:5060" ]
+      sip: { udp: 127.0.0.1:5060, tcp: 127.0.0.1:5060 }   # any may be left out; each may be a list: [ 192.0.2.1:5060, "[2001:db8::1]:5060" ]
       # sip: { tls: { address: 192.0.2.1:5061, cert: sip.pem, key: sip.key } }   # ca: FILE with clients: required is mutual TLS
       app:
         address: 127.0.0.1:8080
@@ -34,7 +34,7 @@ extension Settings {
 
     trunks:
       - name: carrier
-        peers: [ 127.0.0.0/8 ]       # who may send SIP; everyone else gets silence
+        peers: [ 127.0.0.0/8 ]       # addresses that may send SIP; others get no answer
         uri: "sip:127.0.0.1:5080"    # where calls go out: an address, or a name (NAPTR, SRV, A, AAAA); sips: or ;transport=udp, tcp, tls
         codecs: [ PCMU, PCMA ]       # in the order of preference; also G722, opus and L16 (linear PCM)
         dtmf: auto                   # digits as telephone-event where agreed, else as tones; or rfc4733, inband, info: one of them only
@@ -59,7 +59,7 @@ extension Settings {
         # location: true             # emergency calls carry the location that the app gives (RFC 6442)
         # record_private_numbers: true   # withheld numbers stay in journal and records
         # srtp: required             # RTP/SAVP with keys in the SDP; optional: RTP/AVP with keys beside it; over TLS unless srtp_without_tls: true
-      # - name: pbx                  # one trunk may take peers that cannot be listed: they answer a challenge
+      # - name: pbx                  # one trunk may accept peers that cannot be listed: they answer a challenge
       #   peers: any
       #   peer_auth: { username: pbx, password_file: pbx.password }
 
@@ -70,7 +70,7 @@ extension Settings {
       #   numbers: [ "+15551230005", { number: "+15551230006", account: work } ]   # also account: for all of a user's, or of a route's
       # - { id: carol, numbers: [ "+15551230003" ], allow: [ "+1" ], max_calls: 2, calls_per_hour: 30 }   # what she may dial
       #   name: Carol                # what trunks are shown beside the number; display_name: true lets her apps choose another
-      # - id: dave                   # when nobody takes his call; the same under a route of routes.inbound, for users without a rule
+      # - id: dave                   # when no device answers his call; the same under a route of routes.inbound, for users without a rule
       #   numbers: [ "+15551230004" ]
       #   diversions:
       #     unreached: { number: "+15557654321", after: 20s }     # no device rings: a second leg on his behalf; show_caller: true
@@ -83,14 +83,14 @@ extension Settings {
       inbound:
         - { trunk: carrier, to: users }          # the user who has the called number; or user: ID
         # - { trunk: carrier, route: { webhook: "https://crm.example.com/route", key_file: webhook.key, fallback: users } }
-        #   asked who it is, {"call", "from", "name", "to", …}, with trunkline-signature: t=SECONDS,v1=HMAC-SHA256(key, "SECONDS.BODY");
+        #   queried for the called user, {"call", "from", "name", "to", …}, with trunkline-signature: t=SECONDS,v1=HMAC-SHA256(key, "SECONDS.BODY");
         #   answers {"users": [ID…], "name"?, "from"?, "parameters"?} or {"code": 404} within 1 s, else fallback: users, { user: ID } or { code: 503 }
       # webhook_ca: ca.pem           # else the system's authorities
       outbound:
         - { prefix: "+", trunk: carrier }        # longest prefix wins
         # - { prefix: "+49", trunks: [ a, b ] }  # b when a is full, down or silent; or { trunk: a, priority: 1, weight: 70 }
         # - { prefix: "112", trunk: carrier, emergency: true }   # else emergency numbers are refused
-      # users: trunk                             # users who call each other are dialled like any number, else connected here
+      # users: trunk                             # calls between users are dialled like any number, else connected here
       # emergency: [ "1122" ]                    # beside those of the users' regions; refused unless a row has emergency: the device dials them itself
       # decline_code: 486                        # or 603 when every device declined
 
@@ -106,9 +106,9 @@ extension Settings {
     #   webpush: { key_file: vapid.pem, subject: "mailto:ops@example.com" }   # a P-256 key of your own; hosts: [ ... ] in place of the browsers' services
     #   # ca: sandbox.pem                                    # authorities trusted instead of the system's
 
-    # verifier: https://verifier.example/check   # is asked who stands for a caller (STIR/SHAKEN); { url: https://…, ca: FILE }
+    # verifier: https://verifier.example/check   # verifies the caller's identity (STIR/SHAKEN); { url: https://…, ca: FILE }
 
-    # turn:                          # for apps that no UDP reaches the gateway from
+    # turn:                          # for apps behind firewalls that block UDP
     #   urls: [ "turn:turn.example.com:3478?transport=udp", "turns:turn.example.com:443?transport=tcp" ]
     #   secret_file: turn.key        # static-auth-secret of coturn; ttl: 24h
 
@@ -118,7 +118,7 @@ extension Settings {
     #       key_file: events.key     # whsec_…; kinds: [ call.started, call.connected, call.ended ]
 
     # recording: { when: api, format: ogg, notice: notice.wav }   # or on: every call; docs/integrate/recording.md
-    # history: { keep: 90d, per_user: 1000 }   # calls in the lists of who made or got them: docs/integrate/directory.md
+    # history: { keep: 90d, per_user: 1000 }   # calls in the users' histories: docs/integrate/directory.md
 
     timers:
       ring: 45s
@@ -128,7 +128,7 @@ extension Settings {
       # media_gate_outgoing: 5s
       # longest_call: 4h
       # app_grace: 30s
-      # drain: 10m                   # how long SIGTERM waits for calls; 2 s later the process is gone
+      # drain: 10m                   # how long SIGTERM waits for calls; 2 s later the process has ended
 
     # limits: { calls: 1000, calls_per_user: 8, sessions_per_address: 200, memory_mib: 0 }
     #   At 90 % of memory_mib new calls get 503; 0: what the control group allows, or the machine has.

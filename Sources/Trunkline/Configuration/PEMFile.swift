@@ -48,7 +48,7 @@ package struct PEMFile {
 
   /// Why nobody who asks for a name could be shown the first certificate; nil if somebody can.
   var unaskable: String? {
-    var out: String? = "it is for no name that could be asked for"
+    var out: String? = "it has no name that a client could request"
     first { certificate in
       do { if try !CertificateNames(certificate).askable.isEmpty { out = nil } } catch { out = "\(error)" }
     }

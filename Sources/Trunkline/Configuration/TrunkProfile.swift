@@ -115,7 +115,7 @@ public struct TrunkProfile: Sendable {
 
   /// What `trunkline config profiles` prints.
   public static let text =
-    "Keys that `profile: NAME` of a trunk stands for. What the trunk has itself counts more. Source: public documents; not tried with\n"
+    "Keys that `profile: NAME` of a trunk sets. The trunk's own keys take precedence. Source: public documents; not tried with\n"
     + "the carriers themselves, but for asterisk.\n\n"
     + all.map { profile in
       let lines = profile.keys.split(separator: "\n").map { "    " + $0 }.joined(separator: "\n")

@@ -9,7 +9,7 @@ struct YAMLFault {
   var message: String? {
     if hasTab { return "a tab in the indentation: write spaces" }
     if isAtIPv6 { return "an IPv6 address goes in quotes: \"[::1]:5060\", \"2001:db8::1\"" }
-    let indentation = "wrong indentation: the keys of one section, and the dashes of one list, stand exactly below each other"
+    let indentation = "wrong indentation: the keys of one section, and the dashes of one list, must be exactly below each other"
     switch text {
     case "did not find expected key", "did not find expected '-' indicator":
       return line.prefix { $0 == " " }.count == column - 1 ? indentation : nil

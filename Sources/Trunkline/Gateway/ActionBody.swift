@@ -36,10 +36,10 @@ struct ActionBody {
     }
     guard bytes.count <= Self.bodyBytes else { throw APIError(.badRequest, "the body has more than \(Self.bodyBytes) octets") }
     guard let read = try? JSONDecoder().decode([String: Value].self, from: Data(bytes)) else {
-      throw APIError(.badRequest, "the body is no JSON object of texts and flags; its keys: \(keys.joined(separator: ", "))")
+      throw APIError(.badRequest, "the body must be a JSON object of strings and flags; keys: \(keys.joined(separator: ", "))")
     }
     guard read.keys.allSatisfy(keys.contains) else {
-      throw APIError(.badRequest, "the body has an unknown key; known here: \(keys.joined(separator: ", "))")
+      throw APIError(.badRequest, "the body has an unknown key; known keys: \(keys.joined(separator: ", "))")
     }
     fields = read
   }
@@ -49,7 +49,7 @@ struct ActionBody {
     switch fields[key] {
     case .text(let text) where (1...Self.textBytes).contains(text.utf8.count): return text
     case nil, .null: return nil
-    default: throw APIError(.badRequest, "\(key): a text of 1 to \(Self.textBytes) octets")
+    default: throw APIError(.badRequest, "\(key): a string of 1 to \(Self.textBytes) octets")
     }
   }
 
@@ -58,7 +58,7 @@ struct ActionBody {
     switch fields[key] {
     case .texts(let texts): return texts
     case nil, .null: return nil
-    default: throw APIError(.badRequest, "\(key): an object of texts")
+    default: throw APIError(.badRequest, "\(key): an object of strings")
     }
   }
 

@@ -100,7 +100,7 @@ final class AdvertisedNames: Sendable {
     guard before != found else { return false }
     if before != nil {
       logger.notice(
-        "an advertised name has another address: calls from now on are told",
+        "an advertised name has another address: new calls use it",
         metadata: ["name": "\(question.name)", "address": "\(found)"])
     }
     return true
@@ -109,10 +109,10 @@ final class AdvertisedNames: Sendable {
   private func tellMissing(_ name: String, _ logger: Logger) {
     let last = state.withLock { state in state.found.filter { $0.key.name == name }.map { "\($0.value)" }.sorted() }
     if last.isEmpty {
-      logger.warning("an advertised name has no address: it is looked up until it has one", metadata: ["name": "\(name)"])
+      logger.warning("an advertised name has no address: it is looked up until it resolves", metadata: ["name": "\(name)"])
     } else {
       logger.warning(
-        "an advertised name has no address now: the last one stays",
+        "an advertised name has no address now: the last one is used",
         metadata: ["name": "\(name)", "address": "\(last.joined(separator: " "))"])
     }
   }

@@ -155,7 +155,7 @@ final class AppSide: Sendable {
     let (server, admin) = servers.withLock { $0 }
     let logger = logs.logger("app")
     let told: @Sendable (TLSError?) -> Void = { problem in
-      if let problem { logger.error("certificates not taken, the old ones stay", metadata: ["why": "\(problem)"]) }
+      if let problem { logger.error("certificates are not usable: the old ones stay in use", metadata: ["why": "\(problem)"]) }
     }
     server?.reloadCertificates(told)
     admin?.reloadCertificates(told)

@@ -70,7 +70,7 @@ struct CallPages: Sendable {
   func act(_ action: Action, _ request: AdminRequest, _ answer: @escaping Answer) {
     once(request, answer) { [self] answer throws(APIError) in
       guard let id = Identifier(request.argument("call")) else {
-        throw APIError(.badRequest, "\(request.argument("call")) is no call's id")
+        throw APIError(.badRequest, "\(request.argument("call")) is not the id of a call")
       }
       try send(Self.command(action, request.body, recordings), id, request, answer)
     }
@@ -115,7 +115,7 @@ struct CallPages: Sendable {
       guard let live = place?.live, live.node != place?.asked else { return answer(unknown.response) }
       guard let admin = live.admin else {
         return answer(
-          APIError(.unknownCall, "the call is at node \(live.node): ask its own admin port, or set its cluster.admin").response)
+          APIError(.unknownCall, "the call is at node \(live.node): use its own admin port, or set its cluster.admin").response)
       }
       var response = AdminResponse.text(307, "the call is at node \(live.node)")
       response.headers.append(("Location", admin + request.path))
@@ -130,7 +130,7 @@ struct CallPages: Sendable {
     case .hangup:
       guard let text = try ActionBody(body, mayBeEmpty: true, ["reason"]).text("reason") else { return .hangUp(nil) }
       guard let reason = HangUpReason(rawValue: text) else {
-        throw APIError(.badRequest, "reason is one of \(HangUpReason.allCases.map(\.rawValue).joined(separator: ", "))")
+        throw APIError(.badRequest, "reason must be one of \(HangUpReason.allCases.map(\.rawValue).joined(separator: ", "))")
       }
       return .hangUp(reason)
     case .hold: return .hold(try ActionBody(body, ["on"]).flag("on"))
@@ -145,10 +145,10 @@ struct CallPages: Sendable {
       let name = try body.text("file")
       if name == nil, body.has("on"), try !body.flag("on") { return .play(nil) }
       guard let name, !body.has("on") else {
-        throw APIError(.badRequest, "file: the name of a file in admin.play_folder; or on: false, which stops it")
+        throw APIError(.badRequest, "give file, the name of a file in admin.play_folder, or on: false, which stops the playback")
       }
       guard let audio = recordings()[name] else {
-        throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it came after the last SIGHUP")
+        throw APIError(.unknownFile, "admin.play_folder has no such .wav, or it was added after the last SIGHUP")
       }
       return .play(audio)
     case .record: return .record(try ActionBody(body, ["on"]).flag("on"))
@@ -159,11 +159,11 @@ struct CallPages: Sendable {
 
   private static func stream(_ body: ActionBody) throws(APIError) -> CallCommand {
     guard let url = try body.text("url").flatMap({ StreamURL($0) }) else {
-      throw APIError(.badRequest, "url: wss://…, or ws://… of this machine")
+      throw APIError(.badRequest, "url must be wss://…, or ws://… of this machine")
     }
     let text = try body.text("format") ?? StreamTarget.Format.mulaw.rawValue
     guard let format = StreamTarget.Format(rawValue: text) else {
-      throw APIError(.badRequest, "format is one of \(StreamTarget.Format.allCases.map(\.rawValue).joined(separator: ", "))")
+      throw APIError(.badRequest, "format must be one of \(StreamTarget.Format.allCases.map(\.rawValue).joined(separator: ", "))")
     }
     return .stream(url, format)
   }
@@ -174,9 +174,9 @@ struct CallPages: Sendable {
     case (let to?, nil, nil): return .transfer(CallTransfer(target: Handle(k: .phone, h: to)))
     case (nil, let user?, nil): return .transferToUser(user)
     case (nil, nil, let call?):
-      guard let id = Identifier(call) else { throw APIError(.badRequest, "call is no call's id") }
+      guard let id = Identifier(call) else { throw APIError(.badRequest, "call is not the id of a call") }
       return .transfer(CallTransfer(withCall: id, mode: .attended))
-    default: throw APIError(.badRequest, "one of to, user and call")
+    default: throw APIError(.badRequest, "give exactly one of to, user and call")
     }
   }
 
@@ -200,7 +200,7 @@ struct CallPages: Sendable {
       throw APIError(.badRequest, "user and to are needed")
     }
     guard let first = OriginateRequest.First(rawValue: try body.text("first") ?? "user") else {
-      throw APIError(.badRequest, "first: user, whose devices ring before the number is called, or number, which is called first")
+      throw APIError(.badRequest, "first must be user (whose devices ring first) or number (which is called first)")
     }
     let given = try body.texts("parameters")
     if let fault = given.flatMap({ CallParameters.fault(of: $0) }) { throw APIError(.badRequest, fault) }
@@ -226,7 +226,7 @@ extension APIError {
       case .server: .server
       }
     let usual =
-      failure.code == .emergency ? "emergency numbers are the device's own to dial" : "not now: \(failure.code.rawValue)"
+      failure.code == .emergency ? "emergency numbers can only be dialled by a device" : "not now: \(failure.code.rawValue)"
     self.init(code, failure.msg ?? usual)
   }
 }

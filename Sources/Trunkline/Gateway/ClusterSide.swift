@@ -95,7 +95,7 @@ final class ClusterSide: Sendable {
     switch action {
     case .state(let state): heard(state)
     case .lead(let task, let isOurs):
-      logger.notice(isOurs ? "this node does a task for all" : "another node does a task now", metadata: ["task": "\(task)"])
+      logger.notice(isOurs ? "this node leads a cluster task" : "another node leads a task now", metadata: ["task": "\(task)"])
     case .reapedBefore(let call): store.disown(call)
     case .news(let message): directory.withLock { $0 }?.heard(message)
     case .forgotten(let node, let outcome):
@@ -116,9 +116,9 @@ final class ClusterSide: Sendable {
     case .up:
       logger.notice("this node is part of the cluster", metadata: ["node": "\(machine.incarnation.node)"])
       directory.withLock { $0 }?.reconnected()
-    case .isolated: logger.warning("this node has no lease: others send it no calls; those here go on")
+    case .isolated: logger.warning("this node has no lease: other nodes send it no calls; its own calls continue")
     case .away:
-      logger.warning("the engine is away: users here ring, users elsewhere are pushed from memory; calls go on")
+      logger.warning("the shared store is unavailable: devices of other nodes are woken by push; calls continue")
     }
   }
 
@@ -176,7 +176,7 @@ final class ClusterSide: Sendable {
     }
     for node in new.sorted() {
       logger.error(
-        "another node has this one's url: devices that are woken for calls here reach that one, or the reverse; give each its own cluster.url",
+        "another node has the same url as this one: devices that are woken for a call may connect to the wrong node; give each node its own cluster.url",
         metadata: ["node": "\(node)", "url": "\(machine.url)"])
     }
   }

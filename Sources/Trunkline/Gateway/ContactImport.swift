@@ -36,7 +36,7 @@ final class ContactImport: BodySink, @unchecked Sendable {
   init(_ slot: ImportSlots.Slot?, _ reader: ContactReader) {
     (self.slot, self.reader) = (slot, reader)
     guard slot == nil else { return }
-    fail(APIError(.tooMany, "another import is under way; nothing was changed, ask again"))
+    fail(APIError(.tooMany, "another import is running; nothing was changed: try again"))
   }
 
   func take(_ octets: [UInt8]) {

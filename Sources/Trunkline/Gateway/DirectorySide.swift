@@ -83,7 +83,7 @@ struct DirectoryPages: Sendable {
     ["user:", "account:"].contains { text.hasPrefix($0) && text.utf8.count > $0.utf8.count }
       && text.utf8.count <= Store.Limits.directoryNameBytes
   }
-  private static var away: APIError { APIError(.overload, "the engine does not answer; nothing was changed: try again") }
+  private static var away: APIError { APIError(.overload, "the shared store does not answer; nothing was changed: try again") }
   private static var badScope: AdminResponse {
     APIError(.badRequest, "a directory is user:ID or account:NAME, at most 256 bytes").response
   }
@@ -159,7 +159,7 @@ struct DirectoryPages: Sendable {
         case .failure(.store(let why)): answer(APIError(.badState, "\(why); nothing was changed").response)
         case .failure(.conflict):
           answer(
-            APIError(.badState, "the directory was changed by others meanwhile; nothing was changed: import it again").response)
+            APIError(.badState, "another request changed the directory meanwhile; nothing was changed: import it again").response)
         case .failure(.engine): answer(Self.away.response)
         }
       }
@@ -180,12 +180,12 @@ struct DirectoryPages: Sendable {
       switch result {
       case .success(let all): erased = all
       case .failure(.engine), .failure(.conflict):
-        return answer(APIError(.overload, "the engine does not answer: not all was erased; ask again").response)
+        return answer(APIError(.overload, "the shared store does not answer: not all was erased; repeat the request").response)
       case .failure: return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
       }
       asker.ask(.operation(.forget(user: user)), for: request.client) { done in
         guard case .operation(.forgotten(let devices, let grants))? = done else {
-          return answer(APIError(.overload, "history and directory are gone; ask again for the rest").response)
+          return answer(APIError(.overload, "history and directory were erased; repeat the request for the rest").response)
         }
         answer(.json(200, Body(calls: erased.calls, contacts: erased.contacts, devices: devices, grants: grants)))
       }

@@ -74,7 +74,7 @@ struct EventPages: Sendable {
       }
       guard cursor.position + 1 >= range.oldest else {
         let oldest = EventCursor(epoch: epoch, position: range.oldest)
-        throw APIError(.gone, "events after this one are kept no longer: begin without after, from \(oldest)")
+        throw APIError(.gone, "events after this one were deleted: begin without after, from \(oldest)")
       }
       after = cursor.position
     }
@@ -152,11 +152,11 @@ struct EventPages: Sendable {
           let kinds = value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
           if let wrong = kinds.first(where: { GatewayEvent.Kind(rawValue: $0) == nil }) {
             let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw APIError(.badRequest, "kinds: no kind \(wrong.prefix(64)); there are \(known)")
+            throw APIError(.badRequest, "kinds: \(wrong.prefix(64)) is not a kind; the kinds are \(known)")
           }
           out.kinds = Set(kinds)
         case "subject": out.subject = value
-        default: throw APIError(.badRequest, "known here: after, limit, kinds, subject")
+        default: throw APIError(.badRequest, "unknown query parameter; known: after, limit, kinds, subject")
         }
       }
       if let lastEventID, !lastEventID.isEmpty {

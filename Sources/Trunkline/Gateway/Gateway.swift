@@ -83,7 +83,7 @@ final class Gateway: @unchecked Sendable {
     descriptors = Self.descriptors(settings, logs.logger("trunkline"))
     EventLoop.reportStuckTimers { [logger = logs.logger("trunkline")] loop, timer in
       logger.error(
-        "a timer's deadline makes no progress; it goes on at a bounded rate. Please report this fault",
+        "a timer's deadline makes no progress; the timer continues at a bounded rate. Please report this fault",
         metadata: ["loop": "\(loop)", "timer": "\(timer)"])
     }
     let network = try NetworkSide(settings, readiness: readiness, logger: logs.logger("network"))

@@ -61,7 +61,7 @@ final class KeySide: Sendable {
       return state.changed
     }
     guard let changed else { return true }
-    let lacks = news.fetchedAt == nil ? "no app can log in" : "those that are here stay for a day"
+    let lacks = news.fetchedAt == nil ? "no app can log in" : "the last keys are used for a day"
     readiness.set(Self.component, ready: true, note: news.failure.map { "auth.jwt.jwks_url: \($0); \(lacks)" })
     return changed()
   }

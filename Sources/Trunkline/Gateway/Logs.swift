@@ -30,11 +30,11 @@ struct Logs: Sendable {
   /// While lines cannot be written the board says so in place of the log, on which no call depends.
   func watch(_ readiness: Readiness) {
     if StandardDescriptors.closed.contains(2) {
-      return readiness.set("log", ready: true, note: "standard error was closed when the process was started: lines go nowhere")
+      return readiness.set("log", ready: true, note: "standard error was closed when the process was started: lines are lost")
     }
     sink.onFault { fault in
       guard let fault else { return readiness.remove("log") }
-      readiness.set("log", ready: true, note: "standard error takes no lines: \(fault)")
+      readiness.set("log", ready: true, note: "standard error does not accept lines: \(fault)")
     }
   }
 

@@ -51,7 +51,7 @@ struct NodePages: Sendable {
   func drain(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
     node(request, answer) { node in
       guard node.own else {
-        return answer(APIError(.badState, "\(node.node) is another node: ask its own admin port").response)
+        return answer(APIError(.badState, "\(node.node) is another node: send the request to its own admin port").response)
       }
       _ = Glibc.kill(getpid(), SIGTERM)
       answer(.text(202, "draining: no new calls, the process ends with the last one"))
@@ -62,7 +62,7 @@ struct NodePages: Sendable {
     node(request, answer) { [asker] node in
       let isLiving = ["living", "draining"].contains(node.standing)
       guard !node.own, !isLiving else {
-        return answer(APIError(.badState, "\(node.node) has a lease that lives: stop its process first").response)
+        return answer(APIError(.badState, "\(node.node) has a valid lease: stop its process first").response)
       }
       asker.ask(.operation(.forgetNode(node.node)), for: request.client) { done in
         answer(done == nil ? APIError.busy.response : .text(202, "forgotten: its calls are closed"))
@@ -70,7 +70,7 @@ struct NodePages: Sendable {
     }
   }
 
-  static let alone = APIError(.unknownPage, "this gateway is alone: its configuration has no cluster.engine").response
+  static let alone = APIError(.unknownPage, "this gateway is not in a cluster: its configuration has no cluster.engine").response
   private static let unknown = APIError(.unknownNode, "no such node was seen").response
 
   private func node(

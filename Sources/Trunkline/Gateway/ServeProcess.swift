@@ -90,7 +90,7 @@ enum ServeProcess {
           alarm(lastRecordsSeconds)
         } else {
           draining = true
-          logger.notice("draining: no new calls; a second signal ends those that live")
+          logger.notice("draining: no new calls; a second signal ends the live ones")
           supervisor.tell("STATUS=draining: no new calls, the process ends with the last one")
           let seconds = max(1, settings.drain.components.seconds)
           watch.end(within: .seconds(seconds) + ending)

@@ -208,7 +208,7 @@ final class StatusFacts: Sendable {
       + hung().map { thread in
         .init(
           name: "thread \(thread.thread)", ready: false,
-          reason: "has been in one turn for \(thread.age.nanoseconds / 1_000_000) ms")
+          reason: "has been in one step for \(thread.age.nanoseconds / 1_000_000) ms")
       }
   }
 

@@ -26,9 +26,9 @@ struct WherePages: Sendable {
     switch (try request.queryValue("user"), try request.queryValue("call")) {
     case (let user?, nil): find(user, cluster, for: request.client, answer)
     case (nil, let text?):
-      guard let call = Identifier(text) else { return answer(APIError(.badRequest, "\(text) is no call's id").response) }
+      guard let call = Identifier(text) else { return answer(APIError(.badRequest, "\(text) is not the id of a call").response) }
       find(call, cluster, for: request.client, answer)
-    default: answer(APIError(.badRequest, "one of user=U and call=ID is missing").response)
+    default: answer(APIError(.badRequest, "give exactly one of user=U and call=ID").response)
     }
   }
 
@@ -36,7 +36,7 @@ struct WherePages: Sendable {
     guard let cluster else { return answer(NodePages.alone) }
     let after = try request.queryValue("after").map { ClusterCallsReader.Position($0) }
     if case .some(.none) = after {
-      return answer(APIError(.badRequest, "after= is not what a page before it gave as next").response)
+      return answer(APIError(.badRequest, "after= must be the next of a previous page").response)
     }
     let (position, client) = (after ?? nil, request.client)
     let part = ClusterCallsReader.part(after: position, at: cluster.machine.incarnation)
@@ -152,8 +152,8 @@ struct WherePages: Sendable {
           APIError(
             .unknownCall,
             found.partial
-              ? "the engine does not answer, and \(found.asked) alone knows nothing of this call"
-              : "no node has this call, and nothing is left of its end: search the records"
+              ? "the shared store does not answer, and \(found.asked) has no data of this call"
+              : "no node has this call, and its end is no longer stored: search the records"
           ).response)
       }
     }

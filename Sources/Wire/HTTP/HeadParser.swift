@@ -27,7 +27,7 @@ enum HeadParser {
       isDigit(version[7])
     else { throw RequestRefusal(400, "no HTTP version in the request line") }
     guard version[5] == UInt8(ascii: "1"), version[7] <= UInt8(ascii: "1") else {
-      throw RequestRefusal(505, "this port speaks HTTP/1.1 only")
+      throw RequestRefusal(505, "this port accepts HTTP/1.1 only")
     }
     let method = text(parts[0])
     let (target, host) = try Self.target(parts[1], of: method)

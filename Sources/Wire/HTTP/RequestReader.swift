@@ -143,7 +143,7 @@ public struct RequestReader: Sendable {
       if waitingBytes == 0 || (waitingBytes == 1 && buffer[start] == 13) { return .needsMore }
       guard HeadParser.isToken(buffer[start]) else {
         let isTLS = buffer[start] == 0x16
-        throw RequestRefusal(400, isTLS ? "TLS on a port that speaks plain HTTP" : "no method")
+        throw RequestRefusal(400, isTLS ? "TLS on a port for plain HTTP" : "no method")
       }
     }
     guard let end = try endOfHead() else {

@@ -76,7 +76,7 @@ public struct RequestTarget: Equatable, Sendable {
       }
       guard octets.endIndex - index >= 3, let high = HeadParser.hexValue(octets[index + 1]),
         let low = HeadParser.hexValue(octets[index + 2]), high | low != 0
-      else { throw RequestRefusal(400, "a % in the request target is not followed by two hexadecimal digits, or stands for NUL") }
+      else { throw RequestRefusal(400, "a % in the request target is not followed by two hexadecimal digits, or encodes NUL") }
       out.append(high << 4 | low)
       index += 3
     }

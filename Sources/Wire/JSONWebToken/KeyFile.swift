@@ -34,7 +34,7 @@ public struct KeySet: Sendable {
   /// `jwks_file` (RFC 7517 §5). Keys of another algorithm or use are passed over; at least one must remain.
   public init(_ algorithm: Algorithm, jwksFile bytes: [UInt8]) throws(KeyError) {
     guard bytes.count <= Limits.keyFileBytes else { throw .tooBig }
-    guard algorithm != .HS256 else { throw .jwks("HS256 takes key_file") }
+    guard algorithm != .HS256 else { throw .jwks("HS256 needs key_file") }
     guard let file = try? JSONDecoder().decode(JWKS.self, from: Data(bytes)) else {
       throw .jwks("no object with a list `keys`")
     }
@@ -53,7 +53,7 @@ public struct KeySet: Sendable {
   /// those whose tokens the others have signed. At least one must remain.
   public init(_ algorithm: Algorithm, fetched bytes: [UInt8]) throws(KeyError) {
     guard bytes.count <= Limits.keyFileBytes else { throw .tooBig }
-    guard algorithm != .HS256 else { throw .jwks("HS256 takes key_file") }
+    guard algorithm != .HS256 else { throw .jwks("HS256 needs key_file") }
     guard let file = try? JSONDecoder().decode(JWKS.self, from: Data(bytes)) else { throw .jwks("no object with a list `keys`") }
     guard file.keys.count <= Limits.keys else { throw .jwks("more than \(Limits.keys) keys") }
     var found: [(kid: String?, key: SigningKey)] = []

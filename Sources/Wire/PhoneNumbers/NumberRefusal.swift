@@ -26,7 +26,7 @@ public enum NumberRefusal: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .notANumber: "not a telephone number"
-    case .character: "a character that stands in no telephone number"
+    case .character: "a character that no telephone number has"
     case .letters: "letters, where numbers have none: dial digits"
     case .subaddress: "an ISDN subaddress cannot be called"
     case .noSuchCode: "no region has this country code"

@@ -56,7 +56,7 @@ public enum CodecTableError: Error, Equatable, CustomStringConvertible {
     switch self {
     case .order: "give every case of AudioEncoding one row, in the order of the cases"
     case .payloadType(let name, let number):
-      "\(name): payload type \(number) is taken or out of range: take a free one of 0…34 (RFC 3551 §6) or 96…127"
+      "\(name): payload type \(number) is in use or out of range: use a free one of 0…34 (RFC 3551 §6) or 96…127"
     case .framesDoNotFit(let name): "\(name): not even its shortest frame fits into \(Limits.payloadLength) octets"
     }
   }

@@ -61,7 +61,7 @@ open class CXProvider: NSObject, @unchecked Sendable {  // what changes is behin
       if let delegate { return body(self, delegate) }
       process.send(
         .violation(
-          .r19, had ? "the provider's delegate is gone: it is weak" : "the provider has no delegate for what it is asked"))
+          .r19, had ? "the provider's delegate was released: it is weak" : "the provider has no delegate for the action"))
     }
   }
 }

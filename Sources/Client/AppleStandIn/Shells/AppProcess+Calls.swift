@@ -91,7 +91,7 @@ extension AppProcess {
       return (state.provider, index.map { state.accepted.remove(at: $0).action })
     }
     guard let provider else {
-      return post(on: .main) { [self] in send(.violation(.cfg1, "the CXProvider is gone: it must live as long as the app")) }
+      return post(on: .main) { [self] in send(.violation(.cfg1, "the CXProvider was released: keep it as long as the app runs")) }
     }
     let action = request.action(of: original)
     action.deliver(by: self, id: id, until: until)

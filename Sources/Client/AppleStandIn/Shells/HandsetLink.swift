@@ -32,7 +32,7 @@ final class HandsetLink: Sendable {
       for message in messages { process.receive(message) }
     }
     process.receive(.reset)
-    Self.complain("the handset is gone")
+    Self.complain("the handset has ended")
   }
 
   static func complain(_ text: String) { FileHandle.standardError.write(Data("AppleStandIn: \(text)\n".utf8)) }

@@ -15,7 +15,7 @@ extension SystemMachine.Rule {
     case .r11: "any way out may come as an end action as well"
     case .r12: "providerDidBegin comes before the first action"
     case .r13: "the system may unmute when a call connects"
-    case .r14: "the Call Directory takes entries in order, without duplicates, up to a limit"
+    case .r14: "the Call Directory accepts entries in order, without duplicates, up to a limit"
     case .r15: "only a notification service extension with the entitlement makes a VoIP push"
     case .r16: "a call that rings for a minute is ended"
     case .r17: "Recents calls again only with a supported kind of handle"
@@ -24,7 +24,7 @@ extension SystemMachine.Rule {
     case .r20: "setCategory in a call switches the speaker off"
     case .r21: "without the background mode voip the provider is reset after a report"
     case .r22: "a push's report off the delegate's thread may show nothing"
-    case .r23: "nobody is asked for the microphone on a locked screen, and capture is silent"
+    case .r23: "no prompt for the microphone on a locked screen, and capture is silent"
     case .r24: "bursts of mute and unmute come at connect and in the foreground"
     case .r25: "a second call is answered after the first one was held or ended"
     case .r26: "of two that ring the first is shown; answering one ends the other"
@@ -58,7 +58,7 @@ extension SystemMachine.Rule {
   public var unseen: String? {
     switch self {
     case .r14: "the Call Directory extension is a process of its own; it keeps its own outcomes"
-    case .r19: "a delegate that is gone hears nothing, and writes nothing"
+    case .r19: "a released delegate gets no callback, and writes nothing"
     default: nil
     }
   }

@@ -93,8 +93,8 @@ extension TraceCheck {
     case .end: explainEnd(request.call, call)
     case .hold(_, let isOn): explainHold(isOn)
     case .mute(_, let isOn): explainMute(request.call, call, isOn)
-    case .start: unasked(.r7, "a start that nobody asked for")
-    case .digits, .group, .translate: unasked(.r7, "\(request.name) that nobody asked for")
+    case .start: unasked(.r7, "a start without a request")
+    case .digits, .group, .translate: unasked(.r7, "\(request.name) without a request")
     }
     return true
   }
@@ -126,7 +126,7 @@ extension TraceCheck {
     guard call.phase == .ringing else {
       return found(.r7, .system, "answer is asked of a call that does not ring")
     }
-    unasked(.r7, "an answer that nobody tapped")
+    unasked(.r7, "an answer without a tap")
     let talking = machine.ordered { ($0.phase == .active || $0.phase == .connecting) && !$0.isHeld }
     let others = machine.ordered { $0.phase == .active || $0.phase == .connecting }
     if !talking.isEmpty {
@@ -146,7 +146,7 @@ extension TraceCheck {
   private mutating func explainEnd(_ id: Identifier, _ call: SystemMachine.Call) {
     guard call.phase == .ringing, ringing[id] != nil else {
       if case .headset? = lastTap { return confirm(.r25) }
-      return unasked(.r7, "an end that nobody asked for")
+      return unasked(.r7, "an end without a request")
     }
     rang(id)
   }
@@ -168,7 +168,7 @@ extension TraceCheck {
 
   private mutating func explainHold(_ isOn: Bool) {
     if case .headset? = lastTap, !isOn { return confirm(.r25) }
-    unasked(.r9, isOn ? "a call is held, and no cellular call began" : "a call is unheld, and nobody asked for it")
+    unasked(.r9, isOn ? "a call is held, and no cellular call began" : "a call is unheld without a request")
   }
 
   private mutating func explainMute(_ id: Identifier, _ call: SystemMachine.Call, _ isOn: Bool) {
@@ -176,7 +176,7 @@ extension TraceCheck {
     if isRecent(connectedAt[id]) { return confirm(call.isMuted && !isOn ? .r13 : .r24) }
     if isRecent(foregroundAt) { return confirm(.r24) }
     unasked(
-      call.isMuted && !isOn ? .r13 : .r24, "a \(isOn ? "mute" : "unmute") that nobody asked for, not at connect nor in front")
+      call.isMuted && !isOn ? .r13 : .r24, "a \(isOn ? "mute" : "unmute") without a request, not at connect nor in front")
   }
 }
 

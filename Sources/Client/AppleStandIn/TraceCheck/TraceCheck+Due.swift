@@ -39,14 +39,14 @@ extension TraceCheck {
     case .didDeactivate:
       expect(.didDeactivate, .r8, Self.patience, "the last call with audio is over, and didDeactivate did not come within 5 s")
     case .startCall:
-      if isExact { expect(.startCall, .r17, Self.patience, "Recents was tapped, and the app was not told within 5 s") }
+      if isExact { expect(.startCall, .r17, Self.patience, "Recents was tapped, and the app was not notified within 5 s") }
     case .route(let route, _):
       let text =
-        routeRule == .r20 ? "setCategory in a call did not switch the speaker off" : "the route was changed, and no rate was told"
+        routeRule == .r20 ? "setCategory in a call did not switch the speaker off" : "the route was changed without a new rate"
       expect(.route(route.rawValue), routeRule, Self.slack, text)
     case .capture:
       if isExact { expect(.capture, .r23, Self.patience, "what is captured without permission is not silent") }
-    case .microphonePrompt: if isExact { expect(.microphonePrompt, .r23, Self.patience, "nobody was asked for the microphone") }
+    case .microphonePrompt: if isExact { expect(.microphonePrompt, .r23, Self.patience, "no prompt for the microphone") }
     case .socketsDie:
       if isExact { expect(.socketsDie, .r27, Self.patience, "sockets lived longer than 30 s in the background without a call") }
     case .unlockedOnce:

@@ -83,7 +83,7 @@ extension TraceCheck {
       if !hasReported { judgeBackgroundMode() }
       hasReported = true
     case (2?, 2?): if doubtfulReport == nil { confirm(.r4) }
-    case (2?, nil): found(.r4, .system, "a UUID that is on the screen already is taken a second time")
+    case (2?, nil): found(.r4, .system, "a UUID that is on the screen already is accepted a second time")
     case (nil, 2?):
       if !isPartial { found(.r4, .system, "a UUID is refused as existing (error 2), and no call has it") }
       refused(call)
@@ -115,8 +115,8 @@ extension TraceCheck {
     } else if !isPartial {
       found(
         .r7, .system,
-        "a request is \(code.map { "refused with error \($0)" } ?? "taken"), and our rule "
-          + (asked.code.map { "refuses it with error \($0)" } ?? "takes it"))
+        "a request is \(code.map { "refused with error \($0)" } ?? "accepted"), and our rule "
+          + (asked.code.map { "refuses it with error \($0)" } ?? "accepts it"))
     }
     guard code != nil, asked.code == nil else { return }
     // what it asked for does not come
@@ -157,7 +157,7 @@ extension TraceCheck {
   /// A report was taken: without the background mode a reset must follow.
   private mutating func judgeBackgroundMode() {
     guard header?.hasVoIPBackgroundMode == false else { return }
-    expect(.didReset, .r21, Self.patience, "the app has no background mode voip, and its report was taken without a reset")
+    expect(.didReset, .r21, Self.patience, "the app has no background mode voip, and its report was accepted without a reset")
   }
 
   // MARK: audio

@@ -111,7 +111,7 @@ extension TraceVerdict {
   /// Which `?` of the table that was.
   private func settled(_ rule: Rule) -> String {
     guard rule.remainingDoubt == nil, let doubt = rule.doubt else { return "" }
-    return "; this was in doubt: \(doubt)"
+    return "; this was an open question: \(doubt)"
   }
   private static func order(_ rule: Rule) -> Int { Rule.allCases.firstIndex(of: rule) ?? 0 }
   private static func padded(_ rule: Rule) -> String {

@@ -52,7 +52,7 @@
         return true
       }
       // half a session is none: the gateway has it again after a resume
-      guard isRoom else { return queue.async { [self] in end(1006, "nothing is sent any more") } }
+      guard isRoom else { return queue.async { [self] in end(1006, "the connection stopped sending") } }
       send(text, .text)
     }
 

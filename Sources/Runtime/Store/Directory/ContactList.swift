@@ -31,7 +31,7 @@ public struct ContactList: Sendable {
     public var description: String {
       switch self {
       case .notANumber(let text): "\"\(text.prefix(40))\" is no number: + and 7 to 15 digits, country code first"
-      case .twice(let number, _, _): "+\(number) stands twice"
+      case .twice(let number, _, _): "+\(number) occurs twice"
       case .nothingSaid(let number): "+\(number) is neither blocked nor has a label"
       case .unknownKind(let text): "\"\(text.prefix(40))\" is no kind of a contact"
       case .labelTooLong: "the label has more than \(Limits.labelBytes) bytes"

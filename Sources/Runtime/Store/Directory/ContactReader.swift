@@ -78,7 +78,7 @@ public struct ContactReader {
         guard text == Self.head else { throw Fault(line: 1, why: "is not \(Self.head), but \"\(text.prefix(40))\"") }
         return
       }
-      guard let read = CSVLine.fields(text) else { throw Fault(line: line, why: "a quotation mark is out of place") }
+      guard let read = CSVLine.fields(text) else { throw Fault(line: line, why: "a quotation mark is misplaced") }
       guard read.count == 3 else { throw Fault(line: line, why: "has \(read.count) fields, not \(Self.head)") }
       fields = read
     case .jsonLines:

@@ -216,11 +216,11 @@ final class DirectoryCounters: Sendable {
         "trunkline_history_lost_total", "Calls that found no room on their way to a history; their records are written.", lost),
       .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
       .gauge(
-        "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the engine or written to it.", waiting),
-      .counter("trunkline_directory_fetched_total", "Versions of directories that were read from the engine.", fetched),
-      .counter("trunkline_directory_given_total", "Versions of directories that this node has put into the engine.", given),
+        "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the shared store or written to it.", waiting),
+      .counter("trunkline_directory_fetched_total", "Versions of directories that were read from the shared store.", fetched),
+      .counter("trunkline_directory_given_total", "Versions of directories that this node wrote to the shared store.", given),
       .gauge(
-        "trunkline_directory_stale", "Directories that this node serves in another version than the engine has, or can give.",
+        "trunkline_directory_stale", "Directories whose version here is not the shared store's, or is unreadable there.",
         stale),
       .gauge("trunkline_directory_stale_seconds", "Age of the oldest version among these.", staleAge),
     ]

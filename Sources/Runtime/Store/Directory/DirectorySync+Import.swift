@@ -113,7 +113,7 @@ extension DirectorySync {
       case .done: done(writing, version)
       case .late: try self.commit(writing)
       case .conflict, .missing: if !again(writing.one) { finish(.failure(.conflict)) }
-      case .full: throw StoreError("the engine has \(Cluster.Limits.directories) directories")
+      case .full: throw StoreError("the shared store has \(Cluster.Limits.directories) directories, which is the limit")
       }
     }
   }

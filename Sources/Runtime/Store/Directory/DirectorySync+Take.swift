@@ -53,7 +53,7 @@ extension DirectorySync {
   /// Later than all that the engine and this node know. Even: an odd one is a device's own.
   func nextVersion(_ clock: Int) throws -> Int {
     let highest = try max(last, clock, file.highest())
-    guard highest < 1 << 53 - 4 else { throw StoreError("the engine's versions are used up: delete its directories") }
+    guard highest < 1 << 53 - 4 else { throw StoreError("the shared store has no version left: delete its directories") }
     return (highest + 2) & ~1
   }
 

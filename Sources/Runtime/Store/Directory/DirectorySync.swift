@@ -273,14 +273,14 @@ final class DirectorySync {
       case .unreadable(let why): why
       }
     logger.error(
-      "a directory is not served as the engine has it; import it anew to mend that",
+      "the served version of a directory is not the shared store's: import the directory again",
       metadata: serving(scope, here.version, ["engine": "\(text)"]))
   }
 
   func served(_ scope: Scope) {
     guard stale.removeValue(forKey: scope) != nil else { return }
     counters.stale.set(Int64(stale.count))
-    logger.notice("a directory is served as the engine has it again", metadata: ["directory": "\(scope)"])
+    logger.notice("the served version of a directory is the shared store's again", metadata: ["directory": "\(scope)"])
   }
 
   private func serving(_ scope: Scope, _ version: Int, _ more: Logger.Metadata = [:]) -> Logger.Metadata {
@@ -343,7 +343,7 @@ final class DirectorySync {
     for scope in lost.keys { report(scope, .lost) }
     if isNew, let (scope, standing) = lost.min(by: { $0.value.version < $1.value.version }) {
       logger.error(
-        "the engine has lost directories, which are served from the copy here: trunkline directory restore gives them to it",
+        "the shared store has lost directories, which are served from this node's copy: run trunkline directory restore",
         metadata: serving(scope, standing.version, ["count": "\(lost.count)"]))
     }
     try changedHere()
