@@ -150,7 +150,7 @@ class Cluster:
             if not node.program.is_running:
                 raise Failure(f"{node.name} ended:\n{node.program.tail()}")
             seen = node.json("/v1/nodes")
-            living = [row for row in seen["nodes"] if row["standing"] == "living"] if seen else []
+            living = [row for row in seen["nodes"] if row["liveness"] == "living"] if seen else []
             return seen and seen["state"] == "up" and len(living) == len(self.nodes) and node.is_ready
         for node in self.nodes:
             until(30, f"{node.name} sees {len(self.nodes)} living nodes", lambda: is_whole(node))

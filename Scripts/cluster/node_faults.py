@@ -183,7 +183,7 @@ def cut_engine(bench):
     probes_found(bench, carrier, began, 0, 3)
 
     def seen():
-        return {row["node"]: row["standing"] for row in bench.others(node)[0].json("/v1/nodes")["nodes"]}.get("n1")
+        return {row["node"]: row["liveness"] for row in bench.others(node)[0].json("/v1/nodes")["nodes"]}.get("n1")
 
     bench.wait(30, lambda: seen() == "cutOff")
     bench.check("n1, as the others see it", seen(), "cutOff", seen() == "cutOff")

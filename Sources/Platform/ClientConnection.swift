@@ -21,12 +21,12 @@ public final class ClientConnection {
     /// Of one read.
     public var readBytes: Int
     /// Reads before others of the loop have their turn.
-    public var readsPerTurn: Int
+    public var readsPerStep: Int
     /// Octets that the peer has not taken; beyond it the connection is closed.
     public var unsentBytes: Int
     public var patience: TCPSocket.Patience
-    public init(readBytes: Int, readsPerTurn: Int, unsentBytes: Int, patience: TCPSocket.Patience = .usual) {
-      (self.readBytes, self.readsPerTurn, self.unsentBytes) = (readBytes, readsPerTurn, unsentBytes)
+    public init(readBytes: Int, readsPerStep: Int, unsentBytes: Int, patience: TCPSocket.Patience = .usual) {
+      (self.readBytes, self.readsPerStep, self.unsentBytes) = (readBytes, readsPerStep, unsentBytes)
       self.patience = patience
     }
   }
@@ -34,7 +34,7 @@ public final class ClientConnection {
   public var handler: ((Event) -> Void)?
   public private(set) var isOpen = true
   /// When the peer last took something, or had nothing to take.
-  public private(set) var tookLast: Instant
+  public private(set) var readLast: Instant
   private let loop: EventLoop
   private let socket: TCPSocket
   private let tls: TLSSession?
@@ -51,7 +51,7 @@ public final class ClientConnection {
   public init(_ place: SocketAddress, tls: TLSSession?, bounds: Bounds, loop: EventLoop) throws(SystemError) {
     socket = try TCPSocket(connect: place)
     socket.limit(bounds.patience)
-    (self.loop, self.tls, self.bounds, tookLast) = (loop, tls, bounds, loop.now)
+    (self.loop, self.tls, self.bounds, readLast) = (loop, tls, bounds, loop.now)
     try loop.register(socket.fd, [.readable, .writable]) { [weak self] events in self?.ready(events) }
   }
 
@@ -68,7 +68,7 @@ public final class ClientConnection {
     handler = nil
     tls?.close()
     if !isConnecting, let tls {
-      tls.takeUnsent(into: &unsent)
+      tls.drainUnsent(into: &unsent)
       unsent[sent...].withUnsafeBytes { _ = try? socket.write($0) }
     }
     loop.unregister(socket.fd)
@@ -87,8 +87,8 @@ public final class ClientConnection {
         plain.removeAll(keepingCapacity: plain.capacity <= bounds.readBytes)
       }
     }
-    tls?.takeUnsent(into: &unsent)
-    if sent == unsent.count { tookLast = loop.now }
+    tls?.drainUnsent(into: &unsent)
+    if sent == unsent.count { readLast = loop.now }
     while sent < unsent.count {
       var step: Result<Int, SystemError> = .success(0)
       unsent.withUnsafeBytes { raw in
@@ -105,7 +105,7 @@ public final class ClientConnection {
         return watch(writes: true)
       case .success(let count):
         sent += count
-        tookLast = loop.now
+        readLast = loop.now
       }
     }
     unsent.removeAll(keepingCapacity: unsent.capacity <= bounds.readBytes)
@@ -132,13 +132,13 @@ public final class ClientConnection {
 
   private func read() {
     withUnsafeTemporaryAllocation(byteCount: bounds.readBytes, alignment: 16) { buffer in
-      for _ in 0..<bounds.readsPerTurn {
+      for _ in 0..<bounds.readsPerStep {
         guard isOpen else { return }
         do throws(SystemError) {
           switch try socket.read(into: buffer) {
           case .wait: return
           case .closed: return end("it closed the connection")
-          case .bytes(let count): take(UnsafeRawBufferPointer(rebasing: buffer[..<count]), buffer)
+          case .bytes(let count): receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), buffer)
           }
         } catch {
           return end("\(error)")
@@ -147,7 +147,7 @@ public final class ClientConnection {
     }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer, _ scratch: UnsafeMutableRawBufferPointer) {
+  private func receive(_ bytes: UnsafeRawBufferPointer, _ scratch: UnsafeMutableRawBufferPointer) {
     guard let tls else {
       handler?(.received(bytes))
       return

@@ -56,7 +56,7 @@ public final class EventLoop: @unchecked Sendable {
   /// Closures refused because too many were waiting, and the most that ever waited.
   public var posted: MailboxReading { mailbox.reading(name) }
   /// How long turns took from the wake-up to the next sleep, in seconds.
-  public let turns = Histogram(bounds: Histogram.tickBounds)
+  public let steps = Histogram(bounds: Histogram.tickBounds)
 
   /// Firings of timers whose owner asked again for a deadline that had fired already, by loop and timer: each one is a fault of ours.
   /// One table for the process.
@@ -68,7 +68,7 @@ public final class EventLoop: @unchecked Sendable {
   }
 
   private let name: String
-  private let longest: LongestTurns.Turns
+  private let longest: LongestSteps.Steps
   private let epoll: Int32
   private let timer: Int32
   private let mailbox: Mailbox<@Sendable () -> Void>
@@ -83,7 +83,7 @@ public final class EventLoop: @unchecked Sendable {
 
   public init(name: String = "loop") throws(SystemError) {
     self.name = name
-    longest = LongestTurns.process.turns(name)
+    longest = LongestSteps.process.steps(name)
     mailbox = try Mailbox(capacity: Limits.postedClosures)
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     guard epoll >= 0 else { throw SystemError("make an epoll instance") }
@@ -179,19 +179,19 @@ public final class EventLoop: @unchecked Sendable {
     let heartbeat = Heartbeat()
     defer { heartbeat.end() }
     now = MonotonicClock.now()
-    endTurn()
-    while !stopping.exchange(false, ordering: .acquiringAndReleasing) { turn(heartbeat) }
+    endStep()
+    while !stopping.exchange(false, ordering: .acquiringAndReleasing) { step(heartbeat) }
     runPosted(limit: .max)
-    endTurn()
+    endStep()
     owner.withLock { $0 = nil }
   }
 
   // MARK: a turn
 
-  private func turn(_ heartbeat: Heartbeat) {
+  private func step(_ heartbeat: Heartbeat) {
     armTimer()
     heartbeat.waits()
-    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Limits.eventsPerTurn) { events in
+    withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Limits.eventsPerStep) { events in
       let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), -1)
       heartbeat.woke()
       now = MonotonicClock.now()
@@ -203,13 +203,13 @@ public final class EventLoop: @unchecked Sendable {
       }
     }
     fireTimers()
-    endTurn()
+    endStep()
     let end = MonotonicClock.now()
-    turns.record(end - now)
+    steps.record(end - now)
     longest.note(end - now, at: end)
   }
 
-  private func runPosted(limit: Int = Limits.postedPerTurn) {
+  private func runPosted(limit: Int = Limits.postedPerStep) {
     batch.removeAll(keepingCapacity: true)
     mailbox.drain(into: &batch, limit: limit)
     let closures = batch
@@ -239,7 +239,7 @@ public final class EventLoop: @unchecked Sendable {
     report?(name, timers[index].name)
   }
 
-  private func endTurn() { for flush in flushes { flush() } }
+  private func endStep() { for flush in flushes { flush() } }
 
   private func armTimer() {
     let next = timers.reduce(Instant.distantFuture) { min($0, $1.deadline) }

@@ -29,12 +29,12 @@ public final class FairMailbox<Key: Hashable & Sendable, Element: Sendable>: Sen
 
   /// Any thread. False: it was not taken. `isExempt`: see `FairQueue.append`.
   @discardableResult public func post(_ element: Element, of key: Key, isExempt: Bool = false) -> Bool {
-    let (isTaken, count, wakes) = state.withLock { state in
+    let (isUsed, count, wakes) = state.withLock { state in
       guard state.queue.append(element, of: key, isExempt: isExempt) else { return (false, 0, false) }
       defer { state.isIdle = false }
       return (true, state.queue.count, state.isIdle)
     }
-    guard isTaken else {
+    guard isUsed else {
       refused.increment()
       return false
     }

@@ -29,7 +29,7 @@ public struct FairQueue<Key: Hashable & Sendable, Element> {
   public private(set) var count = 0
   private var lines: [Key: Line] = [:]
   /// Keys with elements, each once, the next one first.
-  private var turns = FairQueueRing<Key>()
+  private var order = FairQueueRing<Key>()
 
   public init(capacity: Int, share: Int) {
     precondition(capacity > 0 && share > 0)
@@ -45,16 +45,16 @@ public struct FairQueue<Key: Hashable & Sendable, Element> {
     let waiting = count(of: key)
     guard isExempt || (count < capacity && waiting < share) else { return false }
     lines[key, default: Line()].elements.append(element)
-    if waiting == 0 { turns.append(key) }
+    if waiting == 0 { order.append(key) }
     count += 1
     return true
   }
 
   /// Nil: it is empty.
   public mutating func next() -> Element? {
-    guard let key = turns.removeFirst(), let element = lines[key]?.removeFirst() else { return nil }
+    guard let key = order.removeFirst(), let element = lines[key]?.removeFirst() else { return nil }
     count -= 1
-    if lines[key]?.count == 0 { lines[key] = nil } else { turns.append(key) }
+    if lines[key]?.count == 0 { lines[key] = nil } else { order.append(key) }
     return element
   }
 }

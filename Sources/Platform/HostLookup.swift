@@ -20,8 +20,8 @@ public enum HostLookup {
     if let ip = IPAddress(host) { return then([SocketAddress(ip, port)]) }
     let box = Box(then)
     let pool = asker == .streams ? streams : engine
-    let isTaken = pool.ask(host, port, by: deadline, logger: logger) { found in loop.post { box.then(found) } }
-    if !isTaken { then([]) }
+    let isQueued = pool.ask(host, port, by: deadline, logger: logger) { found in loop.post { box.then(found) } }
+    if !isQueued { then([]) }
   }
 
   /// Made and called on the loop's thread only; the other thread carries it.

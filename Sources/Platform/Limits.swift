@@ -12,7 +12,7 @@ enum Limits {
   /// Of threads that must run as soon as they wake; the lowest there is, below the kernel's own.
   static let realtimePriority: Int32 = 1
   /// Events taken from epoll in one turn of a loop.
-  static let eventsPerTurn = 128
+  static let eventsPerStep = 128
   /// Between two firings of a timer whose deadline makes no progress.
   static let stuckTimerPause = Duration.milliseconds(10)
   /// Closures waiting for a loop; a post beyond that is refused and counted.
@@ -22,7 +22,7 @@ enum Limits {
   /// Alternative names of a certificate.
   static let certificateNames = 1_000
   /// Elements taken from a loop's own mailbox in one turn, so that sockets and timers are not starved.
-  static let postedPerTurn = 512
+  static let postedPerStep = 512
   /// Pending connections of a listening TCP socket.
   static let listenBacklog = 4_096
   /// Label sets of one metric table; what comes beyond that is counted under `other`.
@@ -34,7 +34,7 @@ enum Limits {
   /// Between two looks at the network while it changes; and while nothing is heard of changes, with the kernel's messages and without.
   static let networkPause = Duration.seconds(1)
   static let networkLook = Duration.seconds(60)
-  static let networkLookUnheard = Duration.seconds(2)
+  static let networkLookUnnotified = Duration.seconds(2)
   /// Messages of the kernel that are dropped before one look; what is left waits for the next one.
   static let networkMessages = 1_024
   /// Lines of the log on addresses that come and go, at once and from then on: one each.
@@ -48,7 +48,7 @@ enum Limits {
   static let unwellAfter = Duration.seconds(2)
   static let deadAfter = Duration.seconds(5)
   /// Named as what may have kept a process that is late to end.
-  static let longTurn = Duration.milliseconds(500)
+  static let longStep = Duration.milliseconds(500)
   /// A signal to end waits no longer to be taken, while the process starts.
   static let signalTimeout = Duration.seconds(2)
   /// What a dying process says, in bytes: below PIPE_BUF, so that a pipe takes it whole.

@@ -23,7 +23,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     var count = 0
     var idle = true
     /// The reader sleeps for a stated time only.
-    var takesDeferred = false
+    var includesDeferred = false
 
     init(capacity: Int) {
       self.capacity = capacity
@@ -74,19 +74,19 @@ public final class Mailbox<Element: Sendable>: Sendable {
 
   /// Any thread. False when the box is full: the element was not taken.
   @discardableResult public func post(_ element: Element, _ urgency: MailboxUrgency = .now) -> Bool {
-    let (taken, count, wasIdle) = ring.withLock { ring -> (Bool, Int, Bool) in
+    let (used, count, wasIdle) = ring.withLock { ring -> (Bool, Int, Bool) in
       guard ring.count < capacity else { return (false, ring.count, false) }
       ring.append(element)
       let wakes =
         switch urgency {
         case .now: ring.idle
         case .gathered: false
-        case .deferred: ring.idle && !ring.takesDeferred
+        case .deferred: ring.idle && !ring.includesDeferred
         }
       if wakes { ring.idle = false }
       return (true, ring.count, wakes)
     }
-    guard taken else {
+    guard used else {
       refused.increment()
       return false
     }
@@ -109,25 +109,25 @@ public final class Mailbox<Element: Sendable>: Sendable {
   /// box wakes the reader again.
   @discardableResult public func drain(into batch: inout [Element], limit: Int = .max) -> Int {
     event.clear()
-    let (taken, left) = ring.withLock { ring -> (Int, Int) in
-      let taking = min(ring.count, limit)
-      for _ in 0..<taking { batch.append(ring.removeFirst()) }
-      (ring.idle, ring.takesDeferred) = (ring.count == 0, false)
-      return (taking, ring.count)
+    let (used, left) = ring.withLock { ring -> (Int, Int) in
+      let count = min(ring.count, limit)
+      for _ in 0..<count { batch.append(ring.removeFirst()) }
+      (ring.idle, ring.includesDeferred) = (ring.count == 0, false)
+      return (count, ring.count)
     }
     if left > 0 { signal() }
-    return taken
+    return used
   }
 
-  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains. With `takesDeferred` what is posted
+  /// For a reader without a loop: sleeps until there is something or `timeout` has passed, then drains. With `includesDeferred` what is posted
   /// as `deferred` does not end the sleep. `heartbeat`: the reader's, which waits while it sleeps.
   @discardableResult public func wait(
-    into batch: inout [Element], timeout: Duration? = nil, takesDeferred: Bool = false, limit: Int = .max,
+    into batch: inout [Element], timeout: Duration? = nil, includesDeferred: Bool = false, limit: Int = .max,
     heartbeat: Heartbeat? = nil
   ) -> Int {
-    precondition(!takesDeferred || timeout != nil, "a reader of deferred posts must wake by itself")
+    precondition(!includesDeferred || timeout != nil, "a reader of deferred posts must wake by itself")
     let milliseconds = timeout.map { Int32(clamping: max(0, ($0.nanoseconds + 999_999) / 1_000_000)) } ?? -1
-    if takesDeferred { ring.withLock { $0.takesDeferred = true } }
+    if includesDeferred { ring.withLock { $0.includesDeferred = true } }
     heartbeat?.waits()
     _ = event.wait(milliseconds: milliseconds)
     heartbeat?.woke()
@@ -147,7 +147,7 @@ public enum MailboxUrgency: Sendable {
   case now
   /// The poster has more to post and calls `wake` then: one system call, and one change of threads, for all of them.
   case gathered
-  /// Does not wake a reader that waits with `takesDeferred`: the end of its time-out will do.
+  /// Does not wake a reader that waits with `includesDeferred`: the end of its time-out will do.
   case deferred
 }
 

@@ -67,7 +67,7 @@ public final class NetworkWatch: Sendable {
   private func run(_ logger: Logger, _ looked: (MachineAddresses) -> Instant?) {
     let heartbeat = Heartbeat()
     defer { heartbeat.end() }
-    var schedule = LookSchedule(idle: socket == nil ? Limits.networkLookUnheard : Limits.networkLook)
+    var schedule = LookSchedule(idle: socket == nil ? Limits.networkLookUnnotified : Limits.networkLook)
     var last: Result<MachineAddresses, SystemError>?
     while true {
       let (isAsked, isOver) = state.withLock { state in
@@ -79,9 +79,9 @@ public final class NetworkWatch: Sendable {
       let now = MonotonicClock.now()
       guard schedule.isDue(at: now) else {
         heartbeat.waits()
-        let isHeard = wait(schedule, since: now)
+        let isNotified = wait(schedule, since: now)
         heartbeat.woke()
-        if isHeard { schedule.changed() }
+        if isNotified { schedule.changed() }
         continue
       }
       // before the look: what changes while it is taken is heard again

@@ -27,7 +27,7 @@ public struct Supervisor: Sendable {
   }
 
   /// Lines as in sd_notify(3): `READY=1`, `RELOADING=1`, `STOPPING=1`, `STATUS=…`.
-  public func tell(_ lines: String) {
+  public func write(_ lines: String) {
     guard !path.isEmpty else { return }
     let fd = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
     guard fd >= 0 else { return }

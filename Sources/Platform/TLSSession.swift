@@ -1,7 +1,7 @@
 import Bytes
 import COpenSSL
 
-/// TLS of one connection over memory BIOs: bytes of the socket go in and out through `received` and `takeUnsent`, messages through
+/// TLS of one connection over memory BIOs: bytes of the socket go in and out through `received` and `drainUnsent`, messages through
 /// `write` and `read`. What is written before the handshake is done waits for it.
 ///
 /// | state | event | next |
@@ -74,7 +74,7 @@ public final class TLSSession {
   }
 
   /// Encrypted bytes for the socket.
-  public func takeUnsent(into waiting: inout [UInt8]) {
+  public func drainUnsent(into waiting: inout [UInt8]) {
     let count = cossl_bio_pending(output)
     guard count > 0, count <= Int(Int32.max) else { return }
     let start = waiting.count
@@ -83,7 +83,7 @@ public final class TLSSession {
     if read < Int32(clamping: count) { waiting.removeLast(count - Int(max(0, read))) }
   }
 
-  /// Says goodbye; the bytes are in `takeUnsent`.
+  /// Says goodbye; the bytes are in `drainUnsent`.
   public func close() { if state == .open { SSL_shutdown(ssl) } }
 
   private func put(_ bytes: [UInt8]) -> Bool {

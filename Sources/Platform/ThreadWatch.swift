@@ -39,7 +39,7 @@ struct HangDetector {
       return .hangs(hung.name, seconds: hung.looks / Self.wakeUps(.seconds(1)))
     }
     if let left {
-      if left == 0 { return .overdue(ages.filter { $0.looks > Self.wakeUps(Limits.longTurn) }.map(\.name)) }
+      if left == 0 { return .overdue(ages.filter { $0.looks > Self.wakeUps(Limits.longStep) }.map(\.name)) }
       self.left = left - 1
     }
     waited = isAsked ? waited + 1 : 0
@@ -52,7 +52,7 @@ struct HangDetector {
 /// The thread `health`: looks at the heartbeats of all others, and ends a process that hangs.
 ///
 ///     let watch = try ThreadWatch(logger: logger) { $0 == "control" }
-///     let pages = HealthPages(…) { watch.hung }       // what /healthz says
+///     let pages = HealthHandlers(…) { watch.hung }       // what /healthz says
 ///     watch.end(within: .seconds(12))                 // whatever hangs
 ///     watch.stop()
 ///
@@ -129,25 +129,25 @@ public final class ThreadWatch: Sendable {
     let milliseconds = Int32(interval.nanoseconds / 1_000_000)
     let watchdog = supervisor.watchdogInterval.map { max(1, HangDetector.wakeUps($0) / 2) }
     var looks = 0
-    var told: Set<String> = []
+    var reported: Set<String> = []
     while !stopping.load(ordering: .acquiring) {
       _ = wake.wait(milliseconds: milliseconds)
       heartbeats.look()
       let ages = heartbeats.ages
       let isAsked = ProcessSignals.isPending([SIGTERM, SIGINT])
       if let ending = detector.withLock({ $0.wakeUp(ages, isAsked: isAsked) }) { Self.end(ending) }
-      if let watchdog, looks % watchdog == 0 { supervisor.tell("WATCHDOG=1") }
+      if let watchdog, looks % watchdog == 0 { supervisor.write("WATCHDOG=1") }
       looks += 1
-      tell(HangDetector.hung(ages), &told, logger)
+      report(HangDetector.hung(ages), &reported, logger)
     }
   }
 
-  private func tell(_ hung: [Heartbeats.Age], _ told: inout Set<String>, _ logger: Logger) {
+  private func report(_ hung: [Heartbeats.Age], _ reported: inout Set<String>, _ logger: Logger) {
     let names = Set(hung.map(\.name))
-    guard names != told else { return }
-    for name in names.subtracting(told).sorted() { logger.error("a thread hangs", metadata: ["thread": "\(name)"]) }
-    for name in told.subtracting(names).sorted() { logger.notice("a thread responds again", metadata: ["thread": "\(name)"]) }
-    told = names
+    guard names != reported else { return }
+    for name in names.subtracting(reported).sorted() { logger.error("a thread hangs", metadata: ["thread": "\(name)"]) }
+    for name in reported.subtracting(names).sorted() { logger.notice("a thread responds again", metadata: ["thread": "\(name)"]) }
+    reported = names
   }
 
   private static func age(_ age: Heartbeats.Age) -> Duration { HangDetector.interval * age.looks }

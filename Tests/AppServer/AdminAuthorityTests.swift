@@ -44,7 +44,7 @@ import Testing
         held.withLock { $0.append { _ in answer(stream()) } }
         isHeld.signal()
       },
-      .init(Route("put", .put, "/v1/directory/{scope}", .users, takesImports: true)) { _, answer in answer(.text(200, "put")) },
+      .init(Route("put", .put, "/v1/directory/{scope}", .users, acceptsImports: true)) { _, answer in answer(.text(200, "put")) },
     ])
     return try AdminServer.start(
       .init(address: SocketAddress(.loopback, 0), token: token.map { Redacted(Array($0.utf8)) }, tokens: tokens), routes: rows,

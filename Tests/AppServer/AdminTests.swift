@@ -19,7 +19,7 @@ import Testing
       Route("open", .get, "/healthz", nil), Route("metrics", .get, "/metrics", .read), Route("list", .get, "/v1/calls", .read),
       Route("make", .post, "/v1/calls", .calls), Route("hangUp", .post, "/v1/calls/{call}/hangup", .calls),
       Route("trace", .get, "/v1/traces/{trace}", .admin), Route("disable", .post, "/v1/trunks/{trunk}/disable", .admin),
-      Route("replace", .put, "/v1/directory/{scope}", .users, takesImports: true),
+      Route("replace", .put, "/v1/directory/{scope}", .users, acceptsImports: true),
       Route("empty", .delete, "/v1/directory/{scope}", .users),
     ].map { route in
       RouteTable.Row(route) { request, answer in

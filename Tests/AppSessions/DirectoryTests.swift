@@ -36,9 +36,9 @@ import Testing
       throw Trouble("\(events)")
     }
     #expect(get.have == 3 && token.request == number(40))
-    bench.perform(.tell(client.device, .ok(Success(dir: DirectoryAnswer(version: 4, parts: 1))), re: number(40)))
-    bench.perform(.tell(client.device, .dirFull(DirectoryPart(version: 4)), re: number(40)))
-    bench.perform(.tell(client.device, .dirChanged(DirectoryChanged(version: 5))))
+    bench.perform(.notify(client.device, .ok(Success(dir: DirectoryAnswer(version: 4, parts: 1))), re: number(40)))
+    bench.perform(.notify(client.device, .dirFull(DirectoryPart(version: 4)), re: number(40)))
+    bench.perform(.notify(client.device, .dirChanged(DirectoryChanged(version: 5))))
     let frames = bench.frames(client.connection)
     #expect(frames.map(\.re) == [number(40), number(40), nil] && frames.allSatisfy { $0.seq == nil && $0.call == nil })
     #expect(bench.machine.stats.repeats == 0)
@@ -48,8 +48,8 @@ import Testing
     var bench = bench()
     let client = try bench.login()
     bench.give(.closed(client.connection, nil))
-    bench.perform(.tell(client.device, .dirChanged(DirectoryChanged(version: 5))))
-    bench.perform(.tell(DeviceKey(user: "bob", device: "x"), .dirChanged(DirectoryChanged(version: 5))))
+    bench.perform(.notify(client.device, .dirChanged(DirectoryChanged(version: 5))))
+    bench.perform(.notify(DeviceKey(user: "bob", device: "x"), .dirChanged(DirectoryChanged(version: 5))))
     let again = bench.resume(client, lastSeq: 0)
     #expect(bench.frames(again).count == 1, "welcome, which has the version")
   }
@@ -60,7 +60,7 @@ import Testing
     let id = bench.open()
     bench.send(.hello(Hello(.auth(Bench.token()), device: .init(id: "d1"))), on: id, id: number(1))
     guard case .connected(let key, let session, _, resumed: false)? = bench.takeEvents().last else { throw Trouble("refused") }
-    bench.perform(.tell(key, .dirChanged(DirectoryChanged(version: 9))))
+    bench.perform(.notify(key, .dirChanged(DirectoryChanged(version: 9))))
     #expect(bench.frames(id).isEmpty, "nothing before the welcome")
     bench.perform(.welcome(session, calls: [], gone: [], live: []))
     guard case .message(.welcome(let welcome))? = bench.frames(id).first?.body else { throw Trouble("no welcome") }

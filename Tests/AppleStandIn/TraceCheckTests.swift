@@ -48,7 +48,7 @@ import Testing
     let rows = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     for rule in SystemMachine.Rule.allCases {
       let row = try #require(rows.first { $0.hasPrefix("| \(rule.rawValue) ") }, "\(rule.rawValue) has no row")
-      #expect(row.contains("`?`") == (rule.doubt != nil), "\(row)")
+      #expect(row.contains("`?`") == (rule.uncertainty != nil), "\(row)")
       #expect(!rule.title.isEmpty)
     }
   }

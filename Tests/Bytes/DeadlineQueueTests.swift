@@ -7,10 +7,10 @@ import Testing
   @Test func `keys come up in the order of their deadlines, once, and not before`() {
     var queue = DeadlineQueue<String>()
     for (key, due) in [("b", 20), ("a", 10), ("c", 30)] { queue.schedule(key, at: at(due)) }
-    #expect(queue.next == at(10) && queue.takeDue(at: at(9)) == nil)
+    #expect(queue.next == at(10) && queue.popDue(at: at(9)) == nil)
     queue.schedule("a", at: at(25))
     queue.schedule("c", at: nil)
-    #expect([queue.takeDue(at: at(40)), queue.takeDue(at: at(40)), queue.takeDue(at: at(40))] == ["b", "a", nil])
+    #expect([queue.popDue(at: at(40)), queue.popDue(at: at(40)), queue.popDue(at: at(40))] == ["b", "a", nil])
     #expect(queue.count == 0 && queue.next == nil)
   }
 
@@ -28,11 +28,11 @@ import Testing
   @Test func `equal deadlines come up in the order they were set, one set again behind those that stood there`() {
     var queue = DeadlineQueue<Int>()
     for (key, due) in [(1, 30), (2, 10), (3, 20), (4, 10)] { queue.schedule(key, at: at(due)) }
-    #expect((0..<4).map { _ in queue.takeDue(at: at(30)) } == [2, 4, 3, 1])
+    #expect((0..<4).map { _ in queue.popDue(at: at(30)) } == [2, 4, 3, 1])
     for (key, due) in [(1, 10), (2, 20), (3, 20)] { queue.schedule(key, at: at(due)) }
     queue.schedule(1, at: at(20))
     queue.cancel(7)
-    #expect((0..<4).map { _ in queue.takeDue(at: at(20)) } == [2, 3, 1, nil])
+    #expect((0..<4).map { _ in queue.popDue(at: at(20)) } == [2, 3, 1, nil])
   }
 
   @Test func `any order of changes gives what a list gives that is searched`() throws {
@@ -53,7 +53,7 @@ import Testing
         default:
           let now = at(order / 10)
           let first = list.filter { $0.due <= now }.min { ($0.due, $0.order) < ($1.due, $1.order) }?.key
-          try #require(queue.takeDue(at: now) == first, "seed \(seed)")
+          try #require(queue.popDue(at: now) == first, "seed \(seed)")
           list.removeAll { $0.key == first }
         }
         try #require(queue.count == list.count && queue.next == list.map(\.due).min(), "seed \(seed)")

@@ -5,7 +5,7 @@ import Testing
   @Test func `a burst passes, then so many a second, and a pause saves up one burst and no more`() {
     var limit = RateLimit(perSecond: 4, burst: 3)
     var now = Instant(nanoseconds: 5_000_000_000)
-    func passed(_ count: Int) -> Int { (0..<count).count { _ in limit.take(at: now) } }
+    func passed(_ count: Int) -> Int { (0..<count).count { _ in limit.consume(at: now) } }
     #expect(passed(10) == 3)
     now = now + .milliseconds(249)
     #expect(passed(10) == 0)

@@ -113,7 +113,7 @@ private let call = Identifier(high: 5, low: 5)
     let world = world([.opus])
     let (leg, call) = try world.ringing(
       sdp: Self.opusSDP("usedtx=1;useinbandfec=0;cbr=1;maxplaybackrate=8000;maxaveragebitrate=16000"))
-    var wanted = OpusPreferences(takesPauses: true, takesRepair: false, maximumBitrate: 16_000, isConstantRate: true)
+    var wanted = OpusPreferences(acceptsPauses: true, acceptsRepair: false, maximumBitrate: 16_000, isConstantRate: true)
     wanted.maximumPlaybackRateHz = 8_000
     #expect(trunk(world)?.opus == wanted)
     world.warm(phone, call)

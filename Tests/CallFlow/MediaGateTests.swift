@@ -213,14 +213,14 @@ private let phone = Surroundings.phone
 
   @Test func `whatever an app says of its Opus the call stands, and the media thread is told what is asked for`() throws {
     let asked: [(String?, OpusPreferences)] = [
-      ("usedtx=1", OpusPreferences(takesPauses: true)), ("cbr=1", OpusPreferences(isConstantRate: true)),
+      ("usedtx=1", OpusPreferences(acceptsPauses: true)), ("cbr=1", OpusPreferences(isConstantRate: true)),
       ("maxaveragebitrate=6000", OpusPreferences(maximumBitrate: 6_000)), ("maxptime=10", OpusPreferences()),
       ("stereo=1", OpusPreferences()),
-      ("useinbandfec=0", OpusPreferences(takesRepair: false)), (nil, OpusPreferences()), ("", OpusPreferences()),
+      ("useinbandfec=0", OpusPreferences(acceptsRepair: false)), (nil, OpusPreferences()), ("", OpusPreferences()),
       (";;=;cbr", OpusPreferences()),
       (
         "cbr=1;stereo=1;usedtx=1;maxaveragebitrate=6000",
-        OpusPreferences(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true)
+        OpusPreferences(acceptsPauses: true, maximumBitrate: 6_000, isConstantRate: true)
       ),
     ]
     for (fmtp, wishes) in asked {

@@ -92,7 +92,7 @@ import Testing
           ]
           let report = PushReport(
             key: push.key, target: push.target, outcome: pick(outcomes) ?? .failed, reason: "x", isFault: false,
-            attempts: Int(random.next() % 3), took: .zero)
+            attempts: Int(random.next() % 3), elapsed: .zero)
           // a second report for one push is nobody's, and must change nothing
           world.feed(.pushed(report))
         }

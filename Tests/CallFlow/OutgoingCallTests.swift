@@ -234,7 +234,7 @@ private let call = Identifier(high: 5, low: 5)
     world.connect(phone)
     #expect(world.request(phone, .userGet, call: nil) == nil)
     let told = world.actions.compactMap { action -> UserInformation? in
-      if case .app(.tell(phone, .ok(let success), re: _?)) = action { success.user } else { nil }
+      if case .app(.notify(phone, .ok(let success), re: _?)) = action { success.user } else { nil }
     }
     #expect(told == [UserInformation(numbers: ["+15551230001", "+15551230002"])])
     var start = CallStart(to: Handle(k: .phone, h: "+1 (555) 765-4321 ext. 12"), sdp: Surroundings.appSDP(setup: "actpass"))

@@ -15,7 +15,7 @@ import Testing
     SharedGrant(user: user, grant: TokenGrant(numbers: numbers, issuedAt: issuedAt), issuedAt: issuedAt, seen: seen)
   }
   private func taken(_ grants: inout UserGrants, _ numbers: [String], _ user: String, _ issuedAt: Int64) -> [SharedGrant] {
-    let changes = try? grants.take(TokenGrant(numbers: numbers, issuedAt: issuedAt), of: user, at: 0)
+    let changes = try? grants.accept(TokenGrant(numbers: numbers, issuedAt: issuedAt), of: user, at: 0)
     return (changes ?? []).compactMap { if case .stored(let entry) = $0 { SharedGrant(entry) } else { nil } }
   }
 

@@ -229,7 +229,7 @@ final class Surroundings {
     case .wakesOver(let call): wakesOver.append(call)
     case .revoke(let key): revoked.append(key)
     case .refuse(let session, _): turnedAway.append(session)
-    case .callLive, .callDead, .drain, .replace, .nodes, .tell, .directory: break
+    case .callLive, .callDead, .drain, .replace, .nodes, .notify, .directory: break
     }
   }
 
@@ -304,7 +304,7 @@ final class Surroundings {
     }
     let report = PushReport(
       key: push.key, target: push.target, outcome: outcome, reason: reason, isFault: false, attempts: attempts,
-      took: .milliseconds(30))
+      elapsed: .milliseconds(30))
     feed(.pushed(report))
   }
 

@@ -181,7 +181,7 @@ import Testing
   @Test(arguments: Role.allCases) func `SRTP is agreed on with keys in the descriptions`(role: Role) throws {
     let world = world(role) {
       $0.srtp = .optional
-      $0.tellsKeysInClear = true
+      $0.sendsKeysInClear = true
     }
     let key = "a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:" + String(repeating: "A", count: 40) + "\r\n"
     if role == .caller {

@@ -12,25 +12,25 @@ import Testing
 
   @Test func `a later token takes a number from another user, in one step and for good`() throws {
     var grants = UserGrants()
-    _ = try grants.take(TokenGrant(numbers: ["+15551", "+15552"], issuedAt: 10), of: "alice", at: 0)
-    let changes = try grants.take(TokenGrant(numbers: ["0015552"], issuedAt: 11), of: "bob", at: 0)
+    _ = try grants.accept(TokenGrant(numbers: ["+15551", "+15552"], issuedAt: 10), of: "alice", at: 0)
+    let changes = try grants.accept(TokenGrant(numbers: ["0015552"], issuedAt: 11), of: "bob", at: 0)
     #expect(Set(changes.map(\.user)) == ["alice", "bob"])
     #expect(grants.owner(of: "15552")?.user == "bob" && grants.owner(of: "+15552")?.number == "0015552")
     #expect(grants["alice"]?.numbers == ["+15551"])
     // alice comes back with the token that she has
-    #expect(try grants.take(TokenGrant(numbers: ["+15551", "+15552"], issuedAt: 10), of: "alice", at: 0).isEmpty)
+    #expect(try grants.accept(TokenGrant(numbers: ["+15551", "+15552"], issuedAt: 10), of: "alice", at: 0).isEmpty)
     #expect(grants.owner(of: "+15552")?.user == "bob" && grants.owner(of: "+15551")?.user == "alice")
     // and bob, whose new token grants nothing: nobody has the number
-    _ = try grants.take(TokenGrant(issuedAt: 12), of: "bob", at: 0)
+    _ = try grants.accept(TokenGrant(issuedAt: 12), of: "bob", at: 0)
     #expect(grants.owner(of: "+15552") == nil && grants.numberCount == 1)
   }
 
   @Test func `a token that is not later than another user's is a fault, and changes nothing`() throws {
     for (first, second) in [(10, 10), (10, 9), (0, 0)] as [(Int64, Int64)] {
       var grants = UserGrants()
-      _ = try grants.take(TokenGrant(numbers: ["+15551"], issuedAt: first), of: "alice", at: 0)
-      #expect(throws: UserGrants.Fault.taken(1)) {
-        try grants.take(TokenGrant(numbers: ["+15552", "15551"], issuedAt: second), of: "bob", at: 0)
+      _ = try grants.accept(TokenGrant(numbers: ["+15551"], issuedAt: first), of: "alice", at: 0)
+      #expect(throws: UserGrants.Fault.ownedByOther(1)) {
+        try grants.accept(TokenGrant(numbers: ["+15552", "15551"], issuedAt: second), of: "bob", at: 0)
       }
       #expect(grants.owner(of: "+15551")?.user == "alice" && grants["bob"] == nil && grants.numberCount == 1)
     }
@@ -38,16 +38,16 @@ import Testing
 
   @Test func `an earlier token of the same user changes nothing, a later one replaces`() throws {
     var grants = UserGrants()
-    _ = try grants.take(TokenGrant(numbers: ["+15551"], maxCalls: 1, issuedAt: 10), of: "alice", at: 0)
-    #expect(try grants.take(TokenGrant(numbers: ["+15552"], issuedAt: 9), of: "alice", at: 0).isEmpty)
+    _ = try grants.accept(TokenGrant(numbers: ["+15551"], maxCalls: 1, issuedAt: 10), of: "alice", at: 0)
+    #expect(try grants.accept(TokenGrant(numbers: ["+15552"], issuedAt: 9), of: "alice", at: 0).isEmpty)
     #expect(grants["alice"]?.numbers == ["+15551"])
-    _ = try grants.take(TokenGrant(numbers: ["+15552"], issuedAt: 11), of: "alice", at: 0)
+    _ = try grants.accept(TokenGrant(numbers: ["+15552"], issuedAt: 11), of: "alice", at: 0)
     #expect(grants.owner(of: "+15551") == nil && grants.owner(of: "+15552")?.user == "alice" && grants["alice"]?.maxCalls == nil)
   }
 
   @Test func `a user who is erased has nothing, and the store hears of it once`() throws {
     var grants = UserGrants()
-    _ = try grants.take(TokenGrant(numbers: ["+15551"], issuedAt: 10), of: "alice", at: 0)
+    _ = try grants.accept(TokenGrant(numbers: ["+15551"], issuedAt: 10), of: "alice", at: 0)
     #expect(grants.remove("alice") == [.removed(user: "alice")] && grants.remove("alice").isEmpty)
     #expect(grants.owner(of: "+15551") == nil && grants.isEmpty)
   }
@@ -55,22 +55,23 @@ import Testing
   @Test func `a store hears of changes, and of an appearance once an hour`() throws {
     var grants = UserGrants()
     let grant = TokenGrant(numbers: ["+15551"], issuedAt: 10)
-    #expect(try grants.take(grant, of: "alice", at: 0) == [.stored(.init(user: "alice", grant: grant, seen: 0))])
-    #expect(try grants.take(grant, of: "alice", at: 3_600_000).isEmpty)
-    #expect(try grants.take(grant, of: "alice", at: 3_600_001) == [.stored(.init(user: "alice", grant: grant, seen: 3_600_001))])
+    #expect(try grants.accept(grant, of: "alice", at: 0) == [.stored(.init(user: "alice", grant: grant, seen: 0))])
+    #expect(try grants.accept(grant, of: "alice", at: 3_600_000).isEmpty)
+    #expect(
+      try grants.accept(grant, of: "alice", at: 3_600_001) == [.stored(.init(user: "alice", grant: grant, seen: 3_600_001))])
   }
 
   @Test func `a full table forgets whom no token named for 30 days, then says so`() throws {
     var grants = UserGrants(users: 2, numbers: 3)
-    _ = try grants.take(TokenGrant(numbers: ["1", "2"], issuedAt: 1), of: "alice", at: 0)
-    _ = try grants.take(TokenGrant(numbers: ["3"], issuedAt: 1), of: "bob", at: 5 * Self.day)
+    _ = try grants.accept(TokenGrant(numbers: ["1", "2"], issuedAt: 1), of: "alice", at: 0)
+    _ = try grants.accept(TokenGrant(numbers: ["3"], issuedAt: 1), of: "bob", at: 5 * Self.day)
     #expect(throws: UserGrants.Fault.full) {
-      try grants.take(TokenGrant(numbers: ["4"], issuedAt: 1), of: "carol", at: 29 * Self.day)
+      try grants.accept(TokenGrant(numbers: ["4"], issuedAt: 1), of: "carol", at: 29 * Self.day)
     }
     #expect(throws: UserGrants.Fault.full) {
-      try grants.take(TokenGrant(numbers: ["3", "5"], issuedAt: 2), of: "bob", at: 29 * Self.day)
+      try grants.accept(TokenGrant(numbers: ["3", "5"], issuedAt: 2), of: "bob", at: 29 * Self.day)
     }
-    let changes = try grants.take(TokenGrant(numbers: ["4"], issuedAt: 1), of: "carol", at: 30 * Self.day)
+    let changes = try grants.accept(TokenGrant(numbers: ["4"], issuedAt: 1), of: "carol", at: 30 * Self.day)
     #expect(changes.first == .removed(user: "alice") && grants.owner(of: "1") == nil && grants.owner(of: "4")?.user == "carol")
   }
 
@@ -85,9 +86,9 @@ import Testing
         }
       }
     }
-    keep(try grants.take(TokenGrant(numbers: ["1"], issuedAt: 1), of: "old", at: 0))
-    keep(try grants.take(TokenGrant(numbers: ["2", "3"], issuedAt: 1), of: "alice", at: 20 * Self.day))
-    keep(try grants.take(TokenGrant(numbers: ["3"], issuedAt: 2), of: "bob", at: 20 * Self.day))
+    keep(try grants.accept(TokenGrant(numbers: ["1"], issuedAt: 1), of: "old", at: 0))
+    keep(try grants.accept(TokenGrant(numbers: ["2", "3"], issuedAt: 1), of: "alice", at: 20 * Self.day))
+    keep(try grants.accept(TokenGrant(numbers: ["3"], issuedAt: 2), of: "bob", at: 20 * Self.day))
     var later = UserGrants()
     #expect(later.load(Array(stored.values), at: 31 * Self.day) == [.removed(user: "old")])
     #expect(later.owner(of: "2")?.user == "alice" && later.owner(of: "3")?.user == "bob" && later.userCount == 2)
@@ -110,7 +111,7 @@ import Testing
       let grant = TokenGrant(
         numbers: (0..<Int.random(in: 0..<4, using: &random)).map { _ in "+\(Int.random(in: 0..<9, using: &random))" }.uniqued(),
         issuedAt: Int64.random(in: 0..<Int64(step / 20 + 2), using: &random))
-      for change in (try? grants.take(grant, of: user, at: Int64(step) * Self.day / 8)) ?? [] {
+      for change in (try? grants.accept(grant, of: user, at: Int64(step) * Self.day / 8)) ?? [] {
         switch change {
         case .stored(let entry): stored[entry.user] = entry
         case .removed(let user): stored[user] = nil

@@ -74,7 +74,7 @@ private let number = "+15557000001"
     #expect(world.userQuestions.count == 2)
   }
 
-  @Test(arguments: [(UserAnswer.nobody as UserAnswer?, EndReason.notFound), (nil, .overload)])
+  @Test(arguments: [(UserAnswer.unknownUser as UserAnswer?, EndReason.notFound), (nil, .overload)])
   func `nobody has it: 404; no answer: 503, as another node may know`(answer: UserAnswer?, reason: EndReason) {
     let world = world()
     world.invite(to: number)
@@ -165,7 +165,7 @@ private let number = "+15557000001"
   @Test func `what can be refused without an answer asks nobody`() {
     let world = world()
     online(world)
-    world.feed(.userKnown(.number("+15557654321"), .nobody))
+    world.feed(.userKnown(.number("+15557654321"), .unknownUser))
     #expect(world.code(start(world, phone, 1, to: "+15559000001", account: "work")) == .forbidden)
     #expect(world.isOK(start(world, phone, 2, to: "+15557654321")))
     world.machine.configuration.bounds.callsPerUser = 1
@@ -200,7 +200,7 @@ private let number = "+15557000001"
     let request = OriginateRequest(user: "carol", to: "+15557654321")
     #expect(world.originate(request) == nil)
     known(world, .user("carol"))
-    world.feed(.userKnown(.number("+15557654321"), .nobody))
+    world.feed(.userKnown(.number("+15557654321"), .unknownUser))
     answered = world.offeredCall(phone) != nil
     #expect(answered)
   }
@@ -208,7 +208,7 @@ private let number = "+15557000001"
   @Test func `a user who is not one is turned away`() {
     let world = world()
     world.connect(phone)
-    world.feed(.userKnown(.user("carol"), .nobody))
+    world.feed(.userKnown(.user("carol"), .unknownUser))
     #expect(world.turnedAway == [SessionID("phone")])
   }
 

@@ -41,7 +41,7 @@ import Testing
       media.handle(.answer(offer: gateway.makeOffer(), generation: 1), at: now, into: &output)
       run(.stream, for: .seconds(1))
       // as after a handshake and call.connected
-      media.isConnectedTold = 1
+      media.connectedReportedGeneration = 1
       media.handle(.activate(isConnected: true), at: now, into: &output)
     }
 

@@ -74,7 +74,7 @@ import Testing
     let second = rig.take()
     #expect(second.hosts == ["b.example"] && second.connects == [17])
     try rig.allocate(17)
-    #expect(rig.relays.takeEvents() == [.ready(Self.relayed)] && rig.relays.relayed == Self.relayed)
+    #expect(rig.relays.drainEvents() == [.ready(Self.relayed)] && rig.relays.relayed == Self.relayed)
     let after = rig.take()
     #expect(after.closed == [16], "the other one is let go")
     #expect(after.sent[17]?.count == 1, "the permission")
@@ -85,12 +85,12 @@ import Testing
     rig.start()
     _ = rig.take()
     rig.relays.closed(16, "refused", at: rig.now, into: &rig.output)
-    #expect(rig.take().connects == [17] && rig.relays.takeEvents().isEmpty)
+    #expect(rig.take().connects == [17] && rig.relays.drainEvents().isEmpty)
     rig.relays.closed(17, "refused", at: rig.now, into: &rig.output)
-    #expect(rig.relays.takeEvents() == [.exhausted] && rig.relays.nextDeadline == nil)
+    #expect(rig.relays.drainEvents() == [.exhausted] && rig.relays.nextDeadline == nil)
     rig.relays.closed(17, "refused", at: rig.now, into: &rig.output)
     rig.relays.opened(16, at: rig.now, into: &rig.output)
-    #expect(rig.relays.takeEvents().isEmpty && rig.take().sent.isEmpty)
+    #expect(rig.relays.drainEvents().isEmpty && rig.take().sent.isEmpty)
   }
 
   @Test func `servers that do not answer are given up after 8 s each`() throws {
@@ -101,7 +101,7 @@ import Testing
     rig.wait(.milliseconds(7_700))
     #expect(rig.take().closed == [16])
     rig.wait(.milliseconds(300))
-    #expect(rig.take().closed == [17] && rig.relays.takeEvents() == [.exhausted])
+    #expect(rig.take().closed == [17] && rig.relays.drainEvents() == [.exhausted])
   }
 
   @Test func `a server may point to another one, once`() throws {
@@ -120,7 +120,7 @@ import Testing
       guard number == 16 else { break }
       #expect(rig.output.connects.map(\.server.alternate) == [other] && rig.output.connects.first?.server.host == "a.example")
     }
-    #expect(rig.relays.takeEvents() == [.exhausted] && rig.take().connects.isEmpty)
+    #expect(rig.relays.drainEvents() == [.exhausted] && rig.take().connects.isEmpty)
   }
 
   @Test func `a stream that is none of TURN is closed`() throws {
@@ -129,14 +129,14 @@ import Testing
     rig.relays.opened(16, at: rig.now, into: &rig.output)
     _ = rig.take()
     #expect(rig.received(16, Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)).isEmpty)
-    #expect(rig.take().closed == [16] && rig.relays.takeEvents() == [.exhausted])
+    #expect(rig.take().closed == [16] && rig.relays.drainEvents() == [.exhausted])
   }
 
   @Test func `what peers send comes out of the stream wherever it is cut, and what is for them is framed`() throws {
     let rig = try Rig(["turns:a.example"])
     rig.start()
     try rig.allocate(16)
-    _ = rig.relays.takeEvents()
+    _ = rig.relays.drainEvents()
     rig.relays.bind(Self.gateway, at: rig.now, into: &rig.output)
     let bind = try #require(rig.take().sent[16]?.last)
     _ = rig.received(16, rig.answer(bind))
@@ -153,11 +153,11 @@ import Testing
       let rig = try Rig(Self.both)
       rig.start()
       try rig.allocate(16)
-      _ = rig.relays.takeEvents()
+      _ = rig.relays.drainEvents()
       if isInUse { rig.relays.bind(Self.gateway, at: rig.now, into: &rig.output) }
       _ = rig.take()
       rig.relays.closed(16, "reset", at: rig.now, into: &rig.output)
-      #expect(rig.relays.takeEvents() == [.lost(Self.relayed, "reset")] && rig.relays.relayed == nil)
+      #expect(rig.relays.drainEvents() == [.lost(Self.relayed, "reset")] && rig.relays.relayed == nil)
       #expect(rig.take().connects == (isInUse ? [] : [17]))
     }
   }
@@ -201,6 +201,6 @@ import Testing
       default: rig.wait(.milliseconds(Int64(random.next() % 3_000)))
       }
     }
-    _ = rig.relays.takeEvents()
+    _ = rig.relays.drainEvents()
   }
 }

@@ -10,15 +10,15 @@ import Testing
 
   @Test func `a level is the loudest 20 ms lately: up at once, down by 11 dB a second, and nothing is -127`() {
     var peak = LevelPeak()
-    #expect(peak.take(Self.silence.span) == -127)
-    #expect(abs(peak.take(Self.quiet.span) + 40) < 0.1)
-    #expect(abs(peak.take(Self.loud.span)) < 0.1, "0 is the loudest there is")
+    #expect(peak.measure(Self.silence.span) == -127)
+    #expect(abs(peak.measure(Self.quiet.span) + 40) < 0.1)
+    #expect(abs(peak.measure(Self.loud.span)) < 0.1, "0 is the loudest there is")
     var level = 0.0
-    for _ in 0..<50 { level = peak.take(Self.silence.span) }
+    for _ in 0..<50 { level = peak.measure(Self.silence.span) }
     #expect(abs(level + 11.1) < 0.2, "\(level)")
     // what is below what is left of the peak does not show
-    #expect(peak.take(Self.quiet.span) > -12)
-    for _ in 0..<1_000 { level = peak.take(Self.silence.span) }
+    #expect(peak.measure(Self.quiet.span) > -12)
+    for _ in 0..<1_000 { level = peak.measure(Self.silence.span) }
     #expect(level == -127, "\(level)")
   }
 }

@@ -152,7 +152,7 @@ import Testing
     var rig = PhoneRig()
     rig.logIn()
     rig.give(.pushed(.init(call: first, caller: PhoneRig.handle, wake: "w"), mustReport: true))
-    rig.give(.wish(first, .end))
+    rig.give(.act(first, .end))
     #expect(rig.phone.liveCalls == [])
     #expect(rig.give(.reported(first, nil)).ends == [.failed])
     expectCall(&rig, second)
@@ -360,7 +360,7 @@ import Testing
 
   @Test func `each end of a call has a reason`() {
     let ways: [(EndReason, (inout PhoneRig, Identifier) -> Void)] = [
-      (.unknown, { $0.give(.requestRefused(.start($1, PhoneRig.handle))) }), (.localEnd, { $0.give(.wish($1, .end)) }),
+      (.unknown, { $0.give(.requestRefused(.start($1, PhoneRig.handle))) }), (.localEnd, { $0.give(.act($1, .end)) }),
       (.auth, { rig, _ in rig.give(.socket(.socketClosed(4003))) }), (.unknown, { rig, _ in rig.give(.reset) }),
     ]
     for (reason, way) in ways {

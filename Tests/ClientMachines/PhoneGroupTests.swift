@@ -42,7 +42,7 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
 
   @Test func `merge: the action is done when the gateway has done so, the held call is resumed, and the device mixes (MID-2)`() {
     var rig = two()
-    let asked = rig.give(.wish(second, .group(first)))
+    let asked = rig.give(.act(second, .group(first)))
     guard case .request(.group(second, first))? = asked.first else { return #expect(Bool(false), "\(asked)") }
     #expect(rig.perform(.group(second, first)).completions.isEmpty)
     #expect(rig.phone.info(of: first)?.group == nil)
@@ -71,7 +71,7 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
     #expect(rig.perform(.group(second, nil)).completions == [false], "it is in none")
     rig.hear(.callUpdate(CallUpdate(caps: CallCapabilities(hold: true))), first)
     #expect(rig.perform(.group(second, first)).completions == [false] && rig.waiting("call.group") == 0)
-    #expect(rig.give(.wish(second, .group(first))).isEmpty)
+    #expect(rig.give(.act(second, .group(first))).isEmpty)
   }
 
   @Test func `a refusal, an end and a reset complete the action once, and nobody is merged`() {
@@ -104,7 +104,7 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
     rig.answer("call.hold", .ok(Success()))
     rig.ring(third)
     #expect(rig.phone.info(of: third)?.state == .ringing, "not busy")
-    let out = rig.give(.wish(third, .answer))
+    let out = rig.give(.act(third, .answer))
     let held = out.compactMap { if case .request(.hold(let call, true)) = $0 { call } else { nil } }
     #expect(Set(held) == [first, second])
     rig.hear(.callEnded(CallOver(.remoteHangup)), first)
@@ -128,10 +128,10 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
 
   @Test func `a translation is told to the gateway, of a connected call (MID-3)`() {
     var rig = two()
-    rig.give(.wish(second, .translate(CallTranslate(on: true, local: "en", remote: "de", engine: .default))))
+    rig.give(.act(second, .translate(CallTranslate(on: true, local: "en", remote: "de", engine: .default))))
     #expect(rig.waiting("call.translate") == 1)
     rig.ring(third)
-    rig.give(.wish(third, .translate(CallTranslate(on: true))))
+    rig.give(.act(third, .translate(CallTranslate(on: true))))
     #expect(rig.waiting("call.translate") == 1)
   }
 }

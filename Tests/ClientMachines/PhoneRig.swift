@@ -107,7 +107,7 @@ struct PhoneRig {
 extension [PhoneMachine.Action] {
   /// Names of what was done, without what it carries.
   var names: [String] { map { String(String(describing: $0).prefix { $0.isLetter }) } }
-  var audio: [AudioOrder] { compactMap { if case .audio(let order) = $0 { order } else { nil } } }
+  var audio: [AudioRequest] { compactMap { if case .audio(let order) = $0 { order } else { nil } } }
   var completions: [Bool] { compactMap { if case .complete(_, let isDone) = $0 { isDone } else { nil } } }
   var ends: [CallEndedReason] { compactMap { if case .reportEnded(_, let reason) = $0 { reason } else { nil } } }
   var states: [CallInfo] { compactMap { if case .changed(let info) = $0 { info } else { nil } } }

@@ -122,7 +122,7 @@ struct VectorPhone {
     case "refused": return .requestRefused(try request(words[...]))
     case "ask": return .read(made.count, try question(words))
     case "dial": return .dial(try id(words.first), to: handle(words.last ?? ""))
-    case "wish": return .wish(try id(words.first), try wish(words))
+    case "wish": return .act(try id(words.first), try wish(words))
     case "media": return .media(try id(words.first), try report(words))
     default: throw Unreadable(text: "no such event: \(text)")
     }
@@ -176,7 +176,7 @@ struct VectorPhone {
     }
   }
 
-  private func wish(_ words: [String]) throws -> PhoneMachine.Wish {
+  private func wish(_ words: [String]) throws -> PhoneMachine.CallAction {
     let last = words.last ?? ""
     switch words.dropFirst().first {
     case "answer": return .answer
@@ -397,7 +397,7 @@ extension VectorPhone {
     }
   }
 
-  private func text(_ order: ClientCall.MediaOrder) -> String {
+  private func text(_ order: ClientCall.MediaRequest) -> String {
     switch order {
     case .answer(let offer, let generation): "answer \(generation) \(offer)"
     case .offer(let generation): "offer \(generation)"

@@ -36,7 +36,7 @@ import Testing
     }
 
     func token(_ node: Int, _ user: String, _ numbers: [String], _ issuedAt: Int64) {
-      let changes = try? grants[node].take(TokenGrant(numbers: numbers, issuedAt: issuedAt), of: user, at: 0)
+      let changes = try? grants[node].accept(TokenGrant(numbers: numbers, issuedAt: issuedAt), of: user, at: 0)
       world.input(
         node, .grants((changes ?? []).compactMap { if case .stored(let entry) = $0 { SharedGrant(entry) } else { nil } }))
     }

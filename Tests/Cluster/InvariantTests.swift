@@ -74,7 +74,7 @@ import Testing
           if waiting.removeValue(forKey: call) == nil { broken.append("\(call) is settled, and did not wait") }
           record(call)
         }
-      case .taken: broken.append("n\(logged.node) lost its name")
+      case .nameInUse: broken.append("n\(logged.node) lost its name")
       default: break
       }
       return true
@@ -133,7 +133,7 @@ import Testing
           live[call] = nil
           world.input(index, .ended(call, over: nil))
           // else it waits until it is known whether others closed it
-          if world.nodes[index].machine.isInDoubt(call) { waiting[call] = own.life } else { record(call) }
+          if world.nodes[index].machine.isEndUnconfirmed(call) { waiting[call] = own.life } else { record(call) }
         }
       }
     }

@@ -34,7 +34,7 @@ import Testing
       #expect(world.engine.store.tombstone(of: callID(2), at: start + .seconds(10)) != nil)
       for node in world.nodes where node.isAlive {
         let seen = node.machine.nodes.first { $0.lease.incarnation == dead }
-        #expect(seen?.standing == .dead, "seed \(seed): all know that it is dead")
+        #expect(seen?.liveness == .dead, "seed \(seed): all know that it is dead")
       }
       guard seed == 0 else { continue }
       world.run(for: .seconds(3_600))
@@ -130,7 +130,7 @@ import Testing
     world.run(for: .seconds(300))
     #expect(world.orphans() == [])
     let seen = world.nodes[world.reaper].machine.nodes.first { $0.lease.incarnation == world.incarnation(victim) }
-    #expect(seen?.standing == .cutOff)
+    #expect(seen?.liveness == .cutOff)
     world.engine.mend(victim, at: world.now)
     world.run(for: .seconds(20))
     #expect(world.reaped(by: victim) == [])
@@ -149,7 +149,7 @@ import Testing
     world.run(for: .seconds(120))
     #expect(world.orphans() == [])
     let watcher = world.reaper
-    #expect(world.nodes[watcher].machine.nodes.count { $0.standing == .held } == 3)
+    #expect(world.nodes[watcher].machine.nodes.count { $0.liveness == .held } == 3)
     world.input(watcher, .forget(node: "n0"))
     world.run(for: .seconds(5))
     #expect(world.orphans() == [callID(0)])
@@ -238,7 +238,7 @@ import Testing
     #expect(world.engine.store.calls(of: own) == [callID(1)])
     // its record does not wait any more
     world.input(victim, .ended(callID(1), over: nil))
-    #expect(world.nodes[victim].machine.callsInDoubt == 0)
+    #expect(world.nodes[victim].machine.unconfirmedEndCount == 0)
     world.run(for: .seconds(2))
     #expect(world.engine.store.calls(of: own).isEmpty)
   }
@@ -275,7 +275,8 @@ import Testing
     world.run(for: .milliseconds(10))
     for call in 1...2 { world.input(victim, .ended(callID(call), over: nil)) }
     let machine = world.nodes[victim].machine
-    #expect(machine.callsInDoubt == 2 && machine.calls.isEmpty && machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty)
+    #expect(
+      machine.unconfirmedEndCount == 2 && machine.calls.isEmpty && machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty)
     // it answers OPTIONS: nobody touches its calls
     world.run(for: .seconds(60))
     world.engine.mend(victim, at: world.now)

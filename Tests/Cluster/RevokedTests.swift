@@ -19,14 +19,14 @@ import Testing
   @Test func `a request by HTTP asks the engine once for a user of whom nothing is known; one that is known is answered at once`()
   {
     let world = world()
-    world.input(0, .standing(HTTPRequestID(1), key("alice", "d1")))
-    #expect(!world.actions(of: 0).contains { if case .standing = $0 { true } else { false } })
+    world.input(0, .sessionState(HTTPRequestID(1), key("alice", "d1")))
+    #expect(!world.actions(of: 0).contains { if case .sessionState = $0 { true } else { false } })
     world.run(for: .milliseconds(10))
     for number in 2...3 as ClosedRange<UInt64> {
-      world.input(0, .standing(HTTPRequestID(number), key("alice", number == 2 ? "d1" : "d2")))
+      world.input(0, .sessionState(HTTPRequestID(number), key("alice", number == 2 ? "d1" : "d2")))
     }
     let answers = world.actions(of: 0).compactMap { action -> Bool? in
-      if case .standing(_, _, _, let isRevoked) = action { isRevoked } else { nil }
+      if case .sessionState(_, _, _, let isRevoked) = action { isRevoked } else { nil }
     }
     #expect(answers == [true, true, false])
   }
@@ -35,11 +35,11 @@ import Testing
     let world = world()
     let start = world.now
     world.engine.freeze(until: start + .seconds(1))
-    world.input(0, .standing(HTTPRequestID(1), key("alice", "d1")))
+    world.input(0, .sessionState(HTTPRequestID(1), key("alice", "d1")))
     world.run(for: .milliseconds(99))
-    #expect(!world.actions(of: 0, since: start).contains { if case .standing = $0 { true } else { false } })
+    #expect(!world.actions(of: 0, since: start).contains { if case .sessionState = $0 { true } else { false } })
     world.run(for: .milliseconds(2))
-    #expect(world.actions(of: 0, since: start).contains { if case .standing(_, _, nil, false) = $0 { true } else { false } })
+    #expect(world.actions(of: 0, since: start).contains { if case .sessionState(_, _, nil, false) = $0 { true } else { false } })
   }
 
   @Test func `a revoked device that comes takes the place of no session elsewhere`() {

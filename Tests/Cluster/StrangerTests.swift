@@ -14,8 +14,8 @@ import Testing
     }
   }
 
-  private func count(_ standing: SeenNode.Standing, in world: ClusterWorld, at node: Int = 0) -> Int {
-    world.nodes[node].machine.nodes.count { $0.standing == standing }
+  private func count(_ liveness: SeenNode.Liveness, in world: ClusterWorld, at node: Int = 0) -> Int {
+    world.nodes[node].machine.nodes.count { $0.liveness == liveness }
   }
 
   @Test func `leases of 5,000 nodes that end together: three nodes keep theirs, and ring each other's devices`() {

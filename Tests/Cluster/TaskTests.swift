@@ -92,7 +92,7 @@ private func * (list: [String], count: Int) -> [String] { Array(repeating: list,
     // or our own transport would take it for a stranger, and its silence would say nothing
     #expect(world.nodes[second].machine.nodes.contains { $0.lease.incarnation == world.incarnation(1) })
     world.run(for: .seconds(3))
-    let taken = world.actions(of: second).compactMap { if case .taken(let lease, true) = $0 { lease } else { nil } }
+    let taken = world.actions(of: second).compactMap { if case .nameInUse(let lease, true) = $0 { lease } else { nil } }
     #expect(taken.map(\.incarnation) == [world.incarnation(1)])
     #expect(world.nodes[1].machine.state == .up, "the first does not notice")
   }
@@ -105,7 +105,7 @@ private func * (list: [String], count: Int) -> [String] { Array(repeating: list,
     world.run(for: .milliseconds(100))
     #expect(world.nodes[1].machine.state == .up)
     world.run(for: .seconds(3))
-    #expect(!world.actions(of: 1).contains { if case .taken = $0 { true } else { false } })
+    #expect(!world.actions(of: 1).contains { if case .nameInUse = $0 { true } else { false } })
   }
 
   @Test func `without a journal that knows it, the lease of a dead one of our name is waited for`() {
@@ -127,7 +127,7 @@ private func * (list: [String], count: Int) -> [String] { Array(repeating: list,
     world.thaw(1)
     world.run(for: .seconds(5))
     #expect(world.reaped(by: 1) == [callID(1)])
-    #expect(world.actions(of: 1).contains { if case .taken(_, false) = $0 { true } else { false } })
+    #expect(world.actions(of: 1).contains { if case .nameInUse(_, false) = $0 { true } else { false } })
     #expect(world.orphans() == [callID(1)])
   }
 

@@ -74,9 +74,9 @@ import Yams
 
   /// The real table behind the real door, with handlers that say who they are.
   private struct Rig {
-    let door: AdminDoor
+    let door: AdminEndpoint
     init() {
-      door = AdminDoor(
+      door = AdminEndpoint(
         access: AdminAccess(
           APIScope.allCases.map { APIToken(name: $0.rawValue, secrets: [Redacted(Array("secret-\($0)".utf8))], scopes: [$0]) }),
         routes: RouteTable(

@@ -91,7 +91,7 @@ import Testing
     #expect(rows.count == 481 && Set(rows.map(\.call)).count == 481)
     #expect(rows.map(\.node) == Array(repeating: "n1", count: 230) + Array(repeating: "n2", count: 250) + ["n3"])
     #expect(rows.last?.state == "connected" && rows.first?.state == "ringing")
-    #expect(rows.allSatisfy { $0.standing == "living" && $0.url == "wss://\($0.node)/v1/connect" })
+    #expect(rows.allSatisfy { $0.liveness == "living" && $0.url == "wss://\($0.node)/v1/connect" })
   }
 
   @Test func `many nodes without calls are several pages, of so many questions each`() throws {
@@ -134,9 +134,9 @@ import Testing
     #expect(NodeLease.sharing("wss://y", among: leases, but: Self.node("n3")).isEmpty)
     #expect(
       NodeLease.sharing("wss://x", among: leases, but: Incarnation(node: "n1", started: 8)) == ["n2"], "not its own last life")
-    let rows = zip(leases, ["living", "draining", "living"]).map { lease, standing in
+    let rows = zip(leases, ["living", "draining", "living"]).map { lease, liveness in
       NodeRow(
-        node: lease.incarnation.node, own: false, standing: standing, started: 0, url: lease.url, sip: "", calls: 0, sessions: 0,
+        node: lease.incarnation.node, own: false, liveness: liveness, started: 0, url: lease.url, sip: "", calls: 0, sessions: 0,
         version: "1", differs: false)
     }
     let text = NodeTable.render(ClusterStatus(state: "up", leads: [], nodes: rows)).split(separator: "\n")
@@ -159,22 +159,22 @@ import Testing
       Self.place("cell", Self.node("n1")), Self.place("old", Incarnation(node: "n1", started: 3)), Self.place("stale", Self.own),
     ]
     found.calls = [
-      CallPlace(CallID(high: 0, low: 1), at: Self.node("n1"), .outgoing),
-      CallPlace(CallID(high: 0, low: 2), at: Self.own, .incoming),
+      CallLocation(CallID(high: 0, low: 1), at: Self.node("n1"), .outgoing),
+      CallLocation(CallID(high: 0, low: 2), at: Self.own, .incoming),
     ]
     var mine = LocatedUser("alice")
     mine.whereabouts = [Self.place("desk", Self.own)]
-    mine.calls = [CallPlace(CallID(high: 0, low: 3), at: Self.own, .incoming)]
-    let places = UserPlaces("alice", found, mine: mine, registered: [], view)
+    mine.calls = [CallLocation(CallID(high: 0, low: 3), at: Self.own, .incoming)]
+    let places = UserLocations("alice", found, mine: mine, registered: [], view)
     #expect(places.devices.map(\.device) == ["cell", "desk", "old"])
-    #expect(places.devices.map(\.node) == ["n1", "n2", "n1"] && places.devices.map(\.standing) == ["living", "living", "gone"])
+    #expect(places.devices.map(\.node) == ["n1", "n2", "n1"] && places.devices.map(\.liveness) == ["living", "living", "gone"])
     #expect(places.devices[0].caps == ["nodes"] && places.devices[0].state == "bg" && places.devices[0].accounts == ["work"])
     #expect(places.calls.map(\.node) == ["n1", "n2"] && places.calls.map { $0.call.suffix(1) } == ["1", "3"] && !places.partial)
-    let alone = UserPlaces("alice", nil, mine: mine, registered: [], view)
+    let alone = UserLocations("alice", nil, mine: mine, registered: [], view)
     #expect(alone.partial && alone.devices.map(\.device) == ["desk"] && alone.calls.count == 1)
-    let text = WhereTable.render(places)
+    let text = LocationTable.render(places)
     #expect(text.contains("n1 (gone)") && text.contains("s-desk") && text.contains("out"))
-    let nothing = UserPlaces("bob", LocatedUser("bob"), mine: LocatedUser("bob"), registered: [], view)
-    #expect(WhereTable.render(nothing) == "no device of bob is connected or registered\n\nno call of bob is up")
+    let nothing = UserLocations("bob", LocatedUser("bob"), mine: LocatedUser("bob"), registered: [], view)
+    #expect(LocationTable.render(nothing) == "no device of bob is connected or registered\n\nno call of bob is up")
   }
 }

@@ -9,7 +9,7 @@ import Testing
 @Suite struct ContactImportTests {
   private let slots = ImportSlots()
 
-  private func begin(_ form: ContactReader.Form = .csv) -> ContactImport { ContactImport(slots.take(), ContactReader(form)) }
+  private func begin(_ form: ContactReader.Form = .csv) -> ContactImport { ContactImport(slots.claim(), ContactReader(form)) }
   private func finish(_ body: ContactImport) -> Result<ContactList, APIError> {
     let done = DispatchSemaphore(value: 0)
     let out = Mutex<Result<ContactList, APIError>?>(nil)
@@ -25,29 +25,29 @@ import Testing
     throws
   {
     let first = begin()
-    first.take(Array("number,label,kind\n+15550000001,".utf8))
+    first.receive(Array("number,label,kind\n+15550000001,".utf8))
     for _ in 0..<16 {
       let next = begin()
-      for _ in 0..<100 { next.take([UInt8](repeating: 0x2c, count: 100_000)) }
+      for _ in 0..<100 { next.receive([UInt8](repeating: 0x2c, count: 100_000)) }
       guard case .failure(let error) = finish(next) else {
         Issue.record("two at a time")
         return
       }
       #expect(error.code == .tooMany && error.response.headers.contains { $0.name == "Retry-After" })
     }
-    first.take(Array("Ann,\n".utf8))
+    first.receive(Array("Ann,\n".utf8))
     #expect(try finish(first).get().count == 1)
-    #expect(slots.take() == nil, "it is not stored yet")
+    #expect(slots.claim() == nil, "it is not stored yet")
     first.release()
-    #expect(slots.take() != nil)
+    #expect(slots.claim() != nil)
   }
 
   @Test func `a connection that is lost in the middle, and a body with a fault, give their place back`() {
     var lost: ContactImport? = begin()
-    lost?.take(Array("number,label".utf8))
+    lost?.receive(Array("number,label".utf8))
     lost = nil
     var bad: ContactImport? = begin(.jsonLines)
-    bad?.take(Array("{}\n{}\n".utf8))
+    bad?.receive(Array("{}\n{}\n".utf8))
     if let bad, case .failure(let error) = finish(bad) {
       #expect(
         error.code == .badRequest
@@ -56,6 +56,6 @@ import Testing
       Issue.record("a fault is taken")
     }
     bad = nil
-    #expect(slots.take() != nil && lost == nil)
+    #expect(slots.claim() != nil && lost == nil)
   }
 }

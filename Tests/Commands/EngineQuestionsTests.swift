@@ -28,7 +28,7 @@ import Testing
     let engine = try RedisEngine(
       EngineSettings(.redis(.init("127.0.0.1", 1))), node: Incarnation(node: "n1", started: 1), logger: logger
     ) { event in
-      if !questions.takes(event) { others.increment() }
+      if !questions.accepts(event) { others.increment() }
     }
     for _ in 0..<10 { questions.ask(.append(call, record: []), of: engine) { answers.add(RecordAnswer($0)) } }
     while answers.all.count < 10 { sched_yield() }
@@ -54,9 +54,9 @@ import Testing
     for _ in 0..<3 { questions.ask(.append(call, record: []), of: engine) { answers.add(RecordAnswer($0)) } }
     while ids.withLock({ $0.count }) < 3 { sched_yield() }
     let all = ids.withLock { $0 }
-    #expect(questions.takes(.reply(all[1], .success(.granted(false)))))
-    #expect(questions.takes(.reply(all[0], .success(.granted(true)))))
-    #expect(questions.takes(.reply(all[0], .success(.granted(true)))), "a second answer is nobody's")
+    #expect(questions.accepts(.reply(all[1], .success(.granted(false)))))
+    #expect(questions.accepts(.reply(all[0], .success(.granted(true)))))
+    #expect(questions.accepts(.reply(all[0], .success(.granted(true)))), "a second answer is nobody's")
     #expect(answers.all == [.superseded, .added])
     questions.stop()
     #expect(answers.all == [.superseded, .added, .failed])

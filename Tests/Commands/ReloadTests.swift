@@ -59,7 +59,7 @@ import Testing
   @Test func `SIGHUP takes what the reference says, and names the rest each time`() throws {
     var waiting: Set<String> = []
     for section in ConfigurationKeys.sections {
-      for path in section.paths where !path.isEmpty && !section.isTakenBySIGHUP {
+      for path in section.paths where !path.isEmpty && !section.isAppliedBySIGHUP {
         waiting.insert(String(path.prefix { $0 != "." && $0 != "[" }))
       }
       for key in section.keys where key.waitsForRestart {

@@ -247,7 +247,7 @@ import Trunking
     let folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "p": "s3cret"])
     let rows = ["a, peers: any", "b, peers: 192.0.2.1"].map { "{ name: \($0), peer_auth: { username: u, password_file: p } }" }
     let trunks = try folder.parse(key + "trunks: [ \(rows.joined(separator: ", ")) ]").trunks
-    #expect(trunks.map(\.takesAnyPeer) == [true, false])
+    #expect(trunks.map(\.acceptsAnyPeer) == [true, false])
     #expect(trunks.map(\.routing.rules.peerCredentials) == [Credentials(username: "u", password: "s3cret"), nil])
   }
 
@@ -297,7 +297,7 @@ import Trunking
       trustsIdentity: true, allowsTransfer: true)
     #expect(trunk.rules == rules)
     #expect(trunk.signalsHold && trunk.sendsDigitsByInfo && trunk.digits == .rfc4733 && trunk.offersLate)
-    #expect(trunk.srtp == .required && trunk.tellsKeysInClear && trunk.recordsPrivateNumbers)
+    #expect(trunk.srtp == .required && trunk.sendsKeysInClear && trunk.recordsPrivateNumbers)
     let plain = try #require(try TemporaryFolder().parse(key + "trunks: [ { name: t, peers: [192.0.2.1] } ]").trunks.first)
       .routing
     var expected = Routing.Trunk(name: "t")

@@ -35,7 +35,7 @@ import Testing
         """)
     #expect(
       settings.grantRules
-        == GrantRules(numbers: ["+1555"], takesDiversions: true, allow: ["+49"], maxCalls: 2, callsPerHour: 20))
+        == GrantRules(numbers: ["+1555"], acceptsDiversions: true, allow: ["+49"], maxCalls: 2, callsPerHour: 20))
     #expect(settings.grantRules?.maxNumbers == 10)
     #expect(try TemporaryFolder().parse(key + "users: any\n").grantRules == nil)
     let all = try TemporaryFolder().parse(key + "users: [ { id: any, claims: { numbers: [ \"\" ], max_numbers: 100 } } ]\n")

@@ -10,7 +10,7 @@ import Trunking
 
 @Suite struct OverloadTests {
   private func take(_ detector: inout OverloadDetector, _ milliseconds: [Int], used: Int64 = 0, limit: Int64 = 0) {
-    for late in milliseconds { detector.take(delay: .milliseconds(late), memory: (used, limit)) }
+    for late in milliseconds { detector.add(delay: .milliseconds(late), memory: (used, limit)) }
   }
 
   @Test func `delay refuses from 200 ms in the mean of a second until it is below 50`() {

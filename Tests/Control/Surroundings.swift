@@ -41,7 +41,7 @@ final class Surroundings: @unchecked Sendable {
   ) throws {
     loop = try EventLoop(name: "test")
     inbox = try Inbox()
-    metrics = ControlMetrics(turns: loop.turns)
+    metrics = ControlMetrics(steps: loop.steps)
     var routing = Routing(
       trunks: [
         .init(name: "carrier", peer: TrunkPeer(name: "carrier", domain: "127.0.0.1:5080", flow: Self.flow), maximumCalls: calls)

@@ -54,7 +54,7 @@ import Trunking
     #expect(try record("busy", .incoming, times: [.start: 0, .ringing: 50]).postDialDelay == nil)
   }
 
-  @Test(arguments: [(9, 9, AudioHeard.both), (9, 0, .trunkOnly), (0, 9, .appOnly), (0, 0, .nobody)])
+  @Test(arguments: [(9, 9, AudioHeard.both), (9, 0, .trunkOnly), (0, 9, .appOnly), (0, 0, .neither)])
   func `a call of 5 s says which sides sent audio`(trunk: Int, app: Int, heard: AudioHeard) throws {
     #expect(try record("remoteHangup", connectedMs: 5_000, packets: (trunk, app)).audioHeard == heard)
     #expect(try record("remoteHangup", connectedMs: 4_999, packets: (trunk, app)).audioHeard == nil)

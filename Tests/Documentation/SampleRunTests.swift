@@ -73,7 +73,7 @@ import TrunklineCallKit
     let system = ConversationSystem(screen)
     system.attach(to: queue) { heard.take($0) }
     let uuid = UUID()
-    func order(_ order: CallSystemOrder) { queue.sync { system.perform(order) } }
+    func order(_ order: CallSystemRequest) { queue.sync { system.perform(order) } }
     order(.report(.init(uuid), .init(k: .phone, h: "+15550000001", n: "Jane"), isVideo: false))
     system.perform(Tap(button: .join, conversationUUID: uuid, screen: screen))
     order(.complete(.init(1), true))

@@ -50,7 +50,7 @@ struct EngineContract {
   func user(_ text: String) -> String { text + "-" + run }
   func call(_ number: UInt64) -> CallID { CallID(high: UInt64(run) ?? 0, low: 0x8000_0000_0000_0000 | number) }
 
-  private func located(_ engine: any EngineUnderTest, _ user: String, entering: CallPlace? = nil) throws -> LocatedUser {
+  private func located(_ engine: any EngineUnderTest, _ user: String, entering: CallLocation? = nil) throws -> LocatedUser {
     guard case .located(let located) = try engine.ask(.locate(user: user, entering: entering)) else {
       throw PeerFailure(description: "no answer to locate")
     }
@@ -130,7 +130,7 @@ struct EngineContract {
     for round in 0..<50 as Range<UInt64> {
       let user = user("cross-\(round)")
       let device = place(user, "phone", b.incarnation)
-      let call = CallPlace(call(1_000 + round), at: a.incarnation, .incoming)
+      let call = CallLocation(call(1_000 + round), at: a.incarnation, .incoming)
       let (asked, entered) = try together(a, .locate(user: user, entering: call), b, .enter(device))
       guard case .located(let seen) = asked, case .entered(_, let calls, _, _, _, _) = entered else {
         throw PeerFailure(description: "no answers")
@@ -185,8 +185,8 @@ struct EngineContract {
 
   private func ranks(_ a: any EngineUnderTest, _ b: any EngineUnderTest) throws {
     let user = user("ranks")
-    func place(_ number: UInt64, _ engine: any EngineUnderTest) -> CallPlace {
-      CallPlace(call(number), at: engine.incarnation, number % 2 == 0 ? .incoming : .outgoing)
+    func place(_ number: UInt64, _ engine: any EngineUnderTest) -> CallLocation {
+      CallLocation(call(number), at: engine.incarnation, number % 2 == 0 ? .incoming : .outgoing)
     }
     // all at once: whoever finds fewer than `most` before itself has room, and these are exactly so many
     let most = 5
@@ -208,7 +208,7 @@ struct EngineContract {
     #expect(try located(b, user, entering: place(3, a)).calls == before, says("entering again keeps the rank"))
     let (crowd, limit) = (self.user("crowd"), Cluster.Limits.callsPerUser)
     for number in 0..<limit + 3 {
-      _ = try a.ask(.locate(user: crowd, entering: CallPlace(call(UInt64(number)), at: a.incarnation, .incoming)))
+      _ = try a.ask(.locate(user: crowd, entering: CallLocation(call(UInt64(number)), at: a.incarnation, .incoming)))
     }
     let left = try located(a, crowd).calls
     #expect(left.count == limit && left.first?.call == call(3), says("beyond a user's limit the oldest call gives way"))
@@ -303,10 +303,10 @@ struct EngineContract {
     _ = try a.ask(.share(trunk: trunk, count: 0, of: a.incarnation))
     #expect(try admitted(20, b) == 9, says("a share that is gone has room for others"))
     let user = user("hour")
-    let taken = try a.ask([EngineRequest](repeating: .take(user: user, most: 3), count: 5))
+    let taken = try a.ask([EngineRequest](repeating: .consumeQuota(user: user, most: 3), count: 5))
     #expect(taken.count { $0 == .success(.granted(true)) } == 3, says("calls in an hour"))
-    #expect(try b.granted(.take(user: user, most: 3)) == false)
-    #expect(try b.granted(.take(user: user, most: 4)))
+    #expect(try b.granted(.consumeQuota(user: user, most: 3)) == false)
+    #expect(try b.granted(.consumeQuota(user: user, most: 4)))
   }
 
   private func tasks(_ a: any EngineUnderTest, _ b: any EngineUnderTest) throws {
@@ -361,7 +361,7 @@ struct EngineContract {
     for (number, user) in names.enumerated() {
       _ = try a.ask(.enter(place(user, "d}\(number)", a.incarnation)))
       _ = try a.ask(.register(user: user, [.stored(device(user, "d\(number)", seen: 2_000))]))
-      let entered = CallPlace(call(500 + UInt64(number)), at: a.incarnation, .outgoing)
+      let entered = CallLocation(call(500 + UInt64(number)), at: a.incarnation, .outgoing)
       _ = try located(a, user, entering: entered)
     }
     for (number, user) in names.enumerated() {

@@ -234,11 +234,11 @@ import Testing
     let node = try RedisNode("a", settings(redis.port))
     for round in 0..<20 as Range<UInt64> {
       let user = "u\(round)"
-      let call = CallPlace(CallID(round), at: node.incarnation, .incoming)
+      let call = CallLocation(CallID(round), at: node.incarnation, .incoming)
       redis.say("SCRIPT", "FLUSH")
       // entered by a script that is gone, left by a command that is not
       let replies = try node.ask([
-        .locate(user: user, entering: call), .leaveCall(user: user, call.call), .take(user: user, most: 1),
+        .locate(user: user, entering: call), .leaveCall(user: user, call.call), .consumeQuota(user: user, most: 1),
         .enter(place(user, "phone", node.incarnation)), .leave(DeviceKey(user: user, device: "phone"), SessionID("s1")),
       ])
       #expect(replies.allSatisfy { if case .success = $0 { true } else { false } }, "round \(round): \(replies)")

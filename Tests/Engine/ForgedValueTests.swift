@@ -89,7 +89,7 @@ import Testing
     let (phone, call) = (DeviceKey(user: "alice", device: "phone"), CallID(7))
     _ = try a.enter(place("alice", "phone", a.incarnation))
     _ = try a.ask(.register(user: "alice", [.stored(device("alice", "phone", seen: 2_000, revoked: 3_000))]))
-    _ = try a.ask(.locate(user: "alice", entering: CallPlace(call, at: a.incarnation, .incoming)))
+    _ = try a.ask(.locate(user: "alice", entering: CallLocation(call, at: a.incarnation, .incoming)))
     _ = try a.ask(.put(entry(call), at: a.incarnation))
     _ = try a.ask(.putTombstone(call, RemoteTombstone(users: ["alice"], CallOver(.unanswered, by: .gateway, at: 5))))
     let good = try located(b)

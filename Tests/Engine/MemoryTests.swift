@@ -123,7 +123,7 @@ import Testing
           to: "+493012345678", user: user, start: 1_790_000_000_000)
         line.legs = legs
         return [
-          .locate(user: user, entering: CallPlace(call, at: node.incarnation, .incoming)),
+          .locate(user: user, entering: CallLocation(call, at: node.incarnation, .incoming)),
           .put(CallEntry(line, users: [user]), at: node.incarnation),
           .admit(trunk: "carrier", most: Self.count, at: node.incarnation),
         ]

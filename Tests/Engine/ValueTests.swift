@@ -45,7 +45,7 @@ import Testing
   private func merge(_ grant: SharedGrant) -> UserGrants {
     var grants = UserGrants()
     let own = SharedGrant(user: "bob", grant: TokenGrant(numbers: ["+15552"]), issuedAt: 1, seen: 1)
-    _ = grants.merge([own, grant], GrantRules(numbers: ["+1"], takesDiversions: true), at: 1_790_000_000_000)
+    _ = grants.merge([own, grant], GrantRules(numbers: ["+1"], acceptsDiversions: true), at: 1_790_000_000_000)
     return grants
   }
 

@@ -211,7 +211,7 @@ private func refusal(_ text: String) -> Int? {
 
 @Suite struct BodyPartTests {
   private func read(_ stream: String, by size: Int, limit: Int = 100) -> (parts: [UInt8], most: Int, last: RequestReader.Step) {
-    var reader = RequestReader(bodyBytes: { _ in limit }, isTakenInParts: { $0.method == "PUT" })
+    var reader = RequestReader(bodyBytes: { _ in limit }, isReadInParts: { $0.method == "PUT" })
     var (parts, most, last): ([UInt8], Int, RequestReader.Step) = ([], 0, .needsMore)
     let octets = Array(stream.utf8)
     for start in stride(from: 0, to: octets.count, by: size) {

@@ -22,7 +22,7 @@ import Testing
       """)
     #expect(script.lines.map(\.number) == [2, 4, 5, 6, 7])
     #expect(script.lines.map(\.at) == [.milliseconds(1_500), nil, nil, nil, nil])
-    let orders: [HandsetOrder] = [
+    let orders: [HandsetRequest] = [
       .tap(.answer), .tap(.hold(true)), .expect(.violation("R1", times: 1), within: .milliseconds(300)), .input(.cellular(false)),
       .push(#"{"a": "b"}"#),
     ]
@@ -39,9 +39,9 @@ import Testing
   }
 
   @Test func `of a push sandbox's line the payload is taken`() {
-    #expect(HandsetCommand.payload(Array(#"{"service":"apns","id":"1","payload":{"call":"x"}}"#.utf8)) == #"{"call":"x"}"#)
-    #expect(HandsetCommand.payload(Array("[]".utf8)) == nil && HandsetCommand.payload(Array(#"{"payload":1}"#.utf8)) == nil)
-    #expect(HandsetCommand.bytes("00fF") == [0, 255] && HandsetCommand.bytes("0") == nil && HandsetCommand.bytes("zz") == nil)
+    #expect(HandsetRequest.payload(Array(#"{"service":"apns","id":"1","payload":{"call":"x"}}"#.utf8)) == #"{"call":"x"}"#)
+    #expect(HandsetRequest.payload(Array("[]".utf8)) == nil && HandsetRequest.payload(Array(#"{"payload":1}"#.utf8)) == nil)
+    #expect(HandsetRequest.bytes("00fF") == [0, 255] && HandsetRequest.bytes("0") == nil && HandsetRequest.bytes("zz") == nil)
   }
 
   @Test func `the screen keeps a caller's control characters off the terminal`() {

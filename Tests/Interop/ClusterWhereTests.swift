@@ -99,7 +99,7 @@ extension Interop {
       second.process.signal(SIGKILL)
       try await second.process.finish(within: 5)
       #expect(
-        await eventually(within: 10) { try first.get("/v1/where?user=alice").body.contains("\"standing\":\"dead\"") },
+        await eventually(within: 10) { try first.get("/v1/where?user=alice").body.contains("\"liveness\":\"dead\"") },
         "\(cluster.told)")
       let user = try await trunkline(first, "where", "--user", "alice")
       #expect(user.status == 0 && user.text.contains("n2 (dead)"), "\(user)")

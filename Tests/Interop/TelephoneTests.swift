@@ -143,7 +143,7 @@ extension Interop {
       #expect(try await caller.finish(within: 25) == 0, "\(caller.text.suffix(6_000))\n\(iphone.log)")
       #expect(await eventually(within: 5) { iphone.screen.calls.isEmpty })
       #expect(try await audio.peer.finish(within: 10) == 0)
-      try Speech.write(site.audio.takeHeard().samples, gateway.folder + "/app-heard.wav")
+      try Speech.write(site.audio.drainReceived().samples, gateway.folder + "/app-heard.wav")
       #expect(iphone.violations == [] && iphone.recents.count == 1, "\(iphone.log)")
       let record = try #require(try await gateway.records(1).first)
       #expect((record["end"] as? [String: Any])?["reason"] as? String == "remoteHangup" && record["device"] as? String == "cell")

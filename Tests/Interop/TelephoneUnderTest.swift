@@ -82,11 +82,11 @@ import TrunklineCallKit
 
   /// The loudspeaker plays all of these at once, for so long in all.
   nonisolated func hears(_ tones: Set<Tone>, for seconds: Double, within limit: Double = 10) async -> Bool {
-    _ = audio.takeHeard()
+    _ = audio.drainReceived()
     var (heard, found): ([Int16], Int) = ([], 0)
     let deadline = Deadline(in: limit)
     while !deadline.isOver {
-      heard += audio.takeHeard().samples
+      heard += audio.drainReceived().samples
       while heard.count >= 320 {
         if Tone.heard(in: Array(heard.prefix(320))) == tones { found += 1 }
         heard.removeFirst(320)
@@ -104,11 +104,11 @@ import TrunklineCallKit
 
   /// The loudspeaker plays this tone now, and nothing else.
   nonisolated func hears(_ tone: Tone, within seconds: Double = 5) async -> Bool {
-    _ = audio.takeHeard()
+    _ = audio.drainReceived()
     var heard: [Int16] = []
     let deadline = Deadline(in: seconds)
     while !deadline.isOver {
-      heard += audio.takeHeard().samples
+      heard += audio.drainReceived().samples
       if Tone.heard(in: heard) == [tone] { return true }
       try? await Task.sleep(for: .milliseconds(20))
     }

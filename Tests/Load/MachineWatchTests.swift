@@ -77,7 +77,7 @@ import Testing
     try Data([1]).write(to: old)
     let first = try DemoFolder(path.path)
     #expect(!FileManager.default.fileExists(atPath: old.path))
-    #expect(throws: DemoFolder.Taken.self) { try DemoFolder(path.path) }
+    #expect(throws: DemoFolder.FolderInUse.self) { try DemoFolder(path.path) }
     withExtendedLifetime(first) {}
   }
 }

@@ -111,7 +111,7 @@ import Testing
   }
 
   @Test func `a trunk that stops and starts again leaves a continuous sequence towards the app`() throws {
-    var bench = try Bench(preferences: OpusPreferences(takesPauses: true))
+    var bench = try Bench(preferences: OpusPreferences(acceptsPauses: true))
     bench.connect()
     try bench.run(frames: 50, trunk: { tone($0) })
     try bench.run(frames: 100)

@@ -105,7 +105,7 @@ import Testing
     }
     try bench.run(frames: 50, app: { tone($0) })
     #expect(bench.session.statistics().fromApp.packets == 50)
-    #expect(bench.output.takeDrops(.overBudget) == 0)
+    #expect(bench.output.drainDrops(.overBudget) == 0)
   }
 
   // MARK: Packets

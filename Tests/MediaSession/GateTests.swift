@@ -15,7 +15,7 @@ import Testing
     bench.command(.connect(Bench.id, Bench.leg, keepsFirstWords: false))
     try bench.run(frames: 50)
     #expect(level(bench.heardByTrunk) < 10, "what was said before the lock is gone")
-    let dropped = bench.output.takeDrops(.beforeLock)
+    let dropped = bench.output.drainDrops(.beforeLock)
     #expect(dropped == 50)
   }
 

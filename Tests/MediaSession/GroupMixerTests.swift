@@ -26,7 +26,7 @@ private struct Table: ~Copyable {
   init(_ count: Int) { self.init(Array(repeating: .narrowband, count: count)) }
 
   mutating func say(_ place: Int, _ samples: [Int16]) {
-    samples.withUnsafeBufferPointer { mixer.take($0.baseAddress!, bands[place], from: places[place], at: now) }
+    samples.withUnsafeBufferPointer { mixer.mix($0.baseAddress!, bands[place], from: places[place], at: now) }
   }
 
   /// What `place` hears beside its own app.
@@ -129,7 +129,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
         let now = Instant.zero + .milliseconds(millisecond)
         if (millisecond - talkerPhase + 20) % 20 == 0 {
           let frame = tone(said, hertz: 440, amplitude: 8_000)
-          frame.withUnsafeBufferPointer { mixer.take($0.baseAddress!, .narrowband, from: talker, at: now) }
+          frame.withUnsafeBufferPointer { mixer.mix($0.baseAddress!, .narrowband, from: talker, at: now) }
           said += 1
         }
         if (millisecond - listenerPhase + 20) % 20 == 0 {

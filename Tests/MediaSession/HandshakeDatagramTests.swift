@@ -75,10 +75,10 @@ import Testing
     let before = bench.handshakes.count
     var junk = record([2, 40], type: 21)
     for _ in 0..<500 { junk.withUnsafeMutableBytes { bench.appDatagram($0) } }
-    #expect(bench.handshakes.count == before && bench.output.takeDrops(.malformed) == 500)
+    #expect(bench.handshakes.count == before && bench.output.drainDrops(.malformed) == 500)
     var sound = record(message(1, hello))
     for _ in 0..<500 { sound.withUnsafeMutableBytes { bench.appDatagram($0) } }
-    #expect(bench.handshakes.count == before + 100 && bench.output.takeDrops(.overBudget) == 400)
+    #expect(bench.handshakes.count == before + 100 && bench.output.drainDrops(.overBudget) == 400)
     for _ in 0..<50 { bench.tick() }
     for _ in 0..<500 { sound.withUnsafeMutableBytes { bench.appDatagram($0) } }
     #expect(bench.handshakes.count == before + 150)

@@ -102,7 +102,7 @@ import Testing
     bench.connect()
     try bench.run(frames: 20, trunk: { tone($0) }, app: { tone($0) })
     for (name, bytes, reason) in Self.wrong {
-      _ = bench.output.takeDrops(reason)
+      _ = bench.output.drainDrops(reason)
       // The number and source are the stream's own, so that nothing else is wrong with it.
       var packet = bytes
       if packet.count >= 12 {
@@ -111,7 +111,7 @@ import Testing
       }
       packet.withUnsafeBytes { bench.session.handleTrunk($0, from: Bench.trunkAddress, at: bench.now, into: &bench.output) }
       bench.collect()
-      #expect(bench.output.takeDrops(reason) == 1, "\(name)")
+      #expect(bench.output.drainDrops(reason) == 1, "\(name)")
       try bench.run(frames: 2, trunk: { tone($0) }, app: { tone($0) })
     }
     let heard = bench.heardByApp.count
@@ -135,8 +135,8 @@ import Testing
       bench.tick()
     }
     try bench.appSends([], payloadType: 111)
-    #expect(bench.output.takeDrops(.empty) == 1)
-    #expect(bench.output.takeDrops(.undecodable) + UInt64(bench.damaged) >= UInt64(payloads.count))
+    #expect(bench.output.drainDrops(.empty) == 1)
+    #expect(bench.output.drainDrops(.undecodable) + UInt64(bench.damaged) >= UInt64(payloads.count))
     try bench.run(frames: 60, app: { tone($0) })
     #expect(bench.toTrunk.isContinuous)
     #expect(level(bench.heardByTrunk.suffix(4_000)) > 3_000)
@@ -150,11 +150,11 @@ import Testing
     bench.connect()
     try bench.run(frames: 20, trunk: { tone($0) }, app: { tone($0) })
     let before = (bench.session.statistics(), bench.toApp.count)
-    _ = bench.output.takeDrops(.overBudget)
+    _ = bench.output.drainDrops(.overBudget)
     for step in 0..<20_000 { bench.trunkSays(tone(step)) }
     let taken = bench.session.statistics().fromTrunk.packets - before.0.fromTrunk.packets
     #expect(taken <= UInt64(Limits.packetBurst))
-    #expect(bench.output.takeDrops(.overBudget) == 20_000 - taken)
+    #expect(bench.output.drainDrops(.overBudget) == 20_000 - taken)
     #expect(bench.toApp.count - before.1 <= Limits.packetBurst)
     // The sender comes to its senses, and so does the call.
     try bench.run(frames: 100, trunk: { tone($0) }, app: { tone($0) })
@@ -162,9 +162,9 @@ import Testing
     #expect(level(bench.heardByApp.suffix(4_000)) > 3_000)
     // 3 s held back by the network and delivered at once.
     bench.now = bench.now + .seconds(3)
-    _ = bench.output.takeDrops(.overBudget)
+    _ = bench.output.drainDrops(.overBudget)
     for step in 0..<300 { bench.trunkSays(tone(step)) }
-    #expect(bench.output.takeDrops(.overBudget) == 0)
+    #expect(bench.output.drainDrops(.overBudget) == 0)
   }
 
   @Test(arguments: [1, 2] as [UInt64])

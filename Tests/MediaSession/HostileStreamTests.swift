@@ -94,7 +94,7 @@ import Testing
     let stream = direction == .trunkToApp ? statistics.fromTrunk : statistics.fromApp
     var counted = stream.lost + stream.playout.damaged + stream.playout.resynchronised
     counted += stream.playout.outOfRange + stream.playout.noiseSamples / 8
-    for reason in MediaDrop.allCases { counted += bench.output.takeDrops(reason) }
+    for reason in MediaDrop.allCases { counted += bench.output.drainDrops(reason) }
     return (heard, bad, counted)
   }
 

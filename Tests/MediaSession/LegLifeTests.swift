@@ -21,7 +21,7 @@ import Testing
     var bench = try Bench()
     bench.prepare()
     bench.check(nominate: true, from: SocketAddress(IPAddress(203, 0, 113, 1), 1), password: "wrong")
-    let dropped = bench.output.takeDrops(.badIntegrity)
+    let dropped = bench.output.drainDrops(.badIntegrity)
     #expect(dropped == 1)
     #expect(names(bench).filter { $0 == "nominated" }.count == 1)
   }

@@ -34,7 +34,7 @@ import Testing
     }
     bench.command(.close(Bench.id))
     #expect(bench.output.retiredSources == 128)
-    for reason in [MediaDrop.badTag, .tooManySources, .replayed] { #expect(bench.output.takeDrops(reason) == 0) }
+    for reason in [MediaDrop.badTag, .tooManySources, .replayed] { #expect(bench.output.drainDrops(reason) == 0) }
   }
 
   @Test(arguments: [AudioEncoding.pcmu, .opus], [SRTPProfile.aes128CM_HMAC_SHA1_80, .aeadAES128GCM])
@@ -55,7 +55,7 @@ import Testing
       guard Self.listened.contains(ssrc) else { continue }
       #expect(level(bench.heardByApp.suffix(960)) > 0.5 * level(tone(0)), "SSRC \(ssrc)")
     }
-    for reason in [MediaDrop.badTag, .tooManySources, .replayed] { #expect(bench.output.takeDrops(reason) == 0) }
+    for reason in [MediaDrop.badTag, .tooManySources, .replayed] { #expect(bench.output.drainDrops(reason) == 0) }
   }
 
   private func send(

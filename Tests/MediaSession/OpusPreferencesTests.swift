@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func `an app without use for FEC never gets it`() {
-    var control = OpusPreferences(takesRepair: false).control(.narrowband)
+    var control = OpusPreferences(acceptsRepair: false).control(.narrowband)
     for second in 0..<20 { control.reported(lossFraction: 0.2, roundTripMilliseconds: nil, at: .zero + .seconds(second)) }
     #expect(!control.repairs)
   }
@@ -62,12 +62,12 @@ import Testing
 
   @Test func `whatever an app answers, it hears the speech`() throws {
     for preferences in [
-      OpusPreferences(), OpusPreferences(takesPauses: true), OpusPreferences(takesRepair: false),
+      OpusPreferences(), OpusPreferences(acceptsPauses: true), OpusPreferences(acceptsRepair: false),
       OpusPreferences(maximumBitrate: 6_000),
-      OpusPreferences(isConstantRate: true), OpusPreferences(takesPauses: true, maximumBitrate: 6_000, isConstantRate: true),
+      OpusPreferences(isConstantRate: true), OpusPreferences(acceptsPauses: true, maximumBitrate: 6_000, isConstantRate: true),
     ] {
       let packets = try heard(preferences)
-      #expect(preferences.takesPauses ? packets.count < 380 : packets.count > 390, "\(preferences): \(packets.count)")
+      #expect(preferences.acceptsPauses ? packets.count < 380 : packets.count > 390, "\(preferences): \(packets.count)")
       let bytes = packets.reduce(0) { $0 + $1.payload.count }
       // 8 s; RFC 7587's 6000 is below what libopus makes of 20 ms of speech
       if preferences.maximumBitrate != nil { #expect(bytes < 8 * 8_000 / 8 * 115 / 100, "\(preferences): \(bytes)") }

@@ -134,13 +134,13 @@ import Testing
     var rig = try Rig(app: .same)
     let before = rig.bench.toApp.count
     rig.bench.trunkSays(tone(0))  // the way in for bytes that cannot be decrypted
-    #expect(rig.bench.output.takeDrops(.noKeys) == 1)
+    #expect(rig.bench.output.drainDrops(.noKeys) == 1)
     var plain: [UInt8] = [0x80, 0, 0, 1, 0, 0, 0, 1, 0, 0, 9, 9] + [UInt8](repeating: 0x55, count: 160)
     plain.withUnsafeMutableBytes { rig.deliver($0) }
-    #expect(rig.bench.output.takeDrops(.badTag) == 1 && rig.bench.toApp.count == before)
+    #expect(rig.bench.output.drainDrops(.badTag) == 1 && rig.bench.toApp.count == before)
     plain = [0x80, 201, 0, 1, 0, 0, 9, 9]
     plain.withUnsafeMutableBytes { rig.deliver($0, isControl: true) }
-    #expect(rig.bench.output.takeDrops(.malformed) + rig.bench.output.takeDrops(.badTag) == 1)
+    #expect(rig.bench.output.drainDrops(.malformed) + rig.bench.output.drainDrops(.badTag) == 1)
     #expect(rig.bench.session.statistics().fromTrunk.packets == 0)
   }
 
@@ -164,7 +164,7 @@ import Testing
     #expect(rig.bench.toApp.count == before + 2)
     rig.sender = old
     try rig.trunkSays(tone(3))  // too late for the old key
-    #expect(rig.bench.toApp.count == before + 2 && rig.bench.output.takeDrops(.badTag) == 1)
+    #expect(rig.bench.toApp.count == before + 2 && rig.bench.output.drainDrops(.badTag) == 1)
   }
 
   @Test func `the same keys again change nothing, and plain RTP comes back where both sides agree on it`() throws {

@@ -10,7 +10,7 @@ import Testing
   /// Line noise of about −66 dBov: the odd step of the law around zero.
   private func line(_ frame: Int) -> [Int16] { (0..<160).map { ($0 * 7 + frame * 13) % 5 == 0 ? 8 : -8 } }
 
-  private let pausing = OpusPreferences(takesPauses: true)
+  private let pausing = OpusPreferences(acceptsPauses: true)
 
   /// How much later than their timestamps say packets were sent, in milliseconds: the worst of them all.
   private func lateness(_ packets: [Bench.Packet], clockRateHz: Double = 48_000) -> Double {
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test(arguments: [false, true]) func `words with pauses between reach the app whole`(takesPauses: Bool) throws {
-    var bench = try Bench(preferences: OpusPreferences(takesPauses: takesPauses))
+    var bench = try Bench(preferences: OpusPreferences(acceptsPauses: takesPauses))
     bench.connect()
     let frames = min(600, speech.count)
     try bench.run(frames: frames, trunk: { speech[$0] })

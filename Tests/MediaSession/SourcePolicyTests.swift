@@ -87,7 +87,7 @@ import Testing
         bench.trunkSays(tone(frame), from: stranger)
         bench.tick()
       }
-      #expect(taken(&bench) == 0 && bench.output.takeDrops(.unexpectedSource) == 100)
+      #expect(taken(&bench) == 0 && bench.output.drainDrops(.unexpectedSource) == 100)
       bench.trunkSays(tone(0))
       #expect(taken(&bench) == 1)
       try bench.run(frames: 10, trunk: { tone($0) }, app: { tone($0) })
@@ -137,7 +137,7 @@ import Testing
     packet.withUnsafeMutableBytes { bench.session.handleTrunk($0, from: stranger, at: bench.now, into: &bench.output) }
     packet = [0x80, 201, 0, 1, 0, 0, 9, 9] + [UInt8](repeating: 0x80, count: 14)
     packet.withUnsafeMutableBytes { bench.session.handleTrunkControl($0, from: stranger, at: bench.now, into: &bench.output) }
-    #expect(bench.output.takeDrops(.unexpectedSource) == 2 && bench.output.takeDrops(.badTag) == 0)
+    #expect(bench.output.drainDrops(.unexpectedSource) == 2 && bench.output.drainDrops(.badTag) == 0)
   }
 
   private func symmetric(_ adjust: (inout TrunkLegParameters) -> Void) throws -> Bench {

@@ -18,7 +18,7 @@ import Testing
     for number in 0..<20 { if tap.put(frame(number), samples) { fitted += 1 } }
     #expect(fitted == 8 && tap.dropped == 12 && tap.count == 8)
     var seen: [Int64] = []
-    while tap.take({ head, _ in seen.append(head.at.nanoseconds) }) {}
+    while tap.pop({ head, _ in seen.append(head.at.nanoseconds) }) {}
     #expect(seen == Array(0..<8) && tap.count == 0)
     let again = tap.put(frame(99), samples)
     #expect(again && tap.count == 1)
@@ -36,7 +36,7 @@ import Testing
     let reader = Task.detached { () -> (count: Int, torn: Int, last: Int64) in
       var (count, torn, last) = (0, 0, Int64(0))
       while count + tap.dropped < most {
-        tap.take { head, samples in
+        tap.pop { head, samples in
           let wanted = Int16(truncatingIfNeeded: head.at.nanoseconds)
           if (0..<320).contains(where: { samples[$0] != wanted }) || head.at.nanoseconds <= last { torn += 1 }
           last = head.at.nanoseconds
@@ -55,7 +55,7 @@ import Testing
 @Suite struct TapTests {
   private func all(_ tap: AudioTap) -> [(TappedFrame, [Int16])] {
     var out: [(TappedFrame, [Int16])] = []
-    while tap.take({ out.append(($0, Array(UnsafeBufferPointer(start: $1, count: $0.band.samplesPerTick)))) }) {}
+    while tap.pop({ out.append(($0, Array(UnsafeBufferPointer(start: $1, count: $0.band.samplesPerTick)))) }) {}
     return out
   }
   private func tone(_ period: Int, _ count: Int = 160) -> [Int16] {

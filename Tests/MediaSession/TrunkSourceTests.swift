@@ -41,7 +41,7 @@ import Testing
     #expect(stream.otherSourcePackets == 130 && stream.playout.resynchronised == 0)
     #expect(stream.lost == 0 && stream.playout.concealedSamples == 0)
     #expect(bench.toApp.isContinuous)
-    #expect(bench.output.takeDrops(.otherSource) == 130)
+    #expect(bench.output.drainDrops(.otherSource) == 130)
   }
 
   @Test(arguments: [AudioEncoding.opus, .pcmu])

@@ -42,7 +42,7 @@ import Testing
     var ticks = [Int](repeating: 0, count: 60)
     var most = 0
     for _ in 0..<100 {
-      let due = wheel.take()
+      let due = wheel.popDue()
       most = max(most, due.count)
       for tick in due { ticks[tick.session] += 1 }
     }
@@ -76,7 +76,7 @@ extension TickWheelTests {
     for session in 1..<20 { places[move(session), default: 0] += 1 }
     #expect((places.values.max() ?? 99) <= 8, "\(places)")
     var ticks = [Int](repeating: 0, count: 20)
-    while let due = wheel.nextDue, due < start + .milliseconds(200) { for tick in wheel.take() { ticks[tick.session] += 1 } }
+    while let due = wheel.nextDue, due < start + .milliseconds(200) { for tick in wheel.popDue() { ticks[tick.session] += 1 } }
     #expect(ticks.allSatisfy { $0 == 2 * 10 })
   }
 }

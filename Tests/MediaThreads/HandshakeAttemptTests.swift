@@ -29,7 +29,7 @@ import Testing
     }
 
     mutating func take(_ request: HandshakeRequest) {
-      worker.take(request, reply)
+      worker.handle(request, reply)
       var work: [MediaWork] = []
       reply.drain(into: &work, limit: 1_000)
       for item in work { if case .handshake(let result) = item { results.append(result) } }

@@ -53,7 +53,7 @@ private struct Core {
     worstDemand = max(worstDemand, demand)
     let ticks = running * 5
     let own = demand > left ? 1.0 : 0
-    verdict = governor.take(
+    verdict = governor.evaluate(
       .init(
         elapsed: .milliseconds(100), used: .nanoseconds(Int64(share * 1e8)), ticks: ticks,
         strained: Int(Double(ticks) * max(own, strained, overdue)), overdue: Int(Double(ticks) * max(own, overdue)),

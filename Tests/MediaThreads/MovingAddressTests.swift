@@ -25,7 +25,7 @@ import Testing
     let plane = try plane([])
     defer { plane.stop() }
     #expect(throws: MediaReservationError.noAddress) { _ = try reserve(plane, 1) }
-    #expect(plane.shortage == nil && plane.address(toldTo: .loopback) == nil)
+    #expect(plane.shortage == nil && plane.address(advertisedTo: .loopback) == nil)
     #expect(plane.use([address(1)], localNetworks: LocalNetworks()) == [])
     let reservation = try reserve(plane, 1)
     #expect(reservation.trunkAddress.ip == .loopback && reservation.appCandidates.map(\.ip) == [.loopback])

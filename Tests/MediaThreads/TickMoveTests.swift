@@ -13,7 +13,7 @@ import Testing
     var slot = wheel.add(4, at: .zero).toApp
     var times: [Int64] = []
     while times.count < count, let due = wheel.nextDue {
-      guard wheel.take().contains(Self.toApp) else { continue }
+      guard wheel.popDue().contains(Self.toApp) else { continue }
       times.append(due.nanoseconds / 1_000_000)
       if times.count == 1 { slot = wheel.move(Self.toApp, from: slot, toPhase: (wheel.phase(of: slot) + step + 20) % 20) }
     }
@@ -23,12 +23,12 @@ import Testing
   @Test func `one direction moves, the other stays`() {
     var wheel = TickWheel()
     var slots = wheel.add(4, at: .zero)
-    #expect(wheel.take() == [Self.toApp, Self.toTrunk])
+    #expect(wheel.popDue() == [Self.toApp, Self.toTrunk])
     slots.toApp = wheel.move(Self.toApp, from: slots.toApp, toPhase: 7)
     // Where the moved one waits nothing ticks yet.
-    #expect(wheel.take().isEmpty)
-    #expect(wheel.nextDue == .zero + .milliseconds(20) && wheel.take() == [Self.toTrunk])
-    #expect(wheel.nextDue == .zero + .milliseconds(27) && wheel.take() == [Self.toApp])
+    #expect(wheel.popDue().isEmpty)
+    #expect(wheel.nextDue == .zero + .milliseconds(20) && wheel.popDue() == [Self.toTrunk])
+    #expect(wheel.nextDue == .zero + .milliseconds(27) && wheel.popDue() == [Self.toApp])
     wheel.remove(4, from: slots)
     #expect(wheel.nextDue == nil)
   }
@@ -46,17 +46,17 @@ import Testing
   @Test func `one that waits for its new slot can be removed`() {
     var wheel = TickWheel()
     var slots = wheel.add(4, at: .zero)
-    _ = wheel.take()
+    _ = wheel.popDue()
     slots.toTrunk = wheel.move(Self.toTrunk, from: slots.toTrunk, toPhase: 3)
     wheel.remove(4, from: slots)
     #expect(wheel.nextDue == nil)
-    #expect(wheel.take().isEmpty)
+    #expect(wheel.popDue().isEmpty)
   }
 
   @Test func `skipped time lets moved ones in`() {
     var wheel = TickWheel()
     let slots = wheel.add(4, at: .zero)
-    _ = wheel.take()
+    _ = wheel.popDue()
     _ = wheel.move(Self.toApp, from: slots.toApp, toPhase: 3)
     _ = wheel.move(Self.toTrunk, from: slots.toTrunk, toPhase: 3)
     #expect(wheel.skip(to: .zero + .milliseconds(30)) == 2)

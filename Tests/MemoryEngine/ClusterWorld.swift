@@ -129,7 +129,7 @@ public final class ClusterWorld {
       now = max(now, next)
       if let first = steps.next, first <= now, let step = steps.pop() { step.event() }
       while let (client, event) = engine.take(at: now) { input(client, .engine(event)) }
-      while let index = due.takeDue(at: now) { input(index, .timer) }
+      while let index = due.popDue(at: now) { input(index, .timer) }
     }
     now = end
   }

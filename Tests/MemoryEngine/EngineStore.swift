@@ -28,7 +28,7 @@ public struct EngineStore: Sendable {
   public private(set) var whereabouts: [String: [String: Whereabouts]] = [:]
   private var entered: [DeviceKey: Int64] = [:]
   public private(set) var devices: [String: [String: Device]] = [:]
-  public private(set) var calls: [String: [CallID: CallPlace]] = [:]
+  public private(set) var calls: [String: [CallID: CallLocation]] = [:]
   private var hours: [String: [Instant]] = [:]
   private var entries: [Incarnation: Entries] = [:]
   private var reaping: [Claim: Held<Incarnation>] = [:]
@@ -112,7 +112,7 @@ public struct EngineStore: Sendable {
       return .granted(true)
     case .share(let trunk, let count, let incarnation):
       trunks[trunk, default: [:]][incarnation] = count > 0 ? count : nil
-    case .take(let user, let most):
+    case .consumeQuota(let user, let most):
       hours[user]?.removeAll { now - $0 >= .seconds(3_600) }
       guard (hours[user]?.count ?? 0) < most else { return .granted(false) }
       hours[user, default: []].append(now)
@@ -168,12 +168,12 @@ public struct EngineStore: Sendable {
     return .entered(before: before, calls: places(of: user), device: devices[user]?[key.device], since: own)
   }
 
-  private func places(of user: String) -> [CallPlace] {
+  private func places(of user: String) -> [CallLocation] {
     guard let places = calls[user] else { return [] }
     return places.values.sorted { $0.rank < $1.rank }
   }
 
-  private mutating func locate(_ user: String, _ place: CallPlace?) -> EngineReply {
+  private mutating func locate(_ user: String, _ place: CallLocation?) -> EngineReply {
     if var place {
       let before = calls[user]?[place.call]
       rank += 1

@@ -5,7 +5,7 @@ import Testing
 
 /// A connection that we open, against a peer on loopback of which a test has the other end.
 @Suite struct ClientConnectionTests {
-  private static let bounds = ClientConnection.Bounds(readBytes: 4_096, readsPerTurn: 4, unsentBytes: 100_000)
+  private static let bounds = ClientConnection.Bounds(readBytes: 4_096, readsPerStep: 4, unsentBytes: 100_000)
   private let loop: EventLoop
   private let listener: TCPListener
   private let heard = Heard()

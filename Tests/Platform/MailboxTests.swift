@@ -111,14 +111,14 @@ import Testing
     box.post(1, .deferred)
     #expect(box.event.wait(milliseconds: 0))
     var batch: [Int] = []
-    box.wait(into: &batch, timeout: .zero, takesDeferred: true)
+    box.wait(into: &batch, timeout: .zero, includesDeferred: true)
     #expect(batch == [1])
     // As within a doze: its end finds what was posted meanwhile.
     let before = MonotonicClock.now()
     let poster = try NamedThread.start(name: "poster") { box.post(2, .deferred) }
     poster.join()
     #expect(box.event.wait(milliseconds: 0), "the reader does not doze any more")
-    box.wait(into: &batch, timeout: .milliseconds(1), takesDeferred: true)
+    box.wait(into: &batch, timeout: .milliseconds(1), includesDeferred: true)
     #expect(batch == [1, 2] && MonotonicClock.now() >= before)
   }
 

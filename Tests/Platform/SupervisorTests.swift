@@ -29,7 +29,7 @@ import Testing
     }
     let supervisor = Supervisor(socket: (isAbstract ? "@" : "") + name, watchdog: "10000000")
     #expect(supervisor.watchdogInterval == .seconds(5))
-    supervisor.tell("READY=1\nSTATUS=12 trunks")
+    supervisor.write("READY=1\nSTATUS=12 trunks")
     var bytes = [UInt8](repeating: 0, count: 100)
     let count = recv(fd, &bytes, bytes.count, Int32(MSG_DONTWAIT))
     #expect(count > 0 && String(decoding: bytes.prefix(max(0, count)), as: UTF8.self) == "READY=1\nSTATUS=12 trunks")
@@ -38,7 +38,7 @@ import Testing
   @Test(arguments: [nil, "", "relative", "/nobody/is/here", "/" + String(repeating: "x", count: 200)] as [String?])
   func `without systemd, or with a socket that is gone, nothing happens`(socket: String?) {
     let supervisor = Supervisor(socket: socket, watchdog: nil)
-    supervisor.tell("READY=1")
+    supervisor.write("READY=1")
     #expect(supervisor.watchdogInterval == nil)
     #expect(
       Supervisor(socket: nil, watchdog: "1000").watchdogInterval == nil

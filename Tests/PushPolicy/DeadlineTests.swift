@@ -55,11 +55,11 @@ import Testing
       switch pick(4) {
       case 0 where sink.hasRoom:
         position += 1
-        sink.take(.init(position: position, subject: "call \(pick(5))", at: 0))
+        sink.append(.init(position: position, subject: "call \(pick(5))", at: 0))
       case 1, 2:
         guard let index = underWay.indices.randomElement(using: &random) else { continue }
         let outcome = [
-          EventSink.Outcome.taken, .failed(isServer: true, retryAfter: nil), .failed(isServer: false, retryAfter: nil),
+          EventSink.Outcome.accepted, .failed(isServer: true, retryAfter: nil), .failed(isServer: false, retryAfter: nil),
           .failed(isServer: true, retryAfter: .seconds(pick(90))),
         ][pick(4)]
         sink.ended(underWay.remove(at: index), outcome, at: now, wallNow: Int64(pick(2)) * (Limits.eventAge.milliseconds + 1))

@@ -32,23 +32,23 @@ import Testing
   }
 
   @Test mutating func oneAtATimeOfEachSubjectInOrder() {
-    for position in 1...6 { sink.take(item(UInt64(position), position % 2 == 0 ? "even" : "odd")) }
+    for position in 1...6 { sink.append(item(UInt64(position), position % 2 == 0 ? "even" : "odd")) }
     #expect(due() == [1, 2])
-    _ = ended(2, .taken)
+    _ = ended(2, .accepted)
     #expect(due() == [4])
-    _ = ended(1, .taken)
-    _ = ended(4, .taken)
+    _ = ended(1, .accepted)
+    _ = ended(4, .accepted)
     #expect(due().sorted() == [3, 6])
     #expect(sink.state == .init(read: 6, open: [3, 5, 6]))
   }
 
   /// A status that is about one event holds up its own subject only.
   @Test mutating func anEventThatIsRefusedHoldsUpItsSubjectOnly() throws {
-    for position in 1...40 { sink.take(item(UInt64(position), position <= 2 ? "bad" : "good \(position)")) }
+    for position in 1...40 { sink.append(item(UInt64(position), position <= 2 ? "bad" : "good \(position)")) }
     var told: [UInt64] = []
     for _ in 0..<10 {
       for position in due() {
-        _ = ended(position, position == 1 ? .failed(isServer: false, retryAfter: nil) : .taken)
+        _ = ended(position, position == 1 ? .failed(isServer: false, retryAfter: nil) : .accepted)
         if position != 1 { told.append(position) }
       }
     }
@@ -61,7 +61,7 @@ import Testing
 
   /// One request at a time looks whether a dead server is back, at most every minute; then everything goes out at once.
   @Test mutating func aDeadServerIsLeftAlone() throws {
-    for position in 1...100 { sink.take(item(UInt64(position), "call \(position)")) }
+    for position in 1...100 { sink.append(item(UInt64(position), "call \(position)")) }
     let first = due()
     #expect(first.count == Limits.eventsUnderWay)
     for position in first { _ = ended(position, .failed(isServer: true, retryAfter: nil)) }
@@ -78,12 +78,12 @@ import Testing
     #expect(pauses.allSatisfy { $0 <= .seconds(60) } && pauses.last! >= .seconds(30))
     now = try #require(sink.nextDue(after: now))
     let probe = due()
-    _ = ended(probe[0], .taken)
+    _ = ended(probe[0], .accepted)
     var told = Set(probe)
     while true {
       let batch = due()
       if batch.isEmpty { break }
-      for position in batch { _ = ended(position, .taken) }
+      for position in batch { _ = ended(position, .accepted) }
       told.formUnion(batch)
     }
     #expect(told.count == 100 && sink.count == 0)
@@ -91,15 +91,15 @@ import Testing
 
   /// One event that the server answers with 500 each time: its pauses grow, and the others lose no more than those.
   @Test mutating func anEventThatTheServerFailsAtIsNotTriedInALoop() throws {
-    sink.take(item(1, "bad"))
+    sink.append(item(1, "bad"))
     var (position, attempts, told): (UInt64, Int, Int) = (1, 0, 0)
     let end = now + .seconds(600)
     while now < end {
       position += 1
-      sink.take(item(position, "call \(position)"))
+      sink.append(item(position, "call \(position)"))
       for next in due() {
         if next == 1 { attempts += 1 } else { told += 1 }
-        _ = ended(next, next == 1 ? .failed(isServer: true, retryAfter: nil) : .taken)
+        _ = ended(next, next == 1 ? .failed(isServer: true, retryAfter: nil) : .accepted)
       }
       now = now + .milliseconds(100)
     }
@@ -108,7 +108,7 @@ import Testing
   }
 
   @Test mutating func whatAServerAsksForIsKeptTo() throws {
-    sink.take(item(1, "a"))
+    sink.append(item(1, "a"))
     #expect(due() == [1])
     _ = ended(1, .failed(isServer: true, retryAfter: .seconds(90)))
     #expect(try #require(sink.nextDue(after: now)) - now >= .seconds(90))
@@ -118,7 +118,7 @@ import Testing
     var position: UInt64 = 0
     while sink.hasRoom {
       position += 1
-      sink.take(item(position, "one"))
+      sink.append(item(position, "one"))
     }
     #expect(sink.count == Limits.eventsOpen)
     sink.skip(to: position + 5)

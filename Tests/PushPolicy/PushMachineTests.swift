@@ -12,7 +12,7 @@ import Testing
     rig.now = Instant.zero + .milliseconds(80)
     rig.answer(200)
     rig.answer(200)
-    #expect(rig.reports.map(\.outcome) == [.accepted] && rig.reports.first?.took == .milliseconds(80))
+    #expect(rig.reports.map(\.outcome) == [.accepted] && rig.reports.first?.elapsed == .milliseconds(80))
     #expect(rig.machine.pending == 0 && rig.machine.nextDeadline == nil)
   }
 

@@ -17,7 +17,7 @@ import Testing
   private func values(_ channels: inout TwoChannels, at now: Instant? = nil) -> [[Int16]] {
     var out: [[Int16]] = []
     let count = 2 * channels.band.samplesPerTick
-    channels.take(at: now) { pair in
+    channels.pop(at: now) { pair in
       #expect(pair.count == count)
       out.append([pair[0], pair[1]])
     }

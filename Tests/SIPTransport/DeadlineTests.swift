@@ -35,7 +35,7 @@ import Testing
     let outcome = buffer.withUnsafeMutableBytes { raw in
       connection.read(into: raw, at: now, message: { heard.append(String(decoding: $0, as: UTF8.self)) }, broken: { _ in })
     }
-    #expect(outcome == .goesOn)
+    #expect(outcome == .continues)
     return heard
   }
 
@@ -102,7 +102,7 @@ import Testing
     #expect(connection.interest == [.readable, .writable])
     #expect(ready(peer.fd, POLLOUT))
     let outcome = connection.write(at: start + .seconds(1))
-    #expect(outcome == .goesOn)
+    #expect(outcome == .continues)
     #expect(!connection.isConnecting && connection.interest == .readable)
     #expect(connection.deadline == start + .seconds(1 + 95), "the next ping")
   }
@@ -123,15 +123,15 @@ import Testing
     }
     _ = connection.write(at: start)
     let pinged = step(96)
-    #expect(pinged == [.goesOn, .goesOn] && ready(socket.fd))
+    #expect(pinged == [.continues, .continues] && ready(socket.fd))
     let read = try buffer.withUnsafeMutableBytes { try socket.read(into: $0) }
     #expect(read == .bytes(4) && buffer.prefix(4) == [13, 10, 13, 10])
     try socket.say("\r\n")
     #expect(ready(peer.fd))
     let heard = hear(97)
-    #expect(heard == .goesOn && connection.deadline > start + .seconds(180))
+    #expect(heard == .continues && connection.deadline > start + .seconds(180))
     let again = step(193)
-    #expect(again.first == .goesOn && connection.deadline == start + .seconds(193 + 10))
+    #expect(again.first == .continues && connection.deadline == start + .seconds(193 + 10))
     let late = step(204)
     #expect(late.first == .failed)
   }

@@ -47,7 +47,7 @@ import Testing
     for _ in 0..<400 { try flooder.say(options, to: stand.sockets.udpAddresses[0]) }
     try quiet.say(options, to: stand.sockets.udpAddresses[1])
     let heard = stand.run(untilHeard: quiet.localAddress)
-    #expect(heard[flooder.localAddress, default: 0] <= Limits.datagramsPerTurn)
+    #expect(heard[flooder.localAddress, default: 0] <= Limits.datagramsPerStep)
     #expect(heard[quiet.localAddress] == 1)
   }
 
@@ -78,7 +78,7 @@ import Testing
     }
     try turn()
     #expect(stand.sockets.backlog == .zero)
-    for _ in 0..<(3 * Limits.datagramsPerTurn) { try flooder.say(options, to: stand.sockets.udpAddresses[0]) }
+    for _ in 0..<(3 * Limits.datagramsPerStep) { try flooder.say(options, to: stand.sockets.udpAddresses[0]) }
     try turn()
     try turn()
     #expect(stand.sockets.backlog > .zero)
@@ -100,7 +100,7 @@ import Testing
     try flooder.say(String(repeating: options, count: 100_000 / options.utf8.count))
     try quiet.say(options)
     let heard = stand.run(untilHeard: try #require(quiet.localAddress))
-    #expect(heard[try #require(flooder.localAddress), default: 0] <= Limits.readBytesPerTurn / options.utf8.count + 1)
+    #expect(heard[try #require(flooder.localAddress), default: 0] <= Limits.readBytesPerStep / options.utf8.count + 1)
     // and nothing of the flood is lost
     let datagram = try UDPSocket(bind: SocketAddress(.loopback, 0))
     var total = heard[try #require(flooder.localAddress), default: 0]

@@ -30,14 +30,14 @@ import Testing
 
   @Test(arguments: SRTPProfile.allCases)
   func `a new key in the third round is read whether its sender goes on counting or begins again`(_ profile: SRTPProfile) throws {
-    for goesOn in [true, false] {
+    for continues in [true, false] {
       var sender = try SRTPSender(profile, masterKey(profile))
       var receiver = try SRTPReceiver(profile, masterKey(profile))
       for index in stride(from: 0, to: 3 * 65_536, by: 1_024) {
         _ = try receiver.unprotected(sender.protected(rtpPacket(UInt16(truncatingIfNeeded: index))))
       }
       var next = try SRTPSender(profile, masterKey(profile, seed: 2))
-      if goesOn { next.followRollover(of: sender) }
+      if continues { next.followRollover(of: sender) }
       var after = try SRTPReceiver(profile, masterKey(profile, seed: 2))
       after.followRollover(of: receiver)
       let packet = rtpPacket(65_000)

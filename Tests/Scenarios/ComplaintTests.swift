@@ -184,19 +184,19 @@ import Testing
       #expect(screen?.isHeld == held && app?.isHeld == held && gateway?.held == held && handset.isAudioRunning == !held)
     }
     agree(muted: false, held: false)
-    handset.wish(call, .mute(true))
+    handset.act(call, .mute(true))
     agree(muted: true, held: false)
     handset.tap(.hold(call, true))
     agree(muted: true, held: true)
     handset.open()  // the system's burst
     handset.tap(.mute(call, false))
-    handset.wish(call, .hold(false))
+    handset.act(call, .hold(false))
     agree(muted: false, held: false)
     handset.cellular(true)
     agree(muted: false, held: true)
     handset.cellular(false)
     agree(muted: false, held: true)
-    handset.wish(call, .hold(false))
+    handset.act(call, .hold(false))
     agree(muted: false, held: false)
     end(world, leg)
   }

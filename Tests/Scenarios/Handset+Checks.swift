@@ -26,7 +26,7 @@ extension Handset {
     if !system.isAudioActive, !isLate { violations.append("INV: audio starts before didActivate") }
   }
 
-  func lookAt(_ order: ClientCall.MediaOrder, of call: CallID) {
+  func lookAt(_ order: ClientCall.MediaRequest, of call: CallID) {
     if closedMedia.contains(call) { violations.append("INV: \(order) of \(call) behind its end") }
   }
 

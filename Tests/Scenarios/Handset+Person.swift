@@ -16,7 +16,7 @@ extension Handset {
   }
   func dial(_ call: CallID, _ number: String) { give(.dial(call, to: Handle(k: .phone, h: number))) }
   /// What the app's own buttons do.
-  func wish(_ call: CallID, _ wish: PhoneMachine.Wish) { give(.wish(call, wish)) }
+  func act(_ call: CallID, _ action: PhoneMachine.CallAction) { give(.act(call, action)) }
   /// The system's service for calls has crashed: it has forgotten all of them, and says so.
   func reset() { give(system: .systemReset(.callServices)) }
   func route(_ route: SystemMachine.Route) { give(system: .route(route)) }

@@ -68,7 +68,7 @@ final class Handset: Device {
   // what a person, and a test, sees
   var violations: [String] = []
   var isAudioRunning = false
-  var audio: [AudioOrder] = []
+  var audio: [AudioRequest] = []
   /// The system's words about actions and audio, the phone's, and the orders to the audio device, in order.
   var steps: [String] = []
   /// Offers of media made anew.

@@ -294,7 +294,7 @@ import Testing
     world.run(.seconds(1))
     let call = try #require(handset.shown.first)
     // a ringing call cannot be muted at the gateway
-    handset.wish(call, .mute(true))
+    handset.act(call, .mute(true))
     world.run(.seconds(1))
     handset.tap(.answer(call))
     world.run(.seconds(1))
@@ -359,11 +359,11 @@ import Testing
         var wait: Int64 = 100
         switch random.next() % 4 {
         case 0:
-          (muted, _) = (isOn, handset.wish(call, .mute(isOn)))
+          (muted, _) = (isOn, handset.act(call, .mute(isOn)))
           wait = [0, 10, 400][Int(random.next() % 3)]
         case 1: (muted, _) = (isOn, handset.tap(.mute(call, isOn)))
         case 2:
-          (held, _) = (isOn, handset.wish(call, .hold(isOn)))
+          (held, _) = (isOn, handset.act(call, .hold(isOn)))
           wait = [0, 10, 400][Int(random.next() % 3)]
         default: (held, _) = (isOn, handset.tap(.hold(call, isOn)))
         }

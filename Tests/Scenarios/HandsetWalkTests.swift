@@ -87,7 +87,7 @@ import Testing
         steps.append("path change")
       case 12:
         guard let call else { break }
-        handset.wish(call, [.hold(pick(2) == 0), .mute(pick(2) == 0), .answer, .end][pick(4)])
+        handset.act(call, [.hold(pick(2) == 0), .mute(pick(2) == 0), .answer, .end][pick(4)])
         steps.append("the app's button")
       case 13:
         handset.background()

@@ -70,13 +70,13 @@ final class ManyNodes {
   private func tellSessions(of world: World, at index: Int) {
     world.after(.seconds(1)) { [unowned self, unowned world] in
       guard isAlive(index), worlds[index] === world, let cluster = world.core.cluster else { return }
-      let others = cluster.nodes.filter { $0.lease.incarnation != cluster.incarnation && $0.standing != .dead }
+      let others = cluster.nodes.filter { $0.lease.incarnation != cluster.incarnation && $0.liveness != .dead }
       world.tell(
         .command(
           .nodes(
             others.map {
               SessionNode(
-                $0.lease.incarnation.description, url: $0.lease.url, isOpen: $0.standing == .living && !$0.lease.refuses)
+                $0.lease.incarnation.description, url: $0.lease.url, isOpen: $0.liveness == .living && !$0.lease.refuses)
             })))
       tellSessions(of: world, at: index)
     }

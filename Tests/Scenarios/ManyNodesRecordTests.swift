@@ -39,7 +39,7 @@ import Testing
     nodes.mend(0)
     nodes.run(.seconds(15))
     #expect(nodes.records.count == 1 && nodes.worlds[0].records.isEmpty, "\(nodes.records.map(\.end))")
-    #expect(nodes.worlds[0].journal.isEmpty && nodes.worlds[0].core.cluster?.callsInDoubt == 0)
+    #expect(nodes.worlds[0].journal.isEmpty && nodes.worlds[0].core.cluster?.unconfirmedEndCount == 0)
     nodes.checkEnd()
   }
 
@@ -93,7 +93,7 @@ import Testing
     nodes.engine.goDown(at: nodes.now)
     nodes.run(.seconds(1))
     end(call, isAnswered: false, nodes)
-    nodes.run(Cluster.Limits.doubt - .seconds(2))
+    nodes.run(Cluster.Limits.confirmation - .seconds(2))
     #expect(nodes.records.isEmpty)
     nodes.run(.seconds(2))
     #expect(nodes.records.map(\.end.reason) == [.callerCancelled])

@@ -13,7 +13,7 @@ import Testing
   @Test func `nodes see each other`() {
     let nodes = ManyNodes()
     for world in nodes.worlds {
-      #expect(world.core.cluster?.state == .up && world.core.cluster?.nodes.count { $0.standing == .living } == 3)
+      #expect(world.core.cluster?.state == .up && world.core.cluster?.nodes.count { $0.liveness == .living } == 3)
     }
   }
 
@@ -213,9 +213,9 @@ import Testing
       desk.isOpen && desk.terminals.isEmpty == !isRinging, "of a call that was closed for a dead node all its user's devices hear"
     )
     cell.drop(.normal)
-    let standing = nodes.app("cell", at: 1)
+    let liveness = nodes.app("cell", at: 1)
     let second = nodes.launched("cell", by: push, at: 1)
-    #expect(second.closeCodes == [.replaced] && standing.terminals[push.call] == [reason] && standing.isOpen)
+    #expect(second.closeCodes == [.replaced] && liveness.terminals[push.call] == [reason] && liveness.isOpen)
     nodes.check()
   }
 

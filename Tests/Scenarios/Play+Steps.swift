@@ -157,7 +157,8 @@ extension Play {
     feed(
       .pushed(
         PushReport(
-          key: push.key, target: push.target, outcome: outcome, reason: "", isFault: false, attempts: 2, took: .milliseconds(40)))
+          key: push.key, target: push.target, outcome: outcome, reason: "", isFault: false, attempts: 2,
+          elapsed: .milliseconds(40)))
     )
   }
 

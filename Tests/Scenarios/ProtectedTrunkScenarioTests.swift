@@ -17,7 +17,7 @@ import Testing
   private func world(_ rule: Routing.Trunk.SRTPRule, inClear: Bool = true) -> World {
     World { _, routing in
       routing.trunks[0].srtp = rule
-      routing.trunks[0].tellsKeysInClear = inClear
+      routing.trunks[0].sendsKeysInClear = inClear
     }
   }
 

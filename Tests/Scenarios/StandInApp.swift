@@ -22,8 +22,8 @@ final class StandInApp: @unchecked Sendable {
 
   /// What the gateway has heard, by type.
   private(set) var heard: [ClientMessage] = []
-  private(set) var audio: [AudioOrder] = []
-  private(set) var media: [ClientCall.MediaOrder] = []
+  private(set) var audio: [AudioRequest] = []
+  private(set) var media: [ClientCall.MediaRequest] = []
   private(set) var infos: [Identifier: CallInfo] = [:]
   private(set) var isLoggedOut = false
 
@@ -37,7 +37,7 @@ final class StandInApp: @unchecked Sendable {
   }
 
   func end(_ call: Identifier, _ reason: EndReason) { queue.sync { tell(.callEnded(CallOver(reason)), call) } }
-  func wish(_ call: Identifier, _ wish: PhoneMachine.Wish) { queue.sync { give(.wish(call, wish)) } }
+  func act(_ call: Identifier, _ action: PhoneMachine.CallAction) { queue.sync { give(.act(call, action)) } }
   func logOut() { queue.sync { give(.logOut) } }
   func heard(_ type: ClientMessageType) -> Int { heard.count { $0.type == type } }
 
@@ -62,7 +62,7 @@ final class StandInApp: @unchecked Sendable {
     case .reset: give(.reset)
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))
-    case .translates(let call, let translate): give(.wish(call, .translate(translate)))
+    case .translates(let call, let translate): give(.act(call, .translate(translate)))
     case .unsupported: break
     }
   }

@@ -304,7 +304,7 @@ final class World {
       if arrives { device(key.device)?.pushArrived(content) }
       give(
         .pushed(
-          PushReport(key: key, target: target, outcome: outcome, reason: "", isFault: false, attempts: 1, took: delay)))
+          PushReport(key: key, target: target, outcome: outcome, reason: "", isFault: false, attempts: 1, elapsed: delay)))
     }
   }
 

@@ -28,12 +28,12 @@ private let now: Int64 = 1_790_000_000_000
   private func replace(_ contacts: [Contact], in scope: String = "user:alice", at time: Int64 = now) throws
     -> DirectoryFile.Change
   {
-    try file.take(list(contacts), into: scope, replaces: true, now: time)
+    try file.write(list(contacts), into: scope, replaces: true, now: time)
   }
   private func change(
     _ contacts: [Contact], removing numbers: [Int64] = [], in scope: String = "user:alice", at time: Int64 = now
   ) throws -> DirectoryFile.Change {
-    try file.take(list(contacts, removing: numbers), into: scope, replaces: false, now: time)
+    try file.write(list(contacts, removing: numbers), into: scope, replaces: false, now: time)
   }
   @Test func `names are found by their words and numbers by their digits, and nothing in a text is a pattern`() throws {
     _ = try replace([
@@ -61,7 +61,7 @@ private let now: Int64 = 1_790_000_000_000
     var list = ContactList()
     for number in 1...100_000 { try list.add(Contact(15_550_000_000 + Int64(number), label: "Contact \(number)")) }
     try list.finish()
-    _ = try file.take(list, into: "user:alice", replaces: true, now: now)
+    _ = try file.write(list, into: "user:alice", replaces: true, now: now)
     let names = try file.names(for: DirectoryFind(text: "contact 99999", limit: 50), of: phone, accounts: [])
     #expect(names.map(\.h) == ["+15550099999"])
     #expect(try file.names(for: DirectoryFind(text: "contact"), of: phone, accounts: []).count == 20)
@@ -218,7 +218,7 @@ private let now: Int64 = 1_790_000_000_000
     let stamp = try file.stamp()
     #expect(try file.stamp() == stamp)
     let other = try DirectoryFile(path: folder.path + "/a.db.directory")
-    let version = try other.take(list([ann]), into: "user:alice", replaces: true, now: now).version
+    let version = try other.write(list([ann]), into: "user:alice", replaces: true, now: now).version
     #expect(try file.stamp() != stamp && file.versions() == ["user:alice": version])
     _ = try ask()
     let program = try OtherProgram(folder.path + "/a.db.directory")
@@ -229,7 +229,7 @@ private let now: Int64 = 1_790_000_000_000
   @Test func `a name that is too long, and more contacts than a directory holds, change nothing`() throws {
     _ = try replace([ann])
     #expect(throws: StoreError.self) {
-      try file.take(list([spam]), into: "user:" + String(repeating: "x", count: 300), replaces: true, now: now)
+      try file.write(list([spam]), into: "user:" + String(repeating: "x", count: 300), replaces: true, now: now)
     }
     #expect(try file.directories().map(\.name) == ["user:alice"])
     #expect(throws: StoreError.self) { try DirectoryFile(path: folder.path + "/none/x") }
@@ -244,9 +244,9 @@ private let now: Int64 = 1_790_000_000_000
     throws
     -> [Contact]
   {
-    var reader = ContactReader(form, takesRemovals: removals, limit: limit)
+    var reader = ContactReader(form, acceptsRemovals: removals, limit: limit)
     let bytes = Array(text.utf8)
-    for start in stride(from: 0, to: bytes.count, by: step) { try reader.take(bytes[start..<min(start + step, bytes.count)]) }
+    for start in stride(from: 0, to: bytes.count, by: step) { try reader.read(bytes[start..<min(start + step, bytes.count)]) }
     let list = try reader.finish()
     return (0..<list.count).map { list.contact($0).contact }
   }
@@ -296,7 +296,7 @@ private let now: Int64 = 1_790_000_000_000
   @Test func `bytes that are no UTF-8, and lines that are no JSON`() {
     var reader = ContactReader(.csv)
     #expect(throws: ContactReader.Fault(line: 2, why: "is not UTF-8")) {
-      try reader.take(Array("number,label,kind\n".utf8) + [0x2b, 0xff, 0x0a])
+      try reader.read(Array("number,label,kind\n".utf8) + [0x2b, 0xff, 0x0a])
     }
     for line in ["nonsense\n", "{}\n", "[1]\n", #"{"number":15550000001,"label":"a"}"# + "\n"] {
       #expect(throws: ContactReader.Fault.self) { try read(line, .jsonLines) }
@@ -305,12 +305,12 @@ private let now: Int64 = 1_790_000_000_000
 
   @Test func `ten million lines end at the limit, whatever follows`() throws {
     var reader = ContactReader(.csv, limit: 1_000)
-    try reader.take("number,label,kind\n".utf8)
+    try reader.read("number,label,kind\n".utf8)
     var lines = 0
     #expect(throws: ContactReader.Fault(line: 1_002, why: "more than 1000 contacts")) {
       while lines < 10_000_000 {
         lines += 1
-        try reader.take("+\(15_550_000_000 + lines),a,\n".utf8)
+        try reader.read("+\(15_550_000_000 + lines),a,\n".utf8)
       }
     }
     #expect(lines == 1_001, "read no further than that")

@@ -34,16 +34,16 @@ import Testing
     /// One request and its answer, at the most.
     func step() {
       hub.now = hub.now + .milliseconds(100)
-      sync.turn(at: hub.now)
+      sync.step(at: hub.now)
       answers.deliver(to: client)
     }
 
     /// Until nothing is left to do.
     func run() {
-      sync.heard()
+      sync.received()
       for _ in 0..<20_000 {
         step()
-        if sync.isIdle, sync.nextTurn > hub.now + .milliseconds(2_500) { return }
+        if sync.isIdle, sync.nextStep > hub.now + .milliseconds(2_500) { return }
       }
       Issue.record("it comes to no end")
     }
@@ -53,7 +53,7 @@ import Testing
       _ contacts: [Contact], removing numbers: [Int64] = [], replaces: Bool, in scope: String = "user:alice",
       done: @escaping (Result) -> Void
     ) throws {
-      sync.take(try Self.list(contacts, numbers), into: scope, replaces: replaces, done: done)
+      sync.write(try Self.list(contacts, numbers), into: scope, replaces: replaces, done: done)
     }
     @discardableResult func put(
       _ contacts: [Contact], removing numbers: [Int64] = [], replaces: Bool, in scope: String = "user:alice"
@@ -83,7 +83,7 @@ import Testing
       try file.forEach(in: scope) { all.append($0) }
       return all
     }
-    func version(_ scope: String = "user:alice") throws -> Int { try file.standing(scope).version }
+    func version(_ scope: String = "user:alice") throws -> Int { try file.syncState(scope).version }
   }
 
   /// A device that goes from node to node, and what it was told.
@@ -152,10 +152,10 @@ import Testing
     for node in nodes + nodes { node.run() }
     for node in nodes.dropFirst() {
       #expect(try node.contacts(scope) == nodes[0].contacts(scope))
-      #expect(try node.file.standing(scope) == nodes[0].file.standing(scope))
+      #expect(try node.file.syncState(scope) == nodes[0].file.syncState(scope))
       #expect(try node.file.partNames(scope) == nodes[0].file.partNames(scope))
     }
-    #expect(try nodes.allSatisfy { try $0.file.standing(scope).isCopy && $0.file.standing(scope).engine == $0.version(scope) })
+    #expect(try nodes.allSatisfy { try $0.file.syncState(scope).isCopy && $0.file.syncState(scope).engine == $0.version(scope) })
   }
   /// What the engine has lost or has got is noticed with the next comparison.
   private func reconnect(_ nodes: [Node]) {
@@ -395,7 +395,7 @@ import Testing
     reconnect(all)
     for node in all {
       #expect(try node.contacts() == [contact(1, "a")] && node.contacts("account:work").count == 1)
-      #expect(try node.version() == versions.0 && node.file.standing("user:alice").engine == 0)
+      #expect(try node.version() == versions.0 && node.file.syncState("user:alice").engine == 0)
       #expect(node.counters.stale.value == 2 && node.log.lines.count { $0.contains("has lost directories") } == 1)
     }
     guard case .success(.directories(let none)) = hub.answer(.directories(since: 0)) else { return #expect(Bool(false)) }
@@ -483,7 +483,7 @@ import Testing
     #expect(try all[1].version() == version && all[1].contacts() == many, "the copy goes on")
     #expect(try all[2].version() == 0, "this one has none")
     #expect(all[1].counters.stale.value == 1 && all[1].log.lines.contains { $0.contains("missing or not signed") })
-    #expect(try all[1].file.standing("user:alice").engine == all[0].version())
+    #expect(try all[1].file.syncState("user:alice").engine == all[0].version())
     try all[1].change([contact(2, "three")])
     for node in all { node.run() }
     hub.now = hub.now + Limits.sharedFault
@@ -517,9 +517,9 @@ import Testing
     let all = try nodes(2)
     try all[0].replace([contact(1, "engine's")])
     let late = try Node("late", hub, folder)
-    let own = try late.file.take(Node.list([contact(9, "own")], []), into: "user:alice", replaces: true, now: 7)
+    let own = try late.file.write(Node.list([contact(9, "own")], []), into: "user:alice", replaces: true, now: 7)
     #expect(own.entries == 1)
-    _ = try late.file.take(Node.list([contact(8, "own")], []), into: "user:bob", replaces: true, now: 8)
+    _ = try late.file.write(Node.list([contact(8, "own")], []), into: "user:bob", replaces: true, now: 8)
     late.run()
     for scope in ["user:alice", "user:bob"] { try agree(all + [late], scope) }
     #expect(try late.contacts() == [contact(1, "engine's")] && all[1].contacts("user:bob") == [contact(8, "own")])

@@ -28,8 +28,8 @@ import Testing
 
   @Test func `an event is a CloudEvent, and the end of a call has its record`() throws {
     var writer = writer(try log())
-    writer.take(began(1))
-    writer.take(.ended(record(1)))
+    writer.handle(began(1))
+    writer.handle(.ended(record(1)))
     writer.flush()
     #expect(writer.eventsWritten == 2 && kinds() == ["call.started", "call.ended"])
     let last = try #require(events().last)
@@ -42,8 +42,8 @@ import Testing
   @Test func `a process that died before the record: one record, one end, whichever was there`() throws {
     var first = writer(try log())
     for number in 1...3 as ClosedRange<UInt64> {
-      first.take(began(number))
-      first.take(.started(startLine(number)) { _ in })
+      first.handle(began(number))
+      first.handle(.started(startLine(number)) { _ in })
     }
     first.flush()
     // 1 has neither; 2 has the event of its end; 3 has its record
@@ -63,7 +63,7 @@ import Testing
 
   @Test func `with other nodes only those stay open that nobody has told of`() throws {
     var first = writer(try log())
-    for number in 1...2 as ClosedRange<UInt64> { first.take(.started(startLine(number)) { _ in }) }
+    for number in 1...2 as ClosedRange<UInt64> { first.handle(.started(startLine(number)) { _ in }) }
     first.flush()
     try store.append([record(2)])
     var next = writer(try log())
@@ -73,13 +73,13 @@ import Testing
 
   @Test func `a start line stays until the end of its call is told`() throws {
     var writer = writer(try log())
-    writer.take(.started(startLine(1)) { _ in })
+    writer.handle(.started(startLine(1)) { _ in })
     writer.flush()
     // nothing can be written there: a folder of the next segment's name is in its way
     let journal = folder.path + "/events"
     try FileManager.default.createDirectory(
       atPath: journal + "/00000000000000000001.events", withIntermediateDirectories: true)
-    writer.take(.ended(record(1)))
+    writer.handle(.ended(record(1)))
     writer.flush()
     #expect(writer.problem?.contains("event journal") == true)
     #expect(store.sink.all == [record(1)] && store.lines() == [startLine(1)])

@@ -86,7 +86,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     var list = ContactList()
     try list.add(Contact(15_550_000_001, label: "Ann"))
     try list.finish()
-    _ = try file.take(list, into: "user:alice", replaces: true, now: 1)
+    _ = try file.write(list, into: "user:alice", replaces: true, now: 1)
     var (list2, seen, pages) = (HistoryList(limit: 50), [HistoryEntry](), 0)
     while true {
       let page = try file.page(list2, of: phone, accounts: [])
@@ -115,7 +115,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     var list = ContactList()
     try list.add(Contact(15_550_000_001, label: "Ann", isBlocked: true))
     try list.finish()
-    for scope in ["user:alice", "account:default"] { _ = try file.take(list, into: scope, replaces: true, now: 5) }
+    for scope in ["user:alice", "account:default"] { _ = try file.write(list, into: scope, replaces: true, now: 5) }
     let before = try file.answer(.init(DirectoryGet()), to: phone, accounts: ["default"], now: 6).answer.version
     #expect(try file.erase(user: "alice", now: 7) == .init(calls: 1, contacts: 1, views: 1))
     #expect(try file.erase(user: "alice", now: 8) == .init())
@@ -136,39 +136,40 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     let heard = Mutex<[SessionCommand]>([])
     let blocked = Mutex<[String: [Int64]]>([:])
     let service = try DirectoryService(path: folder.path + "/b.directory", history: settings, logger: Logger(label: "test"))
-    try service.start(tell: { command in heard.withLock { $0.append(command) } }) { scope, numbers in
+    try service.start(send: { command in heard.withLock { $0.append(command) } }) { scope, numbers in
       blocked.withLock { $0[scope] = numbers }
       return true
     }
     let session = SessionID("s")
     let tell: @Sendable (SessionCommand) -> Void = { command in heard.withLock { $0.append(command) } }
-    #expect(!service.take(.connected(phone, session, DeviceInfo(), resumed: false), tell: tell), "control hears of it, too")
+    #expect(!service.handle(.connected(phone, session, DeviceInfo(), resumed: false), send: tell), "control hears of it, too")
     service.written([record(1, .callerCancelled)])
     var list = ContactList()
     try list.add(Contact(15_550_000_001, label: "Ann", isBlocked: true))
     try list.finish()
     let imported = Mutex<DirectoryFile.Change?>(nil)
     let done = try EventDescriptor()
-    service.take(list, into: "account:default", replaces: true) { result in
+    service.handle(list, into: "account:default", replaces: true) { result in
       imported.withLock { $0 = try? result.get() }
       done.signal()
     }
     // whoever has not heard of the import may be answered before it
     #expect(done.wait(milliseconds: 30_000))
     let ask = RequestToken(device: phone, request: .init(high: 1, low: 1))
-    #expect(service.take(.request(phone, session, ask, .dirGet(DirectoryGet()), call: nil), tell: tell))
-    #expect(service.take(.request(phone, session, ask, .histList(HistoryList()), call: nil), tell: tell))
-    #expect(!service.take(.request(phone, session, ask, .deviceDel, call: nil), tell: tell))
+    #expect(service.handle(.request(phone, session, ask, .dirGet(DirectoryGet()), call: nil), send: tell))
+    #expect(service.handle(.request(phone, session, ask, .histList(HistoryList()), call: nil), send: tell))
+    #expect(!service.handle(.request(phone, session, ask, .deviceDel, call: nil), send: tell))
     service.stop()
     let version = try #require(imported.withLock { $0 }).version
     #expect(blocked.withLock { $0 } == ["account:default": [15_550_000_001]])
     let all = heard.withLock { $0 }
     #expect(all.contains(.directory(scope: "account:default", version: version)))
-    #expect(all.contains(.tell(phone, .dirChanged(DirectoryChanged(version: version)))))
-    #expect(all.contains(.tell(phone, .histChanged(HistoryChanged(id: 1)))))
+    #expect(all.contains(.notify(phone, .dirChanged(DirectoryChanged(version: version)))))
+    #expect(all.contains(.notify(phone, .histChanged(HistoryChanged(id: 1)))))
     let part = DirectoryPart(version: version, block: [15_550_000_001], identify: [.init(15_550_000_001, "Ann")])
-    #expect(all.contains(.tell(phone, .dirFull(part), re: ask.request)))
-    #expect(all.contains { if case .tell(phone, .ok(let success), re: ask.request) = $0 { success.hist != nil } else { false } })
+    #expect(all.contains(.notify(phone, .dirFull(part), re: ask.request)))
+    #expect(
+      all.contains { if case .notify(phone, .ok(let success), re: ask.request) = $0 { success.hist != nil } else { false } })
     #expect(service.counterNames.contains("trunkline_directory_contacts"))
   }
 
@@ -183,16 +184,16 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
     let others = DeviceKey(user: "bob", device: "x")
     for number in 0..<200 as Range<UInt64> {
       let ask = RequestToken(device: phone, request: .init(high: 1, low: number))
-      #expect(service.take(.request(phone, SessionID("s"), ask, .dirGet(DirectoryGet()), call: nil), tell: tell))
+      #expect(service.handle(.request(phone, SessionID("s"), ask, .dirGet(DirectoryGet()), call: nil), send: tell))
     }
     #expect(heard.withLock { $0.count } == 200 - Limits.directoryPerUser)
     #expect(
       heard.withLock { $0 }.allSatisfy {
-        if case .tell(phone, .err(let failure), _) = $0 { failure.code == .overload } else { false }
+        if case .notify(phone, .err(let failure), _) = $0 { failure.code == .overload } else { false }
       })
     let ask = RequestToken(device: others, request: .init(high: 2, low: 1))
-    #expect(service.take(.request(others, SessionID("t"), ask, .dirGet(DirectoryGet()), call: nil), tell: tell))
-    _ = service.take(.connected(phone, SessionID("s"), DeviceInfo(), resumed: false), tell: tell)
+    #expect(service.handle(.request(others, SessionID("t"), ask, .dirGet(DirectoryGet()), call: nil), send: tell))
+    _ = service.handle(.connected(phone, SessionID("s"), DeviceInfo(), resumed: false), send: tell)
     #expect(heard.withLock { $0.count } == 200 - Limits.directoryPerUser, "neither was refused")
     #expect(service.queue.depth() == Limits.directoryPerUser + 2)
   }
@@ -203,7 +204,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
       var list = ContactList()
       for number in 0..<3_000 { try list.add(Contact(15_550_000_000 + Int64(number), label: "\(label) \(number)")) }
       try list.finish()
-      _ = try file.take(list, into: "user:alice", replaces: true, now: 5)
+      _ = try file.write(list, into: "user:alice", replaces: true, now: 5)
     }
     func ask(_ device: String) throws -> [DirectoryPart] {
       try file.answer(.init(DirectoryGet()), to: DeviceKey(user: "alice", device: device), accounts: ["default"], now: 6).parts

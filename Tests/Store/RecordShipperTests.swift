@@ -65,9 +65,9 @@ final class ShipperRig {
     try write([])
   }
 
-  var place: RecordPlace? { (try? folder.read("calls.jsonl.shipped")).flatMap { RecordPlace($0) } }
+  var place: RecordPosition? { (try? folder.read("calls.jsonl.shipped")).flatMap { RecordPosition($0) } }
   var isIdle: Bool { shipper?.isIdle ?? true }
-  var nextTurn: Instant? { shipper?.nextTurn }
+  var nextTurn: Instant? { shipper?.nextStep }
 
   static func line(_ number: UInt64) -> [UInt8] { try! RecordEncoder().encode(record(number)) + [0x0a] }
 
@@ -92,7 +92,7 @@ final class ShipperRig {
         append: { [stream] in stream.append($0, $1, $2) })
     self.shipper = shipper
     shipper.recordsWritten()
-    for _ in 0..<4 { shipper.turn(at: now) }
+    for _ in 0..<4 { shipper.step(at: now) }
   }
 }
 
@@ -135,7 +135,7 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
       #expect(rig.stream.calls == calls(1...4), "the stream has one of each")
       #expect(rig.counters.superseded.value - before == UInt64(4 - number))
     }
-    for cut in 0..<RecordPlace.textBytes {
+    for cut in 0..<RecordPosition.textBytes {
       try kept[4].prefix(cut).write(to: URL(fileURLWithPath: rig.path + ".shipped"))
       rig.restart()
       rig.turn()

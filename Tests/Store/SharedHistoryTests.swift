@@ -31,7 +31,7 @@ import Testing
   }
   private func turn() {
     hub.now = hub.now + .seconds(3)
-    history.turn(at: hub.now)
+    history.step(at: hub.now)
     answers.deliver(to: client)
   }
   private func page(_ list: HistoryList = HistoryList(), of user: String = "alice") -> HistoryPage? {
@@ -115,7 +115,7 @@ import Testing
     history.add([record(1)])
     hub.isAway = true
     hub.now = hub.now + .seconds(3)
-    history.turn(at: hub.now)
+    history.step(at: hub.now)
     hub.isAway = false
     history.erase("alice", at: hub.now) { _ in }
     answers.deliver(to: client)

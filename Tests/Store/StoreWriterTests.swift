@@ -13,12 +13,12 @@ import Testing
 
   @Test func `a line is confirmed once it is stored, and gone once its call has a record`() {
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
-    writer.take(started(1))
-    writer.take(started(2))
+    writer.handle(started(1))
+    writer.handle(started(2))
     #expect(confirmed.calls.isEmpty)
     writer.flush()
     #expect(confirmed.calls == [startLine(1).call, startLine(2).call])
-    writer.take(.ended(record(1)))
+    writer.handle(.ended(record(1)))
     writer.flush()
     #expect(store.sink.all == [record(1)])
     #expect(store.lines() == [startLine(2)])
@@ -27,16 +27,16 @@ import Testing
 
   @Test func `removals wait for the next lines, or until the store is idle`() {
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
-    writer.take(started(1))
+    writer.handle(started(1))
     writer.flush(isIdle: false)
-    writer.take(.ended(record(1)))
+    writer.handle(.ended(record(1)))
     writer.flush(isIdle: false)
     #expect(store.sink.all == [record(1)])
     #expect(store.lines() == [startLine(1)] && writer.hasRemovals)
-    writer.take(started(2))
+    writer.handle(started(2))
     writer.flush(isIdle: false)
     #expect(store.lines() == [startLine(2)] && !writer.hasRemovals)
-    writer.take(.ended(record(2)))
+    writer.handle(.ended(record(2)))
     writer.flush(isIdle: false)
     writer.flush()
     #expect(store.lines().isEmpty && !writer.hasRemovals)
@@ -56,11 +56,11 @@ import Testing
 
   @Test func `a call that was connected when its process died keeps when that was`() throws {
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
-    writer.take(started(1))
+    writer.handle(started(1))
     writer.flush()
     var line = startLine(1)
     line.connect = 2_000
-    writer.take(.started(line) { _ in })
+    writer.handle(.started(line) { _ in })
     writer.flush()
     var next = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     #expect(try next.recover(nowMilliseconds: 5_000).count == 1)
@@ -73,8 +73,8 @@ import Testing
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     store.broken.withLock { $0.records = true }
     for number in 1...3 as ClosedRange<UInt64> {
-      writer.take(started(number))
-      writer.take(.ended(record(number)))
+      writer.handle(started(number))
+      writer.handle(.ended(record(number)))
       writer.flush()
       #expect(writer.problem == "the disk is full")
     }
@@ -90,9 +90,9 @@ import Testing
   @Test func `a broken journal holds up no record and confirms nothing`() {
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     store.broken.withLock { $0.journal = true }
-    writer.take(started(1))
-    writer.take(started(2))
-    writer.take(.ended(record(1)))
+    writer.handle(started(1))
+    writer.handle(started(2))
+    writer.handle(.ended(record(1)))
     writer.flush()
     #expect(writer.problem == "journal is broken")
     #expect(store.sink.all == [record(1)])
@@ -106,10 +106,10 @@ import Testing
   @Test func `ten thousand records wait, the next are counted as lost`() {
     var writer = StoreWriter(journal: store, records: store, devices: MemoryDevices())
     store.broken.withLock { $0.records = true }
-    for number in 0..<UInt64(Limits.waitingRecords + 5) { writer.take(.ended(record(number))) }
+    for number in 0..<UInt64(Limits.waitingRecords + 5) { writer.handle(.ended(record(number))) }
     #expect(writer.waitingRecords == 10_000)
-    #expect(writer.takeLost() == 5)
-    #expect(writer.takeLost() == 0)
+    #expect(writer.popLost() == 5)
+    #expect(writer.popLost() == 0)
     store.broken.withLock { $0.records = false }
     writer.flush()
     #expect(store.sink.all.count == 10_000)
@@ -119,9 +119,9 @@ import Testing
     let devices = FaultyDevices()
     var writer = StoreWriter(journal: store, records: store, devices: devices)
     devices.isBroken.withLock { $0 = true }
-    for number in 1...50 as ClosedRange<Int64> { writer.take(.devices([.stored(device("alice", "phone", at: number))])) }
-    writer.take(.devices([.stored(device("bob", "phone")), .removed(DeviceKey(user: "bob", device: "phone"))]))
-    writer.take(.ended(record(1)))
+    for number in 1...50 as ClosedRange<Int64> { writer.handle(.devices([.stored(device("alice", "phone", at: number))])) }
+    writer.handle(.devices([.stored(device("bob", "phone")), .removed(DeviceKey(user: "bob", device: "phone"))]))
+    writer.handle(.ended(record(1)))
     writer.flush()
     #expect(writer.problem == "the disk is full" && writer.waitingChanges == 2)
     #expect(store.sink.all == [record(1)])

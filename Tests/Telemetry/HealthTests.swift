@@ -5,9 +5,9 @@ import Testing
 
 @Suite struct HealthTests {
   private let readiness = Readiness()
-  private var pages: HealthPages { HealthPages(registry: MetricRegistry(), readiness: readiness, version: "1.2.3") }
+  private var pages: HealthHandlers { HealthHandlers(registry: MetricRegistry(), readiness: readiness, version: "1.2.3") }
 
-  private func object(_ page: HealthPages.Page?) throws -> [String: Any] {
+  private func object(_ page: HealthHandlers.Page?) throws -> [String: Any] {
     let body = try #require(page).body
     return try #require(JSONSerialization.jsonObject(with: Data(body)) as? [String: Any])
   }
@@ -20,7 +20,7 @@ import Testing
 
   @Test func `healthz fails while a thread hangs and names it`() throws {
     let hung = [ThreadWatch.Hung(thread: "store", age: .milliseconds(2_100)), .init(thread: "push", age: .seconds(3))]
-    let page = HealthPages(registry: MetricRegistry(), readiness: readiness, version: "1.2.3") { hung }.page("/healthz")
+    let page = HealthHandlers(registry: MetricRegistry(), readiness: readiness, version: "1.2.3") { hung }.page("/healthz")
     #expect(page?.status == 503)
     let root = try object(page)
     #expect(root["status"] as? String == "hung")
@@ -34,7 +34,7 @@ import Testing
     readiness.set("sip", ready: true)
     for (thread, isAlive, isReady) in [("control", false, true), ("directory", true, false), ("store", true, false)] {
       let hung = [ThreadWatch.Hung(thread: thread, age: .milliseconds(2_100))]
-      let pages = HealthPages(
+      let pages = HealthHandlers(
         registry: MetricRegistry(), readiness: readiness, version: "1.2.3", hung: { hung },
         isVital: { $0 == "control" })
       #expect(pages.page("/healthz")?.status == (isAlive ? 200 : 503), "\(thread)")

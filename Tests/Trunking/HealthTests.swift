@@ -213,7 +213,7 @@ private func status(_ world: World) -> TrunkStatus? { world.machine.status("carr
     #expect(UserAllowance(prefixes: ["+49", "+1555"]).allows("+15551") && !UserAllowance(prefixes: ["+49"]).allows("+1900"))
     #expect(UserAllowance().allows("+1900") && !UserAllowance(prefixes: []).allows("+1"))
     var quota = UserQuota()
-    func take(_ user: String, _ most: Int?, _ second: Int) -> Bool { quota.take(user, most: most, at: .s(second)) }
+    func take(_ user: String, _ most: Int?, _ second: Int) -> Bool { quota.consume(user, most: most, at: .s(second)) }
     #expect([take("a", 2, 0), take("a", 2, 1), take("a", 2, 2)] == [true, true, false])
     #expect([take("b", 2, 3), take("a", nil, 3)] == [true, true])
     #expect([take("a", 2, 3_601), take("a", 0, 9_999)] == [true, false], "the first is an hour ago")

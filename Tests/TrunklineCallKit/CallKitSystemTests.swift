@@ -60,7 +60,7 @@ import Testing
     }
     /// What the app has put on its own queue is done.
     func drain() { queue.sync {} }
-    func order(_ order: CallSystemOrder) { queue.sync { system.perform(order) } }
+    func order(_ order: CallSystemRequest) { queue.sync { system.perform(order) } }
   }
 
   /// A phone with the app installed; what the app was at its last start.

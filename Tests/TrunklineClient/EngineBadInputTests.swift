@@ -80,7 +80,7 @@ import Testing
     var error: PhoneError?
     while error == nil {
       try? await Task.sleep(for: .milliseconds(2))
-      if case .some(let told) = rig.updates.take().error { error = told }
+      if case .some(let told) = rig.updates.drain().error { error = told }
     }
     guard case .noToken(let why)? = error else { return #expect(Bool(false), "\(String(describing: error))") }
     #expect(why.contains("no answer within"))
@@ -96,13 +96,13 @@ import Testing
     let rig = Rig(token: { text })
     await rig.until { rig.engine.trace.text.contains { $0.contains("tokenFailed") } }
     rig.drain()
-    #expect(rig.updates.take().error == .some(.noToken("what it returned is no token")) && rig.sockets.opened.isEmpty)
+    #expect(rig.updates.drain().error == .some(.noToken("what it returned is no token")) && rig.sockets.opened.isEmpty)
     rig.engine.stop()
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: AudioOrder.phases)
+  @Test(.timeLimit(.minutes(1)), arguments: AudioRequest.phases)
   func `an audio device that does not return: pushes are reported, the call ends, and the next one is heard once it has`(
-    phase: AudioOrder
+    phase: AudioRequest
   ) async {
     let device = HangingAudio(phase)
     let rig = Rig(audio: device, change: { $0.audioTime = .seconds(1) })
@@ -112,7 +112,7 @@ import Testing
       await rig.until { device.isHanging }
     } else {
       await rig.takeCall(Self.first, seq: 1)
-      if phase == .stop || phase == .release { rig.give(.wish(Self.first, .end)) }
+      if phase == .stop || phase == .release { rig.give(.act(Self.first, .end)) }
     }
     await rig.until { device.isHanging }
     // the device hangs: a push is reported nevertheless, in its own turn
@@ -120,7 +120,7 @@ import Testing
     #expect(rig.system.orders.contains { if case .report(Self.second, _, _) = $0 { true } else { false } })
     await rig.until { rig.isOver(Self.first) }
     #expect(rig.info(Self.first)?.reason == (phase == .configure || phase == .start ? .mediaFailed : .localEnd))
-    rig.give(.wish(Self.second, .end))
+    rig.give(.act(Self.second, .end))
     // a start that returns too late is stopped, and counts for nothing
     let starts = device.starts + (phase == .start ? 1 : 0)
     device.goOn()
@@ -181,7 +181,7 @@ import Testing
     let rig = Rig()
     await rig.logIn()
     rig.push(Self.first)
-    for digit in 0..<2_000 { rig.updates.tell(.digit(Self.first, digit % 2 == 0 ? "1" : "2")) }
+    for digit in 0..<2_000 { rig.updates.report(.digit(Self.first, digit % 2 == 0 ? "1" : "2")) }
     rig.system.tell(.perform(SystemActionID(900), .answer(Self.first), timeout: .seconds(20)))
     let offer = ServerMessage.callOffer(
       CallOffer(
@@ -193,7 +193,7 @@ import Testing
       .received(ServerFrame(.callConnected(CallConnected(at: 1, codec: "opus")), seq: 2, call: Self.first).encoded()))
     rig.drain()
     #expect(rig.info(Self.first)?.state == .connected && rig.system.completed == [true])
-    let batch = rig.updates.take()
+    let batch = rig.updates.drain()
     #expect(batch.events.count == PhoneUpdates.limit && batch.order == [Self.first])
     #expect(batch.calls[Self.first]?.state == .connected, "the latest state only")
     rig.engine.stop()
@@ -209,8 +209,8 @@ import Testing
   }
 }
 
-extension AudioOrder {
-  static let phases: [AudioOrder] = [.configure, .start, .stop, .release]
+extension AudioRequest {
+  static let phases: [AudioRequest] = [.configure, .start, .stop, .release]
 }
 
 /// Performs what it is asked for at once, and keeps what it was told.
@@ -218,7 +218,7 @@ private final class WatchedSystem: CallSystem {
   private struct State {
     var queue: DispatchQueue?
     var events: (@Sendable (CallSystemEvent) -> Void)?
-    var orders: [CallSystemOrder] = []
+    var orders: [CallSystemRequest] = []
     var actions = 0
     var requests: [SystemActionID: SystemRequest] = [:]
   }
@@ -227,7 +227,7 @@ private final class WatchedSystem: CallSystem {
   func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
     state.withLock { ($0.queue, $0.events) = (queue, events) }
   }
-  func perform(_ order: CallSystemOrder) {
+  func perform(_ order: CallSystemRequest) {
     state.withLock { $0.orders.append(order) }
     switch order {
     case .report(let call, _, _): later(.reported(call, nil))
@@ -253,17 +253,17 @@ private final class WatchedSystem: CallSystem {
     queue?.sync { events?(event) }
   }
   func tellHere(_ event: CallSystemEvent) { state.withLock { $0.events }?(event) }
-  var orders: [CallSystemOrder] { state.withLock { $0.orders } }
+  var orders: [CallSystemRequest] { state.withLock { $0.orders } }
   var completed: [Bool] { orders.compactMap { if case .complete(_, let isDone) = $0 { isDone } else { nil } } }
 }
 
 /// Hangs in one phase until `goOn`.
 private final class HangingAudio: AudioDevice {
-  private let phase: AudioOrder
+  private let phase: AudioRequest
   private let gate = DispatchSemaphore(value: 0)
   private let state = Mutex((isHanging: false, isOpen: false, starts: 0))
 
-  init(_ phase: AudioOrder) { self.phase = phase }
+  init(_ phase: AudioRequest) { self.phase = phase }
   var isHanging: Bool { state.withLock { $0.isHanging } }
   var starts: Int { state.withLock { $0.starts } }
 
@@ -271,7 +271,7 @@ private final class HangingAudio: AudioDevice {
     state.withLock { $0.isOpen = true }
     gate.signal()
   }
-  private func hang(_ order: AudioOrder) {
+  private func hang(_ order: AudioRequest) {
     let waits = state.withLock { state -> Bool in
       guard order == phase, !state.isOpen else { return false }
       state.isHanging = true

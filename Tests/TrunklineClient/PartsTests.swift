@@ -80,7 +80,7 @@ import Testing
     var heard: [Int16] = []
     while heard.count(where: { $0 == 7 }) < 320 { heard += await next() }
     device.release()
-    #expect(device.takeHeard().spokenSince != nil)
+    #expect(device.drainReceived().spokenSince != nil)
   }
 
   /// 300 Hz at 8 kHz are 300 Hz at 16 kHz: of 20 ms each the device makes twice as many samples of what it says, and half of what it hears.
@@ -101,7 +101,7 @@ import Testing
     #expect(isWhole)
     var heard: [Int16] = []
     while heard.count < 8 * 160, !Task.isCancelled {
-      heard += device.takeHeard().samples
+      heard += device.drainReceived().samples
       await Task.yield()
     }
     // what is heard behind the eight frames is silence, and there is the more of it the later this looks
@@ -145,8 +145,8 @@ import Testing
     #expect(taken == MediaLimits.relayEvents)
     for _ in 0..<1_000 { #expect(give(.closed("too much waits"))) }
     #expect(give(.closed("too much waits"), 17))
-    #expect(thread.takeRelayNews().count == MediaLimits.relayEvents + 2)
-    #expect(give(.received([1])) && thread.takeRelayNews().count == 1)
+    #expect(thread.drainRelayNews().count == MediaLimits.relayEvents + 2)
+    #expect(give(.received([1])) && thread.drainRelayNews().count == 1)
   }
 }
 

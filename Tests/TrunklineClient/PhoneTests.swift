@@ -332,7 +332,7 @@ private final class Reporter: CallSystem {
     state.withLock { $0 = State(queue: queue, events: events) }
   }
 
-  func perform(_ order: CallSystemOrder) {
+  func perform(_ order: CallSystemRequest) {
     switch order {
     case .report(let call, let caller, _):
       orders.continuation.yield("report \(caller.n ?? caller.h)")

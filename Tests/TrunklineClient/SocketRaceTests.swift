@@ -17,23 +17,24 @@ import Testing
     let sockets = (0..<3).map { _ in One() }
     for (number, socket) in sockets.enumerated() { race.add(number, socket) }
     race.send([1])
-    #expect(race.isUndecided && race.take(.received([1]), of: 1) == .nothing && race.take(.opened, of: 1) == .opened)
+    #expect(race.isUndecided && race.handle(.received([1]), of: 1) == .nothing && race.handle(.opened, of: 1) == .opened)
     #expect(!race.isUndecided && sockets.map(\.log) == [["close 1000"], [], ["close 1000"]], "what was sent before went nowhere")
     for event in [SocketEvent.opened, .received([1]), .closed(1006, nil)] {
-      #expect(race.take(event, of: 0) == .nothing && race.take(event, of: 2) == .nothing)
+      #expect(race.handle(event, of: 0) == .nothing && race.handle(event, of: 2) == .nothing)
     }
-    #expect(race.take(.opened, of: 1) == .nothing && race.take(.received([1]), of: 1) == .received)
+    #expect(race.handle(.opened, of: 1) == .nothing && race.handle(.received([1]), of: 1) == .received)
     race.send([1])
     race.close(4002)
-    #expect(sockets[1].log == ["send", "close 4002"] && race.take(.closed(4002, nil), of: 1) == .closed)
-    #expect(race.take(.closed(4002, nil), of: 1) == .nothing && race.isEmpty)
+    #expect(sockets[1].log == ["send", "close 4002"] && race.handle(.closed(4002, nil), of: 1) == .closed)
+    #expect(race.handle(.closed(4002, nil), of: 1) == .nothing && race.isEmpty)
   }
 
   @Test func `the last that fails has lost for all, in either order`() {
     for order in [[0, 1], [1, 0]] {
       var race = SocketRace()
       for number in 0..<2 { race.add(number, One()) }
-      #expect(race.take(.closed(1006, nil), of: order[0]) == .nothing && race.take(.closed(1006, nil), of: order[1]) == .closed)
+      #expect(
+        race.handle(.closed(1006, nil), of: order[0]) == .nothing && race.handle(.closed(1006, nil), of: order[1]) == .closed)
     }
   }
 
@@ -45,14 +46,14 @@ import Testing
     #expect(sockets[0].log == ["close 1000"])
     race = SocketRace()
     race.add(1, sockets[1])
-    _ = race.take(.opened, of: 1)
+    _ = race.handle(.opened, of: 1)
     race.abandon()
     #expect(sockets[1].log.isEmpty)
   }
 
   @Test func `an event of nobody is nothing`() {
     var race = SocketRace()
-    #expect(race.take(.opened, of: 7) == .nothing && race.take(.closed(1000, nil), of: 7) == .nothing && !race.isUndecided)
+    #expect(race.handle(.opened, of: 7) == .nothing && race.handle(.closed(1000, nil), of: 7) == .nothing && !race.isUndecided)
     race.send([1])
     race.close(1000)
   }

@@ -31,7 +31,7 @@ final class TimedSystem: CallSystem {
     }
   }
 
-  func perform(_ order: CallSystemOrder) {
+  func perform(_ order: CallSystemRequest) {
     switch order {
     case .report: marks.note("report")
     case .complete(let id, true) where answer.withLock({ $0 }) == id: marks.note("fulfilled")

@@ -127,7 +127,7 @@ final class AppSocket {
 
   private func flush() {
     guard stage != .closed, stage != .connecting else { return }
-    tls?.takeUnsent(into: &unsent)
+    tls?.drainUnsent(into: &unsent)
     if !unsent.isEmpty {
       let count = unsent.withUnsafeBytes { Glibc.send(fd, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
       if count < 0, errno != EAGAIN { return end() }

@@ -7,17 +7,17 @@ public struct GrantRules: Sendable, Equatable {
   public var numbers: [String]
   /// Most numbers of one token.
   public var maxNumbers: Int
-  public var takesDiversions: Bool
+  public var acceptsDiversions: Bool
   /// What holds for each user without a claim, which no claim exceeds; nil: no limit.
   public var allow: [String]?
   public var maxCalls: Int?
   public var callsPerHour: Int?
 
   public init(
-    numbers: [String], maxNumbers: Int = defaultMaxNumbers, takesDiversions: Bool = false, allow: [String]? = nil,
+    numbers: [String], maxNumbers: Int = defaultMaxNumbers, acceptsDiversions: Bool = false, allow: [String]? = nil,
     maxCalls: Int? = nil, callsPerHour: Int? = nil
   ) {
-    (self.numbers, self.maxNumbers, self.takesDiversions) = (numbers, maxNumbers, takesDiversions)
+    (self.numbers, self.maxNumbers, self.acceptsDiversions) = (numbers, maxNumbers, acceptsDiversions)
     (self.allow, self.maxCalls, self.callsPerHour) = (allow, maxCalls, callsPerHour)
   }
 
@@ -40,6 +40,6 @@ public struct GrantRules: Sendable, Equatable {
     if let callsPerHour, let wanted = grant.callsPerHour, wanted > callsPerHour {
       throw .init("calls_per_hour", "is more than the \(callsPerHour) of any")
     }
-    if !takesDiversions, !grant.diversions.isEmpty { throw .init("diversions", "need users[].claims.diversions: true") }
+    if !acceptsDiversions, !grant.diversions.isEmpty { throw .init("diversions", "need users[].claims.diversions: true") }
   }
 }

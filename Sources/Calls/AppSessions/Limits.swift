@@ -57,7 +57,7 @@ public enum Limits {
   /// Bytes of `n1.1790000000000`.
   public static let incarnationBytes = 63 + 1 + 20
   /// A node that began less than this ago may live although nothing was heard of it: five times the renewal of a lease.
-  static let unheardOf = Duration.seconds(10)
+  static let unknownNode = Duration.seconds(10)
   /// After a break, and in a drain, sessions come or go at this rate a second and node, and all of them within this time.
   public static let spreadPerSecond = 2_000
   public static let spread = Duration.seconds(60)

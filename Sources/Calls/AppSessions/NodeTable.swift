@@ -3,19 +3,19 @@ import Bytes
 /// The other nodes of the cluster, as control told them last.
 struct NodeTable {
   /// What is known of an incarnation that a token names.
-  enum Standing: Equatable {
+  enum Liveness: Equatable {
     case here
     /// `url`: nil if it has none that can be told.
     case living(url: String?)
     case dead
     /// It may live: nothing was heard of other nodes yet, or it is too young.
-    case unheard
+    case unknown
   }
   private var nodes: [String: SessionNode] = [:]
-  private var isTold = false
+  private var isReported = false
 
   mutating func replace(_ list: [SessionNode]) {
-    isTold = true
+    isReported = true
     nodes = [:]
     for var node in list.prefix(Limits.nodes) {
       if !Self.isAddress(node.url) { node.url = "" }
@@ -23,13 +23,13 @@ struct NodeTable {
     }
   }
 
-  func standing(of incarnation: String, from here: SessionCluster, unixMilliseconds now: Int64) -> Standing {
+  func liveness(of incarnation: String, from here: SessionCluster, unixMilliseconds now: Int64) -> Liveness {
     if incarnation == here.incarnation { return .here }
     if let node = nodes[incarnation] { return .living(url: node.url.isEmpty ? nil : node.url) }
     // two processes of one name do not live at the same time
     if SessionCluster.name(of: incarnation) == here.node { return .dead }
     let start = SessionCluster.start(of: incarnation) ?? 0
-    return isTold && start < now - Limits.unheardOf.milliseconds ? .dead : .unheard
+    return isReported && start < now - Limits.unknownNode.milliseconds ? .dead : .unknown
   }
 
   /// Where a session goes that is not to be here: the open node with the fewest, which counts as one more until it is told again.

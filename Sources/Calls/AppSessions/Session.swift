@@ -11,7 +11,7 @@ struct Connection {
   }
   let address: IPAddress
   var phase: Phase
-  var lastHeard: Instant
+  var lastReceived: Instant
   /// A ping went out since the peer was last heard.
   var isPinged = false
   /// When the first numbered message since then was sent.
@@ -23,7 +23,7 @@ struct Connection {
   init(address: IPAddress, at now: Instant) {
     self.address = address
     phase = .awaitingHello(until: now + Limits.helloWait)
-    lastHeard = now
+    lastReceived = now
     messages = TokenBucket(perSecond: Limits.messagesPerSecond, burst: Limits.messageBurst, at: now)
     bytes = TokenBucket(perSecond: Limits.bytesPerSecond, burst: Limits.byteBurst, at: now)
     refreshes = TokenBucket(perSecond: Limits.refreshesPerSecond, burst: Limits.refreshBurst, at: now)

@@ -17,7 +17,7 @@ extension SessionMachine {
       } else {
         write(message, call: call, on: id, &output)
       }
-    case .tell(let device, let message, let request):
+    case .notify(let device, let message, let request):
       guard let id = sessionOfDevice[device] else { return stats.strayCommands += 1 }
       if case .dirChanged(let changed) = message { sessions[id]?.directoryVersion = changed.version }
       guard sessions[id]?.awaitsWelcome == nil else { return }

@@ -2,18 +2,18 @@ import AppProtocol
 import Bytes
 
 extension SessionMachine {
-  mutating func heard(_ id: ConnectionID, _ now: Instant) {
-    connections[id]?.lastHeard = now
+  mutating func received(_ id: ConnectionID, _ now: Instant) {
+    connections[id]?.lastReceived = now
     connections[id]?.isPinged = false
     connections[id]?.unansweredSince = nil
   }
 
   mutating func frameReceived(_ bytes: [UInt8], on id: ConnectionID, _ now: Instant, _ output: inout Output) {
     guard let phase = connections[id]?.phase, phase != .closing else { return }
-    heard(id, now)
+    received(id, now)
     stats.messagesReceived += 1
-    let allowed = connections[id]?.messages.take(1, at: now) ?? false
-    guard allowed, connections[id]?.bytes.take(Double(bytes.count), at: now) ?? false else {
+    let allowed = connections[id]?.messages.consume(1, at: now) ?? false
+    guard allowed, connections[id]?.bytes.consume(Double(bytes.count), at: now) ?? false else {
       stats.rateLimited += 1
       return close(id, .policy, now, &output)
     }
@@ -176,7 +176,7 @@ extension SessionMachine {
     _ refresh: AuthRefresh, _ id: SessionID, _ now: Instant, _ output: inout Output
   ) -> RequestAnswer {
     guard let session = sessions[id], let connection = session.connection else { return .err(Failure(.server)) }
-    guard connections[connection]?.refreshes.take(1, at: now) == true else {
+    guard connections[connection]?.refreshes.consume(1, at: now) == true else {
       return .err(Failure(.tooMany, msg: "auth.refresh came too often"))
     }
     do {

@@ -90,7 +90,7 @@ extension SessionMachine {
     case .wake(let token):
       // before the first unlock a device may not be able to read its own id: the token knows it
       let (wake, isHere) = try verify(wake: token, device: hello.device.id.isEmpty ? nil : hello.device.id, now)
-      if !isHere { try checkPlace(wake.device, for: wake.call, &output) }
+      if !isHere { try checkLocation(wake.device, for: wake.call, &output) }
       info.onlyCall = wake.call
       // A token that was used in time holds for as long as its call, and the session ends with the call.
       let time = isHere ? max(wake.firstUseBefore - now, Limits.wakeSession) : Limits.wakeSession

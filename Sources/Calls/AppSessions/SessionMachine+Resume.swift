@@ -70,7 +70,7 @@ extension SessionMachine {
     var callIsHere = false
     if let call = info.onlyCall {
       callIsHere = try isHere(claim.incarnation, now)
-      if !callIsHere { try checkPlace(device, for: call, &output) }
+      if !callIsHere { try checkLocation(device, for: call, &output) }
       expiresAt = unixMilliseconds(now) + Limits.wakeSession.milliseconds
     }
     try begin(device, info, expiresAt: expiresAt, callIsHere: callIsHere, request, on: id, now, &output)

@@ -7,7 +7,7 @@ extension SessionMachine {
     switch connection.phase {
     case .awaitingHello(let until): timers.schedule(.connection(id), notLaterThan: until)
     case .bound:
-      var deadline = connection.lastHeard + (connection.isPinged ? settings.heartbeat * 2 : pingAfter)
+      var deadline = connection.lastReceived + (connection.isPinged ? settings.heartbeat * 2 : pingAfter)
       if let since = connection.unansweredSince {
         deadline = min(deadline, since + (connection.isPinged ? Limits.unanswered : Limits.unansweredPing))
       }
@@ -52,12 +52,12 @@ extension SessionMachine {
       stats.refusals[.helloMissing, default: 0] += 1
       close(id, .authFailed, now, &output)
     case .bound
-    where now - connection.lastHeard >= settings.heartbeat * 2
+    where now - connection.lastReceived >= settings.heartbeat * 2
       || connection.isPinged && isUnanswered(connection, Limits.unanswered, now):
       close(id, .goingAway, now, &output)
     case .bound
     where !connection.isPinged
-      && (now - connection.lastHeard >= pingAfter || isUnanswered(connection, Limits.unansweredPing, now)):
+      && (now - connection.lastReceived >= pingAfter || isUnanswered(connection, Limits.unansweredPing, now)):
       connections[id]?.isPinged = true
       // the ping has its time, also where this thread itself was late
       if connection.unansweredSince != nil { connections[id]?.unansweredSince = now - Limits.unansweredPing }

@@ -16,7 +16,7 @@ extension SessionMachine {
     if let maker = wake.maker { isHere = try self.isHere(maker, now) }
     let unix = unixMilliseconds(now)
     // Only who made the token can judge its time well.
-    guard isHere ? wakeUses.take(wake, at: now) : unix < wake.expiresAt + Limits.deadWake.milliseconds else {
+    guard isHere ? wakeUses.redeem(wake, at: now) : unix < wake.expiresAt + Limits.deadWake.milliseconds else {
       throw RefusedHello(.wakeToken, "the wake token has expired")
     }
     return (wake, isHere)
@@ -25,19 +25,19 @@ extension SessionMachine {
   /// Whether a call of this incarnation would be at this node; false: that node is dead. Throws if it lives elsewhere.
   func isHere(_ incarnation: String, _ now: Instant) throws(RefusedHello) -> Bool {
     guard let cluster = settings.cluster else { return true }
-    switch nodes.standing(of: incarnation, from: cluster, unixMilliseconds: unixMilliseconds(now)) {
+    switch nodes.liveness(of: incarnation, from: cluster, unixMilliseconds: unixMilliseconds(now)) {
     case .here: return true
     case .dead: return false
     case .living(let url): throw RefusedHello(.otherNode, "the call is at another node", url: url)
-    case .unheard: throw RefusedHello(.otherNode, "the call's node is not known yet")
+    case .unknown: throw RefusedHello(.otherNode, "the call's node is not known yet")
     }
   }
 
   /// A session that does no more than hear that a dead node's call is gone takes the place of none that stands: that one hears it, and the
   /// new socket is closed as the older of two (4009).
-  func checkPlace(_ device: DeviceKey, for call: Identifier, _ output: inout Output) throws(RefusedHello) {
-    guard let standing = sessionOfDevice[device], let session = sessions[standing], session.connection != nil else { return }
-    if session.awaitsWelcome == nil { output.events.append(.callLost(device, standing, call: call)) }
+  func checkLocation(_ device: DeviceKey, for call: Identifier, _ output: inout Output) throws(RefusedHello) {
+    guard let other = sessionOfDevice[device], let session = sessions[other], session.connection != nil else { return }
+    if session.awaitsWelcome == nil { output.events.append(.callLost(device, other, call: call)) }
     throw RefusedHello(.deadNode, "the call is gone with its node", user: device.user)
   }
 

@@ -100,7 +100,7 @@ public struct SessionMachine {
       connections[id] = Connection(address: address, at: now)
       rearm(connection: id)
     case .frame(let id, let bytes): frameReceived(bytes, on: id, now, &output)
-    case .alive(let id): heard(id, now)
+    case .alive(let id): received(id, now)
     case .congested(let id):
       if case .bound(let session) = connections[id]?.phase {
         end(session, .overflow, now, &output)
@@ -115,7 +115,7 @@ public struct SessionMachine {
     case .httpLogin(let request, let bearer): httpLogin(request, bearer: bearer, now, &output)
     case .httpGone(let request): pendingHTTP[request] = nil
     case .command(let command): perform(command, now, &output)
-    case .timer: while let key = timers.takeDue(at: now) { timerFired(key, now, &output) }
+    case .timer: while let key = timers.popDue(at: now) { timerFired(key, now, &output) }
     }
   }
 

@@ -125,7 +125,7 @@ public enum SessionCommand: Hashable, Sendable {
   case callDead(DeviceKey, Identifier)
   /// A message that is neither numbered nor of a call: `dir.*`, `hist.changed`, and, with `re`, the answer to a request that only reads
   /// (`ClientMessageType.isRead`). It goes out if the device is connected.
-  case tell(DeviceKey, ServerMessage, re: Identifier? = nil)
+  case notify(DeviceKey, ServerMessage, re: Identifier? = nil)
   /// The directory of a scope (`DirectoryScope`) has this version: for `welcome.dirVersion` from now on.
   case directory(scope: String, version: Int)
   /// The answer to `.httpReject` or `.httpLogin`.

@@ -86,7 +86,7 @@ struct WakeUses {
   var count: Int { uses.count }
 
   /// Whether this use counts: the first in time, or a later one.
-  mutating func take(_ wake: Wake, at now: Instant) -> Bool {
+  mutating func redeem(_ wake: Wake, at now: Instant) -> Bool {
     let key = Key(call: wake.call, device: wake.device)
     if uses.contains(key) { return true }
     guard now < wake.firstUseBefore else { return false }

@@ -13,66 +13,66 @@ extension Call {
   /// A session that was not resumed: the snapshot stands for everything sent before. A device that may still show a call
   /// which is over for it is told so, as its terminal message.
   /// - Parameter mayJoin: it wants calls, and its session is not for another call only.
-  mutating func greet(_ device: DevicePresence, mayJoin: Bool, _ turn: inout Turn) -> Greeting? {
+  mutating func greet(_ device: DevicePresence, mayJoin: Bool, _ step: inout Step) -> Greeting? {
     guard isLive else { return nil }
-    if terminals[device.key] != nil { return terminals[device.key]?.takeUnseen().map { .gone($0) } }
+    if terminals[device.key] != nil { return terminals[device.key]?.popUnseen().map { .gone($0) } }
     if let index = index(of: device.key) {
       devices[index].session = device.session
       devices[index].isConnected = true
       devices[index].announcesActive = device.announcesActive
       // offered by the snapshot: not warm
       devices[index].ackedOn = nil
-      pushConnected(device, isNew: true, &turn)
-      devices[index].toldCapabilities = capabilities
-      return .snapshot(snapshot(devices[index], turn))
+      pushConnected(device, isNew: true, &step)
+      devices[index].sentCapabilities = capabilities
+      return .snapshot(snapshot(devices[index], step))
     }
     let mayJoin = mayJoin && (device.info.onlyCall == id || users.isFor(device.accounts, of: device.key.user))
     guard ringsDevices, mayJoin || pushes.contains(where: { $0.key == device.key && $0.mayShow }) else { return nil }
     if isUndecided, users.ringing.contains(device.key.user) {
-      guard let index = addDevice(device, &turn) else { return nil }
-      markOnce(.offered, &turn)
-      pushConnected(device, isNew: true, &turn)
-      devices[index].toldCapabilities = capabilities
-      return .snapshot(snapshot(devices[index], turn))
+      guard let index = addDevice(device, &step) else { return nil }
+      markOnce(.offered, &step)
+      pushConnected(device, isNew: true, &step)
+      devices[index].sentCapabilities = capabilities
+      return .snapshot(snapshot(devices[index], step))
     }
     // it may have been woken for this call: a late one learns who has it
     let isDiverted = isDiverted(for: device.key.user)
     guard isDiverted || winner != nil, terminals.count < Limits.terminalsPerCall else { return nil }
     let reason = isDiverted ? divertedReason ?? .diverted : .answeredElsewhere
-    let over = CallOver(reason, by: isDiverted ? .gateway : .app, at: turn.wallNow)
+    let over = CallOver(reason, by: isDiverted ? .gateway : .app, at: step.wallNow)
     terminals[device.key] = Terminal(over: over, isByDevice: false, isUnseen: false)
     return .gone(over)
   }
 
   /// A name, or a better one, that came late: offers, snapshots and pushes to come carry it, who has the call is told.
-  mutating func callerKnown(_ caller: Handle, _ turn: inout Turn) {
+  mutating func callerKnown(_ caller: Handle, _ step: inout Step) {
     let caller = Handle(
       k: caller.k, h: String(caller.h.prefix(Limits.textCharacters)), n: caller.n.map { String($0.prefix(Limits.textCharacters)) }
     )
     guard isLive, direction == .incoming, caller != parties.from else { return }
     parties.from = caller
     for device in devices where terminals[device.key] == nil {
-      turn.send(.callUpdate(CallUpdate(from: parties.from)), to: device.key, call: id)
+      step.send(.callUpdate(CallUpdate(from: parties.from)), to: device.key, call: id)
     }
   }
 
-  func snapshot(_ leg: DeviceLeg, _ turn: Turn) -> CallSnapshot {
+  func snapshot(_ leg: DeviceLeg, _ step: Step) -> CallSnapshot {
     var out = CallSnapshot(
       call: id, dir: ringsDevices ? .incoming : .outgoing, state: snapshotState, from: parties.from, to: parties.to,
-      acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: turn.wall(stateSince),
-      exp: timers[.ring].map { turn.wall($0) }, pstn: ringsDevices ? pstn : nil, caps: capabilities)
+      acct: users.account(of: leg.key.user), sdp: leg.sdp, gen: leg.gen, at: step.wall(stateSince),
+      exp: timers[.ring].map { step.wall($0) }, pstn: ringsDevices ? pstn : nil, caps: capabilities)
     if ringsDevices { out.parameters = parties.parameters }
     if winner == leg.key { (out.translate, out.muted) = (appMedia.translation, appMedia.isMuted) }
     return out
   }
 
   /// What the app that has the call may offer its user, if that is not what it was told last.
-  mutating func tellCapabilities(_ turn: inout Turn) {
-    guard state == .connected, let winner, let index = winnerIndex, devices[index].toldCapabilities != capabilities else {
+  mutating func sendCapabilities(_ step: inout Step) {
+    guard state == .connected, let winner, let index = winnerIndex, devices[index].sentCapabilities != capabilities else {
       return
     }
-    devices[index].toldCapabilities = capabilities
-    turn.send(.callUpdate(CallUpdate(caps: capabilities)), to: winner, call: id)
+    devices[index].sentCapabilities = capabilities
+    step.send(.callUpdate(CallUpdate(caps: capabilities)), to: winner, call: id)
   }
 
   private var snapshotState: CallSnapshot.State {
@@ -86,33 +86,33 @@ extension Call {
     }
   }
 
-  mutating func deviceResumed(_ device: DevicePresence, _ turn: inout Turn) {
+  mutating func deviceResumed(_ device: DevicePresence, _ step: inout Step) {
     let (key, session) = (device.key, device.session)
     terminals[key]?.resumed()
     guard isLive, let index = index(of: key) else { return }
     // another socket than the one on which the offer was acked: not warm
     (devices[index].session, devices[index].isConnected, devices[index].ackedOn) = (session, true, nil)
-    pushConnected(device, isNew: false, &turn)
+    pushConnected(device, isNew: false, &step)
   }
 
-  mutating func deviceDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
+  mutating func deviceDisconnected(_ key: DeviceKey, _ step: inout Step) {
     terminals[key]?.socketLost()
     guard isLive, let index = index(of: key) else { return }
-    if endLostTest(&turn) { return }
-    let until = turn.now + Limits.reconnect
+    if endLostTest(&step) { return }
+    let until = step.now + Limits.reconnect
     (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
     // A device that no push reaches has no other timer: the caller would hear ringing until the ring's end.
     if isUndecided, ringsDevices, terminals[key] == nil, devices[index].phase == .offered { timers[.vanished] = until }
-    pushDisconnected(key, &turn)
+    pushDisconnected(key, &step)
   }
 
   /// Its session cannot come back, though a new one may follow at once. A call that rings then loses the device; a call that
   /// it has goes on while its media does.
-  mutating func deviceVanished(_ key: DeviceKey, _ turn: inout Turn) {
+  mutating func deviceVanished(_ key: DeviceKey, _ step: inout Step) {
     guard let index = index(of: key) else { return }
-    if endLostTest(&turn) { return }
+    if endLostTest(&step) { return }
     // a page that is loaded again, over a slow network too, opens the next session within this time
-    let until = turn.now + Limits.reconnect
+    let until = step.now + Limits.reconnect
     (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
     guard isUndecided, ringsDevices, terminals[key] == nil else { return }
     devices[index].phase = .offered

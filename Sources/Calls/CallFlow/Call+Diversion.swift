@@ -15,16 +15,16 @@ extension Call {
 
   /// The lock, taken for what comes now: every device that had no terminal message yet is told, a winner without media that it
   /// failed.
-  mutating func takeLock(for planned: PlannedDiversion, _ diversion: CallRecord.Diversion, _ turn: inout Turn) {
+  mutating func acquireLock(for planned: PlannedDiversion, _ diversion: CallRecord.Diversion, _ step: inout Step) {
     for timer in [CallTimer.ring, .unreached, .push, .early180, .gate, .restart, .mediaActive, .vanished] { timers[timer] = nil }
-    tellDevices(planned.ending.reason, others: planned.reasonForDevices, by: .gateway, &turn)
-    for device in devices { turn.media(.removeAppLeg(session, device.id)) }
+    notifyDevices(planned.ending.reason, others: planned.reasonForDevices, by: .gateway, &step)
+    for device in devices { step.media(.removeAppLeg(session, device.id)) }
     (devices, pushes, winner, bookkeeping.declines) = ([], [], nil, Declines())
     (parties.isVerifying, timers[.verification]) = (false, nil)
     diversions.planned = nil
     diversions.made.append(diversion)
-    enter(.diverting, &turn)
-    mark(.diverting, detail: planned.trigger.rawValue, &turn)
+    enter(.diverting, &step)
+    mark(.diverting, detail: planned.trigger.rawValue, &step)
   }
 
   /// Those of the INVITE and ours; recordings and codes lead nowhere.
@@ -35,29 +35,29 @@ extension Call {
   // MARK: another user
 
   /// The next user's devices ring under the same lock, and that user's rules hold.
-  mutating func divert(to next: String, _ rules: Diversions, _ planned: PlannedDiversion, _ turn: inout Turn) {
+  mutating func divert(to next: String, _ rules: Diversions, _ planned: PlannedDiversion, _ step: inout Step) {
     var diversion = CallRecord.Diversion(planned.trigger)
     diversion.user = next
-    takeLock(for: planned, diversion, &turn)
+    acquireLock(for: planned, diversion, &step)
     parties.divertedFrom = Array(([parties.to] + parties.divertedFrom).prefix(Limits.diversions))
     diversions.rules = rules
     users.ring(for: [next])
-    enter(.parked, &turn)
+    enter(.parked, &step)
   }
 
   // MARK: a number
 
   /// The leg to the number; its INVITE waits for the start line on disk.
-  mutating func divert(by leg: TrunkLeg, to target: DiversionTarget, _ turn: inout Turn) {
+  mutating func divert(by leg: TrunkLeg, to target: DiversionTarget, _ step: inout Step) {
     var diversion = CallRecord.Diversion(target.planned.trigger)
     (diversion.number, diversion.trunk, diversion.sipCallId) = (target.number.text, leg.trunk.name, leg.sipCallID)
-    takeLock(for: target.planned, diversion, &turn)
+    acquireLock(for: target.planned, diversion, &step)
     legs.append(leg)
-    timers[.ring] = turn.now + turn.configuration.timers.ring
-    if bookkeeping.isJournalled { inviteDiversion(&turn) }
+    timers[.ring] = step.now + step.configuration.timers.ring
+    if bookkeeping.isJournalled { inviteDiversion(&step) }
   }
 
-  mutating func inviteDiversion(_ turn: inout Turn) {
+  mutating func inviteDiversion(_ step: inout Step) {
     guard state == .diverting, let second, legs[second].phase == .idle, let target = legs[second].diversion,
       let peer = legs[second].trunk.peer
     else { return }
@@ -65,13 +65,13 @@ extension Call {
     let own = trunk.numbers.calling(target.ownNumber)
     let isPrivate = parties.from.h == Self.anonymous.h
     let caller = target.showsCaller && !isPrivate ? trunk.numbers.calling(parties.callerNumber) : own
-    mark(.inviteSent, detail: trunk.name, &turn)
+    mark(.inviteSent, detail: trunk.name, &step)
     legs[second].invite(
       OutboundInvite(
         trunk: peer, to: trunk.numbers.called(target.number.text), from: caller,
         displayName: target.showsCaller ? parties.from.n : nil,
         isPrivate: target.showsCaller && isPrivate, assertedIdentity: own, sdp: nil, maxForwards: transfers.maxForwards - 1,
-        extraHeaders: diversionHeaders(own, target.planned.trigger, trunk, peer.domain)), &turn)
+        extraHeaders: diversionHeaders(own, target.planned.trigger, trunk, peer.domain)), &step)
   }
 
   /// RFC 5806: who diverts it now comes first, then those before. What an untrusted trunk said of them is counted, not repeated.
@@ -90,85 +90,85 @@ extension Call {
   }
 
   /// 180 and early media of the second leg are the caller's.
-  mutating func diversionProgressed(_ code: Int, _ sdp: String?, _ turn: inout Turn) {
+  mutating func diversionProgressed(_ code: Int, _ sdp: String?, _ step: inout Step) {
     guard state == .diverting, let second, code > 100 else { return }
-    if code == 180 { markOnce(.divertedRinging, &turn) }
-    if legs[second].progressed(code, sdp, &turn), let inner = legs[second].session, trunkLeg.answer != nil {
-      turn.media(.bridge(inner, to: session, connects: false))
-      _ = trunkLeg.sendEarlyMedia(&turn)
+    if code == 180 { markOnce(.divertedRinging, &step) }
+    if legs[second].progressed(code, sdp, &step), let inner = legs[second].session, trunkLeg.answer != nil {
+      step.media(.bridge(inner, to: session, connects: false))
+      _ = trunkLeg.sendEarlyMedia(&step)
       return
     }
     guard code == 180 else { return }
     trunkLeg.wantsRinging = true
-    ringTrunk(&turn)
+    ringTrunk(&step)
   }
 
-  mutating func diversionAnswered(_ problem: String?, _ turn: inout Turn) {
+  mutating func diversionAnswered(_ problem: String?, _ step: inout Step) {
     guard state == .diverting, trunkLeg.phase == .invited else { return }
-    mark(.divertedAnswered, &turn)
+    mark(.divertedAnswered, &step)
     timers[.ring] = nil
-    if let problem { return end(.codec, by: .trunk, detail: "diversion: " + problem, &turn) }
-    sendAnswer(&turn)
+    if let problem { return end(.codec, by: .trunk, detail: "diversion: " + problem, &step) }
+    sendAnswer(&step)
   }
 
   /// Busy, declined and unanswered there are so here; anything else leaves what it was for.
-  mutating func diversionRefused(_ code: Int, _ turn: inout Turn) {
+  mutating func diversionRefused(_ code: Int, _ step: inout Step) {
     guard state == .diverting, let planned = second.flatMap({ legs[$0].diversion?.planned }) else { return }
-    mark(.divertedFailed, detail: String(code), &turn)
+    mark(.divertedFailed, detail: String(code), &step)
     let reason = EndReason(sipStatus: code)
     var ending = planned.ending
     if [.busy, .declined, .unanswered].contains(reason) { ending = Ending(reason, by: .trunk) }
     ending.detail = "diversion refused with \(code)"
-    end(ending, &turn)
+    end(ending, &step)
   }
 
   /// Nobody answers the second leg, or a recording does not end.
-  mutating func diversionTimedOut(_ turn: inout Turn) {
+  mutating func diversionTimedOut(_ step: inout Step) {
     if isDivertedToNumber {
-      end(Ending(.unanswered, by: .trunk, detail: "diversion not answered"), &turn)
+      end(Ending(.unanswered, by: .trunk, detail: "diversion not answered"), &step)
     } else if let recording = diversions.recording {
-      end(recording.planned.ending, &turn)
+      end(recording.planned.ending, &step)
     }
   }
 
   // MARK: a recording
 
-  mutating func divert(to file: Diversions.Recording, _ planned: PlannedDiversion, _ turn: inout Turn) {
+  mutating func divert(to file: Diversions.Recording, _ planned: PlannedDiversion, _ step: inout Step) {
     var diversion = CallRecord.Diversion(planned.trigger)
     diversion.recording = file.name
-    takeLock(for: planned, diversion, &turn)
+    acquireLock(for: planned, diversion, &step)
     diversions.recording = (planned, file)
-    if bookkeeping.isJournalled { startRecording(&turn) }
+    if bookkeeping.isJournalled { startRecording(&step) }
   }
 
-  mutating func startRecording(_ turn: inout Turn) {
+  mutating func startRecording(_ step: inout Step) {
     guard state == .diverting, let (planned, file) = diversions.recording else { return }
     // a media thread that never tells of the end does not hold the caller
-    timers[.ring] = turn.now + .milliseconds(file.audio.milliseconds) + Self.recordingTimeout
-    guard file.isEarly else { return sendAnswer(&turn) }
-    guard trunkLeg.sendEarlyMedia(&turn) else { return end(planned.ending, &turn) }
-    joinDiverted(&turn)
+    timers[.ring] = step.now + .milliseconds(file.audio.milliseconds) + Self.recordingTimeout
+    guard file.isEarly else { return sendAnswer(&step) }
+    guard trunkLeg.sendEarlyMedia(&step) else { return end(planned.ending, &step) }
+    joinDiverted(&step)
   }
 
   private static let recordingTimeout = Duration.seconds(5)
 
   /// The recording is over, and with it the call.
-  mutating func played(_ turn: inout Turn) {
+  mutating func played(_ step: inout Step) {
     appMedia.playsFile = false
-    ringBack(&turn)
+    ringBack(&step)
     guard isLive, let (planned, _) = diversions.recording else { return }
     var ending = planned.ending
     ending.q850 = planned.trigger.cause
-    end(ending, &turn)
+    end(ending, &step)
   }
 
   /// Both ends have media: audio flows.
-  mutating func joinDiverted(_ turn: inout Turn) {
+  mutating func joinDiverted(_ step: inout Step) {
     if isDivertedToNumber, let inner = legs[1].session {
-      turn.media(.bridge(session, to: inner, connects: true))
-      turn.media(.bridge(inner, to: session, connects: true))
+      step.media(.bridge(session, to: inner, connects: true))
+      step.media(.bridge(inner, to: session, connects: true))
     } else if let recording = diversions.recording {
-      turn.media(.play(session, recording.1.audio))
+      step.media(.play(session, recording.1.audio))
     }
   }
 }

@@ -12,42 +12,42 @@ extension Call {
   /// record. A leg that is `over` already is told nothing.
   mutating func end(
     _ reason: EndReason, by side: CallSide, others: EndReason? = nil, sip: Int? = nil, q850: Int? = nil,
-    detail: String? = nil, _ turn: inout Turn
+    detail: String? = nil, _ step: inout Step
   ) {
     guard isLive else { return }
     timers.clear()
-    endRecording(.callEnded, &turn)
-    closeStream(&turn)
+    endRecording(.callEnded, &step)
+    closeStream(&step)
     (diversions.planned, routeQuery) = (nil, nil)
     if let second {
-      _ = legs[second].end(reason, q850: nil, &turn)
-      if isDivertedToNumber, let inner = legs[second].session { turn.media(.close(inner)) }
+      _ = legs[second].end(reason, q850: nil, &step)
+      if isDivertedToNumber, let inner = legs[second].session { step.media(.close(inner)) }
     }
-    switch trunkLeg.end(reason, q850: q850, &turn) {
-    case .cancelled: mark(.cancel, detail: "sent", &turn)
-    case .saidBye: mark(.bye, detail: "sent", &turn)
+    switch trunkLeg.end(reason, q850: q850, &step) {
+    case .cancelled: mark(.cancel, detail: "sent", &step)
+    case .saidBye: mark(.bye, detail: "sent", &step)
     case .refused, .nothing: break
     }
     let status = sip ?? (answeredAt == nil ? trunkLeg.finalStatus : nil)
-    tellDevices(reason, others: others ?? reason, by: side, sip: status, &turn)
+    notifyDevices(reason, others: others ?? reason, by: side, sip: status, &step)
     bookkeeping.reasonForOthers = others ?? reason
-    if appMedia.reservation != nil { turn.media(.close(session)) }
+    if appMedia.reservation != nil { step.media(.close(session)) }
     bookkeeping.end = CallRecord.End(reason, by: side, sip: status ?? trunkLeg.finalStatus, detail: detail)
-    enter(.ended, &turn)
-    turn.outcomes.append(.ended)
-    mark(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &turn)
-    timers[.finalStatistics] = appMedia.reservation == nil ? turn.now : turn.now + turn.configuration.timers.finalStatistics
-    let connected = answeredAt.map { turn.now - $0 } ?? .zero
-    turn.measure(.callLength(direction, connected: connected))
+    enter(.ended, &step)
+    step.outcomes.append(.ended)
+    mark(.ended, detail: "\(reason.rawValue) by \(side.rawValue)", &step)
+    timers[.finalStatistics] = appMedia.reservation == nil ? step.now : step.now + step.configuration.timers.finalStatistics
+    let connected = answeredAt.map { step.now - $0 } ?? .zero
+    step.measure(.callLength(direction, connected: connected))
   }
 
   /// The terminal message of every device that has had none: who has the call, who rings, who may come late.
-  mutating func tellDevices(_ reason: EndReason, others: EndReason, by side: CallSide, sip: Int? = nil, _ turn: inout Turn) {
+  mutating func notifyDevices(_ reason: EndReason, others: EndReason, by side: CallSide, sip: Int? = nil, _ step: inout Step) {
     for device in devices where terminals[device.key] == nil {
       let isWinner = device.key == winner
-      terminate(device.key, isWinner ? reason : others, by: side, sip: sip, isWinner: isWinner, &turn)
+      terminate(device.key, isWinner ? reason : others, by: side, sip: sip, isWinner: isWinner, &step)
     }
-    closePushes(CallOver(others, by: side, at: turn.wallNow, sip: sip), &turn)
+    closePushes(CallOver(others, by: side, at: step.wallNow, sip: sip), &step)
   }
 
   /// How a call ends that nobody takes.
@@ -65,108 +65,108 @@ extension Call {
 
   /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else. A
   /// diversion is carried out by the machine, behind the input that caused it.
-  mutating func endUnlessDiverted(_ trigger: DiversionTrigger, _ ending: Ending, _ turn: inout Turn) {
+  mutating func endUnlessDiverted(_ trigger: DiversionTrigger, _ ending: Ending, _ step: inout Step) {
     guard isLive, diversions.planned == nil else { return }
-    mark(.nobodyCame, detail: trigger.rawValue, &turn)
+    mark(.nobodyCame, detail: trigger.rawValue, &step)
     if let rule = diversions.rules.rules[trigger], trunkLeg.phase == .invited {
       let wanted = PlannedDiversion(trigger: trigger, rule: rule, ending: ending)
       diversions.planned = wanted
-      return turn.outcomes.append(.diverts(wanted))
+      return step.outcomes.append(.diverts(wanted))
     }
     var ending = ending
     // a final response says it by its code, a BYE in no other way
     if callsNumberFirst { ending.q850 = ending.q850 ?? trigger.cause }
-    end(ending, &turn)
+    end(ending, &step)
   }
 
-  mutating func end(_ ending: Ending, _ turn: inout Turn) {
-    end(ending.reason, by: ending.side, others: ending.others, q850: ending.q850, detail: ending.detail, &turn)
+  mutating func end(_ ending: Ending, _ step: inout Step) {
+    end(ending.reason, by: ending.side, others: ending.others, q850: ending.q850, detail: ending.detail, &step)
   }
 
   /// The same with a final response that does not follow from the reason.
-  mutating func end(_ ending: Ending, refusing code: Int, _ turn: inout Turn) {
-    guard trunkLeg.phase == .invited else { return end(ending, &turn) }
+  mutating func end(_ ending: Ending, refusing code: Int, _ step: inout Step) {
+    guard trunkLeg.phase == .invited else { return end(ending, &step) }
     (trunkLeg.phase, trunkLeg.finalStatus) = (.over, code)
-    turn.sip(.refuse(trunkLeg.id, code: code, reason: nil, cause: ending.q850.map { .q850($0) }, retryAfter: nil))
-    end(ending.reason, by: ending.side, others: ending.others, sip: code, detail: ending.detail, &turn)
+    step.sip(.refuse(trunkLeg.id, code: code, reason: nil, cause: ending.q850.map { .q850($0) }, retryAfter: nil))
+    end(ending.reason, by: ending.side, others: ending.others, sip: code, detail: ending.detail, &step)
   }
 
   /// An operator ends the call: nothing is wrong with this server, so a caller that still waits hears 480 with cause 31.
-  mutating func hangUp(_ turn: inout Turn) {
+  mutating func hangUp(_ step: inout Step) {
     if direction == .incoming, trunkLeg.phase == .invited {
-      return end(.init(.server, by: .gateway, q850: 31, detail: "hung up by an operator"), refusing: 480, &turn)
+      return end(.init(.server, by: .gateway, q850: 31, detail: "hung up by an operator"), refusing: 480, &step)
     }
-    end(.server, by: .gateway, detail: "hung up by an operator", &turn)
+    end(.server, by: .gateway, detail: "hung up by an operator", &step)
   }
 
   /// The terminal message of one device; never a second one.
   mutating func terminate(
-    _ key: DeviceKey, _ reason: EndReason, by side: CallSide, sip: Int? = nil, isWinner: Bool, _ turn: inout Turn
+    _ key: DeviceKey, _ reason: EndReason, by side: CallSide, sip: Int? = nil, isWinner: Bool, _ step: inout Step
   ) {
     guard terminals[key] == nil, let index = index(of: key) else { return }
-    var over = CallOver(reason, by: side, at: turn.wallNow, sip: sip)
+    var over = CallOver(reason, by: side, at: step.wallNow, sip: sip)
     if isWinner { (over.stats, over.received) = (trunkLeg.statistics.map(StreamStats.init), testResult) }
     terminals[key] = Terminal(over: over, isByDevice: false, isUnseen: !devices[index].isConnected)
-    turn.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
-    turn.app(.callDead(key, id))
+    step.send(isWinner ? .callEnded(over) : .callCancel(over), to: key, call: id)
+    step.app(.callDead(key, id))
   }
 
   /// The device itself said that it is out: its `ok`, or the receipt, is its terminal message. Its leg is freed.
-  mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ turn: inout Turn) {
+  mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ step: inout Step) {
     guard terminals[key] == nil else { return }
-    let over = CallOver(reason, by: .app, at: turn.wallNow)
+    let over = CallOver(reason, by: .app, at: step.wallNow)
     terminals[key] = Terminal(over: over, isByDevice: true, isUnseen: false)
     pushNotNeeded(key)
     guard let index = index(of: key) else { return }  // it was woken and says so without a session
-    turn.app(.callDead(key, id))
-    removeLeg(index, &turn)
+    step.app(.callDead(key, id))
+    removeLeg(index, &step)
   }
 
-  mutating func removeLeg(_ index: Int, _ turn: inout Turn) {
-    turn.media(.removeAppLeg(session, devices[index].id))
+  mutating func removeLeg(_ index: Int, _ step: inout Step) {
+    step.media(.removeAppLeg(session, devices[index].id))
     devices.remove(at: index)
   }
 
   /// Nobody is left who could answer: the final response follows from what the devices said.
-  mutating func endIfNobodyRings(_ turn: inout Turn) {
+  mutating func endIfNoDeviceRings(_ step: inout Step) {
     guard isUndecided, ringsDevices, !parties.isVerifying, users.locating == nil else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
     else { return }
     // a device that lost its socket before it rang holds the call up no longer than a client takes to come back
-    if let until = undecided.compactMap(\.awaitedUntil).max(), until > turn.now {
+    if let until = undecided.compactMap(\.awaitedUntil).max(), until > step.now {
       timers[.vanished] = until
       return
     }
     let said = bookkeeping.declines
     if said.busy > 0, said.declined == 0 {
-      return endUnlessDiverted(.busy, .init(.busy, by: .app, others: .busyElsewhere), &turn)
+      return endUnlessDiverted(.busy, .init(.busy, by: .app, others: .busyElsewhere), &step)
     }
-    if said.declined > 0 { return endUnlessDiverted(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &turn) }
+    if said.declined > 0 { return endUnlessDiverted(.declined, .init(.declined, by: .app, others: .declinedElsewhere), &step) }
     if said.incapable > 0 {
-      return endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could answer"), &turn)
+      return endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, q850: 41, detail: "no device could answer"), &step)
     }
-    if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &turn) }
-    if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &turn) }
-    if said.filtered > 0 { return endUnlessDiverted(.unreached, .init(.dnd, by: .app), &turn) }
+    if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &step) }
+    if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &step) }
+    if said.filtered > 0 { return endUnlessDiverted(.unreached, .init(.dnd, by: .app), &step) }
     // A push is given up at the ring's end by another thread: whichever is first, the call rang out.
-    if let ring = timers[.ring], ring <= turn.now { return ringTimedOut(&turn) }
+    if let ring = timers[.ring], ring <= step.now { return ringTimedOut(&step) }
     let detail = bookkeeping.pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
-    endUnlessDiverted(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &turn)
+    endUnlessDiverted(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &step)
   }
 
   /// The final statistics are here, or late: the record.
-  func record(_ final: MediaStatistics?, _ turn: Turn) -> CallRecord {
+  func record(_ final: MediaStatistics?, _ step: Step) -> CallRecord {
     let statistics = final ?? trunkLeg.statistics
-    let ended = times[.ended] ?? turn.now
+    let ended = times[.ended] ?? step.now
     let leg = winnerIndex.map { devices[$0] }
     var record = CallRecord(
       call: id, sipCallId: sipCallID, direction: direction, trunk: trunk.name, from: parties.callerNumber,
       to: parties.calledNumber,
       user: users.owner.isEmpty ? nil : users.owner,
       device: winner?.device, devices: bookkeeping.offeredDevices,
-      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, turn.wall($1)) }),
+      times: Dictionary(uniqueKeysWithValues: times.map { ($0.rawValue, step.wall($1)) }),
       end: bookkeeping.end ?? .init(.unknown, by: .gateway),
       connectedMs: answeredAt.map { (ended - $0).milliseconds } ?? 0,
       codecs: .init(

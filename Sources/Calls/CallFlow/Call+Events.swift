@@ -8,7 +8,7 @@ import Trunking
 /// What is told of calls, devices and trunks beyond the gateway, if `Configuration.events` is on.
 extension Call {
   /// A stage of the call, if it is one that is told.
-  mutating func tell(_ stage: CallStage, at instant: Instant, _ turn: inout Turn) {
+  mutating func report(_ stage: CallStage, at instant: Instant, _ step: inout Step) {
     switch stage {
     case .trunkSilent, .appSilent, .trunkBack, .appBack:
       // the statistics may have said it first
@@ -17,9 +17,9 @@ extension Call {
       bookkeeping.isPoor = isPoor
     default: break
     }
-    guard turn.configuration.events.isOn, let kind = GatewayEvent.Kind(stage) else { return }
+    guard step.configuration.events.isOn, let kind = GatewayEvent.Kind(stage) else { return }
     let (transfer, diversion) = (transfers.made.last, diversions.made.last)
-    tell(kind, at: instant, &turn) { facts in
+    report(kind, at: instant, &step) { facts in
       switch stage {
       case .heldByTrunk, .resumedByTrunk: facts.by = .trunk
       case .heldByApp, .resumedByApp: facts.by = .app
@@ -35,29 +35,29 @@ extension Call {
   }
 
   /// Digits that somebody pressed; the app's while they are on their way.
-  func tellDigits(_ digits: String, from side: CallSide, _ turn: inout Turn) {
-    guard turn.configuration.events.hasDigits else { return }
-    tell(.callDigits, at: turn.now, &turn) { $0.digits = .init(digits: digits, from: side) }
+  func reportDigits(_ digits: String, from side: CallSide, _ step: inout Step) {
+    guard step.configuration.events.hasDigits else { return }
+    report(.callDigits, at: step.now, &step) { $0.digits = .init(digits: digits, from: side) }
   }
 
   /// Told when sound becomes poor, and when it is that no longer.
-  mutating func tellQuality(_ quality: Quality, _ statistics: MediaStatistics, _ turn: inout Turn) {
+  mutating func reportQuality(_ quality: Quality, _ statistics: MediaStatistics, _ step: inout Step) {
     let isPoor = quality.level == "poor"
     guard isPoor != bookkeeping.isPoor else { return }
     bookkeeping.isPoor = isPoor
     let scores = [statistics.fromTrunk.meanOpinionScore, statistics.fromApp.meanOpinionScore].compactMap { $0 }
-    tell(.callQuality, at: turn.now, &turn) {
+    report(.callQuality, at: step.now, &step) {
       $0.quality = .init(
         level: isPoor ? .poor : .good, cause: isPoor ? quality.cause.flatMap { .init(rawValue: $0) } : nil,
         side: isPoor ? bookkeeping.silentSide : nil, mos: scores.min().map { ($0 * 100).rounded() / 100 })
     }
   }
 
-  func tell(_ kind: GatewayEvent.Kind, at instant: Instant, _ turn: inout Turn, _ fill: (inout CallFacts) -> Void = { _ in }) {
-    guard turn.configuration.events.isOn else { return }
+  func report(_ kind: GatewayEvent.Kind, at instant: Instant, _ step: inout Step, _ fill: (inout CallFacts) -> Void = { _ in }) {
+    guard step.configuration.events.isOn else { return }
     var facts = facts
     fill(&facts)
-    turn.output.actions.append(.event(GatewayEvent(kind, at: turn.wall(instant), .call(facts))))
+    step.output.actions.append(.event(GatewayEvent(kind, at: step.wall(instant), .call(facts))))
   }
 
   var facts: CallFacts {
@@ -71,20 +71,20 @@ extension Call {
 }
 
 extension CallMachine {
-  func tell(_ kind: GatewayEvent.Kind, _ key: DeviceKey, _ turn: inout Turn) {
+  func report(_ kind: GatewayEvent.Kind, _ key: DeviceKey, _ step: inout Step) {
     guard configuration.events.isOn else { return }
     let facts = DeviceFacts(user: key.user, device: key.device, platform: devices[key]?.platform)
-    turn.output.actions.append(.event(GatewayEvent(kind, at: turn.wallNow, .device(facts))))
+    step.output.actions.append(.event(GatewayEvent(kind, at: step.wallNow, .device(facts))))
   }
 
   /// Told when a trunk can be used, or no longer; after each news of it.
-  mutating func tellTrunk(_ name: String, _ turn: inout Turn) {
+  mutating func reportTrunk(_ name: String, _ step: inout Step) {
     guard configuration.events.isOn, routing.trunk(name) != nil else { return }
-    var status = trunking?.status(name, at: turn.now, wallOffset: wallOffset) ?? TrunkStatus(trunk: name)
+    var status = trunking?.status(name, at: step.now, wallOffset: wallOffset) ?? TrunkStatus(trunk: name)
     if disabledTrunks.contains(name) { status.mark(.disabled) }
-    guard toldTrunks[name] != status.up else { return }
-    toldTrunks[name] = status.up
+    guard reportedTrunks[name] != status.up else { return }
+    reportedTrunks[name] = status.up
     let facts = TrunkFacts(trunk: name, why: status.why?.rawValue)
-    turn.output.actions.append(.event(GatewayEvent(status.up ? .trunkUp : .trunkDown, at: turn.wallNow, .trunk(facts))))
+    step.output.actions.append(.event(GatewayEvent(status.up ? .trunkUp : .trunkDown, at: step.wallNow, .trunk(facts))))
   }
 }

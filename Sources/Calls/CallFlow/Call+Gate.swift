@@ -16,169 +16,169 @@ extension Call {
   /// Opens the gate if all of its conditions hold: winner locked, its SDP applied, a nominated pair, keys after the right
   /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK holds the
   /// 200 up in the user agent.
-  mutating func tryGate(_ turn: inout Turn) {
+  mutating func tryGate(_ step: inout Step) {
     guard state == .answering || state == .starting, diversions.planned == nil, let winner = winnerIndex else { return }
     let leg = devices[winner]
-    if leg.hasPair { markOnce(.ice, at: leg.nominatedAt, &turn) }
-    if leg.hasKeys { markOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &turn) }
-    if leg.saidReady { markOnce(.mediaReady, at: leg.readyAt, &turn) }
+    if leg.hasPair { markOnce(.ice, at: leg.nominatedAt, &step) }
+    if leg.hasKeys { markOnce(.dtls, at: leg.keysAt, detail: leg.srtpProfile, &step) }
+    if leg.saidReady { markOnce(.mediaReady, at: leg.readyAt, &step) }
     guard leg.hasMedia else { return }
     let proof = GateProof(winner: winner)
     switch direction {
-    case .incoming: answerTrunk(proof, &turn)
-    case .outgoing where callsNumberFirst: joinNumber(proof, &turn)
-    case .outgoing where bookkeeping.isJournalled: inviteTrunk(proof, &turn)
+    case .incoming: answerTrunk(proof, &step)
+    case .outgoing where callsNumberFirst: joinNumber(proof, &step)
+    case .outgoing where bookkeeping.isJournalled: inviteTrunk(proof, &step)
     case .outgoing: break  // the start line is on its way to disk
     }
   }
 
   /// Another trunk, if the device still has media.
-  mutating func inviteAgain(_ turn: inout Turn) {
-    if callsNumberFirst { return inviteNumber(&turn) }
+  mutating func inviteAgain(_ step: inout Step) {
+    if callsNumberFirst { return inviteNumber(&step) }
     guard let winner = winnerIndex, devices[winner].hasMedia else {
-      return end(.mediaFailed, by: .app, detail: "no media for the next trunk", &turn)
+      return end(.mediaFailed, by: .app, detail: "no media for the next trunk", &step)
     }
-    inviteTrunk(GateProof(winner: winner), &turn)
+    inviteTrunk(GateProof(winner: winner), &step)
   }
 
-  mutating func noteGateOpen(since: CallStage, _ turn: inout Turn) {
-    markOnce(.gateOpen, &turn)
-    if let began = times[since] { turn.measure(.gate(direction, turn.now - began)) }
+  mutating func noteGateOpen(since: CallStage, _ step: inout Step) {
+    markOnce(.gateOpen, &step)
+    if let began = times[since] { step.measure(.gate(direction, step.now - began)) }
     timers[.gate] = nil
     timers[.restart] = nil
   }
 
   /// The one place that sends a trunk its 200.
-  private mutating func answerTrunk(_ proof: GateProof, _ turn: inout Turn) {
+  private mutating func answerTrunk(_ proof: GateProof, _ step: inout Step) {
     guard trunkLeg.phase == .invited else { return }
-    if !devices[proof.winner].hasMedia { turn.statistics.answeredWithoutMedia += 1 }
-    noteGateOpen(since: .answered, &turn)
-    sendAnswer(&turn)
+    if !devices[proof.winner].hasMedia { step.statistics.answeredWithoutMedia += 1 }
+    noteGateOpen(since: .answered, &step)
+    sendAnswer(&step)
   }
 
   /// 200. Only with a `GateProof`, or with somebody or something else than a device at the other end, who has media of its own.
-  mutating func sendAnswer(_ turn: inout Turn) {
+  mutating func sendAnswer(_ step: inout Step) {
     let isAnswered = !trunkLeg.isLateOffer || trunkLeg.isProvisionallyAnswered
     // a reliable 180 has taken our offer: the user agent sends the 200 after its PRACK
     let isOffered = trunkLeg.isLateOffer && trunkLeg.isReliable && trunkLeg.sentRinging
     var offer: String?
     if trunkLeg.isLateOffer, !isOffered { offer = trunkLeg.negotiation?.makeOffer() }
     guard isOffered || (offer ?? trunkLeg.answer) != nil else {
-      return end(.server, by: .gateway, detail: "no SDP for the 200", &turn)
+      return end(.server, by: .gateway, detail: "no SDP for the 200", &step)
     }
     trunkLeg.phase = .answered
     trunkLeg.finalStatus = 200
-    becomeConnected(&turn)
-    timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
+    becomeConnected(&step)
+    timers[.longestCall] = step.now + step.configuration.timers.longestCall
     // media first: the media thread is told before the trunk can send
-    if isAnswered { joinAnswered(&turn) }
-    turn.sip(.answer(trunkLeg.id, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
-    if isAnswered { announceConnected(&turn) }
+    if isAnswered { joinAnswered(&step) }
+    step.sip(.answer(trunkLeg.id, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
+    if isAnswered { announceConnected(&step) }
   }
 
   /// Both descriptions are there: audio flows between whoever has the call.
-  mutating func joinAnswered(_ turn: inout Turn) {
+  mutating func joinAnswered(_ step: inout Step) {
     if isDivertedToNumber || diversions.recording != nil {
-      joinDiverted(&turn)
+      joinDiverted(&step)
     } else if appMedia.stream != nil {
-      joinStream(&turn)
+      joinStream(&step)
     } else if let winner = winnerIndex {
-      join(winner, &turn)
+      join(winner, &step)
     }
   }
 
   /// Audio flows; the first words are kept until the device plays.
-  mutating func join(_ winner: Int, _ turn: inout Turn) {
+  mutating func join(_ winner: Int, _ step: inout Step) {
     let leg = devices[winner]
     // of a test call nobody hears the first words
     let keeps = leg.announcesActive && !leg.isPlaying && !isTest
     devices[winner].isPlaying = !keeps
-    turn.media(.connect(session, leg.id, keepsFirstWords: keeps))
-    if appMedia.isMuted { turn.media(.mute(session, true)) }
-    if keeps { timers[.mediaActive] = turn.now + turn.configuration.timers.mediaActive }
+    step.media(.connect(session, leg.id, keepsFirstWords: keeps))
+    if appMedia.isMuted { step.media(.mute(session, true)) }
+    if keeps { timers[.mediaActive] = step.now + step.configuration.timers.mediaActive }
   }
 
-  mutating func announceConnected(_ turn: inout Turn) {
+  mutating func announceConnected(_ step: inout Step) {
     guard let winner, let index = winnerIndex else { return }
     guard let codec = devices[index].negotiation.agreed?.codec else {
-      return end(.server, by: .gateway, detail: "connected without a codec", &turn)
+      return end(.server, by: .gateway, detail: "connected without a codec", &step)
     }
-    tellCapabilities(&turn)
-    let at = turn.wall(times[.connected] ?? turn.now)
-    turn.send(.callConnected(CallConnected(at: at, codec: codec.name)), to: winner, call: id)
-    noteTrunkHold(&turn)
+    sendCapabilities(&step)
+    let at = step.wall(times[.connected] ?? step.now)
+    step.send(.callConnected(CallConnected(at: at, codec: codec.name)), to: winner, call: id)
+    noteTrunkHold(&step)
   }
 
   /// `call.answer` starts the deadline: from the tap, and never beyond what the device's own action allows.
-  mutating func startGateDeadline(_ answer: CallAnswer, isWarm: Bool, _ turn: inout Turn) {
-    let settings = turn.configuration.timers
+  mutating func startGateDeadline(_ answer: CallAnswer, isWarm: Bool, _ step: inout Step) {
+    let settings = step.configuration.timers
     let age = min(max(answer.ageMs ?? 0, Limits.answerAgeMilliseconds.lowerBound), Limits.answerAgeMilliseconds.upperBound)
-    let tap = turn.now - .milliseconds(age)
-    mark(.tap, at: tap, &turn)
+    let tap = step.now - .milliseconds(age)
+    mark(.tap, at: tap, &step)
     var deadline = tap + (isWarm ? settings.mediaGateWarm : settings.mediaGateCold)
     if let timeout = answer.timeoutMs, Limits.answerTimeoutMilliseconds.contains(timeout) {
-      deadline = min(deadline, turn.now + .milliseconds(timeout) - settings.answerMargin)
+      deadline = min(deadline, step.now + .milliseconds(timeout) - settings.answerMargin)
     }
-    timers[.gate] = max(deadline, turn.now)
+    timers[.gate] = max(deadline, step.now)
   }
 
-  mutating func gateTimedOut(_ turn: inout Turn) {
+  mutating func gateTimedOut(_ step: inout Step) {
     guard state == .answering || state == .starting else { return }
     let missing = winnerIndex.map { devices[$0].missingMedia } ?? (appMedia.stream == nil ? "no device" : "no stream")
-    closeStream(&turn)
+    closeStream(&step)
     // docs/reference/protocol.md, Outgoing: 5 s without media is mediaFailed; Incoming: the deadline is mediaTimeout
-    if !ringsDevices { return end(.mediaFailed, by: .gateway, detail: missing, &turn) }
-    endUnlessDiverted(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &turn)
+    if !ringsDevices { return end(.mediaFailed, by: .gateway, detail: missing, &step) }
+    endUnlessDiverted(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &step)
   }
 
   // MARK: what the gate hears
 
-  mutating func mediaReady(_ ready: MediaReady, from key: DeviceKey, _ turn: inout Turn) {
+  mutating func mediaReady(_ ready: MediaReady, from key: DeviceKey, _ step: inout Step) {
     guard let index = index(of: key) else { return }
-    devices[index].ready(gen: ready.gen, at: turn.now)
-    tryGate(&turn)
+    devices[index].ready(gen: ready.gen, at: step.now)
+    tryGate(&step)
   }
 
   /// Before the tap a failure only switches warm-up off; of the device that has the call it is final.
-  mutating func mediaFailed(_ failure: MediaFail, from key: DeviceKey, _ turn: inout Turn) {
+  mutating func mediaFailed(_ failure: MediaFail, from key: DeviceKey, _ step: inout Step) {
     guard winner == key, let index = index(of: key), failure.gen ?? devices[index].gen == devices[index].gen else { return }
-    failMedia("\(failure.stage.rawValue) \(failure.detail ?? "")".trimmingSuffixSpace, &turn)
+    failMedia("\(failure.stage.rawValue) \(failure.detail ?? "")".trimmingSuffixSpace, &step)
   }
 
-  mutating func nominated(_ leg: AppLegID, epoch: Int, _ turn: inout Turn) {
+  mutating func nominated(_ leg: AppLegID, epoch: Int, _ step: inout Step) {
     guard let index = index(of: leg) else { return }
-    devices[index].nominated(epoch: epoch, at: turn.now)
-    tryGate(&turn)
+    devices[index].nominated(epoch: epoch, at: step.now)
+    tryGate(&step)
   }
 
-  mutating func keysInstalled(_ leg: AppLegID, epoch: Int, profile: String, _ turn: inout Turn) {
+  mutating func keysInstalled(_ leg: AppLegID, epoch: Int, profile: String, _ step: inout Step) {
     guard let index = index(of: leg) else { return }
-    devices[index].keysInstalled(epoch: epoch, profile: profile, at: turn.now)
-    tryGate(&turn)
+    devices[index].keysInstalled(epoch: epoch, profile: profile, at: step.now)
+    tryGate(&step)
   }
 
   /// Our side of the handshake failed. A wrong fingerprint is final; otherwise the device may still restart, if time is left.
-  mutating func appLegFailed(_ leg: AppLegID, _ failure: AppLegFailure, _ turn: inout Turn) {
+  mutating func appLegFailed(_ leg: AppLegID, _ failure: AppLegFailure, _ step: inout Step) {
     guard let index = index(of: leg) else { return }
     devices[index].failed(failure)
-    failIfFatal(index, &turn)
+    failIfFatal(index, &step)
   }
 
-  mutating func failIfFatal(_ index: Int, _ turn: inout Turn) {
+  mutating func failIfFatal(_ index: Int, _ step: inout Step) {
     guard winner == devices[index].key, state == .answering || state == .starting, let failure = devices[index].failure else {
       return
     }
     switch failure {
-    case .fingerprintMismatch: failMedia("wrong fingerprint", &turn)
-    case .noCommonProfile: failMedia("no common SRTP profile", &turn)
-    case .dtls: timers[.restart] = turn.now + Self.restartTimeout
+    case .fingerprintMismatch: failMedia("wrong fingerprint", &step)
+    case .noCommonProfile: failMedia("no common SRTP profile", &step)
+    case .dtls: timers[.restart] = step.now + Self.restartTimeout
     }
   }
 
   /// The media of the device that has the call failed: for good, unless somebody else may have it.
-  mutating func failMedia(_ detail: String, _ turn: inout Turn) {
-    guard ringsDevices, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &turn) }
-    endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &turn)
+  mutating func failMedia(_ detail: String, _ step: inout Step) {
+    guard ringsDevices, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &step) }
+    endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &step)
   }
 
   /// After a failed handshake the device has this long to send `media.restart` instead of `media.fail`.

@@ -8,52 +8,52 @@ import SDP
 extension Call {
   // MARK: first words
 
-  mutating func mediaActive(_ active: MediaActive, from key: DeviceKey, _ turn: inout Turn) {
+  mutating func mediaActive(_ active: MediaActive, from key: DeviceKey, _ step: inout Step) {
     guard winner == key || isUndecided, let index = index(of: key), active.playout else { return }
     if winner == key, times[.mediaActive] == nil {
-      mark(.mediaActive, &turn)
-      if let connected = times[.connected] { turn.measure(.connectedToActive(turn.now - connected)) }
+      mark(.mediaActive, &step)
+      if let connected = times[.connected] { step.measure(.connectedToActive(step.now - connected)) }
     }
     guard !devices[index].isPlaying else { return }
     devices[index].isPlaying = true
-    if winner == key { startPlayout(&turn) }
+    if winner == key { startPlayout(&step) }
   }
 
   /// The device plays, or 10 s have passed without a word.
-  mutating func startPlayout(_ turn: inout Turn) {
+  mutating func startPlayout(_ step: inout Step) {
     timers[.mediaActive] = nil
     guard state == .connected, let index = winnerIndex else { return }
     devices[index].isPlaying = true
-    turn.media(.playoutActive(session))
+    step.media(.playoutActive(session))
   }
 
   // MARK: requests
 
-  mutating func mute(_ mute: CallMute, _ turn: inout Turn) -> RequestAnswer {
+  mutating func mute(_ mute: CallMute, _ step: inout Step) -> RequestAnswer {
     appMedia.isMuted = mute.on
     // while the device translates, what it sends is the translation: a mute is of the microphone, and the device's own
-    if state == .connected, appMedia.translation == nil { turn.media(.mute(session, mute.on)) }
+    if state == .connected, appMedia.translation == nil { step.media(.mute(session, mute.on)) }
     return .ok
   }
 
   /// `ok` at once and silence locally; with `hold: signal` the trunk is told as well, and what it says changes nothing here.
-  mutating func hold(_ hold: CallHold, from key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+  mutating func hold(_ hold: CallHold, from key: DeviceKey, _ step: inout Step) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
     if appMedia.isHeld != hold.on {
       appMedia.isHeld = hold.on
-      mark(hold.on ? .heldByApp : .resumedByApp, &turn)
+      mark(hold.on ? .heldByApp : .resumedByApp, &step)
       if hold.on { stopTrunkWatch() }
-      turn.media(.hold(session, hold.on))
-      for leg in legs { leg.signalHold(&turn) }
+      step.media(.hold(session, hold.on))
+      for leg in legs { leg.signalHold(&step) }
     }
     return .ok
   }
 
-  mutating func sendDigits(_ request: CallDTMF, _ turn: inout Turn) -> RequestAnswer {
+  mutating func sendDigits(_ request: CallDTMF, _ step: inout Step) -> RequestAnswer {
     guard state == .connected || (state == .progress && trunkLeg.media != nil) else { return .err(Failure(.badState)) }
     if request.continue == true, appMedia.pendingDigits.first?.kind == .hardPause {
       appMedia.pendingDigits[0].kind = .tone
-      playPendingDigits(&turn)
+      playPendingDigits(&step)
     }
     guard !request.digits.isEmpty else { return .ok }
     guard appMedia.pendingDigits.reduce(0, { $0 + $1.digits.utf8.count }) + request.digits.utf8.count <= Limits.pendingDigits
@@ -61,39 +61,39 @@ extension Call {
       return .err(Failure(.tooMany))
     }
     appMedia.pendingDigits.append(request)
-    tellDigits(request.digits, from: .app, &turn)
-    if appMedia.pendingDigits.count == 1 { startPendingDigits(&turn) }
+    reportDigits(request.digits, from: .app, &step)
+    if appMedia.pendingDigits.count == 1 { startPendingDigits(&step) }
     return .ok
   }
 
   /// The first in the line: a tone plays, a soft pause waits, a hard pause waits for `continue`.
-  private mutating func startPendingDigits(_ turn: inout Turn) {
+  private mutating func startPendingDigits(_ step: inout Step) {
     switch appMedia.pendingDigits.first?.kind {
-    case .tone: playPendingDigits(&turn)
-    case .softPause: timers[.softPause] = turn.now + turn.configuration.timers.softPause
+    case .tone: playPendingDigits(&step)
+    case .softPause: timers[.softPause] = step.now + step.configuration.timers.softPause
     case .hardPause, nil: break
     }
   }
 
-  mutating func playPendingDigits(_ turn: inout Turn) {
+  mutating func playPendingDigits(_ step: inout Step) {
     timers[.softPause] = nil
     guard !appMedia.pendingDigits.isEmpty else { return }
     let next = appMedia.pendingDigits.removeFirst()
     trunkLeg.send(
-      DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs), &turn)
-    startPendingDigits(&turn)
+      DigitRequest(digits: next.digits, durationMilliseconds: next.durMs, gapMilliseconds: next.gapMs), &step)
+    startPendingDigits(&step)
   }
 
   /// A new generation of the app leg: the client's offer, our answer. The old pair is received until the new one is nominated.
-  mutating func restart(_ restart: MediaRestart, from key: DeviceKey, on session: SessionID, _ turn: inout Turn) -> RequestAnswer
+  mutating func restart(_ restart: MediaRestart, from key: DeviceKey, on session: SessionID, _ step: inout Step) -> RequestAnswer
   {
     guard let index = index(of: key), isUndecided || winner == key else { return .err(Failure(.badState)) }
     guard let sdp = restart.sdp else { return .err(Failure(.badRequest, msg: "sdp is missing")) }
     guard restart.gen == devices[index].gen + 1 else { return .err(Failure(.staleGen)) }
     var leg = devices[index]
     let before = leg.negotiation.agreed
-    leg.renewCredentials(turn.random)
-    leg.negotiation.endpoint.opus = opusLimits(turn)
+    leg.renewCredentials(step.random)
+    leg.negotiation.endpoint.opus = opusLimits(step)
     do {
       let (answer, media) = try leg.negotiation.answer(to: sdp)
       let isNew = media.fingerprint != before?.fingerprint || media.setup != before?.setup || leg.failure != nil
@@ -101,8 +101,8 @@ extension Call {
       let remote = leg.describe(media, on: session, newAssociation: isNew)
       devices[index] = leg
       timers[.restart] = nil
-      turn.media(.setAppRemote(self.session, leg.id, remote, newLocal: leg.local, newAssociation: isNew))
-      mark(.restarted, detail: restart.cause?.rawValue, &turn)
+      step.media(.setAppRemote(self.session, leg.id, remote, newLocal: leg.local, newAssociation: isNew))
+      mark(.restarted, detail: restart.cause?.rawValue, &step)
       return .mediaAnswer(MediaAnswer(sdp: answer, gen: restart.gen))
     } catch {
       return .err(Failure(.codec, msg: String(describing: error)))
@@ -110,9 +110,9 @@ extension Call {
   }
 
   /// `call.end`. Before the lock it rejects for all; afterwards the call is over for everybody.
-  mutating func endByApp(_ request: CallEnd, from key: DeviceKey, _ turn: inout Turn) {
+  mutating func endByApp(_ request: CallEnd, from key: DeviceKey, _ step: inout Step) {
     if isUndecided, ringsDevices {
-      _ = reject(CallReject(), from: key, &turn)
+      _ = reject(CallReject(), from: key, &step)
     } else if winner == key {
       let reason: EndReason =
         switch request.reason {
@@ -120,48 +120,48 @@ extension Call {
         case .mediaFailed: .mediaFailed
         case .appRestart: .appRestart
         }
-      end(reason, by: .app, &turn)
+      end(reason, by: .app, &step)
     }
   }
 
   // MARK: what media reports
 
-  mutating func appLegSilent(_ leg: AppLegID, _ turn: inout Turn) {
+  mutating func appLegSilent(_ leg: AppLegID, _ step: inout Step) {
     guard let index = index(of: leg), winner == devices[index].key, state == .connected || state == .ready || state == .progress
     else { return }
-    mark(.appSilent, &turn)
-    timers[.appGrace] = turn.now + turn.configuration.timers.appLegGrace
-    askForRestart(.timeout, &turn)
+    mark(.appSilent, &step)
+    timers[.appGrace] = step.now + step.configuration.timers.appLegGrace
+    askForRestart(.timeout, &step)
   }
 
-  mutating func appMoved(_ leg: AppLegID, to address: SocketAddress, _ turn: inout Turn) {
+  mutating func appMoved(_ leg: AppLegID, to address: SocketAddress, _ step: inout Step) {
     guard let index = index(of: leg), winner == devices[index].key else { return }
-    mark(.appMoved, detail: "\(address)", &turn)
+    mark(.appMoved, detail: "\(address)", &step)
   }
 
   /// The leg lives, so that nobody else would do anything: a restart finds another way. Asked once for each.
-  mutating func appOneWay(_ leg: AppLegID, _ direction: AudioDirection, _ turn: inout Turn) {
+  mutating func appOneWay(_ leg: AppLegID, _ direction: AudioDirection, _ step: inout Step) {
     guard let index = index(of: leg), winner == devices[index].key, state == .connected,
       devices[index].oneWayGen < devices[index].gen
     else { return }
     devices[index].oneWayGen = devices[index].gen
-    mark(.appOneWay, detail: direction == .trunkToApp ? "toApp" : "fromApp", &turn)
-    askForRestart(.timeout, &turn)
+    mark(.appOneWay, detail: direction == .trunkToApp ? "toApp" : "fromApp", &step)
+    askForRestart(.timeout, &step)
   }
 
-  mutating func appLegBack(_ leg: AppLegID, _ turn: inout Turn) {
+  mutating func appLegBack(_ leg: AppLegID, _ step: inout Step) {
     guard timers[.appGrace] != nil, let index = index(of: leg), winner == devices[index].key else { return }
-    mark(.appBack, &turn)
+    mark(.appBack, &step)
     timers[.appGrace] = nil
   }
 
-  mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ turn: inout Turn) {
-    if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: heard == session ? 0 : 1, &turn) }
+  mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ step: inout Step) {
+    if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: heard == session ? 0 : 1, &step) }
     guard isLive, winner != nil || appMedia.stream != nil else { return }
-    tellDigits(String(digit), from: .trunk, &turn)
-    if appMedia.stream != nil { turn.output.actions.append(.stream(.digit(id, digit))) }
+    reportDigits(String(digit), from: .trunk, &step)
+    if appMedia.stream != nil { step.output.actions.append(.stream(.digit(id, digit))) }
     guard let winner else { return }
-    turn.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
+    step.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 
   /// The device's own view, for people to look at.
@@ -170,7 +170,7 @@ extension Call {
     devices[index].stats = AppStats(devices[index].stats, stats)
   }
 
-  mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ turn: inout Turn) {
+  mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ step: inout Step) {
     guard isLive, let place = legs.firstIndex(where: { $0.session == measured }) else { return }
     let before = legs[place].statistics
     legs[place].statistics = statistics
@@ -181,21 +181,21 @@ extension Call {
     bookkeeping.silentSide = isAppQuiet ? .app : legs[0].isSilent ? .trunk : nil
     // what came until then says nothing about a side from which nothing comes
     let quality = bookkeeping.silentSide == nil ? Quality(statistics) : Quality(level: "poor", cause: "silence")
-    turn.send(.quality(quality), to: winner, call: id)
-    tellQuality(quality, statistics, &turn)
-    endTest(&turn)
+    step.send(.quality(quality), to: winner, call: id)
+    reportQuality(quality, statistics, &step)
+    endTest(&step)
   }
 
   /// Answer to audio, less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run
   /// side by side, so the longer of the two is taken off.
-  mutating func firstAudio(_ audio: AudioDirection, at instant: Instant, _ turn: inout Turn) {
+  mutating func firstAudio(_ audio: AudioDirection, at instant: Instant, _ step: inout Step) {
     let stage: CallStage = audio == .trunkToApp ? .firstAudioToApp : .firstAudioToTrunk
     guard isLive, times[stage] == nil else { return }
-    mark(stage, at: instant, &turn)
+    mark(stage, at: instant, &step)
     guard direction == .incoming, let answered = times[.answered], let connected = times[.connected] else { return }
     let acknowledged = times[.acknowledged].map { $0 - connected } ?? .zero
     let active = times[.mediaActive].map { $0 - connected } ?? .zero
-    turn.measure(.answerToAudio(audio, max(.zero, instant - answered - max(acknowledged, active))))
+    step.measure(.answerToAudio(audio, max(.zero, instant - answered - max(acknowledged, active))))
   }
 }
 

@@ -17,58 +17,58 @@ extension Call {
   }
 
   /// The start line is on disk. Nobody's media is waited for: it is the gateway that the number hears first.
-  mutating func inviteNumber(_ turn: inout Turn) {
+  mutating func inviteNumber(_ step: inout Step) {
     guard callsNumberFirst else { return }
-    sendInvite(&turn)
+    sendInvite(&step)
   }
 
   /// 100…199. No device knows of the call yet.
-  mutating func numberProgressed(_ code: Int, _ sdp: String?, _ turn: inout Turn) {
+  mutating func numberProgressed(_ code: Int, _ sdp: String?, _ step: inout Step) {
     guard state == .ready || state == .progress else { return }
     switch code {
-    case 100: markOnce(.trying, &turn)
-    case 180: markOnce(.ringing, &turn)
-    case 181: markOnce(.forwarded, &turn)
-    default: markOnce(.progress, detail: String(code), &turn)
+    case 100: markOnce(.trying, &step)
+    case 180: markOnce(.ringing, &step)
+    case 181: markOnce(.forwarded, &step)
+    default: markOnce(.progress, detail: String(code), &step)
     }
-    enter(.progress, &turn)
-    _ = trunkLeg.progressed(code, sdp, &turn)
+    enter(.progress, &step)
+    _ = trunkLeg.progressed(code, sdp, &step)
   }
 
   /// 200: the devices are to ring (`CallMachine.numberAnswered`).
-  mutating func numberAnswered(_ problem: String?, _ turn: inout Turn) {
+  mutating func numberAnswered(_ problem: String?, _ step: inout Step) {
     guard state == .ready || state == .progress else { return }
     timers[.ring] = nil
-    mark(.numberAnswered, &turn)
-    if let problem { return end(.codec, by: .trunk, detail: problem, &turn) }
-    turn.output.actions.append(.journal(startLine(turn)))
-    timers[.longestCall] = turn.now + turn.configuration.timers.longestCall
-    enter(.parked, &turn)
-    turn.media(.play(session, .ringback))
-    turn.outcomes.append(.numberAnswered)
+    mark(.numberAnswered, &step)
+    if let problem { return end(.codec, by: .trunk, detail: problem, &step) }
+    step.output.actions.append(.journal(startLine(step)))
+    timers[.longestCall] = step.now + step.configuration.timers.longestCall
+    enter(.parked, &step)
+    step.media(.play(session, .ringback))
+    step.outcomes.append(.numberAnswered)
   }
 
   /// The ringback has been played once: it begins anew.
-  mutating func ringBack(_ turn: inout Turn) {
-    if ringsBack { turn.media(.play(session, .ringback)) }
+  mutating func ringBack(_ step: inout Step) {
+    if ringsBack { step.media(.play(session, .ringback)) }
   }
 
   /// The gate is open: the device that answered hears the number.
-  mutating func joinNumber(_ proof: GateProof, _ turn: inout Turn) {
+  mutating func joinNumber(_ proof: GateProof, _ step: inout Step) {
     guard ringsBack else { return }
-    noteGateOpen(since: .answered, &turn)
-    turn.media(.play(session, nil))
-    becomeConnected(&turn)
-    join(proof.winner, &turn)
-    announceConnected(&turn)
+    noteGateOpen(since: .answered, &step)
+    step.media(.play(session, nil))
+    becomeConnected(&step)
+    join(proof.winner, &step)
+    announceConnected(&step)
   }
 }
 
 extension CallMachine {
   /// The number is on the line: the user's devices ring.
-  mutating func numberAnswered(_ id: CallID, _ turn: inout Turn) {
+  mutating func numberAnswered(_ id: CallID, _ step: inout Step) {
     guard calls[id]?.isLive == true else { return }
-    if configuration.isClustered { return locate(id, then: .diverted, &turn) }
-    ring(id, &turn)
+    if configuration.isClustered { return locate(id, then: .diverted, &step) }
+    ring(id, &step)
   }
 }

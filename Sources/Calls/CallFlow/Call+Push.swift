@@ -9,24 +9,24 @@ extension Call {
   /// A device that can be woken; `presence` is its session, if it has one.
   /// `remote`: its socket is at another node.
   mutating func watch(
-    _ destination: PushDestination, _ presence: DevicePresence?, _ remote: RemoteDevice? = nil, _ turn: inout Turn
+    _ destination: PushDestination, _ presence: DevicePresence?, _ remote: RemoteDevice? = nil, _ step: inout Step
   ) {
     guard !pushes.contains(where: { $0.key == destination.key }) else { return }
-    pushes.append(DevicePush(key: destination.key, target: destination.target, remote: remote, at: turn.now))
-    if remote != nil { return wake(pushes.count - 1, &turn) }
+    pushes.append(DevicePush(key: destination.key, target: destination.target, remote: remote, at: step.now))
+    if remote != nil { return wake(pushes.count - 1, &step) }
     if let presence, presence.isConnected, !presence.needsPush {
-      pushes[pushes.count - 1].phase = .due(turn.now + turn.configuration.timers.offerAck)
+      pushes[pushes.count - 1].phase = .due(step.now + step.configuration.timers.offerAck)
       schedulePushes()
     } else {
-      push(pushes.count - 1, &turn)
+      push(pushes.count - 1, &step)
     }
   }
 
   /// A device at another node that nothing else wakes.
-  mutating func watch(_ remote: RemoteDevice, _ turn: inout Turn) {
+  mutating func watch(_ remote: RemoteDevice, _ step: inout Step) {
     guard !pushes.contains(where: { $0.key == remote.key }) else { return }
-    pushes.append(DevicePush(key: remote.key, target: nil, remote: remote, at: turn.now))
-    wake(pushes.count - 1, &turn)
+    pushes.append(DevicePush(key: remote.key, target: nil, remote: remote, at: step.now))
+    wake(pushes.count - 1, &step)
   }
 
   func pushIndex(_ key: DeviceKey) -> Int? { pushes.firstIndex { $0.key == key } }
@@ -34,12 +34,12 @@ extension Call {
   private mutating func schedulePushes() { timers[.push] = pushes.compactMap(\.dueAt).min() }
 
   /// What a device is told that is to come; nil: nobody is woken any more.
-  func pushContent(for device: DeviceKey, until ring: Instant, _ turn: Turn) -> CallPush? {
-    guard let settings = turn.configuration.push else { return nil }
+  func pushContent(for device: DeviceKey, until ring: Instant, _ step: Step) -> CallPush? {
+    guard let settings = step.configuration.push else { return nil }
     let last = ring + Limits.wakeAfterRing
-    let wake = Wake(call: id, device: device, firstUseBefore: last, expiresAt: turn.wall(last))
+    let wake = Wake(call: id, device: device, firstUseBefore: last, expiresAt: step.wall(last))
     var push = CallPush(
-      call: id, deadline: turn.wall(ring) / 1_000, account: users.account(of: device.user),
+      call: id, deadline: step.wall(ring) / 1_000, account: users.account(of: device.user),
       handleKind: .init(rawValue: parties.from.k.rawValue) ?? .generic, handle: parties.from.h, name: parties.from.n,
       gateway: settings.gateway,
       wake: settings.wakes.token(wake))
@@ -49,56 +49,56 @@ extension Call {
   }
 
   /// `call.wake` through the device's socket at another node: it comes, or is pushed to, or is told again.
-  mutating func wake(_ index: Int, _ turn: inout Turn) {
+  mutating func wake(_ index: Int, _ step: inout Step) {
     let push = pushes[index]
     guard isUndecided, let ring = timers[.ring], let remote = push.remote,
-      let content = pushContent(for: push.key, until: ring, turn)
+      let content = pushContent(for: push.key, until: ring, step)
     else { return }
-    turn.output.actions.append(.wake(push.key, node: remote.node, content))
-    turn.statistics.wakesSent += 1
+    step.output.actions.append(.wake(push.key, node: remote.node, content))
+    step.statistics.wakesSent += 1
     bookkeeping.wasPushed = true
-    mark(.wakeSent, detail: remote.node, &turn)
+    mark(.wakeSent, detail: remote.node, &step)
     (pushes[index].wakes, pushes[index].mayShow) = (push.wakes + 1, true)
     guard push.isFresh else { return }
-    pushes[index].phase = .due(turn.now + (push.target == nil ? Limits.wakeInterval : turn.configuration.timers.offerAck))
+    pushes[index].phase = .due(step.now + (push.target == nil ? Limits.wakeInterval : step.configuration.timers.offerAck))
     schedulePushes()
     // iOS may have stopped it: the socket is a hope
-    if push.target != nil, remote.needsPush { self.push(index, &turn) }
+    if push.target != nil, remote.needsPush { self.push(index, &step) }
   }
 
-  private mutating func push(_ index: Int, _ turn: inout Turn) {
+  private mutating func push(_ index: Int, _ step: inout Step) {
     let device = pushes[index].key
     guard isUndecided, let ring = timers[.ring], let target = pushes[index].target,
-      var content = pushContent(for: device, until: ring, turn)
+      var content = pushContent(for: device, until: ring, step)
     else { return }
-    content.sealCaller(for: target, turn.random)
+    content.sealCaller(for: target, step.random)
     let key = PushKey(call: id, user: device.user, device: device.device)
-    turn.output.actions.append(.push(key, target, content, deadline: ring))
-    if pushes[index].wakes > 0, pushes[index].remote != nil { turn.statistics.wakesFallenBack += 1 }
-    if times[.pushed] == nil, let start = times[.start] { turn.measure(.inviteToPush(turn.now - start)) }
+    step.output.actions.append(.push(key, target, content, deadline: ring))
+    if pushes[index].wakes > 0, pushes[index].remote != nil { step.statistics.wakesFallenBack += 1 }
+    if times[.pushed] == nil, let start = times[.start] { step.measure(.inviteToPush(step.now - start)) }
     bookkeeping.wasPushed = true
-    mark(.pushed, detail: target.service.rawValue, &turn)
-    (pushes[index].phase, pushes[index].sentAt, pushes[index].mayShow) = (.underWay, turn.now, true)
+    mark(.pushed, detail: target.service.rawValue, &step)
+    (pushes[index].phase, pushes[index].sentAt, pushes[index].mayShow) = (.underWay, step.now, true)
     schedulePushes()
   }
 
   /// The time of one or more devices to answer their offer is over.
-  mutating func pushesDue(_ turn: inout Turn) {
+  mutating func pushesDue(_ step: inout Step) {
     for index in pushes.indices {
-      if let due = pushes[index].dueAt, due <= turn.now { notHeard(index, &turn) }
+      if let due = pushes[index].dueAt, due <= step.now { notHeard(index, &step) }
     }
     schedulePushes()
-    if pushes.contains(where: { $0.target == nil && $0.phase == .failed }) { endIfNobodyRings(&turn) }
+    if pushes.contains(where: { $0.target == nil && $0.phase == .failed }) { endIfNoDeviceRings(&step) }
   }
 
   /// Of a device that was offered the call, or woken at another node: a push, or what there is in its place.
-  private mutating func notHeard(_ index: Int, _ turn: inout Turn) {
-    if pushes[index].target != nil { return push(index, &turn) }
+  private mutating func notHeard(_ index: Int, _ step: inout Step) {
+    if pushes[index].target != nil { return push(index, &step) }
     let isHere = self.index(of: pushes[index].key).map { devices[$0].isConnected } ?? false
     if isHere {
       pushes[index].phase = .idle
     } else if pushes[index].remote != nil, pushes[index].wakes < Limits.wakes {
-      wake(index, &turn)
+      wake(index, &step)
     } else {
       pushes[index].phase = .failed
       bookkeeping.pushFailure = "did not come from its node"
@@ -106,51 +106,51 @@ extension Call {
   }
 
   /// A push ended. `other`: where else this device can be pushed to, if its registration was refused for certain.
-  mutating func pushed(_ report: PushReport, other: PushTarget?, _ turn: inout Turn) {
+  mutating func pushed(_ report: PushReport, other: PushTarget?, _ step: inout Step) {
     let key = DeviceKey(user: report.key.user, device: report.key.device)
     guard isLive, let index = pushIndex(key), pushes[index].phase == .underWay else { return }
     switch report.outcome {
     case .accepted:
       pushes[index].phase = .accepted
-      markOnce(.pushAccepted, &turn)
-      if isUndecided, !trunkLeg.wantsRinging, timers[.early180] == nil, let early = turn.configuration.timers.early180 {
-        timers[.early180] = turn.now + early
+      markOnce(.pushAccepted, &step)
+      if isUndecided, !trunkLeg.wantsRinging, timers[.early180] == nil, let early = step.configuration.timers.early180 {
+        timers[.early180] = step.now + early
       }
     case .unregistered, .wrongPlace:
       pushes[index].mayShow = false
-      failed(index, report, other: other, &turn)
+      failed(index, report, other: other, &step)
     case .failed:
       // without an answer nobody knows: the push may have arrived
       pushes[index].mayShow = report.attempts > 0
-      failed(index, report, other: report.attempts == 0 ? other : nil, &turn)
+      failed(index, report, other: report.attempts == 0 ? other : nil, &step)
     }
   }
 
-  private mutating func failed(_ index: Int, _ report: PushReport, other: PushTarget?, _ turn: inout Turn) {
-    mark(.pushFailed, detail: report.reason, &turn)
+  private mutating func failed(_ index: Int, _ report: PushReport, other: PushTarget?, _ step: inout Step) {
+    mark(.pushFailed, detail: report.reason, &step)
     bookkeeping.pushFailure = report.reason
     if let other, other != pushes[index].target, isUndecided, terminals[pushes[index].key] == nil {
       pushes[index].target = other
-      return push(index, &turn)
+      return push(index, &step)
     }
     pushes[index].phase = .failed
-    endIfNobodyRings(&turn)
+    endIfNoDeviceRings(&step)
   }
 
   /// 180 to the trunk though no device has said that it rings: one was woken.
-  mutating func ringEarly(_ turn: inout Turn) {
+  mutating func ringEarly(_ step: inout Step) {
     guard isUndecided else { return }
     trunkLeg.wantsRinging = true
-    ringTrunk(&turn)
+    ringTrunk(&step)
   }
 
   // MARK: what devices do
 
   /// The offer goes out only now (its caller was verified first): its time to be acked begins.
-  mutating func pushOffered(_ key: DeviceKey, _ turn: Turn) {
+  mutating func pushOffered(_ key: DeviceKey, _ step: Step) {
     guard let index = pushIndex(key), pushes[index].dueAt != nil else { return }
-    pushes[index].offeredAt = turn.now
-    pushes[index].phase = .due(turn.now + turn.configuration.timers.offerAck)
+    pushes[index].offeredAt = step.now
+    pushes[index].phase = .due(step.now + step.configuration.timers.offerAck)
     schedulePushes()
   }
 
@@ -169,52 +169,52 @@ extension Call {
   }
 
   /// Its socket is gone. A device that rang gets the time of a reconnect.
-  mutating func pushDisconnected(_ key: DeviceKey, _ turn: inout Turn) {
+  mutating func pushDisconnected(_ key: DeviceKey, _ step: inout Step) {
     guard isUndecided, terminals[key] == nil, let index = pushIndex(key), pushes[index].isFresh else { return }
     let rang = self.index(of: key).map { devices[$0].phase == .ringing } ?? false
     // not before the next turn: a socket that takes the session over comes in this one
-    pushes[index].phase = .due(rang ? turn.now + turn.configuration.timers.offerAck : turn.now)
+    pushes[index].phase = .due(rang ? step.now + step.configuration.timers.offerAck : step.now)
     schedulePushes()
   }
 
   /// It logged out or was turned away: no push from now on.
-  mutating func pushForbidden(_ key: DeviceKey, _ turn: inout Turn) {
+  mutating func pushForbidden(_ key: DeviceKey, _ step: inout Step) {
     guard isUndecided, let index = pushIndex(key), pushes[index].isFresh else { return }
     pushes[index].phase = .failed
     bookkeeping.pushFailure = "no longer registered"
     schedulePushes()
-    endIfNobodyRings(&turn)
+    endIfNoDeviceRings(&step)
   }
 
   /// It is (back) on a socket and has the call: by snapshot, or by a replay of its offer.
-  mutating func pushConnected(_ device: DevicePresence, isNew: Bool, _ turn: inout Turn) {
+  mutating func pushConnected(_ device: DevicePresence, isNew: Bool, _ step: inout Step) {
     guard let index = pushIndex(device.key) else { return }
     if isNew, !pushes[index].isBack, let sentAt = pushes[index].sentAt {
       pushes[index].isBack = true
-      markOnce(.woken, &turn)
-      turn.measure(.pushToConnected(turn.now - sentAt))
+      markOnce(.woken, &step)
+      step.measure(.pushToConnected(step.now - sentAt))
     }
     if pushes[index].remote != nil, pushes[index].wakes > 0 {
-      turn.statistics.wakesCome += 1
+      step.statistics.wakesCome += 1
       pushes[index].remote = nil
     }
     guard pushes[index].isFresh, isUndecided else { return }
-    pushes[index].offeredAt = turn.now
+    pushes[index].offeredAt = step.now
     let rang = self.index(of: device.key).map { devices[$0].phase == .ringing } ?? false
-    pushes[index].phase = rang ? .idle : .due(turn.now + Limits.ringingAfterOffer)
+    pushes[index].phase = rang ? .idle : .due(step.now + Limits.ringingAfterOffer)
     schedulePushes()
-    if !rang { pushIfInBackground(device, &turn) }
+    if !rang { pushIfInBackground(device, &step) }
   }
 
   /// iOS may stop an app in the background at any moment.
-  mutating func pushIfInBackground(_ device: DevicePresence, _ turn: inout Turn) {
+  mutating func pushIfInBackground(_ device: DevicePresence, _ step: inout Step) {
     guard device.needsPush, let index = pushIndex(device.key), pushes[index].dueAt != nil else { return }
-    push(index, &turn)
+    push(index, &step)
   }
 
   /// Somebody has the call, or nobody will: who was only pushed to is told when it comes.
-  mutating func closePushes(_ over: CallOver, _ turn: inout Turn) {
-    if pushes.contains(where: { $0.phase == .underWay }) { turn.output.actions.append(.pushCallOver(id)) }
+  mutating func closePushes(_ over: CallOver, _ step: inout Step) {
+    if pushes.contains(where: { $0.phase == .underWay }) { step.output.actions.append(.pushCallOver(id)) }
     for push in pushes where push.mayShow && push.key != winner && terminals[push.key] == nil && index(of: push.key) == nil {
       terminals[push.key] = Terminal(over: over, isByDevice: false, isUnseen: true, isOfPushOnly: true)
     }

@@ -10,15 +10,15 @@ extension Call {
   }
 
   /// Nil: it is so now, or was before.
-  mutating func setRecording(_ isOn: Bool, _ turn: inout Turn) -> Failure? {
+  mutating func setRecording(_ isOn: Bool, _ step: inout Step) -> Failure? {
     if isTest { return CallMachine.notInTest }
-    guard let rules = turn.configuration.recording, rules.when != .off else {
+    guard let rules = step.configuration.recording, rules.when != .off else {
       return Failure(.unsupported, msg: "recordings are off: see the section recording")
     }
     guard state == .connected else { return Failure(.badState, msg: "only a connected call is recorded") }
     guard isOn != bookkeeping.recordings.isRunning else { return nil }
     guard isOn else {
-      endRecording(.stopped, &turn)
+      endRecording(.stopped, &step)
       return nil
     }
     guard bookkeeping.recordings.files.count < Limits.recordingsPerCall else {
@@ -28,40 +28,40 @@ extension Call {
     bookkeeping.recordings.files.append(file)
     bookkeeping.recordings.isRunning = true
     let tap = AudioTap()
-    turn.output.actions.append(.recording(.start(CallRecording(call: id, file: file, tap: tap, facts: facts))))
-    turn.media(.tap(session, tap))
-    mark(.recording, detail: file, &turn)
+    step.output.actions.append(.recording(.start(CallRecording(call: id, file: file, tap: tap, facts: facts))))
+    step.media(.tap(session, tap))
+    mark(.recording, detail: file, &step)
     if let notice = rules.notice {
       appMedia.playsFile = false
-      turn.media(.play(session, notice))
+      step.media(.play(session, notice))
     }
     return nil
   }
 
   /// The file is closed.
-  mutating func endRecording(_ end: RecordingReport.End, _ turn: inout Turn) {
+  mutating func endRecording(_ end: RecordingReport.End, _ step: inout Step) {
     guard bookkeeping.recordings.isRunning, let file = bookkeeping.recordings.files.last else { return }
     bookkeeping.recordings.isRunning = false
-    if isLive { turn.media(.tap(session, nil)) }
-    turn.output.actions.append(.recording(.stop(file: file, end)))
+    if isLive { step.media(.tap(session, nil)) }
+    step.output.actions.append(.recording(.stop(file: file, end)))
   }
 }
 
 extension CallMachine {
   /// A call has been connected: it is recorded if all are, or its user is.
-  mutating func connected(_ id: CallID, _ turn: inout Turn) {
+  mutating func connected(_ id: CallID, _ step: inout Step) {
     guard let rules = configuration.recording, rules.when != .off, let call = calls[id] else { return }
     guard rules.when == .on || routing.user(call.users.owner)?.isRecorded == true else { return }
-    change(id, &turn) { _ = $0.setRecording(true, &$1) }
+    change(id, &step) { _ = $0.setRecording(true, &$1) }
   }
 
   /// A file is closed, maybe after its call is forgotten; or before, as the disk is full.
-  mutating func recorded(_ report: RecordingReport, _ turn: inout Turn) {
-    change(report.facts.call, &turn) { call, turn in
+  mutating func recorded(_ report: RecordingReport, _ step: inout Step) {
+    change(report.facts.call, &step) { call, step in
       // nobody reads the tap any more
       if call.isLive, call.bookkeeping.recordings.isRunning, call.bookkeeping.recordings.files.last == report.file {
         call.bookkeeping.recordings.isRunning = false
-        turn.media(.tap(call.session, nil))
+        step.media(.tap(call.session, nil))
       }
     }
     guard configuration.events.isOn else { return }
@@ -69,6 +69,6 @@ extension CallMachine {
     facts.recording = .init(
       file: report.file, end: report.end.rawValue, ms: report.milliseconds, bytes: report.bytes,
       droppedFrames: report.dropped > 0 ? report.dropped : nil)
-    turn.output.actions.append(.event(GatewayEvent(.callRecorded, at: turn.wallNow, .call(facts))))
+    step.output.actions.append(.event(GatewayEvent(.callRecorded, at: step.wallNow, .call(facts))))
   }
 }

@@ -16,17 +16,17 @@ import SIPDialogs
 ///     BYE of the old leg           goes on alone       –; a later failure ends the call
 extension Call {
   /// `leg` is not invited yet; its trunk has a peer.
-  mutating func follow(_ leg: TrunkLeg, _ turn: inout Turn) {
+  mutating func follow(_ leg: TrunkLeg, _ step: inout Step) {
     transfers.followed += 1
     legs.append(leg)
-    mark(.transferring, detail: leg.trunk.name, &turn)
+    mark(.transferring, detail: leg.trunk.name, &step)
     transfers.begin(.init(by: .trunk, number: leg.transfer?.number?.text, referredBy: leg.transfer?.referral.referredBy))
-    turn.sip(.acceptRefer(trunkLeg.id))
-    inviteTransfer(&turn)
-    tellCapabilities(&turn)
+    step.sip(.acceptRefer(trunkLeg.id))
+    inviteTransfer(&step)
+    sendCapabilities(&step)
   }
 
-  mutating func inviteTransfer(_ turn: inout Turn) {
+  mutating func inviteTransfer(_ step: inout Step) {
     guard let second, let target = legs[second].transfer, let peer = legs[second].trunk.peer else { return }
     let next = legs[second].trunk
     var headers: [(name: String, value: String)] = []
@@ -39,61 +39,61 @@ extension Call {
       isPrivate: direction == .outgoing && parties.isPrivate, assertedIdentity: own, sdp: nil,
       maxForwards: transfers.maxForwards - 1, extraHeaders: headers)
     invite.uri = target.uri
-    legs[second].invite(invite, &turn)
+    legs[second].invite(invite, &step)
     if let last = transfers.made.indices.last {
       (transfers.made[last].trunk, transfers.made[last].sipCallId) = (next.name, legs[second].sipCallID)
     }
   }
 
   /// Who asked for it is told how it goes, if it is there still.
-  private mutating func notify(_ code: Int, _ turn: inout Turn) {
-    if trunkLeg.phase != .over { turn.sip(.notifyRefer(trunkLeg.id, code: code)) }
+  private mutating func notify(_ code: Int, _ step: inout Step) {
+    if trunkLeg.phase != .over { step.sip(.notifyRefer(trunkLeg.id, code: code)) }
   }
 
   /// Early media waits: the app talks to the old leg as long as that is there.
-  mutating func transferProgressed(_ code: Int, _ sdp: String?, _ turn: inout Turn) {
+  mutating func transferProgressed(_ code: Int, _ sdp: String?, _ step: inout Step) {
     guard code > 100 else { return }
-    _ = legs[1].progressed(code, sdp, &turn)
-    notify(code, &turn)
+    _ = legs[1].progressed(code, sdp, &step)
+    notify(code, &step)
   }
 
-  mutating func transferAnswered(_ problem: String?, _ turn: inout Turn) {
+  mutating func transferAnswered(_ problem: String?, _ step: inout Step) {
     guard problem == nil else {
-      turn.sip(.bye(legs[1].id, .q850(65)))
-      return transferFailed(488, &turn)
+      step.sip(.bye(legs[1].id, .q850(65)))
+      return transferFailed(488, &step)
     }
-    notify(200, &turn)
+    notify(200, &step)
     transfers.end(200)
-    moved(to: legs.removeLast(), &turn)
+    moved(to: legs.removeLast(), &step)
   }
 
-  mutating func transferFailed(_ code: Int, _ turn: inout Turn) {
+  mutating func transferFailed(_ code: Int, _ step: inout Step) {
     legs[1].phase = .over
-    mark(.transferFailed, detail: String(code), &turn)
+    mark(.transferFailed, detail: String(code), &step)
     transfers.end(code)
     // who asked for it is gone: nobody is left
-    if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &turn) }
-    turn.outcomes.append(.legLeft(legs.removeLast()))
-    notify(code, &turn)
-    tellCapabilities(&turn)
+    if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &step) }
+    step.outcomes.append(.legLeft(legs.removeLast()))
+    notify(code, &step)
+    sendCapabilities(&step)
   }
 
   /// The call goes on on another leg; the one before gets BYE (RFC 3891 §3), and so does a transfer that was being made.
-  mutating func moved(to next: TrunkLeg, _ turn: inout Turn) {
+  mutating func moved(to next: TrunkLeg, _ step: inout Step) {
     for place in legs.indices.reversed() {
       var old = legs[place]
-      _ = old.end(.localEnd, q850: 16, &turn)
-      turn.outcomes.append(.legLeft(old))
+      _ = old.end(.localEnd, q850: 16, &step)
+      step.outcomes.append(.legLeft(old))
     }
     var next = next
     (next.purpose, next.session, next.sipCallID) = (.call, session, sipCallID)
     (next.finalStatus, next.sentRinging, next.statistics) = (200, true, trunkLeg.statistics)
     (next.isHoldSignalled, legs) = (trunkLeg.isHoldSignalled, [next])
     stopTrunkWatch()
-    mark(.transferred, detail: trunk.name, &turn)
-    if let media = next.media { trunkLeg.set(media, &turn) }
-    noteTrunkHold(&turn)
-    tellCapabilities(&turn)
+    mark(.transferred, detail: trunk.name, &step)
+    if let media = next.media { trunkLeg.set(media, &step) }
+    noteTrunkHold(&step)
+    sendCapabilities(&step)
   }
 
   // MARK: asked for by the app
@@ -106,47 +106,47 @@ extension Call {
   }
 
   /// `call.transfer` without a refusal: a REFER to the trunk. `call.transferred` tells how it goes.
-  mutating func askTransfer(_ target: AskedTransfer, _ turn: inout Turn) {
+  mutating func askTransfer(_ target: AskedTransfer, _ step: inout Step) {
     transfers.isAsked = true
     switch target {
     case .call(let other):
-      turn.sip(.referToLeg(trunkLeg.id, other: other))
+      step.sip(.referToLeg(trunkLeg.id, other: other))
       transfers.begin(.init(by: .app, number: nil))
     case .number(let number, let domain):
       let user = percentEncodedUser(trunk.numbers.called(number.text))
-      turn.sip(.refer(trunkLeg.id, to: "sip:\(user)@\(domain)", replaces: nil))
+      step.sip(.refer(trunkLeg.id, to: "sip:\(user)@\(domain)", replaces: nil))
       transfers.begin(.init(by: .app, number: number.text))
     }
   }
 
-  mutating func referAnswered(_ code: Int, _ turn: inout Turn) {
+  mutating func referAnswered(_ code: Int, _ step: inout Step) {
     guard transfers.isAsked else { return }
-    tellTransfer(code < 300 ? .trying : .failed, code, &turn)
+    sendTransfer(code < 300 ? .trying : .failed, code, &step)
   }
 
   /// Done is what a 2xx says. Whatever else is said, or nothing, the call goes on: hanging up would leave its caller without anybody.
-  mutating func referProgress(_ code: Int?, isFinal: Bool, _ turn: inout Turn) {
+  mutating func referProgress(_ code: Int?, isFinal: Bool, _ step: inout Step) {
     guard transfers.isAsked, isLive else { return }
-    guard isFinal else { return tellTransfer((code ?? 100) < 180 ? .trying : .ringing, code, &turn) }
+    guard isFinal else { return sendTransfer((code ?? 100) < 180 ? .trying : .ringing, code, &step) }
     guard let code, code >= 200 else {
-      mark(.transferFailed, detail: "the trunk did not report the outcome", &turn)
-      return tellTransfer(.failed, nil, &turn)
+      mark(.transferFailed, detail: "the trunk did not report the outcome", &step)
+      return sendTransfer(.failed, nil, &step)
     }
-    tellTransfer(code < 300 ? .done : .failed, code, &turn)
+    sendTransfer(code < 300 ? .done : .failed, code, &step)
     // the far ends have each other: our part is over
     if code < 300 {
-      tell(.transferred, at: turn.now, &turn)
-      end(.localEnd, by: .app, detail: "transferred", &turn)
+      report(.transferred, at: step.now, &step)
+      end(.localEnd, by: .app, detail: "transferred", &step)
     }
   }
 
-  private mutating func tellTransfer(_ status: CallTransferred.Status, _ code: Int?, _ turn: inout Turn) {
+  private mutating func sendTransfer(_ status: CallTransferred.Status, _ code: Int?, _ step: inout Step) {
     if status == .failed || status == .done {
       transfers.isAsked = false
       transfers.end(code)
     }
     guard let winner else { return }
-    turn.send(.callTransferred(CallTransferred(status, sip: code)), to: winner, call: id)
+    step.send(.callTransferred(CallTransferred(status, sip: code)), to: winner, call: id)
   }
 }
 

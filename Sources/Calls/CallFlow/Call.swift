@@ -100,26 +100,26 @@ struct Call {
   var isLive: Bool { state != .ended }
 
   /// Runs a change in place.
-  mutating func apply(_ body: (inout Call, inout Turn) -> Void, _ turn: inout Turn) { body(&self, &turn) }
+  mutating func apply(_ body: (inout Call, inout Step) -> Void, _ step: inout Step) { body(&self, &step) }
 
-  mutating func enter(_ next: CallState, _ turn: inout Turn) {
+  mutating func enter(_ next: CallState, _ step: inout Step) {
     guard state != next else { return }
-    turn.statistics.states[state, default: 0] -= 1
-    turn.statistics.states[next, default: 0] += 1
-    (state, stateSince) = (next, turn.now)
+    step.statistics.states[state, default: 0] -= 1
+    step.statistics.states[next, default: 0] += 1
+    (state, stateSince) = (next, step.now)
   }
 
   /// Notes a stage in timeline and trace; its first time counts for the record.
-  mutating func mark(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
-    let at = instant ?? turn.now
+  mutating func mark(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ step: inout Step) {
+    let at = instant ?? step.now
     if times[stage] == nil { times[stage] = at }
-    turn.output.actions.append(.trace(id, stage, at: at, detail: detail))
-    tell(stage, at: at, &turn)
+    step.output.actions.append(.trace(id, stage, at: at, detail: detail))
+    report(stage, at: at, &step)
   }
 
   /// The same, but only the first time.
-  mutating func markOnce(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ turn: inout Turn) {
-    if times[stage] == nil { mark(stage, at: instant, detail: detail, &turn) }
+  mutating func markOnce(_ stage: CallStage, at instant: Instant? = nil, detail: String? = nil, _ step: inout Step) {
+    if times[stage] == nil { mark(stage, at: instant, detail: detail, &step) }
   }
 
   func index(of key: DeviceKey) -> Int? { devices.firstIndex { $0.key == key } }
@@ -127,25 +127,25 @@ struct Call {
   var winnerIndex: Int? { winner.flatMap { index(of: $0) } }
 
   /// A deadline passed.
-  mutating func expired(_ timer: CallTimer, _ turn: inout Turn) {
+  mutating func expired(_ timer: CallTimer, _ step: inout Step) {
     switch timer {
     case .journal:
-      turn.statistics.journalLate += 1
-      journalled(&turn)
-    case .ring: ringTimedOut(&turn)
-    case .unreached: unreached(&turn)
-    case .route: turn.outcomes.append(.routeTimedOut)
-    case .push: pushesDue(&turn)
-    case .early180: ringEarly(&turn)
-    case .gate: gateTimedOut(&turn)
-    case .restart: failMedia("DTLS failed", &turn)
-    case .mediaActive: startPlayout(&turn)
-    case .appGrace: end(.networkLost, by: .app, &turn)
-    case .trunkPing: trunkPingDue(&turn)
-    case .longestCall where isTest: end(.remoteHangup, by: .gateway, detail: "test call", &turn)
-    case .longestCall: end(.server, by: .gateway, detail: "longest call", &turn)
-    case .softPause: playPendingDigits(&turn)
-    case .vanished: endIfNobodyRings(&turn)
+      step.statistics.journalLate += 1
+      journalled(&step)
+    case .ring: ringTimedOut(&step)
+    case .unreached: unreached(&step)
+    case .route: step.outcomes.append(.routeTimedOut)
+    case .push: pushesDue(&step)
+    case .early180: ringEarly(&step)
+    case .gate: gateTimedOut(&step)
+    case .restart: failMedia("DTLS failed", &step)
+    case .mediaActive: startPlayout(&step)
+    case .appGrace: end(.networkLost, by: .app, &step)
+    case .trunkPing: trunkPingDue(&step)
+    case .longestCall where isTest: end(.remoteHangup, by: .gateway, detail: "test call", &step)
+    case .longestCall: end(.server, by: .gateway, detail: "longest call", &step)
+    case .softPause: playPendingDigits(&step)
+    case .vanished: endIfNoDeviceRings(&step)
     case .finalStatistics, .verification: break  // the machine's own
     }
   }

@@ -10,93 +10,93 @@ import Trunking
 
 /// Events of the app side: devices that come and go, their requests and notices.
 extension CallMachine {
-  mutating func handle(_ event: SessionEvent, _ turn: inout Turn) {
+  mutating func handle(_ event: SessionEvent, _ step: inout Step) {
     switch event {
-    case .granted(let key, let session, let grant): granted(grant, key, session, &turn)
-    case .connected(let key, let session, let info, let resumed): connected(key, session, info, resumed: resumed, &turn)
-    case .disconnected(let key, let session): disconnected(key, session, &turn)
-    case .ended(let key, let session): sessionEnded(key, session, &turn)
-    case .stateChanged(let key, let state): stateChanged(key, state, &turn)
-    case .upgraded(let key, _, let info): upgraded(key, info, &turn)
-    case .httpLogin(let id, let key): turn.app(.httpAnswer(id, devices.isRevoked(key) ? .err(.deviceRevoked()) : .ok))
-    case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &turn)
-    case .callLost(let key, _, let call): callLost(call, key, &turn)
-    case .offerAcked(let key, let session, let call): change(call, &turn) { call, _ in call.offerAcked(key, on: session) }
+    case .granted(let key, let session, let grant): granted(grant, key, session, &step)
+    case .connected(let key, let session, let info, let resumed): connected(key, session, info, resumed: resumed, &step)
+    case .disconnected(let key, let session): disconnected(key, session, &step)
+    case .ended(let key, let session): sessionEnded(key, session, &step)
+    case .stateChanged(let key, let state): stateChanged(key, state, &step)
+    case .upgraded(let key, _, let info): upgraded(key, info, &step)
+    case .httpLogin(let id, let key): step.app(.httpAnswer(id, devices.isRevoked(key) ? .err(.deviceRevoked()) : .ok))
+    case .httpReject(let id, let key, let reject, let call): httpReject(id, key, reject, call, &step)
+    case .callLost(let key, _, let call): callLost(call, key, &step)
+    case .offerAcked(let key, let session, let call): change(call, &step) { call, _ in call.offerAcked(key, on: session) }
     case .overAcked(let key, _, let call):
       calls[call]?.terminals[key]?.isAcked = true
       tombstones.update(call, key) { $0.isAcked = true }
-    case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &turn)
-    case .notification(let key, _, let message, let call): notice(key, message, call, &turn)
+    case .request(let key, let session, let token, let message, let call): request(key, session, token, message, call, &step)
+    case .notification(let key, _, let message, let call): notice(key, message, call, &step)
     }
   }
 
   // MARK: requests
 
   private mutating func request(
-    _ key: DeviceKey, _ session: SessionID, _ token: RequestToken, _ message: ClientMessage, _ call: CallID?, _ turn: inout Turn
+    _ key: DeviceKey, _ session: SessionID, _ token: RequestToken, _ message: ClientMessage, _ call: CallID?, _ step: inout Step
   ) {
     let isRefused = isTurnedAway(key, in: call, message)
     // what only reads has no answer that is kept
     if case .userGet = message {
-      return turn.app(
-        .tell(key, isRefused ? .err(.deviceRevoked()) : .ok(Success(user: information(of: key.user))), re: token.request))
+      return step.app(
+        .notify(key, isRefused ? .err(.deviceRevoked()) : .ok(Success(user: information(of: key.user))), re: token.request))
     }
-    if isRefused { return turn.answer(token, .err(.deviceRevoked())) }
+    if isRefused { return step.answer(token, .err(.deviceRevoked())) }
     switch message {
     case .devicePut(let put):
-      guard let device = presence(key) else { return turn.refuse(token, .server, "no session") }
-      return self.put(put, by: device, token, &turn)
-    case .deviceDel: return delete(key, token, &turn)
+      guard let device = presence(key) else { return step.refuse(token, .server, "no session") }
+      return self.put(put, by: device, token, &step)
+    case .deviceDel: return delete(key, token, &step)
     case .callStart(let start):
-      return self.start(start, key, token, call, again: .app(.request(key, session, token, message, call: call)), &turn)
+      return self.start(start, key, token, call, again: .app(.request(key, session, token, message, call: call)), &step)
     default: break
     }
-    guard let id = call else { return turn.refuse(token, .badRequest, "call is missing") }
+    guard let id = call else { return step.refuse(token, .badRequest, "call is missing") }
     guard let live = calls[id], live.isLive, live.users.concerns(key.user), live.terminals[key] == nil,
       live.index(of: key) != nil
     else {
-      if case .callEnd = message { return turn.answer(token, .ok) }
-      if askTombstone(id, for: .request(key, token, message), &turn) { return }
-      return refuseGone(id, key, token, message, remote: nil, &turn)
+      if case .callEnd = message { return step.answer(token, .ok) }
+      if askTombstone(id, for: .request(key, token, message), &step) { return }
+      return refuseGone(id, key, token, message, remote: nil, &step)
     }
-    if live.isTest, !Self.isOfTest(message) { return turn.answer(token, .err(Self.notInTest)) }
-    if case .callTransfer(let transfer) = message { return turn.answer(token, self.transfer(id, transfer, key, &turn)) }
-    if case .callGroup(let group) = message { return turn.answer(token, self.group(id, group, key, &turn)) }
+    if live.isTest, !Self.isOfTest(message) { return step.answer(token, .err(Self.notInTest)) }
+    if case .callTransfer(let transfer) = message { return step.answer(token, self.transfer(id, transfer, key, &step)) }
+    if case .callGroup(let group) = message { return step.answer(token, self.group(id, group, key, &step)) }
     var accepted: RequestAnswer?
-    change(id, &turn) { call, turn in
+    change(id, &step) { call, step in
       switch message {
-      case .callPrepare(let prepare): accepted = call.prepare(prepare, from: key, on: session, &turn)
+      case .callPrepare(let prepare): accepted = call.prepare(prepare, from: key, on: session, &step)
       case .callAnswer(let answer):
         // the answer goes out before what the open gate causes
-        turn.answer(token, call.answer(answer, from: key, on: session, &turn))
-        call.answerAccepted(&turn)
-      case .callReject(let reject): accepted = call.reject(reject, from: key, &turn)
+        step.answer(token, call.answer(answer, from: key, on: session, &step))
+        call.answerAccepted(&step)
+      case .callReject(let reject): accepted = call.reject(reject, from: key, &step)
       case .callEnd(let end):
-        turn.answer(token, .ok)
-        call.endByApp(end, from: key, &turn)
-      case .mediaRestart(let restart): accepted = call.restart(restart, from: key, on: session, &turn)
+        step.answer(token, .ok)
+        call.endByApp(end, from: key, &step)
+      case .mediaRestart(let restart): accepted = call.restart(restart, from: key, on: session, &step)
       case .callHold(let hold):
-        let answer = call.winner == key ? call.hold(hold, from: key, &turn) : .err(Failure(.badState))
-        turn.answer(token, answer)
-        if case .ok = answer { turn.send(.callHeld(CallHeld(by: .local, on: hold.on)), to: key, call: id) }
-      case .callMute(let mute): accepted = call.winner == key ? call.mute(mute, &turn) : .err(Failure(.badState))
+        let answer = call.winner == key ? call.hold(hold, from: key, &step) : .err(Failure(.badState))
+        step.answer(token, answer)
+        if case .ok = answer { step.send(.callHeld(CallHeld(by: .local, on: hold.on)), to: key, call: id) }
+      case .callMute(let mute): accepted = call.winner == key ? call.mute(mute, &step) : .err(Failure(.badState))
       case .callTranslate(let translate):
-        accepted = call.winner == key ? call.translate(translate, &turn) : .err(Failure(.badState))
-      case .callDTMF(let digits): accepted = call.winner == key ? call.sendDigits(digits, &turn) : .err(Failure(.badState))
+        accepted = call.winner == key ? call.translate(translate, &step) : .err(Failure(.badState))
+      case .callDTMF(let digits): accepted = call.winner == key ? call.sendDigits(digits, &step) : .err(Failure(.badState))
       default: accepted = .err(Failure(.unsupported))
       }
     }
-    if let accepted { turn.answer(token, accepted) }
+    if let accepted { step.answer(token, accepted) }
   }
 
   /// The call is over for this device, or was never its own: `call.end` and its own `call.reject` are safe to repeat, everything else
   /// is told why.
   func refuseGone(
-    _ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, remote: RemoteTombstone?, _ turn: inout Turn
+    _ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, remote: RemoteTombstone?, _ step: inout Step
   ) {
     // its own word ended it, by HTTP or on another socket
     let terminal = calls[id]?.terminals[key] ?? tombstones[id]?.terminals[key]
-    if case .callReject = message, terminal?.isByDevice == true { return turn.answer(token, .ok) }
+    if case .callReject = message, terminal?.isByDevice == true { return step.answer(token, .ok) }
     var reason: EndReason?
     if let call = calls[id], call.users.concerns(key.user) {
       reason =
@@ -109,25 +109,25 @@ extension CallMachine {
       reason = remote.over.reason
     }
     if case .callAnswer = message {
-      if reason == .answeredElsewhere { return turn.refuse(token, .answeredElsewhere, reason: reason) }
+      if reason == .answeredElsewhere { return step.refuse(token, .answeredElsewhere, reason: reason) }
       // it may have crossed the refusal of its description, which is what the app has to know
-      if reason == .codec { return turn.refuse(token, .codec, reason: reason) }
+      if reason == .codec { return step.refuse(token, .codec, reason: reason) }
     }
-    turn.refuse(token, .gone, reason: reason)
+    step.refuse(token, .gone, reason: reason)
   }
 
-  private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ turn: inout Turn) {
+  private mutating func notice(_ key: DeviceKey, _ message: ClientMessage, _ id: CallID?, _ step: inout Step) {
     guard let id, !isTurnedAway(key, in: id), calls[id]?.users.concerns(key.user) == true, calls[id]?.terminals[key] == nil else {
       return
     }
-    change(id, &turn) { call, turn in
+    change(id, &step) { call, step in
       guard call.isLive else { return }
       switch message {
-      case .callRinging(let ringing): call.deviceRinging(key, ringing, &turn)
-      case .callUnavailable(let unavailable): call.deviceUnavailable(key, unavailable.why, &turn)
-      case .mediaReady(let ready): call.mediaReady(ready, from: key, &turn)
-      case .mediaFail(let failure): call.mediaFailed(failure, from: key, &turn)
-      case .mediaActive(let active): call.mediaActive(active, from: key, &turn)
+      case .callRinging(let ringing): call.deviceRinging(key, ringing, &step)
+      case .callUnavailable(let unavailable): call.deviceUnavailable(key, unavailable.why, &step)
+      case .mediaReady(let ready): call.mediaReady(ready, from: key, &step)
+      case .mediaFail(let failure): call.mediaFailed(failure, from: key, &step)
+      case .mediaActive(let active): call.mediaActive(active, from: key, &step)
       case .stats(let stats): call.statsReceived(stats, from: key)
       default: break  // candidates are never resolved or probed
       }
@@ -135,7 +135,7 @@ extension CallMachine {
   }
 
   /// `call.transfer`: to a number that the user may dial, or together with another of the user's calls.
-  mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+  mutating func transfer(_ id: CallID, _ transfer: CallTransfer, _ key: DeviceKey, _ step: inout Step) -> RequestAnswer {
     guard let call = calls[id], call.winner == key else { return .err(Failure(.badState)) }
     var target: AskedTransfer?
     if let with = transfer.withCall {
@@ -151,7 +151,7 @@ extension CallMachine {
         return .err(Failure(.badRequest, msg: "\(error)"))
       }
       if number.kind == .emergency { return .err(Failure(.emergency)) }
-      switch outboundRule(number, user: key.user, turn.now) {
+      switch outboundRule(number, user: key.user, step.now) {
       case .refused(let code, _, let text): return .err(Failure(code, msg: text))
       case .rule(_, let allowed):
         let allowance = routing.user(key.user)?.allowance ?? UserAllowance()
@@ -164,10 +164,10 @@ extension CallMachine {
     }
     if let refusal = call.refusal(of: target) { return .err(refusal) }
     guard let target else { return .err(Failure(.badRequest)) }
-    if transfer.withCall == nil, !quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) {
+    if transfer.withCall == nil, !quota.consume(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: step.now) {
       return .err(Failure(.tooMany, msg: "calls_per_hour"))
     }
-    change(id, &turn) { $0.askTransfer(target, &$1) }
+    change(id, &step) { $0.askTransfer(target, &$1) }
     return .ok
   }
 
@@ -180,118 +180,118 @@ extension CallMachine {
 
   /// - Parameter input: what comes again once the operator's server has said who the two are. What can be refused without it is refused before.
   private mutating func start(
-    _ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, again input: Input, _ turn: inout Turn
+    _ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, again input: Input, _ step: inout Step
   ) {
-    guard let id else { return turn.refuse(token, .badRequest, "call is missing") }
+    guard let id else { return step.refuse(token, .badRequest, "call is missing") }
     let caller = Refusal.Caller(device: key, number: start.to.h, call: "\(id)")
     if let running = calls[id] {
       guard !running.ringsDevices, running.winner == key else {
-        return refuse(token, caller, .forbidden, .forbidden, nil, &turn)
+        return refuse(token, caller, .forbidden, .forbidden, nil, &step)
       }
       guard running.isLive, let leg = running.devices.first else {
-        return turn.refuse(token, .gone, reason: running.bookkeeping.end?.reason)
+        return step.refuse(token, .gone, reason: running.bookkeeping.end?.reason)
       }
-      return turn.answer(token, .ok(Success(sdp: leg.sdp, call: id, to: running.parties.to)))
+      return step.answer(token, .ok(Success(sdp: leg.sdp, call: id, to: running.parties.to)))
     }
     // a repeat of one that the cluster is asked about: the first has its answer soon
-    if pending[id] != nil { return refuse(token, caller, .overload, .overload, "the call is being started", &turn) }
+    if pending[id] != nil { return refuse(token, caller, .overload, .overload, "the call is being started", &step) }
     if let tombstone = tombstones[id] {
-      guard tombstone.owner == key else { return refuse(token, caller, .forbidden, .forbidden, nil, &turn) }
-      return turn.refuse(token, .gone, reason: tombstone.over.reason)
+      guard tombstone.owner == key else { return refuse(token, caller, .forbidden, .forbidden, nil, &step) }
+      return step.refuse(token, .gone, reason: tombstone.over.reason)
     }
-    guard let device = presence(key) else { return refuse(token, caller, .server, .forbidden, "no session", &turn) }
-    if isDraining { return refuse(token, caller, .overload, .draining, nil, &turn) }
-    if calls.count >= configuration.bounds.calls { return refuse(token, caller, .overload, .overload, nil, &turn) }
+    guard let device = presence(key) else { return refuse(token, caller, .server, .forbidden, "no session", &step) }
+    if isDraining { return refuse(token, caller, .overload, .draining, nil, &step) }
+    if calls.count >= configuration.bounds.calls { return refuse(token, caller, .overload, .overload, nil, &step) }
     let isEmergency = isEmergency(start.to, by: key.user)
     if callsOfUser[key.user]?.count ?? 0 >= configuration.bounds.callsPerUser, !isEmergency {
-      return refuse(token, caller, .tooMany, .userLimit, nil, &turn)
+      return refuse(token, caller, .tooMany, .userLimit, nil, &step)
     }
     let account = start.acct ?? device.accounts.first ?? Self.defaultAccount
-    guard device.accounts.contains(account) else { return refuse(token, caller, .forbidden, .forbidden, "acct", &turn) }
+    guard device.accounts.contains(account) else { return refuse(token, caller, .forbidden, .forbidden, "acct", &step) }
     if start.to.k == .generic, start.to.h == TestCall.handle {
-      return startTest(start, device, account: account, token, id, caller, &turn)
+      return startTest(start, device, account: account, token, id, caller, &step)
     }
-    switch mustAsk(questions(of: key.user, calling: start.to), of: key.user, before: input, &turn) {
+    switch mustAsk(questions(of: key.user, calling: start.to), of: key.user, before: input, &step) {
     case .no: break
     case .waits: return
     // such a call goes on with what is known
     case .tooOften where isEmergency: break
-    case .tooOften: return refuseTooOften(token, caller, &turn)
+    case .tooOften: return refuseTooOften(token, caller, &step)
     }
     let to: Routing.Destination
     do throws(NumberRefusal) {
       guard let found = try routing.destination(start.to, by: key.user) else {
-        return refuse(token, caller, .notFound, .notFound, "to", &turn)
+        return refuse(token, caller, .notFound, .notFound, "to", &step)
       }
       to = found
     } catch {
-      return refuse(token, caller, .notFound, .notFound, "to: \(error)", &turn)
+      return refuse(token, caller, .notFound, .notFound, "to: \(error)", &step)
     }
     let number = to.number
     // A fault of the app's in what an emergency call can do without leaves that out; it is no reason to refuse the call.
     var ownNumber = callerNumber(of: key.user, wanted: start.from?.h, account: account, calling: to)
     if ownNumber == nil, to.isEmergency { ownNumber = callerNumber(of: key.user, wanted: nil, account: account, calling: to) }
     guard let own = ownNumber else {
-      guard start.from == nil else { return refuse(token, caller, .callerNumber, .callerNumber, Self.otherCaller, &turn) }
-      return refuse(token, caller, .forbidden, .callerNumber, Self.noCaller, &turn)
+      guard start.from == nil else { return refuse(token, caller, .callerNumber, .callerNumber, Self.otherCaller, &step) }
+      return refuse(token, caller, .forbidden, .callerNumber, Self.noCaller, &step)
     }
     var identities = start.identity ?? []
     if !Self.areIdentities(identities) {
-      guard to.isEmergency else { return turn.refuse(token, .badRequest, "identity") }
+      guard to.isEmergency else { return step.refuse(token, .badRequest, "identity") }
       identities = []
     }
     let isLocation = start.location.map(Self.isLocation) ?? true
-    guard isLocation || to.isEmergency else { return turn.refuse(token, .badRequest, "location") }
+    guard isLocation || to.isEmergency else { return step.refuse(token, .badRequest, "location") }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
-    switch outboundRule(to, user: key.user, turn.now) {
+    switch outboundRule(to, user: key.user, step.now) {
     case .rule(let found, let number): (rule, allowed) = (found, number)
-    case .refused(let code, let reason, let text): return refuse(token, caller, code, reason, text, &turn)
+    case .refused(let code, let reason, let text): return refuse(token, caller, code, reason, text, &step)
     }
     let offer: SessionDescription
     do {
       offer = try Self.readOffer(start.sdp)
     } catch {
-      return refuse(token, caller, .codec, .codec, String(describing: error), &turn)
+      return refuse(token, caller, .codec, .codec, String(describing: error), &step)
     }
     let candidates: [Routing.Trunk]
-    switch trunks(of: rule, isEmergency: to.isEmergency, turn.now) {
+    switch trunks(of: rule, isEmergency: to.isEmergency, step.now) {
     case .trunks(let found): candidates = found
-    case .refused(let reason): return refuse(token, caller, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &turn)
+    case .refused(let reason): return refuse(token, caller, .overload, reason, trunk: rule.choices.first?.trunk ?? "", nil, &step)
     }
     let trunk = candidates[0]
     if let unknown = Self.unknown(start.parameters, to: candidates), !to.isEmergency {
-      return turn.refuse(token, .badRequest, Self.unlisted(unknown))
+      return step.refuse(token, .badRequest, Self.unlisted(unknown))
     }
-    guard quota.take(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: turn.now) || to.isEmergency
+    guard quota.consume(key.user, most: routing.user(key.user)?.allowance.callsPerHour, at: step.now) || to.isEmergency
     else {
-      return refuse(token, caller, .tooMany, .userRate, "calls_per_hour", &turn)
+      return refuse(token, caller, .tooMany, .userRate, "calls_per_hour", &step)
     }
-    let session = MediaSessionID(raw: takeNumber())
+    let session = MediaSessionID(raw: nextNumber())
     var parties = Call.Parties(
       from: Handle(number: own, name: routing.displayName(of: key.user, wanted: start.from?.n)),
       to: Handle(k: start.to.k, h: to.isUser ? start.to.h : number, n: start.to.n), callerNumber: own, calledNumber: number)
     parties.dialled = allowed
     var call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(key.user, account: account), parties: parties,
-      trunkLeg: TrunkLeg(takeLegID(over: trunk), over: trunk, session: session), at: turn.now)
+      trunkLeg: TrunkLeg(nextLegID(over: trunk), over: trunk, session: session), at: step.now)
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     if start.parameters?.isEmpty == false { call.parties.parameters = start.parameters }
     // only an emergency call carries where the caller is
     call.parties.location = to.isEmergency && isLocation ? start.location : nil
     call.parties.lacksLocation = !isLocation
-    if configuration.isClustered { return claim(call, offer, device, token, &turn) }
+    if configuration.isClustered { return claim(call, offer, device, token, &step) }
     pending[id] = .outgoing(call, offer: offer, device, token)
-    turn.output.actions.append(
+    step.output.actions.append(
       .reserveMedia(MediaRequest(id, session: call.session, user: key.user, toward: trunk.peer?.flow.remote.ip)))
   }
 
   func refuse(
     _ token: RequestToken, _ caller: Refusal.Caller, _ code: ErrorCode, _ reason: Refusal.Reason, trunk: String = "",
-    _ text: String?, _ turn: inout Turn
+    _ text: String?, _ step: inout Step
   ) {
-    turn.refuse(token, code, text)
-    turn.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: caller)))
+    step.refuse(token, code, text)
+    step.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: caller)))
   }
 
   /// A name that none of these trunks takes; users take any.
@@ -328,21 +328,21 @@ extension CallMachine {
   /// Media is reserved for a `call.start`.
   mutating func started(
     _ call: Call, _ offer: SessionDescription, _ device: DevicePresence, _ request: RequestToken, _ reservation: MediaReservation,
-    _ turn: inout Turn
+    _ step: inout Step
   ) {
     var call = call
     let leftOut = call.parties.lacksLocation ? ", without its location, which is no PIDF-LO" : ""
-    call.mark(.start, detail: call.trunk.name + leftOut, &turn)
-    let answer = call.start(offer, from: device, reservation, &turn)
-    turn.answer(request, answer)
+    call.mark(.start, detail: call.trunk.name + leftOut, &step)
+    let answer = call.start(offer, from: device, reservation, &step)
+    step.answer(request, answer)
     guard case .ok = answer else {
-      turn.media(.close(reservation.session))
-      unclaim(call.id, &turn)
-      return turn.output.actions.append(
+      step.media(.close(reservation.session))
+      unclaim(call.id, &step)
+      return step.output.actions.append(
         .refused(Refusal(.codec, .outgoing, trunk: call.trunk.name, caller: call.wanted(by: device.key))))
     }
-    admit(call, &turn)
-    change(call.id, &turn) { _, _ in }
+    admit(call, &step)
+    change(call.id, &step) { _, _ in }
   }
 }
 

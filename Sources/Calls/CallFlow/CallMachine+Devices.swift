@@ -6,7 +6,7 @@ import PushPolicy
 
 /// The device registry: what apps, operators and push services say of devices, kept in `devices` and handed to the store.
 extension CallMachine {
-  mutating func handle(_ command: DeviceCommand, _ turn: inout Turn) {
+  mutating func handle(_ command: DeviceCommand, _ step: inout Step) {
     switch command {
     case .loaded(let stored):
       // who registered before the store was read said the newer thing
@@ -22,40 +22,40 @@ extension CallMachine {
         if let device, devices[DeviceKey(user: user, device: device)] == nil,
           presences[user]?.contains(where: { $0.key.device == device }) == true
         {
-          changed(devices.revoke(connected: DeviceKey(user: user, device: device), at: turn.wallNow), &turn)
+          changed(devices.revoke(connected: DeviceKey(user: user, device: device), at: step.wallNow), &step)
         } else {
-          changed(try devices.revoke(user: user, device: device, at: turn.wallNow), &turn)
+          changed(try devices.revoke(user: user, device: device, at: step.wallNow), &step)
         }
         for device in devices.devices(of: user) where device.revokedAt != nil && !before.contains(device.key) {
-          tell(.deviceRevoked, device.key, &turn)
-          turn.app(.revoke(device.key))
-          forbidPushes(to: device.key, &turn)
+          report(.deviceRevoked, device.key, &step)
+          step.app(.revoke(device.key))
+          forbidPushes(to: device.key, &step)
         }
-        turn.answer(question, .done)
+        step.answer(question, .done)
       } catch {
-        turn.answer(question, .deviceRefused(error))
+        step.answer(question, .deviceRefused(error))
       }
-    case .revokedBefore(let key, let time): endCalls(of: key, since: time, &turn)
+    case .revokedBefore(let key, let time): endCalls(of: key, since: time, &step)
     case .revokedRemotely(let key):
       guard !devices.isRevoked(key) else { return }
-      changed(devices.revoke(connected: key, at: turn.wallNow), &turn)
-      turn.app(.revoke(key))
-      forbidPushes(to: key, &turn)
+      changed(devices.revoke(connected: key, at: step.wallNow), &step)
+      step.app(.revoke(key))
+      forbidPushes(to: key, &step)
     case .forget(let user, let question):
       let known = devices.devices(of: user).map(\.key)
       for key in known {
-        changed(devices.delete(key), &turn)
-        forbidPushes(to: key, &turn)
+        changed(devices.delete(key), &step)
+        forbidPushes(to: key, &step)
       }
-      for key in Set(known + (presences[user] ?? []).map(\.key)) { turn.app(.revoke(key)) }
-      let grants = forgetGrants(of: user, &turn)
-      turn.answer(question, .forgotten(devices: known.count, grants: grants))
+      for key in Set(known + (presences[user] ?? []).map(\.key)) { step.app(.revoke(key)) }
+      let grants = forgetGrants(of: user, &step)
+      step.answer(question, .forgotten(devices: known.count, grants: grants))
     case .allow(let key, let question):
       do throws(DeviceError) {
-        changed(try devices.allow(key), &turn)
-        turn.answer(question, .done)
+        changed(try devices.allow(key), &step)
+        step.answer(question, .done)
       } catch {
-        turn.answer(question, .deviceRefused(error))
+        step.answer(question, .deviceRefused(error))
       }
     }
   }
@@ -69,53 +69,53 @@ extension CallMachine {
   }
 
   /// Calls of this device that began after it was turned away elsewhere, before that was known here.
-  private mutating func endCalls(of key: DeviceKey, since revokedAt: Int64, _ turn: inout Turn) {
+  private mutating func endCalls(of key: DeviceKey, since revokedAt: Int64, _ step: inout Step) {
     for id in callsOfUser[key.user] ?? [] {
       guard let call = calls[id], call.isLive, !call.ringsDevices, call.winner == key,
-        turn.wall(call.times[.start] ?? turn.now) > revokedAt
+        step.wall(call.times[.start] ?? step.now) > revokedAt
       else { continue }
-      change(id, &turn) { $0.end(.forbidden, by: .gateway, detail: "the device was revoked", &$1) }
+      change(id, &step) { $0.end(.forbidden, by: .gateway, detail: "the device was revoked", &$1) }
     }
   }
 
   /// The end of a push: the registry may have learnt something, and the call goes on.
-  mutating func pushed(_ report: PushReport, _ turn: inout Turn) {
+  mutating func pushed(_ report: PushReport, _ step: inout Step) {
     let changes = devices.finished(report)
-    changed(changes, &turn)
+    changed(changes, &step)
     let key = DeviceKey(user: report.key.user, device: report.key.device)
-    if !changes.isEmpty { tell(.deviceRefused, key, &turn) }
+    if !changes.isEmpty { report(.deviceRefused, key, &step) }
     let other = devices.targets(of: key.user).first { $0.key == key }?.target
     if report.outcome != .accepted, report.outcome != .failed || report.attempts == 0 {
       calls[report.key.call]?.terminals[key]?.pushRefused()
       tombstones.update(report.key.call, key) { $0.pushRefused() }
     }
-    change(report.key.call, &turn) { $0.pushed(report, other: other == report.target ? nil : other, &$1) }
+    change(report.key.call, &step) { $0.pushed(report, other: other == report.target ? nil : other, &$1) }
   }
 
-  func changed(_ changes: [DeviceChange], _ turn: inout Turn) {
-    if !changes.isEmpty { turn.output.actions.append(.devices(changes)) }
+  func changed(_ changes: [DeviceChange], _ step: inout Step) {
+    if !changes.isEmpty { step.output.actions.append(.devices(changes)) }
   }
 
   /// `device.put`.
-  mutating func put(_ put: DevicePut, by device: DevicePresence, _ request: RequestToken, _ turn: inout Turn) {
+  mutating func put(_ put: DevicePut, by device: DevicePresence, _ request: RequestToken, _ step: inout Step) {
     do throws(DeviceError) {
       let isNew = devices[device.key] == nil
-      changed(try devices.put(put, by: device.key, info: device.info, at: turn.wallNow), &turn)
-      if isNew { tell(.deviceRegistered, device.key, &turn) }
-      turn.answer(request, .ok)
+      changed(try devices.put(put, by: device.key, info: device.info, at: step.wallNow), &step)
+      if isNew { report(.deviceRegistered, device.key, &step) }
+      step.answer(request, .ok)
     } catch {
-      turn.answer(request, .err(error.failure))
+      step.answer(request, .err(error.failure))
     }
   }
 
   /// `device.del`: logged out, or the system took the token back.
-  mutating func delete(_ key: DeviceKey, _ request: RequestToken, _ turn: inout Turn) {
-    changed(devices.delete(key), &turn)
-    turn.answer(request, .ok)
-    forbidPushes(to: key, &turn)
+  mutating func delete(_ key: DeviceKey, _ request: RequestToken, _ step: inout Step) {
+    changed(devices.delete(key), &step)
+    step.answer(request, .ok)
+    forbidPushes(to: key, &step)
   }
 
-  private mutating func forbidPushes(to key: DeviceKey, _ turn: inout Turn) {
-    for id in callsOfUser[key.user] ?? [] { change(id, &turn) { $0.pushForbidden(key, &$1) } }
+  private mutating func forbidPushes(to key: DeviceKey, _ step: inout Step) {
+    for id in callsOfUser[key.user] ?? [] { change(id, &step) { $0.pushForbidden(key, &$1) } }
   }
 }

@@ -3,15 +3,15 @@ import SIPDialogs
 /// The two calls of a call between users.
 extension CallMachine {
   /// Carries what the legs have said to each other, until nothing more follows.
-  mutating func connectDirectLegs(_ turn: inout Turn) {
-    while !turn.directCommands.isEmpty {
-      for event in direct.events(of: turn.directCommands.removeFirst()) { handle(event, &turn) }
+  mutating func connectDirectLegs(_ step: inout Step) {
+    while !step.directCommands.isEmpty {
+      for event in direct.events(of: step.directCommands.removeFirst()) { handle(event, &step) }
     }
   }
 
   /// For a leg of ours that is to be invited.
-  mutating func takeLegID(over trunk: Routing.Trunk) -> LegID {
-    let number = takeNumber()
+  mutating func nextLegID(over trunk: Routing.Trunk) -> LegID {
+    let number = nextNumber()
     return trunk.name == Routing.directTrunk ? .direct(number, isOutbound: true) : .outbound(number)
   }
 

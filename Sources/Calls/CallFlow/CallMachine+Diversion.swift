@@ -19,132 +19,132 @@ extension CallMachine {
   func diversions(of user: String) -> Diversions { routing.user(user)?.diversions ?? Diversions() }
 
   /// Carries a planned diversion out, or ends the call as it would have ended without the rule.
-  mutating func divert(_ id: CallID, _ planned: PlannedDiversion, _ turn: inout Turn) {
+  mutating func divert(_ id: CallID, _ planned: PlannedDiversion, _ step: inout Step) {
     guard let call = calls[id], call.isLive, call.diversions.planned != nil else { return }
     switch planned.rule.target {
     case .code(let code):
-      change(id, &turn) { call, turn in
+      change(id, &step) { call, step in
         var diversion = CallRecord.Diversion(planned.trigger)
         diversion.code = code
         call.diversions.made.append(diversion)
-        call.end(planned.ending, refusing: code, &turn)
+        call.end(planned.ending, refusing: code, &step)
       }
     case .recording(let file):
-      guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
-      change(id, &turn) { $0.divert(to: file, planned, &$1) }
-    case .user(let next): divert(id, planned, to: next, &turn)
-    case .number(let text, let showsCaller): divert(id, planned, toNumber: text, showsCaller: showsCaller, &turn)
+      guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &step) }
+      change(id, &step) { $0.divert(to: file, planned, &$1) }
+    case .user(let next): divert(id, planned, to: next, &step)
+    case .number(let text, let showsCaller): divert(id, planned, toNumber: text, showsCaller: showsCaller, &step)
     }
   }
 
   /// The rule cannot be followed: the call ends, with 482 where it would go in circles.
   private mutating func abandon(
-    _ id: CallID, _ planned: PlannedDiversion, _ why: String, isLoop: Bool = false, _ turn: inout Turn
+    _ id: CallID, _ planned: PlannedDiversion, _ why: String, isLoop: Bool = false, _ step: inout Step
   ) {
     var ending = planned.ending
     ending.detail = "diversion: " + why
-    change(id, &turn) { call, turn in
-      call.mark(.divertedFailed, detail: why, &turn)
-      if isLoop { call.end(ending, refusing: 482, &turn) } else { call.end(ending, &turn) }
+    change(id, &step) { call, step in
+      call.mark(.divertedFailed, detail: why, &step)
+      if isLoop { call.end(ending, refusing: 482, &step) } else { call.end(ending, &step) }
     }
   }
 
-  private mutating func divert(_ id: CallID, _ planned: PlannedDiversion, to next: String, _ turn: inout Turn) {
+  private mutating func divert(_ id: CallID, _ planned: PlannedDiversion, to next: String, _ step: inout Step) {
     guard let call = calls[id] else { return }
     if call.users.concerns(next) || call.parties.peer?.user == next {
-      return abandon(id, planned, "\(next) had it before", isLoop: true, &turn)
+      return abandon(id, planned, "\(next) had it before", isLoop: true, &step)
     }
-    if call.isDivertedTooOften { return abandon(id, planned, "too many diversions", isLoop: true, &turn) }
-    guard routing.user(next) != nil else { return abandon(id, planned, "no user \(next)", &turn) }
+    if call.isDivertedTooOften { return abandon(id, planned, "too many diversions", isLoop: true, &step) }
+    guard routing.user(next) != nil else { return abandon(id, planned, "no user \(next)", &step) }
     guard callsOfUser[next]?.count ?? 0 < configuration.bounds.callsPerUser else {
-      return abandon(id, planned, "\(next) has too many calls", &turn)
+      return abandon(id, planned, "\(next) has too many calls", &step)
     }
-    guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
+    guard call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &step) }
     let rules = diversions(of: next)
     let account = routing.account(of: next, called: call.parties.calledNumber, route: nil)
-    if blocking(call, user: next, account: account) != nil { return abandon(id, planned, "\(next) blocks the caller", &turn) }
+    if blocking(call, user: next, account: account) != nil { return abandon(id, planned, "\(next) blocks the caller", &step) }
     callsOfUser[next, default: []].append(id)
-    change(id, &turn) { call, turn in
+    change(id, &step) { call, step in
       call.users.belongs(to: account, of: next)
-      call.divert(to: next, rules, planned, &turn)
+      call.divert(to: next, rules, planned, &step)
     }
-    if configuration.isClustered { return locate(id, then: .diverted, &turn) }
-    ring(id, &turn)
+    if configuration.isClustered { return locate(id, then: .diverted, &step) }
+    ring(id, &step)
   }
 
   private mutating func divert(
-    _ id: CallID, _ planned: PlannedDiversion, toNumber text: String, showsCaller: Bool, _ turn: inout Turn
+    _ id: CallID, _ planned: PlannedDiversion, toNumber text: String, showsCaller: Bool, _ step: inout Step
   ) {
-    guard let call = calls[id], call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &turn) }
+    guard let call = calls[id], call.appMedia.reservation != nil else { return abandon(id, planned, "no media", &step) }
     let number: DialledNumber
     do {
       number = try routing.dialled(text, by: call.users.owner)
     } catch {
-      return abandon(id, planned, "\(error)", &turn)
+      return abandon(id, planned, "\(error)", &step)
     }
-    if routing.isOwn(number.text) { return abandon(id, planned, "a number of this gateway", isLoop: true, &turn) }
+    if routing.isOwn(number.text) { return abandon(id, planned, "a number of this gateway", isLoop: true, &step) }
     if call.isDivertedTooOften || call.transfers.maxForwards <= 1 {
-      return abandon(id, planned, "too many diversions", isLoop: true, &turn)
+      return abandon(id, planned, "too many diversions", isLoop: true, &step)
     }
-    if number.kind == .emergency { return abandon(id, planned, "an emergency number", &turn) }
+    if number.kind == .emergency { return abandon(id, planned, "an emergency number", &step) }
     let (rule, allowed): (Routing.OutboundRule, AllowedNumber)
-    switch outboundRule(number, user: call.users.owner, turn.now) {
+    switch outboundRule(number, user: call.users.owner, step.now) {
     case .rule(let found, let number): (rule, allowed) = (found, number)
-    case .refused(_, let reason, _): return abandon(id, planned, reason.rawValue, &turn)
+    case .refused(_, let reason, _): return abandon(id, planned, reason.rawValue, &step)
     }
     let candidates: [Routing.Trunk]
-    switch trunks(of: rule, turn.now) {
+    switch trunks(of: rule, step.now) {
     case .trunks(let found): candidates = found
-    case .refused(let reason): return abandon(id, planned, reason.rawValue, &turn)
+    case .refused(let reason): return abandon(id, planned, reason.rawValue, &step)
     }
-    guard quota.take(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: turn.now) else {
-      return abandon(id, planned, Refusal.Reason.userRate.rawValue, &turn)
+    guard quota.consume(call.users.owner, most: routing.user(call.users.owner)?.allowance.callsPerHour, at: step.now) else {
+      return abandon(id, planned, Refusal.Reason.userRate.rawValue, &step)
     }
     let own =
       routing.callerNumber(of: call.users.owner, wanted: call.parties.calledNumber) ?? routing.user(call.users.owner)?.numbers
       .first
       ?? call.parties.calledNumber
-    let session = MediaSessionID(raw: takeNumber())
+    let session = MediaSessionID(raw: nextNumber())
     let target = DiversionTarget(number: allowed, ownNumber: own, showsCaller: showsCaller, planned: planned)
-    begin(DiversionPlan(target: target, trunks: candidates, session: session), for: id, &turn)
+    begin(DiversionPlan(target: target, trunks: candidates, session: session), for: id, &step)
   }
 
-  mutating func begin(_ plan: DiversionPlan, for id: CallID, _ turn: inout Turn) {
-    guard needsSeat(plan.trunks[0]) else { return reserve(plan, for: id, &turn) }
-    askSeat(.diversion(plan), over: plan.trunks[0], of: id, &turn)
+  mutating func begin(_ plan: DiversionPlan, for id: CallID, _ step: inout Step) {
+    guard needsSlot(plan.trunks[0]) else { return reserve(plan, for: id, &step) }
+    requestSlot(.diversion(plan), over: plan.trunks[0], of: id, &step)
   }
 
-  mutating func reserve(_ plan: DiversionPlan, for id: CallID, _ turn: inout Turn) {
+  mutating func reserve(_ plan: DiversionPlan, for id: CallID, _ step: inout Step) {
     guard let call = calls[id], call.diversions.planned != nil else { return }
     pending[id] = .diversion(plan)
     // on the media thread of the call, which is that of the user whom it rang for first
     let owner = call.users.former.first ?? call.users.ringing.first ?? call.users.owner
-    turn.output.actions.append(
+    step.output.actions.append(
       .reserveMedia(MediaRequest(id, session: plan.session, user: owner, toward: plan.trunks[0].peer?.flow.remote.ip)))
   }
 
-  mutating func diversionReserved(_ id: CallID, _ plan: DiversionPlan, _ reservation: MediaReservation, _ turn: inout Turn) {
+  mutating func diversionReserved(_ id: CallID, _ plan: DiversionPlan, _ reservation: MediaReservation, _ step: inout Step) {
     guard let call = calls[id], call.isLive, call.diversions.planned != nil else {
-      return turn.media(.close(reservation.session))
+      return step.media(.close(reservation.session))
     }
     var leg = TrunkLeg(
-      .outbound(takeNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
+      .outbound(nextNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
     (leg.local, leg.alternatives) = (reservation.trunkAddress, Array(plan.trunks.dropFirst()))
     leg.prepareOffer(random)
-    leg.holdsSeat = needsSeat(leg.trunk)
+    leg.holdsSlot = needsSlot(leg.trunk)
     sessions[plan.session] = id
-    claim(leg.id, leg.trunk, for: id, at: turn.now)
-    change(id, &turn) { $0.divert(by: leg, to: plan.target, &$1) }
+    claim(leg.id, leg.trunk, for: id, at: step.now)
+    change(id, &step) { $0.divert(by: leg, to: plan.target, &$1) }
   }
 
-  mutating func diversionImpossible(_ id: CallID, _ plan: DiversionPlan, _ why: String, _ turn: inout Turn) {
-    if calls[id]?.isLive == true { abandon(id, plan.target.planned, why, &turn) }
+  mutating func diversionImpossible(_ id: CallID, _ plan: DiversionPlan, _ why: String, _ step: inout Step) {
+    if calls[id]?.isLive == true { abandon(id, plan.target.planned, why, &step) }
   }
 
-  mutating func diversionClosed(_ id: CallID, _ statistics: MediaStatistics, _ turn: inout Turn) {
-    change(id, &turn) { call, turn in
+  mutating func diversionClosed(_ id: CallID, _ statistics: MediaStatistics, _ step: inout Step) {
+    change(id, &step) { call, step in
       call.legs[1].statistics = statistics
-      if call.isLive { call.end(.server, by: .gateway, detail: "media of the diversion ended", &turn) }
+      if call.isLive { call.end(.server, by: .gateway, detail: "media of the diversion ended", &step) }
     }
   }
 }

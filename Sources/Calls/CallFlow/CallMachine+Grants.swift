@@ -6,43 +6,43 @@ import SIPDialogs
 
 /// Numbers and limits that login tokens carry: kept in the directory, and handed to the store.
 extension CallMachine {
-  mutating func granted(_ grant: TokenGrant, _ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+  mutating func granted(_ grant: TokenGrant, _ key: DeviceKey, _ session: SessionID, _ step: inout Step) {
     // what comes with a login that is refused grants nothing
     if devices.isRevoked(key) { return }
     // the file has said who this is
     if routing.directory.isListed(key.user) { return }
     if sharesGrants, grant.issuedAt == 0 {
       let fault = TokenGrant.Fault("", "the token needs iat: by it the nodes of a cluster know which of two is the later one")
-      return turn.app(.refuse(session, Failure(.auth, msg: fault.description, fatal: true)))
+      return step.app(.refuse(session, Failure(.auth, msg: fault.description, fatal: true)))
     }
     func refuse(_ index: Int) {
       let fault = TokenGrant.Fault("numbers[\(index)]", "\(grant.numbers[index]) is another user's here")
-      turn.app(.refuse(session, Failure(.auth, msg: fault.description, fatal: true)))
+      step.app(.refuse(session, Failure(.auth, msg: fault.description, fatal: true)))
     }
     if let index = grant.numbers.firstIndex(where: { !routing.directory.isFree($0, for: key.user) }) { return refuse(index) }
     do throws(UserGrants.Fault) {
-      let changes = try routing.directory.grants.take(grant, of: key.user, at: turn.wallNow)
-      granted(changes, &turn)
-      share(changes.compactMap { if case .stored(let entry) = $0 { SharedGrant(entry) } else { nil } }, &turn)
+      let changes = try routing.directory.grants.accept(grant, of: key.user, at: step.wallNow)
+      granted(changes, &step)
+      share(changes.compactMap { if case .stored(let entry) = $0 { SharedGrant(entry) } else { nil } }, &step)
     } catch {
       switch error {
-      case .taken(let index): refuse(index)
-      case .full: turn.app(.refuse(session, Failure(.overload, msg: "no room for what the token grants", fatal: true)))
+      case .ownedByOther(let index): refuse(index)
+      case .full: step.app(.refuse(session, Failure(.overload, msg: "no room for what the token grants", fatal: true)))
       }
     }
   }
 
   /// Those of the old routing that the new one allows.
-  mutating func replace(_ new: Routing, _ turn: inout Turn) {
+  mutating func replace(_ new: Routing, _ step: inout Step) {
     let grants = routing.directory.grants
     routing = new
     routing.settle()
     routing.directory.grants = grants
-    if !grants.isEmpty, new.userSource == nil { granted(routing.directory.grants.keep(new.directory.grantRules), &turn) }
+    if !grants.isEmpty, new.userSource == nil { granted(routing.directory.grants.keep(new.directory.grantRules), &step) }
   }
 
-  func granted(_ changes: [UserGrants.Change], _ turn: inout Turn) {
-    if !changes.isEmpty { turn.output.actions.append(.grants(changes)) }
+  func granted(_ changes: [UserGrants.Change], _ step: inout Step) {
+    if !changes.isEmpty { step.output.actions.append(.grants(changes)) }
   }
 
   // MARK: in a cluster
@@ -50,26 +50,26 @@ extension CallMachine {
   /// What tokens grant at one node holds at all.
   var sharesGrants: Bool { configuration.isClustered && routing.directory.grantRules != nil }
 
-  private func share(_ grants: [SharedGrant], _ turn: inout Turn) {
-    if sharesGrants, !grants.isEmpty { turn.output.actions.append(.shareGrants(grants)) }
+  private func share(_ grants: [SharedGrant], _ step: inout Step) {
+    if sharesGrants, !grants.isEmpty { step.output.actions.append(.shareGrants(grants)) }
   }
 
   /// What other nodes have said.
-  mutating func merge(_ grants: SharedGrants, _ turn: inout Turn) {
-    let merged = routing.directory.grants.merge(grants.rows, routing.directory.grantRules, at: turn.wallNow)
-    granted(merged.stored, &turn)
-    share(merged.shared, &turn)
+  mutating func merge(_ grants: SharedGrants, _ step: inout Step) {
+    let merged = routing.directory.grants.merge(grants.rows, routing.directory.grantRules, at: step.wallNow)
+    granted(merged.stored, &step)
+    share(merged.shared, &step)
     guard let known = grants.known else { return }
     hasSharedGrants = true
-    share(routing.directory.grants.missing(in: known), &turn)
+    share(routing.directory.grants.missing(in: known), &step)
   }
 
   /// What tokens granted to this user goes, at all nodes.
-  mutating func forgetGrants(of user: String, _ turn: inout Turn) -> Int {
-    let issuedAt = max(turn.wallNow, routing.directory.grants[user]?.issuedAt ?? 0)
+  mutating func forgetGrants(of user: String, _ step: inout Step) -> Int {
+    let issuedAt = max(step.wallNow, routing.directory.grants[user]?.issuedAt ?? 0)
     let removed = routing.directory.grants.remove(user)
-    granted(removed, &turn)
-    share([SharedGrant(user: user, grant: nil, issuedAt: issuedAt, seen: turn.wallNow)], &turn)
+    granted(removed, &step)
+    share([SharedGrant(user: user, grant: nil, issuedAt: issuedAt, seen: step.wallNow)], &step)
     return removed.count
   }
 

@@ -13,10 +13,10 @@ import MediaSession
 /// Hold, mute, digits, restarts, transfers and a lost socket change nothing: a call that is held neither hears nor is heard until it is
 /// resumed.
 extension CallMachine {
-  mutating func group(_ id: CallID, _ request: CallGroup, _ key: DeviceKey, _ turn: inout Turn) -> RequestAnswer {
+  mutating func group(_ id: CallID, _ request: CallGroup, _ key: DeviceKey, _ step: inout Step) -> RequestAnswer {
     guard let call = calls[id], call.canBeGrouped(by: key) else { return .err(Failure(.badState)) }
     guard let with = request.with else {
-      leaveGroup(id, &turn)
+      leaveGroup(id, &step)
       return .ok
     }
     guard with != id else { return .err(Failure(.badRequest, msg: "with is this call")) }
@@ -32,23 +32,23 @@ extension CallMachine {
     var members = groupMembers(of: call, key)
     members += groupMembers(of: other, key).filter { !members.contains($0) }
     guard members.count <= Limits.groupedCalls else { return .err(Failure(.tooMany)) }
-    let group = other.appMedia.group ?? call.appMedia.group ?? MediaGroupID(raw: takeNumber())
+    let group = other.appMedia.group ?? call.appMedia.group ?? MediaGroupID(raw: nextNumber())
     for member in members {
-      change(member, &turn) { call, turn in
-        call.enter(group, &turn)
-        call.tellGroup(of: members, &turn)
+      change(member, &step) { call, step in
+        call.enter(group, &step)
+        call.sendGroup(of: members, &step)
       }
     }
     return .ok
   }
 
   /// Of a call that is over, too: who was in a group with it alone is in none any more.
-  mutating func leaveGroup(_ id: CallID, _ turn: inout Turn) {
+  mutating func leaveGroup(_ id: CallID, _ step: inout Step) {
     guard let call = calls[id], let winner = call.winner, call.appMedia.group != nil else { return }
     let others = groupMembers(of: call, winner).filter { $0 != id }
-    change(id, &turn) { $0.leaveGroup(&$1) }
+    change(id, &step) { $0.leaveGroup(&$1) }
     for other in others {
-      change(other, &turn) { if others.count == 1 { $0.leaveGroup(&$1) } else { $0.tellGroup(of: others, &$1) } }
+      change(other, &step) { if others.count == 1 { $0.leaveGroup(&$1) } else { $0.sendGroup(of: others, &$1) } }
     }
   }
 
@@ -67,37 +67,37 @@ extension CallMachine {
 extension Call {
   func canBeGrouped(by key: DeviceKey) -> Bool { isLive && winner == key && state == .connected }
 
-  mutating func enter(_ group: MediaGroupID, _ turn: inout Turn) {
+  mutating func enter(_ group: MediaGroupID, _ step: inout Step) {
     guard appMedia.group != group else { return }
     let isFirst = appMedia.group == nil
     appMedia.group = group
-    if isFirst { mark(.grouped, &turn) }
-    turn.media(.group(session, group))
+    if isFirst { mark(.grouped, &step) }
+    step.media(.group(session, group))
   }
 
-  mutating func leaveGroup(_ turn: inout Turn) {
+  mutating func leaveGroup(_ step: inout Step) {
     guard appMedia.group != nil else { return }
     appMedia.group = nil
     guard isLive else { return }
-    mark(.ungrouped, &turn)
-    turn.media(.group(session, nil))
+    mark(.ungrouped, &step)
+    step.media(.group(session, nil))
   }
 
   /// Who is in the group with it from now on.
-  func tellGroup(of members: [CallID], _ turn: inout Turn) {
-    tell(.callGrouped, at: turn.now, &turn) { $0.group = members.filter { $0 != id } }
+  func sendGroup(of members: [CallID], _ step: inout Step) {
+    report(.callGrouped, at: step.now, &step) { $0.group = members.filter { $0 != id } }
   }
 
   /// The device has the audio of both sides, and what it sends is the translation. A mute is of its microphone then, so that the translation
   /// is heard on; it holds for the gateway again when the translation is over.
-  mutating func translate(_ request: CallTranslate, _ turn: inout Turn) -> RequestAnswer {
+  mutating func translate(_ request: CallTranslate, _ step: inout Step) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
     let was = appMedia.translation != nil
     appMedia.translation = request.on ? request : nil
     guard was != request.on else { return .ok }
     let languages = [request.local, request.remote].compactMap(\.self).joined(separator: " ")
-    mark(request.on ? .translating : .translated, detail: languages.isEmpty ? nil : languages, &turn)
-    if appMedia.isMuted { turn.media(.mute(session, !request.on)) }
+    mark(request.on ? .translating : .translated, detail: languages.isEmpty ? nil : languages, &step)
+    if appMedia.isMuted { step.media(.mute(session, !request.on)) }
     return .ok
   }
 }

@@ -51,35 +51,35 @@ extension CallMachine {
     if disabledTrunks.contains(trunk.name) { return .trunkDisabled }
     if isEmergency { return nil }
     if let most = trunk.maximumCalls, callsOfTrunk[trunk.name, default: 0] >= most { return .trunkLimit }
-    return takeRate(trunk, now) ? nil : .trunkRate
+    return consumeRate(trunk, now) ? nil : .trunkRate
   }
 
   /// One of the trunk's calls of this second.
-  mutating func takeRate(_ trunk: Routing.Trunk, _ now: Instant) -> Bool {
+  mutating func consumeRate(_ trunk: Routing.Trunk, _ now: Instant) -> Bool {
     guard let rate = trunk.callsPerSecond else { return true }
     if rates[trunk.name] == nil { rates[trunk.name] = TokenBucket(perSecond: share(rate), at: now) }
-    return rates[trunk.name]?.take(at: now) ?? true
+    return rates[trunk.name]?.consume(at: now) ?? true
   }
 
   /// An INVITE of ours failed: true if its call goes on by another trunk of the leg's route.
   mutating func tryNextTrunk(
-    _ id: LegID, _ code: Int, byTransport: Bool, _ failure: UserAgent.Event, _ turn: inout Turn
+    _ id: LegID, _ code: Int, byTransport: Bool, _ failure: UserAgent.Event, _ step: inout Step
   ) -> Bool {
     guard let owner = legs[id], let call = calls[owner], call.isLive, let place = call.legs.firstIndex(where: { $0.id == id })
     else { return false }
     let leg = call.legs[place]
     let isFault = leg.isTrunkFault(code, byTransport: byTransport)
-    judgeTrunk(of: id, byFault: isFault && !leg.hasLostAddress, &turn)
+    judgeTrunk(of: id, byFault: isFault && !leg.hasLostAddress, &step)
     // 487 is the answer to our CANCEL
     if id.isOutbound, code != 487, !leg.hasLostAddress {
       if let failure = leg.localFailure {
-        trunking?.requestUnanswered(leg.trunk.name, "INVITE", failure, at: turn.now)
+        trunking?.requestUnanswered(leg.trunk.name, "INVITE", failure, at: step.now)
       } else {
-        trunking?.callRefused(leg.trunk.name, code: code, at: turn.now)
+        trunking?.callRefused(leg.trunk.name, code: code, at: step.now)
       }
     }
-    let further = leg.hasLostAddress ? fromHere(leg, turn.now) : leg.alternatives
-    guard isFault, leg.mayTryAnother, retryNext(owner, id, further, failure, &turn) else { return false }
+    let further = leg.hasLostAddress ? fromHere(leg, step.now) : leg.alternatives
+    guard isFault, leg.mayTryAnother, retryNext(owner, id, further, failure, &step) else { return false }
     legs[id] = nil  // its `legClosed` is not the call's end
     return true
   }
@@ -102,16 +102,16 @@ extension CallMachine {
   // MARK: the trunk machine
 
   /// What a leg of ours has learnt about its trunk.
-  mutating func judgeTrunk(of id: LegID, byFault: Bool, _ turn: inout Turn) {
+  mutating func judgeTrunk(of id: LegID, byFault: Bool, _ step: inout Step) {
     guard id.isOutbound, let owner = legs[id], let place = calls[owner]?.legs.firstIndex(where: { $0.id == id }),
       let name = calls[owner]?.legs[place].trunk.name
     else { return }
-    calls[owner]?.legs[place].isTrunkOutcomeTold = true
-    trunking?.callFinished(name, byFault: byFault, at: turn.now, into: &trunkOutput)
-    forwardTrunkOutput(&turn)
+    calls[owner]?.legs[place].isTrunkOutcomeReported = true
+    trunking?.callFinished(name, byFault: byFault, at: step.now, into: &trunkOutput)
+    forwardTrunkOutput(&step)
   }
 
-  mutating func configureTrunks(_ turn: inout Turn) {
+  mutating func configureTrunks(_ step: inout Step) {
     isTrunkingConfigured = true
     setRates()
     let names = Set(routing.trunks.map(\.name))
@@ -121,22 +121,22 @@ extension CallMachine {
       TrunkMachine.Input.configure(
         routing.trunks.compactMap(\.settings),
         peerNames: Dictionary(routing.trunks.map { ($0.name, $0.peerNames) }) { first, _ in first }),
-      &turn)
+      &step)
   }
 
-  mutating func handle(_ input: TrunkMachine.Input, _ turn: inout Turn) {
-    trunking?.handle(input, at: turn.now, into: &trunkOutput)
-    forwardTrunkOutput(&turn)
+  mutating func handle(_ input: TrunkMachine.Input, _ step: inout Step) {
+    trunking?.handle(input, at: step.now, into: &trunkOutput)
+    forwardTrunkOutput(&step)
   }
 
-  mutating func forwardTrunkOutput(_ turn: inout Turn) {
-    for question in trunkOutput.questions { turn.output.actions.append(.lookUp(question)) }
-    for flow in trunkOutput.keepAlives { turn.output.actions.append(.keepAlive(flow)) }
-    for (id, request) in trunkOutput.requests { turn.sip(.request(id, request)) }
+  mutating func forwardTrunkOutput(_ step: inout Step) {
+    for question in trunkOutput.questions { step.output.actions.append(.lookUp(question)) }
+    for flow in trunkOutput.keepAlives { step.output.actions.append(.keepAlive(flow)) }
+    for (id, request) in trunkOutput.requests { step.sip(.request(id, request)) }
     let news = trunkOutput.news
-    for news in news { turn.output.actions.append(.trunkNews(news)) }
+    for news in news { step.output.actions.append(.trunkNews(news)) }
     trunkOutput.removeAll()
-    for news in news { tellTrunk(news.trunk, &turn) }
+    for news in news { reportTrunk(news.trunk, &step) }
   }
 }
 

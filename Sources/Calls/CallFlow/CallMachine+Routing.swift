@@ -14,89 +14,89 @@ struct RouteQuery {
 /// or by the rule for want of one. What comes later is of use for the caller's name only.
 extension CallMachine {
   mutating func ask(
-    _ call: Call, _ invite: InboundInvite, _ hook: Routing.Hook, toward: IPAddress, _ diversions: Diversions, _ turn: inout Turn
+    _ call: Call, _ invite: InboundInvite, _ hook: Routing.Hook, toward: IPAddress, _ diversions: Diversions, _ step: inout Step
   ) {
-    admit(call, &turn)
+    admit(call, &step)
     let isPrivate = invite.isPrivate
     var question = RouteQuestion(
       call: call.id, sipCallId: call.sipCallID, trunk: call.trunk.name, from: isPrivate ? nil : call.parties.callerNumber,
       name: isPrivate ? nil : call.parties.from.n, to: call.parties.calledNumber, diverted: call.parties.divertedFrom.map(\.h),
-      at: turn.wallNow)
+      at: step.wallNow)
     question.parameters = call.parties.parameters?.values
-    turn.output.actions.append(.askRoute(question, hook.webhook))
-    change(call.id, &turn) { call, turn in
+    step.output.actions.append(.askRoute(question, hook.webhook))
+    change(call.id, &step) { call, step in
       call.routeQuery = RouteQuery(hook: hook, toward: toward, diversions: diversions)
-      call.timers[.route] = turn.now + turn.configuration.timers.route
-      call.startJournal(&turn)
+      call.timers[.route] = step.now + step.configuration.timers.route
+      call.startJournal(&step)
     }
   }
 
   /// The webhook's word, or none (nil): in time, too late, or after the call.
-  mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ turn: inout Turn) {
+  mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ step: inout Step) {
     guard let call = calls[id], call.isLive else { return }
-    if let answer, let caller = answer.caller(call.parties.from) { change(id, &turn) { $0.callerKnown(caller, &$1) } }
+    if let answer, let caller = answer.caller(call.parties.from) { change(id, &step) { $0.callerKnown(caller, &$1) } }
     guard let routeQuery = call.routeQuery else { return }
-    change(id, &turn) { call, turn in
+    change(id, &step) { call, step in
       (call.routeQuery, call.timers[.route]) = (nil, nil)
       let fault = answer?.parameters.flatMap { call.parties.add($0) }
-      call.mark(.routed, detail: answer == nil ? "fallback" : fault.map { "webhook; \($0)" } ?? "webhook", &turn)
+      call.mark(.routed, detail: answer == nil ? "fallback" : fault.map { "webhook; \($0)" } ?? "webhook", &step)
     }
-    if let code = answer?.code { return refuseRouted(id, code, &turn) }
+    if let code = answer?.code { return refuseRouted(id, code, &step) }
     var users: [String] = []
     for user in answer?.users ?? [] where routing.user(user) != nil && !users.contains(user) { users.append(user) }
     if users.isEmpty {
       switch routeQuery.hook.fallback {
-      case .code(let code): return refuseRouted(id, code, &turn)
+      case .code(let code): return refuseRouted(id, code, &step)
       case .user(let user): users = [user]
       case .users: users = routing.owner(of: call.parties.calledNumber).map { [$0] } ?? []
       }
     }
-    ringFoundUsers(id, routeQuery, users, &turn)
+    ringFoundUsers(id, routeQuery, users, &step)
   }
 
-  private mutating func refuseRouted(_ id: CallID, _ code: Int, _ turn: inout Turn) {
-    change(id, &turn) { $0.end(.init(EndReason(routeCode: code), by: .gateway, detail: "route"), refusing: code, &$1) }
+  private mutating func refuseRouted(_ id: CallID, _ code: Int, _ step: inout Step) {
+    change(id, &step) { $0.end(.init(EndReason(routeCode: code), by: .gateway, detail: "route"), refusing: code, &$1) }
   }
 
-  private mutating func ringFoundUsers(_ id: CallID, _ routeQuery: RouteQuery, _ found: [String], _ turn: inout Turn) {
+  private mutating func ringFoundUsers(_ id: CallID, _ routeQuery: RouteQuery, _ found: [String], _ step: inout Step) {
     guard let call = calls[id] else { return }
     let open = found.filter { user in
       let account = routing.account(of: user, called: call.parties.calledNumber, route: call.users.routeAccount)
       return blocking(call, user: user, account: account) == nil
     }
     if open.isEmpty, !found.isEmpty {
-      return change(id, &turn) { $0.end(.init(.blocked, by: .gateway, detail: found.joined(separator: " ")), &$1) }
+      return change(id, &step) { $0.end(.init(.blocked, by: .gateway, detail: found.joined(separator: " ")), &$1) }
     }
     let users = open.filter { routing.user($0) != nil && callsOfUser[$0]?.count ?? 0 < configuration.bounds.callsPerUser }
     guard !users.isEmpty else {
       let ending =
         found.isEmpty
         ? Call.Ending(.notFound, by: .gateway, q850: 1) : .init(.overload, by: .gateway, detail: "too many calls of the user")
-      return change(id, &turn) { $0.end(ending, &$1) }
+      return change(id, &step) { $0.end(ending, &$1) }
     }
     let (rules, limit) = (diversions(of: users[0]).orElse(routeQuery.diversions), Limits.usersPerCall)
     for user in users.prefix(limit) { callsOfUser[user, default: []].append(id) }
     let accounts = users.prefix(limit).map {
       ($0, routing.account(of: $0, called: call.parties.calledNumber, route: call.users.routeAccount))
     }
-    change(id, &turn) { call, _ in
+    change(id, &step) { call, _ in
       for (user, account) in accounts { call.users.belongs(to: account, of: user) }
       call.users.ring(for: Array(users.prefix(limit)))
       call.diversions.rules = rules
     }
-    if configuration.isClustered { return locate(id, then: .routed(toward: routeQuery.toward), &turn) }
-    ringRouted(id, toward: routeQuery.toward, &turn)
+    if configuration.isClustered { return locate(id, then: .routed(toward: routeQuery.toward), &step) }
+    ringRouted(id, toward: routeQuery.toward, &step)
   }
 
   /// Media for a call whose users are known, if anybody of them can be reached.
-  mutating func ringRouted(_ id: CallID, toward: IPAddress, _ turn: inout Turn) {
+  mutating func ringRouted(_ id: CallID, toward: IPAddress, _ step: inout Step) {
     guard let call = calls[id] else { return }
-    guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
-      let ending = unreachedEnding(call, turn.now)
-      return change(id, &turn) { $0.endUnlessDiverted(.unreached, ending, &$1) }
+    guard isReachable(call, step.now) || call.diversions.rules.rules[.unreached] != nil else {
+      let ending = unreachedEnding(call, step.now)
+      return change(id, &step) { $0.endUnlessDiverted(.unreached, ending, &$1) }
     }
     pending[id] = .asked
-    turn.output.actions.append(
+    step.output.actions.append(
       .reserveMedia(
         MediaRequest(
           id, session: call.session, user: call.users.owner, others: call.users.ringing, toward: toward,

@@ -13,41 +13,41 @@ extension CallMachine {
   /// `call.start` to `TestCall.destination`, of a device with a session.
   mutating func startTest(
     _ start: CallStart, _ device: DevicePresence, account: String, _ token: RequestToken, _ id: CallID,
-    _ caller: Refusal.Caller, _ turn: inout Turn
+    _ caller: Refusal.Caller, _ step: inout Step
   ) {
     let user = device.key.user
-    func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
-      self.refuse(token, caller, code, reason, trunk: Routing.testTrunk, text, &turn)
+    func refuse(_ code: ErrorCode, _ reason: Refusal.Reason, _ text: String, _ step: inout Step) {
+      self.refuse(token, caller, code, reason, trunk: Routing.testTrunk, text, &step)
     }
     if (callsOfUser[user] ?? []).contains(where: { calls[$0]?.isTest == true }) {
-      return refuse(.tooMany, .userLimit, "a test call of this user is running", &turn)
+      return refuse(.tooMany, .userLimit, "a test call of this user is running", &step)
     }
     let most = configuration.bounds.calls
     let running = callsOfTrunk[Routing.testTrunk, default: 0]
     guard running < max(1, most / Limits.testCallsPart), calls.count < most - most / Limits.testCallsSpare else {
-      return refuse(.overload, .overload, "test calls give way to others", &turn)
+      return refuse(.overload, .overload, "test calls give way to others", &step)
     }
     let offer: SessionDescription
     do {
       offer = try Self.readOffer(start.sdp)
     } catch {
-      return refuse(.codec, .codec, String(describing: error), &turn)
+      return refuse(.codec, .codec, String(describing: error), &step)
     }
-    guard testQuota.take(user, most: Limits.testCallsPerHour, at: turn.now) else {
-      return refuse(.tooMany, .userRate, "test calls", &turn)
+    guard testQuota.consume(user, most: Limits.testCallsPerHour, at: step.now) else {
+      return refuse(.tooMany, .userRate, "test calls", &step)
     }
-    let session = MediaSessionID(raw: takeNumber())
+    let session = MediaSessionID(raw: nextNumber())
     let own = routing.callerNumber(of: user, wanted: nil, account: account) ?? user
     var parties = Call.Parties(
       from: Handle(number: own, name: nil), to: TestCall.destination, callerNumber: own, calledNumber: TestCall.handle)
     parties.dialled = .testCall
-    let leg = TrunkLeg(.direct(takeNumber(), isOutbound: true), over: Routing.test, session: session)
+    let leg = TrunkLeg(.direct(nextNumber(), isOutbound: true), over: Routing.test, session: session)
     let call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account), parties: parties, trunkLeg: leg,
-      at: turn.now)
+      at: step.now)
     // No other node is asked: it is over before a device could look for it there.
     pending[id] = .outgoing(call, offer: offer, device, token)
-    turn.output.actions.append(
+    step.output.actions.append(
       .reserveMedia(MediaRequest(id, session: session, user: user, toward: Routing.test.peer?.flow.remote.ip)))
   }
 
@@ -64,15 +64,15 @@ extension CallMachine {
 
 extension Call {
   /// What the device sent was measured for long enough: the gateway hangs up, and the end says it.
-  mutating func endTest(_ turn: inout Turn) {
-    guard isTest, let connected = times[.connected], turn.now - connected >= Limits.testCallLeast else { return }
-    end(.remoteHangup, by: .gateway, detail: "test call", &turn)
+  mutating func endTest(_ step: inout Step) {
+    guard isTest, let connected = times[.connected], step.now - connected >= Limits.testCallLeast else { return }
+    end(.remoteHangup, by: .gateway, detail: "test call", &step)
   }
 
   /// Its device has lost the socket: who comes back has no use for the rest, and no page that is loaded again is to take it up.
-  mutating func endLostTest(_ turn: inout Turn) -> Bool {
+  mutating func endLostTest(_ step: inout Step) -> Bool {
     guard isTest, isLive else { return false }
-    end(.networkLost, by: .app, detail: "test call", &turn)
+    end(.networkLost, by: .app, detail: "test call", &step)
     return true
   }
 

@@ -8,28 +8,28 @@ import Trunking
 
 /// Events of the trunk side, and the admission of incoming calls.
 extension CallMachine {
-  mutating func handle(_ event: UserAgent.Event, _ turn: inout Turn) {
+  mutating func handle(_ event: UserAgent.Event, _ step: inout Step) {
     switch event {
-    case .inviteReceived(let leg, let invite): invited(leg, invite, &turn)
-    case .referReceived(let leg, let referral): referred(leg, referral, &turn)
-    case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: turn.now)
+    case .inviteReceived(let leg, let invite): invited(leg, invite, &step)
+    case .referReceived(let leg, let referral): referred(leg, referral, &step)
+    case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: step.now)
     case .challengeRefused: break  // control's to log
-    case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &turn)
+    case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &step)
     case .refused(let reason, let invite?, let trunk):
       var refusal = Refusal(
         .signalling, .incoming, trunk: trunk, detail: reason.rawValue, caller: .init(number: invite.number, call: invite.callID))
       refusal.isRoutine = invite.isFirstChallenge
-      turn.output.actions.append(.refused(refusal))
+      step.output.actions.append(.refused(refusal))
     case .refused: break
-    default: if let leg = event.leg { handle(event, of: leg, &turn) }
+    default: if let leg = event.leg { handle(event, of: leg, &step) }
     }
   }
 
   /// What it means for the call follows as an event of the leg.
-  mutating func unanswered(_ request: UnansweredRequest, _ turn: inout Turn) {
+  mutating func unanswered(_ request: UnansweredRequest, _ step: inout Step) {
     guard request.opensDialog else {
-      trunking?.requestUnanswered(request.trunk, request.method.name, request.failure, at: turn.now)
-      return turn.output.actions.append(.requestUnanswered(legs[request.leg], request))
+      trunking?.requestUnanswered(request.trunk, request.method.name, request.failure, at: step.now)
+      return step.output.actions.append(.requestUnanswered(legs[request.leg], request))
     }
     guard let owner = legs[request.leg], let place = calls[owner]?.legs.firstIndex(where: { $0.id == request.leg }) else {
       return
@@ -37,48 +37,48 @@ extension CallMachine {
     calls[owner]?.legs[place].localFailure = request.failure
   }
 
-  private mutating func handle(_ event: UserAgent.Event, of leg: LegID, _ turn: inout Turn) {
+  private mutating func handle(_ event: UserAgent.Event, of leg: LegID, _ step: inout Step) {
     switch event {
-    case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &turn) }
-    case .answered: judgeTrunk(of: leg, byFault: false, &turn)
-    case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, event, &turn) { return }
-    case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: turn.sip(.refuseReinvite(leg, code: 481))
+    case .progress(_, let code, _): if code >= 180 { judgeTrunk(of: leg, byFault: false, &step) }
+    case .answered: judgeTrunk(of: leg, byFault: false, &step)
+    case .failed(_, let code, _, let byTransport): if tryNextTrunk(leg, code, byTransport: byTransport, event, &step) { return }
+    case .reinviteReceived where legs[leg].map({ calls[$0] == nil }) ?? true: step.sip(.refuseReinvite(leg, code: 481))
     case .cancelled(_, let cause):
-      if cancelledWhileLocating(leg, cause, &turn) || cancelledWhileAsking(leg, cause, &turn) { return }
+      if cancelledWhileLocating(leg, cause, &step) || cancelledWhileAsking(leg, cause, &step) { return }
     default: break
     }
-    change(legs[leg], &turn) { $0.handle(event, of: leg, &$1) }
+    change(legs[leg], &step) { $0.handle(event, of: leg, &$1) }
     if case .legClosed = event { legs[leg] = nil }
   }
 
   /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
-  private mutating func invited(_ leg: LegID, _ received: InboundInvite, _ turn: inout Turn) {
+  private mutating func invited(_ leg: LegID, _ received: InboundInvite, _ step: inout Step) {
     guard let trunk = routing.trunk(received.trunk) else {
-      return refuse(leg, received, .unknownTrunk, code: 403, &turn)
+      return refuse(leg, received, .unknownTrunk, code: 403, &step)
     }
     let invite = received.normalised(by: trunk.numbers)
-    if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &turn) }
-    if isDraining { return refuse(leg, invite, .draining, code: 503, &turn) }
-    if mustAsk(questions(of: invite), before: .sip(.inviteReceived(leg, received)), &turn) { return }
-    if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &turn) }
-    if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &turn) }
-    if let reason = roomRefusal(trunk, turn.now) { return refuse(leg, invite, reason, code: 503, &turn) }
+    if let replaced = invite.replaces { return replace(replaced, with: leg, invite, trunk, &step) }
+    if isDraining { return refuse(leg, invite, .draining, code: 503, &step) }
+    if mustAsk(questions(of: invite), before: .sip(.inviteReceived(leg, received)), &step) { return }
+    if invite.diversions > Limits.diversions { return refuse(leg, invite, .diversions, code: 482, &step) }
+    if calls.count >= configuration.bounds.calls { return refuse(leg, invite, .overload, code: 503, &step) }
+    if let reason = roomRefusal(trunk, step.now) { return refuse(leg, invite, reason, code: 503, &step) }
     let route = routing.route(called: invite.to.number, trunk: trunk.name)
     if let route, route.isUsers, callsOfUser[route.user]?.count ?? 0 >= configuration.bounds.callsPerUser {
-      return refuse(leg, invite, .userLimit, code: 503, &turn)
+      return refuse(leg, invite, .userLimit, code: 503, &step)
     }
-    var call = makeIncoming(leg, invite, trunk, route, &turn)
+    var call = makeIncoming(leg, invite, trunk, route, &step)
     guard let route else {
       if isUnanswered(questions(of: invite)) {
-        return reject(call, .overload, by: .gateway, detail: "no answer of users[].webhook", &turn)
+        return reject(call, .overload, by: .gateway, detail: "no answer of users[].webhook", &step)
       }
       if mayBeElsewhere(invite) {
-        return reject(call, .overload, by: .gateway, detail: "what tokens grant at other nodes is not known yet", &turn)
+        return reject(call, .overload, by: .gateway, detail: "what tokens grant at other nodes is not known yet", &step)
       }
-      return reject(call, .notFound, by: .gateway, q850: 1, &turn)
+      return reject(call, .notFound, by: .gateway, q850: 1, &step)
     }
     if route.hook == nil, let scope = blocking(call, user: route.user, account: call.users.accounts[route.user]) {
-      return reject(call, .blocked, by: .gateway, detail: scope, &turn)
+      return reject(call, .blocked, by: .gateway, detail: scope, &step)
     }
     var toward = invite.source.remote.ip
     var offer: SessionDescription?
@@ -90,42 +90,42 @@ extension CallMachine {
         // 0.0.0.0 is a caller that holds us already: its signalling says where it is
         if !media.isUnspecified, !leg.isDirect { toward = media }
       } catch {
-        return reject(call, .codec, by: .trunk, sip: error.sipStatus, detail: String(describing: error), &turn)
+        return reject(call, .codec, by: .trunk, sip: error.sipStatus, detail: String(describing: error), &step)
       }
-    } else if trunk.srtp == .required, !trunk.mayTellKeys(over: invite.source) {
-      return reject(call, .codec, by: .trunk, sip: 488, detail: String(describing: NegotiationError.keysNeedTLS), &turn)
+    } else if trunk.srtp == .required, !trunk.maySendKeys(over: invite.source) {
+      return reject(call, .codec, by: .trunk, sip: 488, detail: String(describing: NegotiationError.keysNeedTLS), &step)
     } else {
       call.trunkLeg.isLateOffer = true
     }
     call.intake = .init(invite: invite, offer: offer)
-    if let target = route.stream { return reserve(call, for: target, toward: toward, &turn) }
-    if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &turn) }
-    if configuration.isClustered { return locate(call, user: route.user, toward: toward, &turn) }
-    guard isReachable(call, turn.now) || call.diversions.rules.rules[.unreached] != nil else {
-      return rejectUnreached(call, &turn)
+    if let target = route.stream { return reserve(call, for: target, toward: toward, &step) }
+    if let hook = route.hook { return ask(call, invite, hook, toward: toward, route.diversions, &step) }
+    if configuration.isClustered { return locate(call, user: route.user, toward: toward, &step) }
+    guard isReachable(call, step.now) || call.diversions.rules.rules[.unreached] != nil else {
+      return rejectUnreached(call, &step)
     }
     pending[call.id] = .incoming(call)
-    turn.output.actions.append(
+    step.output.actions.append(
       .reserveMedia(
         MediaRequest(call.id, session: call.session, user: route.user, toward: toward, asked: call.intake?.invite.source)))
   }
 
-  mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ turn: inout Turn) {
+  mutating func refuse(_ leg: LegID, _ invite: InboundInvite, _ reason: Refusal.Reason, code: Int, _ step: inout Step) {
     let retry = code == 503 ? configuration.retryAfterSeconds : nil
-    turn.sip(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: retry))
+    step.sip(.refuse(leg, code: code, reason: nil, cause: nil, retryAfter: retry))
     // a withheld number stays withheld
     let number = invite.isPrivate ? nil : (invite.assertedIdentity ?? invite.from).number
-    turn.output.actions.append(
+    step.output.actions.append(
       .refused(Refusal(reason, .incoming, trunk: invite.trunk, caller: .init(number: number, call: invite.callID))))
   }
 
   mutating func makeIncoming(
-    _ leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ route: Routing.InboundRoute?, _ turn: inout Turn
+    _ leg: LegID, _ invite: InboundInvite, _ trunk: Routing.Trunk, _ route: Routing.InboundRoute?, _ step: inout Step
   ) -> Call {
     let caller = invite.assertedIdentity ?? invite.from
     var trunk = trunk
     trunk.calledFrom = [invite.source.remote.ip]
-    let session = MediaSessionID(raw: takeNumber())
+    let session = MediaSessionID(raw: nextNumber())
     let parties = Call.Parties(
       from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
       to: Handle(number: route?.number ?? invite.to.number, name: nil),
@@ -134,7 +134,7 @@ extension CallMachine {
     var call = Call(
       id: CallID(random: random), direction: .incoming, session: session,
       users: Call.Users(route?.user ?? "", account: Self.defaultAccount), parties: parties,
-      trunkLeg: TrunkLeg(leg, over: trunk, session: session, phase: .invited), at: turn.now)
+      trunkLeg: TrunkLeg(leg, over: trunk, session: session, phase: .invited), at: step.now)
     (call.trunkLeg.sipCallID, call.parties.isPrivate, call.parties.identities) = (
       invite.callID, invite.isPrivate, invite.identities
     )
@@ -153,7 +153,7 @@ extension CallMachine {
     }
     call.parties.parameters = CallParameters(usable: invite.parameters)
     introduce(&call, over: leg)
-    call.mark(.start, detail: trunk.name, &turn)
+    call.mark(.start, detail: trunk.name, &step)
     return call
   }
 
@@ -162,29 +162,29 @@ extension CallMachine {
   /// Whether the offer can be answered at all, before anything is reserved; where its media lives.
   private func probe(_ offer: SessionDescription, _ trunk: Routing.Trunk, _ source: Flow) throws(NegotiationError) -> IPAddress {
     let negotiation = trunk.negotiation(local: SocketAddress(.any, 9), over: source, random: random)
-    if trunk.srtp == .required, !trunk.mayTellKeys(over: source) { throw .keysNeedTLS }
+    if trunk.srtp == .required, !trunk.maySendKeys(over: source) { throw .keysNeedTLS }
     return try negotiation.destination(of: offer)
   }
 
   /// A call that ends as it begins: one final response, one record.
   private mutating func reject(
     _ call: Call, _ reason: EndReason, by side: CallSide, sip: Int? = nil, q850: Int? = nil, detail: String? = nil,
-    _ turn: inout Turn
+    _ step: inout Step
   ) {
-    admit(call, &turn)
-    change(call.id, &turn) { call, turn in
-      guard let sip, sip != reason.refusal()?.status else { return call.end(reason, by: side, q850: q850, detail: detail, &turn) }
+    admit(call, &step)
+    change(call.id, &step) { call, step in
+      guard let sip, sip != reason.refusal()?.status else { return call.end(reason, by: side, q850: q850, detail: detail, &step) }
       (call.trunkLeg.phase, call.trunkLeg.finalStatus) = (.over, sip)
-      turn.sip(.refuse(call.trunkLeg.id, code: sip, reason: nil, cause: nil, retryAfter: nil))
-      call.end(reason, by: side, sip: sip, detail: detail, &turn)
+      step.sip(.refuse(call.trunkLeg.id, code: sip, reason: nil, cause: nil, retryAfter: nil))
+      call.end(reason, by: side, sip: sip, detail: detail, &step)
     }
   }
 
   /// Nobody is there and nobody can be woken, or all that are do not want to be disturbed.
-  mutating func rejectUnreached(_ call: Call, _ turn: inout Turn) {
-    let ending = unreachedEnding(call, turn.now)
-    admit(call, &turn)
-    change(call.id, &turn) { $0.endUnlessDiverted(.unreached, ending, &$1) }
+  mutating func rejectUnreached(_ call: Call, _ step: inout Step) {
+    let ending = unreachedEnding(call, step.now)
+    admit(call, &step)
+    change(call.id, &step) { $0.endUnlessDiverted(.unreached, ending, &$1) }
   }
 
   func unreachedEnding(_ call: Call, _ now: Instant) -> Call.Ending {
@@ -199,19 +199,19 @@ extension CallMachine {
 
   /// The devices of those whom a call is for, offered or woken; if there are none it is over, or goes where its rules say.
   /// - Parameter reservation: for a call that has no media yet.
-  mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ turn: inout Turn) {
+  mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ step: inout Step) {
     guard let call = calls[id] else { return }
     let present = call.users.ringing.flatMap { ringable($0, for: call) }
     let destinations = call.users.ringing.flatMap { wakeable($0, for: call) }
     let remoteDevices = ringableRemoteDevices(call)
-    let nobody = isReachable(call, turn.now) ? nil : unreachedEnding(call, turn.now)
-    change(id, &turn) { call, turn in
+    let unreached = isReachable(call, step.now) ? nil : unreachedEnding(call, step.now)
+    change(id, &step) { call, step in
       if let reservation, let intake = call.intake {
-        call.offer(to: present, waking: destinations, remoteDevices, reservation, intake, &turn)
+        call.offer(to: present, waking: destinations, remoteDevices, reservation, intake, &step)
       } else {
-        call.ring(present, waking: destinations, remoteDevices, &turn)
+        call.ring(present, waking: destinations, remoteDevices, &step)
       }
-      if let nobody { call.endUnlessDiverted(.unreached, nobody, &turn) }
+      if let unreached { call.endUnlessDiverted(.unreached, unreached, &step) }
     }
   }
 
@@ -229,39 +229,39 @@ extension CallMachine {
 
   // MARK: reservation
 
-  mutating func reserved(_ id: CallID, _ reservation: MediaReservation, _ turn: inout Turn) {
+  mutating func reserved(_ id: CallID, _ reservation: MediaReservation, _ step: inout Step) {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call):
-      admit(call, &turn)
-      ring(id, media: reservation, &turn)
+      admit(call, &step)
+      ring(id, media: reservation, &step)
     case .stream(let call, let target):
-      admit(call, &turn)
-      change(id, &turn) { $0.offerStream(target, reservation, &$1) }
+      admit(call, &step)
+      change(id, &step) { $0.offerStream(target, reservation, &$1) }
     case .asked:
-      guard calls[id]?.isLive == true else { return turn.media(.close(reservation.session)) }
-      ring(id, media: reservation, &turn)
-    case .diversion(let plan): diversionReserved(id, plan, reservation, &turn)
-    case .locating, .claiming, .claimingOriginated: turn.media(.close(reservation.session))
-    case .originated(let call, let answer): originated(call, reservation, answer, &turn)
+      guard calls[id]?.isLive == true else { return step.media(.close(reservation.session)) }
+      ring(id, media: reservation, &step)
+    case .diversion(let plan): diversionReserved(id, plan, reservation, &step)
+    case .locating, .claiming, .claimingOriginated: step.media(.close(reservation.session))
+    case .originated(let call, let answer): originated(call, reservation, answer, &step)
     case .outgoing(let call, let offer, let device, let request):
-      started(call, offer, device, request, reservation, &turn)
-    case nil: turn.media(.close(reservation.session))
+      started(call, offer, device, request, reservation, &step)
+    case nil: step.media(.close(reservation.session))
     }
   }
 
-  mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ turn: inout Turn) {
+  mutating func reservationRefused(_ id: CallID, _ reason: Refusal.Reason, _ text: String, _ step: inout Step) {
     switch pending.removeValue(forKey: id) {
     case .incoming(let call), .stream(let call, _):
       guard let intake = call.intake else { return }
-      refuse(call.trunkLeg.id, intake.invite, reason, code: 503, &turn)
-      unclaim(id, &turn)
+      refuse(call.trunkLeg.id, intake.invite, reason, code: 503, &step)
+      unclaim(id, &step)
     case .locating, .claiming, .claimingOriginated: break
-    case .originated(let call, let answer): originationRefused(call, reason, text, answer, &turn)
-    case .asked: change(id, &turn) { $0.end(.overload, by: .gateway, detail: text, &$1) }
-    case .diversion(let plan): diversionImpossible(id, plan, text, &turn)
+    case .originated(let call, let answer): originationRefused(call, reason, text, answer, &step)
+    case .asked: change(id, &step) { $0.end(.overload, by: .gateway, detail: text, &$1) }
+    case .diversion(let plan): diversionImpossible(id, plan, text, &step)
     case .outgoing(let call, _, _, let request):
-      refuse(request, call.wanted(by: request.device), .overload, reason, trunk: call.trunk.name, text, &turn)
-      unclaim(id, &turn)
+      refuse(request, call.wanted(by: request.device), .overload, reason, trunk: call.trunk.name, text, &step)
+      unclaim(id, &step)
     case nil: break
     }
   }

@@ -19,10 +19,10 @@ import SIPDialogs
 /// | nothing | a user that is not known | what holds for `any` |
 extension CallMachine {
   /// True: `input` waits.
-  mutating func mustAsk(_ questions: [UserQuestion], before input: Input, _ turn: inout Turn) -> Bool {
-    guard let source = routing.userSource, let question = unknown(questions, at: turn.now) else { return false }
+  mutating func mustAsk(_ questions: [UserQuestion], before input: Input, _ step: inout Step) -> Bool {
+    guard let source = routing.userSource, let question = unknown(questions, at: step.now) else { return false }
     switch userCache.wait(input, for: question) {
-    case .ask: turn.output.actions.append(.askUser(question, source.webhook))
+    case .ask: step.output.actions.append(.askUser(question, source.webhook))
     case .wait: break
     case .full: return false
     }
@@ -33,16 +33,16 @@ extension CallMachine {
 
   /// The same for what an app wants, which may ask as fast as its socket is read: a user's calls wait no more often than
   /// `Limits.userQuestionBurst` and `userQuestionsPerSecond` allow.
-  mutating func mustAsk(_ questions: [UserQuestion], of user: String, before input: Input, _ turn: inout Turn) -> Asking {
-    guard let question = unknown(questions, at: turn.now) else { return .no }
-    guard userCache.mayWait(user, at: turn.now) else { return .tooOften }
-    return mustAsk([question], before: input, &turn) ? .waits : .no
+  mutating func mustAsk(_ questions: [UserQuestion], of user: String, before input: Input, _ step: inout Step) -> Asking {
+    guard let question = unknown(questions, at: step.now) else { return .no }
+    guard userCache.mayWait(user, at: step.now) else { return .tooOften }
+    return mustAsk([question], before: input, &step) ? .waits : .no
   }
 
-  func refuseTooOften(_ token: RequestToken, _ caller: Refusal.Caller, _ turn: inout Turn) {
+  func refuseTooOften(_ token: RequestToken, _ caller: Refusal.Caller, _ step: inout Step) {
     let retry = Int(1_000 / Limits.userQuestionsPerSecond)
-    turn.answer(token, .err(Failure(.overload, msg: "too many calls to unknown numbers", retryMs: retry)))
-    turn.output.actions.append(.refused(Refusal(.userRate, .outgoing, detail: "questions", caller: caller)))
+    step.answer(token, .err(Failure(.overload, msg: "too many calls to unknown numbers", retryMs: retry)))
+    step.output.actions.append(.refused(Refusal(.userRate, .outgoing, detail: "questions", caller: caller)))
   }
 
   func isEmergency(_ to: Handle, by user: String) -> Bool {
@@ -54,45 +54,45 @@ extension CallMachine {
   }
 
   /// What is asked ahead, when a device of the user comes.
-  mutating func prefetch(_ user: String, _ turn: inout Turn) {
+  mutating func prefetch(_ user: String, _ step: inout Step) {
     let question = UserQuestion.user(user)
-    guard let source = routing.userSource, !routing.directory.isSettled(question), !userCache.isFresh(question, at: turn.now),
+    guard let source = routing.userSource, !routing.directory.isSettled(question), !userCache.isFresh(question, at: step.now),
       userCache.expect(question)
     else { return }
-    turn.output.actions.append(.askUser(question, source.webhook))
+    step.output.actions.append(.askUser(question, source.webhook))
   }
 
-  mutating func userKnown(_ question: UserQuestion, _ answer: UserAnswer?, _ turn: inout Turn) {
-    let held = turn.now + (answer == nil ? Limits.userRetry : routing.userSource?.cache ?? .zero)
-    userCache.hold(question, until: held, isAnswered: answer != nil, at: turn.now)
+  mutating func userKnown(_ question: UserQuestion, _ answer: UserAnswer?, _ step: inout Step) {
+    let held = step.now + (answer == nil ? Limits.userRetry : routing.userSource?.cache ?? .zero)
+    userCache.hold(question, until: held, isAnswered: answer != nil, at: step.now)
     switch answer {
     case .found(let user, var grant):
       // the latest answer has a number that two of them name
-      grant.issuedAt = turn.wallNow
-      keep(grant, of: user, turn)
-      userCache.hold(.user(user), until: held, at: turn.now)
-      for number in grant.numbers { userCache.hold(.number(number), until: held, at: turn.now) }
-    case .nobody: forget(question, &turn)
+      grant.issuedAt = step.wallNow
+      keep(grant, of: user, step)
+      userCache.hold(.user(user), until: held, at: step.now)
+      for number in grant.numbers { userCache.hold(.number(number), until: held, at: step.now) }
+    case .unknownUser: forget(question, &step)
     case nil: break
     }
-    for input in userCache.takeWaiting(question) { dispatch(input, &turn) }
+    for input in userCache.removeWaiting(question) { dispatch(input, &step) }
   }
 
-  private mutating func keep(_ grant: TokenGrant, of user: String, _ turn: Turn) {
-    if (try? routing.directory.grants.take(grant, of: user, at: turn.wallNow)) != nil { return }
+  private mutating func keep(_ grant: TokenGrant, of user: String, _ step: Step) {
+    if (try? routing.directory.grants.accept(grant, of: user, at: step.wallNow)) != nil { return }
     // no room: what is needed is asked for again
     routing.directory.grants = UserGrants()
     userCache.removeAnswers()
-    _ = try? routing.directory.grants.take(grant, of: user, at: turn.wallNow)
+    _ = try? routing.directory.grants.accept(grant, of: user, at: step.wallNow)
   }
 
-  private mutating func forget(_ question: UserQuestion, _ turn: inout Turn) {
+  private mutating func forget(_ question: UserQuestion, _ step: inout Step) {
     switch question {
     case .number(let number): routing.directory.grants.release(number)
     case .user(let user):
       _ = routing.directory.grants.remove(user)
       for device in presences[user] ?? [] where device.info.onlyCall == nil {
-        turn.app(.refuse(device.session, Failure(.auth, msg: "no such user", fatal: true)))
+        step.app(.refuse(device.session, Failure(.auth, msg: "no such user", fatal: true)))
       }
     }
   }
@@ -119,11 +119,11 @@ extension CallMachine {
   }
 
   /// The caller gave up while its number was asked for: a call that never rang.
-  mutating func cancelledWhileAsking(_ leg: LegID, _ cause: ReasonValue?, _ turn: inout Turn) -> Bool {
-    guard let invite = userCache.takeInvite(leg), let trunk = routing.trunk(invite.trunk) else { return false }
-    let call = makeIncoming(leg, invite.normalised(by: trunk.numbers), trunk, nil, &turn)
-    admit(call, &turn)
-    change(call.id, &turn) { $0.cancelled(cause, &$1) }
+  mutating func cancelledWhileAsking(_ leg: LegID, _ cause: ReasonValue?, _ step: inout Step) -> Bool {
+    guard let invite = userCache.removeInvite(leg), let trunk = routing.trunk(invite.trunk) else { return false }
+    let call = makeIncoming(leg, invite.normalised(by: trunk.numbers), trunk, nil, &step)
+    admit(call, &step)
+    change(call.id, &step) { $0.cancelled(cause, &$1) }
     return true
   }
 }

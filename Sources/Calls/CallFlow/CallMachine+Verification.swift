@@ -6,33 +6,33 @@ import SIPDialogs
 /// STIR/SHAKEN: who is calling, as a verifier elsewhere sees it (RFC 8224, RFC 8588). A call never fails for it.
 extension CallMachine {
   /// The verifier's answer, or its deadline: the devices that are connected hear of the call. Pushes have not waited for it.
-  mutating func verified(_ id: CallID, _ attestation: String?, _ turn: inout Turn) {
+  mutating func verified(_ id: CallID, _ attestation: String?, _ step: inout Step) {
     guard let call = calls[id], call.parties.isVerifying else { return }
     let present = call.users.ringing.flatMap { ringable($0, for: call) }
-    change(id, &turn) { $0.verified(attestation, present, &$1) }
+    change(id, &step) { $0.verified(attestation, present, &$1) }
   }
 }
 
 extension Call {
   /// Asks the verifier, if there is one and something for it. False: nothing to wait for.
-  mutating func startVerification(_ invite: InboundInvite, _ turn: inout Turn) -> Bool {
+  mutating func startVerification(_ invite: InboundInvite, _ step: inout Step) -> Bool {
     let signed = parties.identities.filter(\.isWellFormed)
-    guard turn.configuration.verifiesIdentity, signed.contains(where: { $0.type == "shaken" }) else { return false }
+    guard step.configuration.verifiesIdentity, signed.contains(where: { $0.type == "shaken" }) else { return false }
     parties.isVerifying = true
-    timers[.verification] = turn.now + turn.configuration.timers.verification
+    timers[.verification] = step.now + step.configuration.timers.verification
     let caller = invite.assertedIdentity ?? invite.from
     let question = IdentityQuestion(
       identities: signed.map(\.text), from: caller.number, to: parties.calledNumber, date: invite.date)
-    turn.output.actions.append(.verify(id, question))
+    step.output.actions.append(.verify(id, question))
     return true
   }
 
-  mutating func verified(_ attestation: String?, _ present: [DevicePresence], _ turn: inout Turn) {
+  mutating func verified(_ attestation: String?, _ present: [DevicePresence], _ step: inout Step) {
     (parties.isVerifying, timers[.verification]) = (false, nil)
     guard isUndecided else { return }
     parties.attestation = attestation.flatMap { ["A", "B", "C"].contains($0) ? $0 : nil }
-    mark(.verified, detail: parties.attestation ?? "no", &turn)
-    for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &turn) }
-    if devices.isEmpty { endIfNobodyRings(&turn) }
+    mark(.verified, detail: parties.attestation ?? "no", &step)
+    for device in present.prefix(Limits.devicesPerCall) { offer(to: device, &step) }
+    if devices.isEmpty { endIfNoDeviceRings(&step) }
   }
 }

@@ -54,7 +54,7 @@ public struct CallMachine {
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
   /// Legs that wait for a place among their trunk's calls of all nodes; one at a time of a call.
-  var seatRequests: [CallID: SeatRequest] = [:]
+  var slotRequests: [CallID: SlotRequest] = [:]
   /// Nodes that take calls, this one included.
   var nodeCount = 1
   /// Devices with a session that lives, connected or not, by user.
@@ -74,7 +74,7 @@ public struct CallMachine {
   /// Taken out of use by an operator, until they take it back or the trunk leaves the configuration.
   var disabledTrunks: Set<String> = []
   /// Whether each trunk was up when that was told last.
-  var toldTrunks: [String: Bool] = [:]
+  var reportedTrunks: [String: Bool] = [:]
   var blockedCallers = BlockedCallers()
   var rates: [String: TokenBucket] = [:]
   var quota = UserQuota()
@@ -103,7 +103,7 @@ public struct CallMachine {
   /// The start line of the call that a leg belongs to; nil if it has none on disk, or is over.
   public func startLine(of leg: LegID, at now: Instant) -> StartLine? {
     guard let id = legs[leg], let call = calls[id], call.isLive, call.hasStartLine else { return nil }
-    return call.startLine(Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
+    return call.startLine(Step(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
   }
 
   /// Whose devices may show a call.
@@ -136,84 +136,84 @@ public struct CallMachine {
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     // what this input itself causes has the time already
     if case .wallClock(let offset) = input { wallOffset = offset }
-    var turn = Turn(now: now, configuration: configuration, random: random, wallOffset: wallOffset)
-    swap(&turn.output, &output)
-    swap(&turn.statistics, &counters)
-    dispatch(input, &turn)
-    connectDirectLegs(&turn)
-    swap(&turn.output, &output)
-    swap(&turn.statistics, &counters)
+    var step = Step(now: now, configuration: configuration, random: random, wallOffset: wallOffset)
+    swap(&step.output, &output)
+    swap(&step.statistics, &counters)
+    dispatch(input, &step)
+    connectDirectLegs(&step)
+    swap(&step.output, &output)
+    swap(&step.statistics, &counters)
   }
 
-  mutating func dispatch(_ input: Input, _ turn: inout Turn) {
+  mutating func dispatch(_ input: Input, _ step: inout Step) {
     // The registry is filled before anything runs, and nobody hears what that causes: trunks wait for the first other input.
-    if !input.isOfStore, !isTrunkingConfigured { configureTrunks(&turn) }
+    if !input.isOfStore, !isTrunkingConfigured { configureTrunks(&step) }
     switch input {
-    case .sip(let event): handle(event, &turn)
-    case .app(let event): handle(event, &turn)
-    case .media(let event): handle(event, &turn)
-    case .mediaReserved(let id, let reservation): reserved(id, reservation, &turn)
+    case .sip(let event): handle(event, &step)
+    case .app(let event): handle(event, &step)
+    case .media(let event): handle(event, &step)
+    case .mediaReserved(let id, let reservation): reserved(id, reservation, &step)
     case .mediaRefused(let id, let reason, let isOverload):
-      reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &turn)
+      reservationRefused(id, isOverload ? .mediaOverload : .mediaPorts, reason, &step)
     case .mediaMoved(let id, let session, let local):
-      if let local { change(id, &turn) { $0.mediaMoved(session, to: local, &$1) } }
-    case .appCandidates(let candidates, let calls): networkChanged(candidates, of: calls, &turn)
-    case .moveTrunkLegs(let calls): moveTrunkLegs(of: calls, &turn)
-    case .journalled(let id): change(id, &turn) { $0.journalled(&$1) }
-    case .routed(let id, let answer): routed(id, answer, &turn)
-    case .userKnown(let question, let answer): userKnown(question, answer, &turn)
-    case .pushed(let report): pushed(report, &turn)
-    case .located(let id, let answer): located(id, answer, &turn)
-    case .claimed(let id, let answer): claimed(id, answer, &turn)
-    case .admitted(let id, let trunk, let isAdmitted): admitted(id, trunk, isAdmitted, &turn)
+      if let local { change(id, &step) { $0.mediaMoved(session, to: local, &$1) } }
+    case .appCandidates(let candidates, let calls): networkChanged(candidates, of: calls, &step)
+    case .moveTrunkLegs(let calls): moveTrunkLegs(of: calls, &step)
+    case .journalled(let id): change(id, &step) { $0.journalled(&$1) }
+    case .routed(let id, let answer): routed(id, answer, &step)
+    case .userKnown(let question, let answer): userKnown(question, answer, &step)
+    case .pushed(let report): pushed(report, &step)
+    case .located(let id, let answer): located(id, answer, &step)
+    case .claimed(let id, let answer): claimed(id, answer, &step)
+    case .admitted(let id, let trunk, let isAdmitted): admitted(id, trunk, isAdmitted, &step)
     case .nodes(let count): nodesCounted(count)
-    case .tombstone(let id, let found): tombstoneRead(id, found, &turn)
-    case .orphaned(let line, let users): orphaned(line, users, &turn)
-    case .remoteCallLost(let id, let user): remoteCallLost(id, user, &turn)
-    case .reaped(let id): reaped(id, &turn)
-    case .remoteDeviceConnected(let remote): remoteDeviceConnected(remote, &turn)
-    case .devices(let command): handle(command, &turn)
-    case .callerKnown(let id, let caller): change(id, &turn) { $0.callerKnown(caller, &$1) }
-    case .verified(let id, let attestation): verified(id, attestation, &turn)
+    case .tombstone(let id, let found): tombstoneRead(id, found, &step)
+    case .orphaned(let line, let users): orphaned(line, users, &step)
+    case .remoteCallLost(let id, let user): remoteCallLost(id, user, &step)
+    case .reaped(let id): reaped(id, &step)
+    case .remoteDeviceConnected(let remote): remoteDeviceConnected(remote, &step)
+    case .devices(let command): handle(command, &step)
+    case .callerKnown(let id, let caller): change(id, &step) { $0.callerKnown(caller, &$1) }
+    case .verified(let id, let attestation): verified(id, attestation, &step)
     case .push(let settings): configuration.push = settings
     case .events(let rules): configuration.events = rules
-    case .recorded(let report): recorded(report, &turn)
-    case .stream(let news): change(news.call, &turn) { $0.hear(news, &$1) }
+    case .recorded(let report): recorded(report, &step)
+    case .stream(let news): change(news.call, &step) { $0.handle(news, &$1) }
     case .blocked(let scope, let numbers): blockedCallers.replace(scope, with: numbers)
     case .grants(let stored, let now):
-      granted(routing.directory.grants.load(stored, at: now), &turn)
-      granted(routing.directory.grants.keep(routing.directory.grantRules), &turn)
-    case .sharedGrants(let grants): merge(grants, &turn)
+      granted(routing.directory.grants.load(stored, at: now), &step)
+      granted(routing.directory.grants.keep(routing.directory.grantRules), &step)
+    case .sharedGrants(let grants): merge(grants, &step)
     case .routing(let routing):
-      replace(routing, &turn)
-      toldTrunks = toldTrunks.filter { routing.trunk($0.key) != nil }
-      configureTrunks(&turn)
+      replace(routing, &step)
+      reportedTrunks = reportedTrunks.filter { routing.trunk($0.key) != nil }
+      configureTrunks(&step)
     case .ownAddresses(let own): for index in routing.trunks.indices { routing.trunks[index].ownAddresses = own }
-    case .unanswered(let request): unanswered(request, &turn)
-    case .trunking(let input): handle(input, &turn)
+    case .unanswered(let request): unanswered(request, &step)
+    case .trunking(let input): handle(input, &step)
     case .setTrunk(let name, let isDisabled):
       if !isDisabled { disabledTrunks.remove(name) } else if routing.trunk(name) != nil { disabledTrunks.insert(name) }
-      tellTrunk(name, &turn)
+      reportTrunk(name, &step)
     case .wallClock: break
     case .draining: isDraining = true
-    case .hangUp(let id): change(id, &turn) { $0.hangUp(&$1) }
+    case .hangUp(let id): change(id, &step) { $0.hangUp(&$1) }
     case .command(let id, let command, let question):
-      let refusal = perform(command, id, &turn)
-      turn.answer(question, refusal.map { .refused($0) } ?? .done)
-    case .originate(let wanted, let question): originate(wanted, question, &turn)
-    case .timer: fire(&turn)
+      let refusal = perform(command, id, &step)
+      step.answer(question, refusal.map { .refused($0) } ?? .done)
+    case .originate(let wanted, let question): originate(wanted, question, &step)
+    case .timer: fire(&step)
     }
   }
 
-  private mutating func fire(_ turn: inout Turn) {
-    for id in tombstones.removeExpired(at: turn.now) { turn.app(.wakesOver(id)) }
-    if let due = trunking?.nextDeadline, due <= turn.now { handle(TrunkMachine.Input.timer, &turn) }
-    while let id = deadlines.takeDue(at: turn.now) {
-      while let timer = calls[id]?.timers.takeDue(at: turn.now) {
+  private mutating func fire(_ step: inout Step) {
+    for id in tombstones.removeExpired(at: step.now) { step.app(.wakesOver(id)) }
+    if let due = trunking?.nextDeadline, due <= step.now { handle(TrunkMachine.Input.timer, &step) }
+    while let id = deadlines.popDue(at: step.now) {
+      while let timer = calls[id]?.timers.popDue(at: step.now) {
         switch timer {
-        case .finalStatistics: finish(id, nil, &turn)
-        case .verification: verified(id, nil, &turn)
-        default: change(id, &turn) { $0.expired(timer, &$1) }
+        case .finalStatistics: finish(id, nil, &step)
+        case .verification: verified(id, nil, &step)
+        default: change(id, &step) { $0.expired(timer, &$1) }
         }
       }
       deadlines.schedule(id, at: calls[id]?.timers.next)
@@ -221,59 +221,59 @@ public struct CallMachine {
   }
 
   /// Applies an event to a call, if it is there, and does what the call says that it means.
-  mutating func change(_ id: CallID?, _ turn: inout Turn, _ body: (inout Call, inout Turn) -> Void) {
-    guard let id, calls[id]?.apply(body, &turn) != nil else { return }
-    performOutcomes(of: id, &turn)
+  mutating func change(_ id: CallID?, _ step: inout Step, _ body: (inout Call, inout Step) -> Void) {
+    guard let id, calls[id]?.apply(body, &step) != nil else { return }
+    performOutcomes(of: id, &step)
   }
 
   /// Does what a call says that a change means. Not inlined: `change` is specialised for each of its callers' closures, and all of this with it
   /// would take a third of the module's time to compile.
-  @inline(never) private mutating func performOutcomes(of id: CallID, _ turn: inout Turn) {
-    let outcomes = turn.outcomes
-    turn.outcomes.removeAll()
+  @inline(never) private mutating func performOutcomes(of id: CallID, _ step: inout Step) {
+    let outcomes = step.outcomes
+    step.outcomes.removeAll()
     for outcome in outcomes {
       switch outcome {
-      case .diverts(let planned): divert(id, planned, &turn)
-      case .routeTimedOut: routed(id, nil, &turn)
+      case .diverts(let planned): divert(id, planned, &step)
+      case .routeTimedOut: routed(id, nil, &step)
       case .legLeft(let leg):
-        release(leg, at: turn.now)
-        leaveSeat(leg, of: id, &turn)
-      case .numberAnswered: numberAnswered(id, &turn)
-      case .connected: connected(id, &turn)
-      case .ended: ended(id, &turn)
+        release(leg, at: step.now)
+        releaseSlot(leg, of: id, &step)
+      case .numberAnswered: numberAnswered(id, &step)
+      case .connected: connected(id, &step)
+      case .ended: ended(id, &step)
       }
     }
     deadlines.schedule(id, at: calls[id]?.timers.next)
   }
 
   /// A tombstone tells who comes late; the record waits for the final statistics, if there is media.
-  private mutating func ended(_ id: CallID, _ turn: inout Turn) {
+  private mutating func ended(_ id: CallID, _ step: inout Step) {
     guard let call = calls[id] else { return }
-    remember(call, &turn)
-    leaveGroup(id, &turn)
-    if call.appMedia.reservation == nil { finish(id, nil, &turn) }
+    remember(call, &step)
+    leaveGroup(id, &step)
+    if call.appMedia.reservation == nil { finish(id, nil, &step) }
   }
 
-  private mutating func remember(_ call: Call, _ turn: inout Turn) {
+  private mutating func remember(_ call: Call, _ step: inout Step) {
     let end = call.bookkeeping.end ?? .init(.unknown, by: .gateway)
     let isAnswered = call.ringsDevices && call.winner != nil
     let reason = isAnswered ? .answeredElsewhere : call.divertedReason ?? call.bookkeeping.reasonForOthers ?? end.reason
-    let over = CallOver(reason, by: end.by, at: turn.wallNow, sip: end.sip)
+    let over = CallOver(reason, by: end.by, at: step.wallNow, sip: end.sip)
     let forgotten = tombstones.insert(
       Tombstone(
         users: call.users.concerned, direction: call.ringsDevices ? .incoming : .outgoing,
         owner: call.ringsDevices ? nil : call.winner,
         over: over,
         terminals: call.terminals, wasPushed: call.bookkeeping.wasPushed,
-        expires: turn.now + configuration.timers.tombstone),
+        expires: step.now + configuration.timers.tombstone),
       for: call.id)
-    for id in forgotten { turn.app(.wakesOver(id)) }
+    for id in forgotten { step.app(.wakesOver(id)) }
   }
 
   /// A leg that its call is done with. One that was never invited has no `legClosed` to come.
   private mutating func release(_ leg: TrunkLeg, at now: Instant) {
     if leg.phase == .idle { legs[leg.id] = nil }
-    if leg.id.isOutbound, !leg.isTrunkOutcomeTold { trunking?.callUndecided(leg.trunk.name, at: now) }
+    if leg.id.isOutbound, !leg.isTrunkOutcomeReported { trunking?.callUndecided(leg.trunk.name, at: now) }
     releaseTrunk(leg.trunk.name)
   }
 
@@ -285,21 +285,21 @@ public struct CallMachine {
   }
 
   /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.
-  mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ turn: inout Turn) {
+  mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ step: inout Step) {
     guard let call = calls.removeValue(forKey: id) else { return }
     callOrder.remove(CallNumber(call))
-    if call.appMedia.reservation != nil, statistics == nil { turn.statistics.recordsWithoutMedia += 1 }
-    turn.statistics.states[call.state, default: 0] -= 1
+    if call.appMedia.reservation != nil, statistics == nil { step.statistics.recordsWithoutMedia += 1 }
+    step.statistics.states[call.state, default: 0] -= 1
     if call.bookkeeping.isDisowned {
-      turn.output.actions.append(.disowned(id))
+      step.output.actions.append(.disowned(id))
     } else {
-      let record = call.record(statistics, turn)
-      turn.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
-      turn.output.actions.append(.record(record))
+      let record = call.record(statistics, step)
+      step.statistics.ended[record.end.reason, default: [:]][record.end.by, default: 0] += 1
+      step.output.actions.append(.record(record))
     }
     for leg in call.legs { if let session = leg.session { sessions[session] = nil } }
     deadlines.schedule(id, at: nil)
-    for leg in call.legs { release(leg, at: turn.now) }
+    for leg in call.legs { release(leg, at: step.now) }
     for user in call.users.concerned {
       callsOfUser[user]?.removeAll { $0 == id }
       if callsOfUser[user]?.isEmpty ?? false { callsOfUser[user] = nil }
@@ -307,19 +307,19 @@ public struct CallMachine {
   }
 
   /// A call exists from here on, and has one record.
-  mutating func admit(_ call: Call, _ turn: inout Turn) {
-    turn.statistics.started[call.direction, default: [:]][call.trunk.name, default: 0] += 1
-    turn.statistics.states[call.state, default: 0] += 1
+  mutating func admit(_ call: Call, _ step: inout Step) {
+    step.statistics.started[call.direction, default: [:]][call.trunk.name, default: 0] += 1
+    step.statistics.states[call.state, default: 0] += 1
     calls[call.id] = call
     callOrder.insert(CallNumber(call))
     legs[call.trunkLeg.id] = call.id
     sessions[call.session] = call.id
     for user in call.users.ringing { callsOfUser[user, default: []].append(call.id) }
     callsOfTrunk[call.trunk.name, default: 0] += 1
-    if call.direction == .outgoing { trunking?.callStarted(call.trunk.name, at: turn.now) }
+    if call.direction == .outgoing { trunking?.callStarted(call.trunk.name, at: step.now) }
   }
 
-  mutating func takeNumber() -> UInt64 {
+  mutating func nextNumber() -> UInt64 {
     defer { nextNumber += 1 }
     return nextNumber
   }

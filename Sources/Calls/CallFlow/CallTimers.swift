@@ -49,7 +49,7 @@ struct CallTimers {
   mutating func clear() { for index in due.indices { due[index] = .distantFuture } }
 
   /// Takes one timer that is due, earliest first.
-  mutating func takeDue(at now: Instant) -> CallTimer? {
+  mutating func popDue(at now: Instant) -> CallTimer? {
     guard let earliest = due.indices.min(by: { due[$0] < due[$1] }), due[earliest] <= now, due[earliest] != .distantFuture else {
       return nil
     }

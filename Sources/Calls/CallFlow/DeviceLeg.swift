@@ -34,7 +34,7 @@ struct DeviceLeg {
   var ackedOn: SessionID?
   var isPlaying = false
   /// The `caps` that it was told last; nil: none yet.
-  var toldCapabilities: CallCapabilities?
+  var sentCapabilities: CallCapabilities?
   /// What its `call.ringing` said, and its `stats` since it has the call.
   var rang: CallRinging?
   var stats: AppStats?
@@ -109,7 +109,7 @@ extension OpusPreferences {
   /// Of either leg's peer.
   init(_ asked: OpusParameters) {
     self.init(
-      takesPauses: asked.usesDTX, takesRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate,
+      acceptsPauses: asked.usesDTX, acceptsRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate,
       isConstantRate: asked.wantsConstantBitrate)
     maximumPlaybackRateHz = asked.maxPlaybackRateHz
   }
@@ -137,7 +137,7 @@ struct Terminal {
   mutating func resumed() { if !isOfPushOnly { isUnseen = false } }
 
   /// What a new session is told, once.
-  mutating func takeUnseen() -> CallOver? {
+  mutating func popUnseen() -> CallOver? {
     guard isUnseen, !isByDevice else { return nil }
     (isUnseen, isOfPushOnly) = (false, false)
     return over

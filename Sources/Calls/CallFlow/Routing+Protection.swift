@@ -18,7 +18,7 @@ extension Routing.Trunk {
   /// Offer and answer with this trunk over `flow`, at whose other end the peer is.
   func negotiation(local: SocketAddress, over flow: Flow?, random: RandomSource) -> TrunkNegotiation {
     var protection = TrunkNegotiation.Protection.off
-    if mayTellKeys(over: flow) {
+    if maySendKeys(over: flow) {
       switch srtp {
       case .off: break
       case .optional: protection = .optional(random)
@@ -26,7 +26,7 @@ extension Routing.Trunk {
       }
     }
     var local = local
-    if let told = rules.advertised?.address, told.family == local.ip.family { local.ip = told }
+    if let advertised = rules.advertised?.address, advertised.family == local.ip.family { local.ip = advertised }
     var negotiation = TrunkNegotiation(
       local: local, codecs: codecs, sessionID: random.next(), protection: protection)
     negotiation.refusesLocal = !(flow?.local.ip.isLoopback ?? false)
@@ -34,11 +34,11 @@ extension Routing.Trunk {
     return negotiation
   }
 
-  func mayTellKeys(over flow: Flow?) -> Bool { tellsKeysInClear || flow?.transport == .tls }
+  func maySendKeys(over flow: Flow?) -> Bool { sendsKeysInClear || flow?.transport == .tls }
 
   /// The peer's servers that a call may go to: all, but only those over TLS where SRTP is required. nil: none is left.
   func callable(_ peer: TrunkPeer) -> TrunkPeer? {
-    guard srtp == .required, !tellsKeysInClear else { return peer }
+    guard srtp == .required, !sendsKeysInClear else { return peer }
     var targets = ([peer.target] + peer.further).filter { $0.flow.transport == .tls }
     guard !targets.isEmpty else { return nil }
     var out = peer

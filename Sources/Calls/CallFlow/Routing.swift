@@ -48,7 +48,7 @@ public struct Routing: Sendable {
     public var holdAudio = HoldAudio.noise
     public var srtp = SRTPRule.off
     /// Keys of SRTP go over UDP and TCP too, where everybody on the way can read them.
-    public var tellsKeysInClear = false
+    public var sendsKeysInClear = false
     /// Where our own ports are: no description makes us send there, unless the trunk is on loopback.
     public var ownAddresses: Set<IPAddress> = []
 

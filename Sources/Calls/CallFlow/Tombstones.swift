@@ -82,7 +82,7 @@ struct Tombstones {
   }
 
   /// What a device is told of a call whose node died: once, and again only if its socket is lost before its ack.
-  mutating func takeLost(_ call: CallID, _ device: DeviceKey) -> CallOver? {
+  mutating func popLost(_ call: CallID, _ device: DeviceKey) -> CallOver? {
     guard let entry = entries[call], entry.isOfDeadNode, entry.users.contains(device.user), entry.terminals[device] == nil,
       entry.terminals.count < Limits.devicesPerCall
     else { return nil }

@@ -77,9 +77,9 @@ struct TrunkLeg {
   /// Of the INVITE; nil before, and where it had no answer.
   var finalStatus: Int?
   /// It is counted among its trunk's calls of all nodes.
-  var holdsSeat = false
+  var holdsSlot = false
   /// Outbound: the trunk has shown whether it works.
-  var isTrunkOutcomeTold = false
+  var isTrunkOutcomeReported = false
   /// The latest of its session.
   var statistics: MediaStatistics? {
     get { measured?.statistics }
@@ -99,9 +99,9 @@ struct TrunkLeg {
   var transfer: TransferTarget? { if case .transfer(let target) = purpose { target } else { nil } }
 
   /// Agreed on; the media thread is told if the leg has a session.
-  mutating func set(_ media: TrunkMedia, _ turn: inout Turn) {
+  mutating func set(_ media: TrunkMedia, _ step: inout Step) {
     self.media = media
-    if let session { turn.media(.setTrunk(session, trunk.parameters(of: media))) }
+    if let session { step.media(.setTrunk(session, trunk.parameters(of: media))) }
   }
 
   // MARK: an INVITE of ours
@@ -121,37 +121,37 @@ struct TrunkLeg {
   }
 
   /// Sends the INVITE with our offer, where the trunk does not want one that comes late.
-  mutating func invite(_ invite: OutboundInvite, _ turn: inout Turn) {
+  mutating func invite(_ invite: OutboundInvite, _ step: inout Step) {
     var invite = invite
     invite.sdp = trunk.offersLate ? nil : negotiation?.makeOffer()
     (invite.callID, invite.failsOverOnSilence) = (sipCallID, !alternatives.isEmpty)
     phase = .invited
-    turn.sip(.invite(id, invite))
+    step.sip(.invite(id, invite))
   }
 
   /// A provisional response: true if it opens early media. Without 100rel an answer in it is not the last word (RFC 3261 §13.2.1): a copy
   /// takes it, so that the 200's counts.
-  mutating func progressed(_ code: Int, _ sdp: String?, _ turn: inout Turn) -> Bool {
+  mutating func progressed(_ code: Int, _ sdp: String?, _ step: inout Step) -> Bool {
     if code >= 180 { hasRung = true }
     var copy = negotiation
     guard let sdp, let media = try? copy?.apply(answer: sdp) else { return false }
     earlyAnswer = sdp
     let isFirst = self.media == nil
-    if media != self.media { set(media, &turn) }
+    if media != self.media { set(media, &step) }
     return isFirst
   }
 
   /// 2xx: its SDP, or that of an earlier response if it has none. Says what is wrong with it, if anything is.
-  mutating func answered(_ sdp: String?, _ turn: inout Turn) -> String? {
+  mutating func answered(_ sdp: String?, _ step: inout Step) -> String? {
     (phase, finalStatus) = (.confirmed, 200)
     do {
       if trunk.offersLate {
         if let sdp, let (answer, media) = try negotiation?.answer(to: sdp) {
-          turn.sip(.acknowledge(id, sdp: answer))
-          set(media, &turn)
+          step.sip(.acknowledge(id, sdp: answer))
+          set(media, &step)
         }
       } else if !wasUpdatedEarly, let sdp = sdp ?? earlyAnswer, let media = try negotiation?.apply(answer: sdp) {
-        if media != self.media { set(media, &turn) }
+        if media != self.media { set(media, &step) }
       }
     } catch {
       return String(describing: error)
@@ -174,39 +174,39 @@ struct TrunkLeg {
   // MARK: an INVITE of the peer
 
   /// The INVITE's offer is answered, for the 200; without one the leg makes its own.
-  mutating func take(_ offer: SessionDescription?, over flow: Flow, at local: SocketAddress, _ turn: inout Turn)
+  mutating func accept(_ offer: SessionDescription?, over flow: Flow, at local: SocketAddress, _ step: inout Step)
     throws(NegotiationError)
   {
     self.local = local
-    var negotiation = trunk.negotiation(local: local, over: flow, random: turn.random)
+    var negotiation = trunk.negotiation(local: local, over: flow, random: step.random)
     if let offer {
       let (answer, media) = try negotiation.answer(to: offer)
       self.answer = answer
-      set(media, &turn)
+      set(media, &step)
     }
     self.negotiation = negotiation
   }
 
   /// 180. Without an offer in the INVITE the first reliable response must hold ours (RFC 3262 §5).
-  mutating func sendRinging(_ turn: inout Turn) {
+  mutating func sendRinging(_ step: inout Step) {
     sentRinging = true
     let offer = isLateOffer && isReliable ? negotiation?.makeOffer() : nil
-    turn.sip(.respondProvisional(id, code: 180, reason: nil, sdp: offer))
+    step.sip(.respondProvisional(id, code: 180, reason: nil, sdp: offer))
   }
 
   /// 183 with our answer. False without an offer: there is nothing that a 183 could answer.
-  mutating func sendEarlyMedia(_ turn: inout Turn) -> Bool {
+  mutating func sendEarlyMedia(_ step: inout Step) -> Bool {
     guard let answer else { return false }
     sentRinging = true
-    turn.sip(.respondProvisional(id, code: 183, reason: nil, sdp: answer))
+    step.sip(.respondProvisional(id, code: 183, reason: nil, sdp: answer))
     return true
   }
 
   /// The peer's answer to the offer that our 200 or 180 carried. Says what is wrong with it, if anything is.
-  mutating func lateAnswer(_ sdp: String?, in request: String, _ turn: inout Turn) -> String? {
+  mutating func lateAnswer(_ sdp: String?, in request: String, _ step: inout Step) -> String? {
     do {
       guard let sdp, let media = try negotiation?.apply(answer: sdp) else { return "no SDP in the " + request }
-      set(media, &turn)
+      set(media, &step)
       return nil
     } catch {
       return String(describing: error)
@@ -218,25 +218,25 @@ struct TrunkLeg {
   enum Ending { case nothing, refused, cancelled, saidBye }
 
   /// One final response, CANCEL or BYE, whichever the phase allows.
-  mutating func end(_ reason: EndReason, q850: Int?, _ turn: inout Turn) -> Ending {
+  mutating func end(_ reason: EndReason, q850: Int?, _ step: inout Step) -> Ending {
     defer { if phase != .idle { phase = .over } }
     switch phase {
     case .idle, .over: return .nothing
     case .invited where !id.isOutbound:
       // no other branch of a fork would be ended by a 603 to a caller of ours
-      let declineCode = !id.isDirect ? turn.configuration.declineCode : reason == .declined ? 603 : 486
+      let declineCode = !id.isDirect ? step.configuration.declineCode : reason == .declined ? 603 : 486
       let refusal = reason.refusal(declineCode: declineCode) ?? .init(status: 480)
       finalStatus = refusal.status
-      let retry = refusal.status == 503 ? turn.configuration.retryAfterSeconds : nil
+      let retry = refusal.status == 503 ? step.configuration.retryAfterSeconds : nil
       let cause = (q850 ?? refusal.q850).map { ReasonValue.q850($0) }
-      turn.sip(.refuse(id, code: refusal.status, reason: nil, cause: cause, retryAfter: retry))
+      step.sip(.refuse(id, code: refusal.status, reason: nil, cause: cause, retryAfter: retry))
       return .refused
     case .invited:
-      turn.sip(.cancel(id, reason.causeSent))
+      step.sip(.cancel(id, reason.causeSent))
       return .cancelled
     case .answered, .confirmed:
       let usual: ReasonValue? = diversion == nil ? nil : .q850(16)
-      turn.sip(.bye(id, q850.map { .q850($0) } ?? reason.causeSent ?? usual))
+      step.sip(.bye(id, q850.map { .q850($0) } ?? reason.causeSent ?? usual))
       return .saidBye
     }
   }

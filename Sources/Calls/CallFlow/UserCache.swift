@@ -47,7 +47,7 @@ struct UserCache {
       if allowances.count >= Limits.userQuestionRates { return false }
     }
     let full = TokenBucket(perSecond: Limits.userQuestionsPerSecond, burst: Limits.userQuestionBurst, at: now)
-    return allowances[user, default: full].take(at: now)
+    return allowances[user, default: full].consume(at: now)
   }
 
   /// Without anybody who waits for it. False: it was asked already, or too many are.
@@ -63,14 +63,14 @@ struct UserCache {
     holds[question] = Held(until: until, isAnswered: isAnswered)
   }
 
-  mutating func takeWaiting(_ question: UserQuestion) -> [CallMachine.Input] {
-    let taken = waiting.removeValue(forKey: question) ?? []
-    waitingCount -= taken.count
-    return taken
+  mutating func removeWaiting(_ question: UserQuestion) -> [CallMachine.Input] {
+    let removed = waiting.removeValue(forKey: question) ?? []
+    waitingCount -= removed.count
+    return removed
   }
 
   /// The caller gave up.
-  mutating func takeInvite(_ leg: LegID) -> InboundInvite? {
+  mutating func removeInvite(_ leg: LegID) -> InboundInvite? {
     guard waitingCount > 0 else { return nil }
     for (question, inputs) in waiting {
       for (index, input) in inputs.enumerated() {

@@ -34,7 +34,7 @@ public struct UserGrants: Sendable {
   }
   public enum Fault: Error, Hashable, Sendable {
     /// Another user has this one of the numbers.
-    case taken(Int)
+    case ownedByOther(Int)
     case full
   }
 
@@ -62,7 +62,7 @@ public struct UserGrants: Sendable {
     return (user, entries[user]?.grant.numbers.first { Routing.canonical($0) == canonical } ?? number)
   }
 
-  public mutating func take(_ grant: TokenGrant, of user: String, at now: Int64) throws(Fault) -> [Change] {
+  public mutating func accept(_ grant: TokenGrant, of user: String, at now: Int64) throws(Fault) -> [Change] {
     let known = entries[user]?.grant
     if let known, grant.issuedAt < known.issuedAt { return touch(user, at: now) }
     var losers: Set<String> = []
@@ -71,7 +71,7 @@ public struct UserGrants: Sendable {
       guard grant.issuedAt > entries[other]?.grant.issuedAt ?? 0 else {
         // that very token, after a later one took a number of it
         if let known, grant.issuedAt == known.issuedAt, grant.issuedAt != 0 { return touch(user, at: now) }
-        throw .taken(index)
+        throw .ownedByOther(index)
       }
       losers.insert(other)
     }

@@ -25,7 +25,7 @@ public enum ForgetOutcome: String, Hashable, Sendable {
 
 /// A node as this one sees it.
 public struct SeenNode: Hashable, Sendable {
-  public enum Standing: String, Hashable, Sendable, CaseIterable {
+  public enum Liveness: String, Hashable, Sendable, CaseIterable {
     case living, draining
     /// No lease; not probed yet.
     case missing
@@ -36,7 +36,7 @@ public struct SeenNode: Hashable, Sendable {
     case held
   }
   public var lease: NodeLease
-  public var standing: Standing
+  public var liveness: Liveness
 }
 
 extension ClusterMachine {
@@ -61,8 +61,8 @@ extension ClusterMachine {
     /// The hello of this session may be completed now. `registration`: the device as the engine or memory has it. Revoked: close it
     /// with 4003.
     case welcome(DeviceKey, SessionID, registration: Device?, isRevoked: Bool)
-    /// The answer to `Input.standing`, as `welcome`.
-    case standing(HTTPRequestID, DeviceKey, registration: Device?, isRevoked: Bool)
+    /// The answer to `Input.sessionState`, as `welcome`.
+    case sessionState(HTTPRequestID, DeviceKey, registration: Device?, isRevoked: Bool)
     /// Pass a `call.wake` to the socket of a device here; `content` is its `d`.
     case wakeHere(DeviceKey, CallID, content: [UInt8])
     /// A device of a user with live calls here has come to another node: each call wakes it through that node if it may show it.
@@ -87,7 +87,7 @@ extension ClusterMachine {
     case reapedBefore(CallID)
     /// Others closed these calls of ours: end them, without a record.
     case reaped([CallID])
-    /// Calls that ended in doubt (`isInDoubt`), and nobody else has closed, as far as can be known: their records are due.
+    /// Calls that ended in doubt (`isEndUnconfirmed`), and nobody else has closed, as far as can be known: their records are due.
     case recordsDue([CallID])
     /// What `forget` came to.
     case forgotten(node: String, ForgetOutcome)
@@ -103,7 +103,7 @@ extension ClusterMachine {
     case lead(SingleTask, Bool)
     /// Another process has this node's name. At the start: end with status 2 and say where it is. Later: this one's calls were reaped
     /// (`reaped` precedes); end.
-    case taken(by: NodeLease, atStart: Bool)
+    case nameInUse(by: NodeLease, atStart: Bool)
     /// At the start: this living node's version writes what ours does not read, or the other way round: end with status 2 and say which.
     case incompatible(with: NodeLease)
     /// What login tokens grant at other nodes: some of it at a time, the latest token first.

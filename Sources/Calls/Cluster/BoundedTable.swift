@@ -17,8 +17,8 @@ struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   @discardableResult mutating func set(_ key: Key, _ value: Value, until end: Instant, at now: Instant) -> Bool {
     values[key] = value
     ends.schedule(key, at: end)
-    while let old = ends.takeDue(at: now) { values[old] = nil }
-    guard values.count > most, let first = ends.takeDue(at: .distantFuture) else { return true }
+    while let old = ends.popDue(at: now) { values[old] = nil }
+    guard values.count > most, let first = ends.popDue(at: .distantFuture) else { return true }
     values[first] = nil
     return false
   }
@@ -33,7 +33,7 @@ struct BoundedTable<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   mutating func expire(at now: Instant) {
-    while let old = ends.takeDue(at: now) { values[old] = nil }
+    while let old = ends.popDue(at: now) { values[old] = nil }
   }
 }
 

@@ -6,7 +6,7 @@ import CallFlow
 // The calls of this node, as the engine has them.
 
 extension ClusterMachine {
-  mutating func started(_ line: StartLine, _ users: [String], _ turn: inout Turn) {
+  mutating func started(_ line: StartLine, _ users: [String], _ step: inout Step) {
     var own = calls[line.call] ?? OwnCall(direction: line.direction)
     let new = enter(line.call, users, &own)
     // All for whom it is entered: whoever closes it takes it off for all.
@@ -15,8 +15,8 @@ extension ClusterMachine {
     if own.entry == nil { entryOrder.insert(EntryKey(line.call)) }
     own.entry = entry
     calls[line.call] = own
-    for user in new { write(.place(user, line.call), &turn) }
-    if isChanged { write(.entry(line.call), &turn) }
+    for user in new { write(.place(user, line.call), &step) }
+    if isChanged { write(.entry(line.call), &step) }
   }
 
   /// The call is one of these users' from now on. Those for whom it was not yet.
@@ -30,59 +30,59 @@ extension ClusterMachine {
     return new
   }
 
-  mutating func ended(_ call: CallID, _ over: CallOver?, _ turn: inout Turn) {
+  mutating func ended(_ call: CallID, _ over: CallOver?, _ step: inout Step) {
     guard let own = calls[call] else { return }
     drop(call)
     let tombstone = over.map { RemoteTombstone(users: own.users, $0) }
-    let isHeld = hold(call, own, tombstone, &turn)
-    if !isHeld, own.entry != nil { write(.entry(call), &turn) }
-    for user in own.users { write(.place(user, call), &turn) }
-    for trunk in own.trunks { write(.share(trunk), &turn) }
-    if !isHeld, let tombstone { send(.putTombstone(call, tombstone), .none, &turn) }
+    let isHeld = hold(call, own, tombstone, &step)
+    if !isHeld, own.entry != nil { write(.entry(call), &step) }
+    for user in own.users { write(.place(user, call), &step) }
+    for trunk in own.trunks { write(.share(trunk), &step) }
+    if !isHeld, let tombstone { send(.putTombstone(call, tombstone), .none, &step) }
   }
 
   /// Others closed these: nothing of them is to be put back or taken off.
-  mutating func reapedByOthers(_ gone: [CallID], _ turn: inout Turn) {
+  mutating func reapedByOthers(_ gone: [CallID], _ step: inout Step) {
     guard !gone.isEmpty else { return }
     for call in gone {
-      doubtful[call] = nil
+      unconfirmedEnds[call] = nil
       let trunks = calls[call]?.trunks ?? []
       drop(call)
-      for trunk in trunks { write(.share(trunk), &turn) }
+      for trunk in trunks { write(.share(trunk), &step) }
     }
     statistics.reapedByOthers += UInt64(gone.count)
-    turn.actions.append(.reaped(gone))
+    step.actions.append(.reaped(gone))
   }
 
-  mutating func release(_ call: CallID, _ trunk: String, _ turn: inout Turn) {
+  mutating func release(_ call: CallID, _ trunk: String, _ step: inout Step) {
     guard let place = calls[call]?.trunks.firstIndex(of: trunk) else { return }
     calls[call]?.trunks.remove(at: place)
     uncount(trunk)
-    write(.share(trunk), &turn)
+    write(.share(trunk), &step)
   }
 
   /// Takes back what a question entered: its call is refused, or goes to another node.
-  mutating func undo(_ question: Question, _ call: CallID, _ turn: inout Turn) {
+  mutating func undo(_ question: Question, _ call: CallID, _ step: inout Step) {
     for user in question.addedUsers {
       leave(user, call)
       calls[call]?.users.removeAll { $0 == user }
-      write(.place(user, call), &turn)
+      write(.place(user, call), &step)
     }
     if let trunk = question.addedTrunk, let place = calls[call]?.trunks.firstIndex(of: trunk) {
       calls[call]?.trunks.remove(at: place)
       uncount(trunk)
       // Refused by the engine: it counted nothing, unless a share that was sent meanwhile said so.
       if question.verdicts[.trunk(trunk)] != false || sharesSent[trunk] ?? 0 != question.sharesBefore {
-        write(.share(trunk), &turn)
+        write(.share(trunk), &step)
       }
     }
     if let own = calls[call], own.users.isEmpty, own.trunks.isEmpty, own.entry == nil { calls[call] = nil }
   }
 
   /// What a call goes on without having heard is written again.
-  mutating func markUnheard(_ question: Question, _ call: CallID, _ turn: inout Turn) {
-    for user in question.addedUsers where question.located[user] == nil { markUnwritten(.place(user, call), &turn) }
-    if let trunk = question.addedTrunk, question.verdicts[.trunk(trunk)] == nil { markUnwritten(.share(trunk), &turn) }
+  mutating func markUnanswered(_ question: Question, _ call: CallID, _ step: inout Step) {
+    for user in question.addedUsers where question.located[user] == nil { markUnwritten(.place(user, call), &step) }
+    if let trunk = question.addedTrunk, question.verdicts[.trunk(trunk)] == nil { markUnwritten(.share(trunk), &step) }
   }
 
   private mutating func drop(_ call: CallID) {

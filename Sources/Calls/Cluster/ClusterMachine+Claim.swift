@@ -5,28 +5,28 @@ import CallFlow
 
 extension ClusterMachine {
   /// First whose it is, and only then the rest: another node's call of this UUID must not be touched.
-  mutating func claim(_ claim: ClaimQuestion, _ turn: inout Turn) {
+  mutating func claim(_ claim: ClaimQuestion, _ step: inout Step) {
     var question = newQuestion(.claim(claim))
     let isAsked = ask(
-      .claimStart(claim.call, device: claim.device, at: incarnation), .start, call: claim.call, of: &question, &turn)
-    if !isAsked { return goOn(claim, question, &turn) }
-    pose(question, &turn)
+      .claimStart(claim.call, device: claim.device, at: incarnation), .start, call: claim.call, of: &question, &step)
+    if !isAsked { return continueClaim(claim, question, &step) }
+    pose(question, &step)
   }
 
   /// Whether there is room for a call that is ours, or of which nobody can say.
-  mutating func goOn(_ claim: ClaimQuestion, _ question: Question, _ turn: inout Turn) {
+  mutating func continueClaim(_ claim: ClaimQuestion, _ question: Question, _ step: inout Step) {
     var question = question
     question.hasStart = true
     enter(claim.call, [claim.device.user], .outgoing, &question)
-    if let most = claim.mostOfTrunk { count(claim.call, claim.trunk, most, &question, &turn) }
+    if let most = claim.mostOfTrunk { count(claim.call, claim.trunk, most, &question, &step) }
     if let most = claim.mostPerHour {
-      ask(.take(user: claim.device.user, most: most), .hour, call: claim.call, of: &question, &turn)
+      ask(.consumeQuota(user: claim.device.user, most: most), .hour, call: claim.call, of: &question, &step)
     }
-    askPlaces(claim.call, [claim.device.user], .outgoing, &question, &turn)
-    pose(question, &turn)
+    requestLocations(claim.call, [claim.device.user], .outgoing, &question, &step)
+    pose(question, &step)
   }
 
-  mutating func answer(_ claim: ClaimQuestion, _ question: Question, _ turn: inout Turn) {
+  mutating func answer(_ claim: ClaimQuestion, _ question: Question, _ step: inout Step) {
     var question = question
     if !question.hasStart, question.verdicts[.start] != false {
       // Nobody said in time whose it is: the call is made, and entered when the engine hears again.
@@ -35,25 +35,25 @@ extension ClusterMachine {
     }
     if question.verdicts[.start] == false, let holder = question.holder {
       statistics.claims[.elsewhere, default: 0] += 1
-      undo(question, claim.call, &turn)
+      undo(question, claim.call, &step)
       let node = (peers[holder] ?? suspects[holder]?.lease)?.url
-      return turn.actions.append(.claimed(claim.call, .atOtherNode(holder.node, url: node)))
+      return step.actions.append(.claimed(claim.call, .atOtherNode(holder.node, url: node)))
     }
     let user = claim.device.user
     var reason = refusal(
       claim.call, users: [user], trunk: claim.mostOfTrunk.map { (claim.trunk, $0) }, most: claim.mostOfUser,
-      mostOutgoing: claim.mostOutgoing, question, &turn)
+      mostOutgoing: claim.mostOutgoing, question, &step)
     if reason == nil, question.verdicts[.hour] == false {
       statistics.userRefusals += 1
       reason = .userRate
     }
     if let reason {
       statistics.claims[.refused, default: 0] += 1
-      undo(question, claim.call, &turn)
-      return turn.actions.append(.claimed(claim.call, .refused(reason)))
+      undo(question, claim.call, &step)
+      return step.actions.append(.claimed(claim.call, .refused(reason)))
     }
-    markUnheard(question, claim.call, &turn)
+    markUnanswered(question, claim.call, &step)
     statistics.claims[question.verdicts[.start] == nil ? .unknown : .here, default: 0] += 1
-    turn.actions.append(.claimed(claim.call, .granted))
+    step.actions.append(.claimed(claim.call, .granted))
   }
 }

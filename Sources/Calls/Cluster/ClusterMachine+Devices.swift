@@ -7,43 +7,43 @@ import Devices
 // Devices with a socket here, what the registry says of them, and what is remembered of users.
 
 extension ClusterMachine {
-  mutating func deviceCame(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ turn: inout Turn) {
-    guard info.onlyCall == nil, !info.isFurther else { return welcomeFromMemory(key, session, &turn) }
-    let place = own(key, session, info, turn.now)
+  mutating func deviceCame(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
+    guard info.onlyCall == nil, !info.isFurther else { return welcomeFromMemory(key, session, &step) }
+    let place = own(key, session, info, step.now)
     var question = newQuestion(.welcome(key, session))
-    if isConnected, writes.take(at: turn.now),
-      ask(.enter(place, since: devices[key]?.since), .enter(key, session), call: nil, of: &question, &turn)
+    if isConnected, writes.consume(at: step.now),
+      ask(.enter(place, since: devices[key]?.since), .enter(key, session), call: nil, of: &question, &step)
     {
-      return pose(question, &turn)
+      return pose(question, &step)
     }
-    markUnwritten(.device(key), &turn)
+    markUnwritten(.device(key), &step)
     statistics.blindWelcomes += 1
-    welcomeFromMemory(key, session, &turn)
+    welcomeFromMemory(key, session, &step)
   }
 
-  mutating func deviceChanged(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ turn: inout Turn) {
+  mutating func deviceChanged(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ step: inout Step) {
     guard info.onlyCall == nil, !info.isFurther else { return }
     let before = devices[key]
-    let place = own(key, session, info, turn.now)
+    let place = own(key, session, info, step.now)
     guard before?.whereabouts.session == session, before?.isEntered == true else {
-      return write(.device(key), paced: true, &turn)
+      return write(.device(key), paced: true, &step)
     }
     if before?.whereabouts == place { return }
     devices[key]?.isEntered = true
-    guard writes.take(at: turn.now), send(.update(place), .write(.device(key)), &turn) else {
+    guard writes.consume(at: step.now), send(.update(place), .write(.device(key)), &step) else {
       devices[key]?.isEntered = false
-      return markUnwritten(.device(key), &turn)
+      return markUnwritten(.device(key), &step)
     }
   }
 
-  mutating func deviceLeft(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+  mutating func deviceLeft(_ key: DeviceKey, _ session: SessionID, _ step: inout Step) {
     guard devices[key]?.whereabouts.session == session else { return }
     devices[key] = nil
     devicesOfUser[key.user]?.remove(key.device)
     if devicesOfUser[key.user]?.isEmpty ?? false { devicesOfUser[key.user] = nil }
     // Sent away, it is at another node in a moment, and calls wait for it meanwhile: its hint stays until it comes there, or our lease ends.
     guard !lease.isDraining else { return }
-    write(.left(key, session), paced: true, &turn)
+    write(.left(key, session), paced: true, &step)
   }
 
   private mutating func own(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, _ now: Instant) -> Whereabouts {
@@ -56,9 +56,9 @@ extension ClusterMachine {
     return place
   }
 
-  private mutating func welcomeFromMemory(_ key: DeviceKey, _ session: SessionID, _ turn: inout Turn) {
+  private mutating func welcomeFromMemory(_ key: DeviceKey, _ session: SessionID, _ step: inout Step) {
     let known = memory[key.user]?.devices.first { $0.key == key }
-    turn.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked(key, known)))
+    step.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked(key, known)))
   }
 
   func isRevoked(_ key: DeviceKey, _ registration: Device?) -> Bool {
@@ -66,33 +66,33 @@ extension ClusterMachine {
   }
 
   /// Of a user whom this node knows it is not asked: an operator's word comes to every node.
-  mutating func standing(_ request: HTTPRequestID, _ key: DeviceKey, _ turn: inout Turn) {
-    var question = newQuestion(.standing(request, key))
+  mutating func sessionState(_ request: HTTPRequestID, _ key: DeviceKey, _ step: inout Step) {
+    var question = newQuestion(.sessionState(request, key))
     if memory[key.user] == nil, isConnected {
-      ask(.locate(user: key.user, entering: nil), .user(key.user), call: nil, of: &question, &turn)
+      ask(.locate(user: key.user, entering: nil), .user(key.user), call: nil, of: &question, &step)
     }
-    pose(question, &turn)
+    pose(question, &step)
   }
 
   // MARK: what the engine says of a device that has come
 
   /// - Parameter isAnswered: its hello was completed before this was heard.
   mutating func entered(
-    _ key: DeviceKey, _ session: SessionID, before: Whereabouts?, calls places: [CallPlace], device: Device?, since: Int64,
-    isOlder: Bool, isAnswered: Bool, _ turn: inout Turn
+    _ key: DeviceKey, _ session: SessionID, before: Whereabouts?, calls places: [CallLocation], device: Device?, since: Int64,
+    isOlder: Bool, isAnswered: Bool, _ step: inout Step
   ) {
-    if let device, device.key == key { remember(device, &turn) }
+    if let device, device.key == key { remember(device, &step) }
     guard let own = devices[key], own.whereabouts.session == session else { return }
     if isOlder {
-      guard let before, isDead(before.incarnation, turn.now) else { return turn.actions.append(.replaced(key, session)) }
+      guard let before, isDead(before.incarnation, step.now) else { return step.actions.append(.replaced(key, session)) }
       // the newer one went with its node
       devices[key]?.since = nil
-      return markUnwritten(.device(key), &turn)
+      return markUnwritten(.device(key), &step)
     }
     devices[key]?.isEntered = true
     devices[key]?.since = since
     if let revokedAt = device?.revokedAt {
-      if isAnswered { turn.actions += [.revoked(key), .revokedBefore(key, revokedAt)] }
+      if isAnswered { step.actions += [.revoked(key), .revokedBefore(key, revokedAt)] }
       // it is refused here, and takes the place of no session that a call holds open elsewhere
       return
     }
@@ -100,85 +100,85 @@ extension ClusterMachine {
     // dead is found by its pings.
     let isAmbiguous = own.since == nil && flushedAt.map { own.came < $0 } ?? false
     if let before, !isAmbiguous, before.device == key, before.session != session, before.incarnation != incarnation,
-      !isDead(before.incarnation, turn.now)
+      !isDead(before.incarnation, step.now)
     {
-      tell(before.incarnation.node, .replaced(key, before.session), &turn)
+      send(before.incarnation.node, .replaced(key, before.session), &step)
     }
-    tellNodes(with: places, that: own.whereabouts, &turn)
+    notifyNodes(with: places, that: own.whereabouts, &step)
   }
 
   /// The nodes with calls of a user whose device is here may wake it.
-  mutating func tellNodes(with places: [CallPlace], that own: Whereabouts, _ turn: inout Turn) {
-    var told: Set<String> = [incarnation.node]
+  mutating func notifyNodes(with places: [CallLocation], that own: Whereabouts, _ step: inout Step) {
+    var notified: Set<String> = [incarnation.node]
     for place in places.prefix(Limits.callsPerUser) {
-      guard !isDead(place.incarnation, turn.now) else {
+      guard !isDead(place.incarnation, step.now) else {
         statistics.hintsDropped += 1
         continue
       }
-      guard told.insert(place.incarnation.node).inserted else { continue }
-      tell(place.incarnation.node, .came(own), &turn)
+      guard notified.insert(place.incarnation.node).inserted else { continue }
+      send(place.incarnation.node, .came(own), &step)
     }
   }
 
   /// Cannot wait; counts like a write.
-  private mutating func tell(_ node: String, _ message: ClusterMessage, _ turn: inout Turn) {
-    writes.spend(at: turn.now)
-    send(.publish(message, to: node), .none, &turn)
+  private mutating func send(_ node: String, _ message: ClusterMessage, _ step: inout Step) {
+    writes.spend(at: step.now)
+    send(.publish(message, to: node), .none, &step)
   }
 
   func isDead(_ other: Incarnation, _ now: Instant) -> Bool {
-    if case .dead = standing(other, now) { return true }
+    if case .dead = liveness(other, now) { return true }
     return false
   }
 
   // MARK: registry
 
-  mutating func register(_ changes: [DeviceChange], _ turn: inout Turn) {
+  mutating func register(_ changes: [DeviceChange], _ step: inout Step) {
     for change in changes {
       let key = change.key
       if case .stored(let device) = change {
-        remember(device, &turn)
+        remember(device, &step)
       } else {
         forget(key)
       }
-      let isKept = registrations.set(key, Registration(change: change), until: .distantFuture, at: turn.now)
+      let isKept = registrations.set(key, Registration(change: change), until: .distantFuture, at: step.now)
       if !isKept { statistics.forgotten += 1 }
-      write(.registration(key), paced: true, &turn)
+      write(.registration(key), paced: true, &step)
     }
   }
 
-  mutating func revoke(_ key: DeviceKey, _ turn: inout Turn) {
-    remember(revoked: key, &turn)
-    send(.broadcast(.revoked(key)), .none, &turn)
+  mutating func revoke(_ key: DeviceKey, _ step: inout Step) {
+    remember(revoked: key, &step)
+    send(.broadcast(.revoked(key)), .none, &step)
   }
 
   // MARK: memory
 
-  mutating func remember(_ user: LocatedUser, _ turn: inout Turn) {
+  mutating func remember(_ user: LocatedUser, _ step: inout Step) {
     guard !user.devices.isEmpty || memory[user.user] != nil else { return }
     let devices = user.devices.filter { $0.key.user == user.user }.prefix(Limits.devicesPerUser)
-    memory.set(user.user, Remembered(devices: Array(devices)), until: turn.now + Limits.remembered, at: turn.now)
-    for device in devices { noteRevocation(of: device, &turn) }
+    memory.set(user.user, Remembered(devices: Array(devices)), until: step.now + Limits.remembered, at: step.now)
+    for device in devices { noteRevocation(of: device, &step) }
   }
 
-  mutating func remember(_ device: Device, _ turn: inout Turn) {
+  mutating func remember(_ device: Device, _ step: inout Step) {
     var known = memory[device.key.user]?.devices ?? []
     known.removeAll { $0.key == device.key }
     if known.count < Limits.devicesPerUser { known.append(device) }
-    memory.set(device.key.user, Remembered(devices: known), until: turn.now + Limits.remembered, at: turn.now)
-    noteRevocation(of: device, &turn)
+    memory.set(device.key.user, Remembered(devices: known), until: step.now + Limits.remembered, at: step.now)
+    noteRevocation(of: device, &step)
   }
 
-  private mutating func noteRevocation(of device: Device, _ turn: inout Turn) {
+  private mutating func noteRevocation(of device: Device, _ step: inout Step) {
     if device.revokedAt != nil {
-      revocations.set(device.key, (), until: turn.now + Limits.remembered, at: turn.now)
+      revocations.set(device.key, (), until: step.now + Limits.remembered, at: step.now)
     } else if revocations[device.key] != nil {
       revocations.remove(device.key)
     }
   }
 
-  mutating func remember(revoked key: DeviceKey, _ turn: inout Turn) {
-    revocations.set(key, (), until: turn.now + Limits.remembered, at: turn.now)
+  mutating func remember(revoked key: DeviceKey, _ step: inout Step) {
+    revocations.set(key, (), until: step.now + Limits.remembered, at: step.now)
     memory.change(key.user) { known in
       for place in known.devices.indices where known.devices[place].key == key { known.devices[place].bindings = [] }
     }
@@ -199,9 +199,9 @@ extension ClusterMachine {
 
   // MARK: wakes
 
-  mutating func wake(_ call: CallID, _ key: DeviceKey, _ node: String, _ content: [UInt8], _ turn: inout Turn) {
+  mutating func wake(_ call: CallID, _ key: DeviceKey, _ node: String, _ content: [UInt8], _ step: inout Step) {
     guard state == .up, peerOfName[node] != nil, content.count <= Limits.wakeBytes,
-      send(.publish(.wake(key, call: call, content: content), to: node), .none, &turn)
+      send(.publish(.wake(key, call: call, content: content), to: node), .none, &step)
     else { return statistics.wakesDropped += 1 }
   }
 }

@@ -6,42 +6,42 @@ import Devices
 // What the engine says: connections, replies, messages.
 
 extension ClusterMachine {
-  mutating func engine(_ event: EngineEvent, _ turn: inout Turn) {
+  mutating func engine(_ event: EngineEvent, _ step: inout Step) {
     switch event {
-    case .connected(let wasFlushed): connected(wasFlushed, &turn)
-    case .lost: lost(&turn)
-    case .reply(let id, let result): replied(id, result, &turn)
-    case .message(let message, let from): heard(message, from, &turn)
+    case .connected(let wasFlushed): connected(wasFlushed, &step)
+    case .lost: lost(&step)
+    case .reply(let id, let result): replied(id, result, &step)
+    case .message(let message, let from): received(message, from, &step)
     case .dropped(let count): statistics.messagesDropped += UInt64(max(0, count))
     }
   }
 
-  private mutating func connected(_ flushed: Bool, _ turn: inout Turn) {
+  private mutating func connected(_ flushed: Bool, _ step: inout Step) {
     isConnected = true
-    calmUntil = turn.now + settings.calm
+    calmUntil = step.now + settings.calm
     // What the engine has lost meanwhile it has lost, whatever comes after it.
-    if flushed { forgetWhatTheEngineHad(&turn) }
+    if flushed { forgetWhatTheEngineHad(&step) }
     mustReview = true
-    restoreFrom = turn.now + jitter(settings.restoreSpread)
-    compareGrants(&turn)
+    restoreFrom = step.now + jitter(settings.restoreSpread)
+    compareGrants(&step)
     for task in tasks.keys { tasks[task]?.isAsking = false }
     for other in suspects.keys { stopReading(other) }
-    renew(&turn)
+    renew(&step)
   }
 
   /// FLUSHALL, or a failover to a replica that had nothing, unseen by the driver.
-  private mutating func flushed(_ turn: inout Turn) {
-    calmUntil = turn.now + settings.calm
-    forgetWhatTheEngineHad(&turn)
+  private mutating func flushed(_ step: inout Step) {
+    calmUntil = step.now + settings.calm
+    forgetWhatTheEngineHad(&step)
     statistics.flushes += 1
-    compareGrants(&turn)
+    compareGrants(&step)
     mustReview = true
-    restoreFrom = turn.now + jitter(settings.restoreSpread)
+    restoreFrom = step.now + jitter(settings.restoreSpread)
     for other in suspects.keys { stopReading(other) }
   }
 
-  private mutating func forgetWhatTheEngineHad(_ turn: inout Turn) {
-    flushedAt = turn.now
+  private mutating func forgetWhatTheEngineHad(_ step: inout Step) {
+    flushedAt = step.now
     wasFlushed = true
     ownReading = nil
     timers.cancel(.ownEntries)
@@ -49,11 +49,11 @@ extension ClusterMachine {
     for device in devices.keys { devices[device]?.isEntered = false }
     // nothing tells any more what others have closed
     mustReadOwn = false
-    if doubt == .reading { doubt = .open }
-    releaseRecords(&turn)
+    if confirmation == .reading { confirmation = .open }
+    releaseRecords(&step)
   }
 
-  private mutating func lost(_ turn: inout Turn) {
+  private mutating func lost(_ step: inout Step) {
     guard isConnected else { return }
     isConnected = false
     callsAtLoss = callsOfTrunk
@@ -64,7 +64,7 @@ extension ClusterMachine {
 
   // MARK: replies
 
-  mutating func replied(_ id: EngineRequestID, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
+  mutating func replied(_ id: EngineRequestID, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
     guard let request = requests.removeValue(forKey: id) else { return }
     if case .failure(let failure) = result {
       if failure == .timeout { statistics.timeouts += 1 } else { statistics.failures += 1 }
@@ -72,91 +72,91 @@ extension ClusterMachine {
     switch request.purpose {
     case .renewal:
       if case .success(.nodes(let leases, let hadLease, let clock, let dropped)) = result {
-        hear(clock: clock, &turn)
+        receive(clock: clock, &step)
         statistics.valuesDropped += UInt64(max(0, dropped))
         // it cannot have ended by itself: the engine has lost what it held, behind a connection that stands
-        if !hadLease, !isStopping, leasedUntil.map({ $0 > turn.now }) ?? false { flushed(&turn) }
-        renewed(leases, sent: request.sent, &turn)
+        if !hadLease, !isStopping, leasedUntil.map({ $0 > step.now }) ?? false { flushed(&step) }
+        renewed(leases, sent: request.sent, &step)
       } else {
-        leasesRead(&turn)
+        leasesRead(&step)
       }
-    case .part(let question, let call, let part): partReplied(question, call, part, result, &turn)
-    case .write(let key): written(key, result, sent: request.sent, &turn)
-    case .review(let user): reviewed(user, result, &turn)
-    case .lead(let task): asked(task, result, sent: request.sent, &turn)
-    case .entries(let other): entriesRead(other, result, &turn)
-    case .ownEntries: ownEntriesRead(result, sent: request.sent, &turn)
-    case .ownMissing(let call): ownMissingClaimed(call, result, &turn)
-    case .reaping(let item): reapingClaimed(item, result, &turn)
-    case .inheriting(let call): inheritClaimed(call, result, &turn)
-    case .grants: grantsRead(result, &turn)
-    case .putGrants(let batch): grantsPut(batch, result, &turn)
+    case .part(let question, let call, let part): partReplied(question, call, part, result, &step)
+    case .write(let key): written(key, result, sent: request.sent, &step)
+    case .review(let user): reviewed(user, result, &step)
+    case .lead(let task): asked(task, result, sent: request.sent, &step)
+    case .entries(let other): entriesRead(other, result, &step)
+    case .ownEntries: ownEntriesRead(result, sent: request.sent, &step)
+    case .ownMissing(let call): ownMissingClaimed(call, result, &step)
+    case .reaping(let item): reapingClaimed(item, result, &step)
+    case .inheriting(let call): inheritClaimed(call, result, &step)
+    case .grants: grantsRead(result, &step)
+    case .putGrants(let batch): grantsPut(batch, result, &step)
     case .none: break
     }
   }
 
-  private mutating func hear(clock: Int64, _ turn: inout Turn) {
+  private mutating func receive(clock: Int64, _ step: inout Step) {
     guard Limits.clock.contains(clock) else { return }
-    let offset = clock - turn.now.nanoseconds / 1_000_000
+    let offset = clock - step.now.nanoseconds / 1_000_000
     guard clockOffset.map({ abs($0 - offset) >= 1_000 }) ?? true else { return }
     clockOffset = offset
-    turn.actions.append(.clock(offsetMilliseconds: offset))
+    step.actions.append(.clock(offsetMilliseconds: offset))
   }
 
   // MARK: messages
 
-  private mutating func heard(_ message: ClusterMessage, _ from: Incarnation, _ turn: inout Turn) {
+  private mutating func received(_ message: ClusterMessage, _ from: Incarnation, _ step: inout Step) {
     guard from != incarnation else { return }
-    switch standing(from, turn.now) {
-    case .living: deliver(message, from, &turn)
+    switch liveness(from, step.now) {
+    case .living: deliver(message, from, &step)
     case .unknown where early.count < Limits.earlyMessages:
       early.append((message, from))
-      meet(from, &turn)
+      meet(from, &step)
     case .unknown, .dead, .ours: statistics.messagesDropped += 1
     }
   }
 
   /// An incarnation that the last renewal did not show: either it is new, or it is gone.
-  mutating func meet(_ other: Incarnation, _ turn: inout Turn) {
+  mutating func meet(_ other: Incarnation, _ step: inout Step) {
     guard unknown[other] == nil, unknown.count < Limits.departed else { return }
-    unknown[other] = turn.now
-    renewSoon(&turn)
+    unknown[other] = step.now
+    renewSoon(&step)
   }
 
   /// Messages of nodes that were not known when they came.
-  mutating func deliverEarly(_ turn: inout Turn) {
+  mutating func deliverEarly(_ step: inout Step) {
     let waiting = early
     early = []
     for (message, from) in waiting {
-      if case .living = standing(from, turn.now) {
-        deliver(message, from, &turn)
+      if case .living = liveness(from, step.now) {
+        deliver(message, from, &step)
       } else {
         statistics.messagesDropped += 1
       }
     }
   }
 
-  private mutating func deliver(_ message: ClusterMessage, _ from: Incarnation, _ turn: inout Turn) {
+  private mutating func deliver(_ message: ClusterMessage, _ from: Incarnation, _ step: inout Step) {
     switch message {
     case .wake(let key, let call, let content):
       guard devices[key] != nil, content.count <= Limits.wakeBytes else { return statistics.wakesDropped += 1 }
-      turn.actions.append(.wakeHere(key, call, content: content))
+      step.actions.append(.wakeHere(key, call, content: content))
     case .came(let whereabouts):
       let key = whereabouts.device
       guard whereabouts.incarnation == from, callsOfUser[key.user] != nil else { return statistics.messagesDropped += 1 }
-      turn.actions.append(.remoteDeviceConnected(RemoteDevice(whereabouts)))
+      step.actions.append(.remoteDeviceConnected(RemoteDevice(whereabouts)))
     case .replaced(let key, let session):
       guard devices[key]?.whereabouts.session == session else { return statistics.messagesDropped += 1 }
-      turn.actions.append(.replaced(key, session))
+      step.actions.append(.replaced(key, session))
     case .revoked(let key):
-      remember(revoked: key, &turn)
-      turn.actions.append(.revoked(key))
+      remember(revoked: key, &step)
+      step.actions.append(.revoked(key))
     case .dead(let other):
       // may come before our own reading of the leases
-      if other != incarnation { reportedDead.set(other, (), until: turn.now + Limits.suspects, at: turn.now) }
-    case .grants: heardOfGrants(&turn)
-    case .directories, .history: turn.actions.append(.news(message))
-    case .lost(let call, let user): if from != incarnation { turn.actions.append(.lost(call, user: user)) }
+      if other != incarnation { reportedDead.set(other, (), until: step.now + Limits.suspects, at: step.now) }
+    case .grants: grantsAnnounced(&step)
+    case .directories, .history: step.actions.append(.news(message))
+    case .lost(let call, let user): if from != incarnation { step.actions.append(.lost(call, user: user)) }
     }
   }
 }

@@ -34,8 +34,8 @@ struct GrantSync: Sendable {
   var lookAt = Instant.zero
   var retryAt = Instant.zero
   /// When other nodes were told last.
-  var toldAt: Instant?
-  var mustTell = false
+  var announcedAt: Instant?
+  var mustAnnounce = false
 
   struct Reading: Sendable {
     var isComparison: Bool
@@ -45,7 +45,7 @@ struct GrantSync: Sendable {
 }
 
 extension ClusterMachine {
-  mutating func share(_ grants: [SharedGrant], _ turn: inout Turn) {
+  mutating func share(_ grants: [SharedGrant], _ step: inout Step) {
     guard self.grants.isOn else { return }
     for grant in grants {
       if let known = self.grants.unwritten[grant.user], known.isLater(than: grant) { continue }
@@ -55,42 +55,42 @@ extension ClusterMachine {
       }
       self.grants.unwritten[grant.user] = grant
     }
-    goOnWithGrants(&turn)
+    goOnWithGrants(&step)
   }
 
   /// Claims have come into the configuration or have changed: what was passed over before is read again.
-  mutating func sharesGrants(_ isOn: Bool, _ turn: inout Turn) {
+  mutating func sharesGrants(_ isOn: Bool, _ step: inout Step) {
     (grants.isOn, grants.mustCompare) = (isOn, isOn)
     if !isOn { (grants.unwritten, grants.order) = ([:], KeyQueue(most: Limits.grants)) }
-    goOnWithGrants(&turn)
+    goOnWithGrants(&step)
   }
 
   /// The engine has come, or has lost what it held. All nodes hear of that at the same time.
-  mutating func compareGrants(_ turn: inout Turn) {
+  mutating func compareGrants(_ step: inout Step) {
     guard grants.isOn else { return }
     grants.mustCompare = true
-    if grants.hasCompared { grants.retryAt = turn.now + jitter(settings.restoreSpread) }
-    goOnWithGrants(&turn)
+    if grants.hasCompared { grants.retryAt = step.now + jitter(settings.restoreSpread) }
+    goOnWithGrants(&step)
   }
 
-  mutating func heardOfGrants(_ turn: inout Turn) {
+  mutating func grantsAnnounced(_ step: inout Step) {
     grants.mustLook = true
-    goOnWithGrants(&turn)
+    goOnWithGrants(&step)
   }
 
   /// The next step of whatever waits.
-  mutating func goOnWithGrants(_ turn: inout Turn) {
-    guard grants.isOn, isConnected, !isTaken else { return }
-    takeRows(&turn)
-    let now = turn.now
+  mutating func goOnWithGrants(_ step: inout Step) {
+    guard grants.isOn, isConnected, !isNameInUse else { return }
+    popRows(&step)
+    let now = step.now
     if now >= grants.retryAt {
       if now >= grants.lookAt { grants.mustLook = true }
-      if grants.reading == nil, grants.rows.isEmpty, grants.mustCompare || grants.mustLook { read(&turn) }
-      if !grants.isPutting, !grants.order.isEmpty { put(&turn) }
+      if grants.reading == nil, grants.rows.isEmpty, grants.mustCompare || grants.mustLook { read(&step) }
+      if !grants.isPutting, !grants.order.isEmpty { put(&step) }
     }
-    if grants.mustTell, grants.toldAt.map({ now - $0 >= newsOfGrants }) ?? true {
-      (grants.mustTell, grants.toldAt) = (false, now)
-      send(.broadcast(.grants), .none, &turn)
+    if grants.mustAnnounce, grants.announcedAt.map({ now - $0 >= newsOfGrants }) ?? true {
+      (grants.mustAnnounce, grants.announcedAt) = (false, now)
+      send(.broadcast(.grants), .none, &step)
     }
     var next = grants.lookAt
     if !grants.rows.isEmpty {
@@ -98,7 +98,7 @@ extension ClusterMachine {
     } else if grants.reading == nil && (grants.mustCompare || grants.mustLook) || !grants.isPutting && !grants.order.isEmpty {
       next = grants.retryAt
     }
-    if grants.mustTell, let toldAt = grants.toldAt { next = min(next, toldAt + newsOfGrants) }
+    if grants.mustAnnounce, let announcedAt = grants.announcedAt { next = min(next, announcedAt + newsOfGrants) }
     timers.schedule(.grants, at: max(next, grants.retryAt, now + .milliseconds(1)))
   }
 
@@ -107,29 +107,29 @@ extension ClusterMachine {
 
   // MARK: reading
 
-  private mutating func read(_ turn: inout Turn) {
+  private mutating func read(_ step: inout Step) {
     let isComparison = grants.mustCompare
     (grants.mustCompare, grants.mustLook) = (false, false)
-    grants.lookAt = turn.now + Limits.grantsLook
-    readOn(GrantSync.Reading(isComparison: isComparison, since: isComparison ? 0 : grants.place), &turn)
+    grants.lookAt = step.now + Limits.grantsLook
+    readOn(GrantSync.Reading(isComparison: isComparison, since: isComparison ? 0 : grants.place), &step)
   }
 
-  private mutating func readOn(_ reading: GrantSync.Reading, _ turn: inout Turn) {
+  private mutating func readOn(_ reading: GrantSync.Reading, _ step: inout Step) {
     grants.reading = reading
-    if !send(.grants(since: reading.since), .grants, &turn) { readingFailed(reading, &turn) }
+    if !send(.grants(since: reading.since), .grants, &step) { readingFailed(reading, &step) }
   }
 
-  private mutating func readingFailed(_ reading: GrantSync.Reading, _ turn: inout Turn) {
+  private mutating func readingFailed(_ reading: GrantSync.Reading, _ step: inout Step) {
     grants.reading = nil
     if reading.isComparison { grants.mustCompare = true } else { grants.mustLook = true }
-    grants.retryAt = turn.now + Limits.restoreAgain + jitter(Limits.restoreAgain)
+    grants.retryAt = step.now + Limits.restoreAgain + jitter(Limits.restoreAgain)
   }
 
-  mutating func grantsRead(_ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
+  mutating func grantsRead(_ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
     guard var reading = grants.reading else { return }
     grants.reading = nil
-    defer { goOnWithGrants(&turn) }
-    guard case .success(.grants(let page)) = result else { return readingFailed(reading, &turn) }
+    defer { goOnWithGrants(&step) }
+    guard case .success(.grants(let page)) = result else { return readingFailed(reading, &step) }
     statistics.valuesDropped += UInt64(max(0, page.dropped))
     // without an epoch all of it is new
     let isOther = page.epoch != grants.epoch && !(grants.epoch.isEmpty && grants.place == 0)
@@ -139,7 +139,7 @@ extension ClusterMachine {
     }
     reading.rows += page.rows
     reading.since = page.place
-    if page.hasMore, reading.rows.count < Limits.grants { return readOn(reading, &turn) }
+    if page.hasMore, reading.rows.count < Limits.grants { return readOn(reading, &step) }
     (grants.place, grants.epoch) = (page.place, page.epoch)
     grants.rows = reading.rows.sorted { ($0.issuedAt, $0.user) > ($1.issuedAt, $1.user) }
     grants.nextRow = 0
@@ -149,35 +149,35 @@ extension ClusterMachine {
   }
 
   /// In steps: 100,000 at once would hold up calls.
-  private mutating func takeRows(_ turn: inout Turn) {
+  private mutating func popRows(_ step: inout Step) {
     guard !grants.rows.isEmpty || grants.known != nil else { return }
     let end = min(grants.rows.count, grants.nextRow + Limits.grantsPerStep)
-    var told = SharedGrants(Array(grants.rows[grants.nextRow..<end]))
+    var batch = SharedGrants(Array(grants.rows[grants.nextRow..<end]))
     grants.nextRow = end
     if end == grants.rows.count {
-      (told.known, grants.known) = (grants.known, nil)
+      (batch.known, grants.known) = (grants.known, nil)
       (grants.rows, grants.nextRow) = ([], 0)
-      if told.known != nil { grants.hasCompared = true }
+      if batch.known != nil { grants.hasCompared = true }
     }
-    statistics.grantsRead += UInt64(told.rows.count)
-    turn.actions.append(.grants(told))
+    statistics.grantsRead += UInt64(batch.rows.count)
+    step.actions.append(.grants(batch))
   }
 
   // MARK: putting
 
-  private mutating func put(_ turn: inout Turn) {
+  private mutating func put(_ step: inout Step) {
     var batch: [SharedGrant] = []
     while batch.count < Limits.grantsPerPut, let user = grants.order.popFirst() {
       if let grant = grants.unwritten.removeValue(forKey: user) { batch.append(grant) }
     }
     guard !batch.isEmpty else { return }
     grants.isPutting = true
-    if !send(.putGrants(batch), .putGrants(batch), &turn) { puttingFailed(batch, &turn) }
+    if !send(.putGrants(batch), .putGrants(batch), &step) { puttingFailed(batch, &step) }
   }
 
-  private mutating func puttingFailed(_ batch: [SharedGrant], _ turn: inout Turn) {
+  private mutating func puttingFailed(_ batch: [SharedGrant], _ step: inout Step) {
     grants.isPutting = false
-    grants.retryAt = turn.now + Limits.restoreAgain + jitter(Limits.restoreAgain)
+    grants.retryAt = step.now + Limits.restoreAgain + jitter(Limits.restoreAgain)
     // what came meanwhile is later, or stays
     for grant in batch where grants.unwritten[grant.user].map(grant.isLater) ?? true {
       guard grants.order.append(grant.user) else {
@@ -188,14 +188,14 @@ extension ClusterMachine {
     }
   }
 
-  mutating func grantsPut(_ batch: [SharedGrant], _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
-    defer { goOnWithGrants(&turn) }
-    guard case .success(.grantsPut(let count, let later, let dropped)) = result else { return puttingFailed(batch, &turn) }
+  mutating func grantsPut(_ batch: [SharedGrant], _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+    defer { goOnWithGrants(&step) }
+    guard case .success(.grantsPut(let count, let later, let dropped)) = result else { return puttingFailed(batch, &step) }
     grants.isPutting = false
     statistics.valuesDropped += UInt64(max(0, dropped))
     statistics.grantsPut += UInt64(max(0, count))
-    if count > 0 { grants.mustTell = true }
+    if count > 0 { grants.mustAnnounce = true }
     // what the engine has instead; it may have been read before the token came here
-    if !later.isEmpty { turn.actions.append(.grants(SharedGrants(later))) }
+    if !later.isEmpty { step.actions.append(.grants(SharedGrants(later))) }
   }
 }

@@ -5,9 +5,9 @@ import CallFlow
 
 extension ClusterMachine {
   /// Whether a hint of this incarnation counts.
-  enum Standing { case ours, living(NodeLease), dead, unknown }
+  enum Liveness { case ours, living(NodeLease), dead, unknown }
 
-  func standing(_ other: Incarnation, _ now: Instant) -> Standing {
+  func liveness(_ other: Incarnation, _ now: Instant) -> Liveness {
     if other == incarnation { return .ours }
     guard isViewFresh(now) else { return .unknown }
     if let lease = peers[other] { return .living(lease) }
@@ -23,96 +23,96 @@ extension ClusterMachine {
   func isViewFresh(_ now: Instant) -> Bool { lastGranted.map { $0 + settings.lease > now } ?? false }
 
   /// The state as it follows from connection and lease, and what a change of it brings.
-  mutating func updateState(_ turn: inout Turn) {
-    let isLeased = leasedUntil.map { $0 > turn.now } ?? false
+  mutating func updateState(_ step: inout Step) {
+    let isLeased = leasedUntil.map { $0 > step.now } ?? false
     let next: EngineState = !isConnected ? .away : isLeased ? .up : .isolated
     guard next != state else { return }
     let before = state
     state = next
-    turn.actions.append(.state(next))
+    step.actions.append(.state(next))
     if next == .up {
-      calmUntil = turn.now + settings.calm
-      for task in sortedTasks { timers.schedule(.task(task), at: turn.now + jitter(Limits.followerSoon)) }
+      calmUntil = step.now + settings.calm
+      for task in sortedTasks { timers.schedule(.task(task), at: step.now + jitter(Limits.followerSoon)) }
       for suspect in suspects.keys.sorted() { timers.schedule(.suspect(suspect), at: calmUntil) }
     } else if before == .up {
-      doubt = .open
+      confirmation = .open
       ownReading = nil
       timers.cancel(.ownEntries)
-      tell(troubles: [:], &turn)
+      send(troubles: [:], &step)
       // Others may depose a reaper without a lease at once.
-      stopLeading(.reaper, &turn)
+      stopLeading(.reaper, &step)
       for task in tasks.keys where tasks[task]?.until == nil { timers.cancel(.task(task)) }
     }
   }
 
   // MARK: renewing
 
-  mutating func renewalDue(_ turn: inout Turn) {
-    sweepRequests(&turn)
-    renew(&turn)
+  mutating func renewalDue(_ step: inout Step) {
+    sweepRequests(&step)
+    renew(&step)
   }
 
-  mutating func renew(_ turn: inout Turn) {
-    guard isConnected, !isStopping, !isTaken else { return timers.cancel(.renewal) }
-    renewalSent = turn.now
-    send(.renew(lease, for: settings.lease), .renewal, &turn)
+  mutating func renew(_ step: inout Step) {
+    guard isConnected, !isStopping, !isNameInUse else { return timers.cancel(.renewal) }
+    renewalSent = step.now
+    send(.renew(lease, for: settings.lease), .renewal, &step)
     let isWaiting = conflict != nil || leasedUntil == nil
     // The reaper looks twice as often: a death is seen a second earlier.
     let pause = tasks[.reaper]?.until != nil ? settings.renewal / 2 : settings.renewal
-    timers.schedule(.renewal, at: turn.now + (isWaiting ? min(pause, .milliseconds(500)) : pause))
+    timers.schedule(.renewal, at: step.now + (isWaiting ? min(pause, .milliseconds(500)) : pause))
   }
 
   /// What others should know now and not in 2 s, and incarnations that we do not know; not more than five a second.
-  mutating func renewSoon(_ turn: inout Turn) {
+  mutating func renewSoon(_ step: inout Step) {
     guard isConnected else { return }
-    let due = max(turn.now, (renewalSent ?? turn.now - .seconds(1)) + .milliseconds(200))
+    let due = max(step.now, (renewalSent ?? step.now - .seconds(1)) + .milliseconds(200))
     timers.schedule(.renewal, notLaterThan: due)
   }
 
-  mutating func renewed(_ leases: [NodeLease], sent: Instant, _ turn: inout Turn) {
+  mutating func renewed(_ leases: [NodeLease], sent: Instant, _ step: inout Step) {
     let understood = leases.prefix(Limits.nodes).filter { lease.understands($0) }
     if let other = leases.prefix(Limits.nodes).first(where: { !lease.understands($0) }) {
-      if lastGranted == nil { return refuseToShare(with: other, &turn) }
+      if lastGranted == nil { return refuseToShare(with: other, &step) }
       // it does not start, or did so while neither saw the other
       statistics.valuesDropped += UInt64(min(leases.count, Limits.nodes) - understood.count)
     }
     let leases = understood
     let isOurs = leases.contains { $0.incarnation == incarnation }
     if let other = leases.first(where: { $0.incarnation.node == incarnation.node && $0.incarnation != incarnation }) {
-      if !isOurs { nameIsTaken(by: other, &turn) }
+      if !isOurs { nameIsInUse(by: other, &step) }
     } else {
       conflict = nil
     }
-    see(leases.filter { $0.incarnation.node != incarnation.node }, askedAt: sent, &turn)
+    see(leases.filter { $0.incarnation.node != incarnation.node }, askedAt: sent, &step)
     if isOurs {
-      let hadNone = !(leasedUntil.map { $0 > turn.now } ?? false)
+      let hadNone = !(leasedUntil.map { $0 > step.now } ?? false)
       if leasedUntil == nil || sent + settings.lease > leasedUntil! { leasedUntil = sent + settings.lease }
       lastGranted = max(lastGranted ?? sent, sent)
       timers.schedule(.leaseEnd, at: leasedUntil)
-      if hadNone { regained(&turn) }
-      if hadNone || doubt == .open { leaseIsBack(hadNone: hadNone, &turn) }
-      startRestoring(&turn)
+      if hadNone { regained(&step) }
+      if hadNone || confirmation == .open { leaseIsBack(hadNone: hadNone, &step) }
+      startRestoring(&step)
     }
-    updateState(&turn)
-    if state == .up { hearTroubles(&turn) }
-    deliverEarly(&turn)
-    leasesRead(&turn)
+    updateState(&step)
+    if state == .up { readTroubles(&step) }
+    deliverEarly(&step)
+    leasesRead(&step)
   }
 
   /// We have a lease, for the first time or again.
-  private mutating func regained(_ turn: inout Turn) {
+  private mutating func regained(_ step: inout Step) {
     if let before = settings.predecessor, lastGranted == nil || departed[before] == nil {
-      declareDead(NodeLease(before, url: "", sip: "", version: ""), &turn)
+      declareDead(NodeLease(before, url: "", sip: "", version: ""), &step)
     }
-    timers.schedule(.renewal, at: turn.now + settings.renewal)
+    timers.schedule(.renewal, at: step.now + settings.renewal)
     // For these no entry spoke: whoever read their places meanwhile has taken them off.
     for (id, call) in calls.sorted(by: { "\($0.key)" < "\($1.key)" }) where call.entry == nil {
-      for user in call.users { markUnwritten(.place(user, id), &turn) }
+      for user in call.users { markUnwritten(.place(user, id), &step) }
     }
   }
 
   /// Which leases live now: who has come, who is gone, and how many at once.
-  private mutating func see(_ leases: [NodeLease], askedAt sent: Instant, _ turn: inout Turn) {
+  private mutating func see(_ leases: [NodeLease], askedAt sent: Instant, _ step: inout Step) {
     var next: [Incarnation: NodeLease] = [:]
     for lease in leases { next[lease.incarnation] = lease }
     let gone = peers.keys.filter { next[$0] == nil }.sorted()
@@ -128,22 +128,22 @@ extension ClusterMachine {
     }
     for (other, asked) in unknown where asked <= sent {
       unknown[other] = nil
-      departed.set(other, nil, until: turn.now + Limits.remembered, at: turn.now)
+      departed.set(other, nil, until: step.now + Limits.remembered, at: step.now)
     }
-    for lease in lost { suspect(lease, &turn) }
-    holdIfMany(gone.count, before: before, &turn)
+    for lease in lost { suspect(lease, &step) }
+    holdIfMany(gone.count, before: before, &step)
     // A new life of a name is proof that the one before is over.
     let replaced = suspects.keys.filter { other in peerOfName[other.node].map { $0 != other } ?? false }
-    for other in replaced.sorted() { proveDead(other, &turn) }
-    liftHold(&turn)
-    countNodes(&turn)
-    reaped.expire(at: turn.now)
+    for other in replaced.sorted() { proveDead(other, &step) }
+    liftHold(&step)
+    countNodes(&step)
+    reaped.expire(at: step.now)
     if lastGranted != nil { shareWrites() }
     for task in sortedTasks where tasks[task]?.until == nil {
       guard let holder = tasks[task]?.holder, holder != incarnation else { continue }
       if peers[holder].map(\.isDraining) ?? true {
         let soon = task == .reaper ? Limits.followerSoon / 5 : Limits.followerSoon
-        timers.schedule(.task(task), notLaterThan: turn.now + jitter(soon))
+        timers.schedule(.task(task), notLaterThan: step.now + jitter(soon))
       }
     }
   }
@@ -158,124 +158,124 @@ extension ClusterMachine {
   /// Nodes that count for shares: those with a lease, and those that were cut off with everybody else.
   var knownNodes: Int { peers.count + 1 + suspects.values.count { $0.isHeld } }
 
-  private mutating func holdIfMany(_ count: Int, before: Int, _ turn: inout Turn) {
-    vanishings.removeAll { turn.now - $0.at > settings.lease }
+  private mutating func holdIfMany(_ count: Int, before: Int, _ step: inout Step) {
+    vanishings.removeAll { step.now - $0.at > settings.lease }
     guard count > 0 else { return }
-    vanishings.append((turn.now, count))
+    vanishings.append((step.now, count))
     let gone = vanishings.reduce(0) { $0 + $1.count }
     guard gone * 2 > before - count + gone else { return }
     nodesBeforeHold = max(nodesBeforeHold, before - count + gone)
-    for other in suspects.keys where turn.now - (suspects[other]?.missingSince ?? turn.now) <= settings.lease {
+    for other in suspects.keys where step.now - (suspects[other]?.missingSince ?? step.now) <= settings.lease {
       if suspects[other]?.verdict != .dead { suspects[other]?.isHeld = true }
     }
   }
 
   // MARK: names
 
-  private mutating func nameIsTaken(by other: NodeLease, _ turn: inout Turn) {
-    guard !isTaken else { return }
+  private mutating func nameIsInUse(by other: NodeLease, _ step: inout Step) {
+    guard !isNameInUse else { return }
     // An older life whose lease a failover has brought back: nobody renews it.
     let isGhost = lastGranted != nil && other.incarnation.started < incarnation.started
-    if other.incarnation == settings.predecessor || isGhost { return takeOver(other, &turn) }
+    if other.incarnation == settings.predecessor || isGhost { return reap(other, &step) }
     leasedUntil = nil
     if lastGranted != nil {
-      isTaken = true
-      reapedByOthers((Array(calls.keys) + doubtful.keys).sorted { "\($0)" < "\($1)" }, &turn)
-      turn.actions.append(.taken(by: other, atStart: false))
+      isNameInUse = true
+      reapedByOthers((Array(calls.keys) + unconfirmedEnds.keys).sorted { "\($0)" < "\($1)" }, &step)
+      step.actions.append(.nameInUse(by: other, atStart: false))
       return
     }
-    if conflict?.lease.incarnation != other.incarnation { conflict = (other, turn.now, false) }
-    guard let since = conflict?.since, turn.now - since < Limits.nameWait else { return giveUpName(to: other, &turn) }
+    if conflict?.lease.incarnation != other.incarnation { conflict = (other, step.now, false) }
+    guard let since = conflict?.since, step.now - since < Limits.nameWait else { return giveUpName(to: other, &step) }
     // At our own address our own user agent would answer.
     if conflict?.isProbing == false, other.sip != lease.sip {
       conflict?.isProbing = true
-      turn.actions.append(.probe(other.incarnation, sip: other.sip))
+      step.actions.append(.probe(other.incarnation, sip: other.sip))
     }
   }
 
   /// True: the answer was about who has our name.
-  mutating func probedOfName(_ other: Incarnation, _ result: ProbeResult, _ turn: inout Turn) -> Bool {
+  mutating func probedOfName(_ other: Incarnation, _ result: ProbeResult, _ step: inout Step) -> Bool {
     guard let lease = conflict?.lease, lease.incarnation == other else { return false }
     conflict?.isProbing = false
     switch result {
-    case .answered: giveUpName(to: lease, &turn)
-    case .refused: takeOver(lease, &turn)
+    case .answered: giveUpName(to: lease, &step)
+    case .refused: reap(lease, &step)
     case .silent: break
     }
     return true
   }
 
-  private mutating func takeOver(_ other: NodeLease, _ turn: inout Turn) {
+  private mutating func reap(_ other: NodeLease, _ step: inout Step) {
     conflict = nil
-    declareDead(other, &turn)
-    send(.endLease(other.incarnation), .none, &turn)
-    renew(&turn)
+    declareDead(other, &step)
+    send(.endLease(other.incarnation), .none, &step)
+    renew(&step)
   }
 
-  private mutating func giveUpName(to other: NodeLease, _ turn: inout Turn) {
-    guard !isTaken else { return }
-    isTaken = true
-    turn.actions.append(.taken(by: other, atStart: true))
+  private mutating func giveUpName(to other: NodeLease, _ step: inout Step) {
+    guard !isNameInUse else { return }
+    isNameInUse = true
+    step.actions.append(.nameInUse(by: other, atStart: true))
   }
 
   /// Of two versions that do not share a format the one that starts gives way. The lease that it has got by asking goes back.
-  private mutating func refuseToShare(with other: NodeLease, _ turn: inout Turn) {
-    guard !isTaken else { return }
-    send(.endLease(incarnation), .none, &turn)
-    isTaken = true
-    turn.actions.append(.incompatible(with: other))
+  private mutating func refuseToShare(with other: NodeLease, _ step: inout Step) {
+    guard !isNameInUse else { return }
+    send(.endLease(incarnation), .none, &step)
+    isNameInUse = true
+    step.actions.append(.incompatible(with: other))
   }
 
   // MARK: what we say of ourselves
 
-  mutating func load(_ calls: Int, _ sessions: Int, _ refuses: Bool, _ turn: inout Turn) {
+  mutating func load(_ calls: Int, _ sessions: Int, _ refuses: Bool, _ step: inout Step) {
     let isNews = refuses != lease.refuses
     (lease.calls, lease.sessions, lease.refuses) = (calls, sessions, refuses)
-    if isNews { renewSoon(&turn) }
+    if isNews { renewSoon(&step) }
   }
 
-  mutating func say(_ troubles: [String: String], _ turn: inout Turn) {
+  mutating func say(_ troubles: [String: String], _ step: inout Step) {
     let first = troubles.sorted { $0.key < $1.key }.prefix(Limits.troubles)
     let kept = Dictionary(first.map { ($0.key, $0.value) }, uniquingKeysWith: { a, _ in a })
     guard kept != lease.troubles else { return }
     lease.troubles = kept
-    renewSoon(&turn)
+    renewSoon(&step)
   }
 
   /// Of two nodes that speak of one trunk the one that sees trouble is heard: the other has led before, or is to lead.
-  private mutating func hearTroubles(_ turn: inout Turn) {
-    var heard: [String: String] = [:]
+  private mutating func readTroubles(_ step: inout Step) {
+    var received: [String: String] = [:]
     for lease in peers.values.filter({ !$0.troubles.isEmpty }).sorted(by: { $0.incarnation < $1.incarnation }) {
-      heard.merge(lease.troubles.prefix(Limits.troubles).map { ($0.key, $0.value) }) { first, _ in first }
+      received.merge(lease.troubles.prefix(Limits.troubles).map { ($0.key, $0.value) }) { first, _ in first }
     }
-    tell(troubles: heard, &turn)
+    send(troubles: received, &step)
   }
 
-  private mutating func tell(troubles heard: [String: String], _ turn: inout Turn) {
-    guard heard != troubles else { return }
-    troubles = heard
-    turn.actions.append(.troubles(heard))
+  private mutating func send(troubles received: [String: String], _ step: inout Step) {
+    guard received != troubles else { return }
+    troubles = received
+    step.actions.append(.troubles(received))
   }
 
-  private mutating func countNodes(_ turn: inout Turn) {
+  private mutating func countNodes(_ step: inout Step) {
     let count = max(1, knownNodes - peers.values.count(where: \.isDraining))
     guard count != nodeCount else { return }
     nodeCount = count
-    turn.actions.append(.nodes(count))
+    step.actions.append(.nodes(count))
   }
 
-  mutating func drain(_ turn: inout Turn) {
+  mutating func drain(_ step: inout Step) {
     guard !lease.isDraining else { return }
     lease.isDraining = true
-    renewSoon(&turn)
-    resignAll(&turn)
+    renewSoon(&step)
+    resignAll(&step)
   }
 
-  mutating func stop(_ turn: inout Turn) {
+  mutating func stop(_ step: inout Step) {
     guard !isStopping else { return }
-    endDoubt(&turn)
-    resignAll(&turn)
-    send(.endLease(incarnation), .none, &turn)
+    endConfirmation(&step)
+    resignAll(&step)
+    send(.endLease(incarnation), .none, &step)
     isStopping = true
     leasedUntil = nil
     timers.cancel(.renewal)

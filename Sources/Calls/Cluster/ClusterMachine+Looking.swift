@@ -16,11 +16,11 @@ extension ClusterMachine {
   }
 
   /// Devices of a user with a socket here, and the user's calls here, ranks left out; no registrations.
-  public func ownPlaces(of user: String) -> LocatedUser {
+  public func ownLocations(of user: String) -> LocatedUser {
     var out = LocatedUser(user)
     out.whereabouts = (devicesOfUser[user] ?? []).sorted().compactMap { devices[DeviceKey(user: user, device: $0)]?.whereabouts }
     out.calls = (callsOfUser[user] ?? []).sorted(by: Self.isBefore).compactMap { call in
-      calls[call].map { CallPlace(call, at: incarnation, $0.direction) }
+      calls[call].map { CallLocation(call, at: incarnation, $0.direction) }
     }
     return out
   }

@@ -6,31 +6,31 @@ import Devices
 // What a call or a hello waits for: several requests at once, one answer, a time limit.
 
 extension ClusterMachine {
-  mutating func locate(_ wanted: LocateQuestion, _ turn: inout Turn) {
+  mutating func locate(_ wanted: LocateQuestion, _ step: inout Step) {
     var question = newQuestion(.locate(wanted))
     enter(wanted.call, wanted.users, .incoming, &question)
     // One that is likely to be sent on is not counted here first: it would stand in its own way at the other node.
     let isLikelyElsewhere =
       wanted.mayRedirect && state == .up
       && !wanted.users.contains { wanted.connectedHere.contains($0) || devicesOfUser[$0] != nil }
-    if let most = wanted.mostOfTrunk, !isLikelyElsewhere { count(wanted.call, wanted.trunk, most, &question, &turn) }
-    askPlaces(wanted.call, wanted.users, .incoming, &question, &turn)
-    pose(question, &turn)
+    if let most = wanted.mostOfTrunk, !isLikelyElsewhere { count(wanted.call, wanted.trunk, most, &question, &step) }
+    requestLocations(wanted.call, wanted.users, .incoming, &question, &step)
+    pose(question, &step)
   }
 
-  mutating func admit(_ call: CallID, _ trunk: String, _ most: Int, _ turn: inout Turn) {
+  mutating func admit(_ call: CallID, _ trunk: String, _ most: Int, _ step: inout Step) {
     var question = newQuestion(.admit(call, trunk: trunk, most: most))
     // a call that came over a trunk and leaves over it has two places
     if calls[call] == nil { calls[call] = OwnCall(direction: .outgoing) }
     count(call, trunk, &question)
-    ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &turn)
-    pose(question, &turn)
+    ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &step)
+    pose(question, &step)
   }
 
-  mutating func tombstone(_ call: CallID, _ turn: inout Turn) {
+  mutating func tombstone(_ call: CallID, _ step: inout Step) {
     var question = newQuestion(.tombstone(call))
-    ask(.tombstone(of: call), .tombstone, call: nil, of: &question, &turn)
-    pose(question, &turn)
+    ask(.tombstone(of: call), .tombstone, call: nil, of: &question, &step)
+    pose(question, &step)
   }
 
   // MARK: asking
@@ -43,11 +43,11 @@ extension ClusterMachine {
   }
 
   /// The call counts for the trunk from now on, unless it does already.
-  mutating func count(_ call: CallID, _ trunk: String, _ most: Int, _ question: inout Question, _ turn: inout Turn) {
+  mutating func count(_ call: CallID, _ trunk: String, _ most: Int, _ question: inout Question, _ step: inout Step) {
     if calls[call] == nil { calls[call] = OwnCall(direction: .outgoing) }
     guard calls[call]?.trunks.contains(trunk) == false else { return }
     count(call, trunk, &question)
-    ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &turn)
+    ask(.admit(trunk: trunk, most: most, at: incarnation), .trunk(trunk), call: call, of: &question, &step)
   }
 
   mutating func count(_ call: CallID, _ trunk: String, _ question: inout Question) {
@@ -58,32 +58,32 @@ extension ClusterMachine {
     question.sharesBefore = sharesSent[trunk] ?? 0
   }
 
-  mutating func askPlaces(
-    _ call: CallID, _ users: [String], _ direction: CallDirection, _ question: inout Question, _ turn: inout Turn
+  mutating func requestLocations(
+    _ call: CallID, _ users: [String], _ direction: CallDirection, _ question: inout Question, _ step: inout Step
   ) {
     for user in users.prefix(Limits.usersPerCall) {
       let isNew = question.addedUsers.contains(user)
-      let place = isNew ? CallPlace(call, at: incarnation, direction) : nil
-      ask(.locate(user: user, entering: place), .user(user), call: call, of: &question, &turn)
+      let place = isNew ? CallLocation(call, at: incarnation, direction) : nil
+      ask(.locate(user: user, entering: place), .user(user), call: call, of: &question, &step)
     }
   }
 
   @discardableResult mutating func ask(
-    _ request: EngineRequest, _ part: Part, call: CallID?, of question: inout Question, _ turn: inout Turn
+    _ request: EngineRequest, _ part: Part, call: CallID?, of question: inout Question, _ step: inout Step
   ) -> Bool {
-    guard send(request, .part(question.number, call, part), &turn) else { return false }
+    guard send(request, .part(question.number, call, part), &step) else { return false }
     question.waiting.insert(part)
     return true
   }
 
   /// Each has its time from when it is posed first.
-  mutating func pose(_ question: Question, _ turn: inout Turn) {
+  mutating func pose(_ question: Question, _ step: inout Step) {
     guard !question.waiting.isEmpty else {
       timers.cancel(.question(question.number))
-      return answer(question, &turn)
+      return answer(question, &step)
     }
     questions[question.number] = question
-    timers.schedule(.question(question.number), notLaterThan: turn.now + settings.wait)
+    timers.schedule(.question(question.number), notLaterThan: step.now + settings.wait)
   }
 
   /// A number for each.
@@ -95,7 +95,7 @@ extension ClusterMachine {
   // MARK: replies
 
   mutating func partReplied(
-    _ id: UInt64, _ call: CallID?, _ part: Part, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn
+    _ id: UInt64, _ call: CallID?, _ part: Part, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step
   ) {
     // out of the table while it is worked on: it is changed in place
     var question = questions.removeValue(forKey: id)
@@ -104,22 +104,22 @@ extension ClusterMachine {
       switch (part, reply) {
       case (.user(let user), .located(let located)) where located.user == user:
         statistics.valuesDropped += UInt64(max(0, located.dropped))
-        remember(located, &turn)
+        remember(located, &step)
         question?.located[user] = located
-        if !isAnswered { meetUnknown(in: located, &turn) }
+        if !isAnswered { meetUnknown(in: located, &step) }
       case (.enter(let key, let session), .entered(let before, let places, let device, let since, let isOlder, let dropped)):
         statistics.valuesDropped += UInt64(max(0, dropped))
         question?.registration = device
         entered(
           key, session, before: before, calls: places, device: device, since: since, isOlder: isOlder, isAnswered: isAnswered,
-          &turn)
+          &step)
       case (.start, .granted(let isGranted, let holder)):
         let isOurs = isGranted || holder == incarnation
         question?.verdicts[part] = isOurs
         question?.holder = holder
       case (.trunk(let trunk), .granted(let isGranted, _)):
         question?.verdicts[part] = isGranted
-        if isAnswered, !isGranted { write(.share(trunk), &turn) }
+        if isAnswered, !isGranted { write(.share(trunk), &step) }
       case (.hour, .granted(let isGranted, _)): question?.verdicts[part] = isGranted
       case (.tombstone, .tombstone(let found, let dropped)):
         statistics.valuesDropped += UInt64(max(0, dropped))
@@ -127,30 +127,30 @@ extension ClusterMachine {
       default: break
       }
     } else if case .enter(let key, _) = part {
-      markUnwritten(.device(key), &turn)
+      markUnwritten(.device(key), &step)
     } else if isAnswered, case .user(let user) = part, let call, calls[call]?.users.contains(user) == true {
-      markUnwritten(.place(user, call), &turn)
+      markUnwritten(.place(user, call), &step)
     }
-    if let question { partDone(question, part, &turn) }
+    if let question { partDone(question, part, &step) }
   }
 
   /// The leases were read, or could not be.
-  mutating func leasesRead(_ turn: inout Turn) {
+  mutating func leasesRead(_ step: inout Step) {
     let waiters = leaseWaiters
     leaseWaiters = []
-    for id in waiters { if let question = questions.removeValue(forKey: id) { partDone(question, .leases, &turn) } }
+    for id in waiters { if let question = questions.removeValue(forKey: id) { partDone(question, .leases, &step) } }
   }
 
   /// - Parameter question: taken out of `questions`; goes back if it waits for more.
-  private mutating func partDone(_ question: Question, _ part: Part, _ turn: inout Turn) {
+  private mutating func partDone(_ question: Question, _ part: Part, _ step: inout Step) {
     var question = question
     let id = question.number
     question.waiting.remove(part)
     guard question.waiting.isEmpty else { return questions[id] = question }
-    if !question.hasAskedLeases, hasUnknown(question, turn.now),
-      send(.renew(lease, for: settings.lease), .renewal, &turn)
+    if !question.hasAskedLeases, hasUnknown(question, step.now),
+      send(.renew(lease, for: settings.lease), .renewal, &step)
     {
-      renewalSent = turn.now
+      renewalSent = step.now
       question.hasAskedLeases = true
       question.waiting.insert(.leases)
       questions[id] = question
@@ -158,16 +158,16 @@ extension ClusterMachine {
       return
     }
     if case .claim(let claim) = question.subject, !question.hasStart, question.verdicts[.start] != false {
-      return goOn(claim, question, &turn)
+      return continueClaim(claim, question, &step)
     }
-    answer(question, &turn)
+    answer(question, &step)
     // one that goes on keeps its time
     if questions[id] == nil { timers.cancel(.question(id)) }
   }
 
-  private mutating func meetUnknown(in located: LocatedUser, _ turn: inout Turn) {
-    for other in strangers(in: located, turn.now) where unknown[other] == nil && unknown.count < Limits.departed {
-      unknown[other] = turn.now
+  private mutating func meetUnknown(in located: LocatedUser, _ step: inout Step) {
+    for other in strangers(in: located, step.now) where unknown[other] == nil && unknown.count < Limits.departed {
+      unknown[other] = step.now
     }
   }
 
@@ -176,9 +176,9 @@ extension ClusterMachine {
     isViewFresh(now) && question.located.values.contains { !strangers(in: $0, now).isEmpty }
   }
 
-  /// Incarnations whose standing nobody knows: none, as a rule.
+  /// Incarnations whose liveness nobody knows: none, as a rule.
   private func strangers(in located: LocatedUser, _ now: Instant) -> [Incarnation] {
-    func isStranger(_ other: Incarnation) -> Bool { if case .unknown = standing(other, now) { true } else { false } }
+    func isStranger(_ other: Incarnation) -> Bool { if case .unknown = liveness(other, now) { true } else { false } }
     var out: [Incarnation] = []
     for place in located.whereabouts.prefix(Limits.whereaboutsPerUser) where isStranger(place.incarnation) {
       out.append(place.incarnation)
@@ -189,35 +189,35 @@ extension ClusterMachine {
 
   // MARK: answers
 
-  mutating func answer(_ question: Question, _ turn: inout Turn) {
+  mutating func answer(_ question: Question, _ step: inout Step) {
     switch question.subject {
-    case .locate(let wanted): answer(wanted, question, &turn)
-    case .claim(let claim): answer(claim, question, &turn)
-    case .tombstone(let call): turn.actions.append(.tombstone(call, question.tombstone))
+    case .locate(let wanted): answer(wanted, question, &step)
+    case .claim(let claim): answer(claim, question, &step)
+    case .tombstone(let call): step.actions.append(.tombstone(call, question.tombstone))
     case .admit(let call, let trunk, let most):
       let isAdmitted = admits(trunk, most, question)
       if !isAdmitted {
         statistics.trunkRefusals += 1
-        undo(question, call, &turn)
+        undo(question, call, &step)
       } else {
-        markUnheard(question, call, &turn)
+        markUnanswered(question, call, &step)
       }
-      turn.actions.append(.admitted(call, trunk: trunk, isAdmitted))
-    case .standing(let request, let key):
+      step.actions.append(.admitted(call, trunk: trunk, isAdmitted))
+    case .sessionState(let request, let key):
       let known = question.located[key.user]?.devices.first { $0.key == key } ?? memory[key.user]?.devices.first { $0.key == key }
-      turn.actions.append(.standing(request, key, registration: known, isRevoked: isRevoked(key, known)))
+      step.actions.append(.sessionState(request, key, registration: known, isRevoked: isRevoked(key, known)))
     case .welcome(let key, let session):
       if let device = question.registration {
-        turn.actions.append(.welcome(key, session, registration: device, isRevoked: isRevoked(key, device)))
+        step.actions.append(.welcome(key, session, registration: device, isRevoked: isRevoked(key, device)))
       } else {
         if !question.waiting.isEmpty { statistics.blindWelcomes += 1 }
         let known = memory[key.user]?.devices.first { $0.key == key }
-        turn.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked(key, known)))
+        step.actions.append(.welcome(key, session, registration: known, isRevoked: isRevoked(key, known)))
       }
     }
   }
 
-  private mutating func answer(_ wanted: LocateQuestion, _ question: Question, _ turn: inout Turn) {
+  private mutating func answer(_ wanted: LocateQuestion, _ question: Question, _ step: inout Step) {
     var question = question
     let isCounted = wanted.mostOfTrunk == nil || calls[wanted.call]?.trunks.contains(wanted.trunk) != false
     // Not heard in time: by our share.
@@ -225,29 +225,29 @@ extension ClusterMachine {
     let users = Array(wanted.users.prefix(Limits.usersPerCall))
     let isHeard = users.allSatisfy { question.located[$0] != nil }
     if let reason = refusal(
-      wanted.call, users: users, trunk: wanted.mostOfTrunk.map { (wanted.trunk, $0) }, most: wanted.mostOfUser, question, &turn)
+      wanted.call, users: users, trunk: wanted.mostOfTrunk.map { (wanted.trunk, $0) }, most: wanted.mostOfUser, question, &step)
     {
       statistics.locates[.refused, default: 0] += 1
-      undo(question, wanted.call, &turn)
-      return turn.actions.append(.located(wanted.call, .refused(reason)))
+      undo(question, wanted.call, &step)
+      return step.actions.append(.located(wanted.call, .refused(reason)))
     }
-    let remote = question.remote ?? remoteDevices(users, question, &turn)
+    let remote = question.remote ?? remoteDevices(users, question, &step)
     if question.remote == nil, wanted.mayRedirect, state == .up, isHeard,
-      let node = steering(wanted, users, remote, question, turn.now)
+      let node = steering(wanted, users, remote, question, step.now)
     {
       statistics.locates[.steered, default: 0] += 1
-      undo(question, wanted.call, &turn)
-      return turn.actions.append(.located(wanted.call, .redirect(to: node.sip)))
+      undo(question, wanted.call, &step)
+      return step.actions.append(.located(wanted.call, .redirect(to: node.sip)))
     }
     if let most = wanted.mostOfTrunk, !isCounted, question.waiting.isEmpty {
       // It stays, and counts from now on.
       question.remote = remote
-      count(wanted.call, wanted.trunk, most, &question, &turn)
-      return pose(question, &turn)
+      count(wanted.call, wanted.trunk, most, &question, &step)
+      return pose(question, &step)
     }
-    markUnheard(question, wanted.call, &turn)
+    markUnanswered(question, wanted.call, &step)
     statistics.locates[!isHeard ? .unknown : remote.isEmpty ? .here : .elsewhere, default: 0] += 1
-    turn.actions.append(
+    step.actions.append(
       .located(
         wanted.call,
         .here(remoteDevices: remote.map(RemoteDevice.init), registry: registries(users, question), isHeard: isHeard)))
@@ -263,14 +263,14 @@ extension ClusterMachine {
 
   mutating func refusal(
     _ call: CallID, users: [String], trunk: (name: String, most: Int)?, most: Int, mostOutgoing: Int? = nil, _ question: Question,
-    _ turn: inout Turn
+    _ step: inout Step
   ) -> Refusal.Reason? {
     if let trunk, !admits(trunk.name, trunk.most, question) {
       statistics.trunkRefusals += 1
       return .trunkLimit
     }
     for user in users {
-      let others = othersBefore(call, of: user, question, &turn)
+      let others = othersBefore(call, of: user, question, &step)
       let outgoing = others.count { $0 == .outgoing }
       if others.count >= most || mostOutgoing.map({ outgoing >= $0 }) ?? false {
         statistics.userRefusals += 1
@@ -292,23 +292,23 @@ extension ClusterMachine {
 
   /// The user's other calls that count: those that were entered before this one, at incarnations that live.
   private mutating func othersBefore(
-    _ call: CallID, of user: String, _ question: Question, _ turn: inout Turn
+    _ call: CallID, of user: String, _ question: Question, _ step: inout Step
   ) -> [CallDirection] {
     guard let located = question.located[user] else {
       return (callsOfUser[user] ?? []).filter { $0 != call }.compactMap { calls[$0]?.direction }
     }
     let rank = located.calls.first { $0.call == call && $0.incarnation == incarnation }?.rank ?? .max
-    return located.calls.prefix(Limits.callsPerUser).filter { $0.call != call && counts($0, of: user, &turn) && $0.rank < rank }
+    return located.calls.prefix(Limits.callsPerUser).filter { $0.call != call && counts($0, of: user, &step) && $0.rank < rank }
       .map(\.direction)
   }
 
   /// False for a call that its node does not have, as far as is known. What nobody else will take off is taken off here: our own, and
   /// what an incarnation left that no node looks after any more.
-  private mutating func counts(_ place: CallPlace, of user: String, _ turn: inout Turn) -> Bool {
-    switch standing(place.incarnation, turn.now) {
+  private mutating func counts(_ place: CallLocation, of user: String, _ step: inout Step) -> Bool {
+    switch liveness(place.incarnation, step.now) {
     case .ours where calls[place.call] != nil, .living: return true
-    case .ours: write(.place(user, place.call), &turn)
-    case .dead where isOver(place.incarnation): write(.place(user, place.call), &turn)
+    case .ours: write(.place(user, place.call), &step)
+    case .dead where isOver(place.incarnation): write(.place(user, place.call), &step)
     case .dead, .unknown: break
     }
     statistics.hintsDropped += 1
@@ -324,24 +324,24 @@ extension ClusterMachine {
 
   /// Where devices of these users are that are not here, by hints that count. One whose node has just died comes back somewhere within
   /// seconds: a call waits for it as for one that is woken, and pushes to it at once.
-  private mutating func remoteDevices(_ users: [String], _ question: Question, _ turn: inout Turn) -> [Whereabouts] {
+  private mutating func remoteDevices(_ users: [String], _ question: Question, _ step: inout Step) -> [Whereabouts] {
     var found: [Whereabouts] = []
     for user in users {
       for place in question.located[user]?.whereabouts.prefix(Limits.whereaboutsPerUser) ?? [] where place.device.user == user {
-        switch standing(place.incarnation, turn.now) {
+        switch liveness(place.incarnation, step.now) {
         case .living: if devices[place.device] == nil { found.append(place) }
         case .ours where devices[place.device] != nil: break
         case .ours:
           statistics.hintsDropped += 1
-          write(.left(place.device, place.session), &turn)
-        case .dead where hasDiedLately(place.incarnation, turn.now):
+          write(.left(place.device, place.session), &step)
+        case .dead where hasDiedLately(place.incarnation, step.now):
           guard devices[place.device] == nil else { break }
           var place = place
           place.state = .bg
           found.append(place)
         case .dead, .unknown:
           statistics.hintsDropped += 1
-          if isOver(place.incarnation) { write(.left(place.device, place.session), &turn) }
+          if isOver(place.incarnation) { write(.left(place.device, place.session), &step) }
         }
       }
     }
@@ -360,7 +360,7 @@ extension ClusterMachine {
       .sorted { ($0.rank, $0.incarnation) < ($1.rank, $1.incarnation) }
     let hasCallHere = live.contains { $0.incarnation == incarnation && calls[$0.call] != nil }
     if hasCallHere { return nil }
-    if let first = live.first(where: { if case .living = standing($0.incarnation, now) { true } else { false } }) {
+    if let first = live.first(where: { if case .living = liveness($0.incarnation, now) { true } else { false } }) {
       return accepting(first.incarnation)
     }
     guard !users.contains(where: { wanted.connectedHere.contains($0) || devicesOfUser[$0] != nil }) else { return nil }

@@ -5,29 +5,29 @@ import CallFlow
 // The calls of dead nodes are closed, in steps, and each by a claim: a reaper may die too.
 
 extension ClusterMachine {
-  mutating func enqueue(_ item: ReapItem, _ turn: inout Turn) -> Bool {
+  mutating func enqueue(_ item: ReapItem, _ step: inout Step) -> Bool {
     guard reapQueue.count - reapHead < Limits.reapQueue else { return false }
     reapQueue.append(item)
-    timers.schedule(.reap, notLaterThan: turn.now)
+    timers.schedule(.reap, notLaterThan: step.now)
     return true
   }
 
-  mutating func reapStep(_ turn: inout Turn) {
+  mutating func reapStep(_ step: inout Step) {
     guard reapHead < reapQueue.count else { return }
-    guard state == .up else { return timers.schedule(.reap, at: turn.now + .seconds(1)) }
+    guard state == .up else { return timers.schedule(.reap, at: step.now + .seconds(1)) }
     var asked = 0
     while reapHead < reapQueue.count, asked < Limits.reapStep {
       let item = reapQueue[reapHead]
       reapHead += 1
-      guard isDue(item, turn.now) else {
-        done(item, isSkipped: true, &turn)
+      guard isDue(item, step.now) else {
+        done(item, isSkipped: true, &step)
         continue
       }
       asked += 1
       if closed[item.entry.line.call] != nil {
-        takeOff(item, &turn)
-        done(item, isSkipped: false, &turn)
-      } else if !send(.claimReaping(item.entry.line.call, of: item.incarnation, by: incarnation), .reaping(item), &turn) {
+        removeEntry(item, &step)
+        done(item, isSkipped: false, &step)
+      } else if !send(.claimReaping(item.entry.line.call, of: item.incarnation, by: incarnation), .reaping(item), &step) {
         reapHead -= 1
         break
       }
@@ -36,7 +36,7 @@ extension ClusterMachine {
       reapQueue.removeAll(keepingCapacity: true)
       reapHead = 0
     } else {
-      timers.schedule(.reap, at: turn.now + Limits.reapPause)
+      timers.schedule(.reap, at: step.now + Limits.reapPause)
     }
   }
 
@@ -46,98 +46,98 @@ extension ClusterMachine {
     return suspect.verdict == .dead || suspect.verdict == .silent
   }
 
-  mutating func reapingClaimed(_ item: ReapItem, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
+  mutating func reapingClaimed(_ item: ReapItem, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
     guard case .success(.granted(let isGranted, let holder)) = result else {
       // The claim may be ours: the next reading asks again. If its node comes back before, its entry is there and the call goes on.
-      return done(item, isSkipped: false, &turn)
+      return done(item, isSkipped: false, &step)
     }
     let isOurs = isGranted || holder == incarnation
-    if isOurs { close(item, kind: item.entry.line.connect == nil ? .ringing : .connected, &turn) }
-    done(item, isSkipped: !isOurs, &turn)
+    if isOurs { close(item, kind: item.entry.line.connect == nil ? .ringing : .connected, &step) }
+    done(item, isSkipped: !isOurs, &step)
   }
 
-  private mutating func done(_ item: ReapItem, isSkipped: Bool, _ turn: inout Turn) {
+  private mutating func done(_ item: ReapItem, isSkipped: Bool, _ step: inout Step) {
     guard suspects[item.incarnation]?.scan?.number == item.scan else { return }
     suspects[item.incarnation]?.scan?.waiting -= 1
     if isSkipped { suspects[item.incarnation]?.scan?.skipped += 1 }
-    goOn(item.incarnation, &turn)
+    reapNext(item.incarnation, &step)
   }
 
   /// Once in this process, whatever the engine says.
-  private mutating func close(_ item: ReapItem, kind: ClusterStatistics.ReapedKind, _ turn: inout Turn) {
+  private mutating func close(_ item: ReapItem, kind: ClusterStatistics.ReapedKind, _ step: inout Step) {
     let call = item.entry.line.call
-    guard closed[call] == nil, calls[call] == nil else { return takeOff(item, &turn) }
-    closed.set(call, (), until: turn.now + Limits.startClaim, at: turn.now)
+    guard closed[call] == nil, calls[call] == nil else { return removeEntry(item, &step) }
+    closed.set(call, (), until: step.now + Limits.startClaim, at: step.now)
     // before the 503: the next node may ring the same devices, which must not be busy with this call
-    for user in item.entry.users.prefix(Limits.usersPerCall) { send(.broadcast(.lost(call, user: user)), .none, &turn) }
-    if let legs = item.entry.line.legs, !legs.isEmpty { turn.actions.append(.close(call, legs)) }
-    turn.actions.append(.orphan(item.entry, of: item.incarnation))
+    for user in item.entry.users.prefix(Limits.usersPerCall) { send(.broadcast(.lost(call, user: user)), .none, &step) }
+    if let legs = item.entry.line.legs, !legs.isEmpty { step.actions.append(.close(call, legs)) }
+    step.actions.append(.orphan(item.entry, of: item.incarnation))
     statistics.reaped[kind, default: 0] += 1
-    takeOff(item, &turn)
+    removeEntry(item, &step)
     let tombstone = RemoteTombstone(users: item.entry.users, CallOver(.gatewayRestart, by: .gateway))
-    send(.putTombstone(call, tombstone), .none, &turn)
+    send(.putTombstone(call, tombstone), .none, &step)
   }
 
-  private mutating func takeOff(_ item: ReapItem, _ turn: inout Turn) {
+  private mutating func removeEntry(_ item: ReapItem, _ step: inout Step) {
     let call = item.entry.line.call
-    write(.entryGone(call, item.incarnation), &turn)
+    write(.entryGone(call, item.incarnation), &step)
     for user in item.entry.users.prefix(Limits.usersPerCall) where calls[call]?.users.contains(user) != true {
-      write(.place(user, call), &turn)
+      write(.place(user, call), &step)
     }
   }
 
   // MARK: what the process before this one left
 
-  mutating func inherit(_ entries: [CallEntry], _ before: Incarnation, _ turn: inout Turn) {
+  mutating func inherit(_ entries: [CallEntry], _ before: Incarnation, _ step: inout Step) {
     for entry in entries where inherited[entry.line.call] == nil && closed[entry.line.call] == nil {
-      let deadline = turn.now + Limits.inheritWait
+      let deadline = step.now + Limits.inheritWait
       inherited[entry.line.call] = Inherited(entry: entry, incarnation: before, deadline: deadline)
       inheritedOrder.append(entry.line.call)
     }
-    timers.schedule(.inherited, at: turn.now)
+    timers.schedule(.inherited, at: step.now)
   }
 
   /// Claims while the engine is there; what has no answer in time is closed without: it is ours, and nobody else could read it.
-  mutating func inheritStep(_ turn: inout Turn) {
-    var taken = 0
+  mutating func inheritStep(_ step: inout Step) {
+    var removed = 0
     var waiting: [CallID] = []
     var place = 0
-    while place < inheritedOrder.count, taken < Limits.reapStep {
+    while place < inheritedOrder.count, removed < Limits.reapStep {
       let call = inheritedOrder[place]
       place += 1
       guard let own = inherited[call] else { continue }
-      if own.deadline <= turn.now {
-        taken += 1
-        closeInherited(call, isOurs: true, &turn)
+      if own.deadline <= step.now {
+        removed += 1
+        closeInherited(call, isOurs: true, &step)
       } else {
         waiting.append(call)
-        guard !own.isAsking, send(.claimReaping(call, of: own.incarnation, by: incarnation), .inheriting(call), &turn) else {
+        guard !own.isAsking, send(.claimReaping(call, of: own.incarnation, by: incarnation), .inheriting(call), &step) else {
           continue
         }
         inherited[call]?.isAsking = true
-        taken += 1
+        removed += 1
       }
     }
     inheritedOrder.replaceSubrange(..<place, with: [])
     inheritedOrder += waiting
     guard !inheritedOrder.isEmpty else { return }
-    timers.schedule(.inherited, at: turn.now + (taken == 0 ? .milliseconds(100) : Limits.reapPause))
+    timers.schedule(.inherited, at: step.now + (removed == 0 ? .milliseconds(100) : Limits.reapPause))
   }
 
-  mutating func inheritClaimed(_ call: CallID, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
+  mutating func inheritClaimed(_ call: CallID, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
     guard inherited[call] != nil else { return }
     guard case .success(.granted(let isGranted, let holder)) = result else {
       inherited[call]?.isAsking = false
       return
     }
-    closeInherited(call, isOurs: isGranted || holder == incarnation, &turn)
+    closeInherited(call, isOurs: isGranted || holder == incarnation, &step)
   }
 
-  private mutating func closeInherited(_ call: CallID, isOurs: Bool, _ turn: inout Turn) {
+  private mutating func closeInherited(_ call: CallID, isOurs: Bool, _ step: inout Step) {
     guard let own = inherited.removeValue(forKey: call) else { return }
-    guard isOurs else { return turn.actions.append(.reapedBefore(call)) }
-    close(ReapItem(entry: own.entry, incarnation: own.incarnation, scan: 0), kind: .inherited, &turn)
+    guard isOurs else { return step.actions.append(.reapedBefore(call)) }
+    close(ReapItem(entry: own.entry, incarnation: own.incarnation, scan: 0), kind: .inherited, &step)
     guard !inherited.values.contains(where: { $0.incarnation == own.incarnation }) else { return }
-    for trunk in limitedTrunks.sorted() { write(.shareGone(trunk, own.incarnation), &turn) }
+    for trunk in limitedTrunks.sorted() { write(.shareGone(trunk, own.incarnation), &step) }
   }
 }

@@ -8,72 +8,72 @@ import Devices
 
 extension ClusterMachine {
   /// Now if it can be, later if not.
-  mutating func write(_ key: WriteKey, paced: Bool = false, _ turn: inout Turn) {
-    if paced, !writes.take(at: turn.now) { return markUnwritten(key, &turn) }
-    if !perform(key, &turn) { markUnwritten(key, &turn) }
+  mutating func write(_ key: WriteKey, paced: Bool = false, _ step: inout Step) {
+    if paced, !writes.consume(at: step.now) { return markUnwritten(key, &step) }
+    if !perform(key, &step) { markUnwritten(key, &step) }
   }
 
-  mutating func markUnwritten(_ key: WriteKey, _ turn: inout Turn) {
+  mutating func markUnwritten(_ key: WriteKey, _ step: inout Step) {
     let isKept = key.isOfCalls ? writesOfCalls.append(key) : writesOfDevices.append(key)
     if !isKept { statistics.forgotten += 1 }
-    if isConnected, restoreFrom == nil || restoreFrom! <= turn.now {
-      timers.schedule(.restore, notLaterThan: turn.now + Limits.restoreAgain + jitter(Limits.restoreAgain))
+    if isConnected, restoreFrom == nil || restoreFrom! <= step.now {
+      timers.schedule(.restore, notLaterThan: step.now + Limits.restoreAgain + jitter(Limits.restoreAgain))
     }
   }
 
   /// Sends what holds now. False: it could not be sent.
-  private mutating func perform(_ key: WriteKey, _ turn: inout Turn) -> Bool {
+  private mutating func perform(_ key: WriteKey, _ step: inout Step) -> Bool {
     let isSent: Bool
     switch key {
     case .entry(let call):
       // what is missing when our entries are read must have been taken by others; `release` takes it off
-      if doubtful[call] != nil { return true }
-      if let entry = calls[call]?.entry { return send(.put(entry, at: incarnation), .write(key), &turn) }
-      isSent = send(.remove(call, at: incarnation), .write(key), &turn)
+      if unconfirmedEnds[call] != nil { return true }
+      if let entry = calls[call]?.entry { return send(.put(entry, at: incarnation), .write(key), &step) }
+      isSent = send(.remove(call, at: incarnation), .write(key), &step)
     case .place(let user, let call):
       if let own = calls[call], own.users.contains(user) {
-        let place = CallPlace(call, at: incarnation, own.direction)
-        return send(.locate(user: user, entering: place), .write(key), &turn)
+        let place = CallLocation(call, at: incarnation, own.direction)
+        return send(.locate(user: user, entering: place), .write(key), &step)
       }
-      isSent = send(.leaveCall(user: user, call), .write(key), &turn)
+      isSent = send(.leaveCall(user: user, call), .write(key), &step)
     case .share(let trunk):
       sharesSent[trunk, default: 0] += 1
-      return send(.share(trunk: trunk, count: callsOfTrunk[trunk] ?? 0, of: incarnation), .write(key), &turn)
+      return send(.share(trunk: trunk, count: callsOfTrunk[trunk] ?? 0, of: incarnation), .write(key), &step)
     case .shareGone(let trunk, let other):
-      isSent = send(.share(trunk: trunk, count: 0, of: other), .write(key), &turn)
+      isSent = send(.share(trunk: trunk, count: 0, of: other), .write(key), &step)
     case .entryGone(let call, let other):
-      isSent = send(.reaped(call, of: other, by: incarnation), .write(key), &turn)
+      isSent = send(.reaped(call, of: other, by: incarnation), .write(key), &step)
     case .device(let device):
       guard let own = devices[device] else { return true }
       // Part of no question: its hello was completed long ago.
-      return send(.enter(own.whereabouts, since: own.since), .part(0, nil, .enter(device, own.whereabouts.session)), &turn)
+      return send(.enter(own.whereabouts, since: own.since), .part(0, nil, .enter(device, own.whereabouts.session)), &step)
     case .left(let device, let session):
       guard devices[device]?.whereabouts.session != session else { return true }
-      isSent = send(.leave(device, session), .write(key), &turn)
+      isSent = send(.leave(device, session), .write(key), &step)
     case .registration(let device):
       guard let registration = registrations[device] else { return true }
-      return send(.register(user: device.user, [registration.change]), .write(key), &turn)
+      return send(.register(user: device.user, [registration.change]), .write(key), &step)
     case .review(let user):
       guard devicesOfUser[user] != nil else { return true }
-      return send(.locate(user: user, entering: nil), .review(user), &turn)
+      return send(.locate(user: user, entering: nil), .review(user), &step)
     }
-    if isSent { noteRecent(key, turn.now) }
+    if isSent { noteRecent(key, step.now) }
     return isSent
   }
 
   mutating func written(
-    _ key: WriteKey, _ result: Result<EngineReply, EngineFailure>, sent: Instant, _ turn: inout Turn
+    _ key: WriteKey, _ result: Result<EngineReply, EngineFailure>, sent: Instant, _ step: inout Step
   ) {
-    guard case .success(let reply) = result else { return markUnwritten(key, &turn) }
+    guard case .success(let reply) = result else { return markUnwritten(key, &step) }
     switch (key, reply) {
     case (.entry(let call), _): calls[call]?.isStored(since: sent)
-    case (.place, .located(let located)): remember(located, &turn)
+    case (.place, .located(let located)): remember(located, &step)
     case (.registration(let device), _):
       // Kept for a minute more: a failover may lose it.
       if let registration = registrations[device], !registration.isStored {
         let kept = Registration(change: registration.change, isStored: true)
-        registrations.set(device, kept, until: turn.now + Limits.recent, at: turn.now)
-        noteRecent(key, turn.now)
+        registrations.set(device, kept, until: step.now + Limits.recent, at: step.now)
+        noteRecent(key, step.now)
       }
     default: break
     }
@@ -95,17 +95,17 @@ extension ClusterMachine {
   // MARK: after the engine has come back
 
   /// We have a lease: what has to be put back goes out, after a new connection from a random time on.
-  mutating func startRestoring(_ turn: inout Turn) {
+  mutating func startRestoring(_ step: inout Step) {
     guard mustReview || !writesOfCalls.isEmpty || !writesOfDevices.isEmpty else { return }
-    timers.schedule(.restore, notLaterThan: max(restoreFrom ?? turn.now, turn.now))
+    timers.schedule(.restore, notLaterThan: max(restoreFrom ?? step.now, step.now))
   }
 
-  mutating func restore(_ turn: inout Turn) {
+  mutating func restore(_ step: inout Step) {
     guard state == .up else { return }  // `regained` goes on
     if mustReview {
       mustReview = false
       restoreFrom = nil
-      markAll(&turn)
+      markAll(&step)
       wasFlushed = false
     }
     // A step takes what the bucket has; calls first.
@@ -113,57 +113,57 @@ extension ClusterMachine {
     for _ in 0..<most {
       guard !writesOfCalls.isEmpty || !writesOfDevices.isEmpty else { return }
       // Calls do not wait for devices that come meanwhile; these wait for calls.
-      guard restores.has(at: turn.now), !writesOfCalls.isEmpty || writes.has(at: turn.now) else { break }
+      guard restores.has(at: step.now), !writesOfCalls.isEmpty || writes.has(at: step.now) else { break }
       guard let key = writesOfCalls.popFirst() ?? writesOfDevices.popFirst() else { return }
-      restores.spend(at: turn.now)
-      writes.spend(at: turn.now)
-      guard perform(key, &turn) else { return markUnwritten(key, &turn) }
+      restores.spend(at: step.now)
+      writes.spend(at: step.now)
+      guard perform(key, &step) else { return markUnwritten(key, &step) }
       statistics.restored += 1
     }
-    timers.schedule(.restore, notLaterThan: turn.now + Limits.restoreStep)
+    timers.schedule(.restore, notLaterThan: step.now + Limits.restoreStep)
   }
 
   /// Everything that the engine may not have.
-  private mutating func markAll(_ turn: inout Turn) {
+  private mutating func markAll(_ step: inout Step) {
     for (id, call) in calls.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       guard wasFlushed || call.putSent == nil else { continue }
-      if call.entry != nil { markUnwritten(.entry(id), &turn) }
-      for user in call.users { markUnwritten(.place(user, id), &turn) }
+      if call.entry != nil { markUnwritten(.entry(id), &step) }
+      for user in call.users { markUnwritten(.place(user, id), &step) }
     }
-    for trunk in Set(callsOfTrunk.keys).union(sharesSent.keys).sorted() { markUnwritten(.share(trunk), &turn) }
-    for write in recent[recentHead...] where turn.now - write.at <= Limits.recent { markUnwritten(write.key, &turn) }
+    for trunk in Set(callsOfTrunk.keys).union(sharesSent.keys).sorted() { markUnwritten(.share(trunk), &step) }
+    for write in recent[recentHead...] where step.now - write.at <= Limits.recent { markUnwritten(write.key, &step) }
     var reviewed: Set<String> = []
     for (key, device) in devices.sorted(by: { $0.value.number < $1.value.number }) {
       if wasFlushed || !device.isEntered {
-        markUnwritten(.device(key), &turn)
+        markUnwritten(.device(key), &step)
       } else if reviewed.insert(key.user).inserted {
-        markUnwritten(.review(key.user), &turn)
+        markUnwritten(.review(key.user), &step)
       }
     }
     guard wasFlushed else { return }
     for user in memory.keys.sorted() {
       for device in memory[user]?.devices ?? [] where registrations[device.key] == nil {
-        registrations.set(device.key, Registration(change: .stored(device)), until: .distantFuture, at: turn.now)
-        markUnwritten(.registration(device.key), &turn)
+        registrations.set(device.key, Registration(change: .stored(device)), until: .distantFuture, at: step.now)
+        markUnwritten(.registration(device.key), &step)
       }
     }
   }
 
   /// A user of ours, after a time in which messages were missed: who was turned away, which calls began elsewhere, who has moved.
-  mutating func reviewed(_ user: String, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
-    guard case .success(.located(let located)) = result else { return markUnwritten(.review(user), &turn) }
-    remember(located, &turn)
+  mutating func reviewed(_ user: String, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+    guard case .success(.located(let located)) = result else { return markUnwritten(.review(user), &step) }
+    remember(located, &step)
     for device in (devicesOfUser[user] ?? []).sorted() {
       let key = DeviceKey(user: user, device: device)
       guard let own = devices[key] else { continue }
-      if located.devices.contains(where: { $0.key == key && $0.revokedAt != nil }) { turn.actions.append(.revoked(key)) }
+      if located.devices.contains(where: { $0.key == key && $0.revokedAt != nil }) { step.actions.append(.revoked(key)) }
       let place = located.whereabouts.first { $0.device == key }
       if let place, place.session == own.whereabouts.session {
-        tellNodes(with: located.calls, that: own.whereabouts, &turn)
-      } else if let place, place.incarnation != incarnation, own.isEntered, !isDead(place.incarnation, turn.now) {
-        turn.actions.append(.replaced(key, own.whereabouts.session))
+        notifyNodes(with: located.calls, that: own.whereabouts, &step)
+      } else if let place, place.incarnation != incarnation, own.isEntered, !isDead(place.incarnation, step.now) {
+        step.actions.append(.replaced(key, own.whereabouts.session))
       } else {
-        markUnwritten(.device(key), &turn)
+        markUnwritten(.device(key), &step)
       }
     }
   }

@@ -6,83 +6,83 @@ import CallFlow
 extension ClusterMachine {
   // MARK: evidence
 
-  mutating func suspect(_ lease: NodeLease, _ turn: inout Turn) {
+  mutating func suspect(_ lease: NodeLease, _ step: inout Step) {
     let other = lease.incarnation
     guard suspects[other] == nil else { return }
     if suspects.count >= Limits.nodes, let oldest = suspects.min(by: { $0.value.missingSince < $1.value.missingSince })?.key {
       drop(oldest)
       statistics.forgotten += 1
     }
-    suspects[other] = Suspect(lease: lease, now: turn.now)
-    timers.schedule(.suspect(other), at: max(turn.now, calmUntil))
+    suspects[other] = Suspect(lease: lease, now: step.now)
+    timers.schedule(.suspect(other), at: max(step.now, calmUntil))
   }
 
   /// Another life of its name, or an operator's word: more than silence.
-  mutating func proveDead(_ other: Incarnation, _ turn: inout Turn) {
+  mutating func proveDead(_ other: Incarnation, _ step: inout Step) {
     guard let suspect = suspects[other], suspect.verdict != .dead || suspect.isHeld else { return }
     suspects[other]?.verdict = .dead
     suspects[other]?.isHeld = false
-    timers.schedule(.suspect(other), at: max(turn.now, calmUntil))
+    timers.schedule(.suspect(other), at: max(step.now, calmUntil))
   }
 
   /// A life of our own name that is over: whoever leads may never have seen its lease, so we look after what it left.
-  mutating func declareDead(_ lease: NodeLease, _ turn: inout Turn) {
-    suspect(lease, &turn)
+  mutating func declareDead(_ lease: NodeLease, _ step: inout Step) {
+    suspect(lease, &step)
     suspects[lease.incarnation]?.byOperator = true
-    proveDead(lease.incarnation, &turn)
+    proveDead(lease.incarnation, &step)
   }
 
-  mutating func forget(_ node: String, _ turn: inout Turn) {
+  mutating func forget(_ node: String, _ step: inout Step) {
     let isLiving = node == incarnation.node || peerOfName[node] != nil
     let dead = suspects.keys.filter { $0.node == node }.sorted()
-    turn.actions.append(.forgotten(node: node, isLiving ? .living : dead.isEmpty ? .unknown : .dead))
+    step.actions.append(.forgotten(node: node, isLiving ? .living : dead.isEmpty ? .unknown : .dead))
     guard !isLiving else { return }
     for other in dead {
       suspects[other]?.byOperator = true
-      proveDead(other, &turn)
-      timers.schedule(.suspect(other), at: max(turn.now, calmUntil))
+      proveDead(other, &step)
+      timers.schedule(.suspect(other), at: max(step.now, calmUntil))
     }
   }
 
-  mutating func probed(_ other: Incarnation, _ result: ProbeResult, _ turn: inout Turn) {
-    if probedOfName(other, result, &turn) { return }
+  mutating func probed(_ other: Incarnation, _ result: ProbeResult, _ step: inout Step) {
+    if probedOfName(other, result, &step) { return }
     guard let suspect = suspects[other] else { return }
     guard suspect.verdict != .dead, !suspect.isHeld else { return }
     switch result {
     case .refused:
       suspects[other]?.verdict = .dead
-      timers.schedule(.suspect(other), at: turn.now)
+      timers.schedule(.suspect(other), at: step.now)
     case .answered:
       suspects[other]?.verdict = .cutOff
       suspects[other]?.done = .nothing
       stopReading(other)
-      timers.schedule(.suspect(other), at: turn.now + Limits.cutOffAgain)
+      timers.schedule(.suspect(other), at: step.now + Limits.cutOffAgain)
     case .silent:
-      if suspect.verdict == .cutOff { suspects[other]?.silentSince = turn.now }
+      if suspect.verdict == .cutOff { suspects[other]?.silentSince = step.now }
       suspects[other]?.verdict = .silent
-      timers.schedule(.suspect(other), at: turn.now)
+      timers.schedule(.suspect(other), at: step.now)
     }
   }
 
   /// We lead now: whoever did before may have been in the middle.
-  mutating func lookAtSuspects(_ turn: inout Turn) {
-    for other in suspects.keys.sorted() { timers.schedule(.suspect(other), at: max(turn.now, calmUntil)) }
+  mutating func lookAtSuspects(_ step: inout Step) {
+    for other in suspects.keys.sorted() { timers.schedule(.suspect(other), at: max(step.now, calmUntil)) }
   }
 
   /// Most of those that went together are back: it was the engine, and those that are not are missing by themselves. Who is held for too long is
   /// forgotten: its calls are not touched, and it has no share of limits any more.
-  mutating func liftHold(_ turn: inout Turn) {
-    for (other, suspect) in suspects where suspect.isHeld && turn.now - suspect.missingSince >= Limits.suspects {
+  mutating func liftHold(_ step: inout Step) {
+    for (other, suspect) in suspects where suspect.isHeld && step.now - suspect.missingSince >= Limits.suspects {
       drop(other)
-      departed.set(other, suspect.missingSince, until: turn.now + Limits.remembered, at: turn.now)
+      departed.set(other, suspect.missingSince, until: step.now + Limits.remembered, at: step.now)
     }
     guard suspects.values.contains(where: \.isHeld) else { return nodesBeforeHold = 0 }
     guard (peers.count + 1) * 2 > nodesBeforeHold else { return }
-    guard !vanishings.contains(where: { turn.now - $0.at <= settings.lease }) else { return }
+    guard !vanishings.contains(where: { step.now - $0.at <= settings.lease }) else { return }
     for other in suspects.keys.filter({ suspects[$0]?.isHeld == true }).sorted() {
       suspects[other]?.isHeld = false
-      suspects[other]?.silentSince = turn.now
-      timers.schedule(.suspect(other), at: max(turn.now, calmUntil))
+      suspects[other]?.silentSince = step.now
+      timers.schedule(.suspect(other), at: max(step.now, calmUntil))
     }
   }
 
@@ -92,124 +92,124 @@ extension ClusterMachine {
 
   // MARK: a suspect's turn
 
-  mutating func suspectDue(_ other: Incarnation, _ turn: inout Turn) {
+  mutating func suspectDue(_ other: Incarnation, _ step: inout Step) {
     guard let suspect = suspects[other], !suspect.isHeld else { return }
     // Whoever comes to lead looks at all of them; those that do not remember one for a while.
-    guard mayReap(suspect, turn.now) else {
+    guard mayReap(suspect, step.now) else {
       let end = suspect.missingSince + Limits.suspects
-      if state == .up, turn.now < calmUntil {
+      if state == .up, step.now < calmUntil {
         timers.schedule(.suspect(other), at: calmUntil)
-      } else if end > turn.now {
+      } else if end > step.now {
         timers.schedule(.suspect(other), at: end)
       } else {
         drop(other)
-        departed.set(other, suspect.missingSince, until: turn.now + Limits.remembered, at: turn.now)
+        departed.set(other, suspect.missingSince, until: step.now + Limits.remembered, at: step.now)
       }
       return
     }
-    let silence = turn.now - suspect.silentSince
+    let silence = step.now - suspect.silentSince
     var next: [Instant] = []
     if suspect.verdict == .dead {
-      read(other, .all, &turn)
+      read(other, .all, &step)
     } else {
       let again = suspect.verdict == .cutOff ? Limits.cutOffAgain : Limits.probeAgain
       var isWaiting = false
-      if suspect.probedAt.map({ turn.now - $0 >= again }) ?? true {
-        if probes.take(at: turn.now) {
-          suspects[other]?.probedAt = turn.now
-          turn.actions.append(.probe(other, sip: suspect.lease.sip))
+      if suspect.probedAt.map({ step.now - $0 >= again }) ?? true {
+        if probes.consume(at: step.now) {
+          suspects[other]?.probedAt = step.now
+          step.actions.append(.probe(other, sip: suspect.lease.sip))
         } else {
           isWaiting = true
         }
       }
       next.append(
-        isWaiting ? turn.now + Limits.probeLater + jitter(Limits.probeLater) : (suspects[other]?.probedAt ?? turn.now) + again)
+        isWaiting ? step.now + Limits.probeLater + jitter(Limits.probeLater) : (suspects[other]?.probedAt ?? step.now) + again)
       if suspect.verdict == .silent {
         if silence >= settings.lostAfter {
-          read(other, .all, &turn)
+          read(other, .all, &step)
         } else {
-          if silence >= settings.movesRinging { read(other, .ringing, &turn) }
+          if silence >= settings.movesRinging { read(other, .ringing, &step) }
           next.append(suspect.silentSince + (silence < settings.movesRinging ? settings.movesRinging : settings.lostAfter))
         }
       }
     }
     if let again = suspects[other]?.scanAgain { next.append(again) }
-    if let due = next.filter({ $0 > turn.now }).min() { timers.schedule(.suspect(other), at: due) }
+    if let due = next.filter({ $0 > step.now }).min() { timers.schedule(.suspect(other), at: due) }
   }
 
   /// Begins to read its entries, as far as they are to be closed, unless that is under way or done.
-  private mutating func read(_ other: Incarnation, _ due: Suspect.Due, _ turn: inout Turn) {
+  private mutating func read(_ other: Incarnation, _ due: Suspect.Due, _ step: inout Step) {
     guard let suspect = suspects[other] else { return }
     if let scan = suspect.scan, scan.due.rawValue >= due.rawValue { return }
-    if suspect.scan == nil, suspect.done.rawValue >= due.rawValue, suspect.scanAgain.map({ $0 > turn.now }) ?? true { return }
+    if suspect.scan == nil, suspect.done.rawValue >= due.rawValue, suspect.scanAgain.map({ $0 > step.now }) ?? true { return }
     lastScan += 1
     suspects[other]?.scan = Suspect.Scan(number: lastScan, due: due)
     suspects[other]?.scanAgain = nil
-    readPage(other, &turn)
+    readPage(other, &step)
   }
 
-  private mutating func readPage(_ other: Incarnation, _ turn: inout Turn) {
+  private mutating func readPage(_ other: Incarnation, _ step: inout Step) {
     guard let scan = suspects[other]?.scan, !scan.isReading, !scan.isRead else { return }
-    if send(.entries(of: other, cursor: scan.cursor), .entries(other), &turn) {
+    if send(.entries(of: other, cursor: scan.cursor), .entries(other), &step) {
       suspects[other]?.scan?.isReading = true
     } else {
       stopReading(other)
-      timers.schedule(.suspect(other), at: turn.now + Limits.probeAgain)
+      timers.schedule(.suspect(other), at: step.now + Limits.probeAgain)
     }
   }
 
   /// What is queued of it stays, and is dropped in its turn.
   mutating func stopReading(_ other: Incarnation) { suspects[other]?.scan = nil }
 
-  mutating func entriesRead(_ other: Incarnation, _ result: Result<EngineReply, EngineFailure>, _ turn: inout Turn) {
+  mutating func entriesRead(_ other: Incarnation, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
     guard let suspect = suspects[other], let scan = suspect.scan, scan.isReading else { return }
     suspects[other]?.scan?.isReading = false
     guard case .success(.entries(let entries, let next, let dropped)) = result else {
       stopReading(other)
-      return timers.schedule(.suspect(other), at: turn.now + Limits.probeAgain)
+      return timers.schedule(.suspect(other), at: step.now + Limits.probeAgain)
     }
     statistics.valuesDropped += UInt64(max(0, dropped))
     for entry in entries.prefix(Limits.entriesPerRead) where scan.due == .all || entry.line.connect == nil {
       let item = ReapItem(entry: entry, incarnation: other, scan: scan.number)
-      guard enqueue(item, &turn) else { break }
+      guard enqueue(item, &step) else { break }
       suspects[other]?.scan?.found += 1
       suspects[other]?.scan?.waiting += 1
       if suspect.trunks.count < Limits.singleTasks { suspects[other]?.trunks.insert(entry.line.trunk) }
     }
     suspects[other]?.scan?.cursor = next
     if next == 0 { suspects[other]?.scan?.isRead = true }
-    goOn(other, &turn)
+    reapNext(other, &step)
   }
 
   /// The next page once few of the last wait; the end once none does.
-  mutating func goOn(_ other: Incarnation, _ turn: inout Turn) {
+  mutating func reapNext(_ other: Incarnation, _ step: inout Step) {
     guard let scan = suspects[other]?.scan else { return }
-    if !scan.isRead, scan.waiting < Limits.reapStep { return readPage(other, &turn) }
+    if !scan.isRead, scan.waiting < Limits.reapStep { return readPage(other, &step) }
     guard scan.isRead, scan.waiting == 0 else { return }
     suspects[other]?.scan = nil
     suspects[other]?.done = scan.due
     if scan.found > 0 {
       // Again, until nothing is found: at once what failed, and what others have claimed when their time is over.
       let pause = scan.skipped > 0 ? Limits.reapClaim : .seconds(1)
-      suspects[other]?.scanAgain = turn.now + pause
-      timers.schedule(.suspect(other), notLaterThan: turn.now + pause)
+      suspects[other]?.scanAgain = step.now + pause
+      timers.schedule(.suspect(other), notLaterThan: step.now + pause)
     } else if scan.due == .all {
-      finish(other, &turn)
+      finish(other, &step)
     }
   }
 
   /// Nothing is left of it: its shares of trunks go back.
-  private mutating func finish(_ other: Incarnation, _ turn: inout Turn) {
+  private mutating func finish(_ other: Incarnation, _ step: inout Step) {
     let trunks = suspects[other]?.trunks ?? []
     let since = suspects[other]?.missingSince
     // one that only the journal knew has no address, and nobody has seen it
     if let lease = suspects[other]?.lease, !lease.sip.isEmpty {
-      reaped.set(other, lease, until: turn.now + Limits.suspects, at: turn.now)
-      send(.broadcast(.dead(other)), .none, &turn)
+      reaped.set(other, lease, until: step.now + Limits.suspects, at: step.now)
+      send(.broadcast(.dead(other)), .none, &step)
     }
     drop(other)
-    departed.set(other, since, until: turn.now + Limits.remembered, at: turn.now)
-    for trunk in limitedTrunks.union(trunks).sorted() { write(.shareGone(trunk, other), &turn) }
+    departed.set(other, since, until: step.now + Limits.remembered, at: step.now)
+    for trunk in limitedTrunks.union(trunks).sorted() { write(.shareGone(trunk, other), &step) }
   }
 
   private mutating func drop(_ other: Incarnation) {
@@ -221,7 +221,7 @@ extension ClusterMachine {
 extension ClusterMachine.Suspect {
   init(lease: NodeLease, now: Instant) { (self.lease, silentSince, missingSince) = (lease, now, now) }
 
-  var standing: SeenNode.Standing {
+  var state: SeenNode.Liveness {
     if isHeld { return .held }
     return switch verdict {
     case .missing: .missing

@@ -9,31 +9,31 @@ extension ClusterMachine {
     tasks.count == 1 ? Array(tasks.keys) : tasks.keys.sorted { $0.description < $1.description }
   }
 
-  mutating func trunks(_ single: [String], _ limited: [String], _ turn: inout Turn) {
+  mutating func trunks(_ single: [String], _ limited: [String], _ step: inout Step) {
     limitedTrunks = Set(limited.prefix(Limits.singleTasks))
     let wanted = Set(single.prefix(Limits.singleTasks).map(SingleTask.trunk)).union([.reaper])
     for task in sortedTasks where !wanted.contains(task) {
-      resign(task, &turn)
+      resign(task, &step)
       tasks[task] = nil
       timers.cancel(.task(task))
     }
     for task in wanted.sorted(by: { $0.description < $1.description }) where tasks[task] == nil {
       tasks[task] = TaskState()
-      if state == .up { timers.schedule(.task(task), at: turn.now + jitter(Limits.followerSoon)) }
+      if state == .up { timers.schedule(.task(task), at: step.now + jitter(Limits.followerSoon)) }
     }
   }
 
-  mutating func taskDue(_ task: SingleTask, _ turn: inout Turn) {
+  mutating func taskDue(_ task: SingleTask, _ step: inout Step) {
     guard let leader = tasks[task] else { return }
     guard state == .up, !lease.isDraining, !isStopping else { return }  // `updateState` goes on
-    if let until = leader.until, until <= turn.now { stopLeading(task, &turn) }
-    depose(leader.holder, task, &turn)
-    if !leader.isAsking, send(.lead(task, incarnation), .lead(task), &turn) { tasks[task]?.isAsking = true }
-    plan(task, turn.now + (tasks[task]?.until == nil ? Limits.followerSoon : settings.leadership / 10))
+    if let until = leader.until, until <= step.now { stopLeading(task, &step) }
+    depose(leader.holder, task, &step)
+    if !leader.isAsking, send(.lead(task, incarnation), .lead(task), &step) { tasks[task]?.isAsking = true }
+    plan(task, step.now + (tasks[task]?.until == nil ? Limits.followerSoon : settings.leadership / 10))
   }
 
   mutating func asked(
-    _ task: SingleTask, _ result: Result<EngineReply, EngineFailure>, sent: Instant, _ turn: inout Turn
+    _ task: SingleTask, _ result: Result<EngineReply, EngineFailure>, sent: Instant, _ step: inout Step
   ) {
     guard tasks[task] != nil else { return }
     tasks[task]?.isAsking = false
@@ -42,16 +42,16 @@ extension ClusterMachine {
     // One that has stopped or drains meanwhile has resigned after it asked.
     if isGranted, !lease.isDraining, !isStopping {
       let until = sent + settings.leadership
-      guard until > turn.now else { return }
+      guard until > step.now else { return }
       let isNew = tasks[task]?.until == nil
       tasks[task]?.until = until
-      if isNew { turn.actions.append(.lead(task, true)) }
-      if isNew, task == .reaper { lookAtSuspects(&turn) }
+      if isNew { step.actions.append(.lead(task, true)) }
+      if isNew, task == .reaper { lookAtSuspects(&step) }
       plan(task, sent + settings.leadership / 3)
     } else {
-      stopLeading(task, &turn)
+      stopLeading(task, &step)
       let isFit = holder.flatMap { peers[$0] }.map { !$0.isDraining } ?? false
-      plan(task, turn.now + (isFit ? Limits.followerAgain : Limits.followerSoon) + jitter(Limits.followerSoon))
+      plan(task, step.now + (isFit ? Limits.followerAgain : Limits.followerSoon) + jitter(Limits.followerSoon))
     }
   }
 
@@ -61,25 +61,25 @@ extension ClusterMachine {
   }
 
   /// A leader whose lease ended before our eyes leads no more, though its time is not over.
-  private mutating func depose(_ holder: Incarnation?, _ task: SingleTask, _ turn: inout Turn) {
+  private mutating func depose(_ holder: Incarnation?, _ task: SingleTask, _ step: inout Step) {
     guard let holder, let suspect = suspects[holder], !suspect.isHeld else { return }
-    send(.resign(task, holder), .none, &turn)
+    send(.resign(task, holder), .none, &step)
     tasks[task]?.holder = nil
   }
 
-  mutating func stopLeading(_ task: SingleTask, _ turn: inout Turn) {
+  mutating func stopLeading(_ task: SingleTask, _ step: inout Step) {
     guard tasks[task]?.until != nil else { return }
     tasks[task]?.until = nil
-    turn.actions.append(.lead(task, false))
+    step.actions.append(.lead(task, false))
   }
 
-  mutating func resignAll(_ turn: inout Turn) {
-    for task in sortedTasks { resign(task, &turn) }
+  mutating func resignAll(_ step: inout Step) {
+    for task in sortedTasks { resign(task, &step) }
   }
 
-  private mutating func resign(_ task: SingleTask, _ turn: inout Turn) {
+  private mutating func resign(_ task: SingleTask, _ step: inout Step) {
     guard let leader = tasks[task], leader.until != nil || leader.isAsking else { return }
-    stopLeading(task, &turn)
-    send(.resign(task, incarnation), .none, &turn)
+    stopLeading(task, &step)
+    send(.resign(task, incarnation), .none, &step)
   }
 }

@@ -59,7 +59,7 @@ public struct ClusterMachine: Sendable {
   /// What is wanted of the reaper waits so long after a time without engine or lease.
   var calmUntil = Instant.zero
   var conflict: (lease: NodeLease, since: Instant, isProbing: Bool)?
-  var isTaken = false
+  var isNameInUse = false
 
   // other nodes
   /// With a lease, by the last renewal.
@@ -134,11 +134,11 @@ public struct ClusterMachine: Sendable {
   /// Reading our own entries: what was found so far, and since when.
   var ownReading: (found: Set<CallID>, since: Instant, isSecond: Bool)?
   /// What others did to our calls; and whether our lease has ended since that was known last, so that our entries have to say.
-  var doubt = Doubt.none
+  var confirmation = ConfirmationState.none
   var mustReadOwn = false
   /// Calls that ended meanwhile; and until when each waits, oldest first.
-  var doubtful: [CallID: DoubtfulCall] = [:]
-  var doubtfulOrder: [(call: CallID, until: Instant)] = []
+  var unconfirmedEnds: [CallID: UnconfirmedEnd] = [:]
+  var unconfirmedEndsByTime: [(call: CallID, until: Instant)] = []
 
   /// - Parameter random: for spreading in time only.
   public init(_ settings: Settings, random: RandomSource, at now: Instant) {
@@ -167,21 +167,21 @@ public struct ClusterMachine: Sendable {
 
   /// Ours first, the others in any order.
   var unsortedNodes: [SeenNode] {
-    let own = SeenNode(lease: lease, standing: lease.isDraining ? .draining : .living)
+    let own = SeenNode(lease: lease, liveness: lease.isDraining ? .draining : .living)
     // whoever has our name is asked, too: its address must be known as a node's
     let leases = peers.values + (conflict.map { [$0.lease] } ?? [])
-    let living = leases.map { SeenNode(lease: $0, standing: $0.isDraining ? .draining : .living) }
+    let living = leases.map { SeenNode(lease: $0, liveness: $0.isDraining ? .draining : .living) }
     let names = Set(([own] + living).map(\.lease.incarnation.node))
     let others =
       living
-      + (suspects.values.map { SeenNode(lease: $0.lease, standing: standing(of: $0)) }
-      + reaped.keys.filter { suspects[$0] == nil }.compactMap { reaped[$0].map { SeenNode(lease: $0, standing: .dead) } })
-      .filter { $0.standing != .dead || !names.contains($0.lease.incarnation.node) }
+      + (suspects.values.map { SeenNode(lease: $0.lease, liveness: state(of: $0)) }
+      + reaped.keys.filter { suspects[$0] == nil }.compactMap { reaped[$0].map { SeenNode(lease: $0, liveness: .dead) } })
+      .filter { $0.liveness != .dead || !names.contains($0.lease.incarnation.node) }
     return [own] + others
   }
 
-  private func standing(of suspect: Suspect) -> SeenNode.Standing {
-    !suspect.isHeld && reportedDead[suspect.lease.incarnation] != nil ? .dead : suspect.standing
+  private func state(of suspect: Suspect) -> SeenNode.Liveness {
+    !suspect.isHeld && reportedDead[suspect.lease.incarnation] != nil ? .dead : suspect.state
   }
 
   /// The tasks that this node leads.
@@ -191,7 +191,7 @@ public struct ClusterMachine: Sendable {
   public var unwritten: Int { writesOfCalls.count + writesOfDevices.count + grants.unwritten.count }
 
   /// What one input causes.
-  struct Turn {
+  struct Step {
     let now: Instant
     var actions: [Action]
   }
@@ -199,61 +199,61 @@ public struct ClusterMachine: Sendable {
   /// Takes one input and appends what it causes to `output`. Costs a few dictionary accesses; a reply with a page of entries, or a `timer`
   /// that restores or reaps, at most some hundred of them.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
-    var turn = Turn(now: now, actions: [])
-    swap(&turn.actions, &output.actions)
+    var step = Step(now: now, actions: [])
+    swap(&step.actions, &output.actions)
     // A process that was stopped learns from its clock, before anything else, that its lease is gone.
-    updateState(&turn)
-    take(input, &turn)
-    updateState(&turn)
-    swap(&turn.actions, &output.actions)
+    updateState(&step)
+    handle(input, &step)
+    updateState(&step)
+    swap(&step.actions, &output.actions)
   }
 
-  private mutating func take(_ input: Input, _ turn: inout Turn) {
+  private mutating func handle(_ input: Input, _ step: inout Step) {
     switch input {
-    case .engine(let event): engine(event, &turn)
-    case .deviceCame(let key, let session, let info): deviceCame(key, session, info, &turn)
-    case .deviceChanged(let key, let session, let info): deviceChanged(key, session, info, &turn)
-    case .deviceLeft(let key, let session): deviceLeft(key, session, &turn)
-    case .devices(let changes): register(changes, &turn)
-    case .revoke(let key): revoke(key, &turn)
-    case .standing(let request, let key): standing(request, key, &turn)
-    case .locate(let question): locate(question, &turn)
-    case .claim(let claim): self.claim(claim, &turn)
-    case .admit(let call, let trunk, let most): admit(call, trunk, most, &turn)
-    case .released(let call, let trunk): release(call, trunk, &turn)
-    case .started(let line, let users): started(line, users, &turn)
-    case .ended(let call, let over): ended(call, over, &turn)
-    case .tombstone(let call): tombstone(call, &turn)
-    case .wake(let call, let key, let node, let content): wake(call, key, node, content, &turn)
-    case .load(let calls, let sessions, let refuses): load(calls, sessions, refuses, &turn)
-    case .draining: drain(&turn)
-    case .troubles(let troubles): say(troubles, &turn)
+    case .engine(let event): engine(event, &step)
+    case .deviceCame(let key, let session, let info): deviceCame(key, session, info, &step)
+    case .deviceChanged(let key, let session, let info): deviceChanged(key, session, info, &step)
+    case .deviceLeft(let key, let session): deviceLeft(key, session, &step)
+    case .devices(let changes): register(changes, &step)
+    case .revoke(let key): revoke(key, &step)
+    case .sessionState(let request, let key): sessionState(request, key, &step)
+    case .locate(let question): locate(question, &step)
+    case .claim(let claim): self.claim(claim, &step)
+    case .admit(let call, let trunk, let most): admit(call, trunk, most, &step)
+    case .released(let call, let trunk): release(call, trunk, &step)
+    case .started(let line, let users): started(line, users, &step)
+    case .ended(let call, let over): ended(call, over, &step)
+    case .tombstone(let call): tombstone(call, &step)
+    case .wake(let call, let key, let node, let content): wake(call, key, node, content, &step)
+    case .load(let calls, let sessions, let refuses): load(calls, sessions, refuses, &step)
+    case .draining: drain(&step)
+    case .troubles(let troubles): say(troubles, &step)
     case .moved(let sip): lease.sip = sip
-    case .stopping: stop(&turn)
-    case .trunks(let single, let limited): trunks(single, limited, &turn)
-    case .inherited(let entries, let before): inherit(entries, before, &turn)
-    case .probed(let incarnation, let result): probed(incarnation, result, &turn)
-    case .forget(let node): forget(node, &turn)
-    case .sharesGrants(let isOn): sharesGrants(isOn, &turn)
-    case .grants(let grants): share(grants, &turn)
+    case .stopping: stop(&step)
+    case .trunks(let single, let limited): trunks(single, limited, &step)
+    case .inherited(let entries, let before): inherit(entries, before, &step)
+    case .probed(let incarnation, let result): probed(incarnation, result, &step)
+    case .forget(let node): forget(node, &step)
+    case .sharesGrants(let isOn): sharesGrants(isOn, &step)
+    case .grants(let grants): share(grants, &step)
     case .timer: break
     }
-    while let timer = timers.takeDue(at: turn.now) { fire(timer, &turn) }
+    while let timer = timers.popDue(at: step.now) { fire(timer, &step) }
   }
 
-  private mutating func fire(_ timer: Timer, _ turn: inout Turn) {
+  private mutating func fire(_ timer: Timer, _ step: inout Step) {
     switch timer {
-    case .renewal: renewalDue(&turn)
+    case .renewal: renewalDue(&step)
     case .leaseEnd: break  // `updateState`
-    case .restore: restore(&turn)
-    case .reap: reapStep(&turn)
-    case .inherited: inheritStep(&turn)
-    case .question(let id): if let question = questions.removeValue(forKey: id) { answer(question, &turn) }
-    case .task(let task): taskDue(task, &turn)
-    case .suspect(let incarnation): suspectDue(incarnation, &turn)
-    case .ownEntries: readOwnEntries(isSecond: true, &turn)
-    case .doubt: doubtDue(&turn)
-    case .grants: goOnWithGrants(&turn)
+    case .restore: restore(&step)
+    case .reap: reapStep(&step)
+    case .inherited: inheritStep(&step)
+    case .question(let id): if let question = questions.removeValue(forKey: id) { answer(question, &step) }
+    case .task(let task): taskDue(task, &step)
+    case .suspect(let incarnation): suspectDue(incarnation, &step)
+    case .ownEntries: readOwnEntries(isSecond: true, &step)
+    case .unconfirmedEnds: confirmationDue(&step)
+    case .grants: goOnWithGrants(&step)
     }
   }
 
@@ -261,23 +261,23 @@ public struct ClusterMachine: Sendable {
 
   /// False: it was not sent, and there is no reply.
   @discardableResult
-  mutating func send(_ request: EngineRequest, _ purpose: Purpose, _ turn: inout Turn) -> Bool {
-    guard isConnected, !isTaken, requests.count < Limits.requests else { return false }
+  mutating func send(_ request: EngineRequest, _ purpose: Purpose, _ step: inout Step) -> Bool {
+    guard isConnected, !isNameInUse, requests.count < Limits.requests else { return false }
     lastRequest += 1
     let id = EngineRequestID(lastRequest)
-    requests[id] = PendingRequest(purpose: purpose, sent: turn.now)
+    requests[id] = PendingRequest(purpose: purpose, sent: step.now)
     requestOrder.append(id)
-    turn.actions.append(.engine(id, request))
+    step.actions.append(.engine(id, request))
     return true
   }
 
   /// Those that nobody has answered.
-  mutating func sweepRequests(_ turn: inout Turn) {
+  mutating func sweepRequests(_ step: inout Step) {
     while requestHead < requestOrder.count {
       let id = requestOrder[requestHead]
       if let request = requests[id] {
-        guard turn.now - request.sent > Limits.replyWait else { break }
-        replied(id, .failure(.timeout), &turn)
+        guard step.now - request.sent > Limits.replyWait else { break }
+        replied(id, .failure(.timeout), &step)
       }
       requestHead += 1
     }

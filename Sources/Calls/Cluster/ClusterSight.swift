@@ -45,7 +45,7 @@ extension ClusterMachine {
       settings: settings, state: state, leaseAge: leaseAge(at: now), leads: leads, nodes: known ?? unsortedNodes)
     switch part {
     case .nodes: break
-    case .places(let user): sight.places = ownPlaces(of: user)
+    case .places(let user): sight.places = ownLocations(of: user)
     case .entry(let call): sight.entries = ownEntry(of: call).map { [$0] } ?? []
     case .entries(let last): sight.entries = ownEntries(after: last, most: most)
     }

@@ -27,7 +27,7 @@ public enum EngineRequest: Hashable, Sendable {
   case leave(DeviceKey, SessionID)
   /// What a call needs to know of a user: whereabouts, registry, live calls; and enters this call among them (nil: only looks).
   /// → `located`
-  case locate(user: String, entering: CallPlace?)
+  case locate(user: String, entering: CallLocation?)
   /// → `done`
   case leaveCall(user: String, CallID)
   /// Changes of one user's registry; of two stores of one device the later `lastSeen` or revocation wins. → `done`
@@ -61,7 +61,7 @@ public enum EngineRequest: Hashable, Sendable {
   /// This incarnation's calls of a trunk are so many: heals what was lost. 0 removes its share. → `done`
   case share(trunk: String, count: Int, of: Incarnation)
   /// A call of a user in this hour, if there were fewer than `most` in the last 3,600 s by the engine's clock. → `granted`
-  case take(user: String, most: Int)
+  case consumeQuota(user: String, most: Int)
 
   // MARK: tasks
 
@@ -123,7 +123,8 @@ public enum EngineReply: Hashable, Sendable {
   case nodes([NodeLease], hadLease: Bool, clock: Int64, dropped: Int = 0)
   /// `before`: where the device was entered last, dead or alive. `device`: its registration, revoked or not. `since`: when this session was
   /// entered first, in milliseconds of the engine's clock. `isOlder`: `before` is the newer session, and stays.
-  case entered(before: Whereabouts?, calls: [CallPlace], device: Device?, since: Int64, isOlder: Bool = false, dropped: Int = 0)
+  case entered(
+    before: Whereabouts?, calls: [CallLocation], device: Device?, since: Int64, isOlder: Bool = false, dropped: Int = 0)
   /// `calls` by rank, with the one that was entered.
   case located(LocatedUser)
   case entries([CallEntry], next: UInt64, dropped: Int = 0)
@@ -160,7 +161,7 @@ public struct LocatedUser: Hashable, Sendable {
   public var user: String
   public var whereabouts: [Whereabouts] = []
   public var devices: [Device] = []
-  public var calls: [CallPlace] = []
+  public var calls: [CallLocation] = []
   public var dropped = 0
   public init(_ user: String) { self.user = user }
 }

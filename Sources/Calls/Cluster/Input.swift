@@ -24,8 +24,8 @@ extension ClusterMachine {
     /// A session without `resumed`. Exactly one `Action.welcome` follows, after `Settings.wait` at the latest. One that a wake token began
     /// (`onlyCall`) enters nothing: its device may have a session elsewhere, which stays.
     case deviceCame(DeviceKey, SessionID, DeviceInfo)
-    /// A device asks by HTTP. Exactly one `Action.standing` follows, after `Settings.wait` at the latest.
-    case standing(HTTPRequestID, DeviceKey)
+    /// A device asks by HTTP. Exactly one `Action.sessionState` follows, after `Settings.wait` at the latest.
+    case sessionState(HTTPRequestID, DeviceKey)
     /// State, caps or accounts; also a session that a wake token began and that is a login from now on.
     case deviceChanged(DeviceKey, SessionID, DeviceInfo)
     /// The socket is gone; when it resumes it comes again with `deviceChanged`.

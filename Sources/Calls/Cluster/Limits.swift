@@ -89,9 +89,9 @@ public enum Limits {
   public static let usersPerCall = 16
   /// The record of a call that ended without lease waits so long at most: the longest outage for which everything else here is made. An entry has
   /// no end of its own, so a node that comes back within it learns what was reaped, however early that was.
-  public static let doubt = Duration.seconds(900)
+  public static let confirmation = Duration.seconds(900)
   /// Such calls: all that a node has. Beyond it a record does not wait.
-  static let doubtful = 20_000
+  static let unconfirmedEnds = 20_000
   /// Our own entries are read again so long after.
   static let ownEntriesAgain = Duration.seconds(3)
   /// What is put back goes out in steps.

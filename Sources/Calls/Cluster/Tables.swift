@@ -14,7 +14,7 @@ extension ClusterMachine {
     /// Our entries are read a second time.
     case ownEntries
     /// A record has waited long enough.
-    case doubt
+    case unconfirmedEnds
     case grants
   }
 
@@ -55,7 +55,7 @@ extension ClusterMachine {
       case claim(ClaimQuestion)
       case admit(CallID, trunk: String, most: Int)
       case welcome(DeviceKey, SessionID)
-      case standing(HTTPRequestID, DeviceKey)
+      case sessionState(HTTPRequestID, DeviceKey)
       case tombstone(CallID)
     }
     let number: UInt64
@@ -94,7 +94,7 @@ extension ClusterMachine {
     mutating func isStored(since sent: Instant) { if entry != nil, putSent == nil { putSent = sent } }
   }
 
-  enum Doubt {
+  enum ConfirmationState {
     case none
     /// Engine or lease is gone, since then.
     case open
@@ -103,7 +103,7 @@ extension ClusterMachine {
   }
 
   /// A call here that ended while others may have closed it.
-  struct DoubtfulCall {
+  struct UnconfirmedEnd {
     var putSent: Instant
     /// For devices that come late to other nodes, once it is ours.
     var tombstone: RemoteTombstone?

@@ -80,7 +80,7 @@ public struct Whereabouts: Hashable, Sendable {
 }
 
 /// That a user has a live call at a node.
-public struct CallPlace: Hashable, Sendable {
+public struct CallLocation: Hashable, Sendable {
   public var call: CallID
   public var incarnation: Incarnation
   public var direction: CallDirection

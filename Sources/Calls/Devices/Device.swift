@@ -45,7 +45,7 @@ public struct Device: Hashable, Sendable {
   /// Whether a call may make it ring, by its user's word.
   public var wantsCalls: Bool { rings && !doNotDisturb && revokedAt == nil }
 
-  mutating func take(_ info: DeviceInfo) {
+  mutating func update(_ info: DeviceInfo) {
     (platform, model, os, sdk) = (info.platform, info.model, info.os, info.sdk)
     // a wake token says nothing of accounts: those of the login stay
     if info.onlyCall == nil { accounts = info.accounts }

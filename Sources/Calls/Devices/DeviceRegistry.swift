@@ -59,7 +59,7 @@ public struct DeviceRegistry: Sendable {
     for device in stored.sorted(by: { $0.newestRegistration < $1.newestRegistration }) {
       var device = device
       device.bindings = Array(device.bindings.sorted { $0.registeredAt < $1.registeredAt }.suffix(Limits.bindingsPerDevice))
-      for binding in device.bindings { _ = takeToken(binding.target, for: device.key) }
+      for binding in device.bindings { _ = removeToken(binding.target, for: device.key) }
       set(device)
     }
   }
@@ -94,17 +94,17 @@ public struct DeviceRegistry: Sendable {
   /// said here next must be a later word than that, and `put` and `revoke` see to it once they know that one.
   public mutating func learn(_ stored: Device) {
     if let known = devices[stored.key] {
-      guard known.lastWord < stored.lastWord else { return }
+      guard known.lastChange < stored.lastChange else { return }
     } else {
       guard devices.count < most else { return }
     }
-    take(stored)
+    restore(stored)
   }
 
-  private mutating func take(_ stored: Device) {
+  private mutating func restore(_ stored: Device) {
     var device = stored
     device.bindings = Array(device.bindings.sorted { $0.registeredAt < $1.registeredAt }.suffix(Limits.bindingsPerDevice))
-    for binding in device.bindings { _ = takeToken(binding.target, for: device.key) }
+    for binding in device.bindings { _ = removeToken(binding.target, for: device.key) }
     set(device)
   }
 
@@ -113,19 +113,19 @@ public struct DeviceRegistry: Sendable {
   /// for the longest time.
   public mutating func learn(_ stored: [Device], of user: String, at now: Int64) {
     let stored = stored.filter { $0.key.user == user }.prefix(Limits.devicesPerUser + Limits.revokedPerUser)
-    let mine = devices(of: user).filter { abs(now - $0.lastWord) < Limits.storeLagMilliseconds }
+    let mine = devices(of: user).filter { abs(now - $0.lastChange) < Limits.storeLagMilliseconds }
     for device in devices(of: user) where !mine.contains(device) { _ = remove(device.key) }
     for device in stored {
-      if let known = devices[device.key], known.lastWord >= device.lastWord { continue }
+      if let known = devices[device.key], known.lastChange >= device.lastChange { continue }
       if devices.count >= most, devices[device.key] == nil { forgetOther(than: user) }
-      take(device)
+      restore(device)
     }
     if ofUser[user] == nil { learnt.remove(user) } else { learnt.touch(user) }
   }
 
   private mutating func forgetOther(than user: String) {
-    var other = learnt.takeOldest()
-    if other == user { other = learnt.takeOldest() }
+    var other = learnt.popOldest()
+    if other == user { other = learnt.popOldest() }
     guard let other = other ?? ofUser.keys.first(where: { $0 != user }) else { return }
     for key in ofUser[other] ?? [] { _ = remove(key) }
   }
@@ -157,8 +157,8 @@ public struct DeviceRegistry: Sendable {
     device.rings = put.prefs?.ring ?? device.rings
     device.doNotDisturb = put.prefs?.dnd ?? device.doNotDisturb
     device.lastSeen = max(device.lastSeen + 1, now)
-    if let info { device.take(info) }
-    if let target { changes += takeToken(target, for: key) }
+    if let info { device.update(info) }
+    if let target { changes += removeToken(target, for: key) }
     return changes + keep(device)
   }
 
@@ -175,7 +175,7 @@ public struct DeviceRegistry: Sendable {
     guard var device = devices[key] else { return [] }
     if learnt.contains(key.user) { learnt.touch(key.user) }
     let before = device
-    device.take(info)
+    device.update(info)
     device.lastSeen = max(device.lastSeen, now)
     devices[key] = device
     var stored = device
@@ -287,7 +287,7 @@ extension DeviceRegistry {
   }
 
   /// A token belongs to who registered it last: whoever had it before logged out, or lost its app to another user.
-  private mutating func takeToken(_ target: PushTarget, for key: DeviceKey) -> [DeviceChange] {
+  private mutating func removeToken(_ target: PushTarget, for key: DeviceKey) -> [DeviceChange] {
     guard let owner = owners[Token(target)], owner != key, var device = devices[owner] else { return [] }
     device.bindings.removeAll { Token($0.target) == Token(target) }
     return keep(device)
@@ -326,5 +326,5 @@ extension DeviceRegistry {
 extension Device {
   fileprivate var newestRegistration: Int64 { bindings.map(\.registeredAt).max() ?? .min }
   /// When its user or an operator last said something of it.
-  fileprivate var lastWord: Int64 { max(lastSeen, revokedAt ?? .min, newestRegistration) }
+  fileprivate var lastChange: Int64 { max(lastSeen, revokedAt ?? .min, newestRegistration) }
 }

@@ -20,7 +20,7 @@ struct RecencyQueue<Key: Hashable & Sendable>: Sendable {
   mutating func remove(_ key: Key) { touched[key] = nil }
 
   /// The key that was not touched for the longest time; it is forgotten.
-  mutating func takeOldest() -> Key? {
+  mutating func popOldest() -> Key? {
     while head < touches.count {
       let (key, number) = touches[head]
       head += 1

@@ -12,7 +12,7 @@ import Trunking
 /// back as inputs. What is left for the shell are requests to the engine, probes, and words on this node's own state.
 extension GatewayCore {
   /// What an input of the call machine means for the other nodes.
-  mutating func tellCluster(_ input: CallMachine.Input, at now: Instant) {
+  mutating func notifyCluster(_ input: CallMachine.Input, at now: Instant) {
     guard cluster != nil else { return }
     switch input {
     // one that is not resumed was told when it came: `waits`
@@ -24,7 +24,7 @@ extension GatewayCore {
     case .app(.stateChanged(let key, _)):
       if let (session, info) = machine.session(of: key), !info.isFurther { cluster(.deviceChanged(key, session, info), at: now) }
     case .draining: cluster(.draining, at: now)
-    case .routing: tellGrantRules(at: now)
+    case .routing: sendGrantRules(at: now)
     default: break
     }
   }
@@ -45,7 +45,7 @@ extension GatewayCore {
       cluster(.deviceCame(key, session, info), at: now)
     case .httpLogin(let request, let key):
       guard !machine.devices.isRevoked(key) else { return false }
-      cluster(.standing(request, key), at: now)
+      cluster(.sessionState(request, key), at: now)
     case .disconnected(_, let session), .ended(_, let session):
       coming[session] = nil
       return false
@@ -63,14 +63,14 @@ extension GatewayCore {
   }
 
   /// What the call machine asks of the cluster or has to tell it. True: nobody else needs the action.
-  mutating func tellCluster(_ action: CallMachine.Action, at now: Instant) -> Bool {
+  mutating func notifyCluster(_ action: CallMachine.Action, at now: Instant) -> Bool {
     switch action {
     case .locate(let question): cluster(.locate(question), at: now)
     case .claim(let question): cluster(.claim(question), at: now)
     case .admit(let call, let trunk, let most): cluster(.admit(call, trunk: trunk, most: most), at: now)
     case .released(let call, let trunk): cluster(.released(call, trunk: trunk), at: now)
     case .trunkNews:
-      tellTroubles(at: now)
+      sendTroubles(at: now)
       return false
     case .askTombstone(let call): cluster(.tombstone(call), at: now)
     case .unclaimed(let call): cluster(.ended(call, over: nil), at: now)
@@ -82,7 +82,7 @@ extension GatewayCore {
       return false
     case .record(let record):
       cluster(.ended(record.call, over: machine.overOfWoken(record.call)), at: now)
-      guard cluster?.isInDoubt(record.call) == true else { return false }
+      guard cluster?.isEndUnconfirmed(record.call) == true else { return false }
       heldRecords[record.call] = record
     case .app(.revoke(let key)):
       if isRevoking { cluster(.revoke(key), at: now) }
@@ -92,7 +92,7 @@ extension GatewayCore {
     return true
   }
 
-  private mutating func tellGrantRules(at now: Instant) {
+  private mutating func sendGrantRules(at now: Instant) {
     let rules = machine.grantRules
     guard rules != grantRules else { return }
     grantRules = rules
@@ -100,10 +100,10 @@ extension GatewayCore {
   }
 
   /// What is wrong with the trunks that this node leads.
-  mutating func tellTroubles(at now: Instant) { cluster(.troubles(machine.trunkTroubles.mapValues(\.rawValue)), at: now) }
+  mutating func sendTroubles(at now: Instant) { cluster(.troubles(machine.trunkTroubles.mapValues(\.rawValue)), at: now) }
 
   mutating func probe(_ incarnation: Incarnation, _ uri: String, _ flow: Flow, at now: Instant, into output: inout Output) {
-    let id = takeProbe()
+    let id = nextProbe()
     probes[id] = incarnation
     let peer = TrunkPeer(name: Self.probeTrunk, domain: flow.remote.description, flow: flow)
     let request = OutboundRequest(
@@ -117,7 +117,7 @@ extension GatewayCore {
   mutating func cluster(_ input: ClusterMachine.Input, at now: Instant) { cluster?.handle(input, at: now, into: &clustered) }
 
   /// Performs what the cluster machine has said; asks it nothing.
-  mutating func takeCluster(at now: Instant, into output: inout Output) {
+  mutating func drainCluster(at now: Instant, into output: inout Output) {
     guard !clustered.actions.isEmpty else { return }
     for action in clustered.actions {
       switch action {
@@ -128,7 +128,7 @@ extension GatewayCore {
       case .welcome(let key, let session, let registration, let isRevoked):
         learn(key, registration, isRevoked)
         pending += coming.removeValue(forKey: session) ?? []
-      case .standing(let request, let key, let registration, let isRevoked):
+      case .sessionState(let request, let key, let registration, let isRevoked):
         learn(key, registration, isRevoked)
         pending.append(.app(.httpLogin(request, key)))
       case .revoked(let key): pending.append(.devices(.revokedRemotely(key)))
@@ -163,7 +163,7 @@ extension GatewayCore {
       case .nodes(let count): pending.append(.nodes(count))
       case .troubles(let troubles):
         pending.append(.trunking(.reported(troubles.mapValues { TrunkStatus.Trouble(rawValue: $0) ?? .notAnswering })))
-      case .engine, .probe, .close, .reapedBefore, .forgotten, .taken, .incompatible, .state, .news:
+      case .engine, .probe, .close, .reapedBefore, .forgotten, .nameInUse, .incompatible, .state, .news:
         output.effects.append(.cluster(action))
       }
     }

@@ -91,7 +91,7 @@ public struct GatewayCore {
   /// Above every number of the trunk machine's requests.
   private static let firstProbe: UInt64 = 1 << 63
 
-  mutating func takeProbe() -> RequestID {
+  mutating func nextProbe() -> RequestID {
     lastProbe += 1
     // one that was given up is forgotten with its transaction; a few at a time are asked
     if probes.count > Self.mostProbes { probes.removeAll() }
@@ -138,7 +138,7 @@ public struct GatewayCore {
     case .cluster(let input):
       cluster(input, at: now)
       // a registration may end without a word
-      if case .load = input { tellTroubles(at: now) }
+      if case .load = input { sendTroubles(at: now) }
     case .moved(let own, let advertised, let sip):
       signal(.moved(own, advertised), at: now, into: &output)
       cluster(.moved(sip: sip), at: now)
@@ -153,7 +153,7 @@ public struct GatewayCore {
       if let due = machine.nextDeadline, due <= now { pending.append(.timer) }
       if let due = cluster?.nextDeadline, due <= now { cluster(.timer, at: now) }
     }
-    takeCluster(at: now, into: &output)
+    drainCluster(at: now, into: &output)
     pump(at: now, into: &output, reserve)
   }
 
@@ -182,18 +182,18 @@ public struct GatewayCore {
       let input = pending[next]
       next += 1
       machine.handle(input, at: now, into: &calls)
-      tellCluster(input, at: now)
+      notifyCluster(input, at: now)
       var answers: [CallMachine.Input] = []
       for action in calls.actions {
         switch action {
         case .sip(let command): signal(.command(command), at: now, into: &output)
         case .reserveMedia(let request): answers.append(reserve(request))
         case .journal(let line): note(line)
-        default: if cluster == nil || !tellCluster(action, at: now) { output.effects.append(.action(action)) }
+        default: if cluster == nil || !notifyCluster(action, at: now) { output.effects.append(.action(action)) }
         }
       }
       calls.removeAll()
-      takeCluster(at: now, into: &output)
+      drainCluster(at: now, into: &output)
       if !answers.isEmpty { pending.insert(contentsOf: answers, at: next) }
     }
     pending.removeAll(keepingCapacity: true)
@@ -216,7 +216,7 @@ public struct GatewayCore {
       output.effects.append(.action(.journal(line)))
       cluster(.started(line, users: machine.users(of: line.call)), at: now)
     }
-    takeCluster(at: now, into: &output)
+    drainCluster(at: now, into: &output)
     startLines.removeAll(keepingCapacity: true)
   }
 }

@@ -95,7 +95,7 @@ extension APNsProvider: PushProvider {
 
   public mutating func freezeToken(at now: Int64) { token.freeze(at: now) }
 
-  public mutating func takeTokens(of old: any PushProvider) {
+  public mutating func adoptTokens(of old: any PushProvider) {
     if let old = old as? APNsProvider, old.connection(.production) == connection(.production) { token = old.token }
   }
 }

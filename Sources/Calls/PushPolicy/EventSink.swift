@@ -52,7 +52,7 @@ public struct EventSink: Sendable {
   }
   public enum Outcome: Sendable, Equatable {
     /// 2xx.
-    case taken
+    case accepted
     /// `isServer`: 5xx, 429, no connection, no answer in time: others would fail as well. Else a status that is about this event.
     case failed(isServer: Bool, retryAfter: Duration?)
   }
@@ -101,7 +101,7 @@ public struct EventSink: Sendable {
     changes += 1
   }
 
-  public mutating func take(_ item: Item) {
+  public mutating func append(_ item: Item) {
     guard waiting[item.position] == nil else { return }
     read = max(read, item.position)
     changes += 1
@@ -138,7 +138,7 @@ public struct EventSink: Sendable {
     guard var entry = waiting[position], entry.isUnderWay else { return false }
     underWay -= 1
     switch outcome {
-    case .taken:
+    case .accepted:
       if failures > 0 { serverIsBack(now) }
       remove(position)
       return false

@@ -130,7 +130,7 @@ extension FCMProvider: PushProvider {
     return true
   }
 
-  public mutating func takeTokens(of old: any PushProvider) {
+  public mutating func adoptTokens(of old: any PushProvider) {
     if let old = old as? FCMProvider, old.account == account, old.project == project { access = old.access }
   }
 }

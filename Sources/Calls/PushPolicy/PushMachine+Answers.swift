@@ -100,12 +100,12 @@ extension PushMachine {
   mutating func replace(_ new: PushProviders, _ output: inout [Action]) {
     for old in providers.connections.subtracting(new.connections) { output.append(.retire(connection: old)) }
     var new = new
-    new.takeTokens(of: providers)
+    new.adoptTokens(of: providers)
     providers = new
   }
 
   mutating func timer(at now: Instant, _ output: inout [Action]) {
-    while let key = deadlines.takeDue(at: now) {
+    while let key = deadlines.popDue(at: now) {
       guard let push = pushes[key] else { continue }
       if now >= push.deadline {
         finish(key, .failed, push.lastReason.isEmpty ? "tooLate" : push.lastReason, at: now, &output)

@@ -94,7 +94,7 @@ public struct PushMachine: Sendable {
       .finished(
         PushReport(
           key: key, target: push.target, outcome: outcome, reason: reason, isFault: isFault, attempts: push.attempts,
-          took: now - push.began, status: push.lastStatus)))
+          elapsed: now - push.began, status: push.lastStatus)))
   }
 
   private mutating func wake(_ key: PushKey, _ push: Push, at now: Instant, _ output: inout [Action]) {

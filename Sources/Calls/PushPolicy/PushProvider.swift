@@ -37,7 +37,7 @@ public protocol PushProvider: Sendable {
   /// The service asks not to be sent new tokens for a while.
   mutating func freezeToken(at now: Int64)
   /// Goes on with the tokens of the provider that this one replaces, if both have the same keys.
-  mutating func takeTokens(of old: any PushProvider)
+  mutating func adoptTokens(of old: any PushProvider)
 }
 
 extension PushProvider {
@@ -48,7 +48,7 @@ extension PushProvider {
   public mutating func tokenAnswered(_ answer: HTTPClientResponse?, at now: Int64) -> String? { nil }
   public mutating func renewToken(at now: Int64) -> Bool { false }
   public mutating func freezeToken(at now: Int64) {}
-  public mutating func takeTokens(of old: any PushProvider) {}
+  public mutating func adoptTokens(of old: any PushProvider) {}
 }
 
 /// One attempt at one push.
@@ -97,7 +97,7 @@ public struct PushProviders: Sendable {
     Set(table.values.flatMap { provider in PushTarget.Environment.allCases.compactMap { provider.connection($0) } })
   }
 
-  mutating func takeTokens(of old: PushProviders) {
-    for (service, provider) in old.table { table[service]?.takeTokens(of: provider) }
+  mutating func adoptTokens(of old: PushProviders) {
+    for (service, provider) in old.table { table[service]?.adoptTokens(of: provider) }
   }
 }

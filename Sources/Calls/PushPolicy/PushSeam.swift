@@ -61,16 +61,16 @@ public struct PushReport: Sendable, Hashable {
   public var isFault: Bool
   public var attempts: Int
   /// From `wake` to this.
-  public var took: Duration
+  public var elapsed: Duration
   /// The service's last status, if there was an answer at all.
   public var status: Int?
 
   public init(
     key: PushKey, target: PushTarget, outcome: Outcome, reason: String = "", isFault: Bool = false, attempts: Int = 1,
-    took: Duration = .zero, status: Int? = nil
+    elapsed: Duration = .zero, status: Int? = nil
   ) {
     (self.key, self.target, self.outcome, self.reason) = (key, target, outcome, reason)
-    (self.isFault, self.attempts, self.took) = (isFault, attempts, took)
+    (self.isFault, self.attempts, self.elapsed) = (isFault, attempts, elapsed)
     self.status = status
   }
 }

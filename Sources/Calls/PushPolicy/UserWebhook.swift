@@ -28,13 +28,13 @@ public enum UserQuestion: Hashable, Sendable {
 /// a 404.
 public enum UserAnswer: Sendable, Equatable {
   case found(user: String, TokenGrant)
-  case nobody
+  case unknownUser
 
   /// Nil for what is no answer: another status, not such an object, a member of another type or beyond its limit, another user than the
   /// one that was asked for.
   public init?(_ answer: HTTPClientResponse, to question: UserQuestion) {
     if answer.status == 404 {
-      self = .nobody
+      self = .unknownUser
       return
     }
     guard answer.status == 200, answer.body.count <= Limits.userAnswerBytes,

@@ -46,7 +46,7 @@ struct DigestClient {
   /// The challenges of one response, each of a realm of its own (RFC 3261 §22.3). True if another try is worth it: a realm has asked for the first
   /// time, and none refuses what it was given. A nonce that is stale is worth one more (RFC 7616 §3.3), and so is a new one: servers behind one
   /// name do not know each other's.
-  mutating func take(_ challenges: [Challenge]) -> Bool {
+  mutating func accept(_ challenges: [Challenge]) -> Bool {
     guard !challenges.isEmpty else { return false }
     var next = answers
     for challenge in challenges {

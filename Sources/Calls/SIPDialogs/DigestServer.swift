@@ -78,7 +78,7 @@ struct DigestServer {
   }
 
   /// Whether a stranger gets an answer now; otherwise silence.
-  mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool { answers.take(source, at: now) }
+  mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool { answers.consume(source, at: now) }
 
   private func seconds(_ now: Instant) -> Int64 {
     isShared ? (now.nanoseconds / 1_000_000 &+ clockOffsetMilliseconds) / 1_000 : now.nanoseconds / 1_000_000_000

@@ -18,7 +18,7 @@ struct EdgeRhythm {
   private var beats: [Flow: Beat] = [:]
 
   /// A request of an edge outside any dialog.
-  mutating func heard(_ flow: Flow, isQuestion: Bool, at now: Instant) {
+  mutating func received(_ flow: Flow, isQuestion: Bool, at now: Instant) {
     guard var beat = beats[flow] else {
       if beats.count >= Self.flows, let oldest = beats.min(by: { $0.value.last < $1.value.last })?.key { beats[oldest] = nil }
       beats[flow] = Beat(last: now)

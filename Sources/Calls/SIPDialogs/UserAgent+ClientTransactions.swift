@@ -58,7 +58,7 @@ extension UserAgent {
     for id in failed.keys.sorted() {
       guard let client = clients[id]?.value else { continue }
       clients[id]?.value.peerFailure = peer
-      if goesOn(id, client, wasOpen: wasOpen), clients[id] != nil { continue }
+      if staysOpen(id, client, wasOpen: wasOpen), clients[id] != nil { continue }
       guard let client = clients[id]?.value else { continue }
       endClient(id)
       clientFailed(client, code: 503, byTransport: true)
@@ -66,7 +66,7 @@ extension UserAgent {
   }
 
   /// Whether a request lives on after one packet of it, or its connection, was lost.
-  private mutating func goesOn(_ id: UInt64, _ client: ClientTransaction, wasOpen: Bool) -> Bool {
+  private mutating func staysOpen(_ id: UInt64, _ client: ClientTransaction, wasOpen: Bool) -> Bool {
     guard client.flow.transport == .udp else {
       guard wasOpen, client.phase == .calling, !client.isResent else { return false }
       clients[id]?.value.isResent = true

@@ -35,7 +35,7 @@ extension UserAgent {
     legs[id]?.value.ourOffer = nil
     legs[id]?.value.offerTries = 0
     if let target = message.contactTarget { refresh(id, target: target) }
-    takeSession(id, response: message)
+    acceptSession(id, response: message)
     if purpose == .reinvite {
       var sdp: String?
       if case .sdp(let text)? = try? message.sessionBody { sdp = text }

@@ -26,7 +26,7 @@ extension UserAgent {
   }
 
   /// They are closed some at a time: a thousand messages at once would lose many of themselves on the way.
-  mutating func take(_ orphans: [(leg: OrphanedLeg, credentials: Credentials?)]) {
+  mutating func adopt(_ orphans: [(leg: OrphanedLeg, credentials: Credentials?)]) {
     self.orphans += orphans
     timers.schedule(.orphans, at: now)
   }

@@ -126,7 +126,7 @@ extension UserAgent {
     guard leg.cancel == .none else { return }
     var sdp: String?
     if case .sdp(let text)? = try? message.sessionBody { sdp = text }
-    guard code == 100 || takeProvisional(id, message, envelope, sdp: sdp) else { return }
+    guard code == 100 || acceptProvisional(id, message, envelope, sdp: sdp) else { return }
     emit(.progress(id, code: code, sdp: sdp))
   }
 
@@ -162,7 +162,7 @@ extension UserAgent {
     } else {
       acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
     }
-    takeSession(id, response: message)
+    acceptSession(id, response: message)
     emit(.answered(id, sdp: sdp ?? early?.sdp))
   }
 
@@ -245,7 +245,7 @@ extension UserAgent {
       legs[id]?.value.inviteSequence += 1
       return sendInvite(id)
     }
-    if code == 401 || code == 407, leg.cancel == .none, takeChallenge(id, message) {
+    if code == 401 || code == 407, leg.cancel == .none, acceptChallenge(id, message) {
       legs[id]?.value.dialog.localSequence += 1
       legs[id]?.value.inviteSequence += 1
       return sendInvite(id)
@@ -283,11 +283,11 @@ extension UserAgent {
   }
 
   /// Whether challenges can be answered: the trunk has credentials, and each realm its tries.
-  private mutating func takeChallenge(_ id: LegID, _ message: Message) -> Bool {
+  private mutating func acceptChallenge(_ id: LegID, _ message: Message) -> Bool {
     guard let leg = legs[id]?.value, let credentials = leg.invite?.trunk.credentials else { return false }
     let challenges = challenges(in: message, of: leg.trunk)
     var digest = leg.digest ?? DigestClient(credentials)
-    let isWorthIt = digest.take(challenges)
+    let isWorthIt = digest.accept(challenges)
     legs[id]?.value.digest = digest
     return isWorthIt
   }

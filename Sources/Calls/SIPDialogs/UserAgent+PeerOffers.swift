@@ -35,7 +35,7 @@ extension UserAgent {
     }
     if leg.peerOffer != nil || leg.answer != nil { return respondOnce(request, busy()) }
     if leg.hasOpenOffer { return respondOnce(request, ResponseContent(code: 491)) }
-    takeOffer(request, leg)
+    handleOffer(request, leg)
   }
 
   /// UPDATE with an offer is answered like a re-INVITE, but without ACK; one without only refreshes.
@@ -54,11 +54,11 @@ extension UserAgent {
       }
     }
     if leg.peerOffer != nil { return respondOnce(request, busy()) }
-    takeOffer(request, leg)
+    handleOffer(request, leg)
   }
 
   /// What both have in common once the offer may come.
-  private mutating func takeOffer(_ request: Request, _ leg: Leg) {
+  private mutating func handleOffer(_ request: Request, _ leg: Leg) {
     let (sdp, session): (String?, SessionAgreement)
     do throws(Refused) {
       if let unsupported = unsupportedOptions(request.message, request.trunk) {

@@ -88,11 +88,11 @@ extension UserAgent {
         emit(.provisionallyAnswered(id, sdp: sdp))
       }
     }
-    goOn(id)
+    resumeAfterPrack(id)
   }
 
   /// What waited behind the PRACK: the 200, or the next provisional response.
-  private mutating func goOn(_ id: LegID) {
+  private mutating func resumeAfterPrack(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .ringing, leg.reliable == nil else { return }
     if let pending = leg.pendingAnswer {
       legs[id]?.value.pendingAnswer = nil
@@ -106,7 +106,7 @@ extension UserAgent {
 
   /// Notes the early dialog of a provisional response. False if the response is to be passed over: a reliable one that came
   /// again or out of order (RFC 3262 §4).
-  mutating func takeProvisional(_ id: LegID, _ message: Message, _ envelope: Envelope, sdp: String?) -> Bool {
+  mutating func acceptProvisional(_ id: LegID, _ message: Message, _ envelope: Envelope, sdp: String?) -> Bool {
     guard let leg = legs[id]?.value, let tag = envelope.to.tag.map(message.text), !tag.isEmpty else { return true }
     if leg.early[tag] == nil {
       guard leg.early.count < Limits.forks else { return false }

@@ -80,10 +80,10 @@ extension UserAgent {
   /// A request outside any dialog (RFC 3261 §8.2).
   private mutating func receivedOutside(_ request: Request) {
     if request.isFromEdge {
-      edges.heard(request.flow, isQuestion: request.method == .options, at: now)
+      edges.received(request.flow, isQuestion: request.method == .options, at: now)
       if request.method == .invite, edges.isStale(request.flow, at: now) { return refuse(request, .stale, code: 503) }
     }
-    if request.method == .invite, let overload, !takesOver(request) {
+    if request.method == .invite, let overload, !replacesCall(request) {
       return refuseStateless(request.reply, overload, request.trunk, code: 503)
     }
     if !request.isFromEdge, request.message.field(.trunklineTrunk) != nil { counters.foreignTrunkNames += 1 }
@@ -106,7 +106,7 @@ extension UserAgent {
   }
 
   /// An INVITE that takes the place of a call that runs is no new load.
-  private func takesOver(_ request: Request) -> Bool {
+  private func replacesCall(_ request: Request) -> Bool {
     rules(request.trunk).allowsTransfer && request.message.field(.replaces) != nil
   }
 

@@ -49,7 +49,7 @@ extension UserAgent {
   }
 
   /// The timer that a 2xx to our INVITE, re-INVITE or UPDATE sets.
-  mutating func takeSession(_ id: LegID, response message: Message) {
+  mutating func acceptSession(_ id: LegID, response message: Message) {
     guard let leg = legs[id]?.value else { return }
     if message.field(.allow) != nil { legs[id]?.value.peerAllowsUpdate = message.lists("UPDATE", in: .allow) }
     guard let rule = rules(leg.trunk).sessionTimer, let expires = (try? message.sessionExpires) ?? nil else {

@@ -67,7 +67,7 @@ extension UserAgent {
 
   mutating func standaloneFinished(_ id: RequestID, _ client: ClientTransaction, _ code: Int, _ message: Message) {
     guard let entry = standalones[id] else { return }
-    if code == 401 || code == 407, takeChallenge(id, message) {
+    if code == 401 || code == 407, acceptChallenge(id, message) {
       standalones[id]?.sequence += 1
       return sendStandalone(id)
     }
@@ -86,11 +86,11 @@ extension UserAgent {
     emit(.requestAnswered(id, outcome))
   }
 
-  private mutating func takeChallenge(_ id: RequestID, _ message: Message) -> Bool {
+  private mutating func acceptChallenge(_ id: RequestID, _ message: Message) -> Bool {
     guard let entry = standalones[id], let credentials = entry.request.trunk.credentials else { return false }
     let challenges = challenges(in: message, of: entry.request.trunk.name)
     var digest = entry.digest ?? DigestClient(credentials)
-    let isWorthIt = digest.take(challenges)
+    let isWorthIt = digest.accept(challenges)
     standalones[id]?.digest = digest
     return isWorthIt
   }
@@ -110,7 +110,7 @@ extension Message {
   fileprivate var serviceRouteSet: [String]? {
     guard let routes = try? serviceRoutes, routes.count <= Limits.serviceRoutes else { return nil }
     let texts = routes.map { text($0.whole) }
-    let isTaken = routes.allSatisfy { $0.uri.scheme == .sip || $0.uri.scheme == .sips }
-    return isTaken && texts.reduce(0, { $0 + $1.utf8.count }) <= Limits.serviceRouteBytes ? texts : nil
+    let isAcceptable = routes.allSatisfy { $0.uri.scheme == .sip || $0.uri.scheme == .sips }
+    return isAcceptable && texts.reduce(0, { $0 + $1.utf8.count }) <= Limits.serviceRouteBytes ? texts : nil
   }
 }

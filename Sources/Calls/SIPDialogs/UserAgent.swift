@@ -91,7 +91,7 @@ public struct UserAgent: Sendable {
     case .command(let command): perform(command)
     case .draining(let isDraining): self.isDraining = isDraining
     case .overloaded(let reason): overload = reason
-    case .orphaned(let legs): take(legs)
+    case .orphaned(let legs): adopt(legs)
     // a trunk that is gone keeps its rules: its calls go on, and whoever had to answer a challenge still has to
     case .rules(let rules): trunkRules.merge(rules) { $1 }
     case .moved(let own, let advertised): (configuration.own, configuration.advertised) = (own, advertised)
@@ -103,7 +103,7 @@ public struct UserAgent: Sendable {
   }
 
   private mutating func fireTimers() {
-    while let key = timers.takeDue(at: now) {
+    while let key = timers.popDue(at: now) {
       switch key {
       case .server(let id, let timer): serverTimer(id, timer)
       case .client(let id, let timer): clientTimer(id, timer)

@@ -30,7 +30,7 @@ enum Limits {
   static let registrationSeconds = 10...86_400
   static let registrationPause: ClosedRange<Duration> = .seconds(5) ... .seconds(300)
   /// Contacts of a trunk that a registrar may have bound without our hearing of it.
-  static let doubtfulContacts = 4
+  static let suspectContacts = 4
   /// Until a trunk is looked at again none of whose servers a listener reaches.
   static let unreachablePause: Duration = .seconds(5)
   static let longestRetryAfter: Duration = .seconds(3_600)

@@ -26,10 +26,10 @@ struct Prober {
     consecutive = alive == isUp ? 0 : consecutive + 1
     let flips = consecutive >= (isUp ? settings.downAfter : settings.upAfter)
     if flips { (isUp, consecutive) = (!isUp, 0) }
-    let isDoubtful = !isUp || consecutive > 0
-    due = now + (isDoubtful ? min(settings.interval, Self.doubtfulInterval) : settings.interval)
+    let isSuspect = !isUp || consecutive > 0
+    due = now + (isSuspect ? min(settings.interval, Self.suspectInterval) : settings.interval)
     return flips
   }
 
-  private static let doubtfulInterval = Duration.seconds(5)
+  private static let suspectInterval = Duration.seconds(5)
 }

@@ -26,7 +26,7 @@ extension TrunkMachine {
         case .probe: pendingRequests[id] = nil
         case .removal(let contact):
           pendingRequests[id] = nil
-          trunks[name]?.doubt(contact)
+          trunks[name]?.suspect(contact)
         case .leaving, .abandoned: break
         }
       }
@@ -41,7 +41,7 @@ extension TrunkMachine {
       trunks[name]?.registrar = nil
       guard registrar.isRegistered else { continue }
       // a refresh that is under way has taken the next number
-      takeBack(name, trunk, sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), at: now, &output)
+      restore(name, trunk, sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), at: now, &output)
     }
   }
 
@@ -53,11 +53,11 @@ extension TrunkMachine {
       pendingRequests[id]?.left = old
       return
     }
-    if registrar.isRegistered { takeBack(name, old, sequence: registrar.sequence &+ 1, at: now, &output) }
+    if registrar.isRegistered { restore(name, old, sequence: registrar.sequence &+ 1, at: now, &output) }
   }
 
   /// `Expires: 0` to where it registered (RFC 3261 §10.2.2).
-  private mutating func takeBack(_ name: String, _ trunk: Trunk, sequence: UInt32, at now: Instant, _ output: inout Output) {
+  private mutating func restore(_ name: String, _ trunk: Trunk, sequence: UInt32, at now: Instant, _ output: inout Output) {
     guard let registrar = trunk.registrar, let flow = trunk.registeredFlow ?? targets(trunk, at: now).first?.flow else { return }
     ask(name, .leaving, trunk.settings, registrar, TrunkTarget(flow), sequence: sequence, expires: 0, &output)
   }
@@ -175,7 +175,7 @@ extension TrunkMachine {
         output.news.append(.probed(trunk: request.trunk, isUp: !isFault))
       }
     case .registration:
-      if !outcome.isResponse { trunks[request.trunk]?.doubt(outcome.contact) }
+      if !outcome.isResponse { trunks[request.trunk]?.suspect(outcome.contact) }
       if isFault, !trunk.untriedTargets.isEmpty, outcome.retryAfter == nil || outcome.code == 503 {
         trunks[request.trunk]?.registrar?.sequence = outcome.sequence
         return ask(request.trunk, .registration, trunk.untriedTargets, at: now, &output)
@@ -203,8 +203,8 @@ extension TrunkMachine {
       return
     }
     trunks[request.trunk]?.boundContact = contact
-    if before.registrar?.isBound(at: now) == true { trunks[request.trunk]?.doubt(before.boundContact) }
-    removeDoubtful(request.trunk, before.settings, &output)
+    if before.registrar?.isBound(at: now) == true { trunks[request.trunk]?.suspect(before.boundContact) }
+    removeSuspect(request.trunk, before.settings, &output)
   }
 
   /// An answer to a REGISTER from an address that is gone, or none: it counts as a binding unless it was refused.
@@ -212,16 +212,16 @@ extension TrunkMachine {
     _ request: PendingRequest, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
   ) {
     guard let trunk = trunks[request.trunk], !outcome.isResponse || (200..<300).contains(outcome.code) else { return }
-    trunks[request.trunk]?.doubt(outcome.contact)
-    if trunk.registrar?.isGranted(at: now) == true { removeDoubtful(request.trunk, trunk.settings, &output) }
+    trunks[request.trunk]?.suspect(outcome.contact)
+    if trunk.registrar?.isGranted(at: now) == true { removeSuspect(request.trunk, trunk.settings, &output) }
   }
 
   /// What may be bound beside our binding is taken out, each in a request of its own, once: until such a binding expires the registrar
   /// forks calls to an address that may be another host's.
-  private mutating func removeDoubtful(_ name: String, _ settings: TrunkSettings, _ output: inout Output) {
+  private mutating func removeSuspect(_ name: String, _ settings: TrunkSettings, _ output: inout Output) {
     guard let trunk = trunks[name], let flow = trunk.registeredFlow else { return }
-    trunks[name]?.doubtfulContacts = []
-    for contact in trunk.doubtfulContacts where contact != trunk.boundContact {
+    trunks[name]?.suspectContacts = []
+    for contact in trunk.suspectContacts where contact != trunk.boundContact {
       // with numbers of its own, also for a challenge: those of the next refresh are above all that it may use
       trunks[name]?.registrar?.sequence &+= 16
       guard let registrar = trunks[name]?.registrar else { return }
@@ -239,7 +239,7 @@ extension TrunkMachine {
     let isBound = (200..<300).contains(outcome.code)
     if isBound { left.registeredFlow = request.flow }
     guard isBound || left.registrar?.isRegistered == true else { return }
-    takeBack(request.trunk, left, sequence: outcome.sequence &+ 1, at: now, &output)
+    restore(request.trunk, left, sequence: outcome.sequence &+ 1, at: now, &output)
   }
 }
 
@@ -247,9 +247,9 @@ extension TrunkMachine.Trunk {
   func serviceRoutes(at now: Instant) -> [String] { registrar?.isBound(at: now) == true ? serviceRoutes : [] }
 
   /// A registrar may have a binding of ours under this Contact.
-  mutating func doubt(_ contact: String?) {
-    guard let contact, !doubtfulContacts.contains(contact) else { return }
-    if doubtfulContacts.count == Limits.doubtfulContacts { doubtfulContacts.removeFirst() }
-    doubtfulContacts.append(contact)
+  mutating func suspect(_ contact: String?) {
+    guard let contact, !suspectContacts.contains(contact) else { return }
+    if suspectContacts.count == Limits.suspectContacts { suspectContacts.removeFirst() }
+    suspectContacts.append(contact)
   }
 }

@@ -80,8 +80,8 @@ public struct TrunkMachine: Sendable {
     /// What the registrar has bound last, as it was written; another one in its place is followed by a request that takes it out.
     var boundContact: String?
     /// Contacts of REGISTERs without an answer: each may be bound. Those that are not ours when one is granted are taken out, the newest
-    /// `Limits.doubtfulContacts`.
-    var doubtfulContacts: [String] = []
+    /// `Limits.suspectContacts`.
+    var suspectContacts: [String] = []
     /// When the way that it is registered over is kept open again; counts while `registeredFlow` is UDP.
     var keepAliveDue: Instant?
     var isUnlocatedReported = false

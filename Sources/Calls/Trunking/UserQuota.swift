@@ -23,7 +23,7 @@ public struct UserQuota: Sendable {
   public init() {}
 
   /// Counts a call, unless the user has had `most` in the hour before `now`.
-  public mutating func take(_ user: String, most: Int?, at now: Instant) -> Bool {
+  public mutating func consume(_ user: String, most: Int?, at now: Instant) -> Bool {
     guard let most else { return true }
     var mine = (starts[user] ?? []).filter { now - $0 < Self.hour }
     defer { starts[user] = mine.isEmpty ? nil : mine }

@@ -12,10 +12,10 @@ extension SystemRules {
     }
     self = .strict
     for (key, value) in values.sorted(by: { $0.key < $1.key }) {
-      guard let isTaken = set(key, value) else {
+      guard let isSet = set(key, value) else {
         throw FileProblem(description: "no rule is called \"\(key)\"; there are: \(Self.names.joined(separator: ", "))")
       }
-      guard isTaken else { throw FileProblem(description: "\"\(key)\": \(value) is no value of this rule") }
+      guard isSet else { throw FileProblem(description: "\"\(key)\": \(value) is no value of this rule") }
     }
   }
 

@@ -18,7 +18,7 @@ public final class DirectoryStore: Sendable {
   public let extensions: [String]
   /// Blocked and identified entries together that one extension gets at most.
   public let entriesPerExtension: Int
-  private let turn = Mutex(())
+  private let lock = Mutex(())
 
   /// - Throws: `DirectoryError.configuration`.
   public init(
@@ -45,7 +45,7 @@ public final class DirectoryStore: Sendable {
 
   /// The version of the files; nil if one of them is missing, damaged or of another version than the others: write the full directory then.
   /// Cost: one pass over the files.
-  public var version: UInt64? { turn.withLock { _ in wholeVersion() } }
+  public var version: UInt64? { lock.withLock { _ in wholeVersion() } }
 
   /// Replaces the directory. Order and doubled numbers do not matter: the last label of a number wins, and a number is blocked if any entry
   /// says so. Nothing changes if it throws `tooManyEntries` or earlier; after a failed write call it again.
@@ -60,7 +60,7 @@ public final class DirectoryStore: Sendable {
     var table = DirectoryTable()
     for entry in entries { try table.add(entry) }
     table.finish()
-    let result = turn.withLock { [table] _ in
+    let result = lock.withLock { [table] _ in
       Result { () throws(DirectoryError) -> Summary in
         if let version { try check(version) }
         return try write(table, version ?? lastVersion() + 1)
@@ -77,7 +77,7 @@ public final class DirectoryStore: Sendable {
     let chunks = Array(chunks)
     guard let first = chunks.first else { throw .mixedChunks }
     guard chunks.allSatisfy({ $0.version == first.version && $0.base == first.base }) else { throw .mixedChunks }
-    let result = turn.withLock { _ in
+    let result = lock.withLock { _ in
       Result { () throws(DirectoryError) -> Summary in
         try check(first.version)
         var table = DirectoryTable()

@@ -41,7 +41,7 @@ public struct PhoneNumber: Sendable, Hashable, Comparable, CustomStringConvertib
   public init?(_ text: String, plan: NumberingPlan? = nil) {
     var reader = PhoneNumberReader()
     guard text.utf8.count <= Self.maximumScalars * 4 else { return nil }
-    for scalar in text.unicodeScalars { guard reader.take(scalar) else { return nil } }
+    for scalar in text.unicodeScalars { guard reader.append(scalar) else { return nil } }
     guard let digits = reader.international(plan) else { return nil }
     guard (7...15).contains(digits.count), let first = digits.first, first != 0 else { return nil }
     value = digits.reduce(0) { $0 * 10 + Int64($1) }
@@ -63,7 +63,7 @@ struct PhoneNumberReader {
   private var optionalZero: Int?
 
   /// False: this is no number.
-  mutating func take(_ scalar: Unicode.Scalar) -> Bool {
+  mutating func append(_ scalar: Unicode.Scalar) -> Bool {
     scalars += 1
     guard scalars <= PhoneNumber.maximumScalars else { return false }
     switch Self.plain(scalar) {

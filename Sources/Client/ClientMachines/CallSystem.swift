@@ -51,7 +51,7 @@ public enum ReportRefusal: Hashable, Sendable {
 }
 
 /// The audio device, for all calls together.
-public enum AudioOrder: Hashable, Sendable {
+public enum AudioRequest: Hashable, Sendable {
   /// Category and mode, once a call and before the system activates the session; never `setActive`.
   case configure
   case start

@@ -61,13 +61,13 @@ public struct ClientCall: Sendable {
   public enum Action: Sendable {
     case request(ClientMessage, RequestTag)
     case notify(ClientMessage)
-    case media(MediaOrder)
+    case media(MediaRequest)
     case stateChanged(State)
     case digit(Character)
     case quality(Quality)
   }
 
-  public enum MediaOrder: Sendable {
+  public enum MediaRequest: Sendable {
     /// Describe ourselves as the answer to this offer: `described` follows, ICE and DTLS start.
     case answer(offer: String, generation: Int)
     /// Make an offer (a first one or a restart): `described` follows.
@@ -101,7 +101,7 @@ public struct ClientCall: Sendable {
   /// The tap that waits for `isPrepared`.
   private var tap: CallAnswer?
   private var audio: MediaActive
-  private var toldAudio = MediaActive.idle
+  private var reportedAudio = MediaActive.idle
 
   /// An incoming call; hand its offer in next.
   /// - Parameter audio: what of the device's audio runs already; a bot's always does.
@@ -132,7 +132,7 @@ public struct ClientCall: Sendable {
       answerIfPrepared(&actions)
     case .audio(let running):
       audio = running
-      tellAudio(&actions)
+      reportAudio(&actions)
     case .reject(let why):
       guard state == .ringing else { return }
       actions.append(.request(.callReject(CallReject(reason: why)), .reject))
@@ -187,9 +187,9 @@ public struct ClientCall: Sendable {
     actions.append(.request(.callAnswer(tap), .answer))
   }
 
-  private mutating func tellAudio(_ actions: inout [Action]) {
-    guard state == .connected, audio != toldAudio else { return }
-    toldAudio = audio
+  private mutating func reportAudio(_ actions: inout [Action]) {
+    guard state == .connected, audio != reportedAudio else { return }
+    reportedAudio = audio
     actions.append(.notify(.mediaActive(audio)))
   }
 
@@ -242,7 +242,7 @@ public struct ClientCall: Sendable {
       codec = d.codec
       move(to: .connected, &actions)
       actions.append(.media(.activate(isConnected: true)))
-      tellAudio(&actions)
+      reportAudio(&actions)
     case .callCancel(let d), .callEnded(let d), .callGone(let d): end(d.reason, &actions)
     case .callProgress(let d):
       // of a call that came in: the gateway makes it for this user, who has answered first

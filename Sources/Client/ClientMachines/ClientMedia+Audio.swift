@@ -53,7 +53,7 @@ extension ClientMedia {
     } else {
       _ = audioReceiver?.pull(into: &samples, at: now)
     }
-    statistics.speakerLevel = speaker.take(samples.span)
+    statistics.speakerLevel = speaker.measure(samples.span)
     if let receiver = audioReceiver?.statistics {
       statistics.concealedMilliseconds = receiver.concealedMilliseconds
       statistics.bufferDelayMilliseconds = receiver.bufferDelayMilliseconds
@@ -64,7 +64,7 @@ extension ClientMedia {
   /// it that are there already are sent again. No allocation.
   public mutating func send(captured samples: Span<Int16>, into output: inout Output) {
     guard isActive, let remote, samples.count == configuration.band.samplesPerTick else { return }
-    statistics.microphoneLevel = microphone.take(samples)
+    statistics.microphoneLevel = microphone.measure(samples)
     let band = encoder?.band ?? configuration.band
     if isMuted {
       let nothing = InlineArray<320, Int16>(repeating: 0)

@@ -12,7 +12,7 @@ extension ClientMedia {
   /// The connection with this number is there: a TLS handshake is done, a UDP socket has a server's address.
   public mutating func relayOpened(_ number: Int, at now: Instant, into output: inout Output) {
     if relays?.has(number) == true { relays?.opened(number, at: now, into: &output) }
-    takeRelays(now, &output)
+    drainRelays(now, &output)
   }
 
   /// It has failed, or ended, or never came about.
@@ -22,7 +22,7 @@ extension ClientMedia {
     } else if lastRelays?.has(number) == true {
       lastRelays?.closed(number, why, at: now, into: &output)
     }
-    takeRelays(now, &output)
+    drainRelays(now, &output)
   }
 
   /// A datagram of a server, or a piece of its stream.
@@ -36,7 +36,7 @@ extension ClientMedia {
       lastRelays?.received(number, bytes, at: now, into: &output) { payloads.append(($0, $1)) }
       local = lastRelays?.relayed
     }
-    takeRelays(now, &output)
+    drainRelays(now, &output)
     guard let local else { return }
     for (peer, payload) in payloads {
       var datagram = Array(payload)
@@ -79,7 +79,7 @@ extension ClientMedia {
       lastRelays?.close(at: now, into: &output)
       (lastRelays, lastRelaysDue) = (nil, nil)
     }
-    takeRelays(now, &output)
+    drainRelays(now, &output)
   }
 
   mutating func closeRelays(_ now: Instant, _ output: inout Output) {
@@ -100,8 +100,8 @@ extension ClientMedia {
   }
 
   /// What the relays have come to.
-  private mutating func takeRelays(_ now: Instant, _ output: inout Output) {
-    for event in relays?.takeEvents() ?? [] {
+  private mutating func drainRelays(_ now: Instant, _ output: inout Output) {
+    for event in relays?.drainEvents() ?? [] {
       switch event {
       case .ready(let address):
         // an address of our own would have what goes by the socket go to the server
@@ -116,9 +116,9 @@ extension ClientMedia {
       case .exhausted: exhausted(&output)
       }
       if remote != nil { agent.handleTimeout(at: now, into: &iceOutput) }
-      takeICE(now, &output)
+      handleICE(now, &output)
     }
-    for case .lost(let address, let why) in lastRelays?.takeEvents() ?? [] { lost(address, why, &output) }
+    for case .lost(let address, let why) in lastRelays?.drainEvents() ?? [] { lost(address, why, &output) }
   }
 
   private mutating func exhausted(_ output: inout Output) {
@@ -144,7 +144,7 @@ extension ClientMedia {
 
   /// The next path goes by relays alone if this one did not come about with every way open: a firewall may let checks pass and nothing after them.
   mutating func failed(_ stage: MediaFail.Stage, _ why: String, _ output: inout Output) {
-    if isConnectedTold < generation { isNextRelayOnly = !isRelayOnly }
+    if connectedReportedGeneration < generation { isNextRelayOnly = !isRelayOnly }
     output.reports.append(.failed(stage, why))
   }
 

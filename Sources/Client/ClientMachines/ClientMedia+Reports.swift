@@ -14,15 +14,15 @@ extension ClientMedia {
         switch packet {
         case .senderReport(let source, let info, let blocks):
           reception.senderReportReceived(info.ntp, from: source, at: now)
-          take(blocks, of: datagram, now)
-        case .receiverReport(_, let blocks): take(blocks, of: datagram, now)
+          handle(blocks, of: datagram, now)
+        case .receiverReport(_, let blocks): handle(blocks, of: datagram, now)
         case .sourceDescription, .goodbye, .feedback, .other: break
         }
       }
     } catch { return }
   }
 
-  private mutating func take(_ blocks: ReportBlocks, of datagram: Span<UInt8>, _ now: Instant) {
+  private mutating func handle(_ blocks: ReportBlocks, of datagram: Span<UInt8>, _ now: Instant) {
     for index in 0..<blocks.count {
       guard let block = blocks.block(index, in: datagram), block.source.raw == negotiation.endpoint.ssrc else { continue }
       if let units = block.roundTrip(receivedAt: elapsed(now)) {

@@ -10,7 +10,7 @@ import SRTP
 
 extension ClientMedia {
   /// Does what the call asks; descriptions and failures come as reports.
-  public mutating func handle(_ order: ClientCall.MediaOrder, at now: Instant, into output: inout Output) {
+  public mutating func handle(_ order: ClientCall.MediaRequest, at now: Instant, into output: inout Output) {
     switch order {
     case .answer(let offer, let generation):
       self.generation = generation
@@ -96,7 +96,7 @@ extension ClientMedia {
   /// What goes is as wide as the gateway asks for, which knows the trunk.
   private mutating func useEncoder(_ encoding: AudioEncoding, _ asked: OpusParameters) {
     // The gateway's own rule: no copies until its reports tell of loss.
-    var preferences = OpusPreferences(takesRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate)
+    var preferences = OpusPreferences(acceptsRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate)
     preferences.maximumPlaybackRateHz = asked.maxPlaybackRateHz
     let band = min(configuration.band, encoding.band, encoding == .opus ? preferences.band : .wideband)
     guard let now = encoder?.band else {

@@ -35,7 +35,7 @@ extension ClientMedia {
 
   var silenceDeadline: Instant? {
     mutating get {
-      guard isActive, isConnected, isConnectedTold > 0 else { return nil }
+      guard isActive, isConnected, connectedReportedGeneration > 0 else { return nil }
       return switch silenceWatch.phase {
       case .receiving: silenceWatch.since + Limits.mediaSilence
       case .probing: silenceWatch.since + (silenceWatch.wasStream ? Limits.mediaAnswer : Limits.mediaAnswerInPause)

@@ -23,7 +23,7 @@ extension ClientMedia {
   public mutating func handleTimeout(at now: Instant, into output: inout Output) {
     watchSilence(now, &output)
     if remote != nil, agent.nextDeadline <= now { agent.handleTimeout(at: now, into: &iceOutput) }
-    takeICE(now, &output)
+    handleICE(now, &output)
     if let due = handshakeDeadline, due <= now {
       association?.handleTimeout()
       advanceHandshake(now, &output)
@@ -43,7 +43,7 @@ extension ClientMedia {
       let consentedAt = agent.lastConsentAt
       agent.handle(bytes, from: source, to: local, at: now, into: &iceOutput)
       if agent.lastConsentAt != consentedAt { packetReceived(now, &output) }
-      takeICE(now, &output)
+      handleICE(now, &output)
     case .dtls:
       guard association != nil else { return }
       association?.receive(bytes)
@@ -60,7 +60,7 @@ extension ClientMedia {
     }
   }
 
-  mutating func takeICE(_ now: Instant, _ output: inout Output) {
+  mutating func handleICE(_ now: Instant, _ output: inout Output) {
     let (datagrams, events) = (iceOutput.datagrams, iceOutput.events)
     iceOutput.datagrams.removeAll(keepingCapacity: true)
     iceOutput.events.removeAll(keepingCapacity: true)
@@ -76,7 +76,7 @@ extension ClientMedia {
       case .consentRegained: break
       }
     }
-    if agent.state == .connected { tellConnected(&output) }
+    if agent.state == .connected { reportConnected(&output) }
   }
 
   private mutating func startHandshake(_ now: Instant, _ output: inout Output) {
@@ -126,12 +126,12 @@ extension ClientMedia {
     } catch {
       return output.reports.append(.failed(.dtls, "\(error)"))
     }
-    tellConnected(&output)
+    reportConnected(&output)
   }
 
-  private mutating func tellConnected(_ output: inout Output) {
-    guard let keys, isConnectedTold < generation, agent.state == .connected else { return }
-    (isConnectedTold, isNextRelayOnly) = (generation, false)
+  private mutating func reportConnected(_ output: inout Output) {
+    guard let keys, connectedReportedGeneration < generation, agent.state == .connected else { return }
+    (connectedReportedGeneration, isNextRelayOnly) = (generation, false)
     let kinds = agent.nominatedKinds
     let trip = agent.roundTrip.map { Double($0.nanoseconds) / 1e6 }
     statistics.roundTripMilliseconds = trip

@@ -164,7 +164,7 @@ public struct ClientMedia: ~Copyable {
   var keys: SRTPKeyMaterial?
   var sender: SRTPSender?
   var receiver: SRTPReceiver?
-  var isConnectedTold = 0
+  var connectedReportedGeneration = 0
   var encoding: AudioEncoding?
   var audioReceiver: AudioReceiver?
   var encoder: AudioEncoder?

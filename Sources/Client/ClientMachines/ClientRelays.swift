@@ -55,7 +55,7 @@ struct ClientRelays: Sendable {
   }
 
   func has(_ number: Int) -> Bool { attempts.contains { $0.number == number } }
-  mutating func takeEvents() -> [Event] {
+  mutating func drainEvents() -> [Event] {
     defer { events.removeAll(keepingCapacity: true) }
     return events
   }
@@ -123,10 +123,10 @@ struct ClientRelays: Sendable {
   ) {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
     do throws(TURNFailure) {
-      guard attempts[index].framing != nil else { return take(bytes, index, now, &output, body) }
+      guard attempts[index].framing != nil else { return handle(bytes, index, now, &output, body) }
       try attempts[index].framing?.append(bytes)
       while let index = attempts.firstIndex(where: { $0.number == number }), let message = try attempts[index].framing?.next() {
-        take(message, index, now, &output, body)
+        handle(message, index, now, &output, body)
       }
     } catch {
       guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
@@ -135,7 +135,7 @@ struct ClientRelays: Sendable {
     }
   }
 
-  private mutating func take(
+  private mutating func handle(
     _ message: [UInt8], _ index: Int, _ now: Instant, _ output: inout ClientMedia.Output,
     _ body: (SocketAddress, ArraySlice<UInt8>) -> Void
   ) {
@@ -165,10 +165,10 @@ struct ClientRelays: Sendable {
   private mutating func drain(_ index: Int, _ now: Instant, _ output: inout ClientMedia.Output) {
     let number = attempts[index].number
     for message in turnOutput.messages { output.relay(message, over: number) }
-    let told = turnOutput.events
+    let events = turnOutput.events
     turnOutput.messages.removeAll(keepingCapacity: true)
     turnOutput.events.removeAll(keepingCapacity: true)
-    for event in told {
+    for event in events {
       switch event {
       case .allocated(let address): chosen(number, address, now, &output)
       case .refused: break

@@ -84,7 +84,7 @@ public struct ClientSession: Sendable {
   /// A fresh hello went out at once where a resume was refused; the next one waits.
   private var hasBegunAgain = false
   private var heartbeat = Duration.seconds(15)
-  private var lastHeard = Instant.zero
+  private var lastReceived = Instant.zero
   private var pingedAt = Instant.zero
   /// The timer of a process that was stopped is late, and what it should have heard has yet to be read: it looks again.
   private var looksAgain = false
@@ -315,7 +315,7 @@ extension ClientSession {
     }
     if due(deadlines.ping) {
       let isLate = deadlines.ping.map { now - $0 >= Limits.timerLateness } ?? false
-      let isSilent = lastHeard < pingedAt && now - lastHeard >= heartbeat * 2
+      let isSilent = lastReceived < pingedAt && now - lastReceived >= heartbeat * 2
       if isSilent, !isLate || looksAgain {
         deadlines.ping = nil
         actions.append(.close(CloseCode.goingAway.rawValue))
@@ -330,7 +330,7 @@ extension ClientSession {
 
   private mutating func received(_ bytes: [UInt8], _ now: Instant, _ actions: inout [Action]) {
     guard phase == .greeting || phase == .online, bytes.count <= Limits.frameBytes else { return }
-    (lastHeard, deadlines.answer) = (now, nil)
+    (lastReceived, deadlines.answer) = (now, nil)
     guard let frame = try? ServerFrame(decoding: bytes) else { return startAfresh(&actions) }
     if let ack = frame.ack { outbox.removeAll { $0.seq <= ack } }
     if let seq = frame.seq {

@@ -76,7 +76,7 @@ extension PhoneMachine {
         } else if tag == .start {
           giveTest(.answered(tag, .failure(Failure(.tooMany))), now, &out)
         }
-      case .notify(let message): tell(message, call: call.id, now, &out)
+      case .notify(let message): send(message, call: call.id, now, &out)
       case .media(let order): out.append(.media(call.id, order))
       case .stateChanged, .digit, .quality: break
       }

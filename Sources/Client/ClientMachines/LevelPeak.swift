@@ -7,7 +7,7 @@ struct LevelPeak: Sendable {
   private static let rest = 0.95
 
   /// - Returns: dBov.
-  mutating func take(_ samples: Span<Int16>) -> Double {
+  mutating func measure(_ samples: Span<Int16>) -> Double {
     meanSquare = max(LevelMeter.meanSquare(samples), meanSquare * Self.rest)
     return LevelMeter.decibels(meanSquare)
   }

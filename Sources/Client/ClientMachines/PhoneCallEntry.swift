@@ -54,7 +54,7 @@ extension PhoneMachine {
     /// The node that has it, as far as it was said.
     var node: String?
     /// No session is at its node: it ends by that node's word at another one's session, by its media, or when nothing is heard.
-    var isAstray = false
+    var hasNoSession = false
     var reportedAt: Instant?
     /// What waits for the call to be on the screen: `call.ringing` says that it is.
     var offer: (sdp: String, generation: Int)?

@@ -37,9 +37,9 @@ extension PhoneMachine {
     }
   }
 
-  mutating func wished(_ wish: Wish, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+  mutating func act(_ act: CallAction, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     guard let entry = calls[id], !entry.isOver else { return }
-    switch wish {
+    switch act {
     case .answer:
       guard !entry.isOutgoing, entry.tappedAt == nil else { return }
       holdOthers(than: id, &out)
@@ -51,7 +51,7 @@ extension PhoneMachine {
     case .mute(let isOn): if let on = calls[id]?.mute.want(isOn) { out.append(.request(.mute(id, on))) }
     case .digits(let digits): out.append(.request(.digits(id, digits)))
     case .transfer(let target): ask(.callTransfer(CallTransfer(target: target)), call: id, now, &out)
-    case .group(let other): wishGroup(id, other, &out)
+    case .group(let other): changeGroup(id, other, &out)
     case .translate(let translate):
       if entry.call?.state == .connected { ask(.callTranslate(translate), call: id, now, &out) }
     case .join(let other): ask(.callTransfer(CallTransfer(withCall: other, mode: .attended)), call: id, now, &out)
@@ -94,7 +94,7 @@ extension PhoneMachine {
       if entry.muteDue == nil { calls[id]?.muteDue = now + Limits.muteBurst }
       out.append(.complete(action, true))
       if let next = calls[id]?.mute.finish(isOn, isDone: true) { out.append(.request(.mute(id, next))) }
-      tellChange(id, &out)
+      notifyChange(id, &out)
     case .group(_, let other): group(id, other, action, now, &out)
     case .digits(_, let digits):
       let isLegal = !digits.isEmpty && digits.utf8.allSatisfy { "0123456789ABCD*#".utf8.contains($0) }
@@ -138,7 +138,7 @@ extension PhoneMachine {
     calls[id]?.answerBy = timeout.map { now + max(.zero, $0 - Limits.answerMargin) }
     configureAudio(id, &out)
     if calls[id]?.call != nil, calls[id]?.offer == nil { answerWhenOffered(id, now, &out) }
-    tellChange(id, &out)
+    notifyChange(id, &out)
   }
 
   /// The tap goes out with its age, whenever it can.
@@ -184,7 +184,7 @@ extension PhoneMachine {
     out.append(.complete(action, isDone))
     if let next { out.append(.request(.hold(id, next))) }
     listen(now, &out)
-    tellChange(id, &out)
+    notifyChange(id, &out)
   }
 
   mutating func timedOut(_ action: SystemActionID, _ request: SystemRequest, _ now: Instant, _ out: inout [Action]) {
@@ -226,7 +226,7 @@ extension PhoneMachine {
     }
   }
 
-  mutating func tellMute(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+  mutating func sendMute(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     calls[id]?.muteDue = nil
     guard calls[id]?.call?.state == .connected else { return }
     if let isOn = calls[id]?.mute.isOn { give(.mute(isOn), to: id, now, &out) }

@@ -5,7 +5,7 @@ import Bytes
 extension PhoneMachine {
   // MARK: what the gateway says
 
-  mutating func heard(_ message: ServerMessage, _ id: Identifier, of number: Int, _ now: Instant, _ out: inout [Action]) {
+  mutating func received(_ message: ServerMessage, _ id: Identifier, of number: Int, _ now: Instant, _ out: inout [Action]) {
     if id == test?.id { return giveTest(.message(message), now, &out) }
     // what crosses the end of a call changes nothing of it; an offer is looked at, it may be of one that was given up
     if calls[id]?.isOver == true, message.type != .callOffer { return }
@@ -18,7 +18,7 @@ extension PhoneMachine {
       if let from = update.from { calls[id]?.peer = from }
       if let capabilities = update.caps { calls[id]?.capabilities = capabilities }
       if let entry = calls[id] { out.append(.updated(id, entry.peer, entry.capabilities)) }
-      tellChange(id, &out)
+      notifyChange(id, &out)
     case .callCancel(let over), .callEnded(let over), .callGone(let over):
       calls[id]?.reason = over.reason
       if calls[id]?.call == nil { ended(id, over.reason.callEndedReason.map { .over($0) } ?? .failed, now, &out) }
@@ -29,10 +29,10 @@ extension PhoneMachine {
       give(.message(message), to: id, now, &out)
     case .callHeld(let held) where held.by == .remote:
       calls[id]?.isHeldByPeer = held.on
-      tellChange(id, &out)
+      notifyChange(id, &out)
     // the system's screen follows what an operator's program did, and this phone says the same to the gateway once more
-    case .callHeld(let held) where held.by == .gateway: wished(.hold(held.on), id, now, &out)
-    case .callMuted(let muted): wished(.mute(muted.on), id, now, &out)
+    case .callHeld(let held) where held.by == .gateway: act(.hold(held.on), id, now, &out)
+    case .callMuted(let muted): act(.mute(muted.on), id, now, &out)
     case .callTransferred(let status): out.append(.transferred(id, status))
     default: give(.message(message), to: id, now, &out)
     }
@@ -42,7 +42,7 @@ extension PhoneMachine {
     var isDone = false
     if case .success(let success) = result {
       isDone = true
-      if let servers = success.ice { take(servers, &out) }
+      if let servers = success.ice { set(servers, &out) }
     }
     if registration == question {
       registration = nil
@@ -82,7 +82,7 @@ extension PhoneMachine {
     guard let entry = calls[id], !entry.isOver, (entry.peer.k, entry.peer.h) != (to.k, to.h) else { return }
     calls[id]?.peer = Handle(k: to.k, h: to.h, n: to.n ?? entry.peer.n)
     if let entry = calls[id] { out.append(.updated(id, entry.peer, entry.capabilities)) }
-    tellChange(id, &out)
+    notifyChange(id, &out)
   }
 
   /// While the tap's deadline leaves time, media is made anew once instead of failing. A connected call without a path goes on: the gateway
@@ -99,14 +99,14 @@ extension PhoneMachine {
       if !isOnline(id) {
         calls[id]?.restartsOnline = true
         // nobody says any more that it is lost
-        if calls[id]?.isAstray == true { calls[id]?.watchdog = now + Limits.strayTime }
+        if calls[id]?.hasNoSession == true { calls[id]?.watchdog = now + Limits.strayTime }
       } else {
         give(.restart(.iceFailed), to: id, now, &out)
       }
       return
     }
     if case .silence(let silence) = report { return silent(silence, id, now, &out) }
-    if case .connected = report, calls[id]?.isAstray == true { calls[id]?.watchdog = nil }
+    if case .connected = report, calls[id]?.hasNoSession == true { calls[id]?.watchdog = nil }
     give(.media(report), to: id, now, &out)
   }
 
@@ -121,12 +121,12 @@ extension PhoneMachine {
       if isOnline(id) { give(.checkLiveness, to: entry.socket, now, &out) }
     case .stays:
       calls[id]?.isReconnecting = true
-      tellChange(id, &out)
+      notifyChange(id, &out)
       if isOnline(id) { give(.restart(.net), to: id, now, &out) } else { calls[id]?.restartsOnline = true }
     case .ended:
       calls[id]?.isReconnecting = false
       calls[id]?.restartsOnline = false
-      tellChange(id, &out)
+      notifyChange(id, &out)
     }
   }
 
@@ -157,13 +157,13 @@ extension PhoneMachine {
         } else if hasSession(id) {
           give(.answered(tag, .failure(Failure(.tooMany))), to: id, now, &out)
         }
-      case .notify(let message): tell(message, call: id, now, &out)
+      case .notify(let message): send(message, call: id, now, &out)
       case .media(let order): out.append(.media(id, order))
       case .stateChanged(let state): changed(id, state, now, &out)
       case .digit(let digit): out.append(.digit(id, digit))
       case .quality(let quality):
         calls[id]?.quality = quality
-        tellChange(id, &out)
+        notifyChange(id, &out)
       }
     }
   }
@@ -183,12 +183,12 @@ extension PhoneMachine {
       if calls[id]?.isOutgoing == true { out.append(.reportConnected(id, at: calls[id]?.connectedAt)) }
       if isForeground { out.append(.presentInApp(id)) }
       // muted before: the gateway takes it only now
-      if calls[id]?.mute.isOn == true { tellMute(id, now, &out) }
+      if calls[id]?.mute.isOn == true { sendMute(id, now, &out) }
     case .ended: ended(id, calls[id]?.call?.reason?.callEndedReason.map { .over($0) } ?? .silent, now, &out)
     default: break
     }
     listen(now, &out)
-    if state != .ended { tellChange(id, &out) }
+    if state != .ended { notifyChange(id, &out) }
   }
 
   private mutating func complete(_ id: Identifier, _ isDone: Bool, _ out: inout [Action]) {
@@ -198,7 +198,7 @@ extension PhoneMachine {
   }
 
   /// A call that nobody has been shown is nobody's news.
-  func tellChange(_ id: Identifier, _ out: inout [Action]) {
+  func notifyChange(_ id: Identifier, _ out: inout [Action]) {
     guard let entry = calls[id], entry.screen != .unreported else { return }
     out.append(.changed(entry.info(id)))
   }
@@ -233,7 +233,7 @@ extension PhoneMachine {
     dropGroupQuestions({ call, _ in call == id }, completes: true, &out)
     leaveGroup(id, now, &out)
     if calls[id]?.call?.state != .ended { out.append(.media(id, .close)) }
-    tellChange(id, &out)
+    notifyChange(id, &out)
     listen(now, &out)
     guard liveCalls.isEmpty else { return }
     if isConfigured { out.append(.audio(.release)) }
@@ -322,7 +322,7 @@ extension PhoneMachine {
   }
 
   /// A call without audio is none: before the answer it rings on elsewhere, after it the other side is told that it failed.
-  mutating func audioFailed(_ order: AudioOrder, _ now: Instant, _ out: inout [Action]) {
+  mutating func audioFailed(_ order: AudioRequest, _ now: Instant, _ out: inout [Action]) {
     guard order == .configure || order == .start || order == .restart else { return }
     // a second call's configuration may fail while the first one's audio runs
     if order != .configure { isAudioRunning = false }

@@ -67,14 +67,14 @@ extension PhoneMachine {
   }
 
   /// True: it was one of these messages.
-  mutating func directoryHeard(_ message: ServerMessage, _ now: Instant, _ out: inout [Action]) -> Bool {
+  mutating func directoryReceived(_ message: ServerMessage, _ now: Instant, _ out: inout [Action]) -> Bool {
     switch message {
     case .dirChanged(let changed):
       directoryVersion = changed.version
       following?.known = changed.version
       following?.knownOf = changed.of
       askForDirectory(now, &out)
-    case .dirFull(let part), .dirDelta(let part): take(part, now, &out)
+    case .dirFull(let part), .dirDelta(let part): handle(part, now, &out)
     case .histChanged(let changed): out.append(.historyChanged(changed.id))
     default: return false
     }
@@ -121,7 +121,7 @@ extension PhoneMachine {
     return true
   }
 
-  private mutating func take(_ part: DirectoryPart, _ now: Instant, _ out: inout [Action]) {
+  private mutating func handle(_ part: DirectoryPart, _ now: Instant, _ out: inout [Action]) {
     guard let answer = following?.answer, let missing = following?.missing, missing > 0, part.version == answer.version,
       part.from == answer.from
     else { return }

@@ -25,7 +25,7 @@ extension PhoneMachine {
   }
 
   /// What the app wants; nil: the call leaves its group.
-  mutating func wishGroup(_ id: Identifier, _ other: Identifier?, _ out: inout [Action]) {
+  mutating func changeGroup(_ id: Identifier, _ other: Identifier?, _ out: inout [Action]) {
     if mayGroup(id, other) { out.append(.request(.group(id, other))) }
   }
 
@@ -52,7 +52,7 @@ extension PhoneMachine {
     join(id, other)
     for member in groupMembers(of: id) {
       if let on = calls[member]?.hold.want(false) { out.append(.request(.hold(member, on))) }
-      tellChange(member, &out)
+      notifyChange(member, &out)
     }
     listen(now, &out)
   }
@@ -69,19 +69,19 @@ extension PhoneMachine {
     calls[id]?.group = nil
     let others = liveCalls.filter { calls[$0]?.group == group }
     if others.count == 1 { calls[others[0]]?.group = nil }
-    for changed in [id] + (others.count == 1 ? others : []) where calls[changed]?.isOver == false { tellChange(changed, &out) }
+    for changed in [id] + (others.count == 1 ? others : []) where calls[changed]?.isOver == false { notifyChange(changed, &out) }
     listen(now, &out)
   }
 
   /// A new session's word of the groups that the gateway has.
-  mutating func take(groupsOf snapshot: [CallSnapshot], _ now: Instant, _ out: inout [Action]) {
+  mutating func update(groupsOf snapshot: [CallSnapshot], _ now: Instant, _ out: inout [Action]) {
     let known = snapshot.filter { calls[$0.call]?.isOver == false }
     let before = known.map { calls[$0.call]?.group != nil }
     for row in known { calls[row.call]?.group = nil }
     for row in known {
       for other in row.group ?? [] where calls[other]?.isOver == false { join(row.call, other) }
     }
-    for (row, was) in zip(known, before) where was != (calls[row.call]?.group != nil) { tellChange(row.call, &out) }
+    for (row, was) in zip(known, before) where was != (calls[row.call]?.group != nil) { notifyChange(row.call, &out) }
     listen(now, &out)
   }
 

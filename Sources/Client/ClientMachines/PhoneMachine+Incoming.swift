@@ -15,10 +15,10 @@ extension PhoneMachine {
     let isKnown = calls[push.call] != nil
     if mustReport { out.append(.report(push.call, push.caller, isVideo: forcesUnlock)) }
     if isKnown {
-      if calls[push.call]?.isAstray == true { openFurther(push, now, &out) }
+      if calls[push.call]?.hasNoSession == true { openFurther(push, now, &out) }
       if mustReport, calls[push.call]?.screen == .unreported, calls[push.call]?.isOver == false {
         calls[push.call]?.screen = .reporting
-        tellChange(push.call, &out)
+        notifyChange(push.call, &out)
       }
       // after the end the system must see a call, and not for long
       if mustReport, calls[push.call]?.isOver == true { out.append(.reportEnded(push.call, .failed)) }
@@ -76,10 +76,10 @@ extension PhoneMachine {
       calls[old] = nil
     }
     calls[id] = entry
-    tellChange(id, &out)
+    notifyChange(id, &out)
   }
 
-  mutating func take(snapshot: [CallSnapshot], of number: Int, _ now: Instant, _ out: inout [Action]) {
+  mutating func handle(snapshot: [CallSnapshot], of number: Int, _ now: Instant, _ out: inout [Action]) {
     let node = node(of: number)
     let wake = number == 0 ? wake : further[number]?.wake
     for row in snapshot {
@@ -97,21 +97,21 @@ extension PhoneMachine {
       } else if row.dir == .incoming, row.state == .ringing, let sdp = row.sdp {
         let details = CallDetails(called: row.to, parameters: row.parameters, pstn: row.pstn)
         offered(row.call, row.from, row.acct, row.caps, details, (sdp, row.gen), of: number, now, &out)
-      } else if let muted = row.muted, calls[row.call]?.call?.state == .connected, !isTellingMute(row.call) {
+      } else if let muted = row.muted, calls[row.call]?.call?.state == .connected, !isSendingMute(row.call) {
         // what the gateway said of it meanwhile is in no message
-        wished(.mute(muted), row.call, now, &out)
+        act(.mute(muted), row.call, now, &out)
       }
     }
-    take(groupsOf: snapshot, now, &out)
+    update(groupsOf: snapshot, now, &out)
     let named = Set(snapshot.map(\.call))
     for id in liveCalls where !named.contains(id) && !isYetToStart(id) && calls[id]?.socket == number {
       // a node speaks for its own calls only
-      if let its = calls[id]?.node, let node, its != node { goesAstray(id, now) } else { calls[id]?.isMissing = true }
+      if let its = calls[id]?.node, let node, its != node { loseSession(id, now) } else { calls[id]?.isMissing = true }
     }
   }
 
   /// The gateway has yet to hear, or to answer, what this device wants: that is newer than its own word.
-  private func isTellingMute(_ id: Identifier) -> Bool {
+  private func isSendingMute(_ id: Identifier) -> Bool {
     guard let entry = calls[id] else { return true }
     return entry.muteDue != nil || entry.mute.isAsked || tags.values.contains { $0.call == id && $0.tag == .mute }
   }
@@ -166,7 +166,7 @@ extension PhoneMachine {
     if calls[id]?.screen == .unreported {
       calls[id]?.screen = .reporting
       out.append(.report(id, from, isVideo: forcesUnlock))
-      tellChange(id, &out)
+      notifyChange(id, &out)
     }
     if isNews { out.append(.updated(id, from, capabilities)) }
     calls[id]?.watchdog = nil
@@ -182,7 +182,7 @@ extension PhoneMachine {
     calls[id]?.offer = nil
     give(.offered(sdp: offer.sdp, generation: offer.generation, ringing: steps(entry)), to: id, now, &out)
     answerWhenOffered(id, now, &out)
-    tellChange(id, &out)
+    notifyChange(id, &out)
   }
 
   /// How long the app took from its push (docs/reference/protocol.md, `call.ringing`).
@@ -223,7 +223,7 @@ extension PhoneMachine {
     guard calls[id]?.isOver == false else { return }
     calls[id]?.call = nil
     calls[id]?.reason = reason
-    tell(.callUnavailable(CallUnavailable(why: why)), call: id, now, &out)
+    send(.callUnavailable(CallUnavailable(why: why)), call: id, now, &out)
     ended(id, .failed, now, &out)
   }
 

@@ -30,7 +30,7 @@ extension PhoneMachine {
     return number
   }
   func isOnline(_ call: Identifier) -> Bool {
-    guard calls[call]?.isAstray != true else { return false }
+    guard calls[call]?.hasNoSession != true else { return false }
     let number = socket(of: call)
     return number == 0 ? session?.isOnline == true : further[number]?.session.isOnline == true
   }
@@ -38,18 +38,18 @@ extension PhoneMachine {
   func node(of number: Int) -> String? { number == 0 ? session?.node : further[number]?.session.node }
 
   mutating func belongs(_ id: Identifier, to number: Int) {
-    if calls[id]?.isAstray == true { calls[id]?.watchdog = nil }
+    if calls[id]?.hasNoSession == true { calls[id]?.watchdog = nil }
     calls[id]?.socket = number
     let node = node(of: number)
     calls[id]?.node = node
-    calls[id]?.isAstray = false
+    calls[id]?.hasNoSession = false
     calls[id]?.ringsAlone = false
     calls[id]?.isMissing = false
   }
 
-  mutating func goesAstray(_ id: Identifier, _ now: Instant) {
-    guard let entry = calls[id], !entry.isOver, !entry.isAstray else { return }
-    calls[id]?.isAstray = true
+  mutating func loseSession(_ id: Identifier, _ now: Instant) {
+    guard let entry = calls[id], !entry.isOver, !entry.hasNoSession else { return }
+    calls[id]?.hasNoSession = true
     calls[id]?.socket = 0
     if entry.call?.state != .connected {
       calls[id]?.watchdog = now + Limits.snapshotTime
@@ -72,7 +72,7 @@ extension PhoneMachine {
     guard lines >= configuration.maximumCalls else { return }
     let lost = liveCalls.first {
       guard let entry = calls[$0] else { return false }
-      return entry.call?.state == .ringing && entry.tappedAt == nil && (entry.isAstray || entry.ringsAlone)
+      return entry.call?.state == .ringing && entry.tappedAt == nil && (entry.hasNoSession || entry.ringsAlone)
     }
     guard let lost else { return }
     calls[lost]?.isGivenUp = true
@@ -158,7 +158,7 @@ extension PhoneMachine {
     forgetQuestions(of: number)
     for id in its {
       guard code != CloseCode.replaced.rawValue else {
-        goesAstray(id, now)
+        loseSession(id, now)
         continue
       }
       if calls[id]?.reason == nil { calls[id]?.reason = .auth }

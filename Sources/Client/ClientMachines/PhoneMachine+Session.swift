@@ -16,7 +16,7 @@ extension PhoneMachine {
     if token == nil || tokenRequests.isWaiting { askForToken(now, &out) }
   }
 
-  mutating func take(_ text: String, expires: Int64?, _ now: Instant, _ out: inout [Action]) {
+  mutating func set(_ text: String, expires: Int64?, _ now: Instant, _ out: inout [Action]) {
     tokenRequests.answered()
     isTokenStale = false
     if session != nil, let token, text == token.exposed || (expires ?? .max) <= (tokenExpires ?? .min) {
@@ -50,7 +50,7 @@ extension PhoneMachine {
     refresh = nil
     if case .success(let success) = result {
       tokenRequests.helped()
-      return success.ice.map { take($0, &out) } ?? ()
+      return success.ice.map { set($0, &out) } ?? ()
     }
     (token, tokenExpires, wake) = (former.token, former.expires, former.wake)
     if let token { session?.use(token: token) }
@@ -129,13 +129,13 @@ extension PhoneMachine {
 
   // MARK: where to be pushed to
 
-  mutating func take(push token: DevicePut.Push?, _ now: Instant, _ out: inout [Action]) {
+  mutating func set(push token: DevicePut.Push?, _ now: Instant, _ out: inout [Action]) {
     isRegistrationDropped = token == nil && (pushToken != nil || isRegistrationDropped)
     pushToken = token
     register(now, &out)
   }
 
-  mutating func take(_ wanted: DevicePut.Preferences, _ now: Instant, _ out: inout [Action]) {
+  mutating func set(_ wanted: DevicePut.Preferences, _ now: Instant, _ out: inout [Action]) {
     preferences = wanted
     register(now, &out)
   }
@@ -159,7 +159,7 @@ extension PhoneMachine {
   /// The device leaves the gateway's list before the phone says that it is out, now or when the gateway is next reached.
   mutating func logOut(_ now: Instant, _ out: inout [Action]) {
     guard !isLoggingOut, state != .loggedOut else { return }
-    for id in liveCalls { wished(.end, id, now, &out) }
+    for id in liveCalls { act(.end, id, now, &out) }
     isLoggingOut = true
     guard session != nil, token != nil else { return token == nil ? loggedOut(now, &out) : connect(now, &out) }
     sendLogOut(now, &out)
@@ -204,7 +204,7 @@ extension PhoneMachine {
     return id
   }
 
-  mutating func tell(_ message: ClientMessage, call: Identifier, _ now: Instant, _ out: inout [Action]) {
+  mutating func send(_ message: ClientMessage, call: Identifier, _ now: Instant, _ out: inout [Action]) {
     var actions: [ClientSession.Action] = []
     let number = socket(of: call)
     if number == 0 {
@@ -242,20 +242,20 @@ extension PhoneMachine {
   private mutating func happened(_ event: ClientSession.Event, _ number: Int, _ now: Instant, _ out: inout [Action]) {
     switch event {
     case .online(let welcome, let snapshot) where number != 0:
-      take(welcome.ice, &out)
+      set(welcome.ice, &out)
       further[number]?.onlineAt = now
       ringsOn(of: number)
-      if let snapshot { take(snapshot: snapshot, of: number, now, &out) }
+      if let snapshot { handle(snapshot: snapshot, of: number, now, &out) }
       restartBroken(now, &out)
     case .online(let welcome, let snapshot):
-      take(welcome.ice, &out)
+      set(welcome.ice, &out)
       hasTestCalls = welcome.caps.contains(TestCall.capability)
       move(to: .online, &out)
       onlineAt = now
       ringsOn(of: 0)
       if wake == nil { tokenRequests.helped() }
       if let snapshot {
-        take(snapshot: snapshot, of: 0, now, &out)
+        handle(snapshot: snapshot, of: 0, now, &out)
         findNodes(now, &out)
       }
       restartBroken(now, &out)
@@ -270,8 +270,8 @@ extension PhoneMachine {
     case .message(.pong, _): endMissing(of: number, now, &out)
     case .message(.authExpiring, _): if number == 0 { askForToken(now, &out) }
     case .message(.callWake(let wake), _): woken(wake, now, &out)
-    case .message(let message, let call?): heard(message, call, of: number, now, &out)
-    case .message(let message, nil): if number == 0 { _ = directoryHeard(message, now, &out) }
+    case .message(let message, let call?): received(message, call, of: number, now, &out)
+    case .message(let message, nil): if number == 0 { _ = directoryReceived(message, now, &out) }
     case .answered(let id, _, _) where id == logOutQuestion: loggedOut(now, &out)
     case .answered(let id, _, let result) where id == refresh?.question: refreshed(result, now, &out)
     case .answered(let id, _, let result) where reads[id] != nil:
@@ -287,7 +287,7 @@ extension PhoneMachine {
   }
 
   /// STUN servers are of no use: the gateway has an address that everybody reaches.
-  mutating func take(_ servers: [ICEServer], _ out: inout [Action]) {
+  mutating func set(_ servers: [ICEServer], _ out: inout [Action]) {
     let found = servers.flatMap { server in
       server.urls.compactMap { TURNServer(url: $0, username: server.username ?? "", password: server.credential ?? "") }
     }.prefix(Limits.relayServers)

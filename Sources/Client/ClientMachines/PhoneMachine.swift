@@ -42,7 +42,7 @@ public struct PhoneMachine: Sendable {
   }
 
   /// What the app asks for. The system performs it, where there is one, and only then it is done.
-  public enum Wish: Sendable {
+  public enum CallAction: Sendable {
     case answer, end
     case hold(Bool)
     case mute(Bool)
@@ -74,7 +74,7 @@ public struct PhoneMachine: Sendable {
     /// What of the audio device really runs.
     case audioRuns(MediaActive)
     /// The device has refused an order.
-    case audioFailed(AudioOrder)
+    case audioFailed(AudioRequest)
     case pathChanged
     case foreground(Bool)
     case microphone(MicrophonePermission)
@@ -87,7 +87,7 @@ public struct PhoneMachine: Sendable {
     case pushToken(DevicePut.Push?)
     case preferences(DevicePut.Preferences)
     case dial(Identifier, to: Handle, CallOptions = CallOptions())
-    case wish(Identifier, Wish)
+    case act(Identifier, CallAction)
     case logOut
     /// From now on each new version of the user's directory comes as `Action.directory`; `have`: what the app has already, and
     /// of which directories it is.
@@ -121,8 +121,8 @@ public struct PhoneMachine: Sendable {
     case further(Int, ClientSession.Action)
     /// `POST /v1/calls/<id>/reject`: the socket is not there yet, and need not come any more.
     case post(CallReject, Identifier, wake: Redacted<String>, gateway: String?)
-    case media(Identifier, ClientCall.MediaOrder)
-    case audio(AudioOrder)
+    case media(Identifier, ClientCall.MediaRequest)
+    case audio(AudioRequest)
     /// TURN servers for the media of calls, from the newest `welcome`.
     case relays([TURNServer])
     /// The call that microphone and loudspeaker belong to.
@@ -236,11 +236,11 @@ public struct PhoneMachine: Sendable {
   public func info(of call: Identifier) -> CallInfo? { calls[call]?.info(call) }
 
   public mutating func handle(_ input: Input, at now: Instant, into out: inout [Action]) {
-    take(input, now, &out)
+    handleNow(input, now, &out)
     closeFurther(now, &out)
   }
 
-  private mutating func take(_ input: Input, _ now: Instant, _ out: inout [Action]) {
+  private mutating func handleNow(_ input: Input, _ now: Instant, _ out: inout [Action]) {
     switch input {
     case .pushed(let push, let mustReport): pushed(push, mustReport, now, &out)
     case .reported(let id, let refusal): reported(id, refusal, now, &out)
@@ -259,12 +259,12 @@ public struct PhoneMachine: Sendable {
     case .start: start(now, &out)
     case .token(let token, let device, let expires):
       if let device { configuration.device.id = device }
-      take(token, expires: expires, now, &out)
+      set(token, expires: expires, now, &out)
     case .tokenFailed: tokenRequests.failed(at: now)
-    case .pushToken(let token): take(push: token, now, &out)
-    case .preferences(let wanted): take(wanted, now, &out)
+    case .pushToken(let token): set(push: token, now, &out)
+    case .preferences(let wanted): set(wanted, now, &out)
     case .dial(let id, let to, let options): dial(id, to, options, now, &out)
-    case .wish(let id, let wish): wished(wish, id, now, &out)
+    case .act(let id, let act): act(act, id, now, &out)
     case .logOut: logOut(now, &out)
     case .followDirectory(let have, let of): follow(have: have, of: of, now, &out)
     case .read(let number, let message):
@@ -278,7 +278,7 @@ public struct PhoneMachine: Sendable {
       give(input, to: number, now, &out)
       leaveInBackground(now, &out)
     case .media(let id, let report): mediaReport(report, id, now, &out)
-    case .statistics(let id, let statistics): tell(.stats(statistics), call: id, now, &out)
+    case .statistics(let id, let statistics): send(.stats(statistics), call: id, now, &out)
     case .timer: timers(now, &out)
     }
   }
@@ -297,11 +297,11 @@ public struct PhoneMachine: Sendable {
       guard let entry = calls[id], !entry.isOver else { continue }
       if isDue(entry.watchdog) {
         calls[id]?.isGivenUp = !entry.isOutgoing
-        if entry.isAstray, entry.call?.state == .connected { calls[id]?.reason = .networkLost }
+        if entry.hasNoSession, entry.call?.state == .connected { calls[id]?.reason = .networkLost }
         ended(id, .failed, now, &out)
       }
       if isDue(entry.answerBy) { answerTooLate(id, now, &out) }
-      if isDue(entry.muteDue) { tellMute(id, now, &out) }
+      if isDue(entry.muteDue) { sendMute(id, now, &out) }
     }
   }
 }

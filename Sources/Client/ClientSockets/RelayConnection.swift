@@ -91,7 +91,7 @@ final class RelayConnection: RelaySocket {
 
   private var isClosing: Bool { state.withLock { $0.isClosing } }
 
-  private func take() -> (messages: [[UInt8]], isClosing: Bool) {
+  private func drain() -> (messages: [[UInt8]], isClosing: Bool) {
     var bytes: UInt64 = 0
     while read(wakeUp.read, &bytes, 8) > 0 {}
     return state.withLock { state in
@@ -175,7 +175,7 @@ final class RelayConnection: RelaySocket {
     var buffer = [UInt8](repeating: 0, count: Self.datagramBytes)
     while true {
       let isReady = try wait(socket, POLLIN)
-      let (messages, isClosing) = take()
+      let (messages, isClosing) = drain()
       for message in messages {
         guard Glibc.send(socket, message, message.count, Int32(MSG_NOSIGNAL)) < 0, errno == ECONNREFUSED else { continue }
         // The ICMP error of an earlier datagram is reported once, by the next call on the socket, which then sends nothing.
@@ -215,12 +215,12 @@ final class RelayConnection: RelaySocket {
     var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
     while true {
       let isReady = try wait(socket, unsent.isEmpty ? POLLIN : POLLIN | POLLOUT)
-      let (messages, isClosing) = take()
+      let (messages, isClosing) = drain()
       // whole messages or none: half of one would be the end of the stream
       for message in messages where unsent.count < Self.unsentBytes { try encrypt(message, tls, &unsent) }
       if isClosing {
         tls?.close()
-        tls?.takeUnsent(into: &unsent)
+        tls?.drainUnsent(into: &unsent)
       }
       try flush(socket, &unsent)
       if isClosing { return }
@@ -245,7 +245,7 @@ final class RelayConnection: RelaySocket {
     while true {
       var failure: Ended?
       do throws(TLSStream.Failure) { try tls.handshake() } catch { failure = Ended(why: "\(error)") }
-      tls.takeUnsent(into: &unsent)
+      tls.drainUnsent(into: &unsent)
       // an alert says why
       try flush(socket, &unsent)
       if let failure { throw failure }
@@ -282,7 +282,7 @@ final class RelayConnection: RelaySocket {
   private func encrypt(_ message: [UInt8], _ tls: TLSStream?, _ unsent: inout [UInt8]) throws(Ended) {
     guard let tls else { return unsent += message }
     do throws(TLSStream.Failure) { try tls.write(message) } catch { throw Ended(why: "\(error)") }
-    tls.takeUnsent(into: &unsent)
+    tls.drainUnsent(into: &unsent)
   }
 
   private func flush(_ socket: Int32, _ unsent: inout [UInt8]) throws(Ended) {

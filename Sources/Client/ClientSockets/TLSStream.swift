@@ -61,7 +61,7 @@ final class TLSStream {
     SSL_CTX_free(context)
   }
 
-  /// A step of the handshake; its bytes are in `takeUnsent` then.
+  /// A step of the handshake; its bytes are in `drainUnsent` then.
   func handshake() throws(Failure) {
     guard !isOpen else { return }
     ERR_clear_error()
@@ -96,11 +96,11 @@ final class TLSStream {
     if count <= 0 { try check(count) }
   }
 
-  /// Says goodbye; its bytes are in `takeUnsent`.
+  /// Says goodbye; its bytes are in `drainUnsent`.
   func close() { if isOpen { SSL_shutdown(ssl) } }
 
   /// Appends what is for the socket.
-  func takeUnsent(into waiting: inout [UInt8]) {
+  func drainUnsent(into waiting: inout [UInt8]) {
     let count = min(cossl_bio_pending(output), Int(Int32.max))
     guard count > 0 else { return }
     let start = waiting.count

@@ -46,7 +46,7 @@ extension WebSocketPool {
   /// Performs what concerns the socket `number`, and tells the app the rest.
   /// - Parameter gateway: where the session wants to connect; nil: at the pool's own endpoint.
   public func perform(
-    _ actions: [ClientSession.Action], _ number: Int, gateway: String?, tell: (ClientSession.Event) -> Void = { _ in }
+    _ actions: [ClientSession.Action], _ number: Int, gateway: String?, report: (ClientSession.Event) -> Void = { _ in }
   ) {
     for action in actions {
       switch action {
@@ -56,7 +56,7 @@ extension WebSocketPool {
       case .connectAlternate: break
       case .write(let bytes): send(number, bytes)
       case .close(let code): close(number, code)
-      case .event(let event): tell(event)
+      case .event(let event): report(event)
       }
     }
   }

@@ -138,7 +138,7 @@ public final class WebSocketPool: Sendable {
         info.options = UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
         guard let context = lws_create_context(&info) else { return refuseAll() }
         owner.context.withLock { $0 = ContextBox(pointer: context) }
-        takeOrders(context)
+        drainRequests(context)
         while !stopping || slots.contains(where: \.isOpen) { if lws_service(context, 0) < 0 { break } }
         owner.context.withLock { $0 = nil }
         lws_context_destroy(context)
@@ -147,12 +147,12 @@ public final class WebSocketPool: Sendable {
 
     private func refuseAll() { for slot in slots { owner.handler(slot.number, .closed(1006, "libwebsockets did not start")) } }
 
-    private func takeOrders(_ context: OpaquePointer) {
-      let taken = owner.orders.withLock { list in
+    private func drainRequests(_ context: OpaquePointer) {
+      let drained = owner.orders.withLock { list in
         defer { list.removeAll() }
         return list
       }
-      for order in taken {
+      for order in drained {
         switch order {
         case .connect(let number, let endpoint, let interface):
           if slots.indices.contains(number) { open(slots[number], endpoint, interface, context) }
@@ -208,7 +208,7 @@ public final class WebSocketPool: Sendable {
       -> Int32
     {
       if reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED {
-        if let context = lws_get_context(wsi) { takeOrders(context) }
+        if let context = lws_get_context(wsi) { drainRequests(context) }
         return 0
       }
       guard let wsi, let data = lws_get_opaque_user_data(wsi) else { return 0 }

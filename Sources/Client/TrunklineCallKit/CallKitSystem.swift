@@ -71,10 +71,10 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     provider.setDelegate(self, queue: queue)
     controller = CXCallController(queue: queue)
     // before the registry, so that a push finds the permission told
-    queue.async { [weak self] in self?.tellMicrophone() }
+    queue.async { [weak self] in self?.applyMicrophone() }
     Application.onForeground { [weak self] isOn in
       self?.queue?.async { [weak self] in
-        if isOn { self?.tellMicrophone() }
+        if isOn { self?.applyMicrophone() }
         self?.events?(.foreground(isOn))
       }
     }
@@ -86,7 +86,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   }
 
   /// The user may have been in the settings.
-  private func tellMicrophone() {
+  private func applyMicrophone() {
     let permission: MicrophonePermission? = Application.microphone
     if let permission { events?(.microphone(permission)) }
   }
@@ -99,8 +99,8 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     sampleRate = session.value.sampleRate
     func observe(_ name: Notification.Name, _ body: @escaping @Sendable (CallKitSystem, _ type: UInt?) -> Void) {
       let observer = NotificationCenter.default.addObserver(forName: name, object: session.value, queue: nil) {
-        [weak self] told in
-        let type = told.userInfo?[AVAudioSessionInterruptionTypeKey] as? UInt
+        [weak self] reported in
+        let type = reported.userInfo?[AVAudioSessionInterruptionTypeKey] as? UInt
         self?.queue?.async { [weak self] in if let self { body(self, type) } }
       }
       observers.append(observer)
@@ -139,7 +139,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   // MARK: orders
 
   /// Hands the order to CallKit or to the audio session.
-  public func perform(_ order: CallSystemOrder) {
+  public func perform(_ order: CallSystemRequest) {
     switch order {
     case .report(let call, let caller, let isVideo): report(call, caller, isVideo: isVideo)
     case .update(let call, let caller, let capabilities):

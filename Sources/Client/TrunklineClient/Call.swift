@@ -131,41 +131,41 @@ public final class Call: Identifiable {
   }
 
   /// Takes the call. Where CallKit shows calls this goes through it, as the system's button does.
-  public func answer() { phone?.wish(self, .answer) }
+  public func answer() { phone?.act(self, .answer) }
   /// Refuses a call that rings; the user's other devices stop ringing too.
-  public func decline() { phone?.wish(self, .end) }
+  public func decline() { phone?.act(self, .end) }
   /// Ends the call, in whatever state it is. Harmless for one that is over.
-  public func end() { phone?.wish(self, .end) }
+  public func end() { phone?.act(self, .end) }
   /// Silences the microphone, or opens it. It is quiet here at once.
-  public func mute(_ isOn: Bool) { phone?.wish(self, .mute(isOn)) }
+  public func mute(_ isOn: Bool) { phone?.act(self, .mute(isOn)) }
   /// Puts on hold, or resumes: the call that talked then is held first.
-  public func hold(_ isOn: Bool) { phone?.wish(self, .hold(isOn)) }
+  public func hold(_ isOn: Bool) { phone?.act(self, .hold(isOn)) }
   /// 0 to 9, A to D, * and #; others are left out.
   public func send(digits: String) {
     let legal = digits.uppercased().filter { "0123456789ABCD*#".contains($0) }
-    if !legal.isEmpty { phone?.wish(self, .digits(String(legal.prefix(64)))) }
+    if !legal.isEmpty { phone?.act(self, .digits(String(legal.prefix(64)))) }
   }
   /// The other side is sent to this number, and this call ends.
-  public func transfer(to number: String) { phone?.wish(self, .transfer(to: Handle(k: .phone, h: number))) }
+  public func transfer(to number: String) { phone?.act(self, .transfer(to: Handle(k: .phone, h: number))) }
   /// Both other sides talk with each other, and these calls end.
-  public func transfer(with other: Call) { phone?.wish(self, .join(other.identifier)) }
+  public func transfer(with other: Call) { phone?.act(self, .join(other.identifier)) }
 
   /// All sides hear each other from now on: those of this call, of `other`, and of all that either is in a group with, up to five. Both are
   /// connected and allow it (``capabilities``); who is held is resumed. Where the gateway refuses, nothing changes.
-  public func merge(with other: Call) { phone?.wish(self, .group(other.identifier)) }
+  public func merge(with other: Call) { phone?.act(self, .group(other.identifier)) }
   /// Its other side hears this side only again. The latest of the calls that were merged talks on, with those that are still in a group with
   /// it; the others are held.
-  public func leaveGroup() { phone?.wish(self, .group(nil)) }
+  public func leaveGroup() { phone?.act(self, .group(nil)) }
   /// This device translates what is said: until it says otherwise a mute is of its microphone alone, so that the translation is heard on. Nil:
   /// no longer. Languages are tags such as `en-GB`. Where CallKit translates, it says so itself.
   public func translate(from local: String?, to remote: String?) {
     let isOn = local != nil || remote != nil
-    phone?.wish(self, .translate(CallTranslate(on: isOn, local: local, remote: remote, engine: isOn ? .custom : nil)))
+    phone?.act(self, .translate(CallTranslate(on: isOn, local: local, remote: remote, engine: isOn ? .custom : nil)))
   }
 
   // MARK: what the engine tells
 
-  func take(_ info: CallInfo) {
+  func update(_ info: CallInfo) {
     peer = Peer(handle: info.peer)
     (account, capabilities, quality, codec) = (info.account, info.capabilities, info.quality, info.codec)
     group = info.group
@@ -204,7 +204,7 @@ public final class Call: Identifiable {
     if endReason != nil { readers = [:] }
   }
 
-  func take(_ statistics: ClientMedia.Statistics) {
+  func update(_ statistics: ClientMedia.Statistics) {
     self.statistics = statistics
     guard case .connected = state else {
       judge = CallWarnings()

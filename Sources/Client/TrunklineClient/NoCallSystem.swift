@@ -21,13 +21,13 @@ public final class NoCallSystem: CallSystem {
 
   public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
     state.withLock { ($0.queue, $0.events) = (queue, events) }
-    if saysUnsupported { tell(.unsupported) }
+    if saysUnsupported { report(.unsupported) }
   }
 
   /// Does at once what the phone asks for: nobody else is asked.
-  public func perform(_ order: CallSystemOrder) {
+  public func perform(_ order: CallSystemRequest) {
     switch order {
-    case .report(let call, _, _): tell(.reported(call, nil))
+    case .report(let call, _, _): report(.reported(call, nil))
     case .request(let request):
       let id = state.withLock { state -> SystemActionID in
         state.actions += 1
@@ -35,7 +35,7 @@ public final class NoCallSystem: CallSystem {
         state.open[id] = request
         return id
       }
-      tell(.perform(id, request, timeout: nil))
+      report(.perform(id, request, timeout: nil))
     case .complete(let id, let isDone): complete(id, isDone)
     case .update, .reportEnded, .reportConnecting, .reportConnected, .configureAudio: break
     }
@@ -46,17 +46,17 @@ public final class NoCallSystem: CallSystem {
     let request = state.withLock { $0.open.removeValue(forKey: id) }
     guard isDone else { return }
     switch request {
-    case .answer?, .start?, .hold(_, false)?: tell(.audioActivated)
+    case .answer?, .start?, .hold(_, false)?: report(.audioActivated)
     case .end?, .hold?, .mute?, .digits?, .group?, nil: break
     }
   }
 
   /// A push that the app got by another way than PushKit; its call is shown at once, as CallKit would.
-  public func pushed(_ payload: [UInt8]) { tell(.pushed(payload: payload, mustReport: true)) }
+  public func pushed(_ payload: [UInt8]) { report(.pushed(payload: payload, mustReport: true)) }
   /// Where such pushes are to be sent; nil: nowhere any more. The phone tells the gateway.
-  public func pushToken(_ token: DevicePut.Push?) { tell(.pushToken(token)) }
+  public func pushToken(_ token: DevicePut.Push?) { report(.pushToken(token)) }
 
-  private func tell(_ event: CallSystemEvent) {
+  private func report(_ event: CallSystemEvent) {
     let (queue, events) = state.withLock { ($0.queue, $0.events) }
     queue?.async { events?(event) }
   }

@@ -14,11 +14,11 @@ extension Phone {
   ///   - of: the `of` of the parts of that version. Gateways of a cluster send the difference only to who says it, the full directory else.
   ///   - take: all parts have the same `version`, `from` and `of`; nil in `from`: they are the full directory.
   public func followDirectory(
-    from version: Int? = nil, of: String? = nil, _ take: @escaping @Sendable ([DirectoryPart]) -> Void
+    from version: Int? = nil, of: String? = nil, _ handler: @escaping @Sendable ([DirectoryPart]) -> Void
   ) {
     let queue = DispatchQueue(label: "org.trunkline.directory")
     engine?.enqueue { engine in
-      engine.directoryTaker = { parts in queue.async { take(parts) } }
+      engine.directoryHandler = { parts in queue.async { handler(parts) } }
       engine.give(.followDirectory(have: version, of: of))
     }
   }

@@ -138,7 +138,7 @@ public final class Phone {
     (parts.sealsCallers, parts.routes) = (sealsCallers, routes)
     let engine = PhoneEngine(parts, updates: updates)
     self.engine = engine
-    box.set { [weak self] in Task { @MainActor in self?.takeUpdates() } }
+    box.set { [weak self] in Task { @MainActor in self?.drainUpdates() } }
     engine.start()
   }
 
@@ -202,17 +202,17 @@ public final class Phone {
     let call = Call(id, .outgoing, callee, self)
     if callee.h.isEmpty {
       call.error = .emptyNumber
-      call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .notFound))
+      call.update(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .notFound))
       return call
     }
     if let fault = CallParameters.fault(of: parameters) {
       call.error = .badParameters(fault)
-      call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .unknown))
+      call.update(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .unknown))
       return call
     }
     guard engine != nil else {
       call.error = .secondPhone
-      call.take(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .unknown))
+      call.update(CallInfo(id: id, isOutgoing: true, peer: callee, state: .ended, reason: .unknown))
       return call
     }
     calls.append(call)
@@ -270,23 +270,23 @@ public final class Phone {
     return stream
   }
 
-  func wish(_ call: Call, _ wish: PhoneMachine.Wish) { give(.wish(call.identifier, wish)) }
+  func act(_ call: Call, _ action: PhoneMachine.CallAction) { give(.act(call.identifier, action)) }
   private func give(_ input: PhoneMachine.Input) { engine?.enqueue { $0.give(input) } }
 
   // MARK: what the engine tells
 
-  private func takeUpdates() {
-    let batch = updates.take()
+  private func drainUpdates() {
+    let batch = updates.drain()
     if let state = batch.state { machineState = state }
     if let news = batch.error { error = news }
     if batch.state != nil || batch.error != nil { moveState() }
-    for id in batch.order { if let info = batch.calls[id] { take(info) } }
-    for (id, statistics) in batch.statistics { call(id)?.take(statistics) }
-    if let routes = batch.routes { take(routes) }
-    for event in batch.events { take(event) }
+    for id in batch.order { if let info = batch.calls[id] { update(info) } }
+    for (id, statistics) in batch.statistics { call(id)?.update(statistics) }
+    if let routes = batch.routes { update(routes) }
+    for event in batch.events { update(event) }
   }
 
-  private func take(_ routes: AudioRouteChoice) {
+  private func update(_ routes: AudioRouteChoice) {
     if audioRoutes != routes.list.available { audioRoutes = routes.list.available }
     if audioRoute != routes.list.current { audioRoute = routes.list.current }
     if chosenAudioRoute != routes.chosen { chosenAudioRoute = routes.chosen }
@@ -295,13 +295,13 @@ public final class Phone {
 
   private func call(_ id: Identifier) -> Call? { calls.first { $0.identifier == id } }
 
-  private func take(_ info: CallInfo) {
+  private func update(_ info: CallInfo) {
     let known = call(info.id)
     // the end of one that was never shown here
     guard known != nil || info.state != .ended else { return }
     let call = known ?? Call(info.id, info.isOutgoing ? .outgoing : .incoming, info.peer, self)
     if known == nil { calls.append(call) }
-    call.take(info)
+    call.update(info)
     guard info.state == .ended else { return }
     Task { [weak self] in
       try? await Task.sleep(for: Self.endedTime)
@@ -323,7 +323,7 @@ public final class Phone {
     for reader in stateReaders.values { reader.yield(next) }
   }
 
-  private func take(_ event: PhoneUpdates.Event) {
+  private func update(_ event: PhoneUpdates.Event) {
     switch event {
     case .digit(let id, let digit): if let call = call(id) { yield(.digit(call, digit)) }
     case .transferred(let id, let status): if let call = call(id) { yield(.transferred(call, status)) }

@@ -91,7 +91,7 @@ struct HandsetCommand: ParsableCommand {
     }
     Thread.detachNewThread {
       while let line = waiter.nextLine() {
-        if let payload = Self.payload(line) { phone.turn { $0.push(payload, at: $1) } }
+        if let payload = Self.payload(line) { phone.step { $0.push(payload, at: $1) } }
       }
     }
     return waiter

@@ -161,9 +161,9 @@ struct PhoneCommand: ParsableCommand {
     while reports.count < self.calls ?? .max, !stop.isStopped {
       stop.set { waiter.stop() }
       guard let push = waiter.next() else { break }
-      if let told = PushPayload(json: push) {
-        let (handle, name) = (told.isAnonymous ? "" : told.caller.h, told.caller.n ?? "")
-        peer.report(PeerEvent("pushed", ["call": "\(told.call)", "from": handle, "name": name]))
+      if let reported = PushPayload(json: push) {
+        let (handle, name) = (reported.isAnonymous ? "" : reported.caller.h, reported.caller.n ?? "")
+        peer.report(PeerEvent("pushed", ["call": "\(reported.call)", "from": handle, "name": name]))
       }
       usleep(UInt32(max(0, min(60, startAfter)) * 1e6))
       var woken = options

@@ -67,7 +67,7 @@ struct PhonesCommand: ParsableCommand {
     case ("hangup", 2): fleet.hangUp(words[1])
     case ("register", 3): fleet.register(words[1], token: words[2])
     case ("push", 3): fleet.push(words[1], Array(words[2].utf8))
-    case ("status", 1): fleet.tellStatus()
+    case ("status", 1): fleet.reportStatus()
     case ("stop", 1): fleet.stop()
     default:
       complain("unknown: \(line); commands are answer NAME, hangup NAME, register NAME TOKEN, push NAME JSON, status, stop")

@@ -52,7 +52,7 @@ struct PushSandboxCommand: ParsableCommand {
       return answer
     }
     options.rules = SandboxRules(key: try keys(), topics: Set(topic))
-    (options.clientAuthorities, options.rules.takesCertificates) = (clients, clients != nil)
+    (options.clientAuthorities, options.rules.acceptsCertificates) = (clients, clients != nil)
     let sandbox: PushSandbox
     do {
       sandbox = try PushSandbox(options) { Console.line($0) }

@@ -40,14 +40,14 @@ final class ChildProcess: Sendable {
     Thread.detachNewThread { [self] in
       while true {
         let data = handle.availableData
-        if !data.isEmpty { took([UInt8](data)).forEach(onEvent) }
+        if !data.isEmpty { received([UInt8](data)).forEach(onEvent) }
         changed.signal()
         if data.isEmpty { break }
       }
     }
   }
 
-  private func took(_ bytes: [UInt8]) -> [PeerEvent] {
+  private func received(_ bytes: [UInt8]) -> [PeerEvent] {
     state.withLock { state in
       state.partial += bytes
       var lines = state.partial.split(separator: 10, omittingEmptySubsequences: false)

@@ -3,7 +3,7 @@ import Glibc
 
 /// Where a demo keeps its state, logs and WAV files; one demo at a time.
 struct DemoFolder {
-  struct Taken: Error, CustomStringConvertible { let description: String }
+  struct FolderInUse: Error, CustomStringConvertible { let description: String }
 
   let url: URL
   private let lock: Int32
@@ -14,11 +14,11 @@ struct DemoFolder {
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
     let name = url.appendingPathComponent("demo.lock").path
     lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-    guard lock >= 0 else { throw Taken(description: "cannot use \(url.path): \(String(cString: strerror(errno)))") }
+    guard lock >= 0 else { throw FolderInUse(description: "cannot use \(url.path): \(String(cString: strerror(errno)))") }
     guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
       let owner = (try? String(contentsOfFile: name, encoding: .utf8)) ?? ""
       close(lock)
-      throw Taken(
+      throw FolderInUse(
         description: "another demo runs in \(url.path)" + (owner.isEmpty ? "" : " (process \(owner))")
           + ": a second one would need the same ports. End it (Ctrl-C) and run this again.")
     }

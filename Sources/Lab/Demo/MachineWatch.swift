@@ -96,10 +96,10 @@ final class MachineWatch: Sendable {
   func stop() -> MachineLateness {
     state.withLock { $0.isOver = true }
     thread.withLock { $0.take() }?.join()
-    let took = Double((MonotonicClock.now() - began).nanoseconds) / 1e6
+    let elapsed = Double((MonotonicClock.now() - began).nanoseconds) / 1e6
     return state.withLock { state in
       var lateness = state.ticks.lateness
-      lateness.waitShare = took > 0 ? state.waits.worstMilliseconds / took : 0
+      lateness.waitShare = elapsed > 0 ? state.waits.worstMilliseconds / elapsed : 0
       return lateness
     }
   }

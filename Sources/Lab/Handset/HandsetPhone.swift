@@ -50,10 +50,10 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
 
   // MARK: turns
 
-  func give(_ input: SystemMachine.Input) { turn { $0.handle(input, at: $1) } }
+  func give(_ input: SystemMachine.Input) { step { $0.handle(input, at: $1) } }
 
   /// Orders are carried out in the turn that gave them, so that messages keep their order.
-  func turn(_ body: (inout PhoneModel, Instant) -> [PhoneOrder]) {
+  func step(_ body: (inout PhoneModel, Instant) -> [PhoneRequest]) {
     locked {
       for order in body(&model, now) { perform(order) }
       for line in model.log[reported...] { report(line) }
@@ -66,10 +66,10 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   }
 
   private func runTimers() {
-    if let due = locked({ model.nextTimeout }), due <= now { turn { $0.timeout(at: $1) } }
+    if let due = locked({ model.nextTimeout }), due <= now { step { $0.timeout(at: $1) } }
   }
 
-  private func perform(_ order: PhoneOrder) {
+  private func perform(_ order: PhoneRequest) {
     switch order {
     case .launch: start()
     case .kill:
@@ -95,11 +95,11 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
 
   /// Takes one connection at a time; blocks the calling thread until the app is gone.
   func serve(_ socket: UnixSocket) {
-    let isTaken = locked {
+    let isAccepted = locked {
       if app == nil { app = socket }
       return app !== socket
     }
-    if isTaken { return complain("a second process connects; an app has one: refused") }
+    if isAccepted { return complain("a second process connects; an app has one: refused") }
     var lines = MessageLines()
     while true {
       let bytes = socket.read()
@@ -116,7 +116,7 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   private func receive(_ message: AppMessage, from socket: UnixSocket) {
     // Asked within the turn: a message may be read before its process ends and come to its turn after that.
     var isCurrent = false
-    turn { model, now in
+    step { model, now in
       isCurrent = app === socket
       return isCurrent ? model.receive(message, at: now) : []
     }
@@ -126,7 +126,7 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   }
 
   private func gone(_ socket: UnixSocket) {
-    turn { model, now in
+    step { model, now in
       guard app === socket else { return [] }
       app = nil
       return model.exited(at: now)
@@ -144,7 +144,7 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   }
 
   func kill() {
-    turn { model, now in
+    step { model, now in
       perform(.kill)
       return model.exited(at: now)
     }

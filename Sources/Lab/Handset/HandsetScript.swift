@@ -8,7 +8,7 @@ struct HandsetScript: Equatable {
   struct Line: Equatable {
     var number: Int
     var at: Duration?
-    var order: HandsetOrder
+    var order: HandsetRequest
   }
   struct Problem: Error, CustomStringConvertible { let description: String }
 
@@ -20,13 +20,13 @@ struct HandsetScript: Equatable {
       if words.isEmpty || words[0].hasPrefix("#") { return nil }
       var time: Duration?
       if words[0] == "at" {
-        time = words.count > 2 ? HandsetOrder.duration(words[1]) : nil
+        time = words.count > 2 ? HandsetRequest.duration(words[1]) : nil
         guard time != nil else {
           throw Problem(description: "line \(index + 1): after `at` comes a time like 2s or 300ms, and an order")
         }
         words.removeFirst(2)
       }
-      guard let order = HandsetOrder(words) else {
+      guard let order = HandsetRequest(words) else {
         throw Problem(
           description: "line \(index + 1): no order: \(line)\(words[0] == "expect" ? "; there are: \(Expectation.names)" : "")")
       }
@@ -45,16 +45,16 @@ struct HandsetScript: Equatable {
   }
 }
 
-extension HandsetOrder {
+extension HandsetRequest {
   /// Nil: done; else what was expected and is not.
   func run(on phone: HandsetPhone) -> String? {
     switch self {
     case .tap(let button): if let tap = phone.state.screen.tap(button) { phone.give(.tap(tap)) }
     case .open: phone.open()
     case .kill: phone.kill()
-    case .network: phone.turn { $0.networkChanged(at: $1) }
+    case .network: phone.step { $0.networkChanged(at: $1) }
     case .input(let plain): phone.give(plain.input)
-    case .push(let payload): phone.turn { $0.push(payload, at: $1) }
+    case .push(let payload): phone.step { $0.push(payload, at: $1) }
     case .recent(let index):
       let recents = phone.state.recents
       guard index <= recents.count else { return "Recents has \(recents.count) entries" }

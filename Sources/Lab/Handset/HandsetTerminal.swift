@@ -37,7 +37,7 @@ final class HandsetTerminal {
   }
 
   /// What a key does, by what is on the screen.
-  static func order(_ key: UInt8, _ phone: PhoneModel) -> HandsetOrder? {
+  static func order(_ key: UInt8, _ phone: PhoneModel) -> HandsetRequest? {
     let screen = phone.screen
     let newest = screen.calls.last
     return switch Character(UnicodeScalar(key)) {

@@ -81,14 +81,14 @@ final class GatewayWatch: Sendable {
   }
 
   func figures(calls: Int) -> Figures? {
-    let taken = samples.withLock { $0 }
-    guard let first = taken.first, let last = taken.last, last.at > first.at else { return nil }
+    let collected = samples.withLock { $0 }
+    guard let first = collected.first, let last = collected.last, last.at > first.at else { return nil }
     var out = Figures()
     out.cpuCores = (last.cpuSeconds - first.cpuSeconds) / (last.at - first.at)
     out.cpuPercentPerCall = calls > 0 ? out.cpuCores * 100 / Double(calls) : 0
     out.residentBeforeMegabytes = (before?.residentKilobytes ?? 0) / 1024
     (out.residentFirstMegabytes, out.residentLastMegabytes) = (first.residentKilobytes / 1024, last.residentKilobytes / 1024)
-    let steady = Array(taken[(taken.count / 2)...])
+    let steady = Array(collected[(collected.count / 2)...])
     out.residentSlopeKilobytesPerMinute = Self.slope(steady) * 60
     out.residentGrowthMegabytes = (last.residentKilobytes - (steady.first ?? last).residentKilobytes) / 1024
     return out

@@ -180,8 +180,8 @@ struct LoadCommand: ParsableCommand {
     } while MonotonicClock.now() < end
     var report = LoadReport(result)
     report.process = watch.figures(calls: result.connected)
-    report.take(before, watch.atHold, after)
-    report.take(records)
+    report.record(before, watch.atHold, after)
+    report.record(records)
     var limits = LoadReport.Limits()
     limits.isGoodNetwork = network.isEmpty
     report.evaluate(limits)

@@ -46,7 +46,7 @@ struct LoadReport: Codable {
 
   init(_ run: LoadResult) { self.run = run }
 
-  mutating func take(_ before: GatewayWatch.Metrics, _ held: GatewayWatch.Metrics?, _ after: GatewayWatch.Metrics) {
+  mutating func record(_ before: GatewayWatch.Metrics, _ held: GatewayWatch.Metrics?, _ after: GatewayWatch.Metrics) {
     func grown(_ name: String) -> Double { after.sum(name) - before.sum(name) }
     gateway.ticksLeftOut = grown("trunkline_media_ticks_left_out_total")
     let refused = "way=\"send_refused\""
@@ -68,7 +68,7 @@ struct LoadReport: Codable {
     return out
   }
 
-  mutating func take(_ records: [CallRecord]) {
+  mutating func record(_ records: [CallRecord]) {
     gateway.records = records.count
     for record in records {
       func lost(_ stream: CallRecord.Stream?) -> UInt64 { (stream?.lost ?? 0) + (stream?.late ?? 0) }

@@ -42,7 +42,7 @@ final class HTTP2Server {
     nghttp2_session_mem_recv(session, bytes.bindMemory(to: UInt8.self).baseAddress, bytes.count) == bytes.count
   }
 
-  func takeComplete() -> [ReceivedRequest] {
+  func drainComplete() -> [ReceivedRequest] {
     defer { complete.removeAll(keepingCapacity: true) }
     return complete
   }

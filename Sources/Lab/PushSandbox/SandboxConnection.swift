@@ -50,17 +50,17 @@ final class SandboxConnection {
     guard events.contains(.readable) || events.hasFailure, !isClosed else { return }
     withUnsafeTemporaryAllocation(byteCount: 32_768, alignment: 8) { buffer in
       switch try? socket.read(into: buffer) {
-      case .bytes(let count): take(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      case .bytes(let count): receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
       case .wait: break
       case .closed, nil: close()
       }
     }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer) {
+  private func receive(_ bytes: UnsafeRawBufferPointer) {
     var isFine = true
     let isOpen = tls.receive(bytes) { clear in isFine = isFine && http.receive(clear) }
-    for request in http.takeComplete() where !isClosed { requested(self, request) }
+    for request in http.drainComplete() where !isClosed { requested(self, request) }
     flush()
     if let problem = tls.problem { refused(problem) }
     if !isOpen || !isFine { close() }

@@ -20,7 +20,7 @@ public struct SandboxRules: Sendable {
   /// Topics that exist; empty: any that ends in `.voip`.
   public var topics: Set<String> = []
   /// Clients have shown a certificate: an APNs request needs no token.
-  public var takesCertificates = false
+  public var acceptsCertificates = false
   private var messages = 0
 
   public init(key: KeySet? = nil, topics: Set<String> = []) { (self.key, self.topics) = (key, topics) }
@@ -78,7 +78,7 @@ public struct SandboxRules: Sendable {
   }
 
   private func providerProblem(_ authorization: String?, at now: Int64) -> String? {
-    if takesCertificates, authorization == nil { return nil }
+    if acceptsCertificates, authorization == nil { return nil }
     guard let authorization, authorization.lowercased().hasPrefix("bearer ") else { return "MissingProviderToken" }
     guard let key else { return nil }
     guard let provider = try? key.claims(of: String(authorization.dropFirst(7)), as: Provider.self) else {

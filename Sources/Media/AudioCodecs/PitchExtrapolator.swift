@@ -86,12 +86,12 @@ struct PitchExtrapolator: ~Copyable {
   // HOT
   mutating func remember(_ samples: Span<Int16>, _ count: Int) {
     keep(samples, count)
-    let taken = min(count, historyLength)
-    let kept = historyLength - taken
-    let power = Float(SampleSums.energy(history + kept, taken)) / Float(taken)
+    let used = min(count, historyLength)
+    let kept = historyLength - used
+    let power = Float(SampleSums.energy(history + kept, used)) / Float(used)
     let raised = floor < 0 ? power : floor * 1.0023 + 0.05
-    if scale > 1, power <= raised, taken > 1 {
-      darkness = Float(SampleSums.product(history + kept, history + kept + 1, taken - 1)) / max(1, power * Float(taken))
+    if scale > 1, power <= raised, used > 1 {
+      darkness = Float(SampleSums.product(history + kept, history + kept + 1, used - 1)) / max(1, power * Float(used))
       darkness = max(0, min(0.98, darkness))
     }
     floor = min(power, raised)
@@ -102,10 +102,10 @@ struct PitchExtrapolator: ~Copyable {
   func keep(_ samples: Span<Int16>, _ count: Int) {
     let kept = max(0, historyLength - count)
     if kept > 0 { history.update(from: history + (historyLength - kept), count: kept) }
-    let taken = historyLength - kept
+    let used = historyLength - kept
     samples.withUnsafeBufferPointer { source in
       guard let base = source.baseAddress, count <= source.count else { return }
-      (history + kept).update(from: base + (count - taken), count: taken)
+      (history + kept).update(from: base + (count - used), count: used)
     }
   }
 

@@ -59,7 +59,7 @@ public struct ToneDetector: ~Copyable {
   public init() {
     samples = .allocate(capacity: Self.window)
     samples.initialize(repeating: 0, count: Self.window)
-    (hopCos, hopSin) = Self.turn(after: Self.hop)
+    (hopCos, hopSin) = Self.rotation(after: Self.hop)
     real = (.zero, .zero, .zero, .zero)
     imaginary = (.zero, .zero, .zero, .zero)
   }
@@ -88,7 +88,7 @@ public struct ToneDetector: ~Copyable {
     var ended: ReceivedDigit?
     var start = 0
     while start &+ Self.hop <= input.count {
-      take(input, from: start)
+      process(input, from: start)
       if let digit = track(look()) { ended = digit }
       start &+= Self.hop
     }
@@ -113,18 +113,18 @@ public struct ToneDetector: ~Copyable {
   // MARK: Measuring
 
   /// Cosine and negative sine of the eight frequencies, sample by sample for a hop; made once for all detectors.
-  private static let waves: [(cos: SIMD8<Float>, sin: SIMD8<Float>)] = (0..<hop).map { turn(after: $0) }
+  private static let waves: [(cos: SIMD8<Float>, sin: SIMD8<Float>)] = (0..<hop).map { rotation(after: $0) }
 
-  private static func turn(after samples: Int) -> (cos: SIMD8<Float>, sin: SIMD8<Float>) {
+  private static func rotation(after samples: Int) -> (cos: SIMD8<Float>, sin: SIMD8<Float>) {
     var (c, s) = (SIMD8<Float>.zero, SIMD8<Float>.zero)
     for index in 0..<8 {
-      let turn = 2 * Double.pi * Double(frequencies[index]) / 8_000 * Double(samples)
-      (c[index], s[index]) = (Float(cos(turn)), Float(-sin(turn)))
+      let rotation = 2 * Double.pi * Double(frequencies[index]) / 8_000 * Double(samples)
+      (c[index], s[index]) = (Float(cos(rotation)), Float(-sin(rotation)))
     }
     return (c, s)
   }
 
-  private mutating func take(_ input: Span<Int16>, from start: Int) {
+  private mutating func process(_ input: Span<Int16>, from start: Int) {
     let last = samples + oldest
     oldest = oldest &+ Self.hop == Self.window ? 0 : oldest &+ Self.hop
     var (re, im, energy) = (SIMD8<Float>.zero, SIMD8<Float>.zero, Float(0))
@@ -191,8 +191,8 @@ public struct ToneDetector: ~Copyable {
     let (c, s) = (hopCos[index] * hopCos[index] - hopSin[index] * hopSin[index], 2 * hopCos[index] * hopSin[index])
     let re = secondRe[index] * c - secondIm[index] * s
     let im = secondRe[index] * s + secondIm[index] * c
-    let turn = atan2f(im * firstRe[index] - re * firstIm[index], re * firstRe[index] + im * firstIm[index])
-    let offset = turn * 8_000 / (2 * .pi * Float(2 * Self.hop))
+    let rotation = atan2f(im * firstRe[index] - re * firstIm[index], re * firstRe[index] + im * firstIm[index])
+    let offset = rotation * 8_000 / (2 * .pi * Float(2 * Self.hop))
     let nominal = Self.frequencies[index]
     return abs(offset) <= nominal * Self.frequencyTolerance ? nominal + offset : nil
   }
@@ -233,8 +233,8 @@ struct TwoSines {
   /// Nil if the two cannot be told apart.
   /// - Parameter from: where the oldest of the `count` samples stands in their ring.
   init?(_ samples: UnsafePointer<Float>, from: Int, count: Int, low: Float, high: Float) {
-    let (lowTurn, highTurn) = (2 * Float.pi * low / 8_000, 2 * Float.pi * high / 8_000)
-    let step = SIMD4<Float>(cosf(lowTurn), sinf(lowTurn), cosf(highTurn), sinf(highTurn))
+    let (lowRotation, highRotation) = (2 * Float.pi * low / 8_000, 2 * Float.pi * high / 8_000)
+    let step = SIMD4<Float>(cosf(lowRotation), sinf(lowRotation), cosf(highRotation), sinf(highRotation))
     // cos and sin of both at the present sample, their products with each other and with the samples.
     var basis = SIMD4<Float>(1, 0, 1, 0)
     var (g0, g1, g2, g3) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)

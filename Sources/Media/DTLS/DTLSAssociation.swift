@@ -42,7 +42,7 @@ public struct DTLSAssociation: ~Copyable {
     _ role: Role, identity: DTLSIdentity, remoteFingerprint: DTLSFingerprint? = nil, datagramBytes: Int = 1200
   ) throws(DTLSFailure) {
     ERR_clear_error()
-    guard let ssl = SSL_new(identity.context) else { throw .takeQueue() }
+    guard let ssl = SSL_new(identity.context) else { throw .drainQueue() }
     guard let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {
       SSL_free(ssl)
       throw .unavailable
@@ -100,7 +100,7 @@ public struct DTLSAssociation: ~Copyable {
   public mutating func handleTimeout() {
     guard state == .handshaking else { return }
     ERR_clear_error()
-    if cossl_dtls_handle_timeout(ssl) < 0 { state = .failed(.takeQueue()) }
+    if cossl_dtls_handle_timeout(ssl) < 0 { state = .failed(.drainQueue()) }
   }
 
   /// Says goodbye to the peer (close_notify); call `drain` next.
@@ -165,7 +165,7 @@ extension DTLSAssociation {
     case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: ERR_clear_error()
     case SSL_ERROR_ZERO_RETURN: state = .closed
     default:
-      let failure = DTLSFailure.takeQueue()
+      let failure = DTLSFailure.drainQueue()
       // After the handshake the keys stand whatever comes: a stray record must not end a call.
       if state == .handshaking { state = .failed(failure) } else { state = .closed }
     }
@@ -189,7 +189,7 @@ extension DTLSAssociation {
     ERR_clear_error()
     guard SSL_export_keying_material(ssl, &block, block.count, label, label.utf8.count, nil, 0, 0) == 1,
       let keys = SRTPKeyMaterial(profile: profile, exported: block)
-    else { return refuse(.takeQueue()) }
+    else { return refuse(.drainQueue()) }
     block.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
     (keyMaterial, state) = (keys, .established)
   }

@@ -21,7 +21,7 @@ public enum DTLSFailure: Error, Sendable, Equatable, CustomStringConvertible {
   }
 
   /// The first error of the thread's queue, which is left empty: it is sticky and would be taken for the next call's.
-  static func takeQueue() -> DTLSFailure {
+  static func drainQueue() -> DTLSFailure {
     let code = ERR_get_error()
     ERR_clear_error()
     guard code != 0 else { return .openSSL("the handshake was cut off") }

@@ -14,15 +14,15 @@ public final class DTLSIdentity: Sendable {
   /// Makes a key and a certificate. `profiles` in order of preference. Throws `unavailable` or OpenSSL's reason.
   public init(profiles: [SRTPProfile] = SRTPProfile.offered) throws(DTLSFailure) {
     ERR_clear_error()
-    guard let key = cossl_ec_p256_generate() else { throw .takeQueue() }
+    guard let key = cossl_ec_p256_generate() else { throw .drainQueue() }
     defer { EVP_PKEY_free(key) }
-    guard let certificate = selfSigned(key) else { throw .takeQueue() }
+    guard let certificate = selfSigned(key) else { throw .drainQueue() }
     defer { X509_free(certificate) }
     guard let fingerprint = DTLSFingerprint(of: certificate, .sha256) else { throw .unavailable }
-    guard let context = SSL_CTX_new(DTLS_method()) else { throw .takeQueue() }
+    guard let context = SSL_CTX_new(DTLS_method()) else { throw .drainQueue() }
     guard configure(context, key, certificate, profiles) else {
       SSL_CTX_free(context)
-      throw .takeQueue()
+      throw .drainQueue()
     }
     self.fingerprint = fingerprint
     self.context = context

@@ -75,7 +75,7 @@ extension ControllingAgent {
   }
 
   /// True if the message answers a consent check.
-  mutating func takeConsent(_ message: STUNMessage, _ pair: CandidatePair, _ now: Instant, _ output: inout Output) -> Bool {
+  mutating func handleConsent(_ message: STUNMessage, _ pair: CandidatePair, _ now: Instant, _ output: inout Output) -> Bool {
     guard var kept = consent, let index = kept.transactions.firstIndex(where: { $0.id == message.transaction }) else {
       return false
     }

@@ -75,7 +75,7 @@ extension ControllingAgent {
   // MARK: Answers to ours
 
   private mutating func handleAnswer(_ message: STUNMessage, _ pair: CandidatePair, _ now: Instant, _ output: inout Output) {
-    if takeConsent(message, pair, now, &output) { return }
+    if handleConsent(message, pair, now, &output) { return }
     guard let key = credentials.remoteKey, message.hasIntegrity(key) else { return }
     guard let index = pairs.firstIndex(where: { $0.transaction?.id == message.transaction }) else { return }
     guard let transaction = pairs[index].transaction else { return }

@@ -161,7 +161,7 @@ public struct PlayoutBuffer: ~Copyable {
   }
 
   /// Whether the sender's clock stood still is not known yet, so that neither is the delay.
-  public var isDelayDoubtful: Bool { overdue != nil }
+  public var isDelayUnconfirmed: Bool { overdue != nil }
 
   /// Once after the second packet behind a pause through which the sender's clock stood still: what was made up in it was no loss.
   @inline(__always) public mutating func consumeStandstill() -> Bool {

@@ -92,7 +92,7 @@ struct AppLeg: ~Copyable {
   var isReady: Bool { security != nil && address != nil && payloadType != 255 }
 
   /// Takes the remote description's payload types into the fields that packets are compared with.
-  mutating func take(_ remote: AppLegRemote) {
+  mutating func apply(_ remote: AppLegRemote) {
     self.remote = remote
     if encoding != remote.encoding || payloadType == 255 {
       reception = ReceiverStatistics(clockRateHz: remote.encoding.clockRateHz)
@@ -104,7 +104,7 @@ struct AppLeg: ~Copyable {
   }
 
   /// ICE credentials of the description: the first one, a restart with new local ones, or another session's that starts over.
-  mutating func takeCredentials(_ remote: AppLegRemote, newLocal: AppLegLocal?, startsOver: Bool) {
+  mutating func applyCredentials(_ remote: AppLegRemote, newLocal: AppLegLocal?, startsOver: Bool) {
     if startsOver {
       agent.startOver(remoteUfrag: remote.ufrag, generation: remote.generation)
       (address, isNominated) = (nil, false)
@@ -125,7 +125,7 @@ struct AppLeg: ~Copyable {
   }
 
   /// G.711 has no sign for a pause that apps would understand, and costs nothing to encode.
-  var leavesSilenceOut: Bool { encoding == .opus && remote?.opus.takesPauses ?? false }
+  var leavesSilenceOut: Bool { encoding == .opus && remote?.opus.acceptsPauses ?? false }
 
   /// telephone-event as it is sent: on the clock of our audio (RFC 4733 §2.1), else on the other one; nil without it.
   var telephoneEvent: (payloadType: UInt8, clockRateHz: UInt32)? {

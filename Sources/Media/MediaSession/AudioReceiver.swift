@@ -55,7 +55,7 @@ public struct AudioReceiver: ~Copyable {
   /// Of those, made up while nothing came: what comes next says whether something was lost. Where nothing does, the stream was over.
   private var unsettled = 0
   /// Those that the last packet settled as lost, while the next may still say that the sender's clock had stood still.
-  private var doubtful = 0
+  private var unconfirmed = 0
   private var loudness: SpeechLoudness
   private var pause = Pause()
   private var stretching = Stretching()
@@ -118,7 +118,7 @@ public struct AudioReceiver: ~Copyable {
     (tick, scale) = (band.samplesPerTick, band.sampleRateHz / 8_000)
     madeUp = BandConverter.count(madeUp, from: before, to: band)
     unsettled = BandConverter.count(unsettled, from: before, to: band)
-    doubtful = BandConverter.count(doubtful, from: before, to: band)
+    unconfirmed = BandConverter.count(unconfirmed, from: before, to: band)
     loudness.band = band
     measure(packetUnits)
   }
@@ -151,12 +151,12 @@ public struct AudioReceiver: ~Copyable {
     let insertion = buffer.insert(
       header, payload: payload, duration: duration, carriesRepair: repairs, format: format.rawValue, at: now)
     // Another source or timeline: the one before had come to its end, nothing of it was lost.
-    if insertion == .resynchronised { (unsettled, doubtful) = (0, 0) }
+    if insertion == .resynchronised { (unsettled, unconfirmed) = (0, 0) }
     // Nor in a pause through which the sender's clock stood still.
     if buffer.consumeStandstill() {
-      buffer.statistics.concealedSamples &-= counts(doubtful)
-      if doubtful == 0 { unsettled = 0 }
-      doubtful = 0
+      buffer.statistics.concealedSamples &-= counts(unconfirmed)
+      if unconfirmed == 0 { unsettled = 0 }
+      unconfirmed = 0
     }
     return insertion
   }
@@ -195,11 +195,11 @@ public struct AudioReceiver: ~Copyable {
     while decoded.count < tick { fetch(into: &result, at: now) }
     adjust(at: now)
     // Delay is what is played later than it could be: none of a pause, or of a stream that has stopped.
-    if result == .played || result == .repaired, !buffer.isDelayDoubtful {
+    if result == .played || result == .repaired, !buffer.isDelayUnconfirmed {
       buffer.statistics.ticks &+= 1
       buffer.statistics.delaySumMilliseconds += delayMilliseconds(at: now)
     }
-    decoded.take(into: &samples)
+    decoded.pop(into: &samples)
     if result == .played { buffer.statistics.playedSamples &+= counts(tick) }
     return result
   }
@@ -223,7 +223,7 @@ public struct AudioReceiver: ~Copyable {
       let length = decoder.repair(wanted, from: payload.span, into: &room)
       guard length > 0 else { return conceal(wanted, into: &result) }
       if former != nil { lead(.repair, payload.span, free, length) }
-      take(length)
+      advance(length)
       buffer.statistics.repairedSamples &+= counts(length)
       if result == .played { result = .repaired }
     case .lost(let units):
@@ -237,7 +237,7 @@ public struct AudioReceiver: ~Copyable {
   /// What was made up while nothing came was lost, or came late.
   @inline(__always) private mutating func settle() {
     buffer.statistics.concealedSamples &+= counts(unsettled)
-    (doubtful, unsettled) = (unsettled, 0)
+    (unconfirmed, unsettled) = (unsettled, 0)
   }
 
   private mutating func play(_ packet: FetchedPacket, into result: inout PullResult) {
@@ -254,19 +254,19 @@ public struct AudioReceiver: ~Copyable {
       return conceal(samplesOfPacket(packet.duration), into: &result)
     }
     if former != nil { lead(.packet, payload.span, free, length) }
-    take(length)
+    advance(length)
     pause.played(upTo: buffer.nextTimestamp)
     (madeUp, hasAudio) = (0, true)
   }
 
   /// Takes in received audio that was written behind the decoded.
-  private mutating func take(_ length: Int) {
-    loudness.take(UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length)))
+  private mutating func advance(_ length: Int) {
+    loudness.measure(UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length)))
     decoded.append(length)
   }
 
   /// The same for audio that was made up.
-  private mutating func takeMadeUp(_ length: Int) {
+  private mutating func advanceConcealed(_ length: Int) {
     loudness.pass(length)
     decoded.append(length)
   }
@@ -290,7 +290,7 @@ public struct AudioReceiver: ~Copyable {
     guard hasAudio || pause.isDescribed else { return conceal(length, into: &result) }
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if pause.isDescribed { pause.fill(room, band) } else { fill(room) }
-    takeMadeUp(length)
+    advanceConcealed(length)
     madeUp &+= length
     buffer.statistics.noiseSamples &+= counts(length)
     if result == .played || result == .silent { result = .noise }
@@ -305,12 +305,12 @@ public struct AudioReceiver: ~Copyable {
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
     if !hasAudio || madeUp >= silentAfter {
       room.update(repeating: 0)
-      takeMadeUp(length)
+      advanceConcealed(length)
       if result != .concealed { result = .silent }
       return
     }
     fill(room, behind: length == wanted ? units : nil)
-    takeMadeUp(length)
+    advanceConcealed(length)
     madeUp &+= length
     if isWait { unsettled &+= length } else { buffer.statistics.concealedSamples &+= counts(length) }
     result = .concealed
@@ -416,7 +416,7 @@ public struct AudioReceiver: ~Copyable {
     buffer.reset()
     decoder.reset()
     decoded.removeAll()
-    (madeUp, unsettled, doubtful, hasAudio) = (0, 0, 0, false)
+    (madeUp, unsettled, unconfirmed, hasAudio) = (0, 0, 0, false)
     (start, tickPreference) = (StreamStart(), .none)
     loudness = SpeechLoudness(band)
     pause = Pause()

@@ -79,7 +79,7 @@ public final class AudioTap: Sendable {
 
   /// The reader: the oldest frame, which is the ring's again when `body` returns. False: there is none. HOT
   @discardableResult
-  public func take(_ body: (TappedFrame, UnsafePointer<Int16>) -> Void) -> Bool {
+  public func pop(_ body: (TappedFrame, UnsafePointer<Int16>) -> Void) -> Bool {
     let position = read.load(ordering: .relaxed)
     guard written.load(ordering: .acquiring) &- position > 0 else {
       missed.wrappingAdd(1, ordering: .relaxed)

@@ -27,7 +27,7 @@ struct DecodedAudio: ~Copyable {
 
   /// Moves the oldest samples out; what is missing is silence.
   // HOT
-  mutating func take(into output: inout MutableSpan<Int16>) {
+  mutating func pop(into output: inout MutableSpan<Int16>) {
     let length = min(output.count, count)
     output.withUnsafeMutableBufferPointer { output in
       guard let base = output.baseAddress else { return }

@@ -8,7 +8,7 @@ struct Downlink: ~Copyable {
   var relays = false
   /// Something lies in the receiver, or may.
   var isPrimed = false
-  var firstAudioTold = false
+  var isFirstAudioReported = false
   var event = EventForward()
   /// Listens for digits, if the trunk may send tones.
   var tones: ToneDetector?
@@ -36,7 +36,7 @@ struct Uplink: ~Copyable {
   var relays = false
   /// Something lies in the receiver, or may.
   var isPrimed = false
-  var firstAudioTold = false
+  var isFirstAudioReported = false
   /// The last packet that was relayed, or when relaying began.
   var lastForwarded = Instant.zero
   var sender = DigitSender()

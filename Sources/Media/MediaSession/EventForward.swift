@@ -67,7 +67,7 @@ struct EventForward {
   var isPending: Bool { code != 255 && (!ended || endsSent < Limits.eventEnds) }
 
   /// Takes one received event. `next` is where a new press lies on our stream.
-  mutating func take(
+  mutating func forward(
     _ event: TelephoneEvent, of ssrc: UInt32, timestamp: UInt32, from incoming: Clocks, to outgoing: Clocks, next: UInt32,
     at now: Instant
   ) -> Parts {

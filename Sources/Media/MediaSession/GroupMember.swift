@@ -63,7 +63,7 @@ struct GroupMember: ~Copyable {
     return hasNarrow[slot] ? narrow + slot &* band.samplesPerTick : nil
   }
 
-  mutating func take(_ samples: UnsafePointer<Int16>, _ band: AudioBand, inBoth: Bool, at now: Instant) {
+  mutating func mix(_ samples: UnsafePointer<Int16>, _ band: AudioBand, inBoth: Bool, at now: Instant) {
     let slot = Self.slot(written)
     let (low, high) = (narrow + slot &* AudioBand.narrowband.samplesPerTick, wide + slot &* AudioBand.wideband.samplesPerTick)
     let count = band.samplesPerTick

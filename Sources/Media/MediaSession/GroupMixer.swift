@@ -61,11 +61,11 @@ public struct GroupMixer: ~Copyable {
   public var isEmpty: Bool { !(0..<Limits.groupMembers).contains { members[$0].isUsed } }
 
   /// 20 ms of `band` that a member's trunk said, at the member's tick from its trunk; nothing for one that has said nothing. HOT
-  public mutating func take(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from place: Int, at now: Instant) {
+  public mutating func mix(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from place: Int, at now: Instant) {
     guard members.indexIsValid(place), members[place].isUsed else { return }
     let needsOther = (0..<Limits.groupMembers).contains { members[$0].isUsed && $0 != place && members[$0].band != band }
     members[place].band = band
-    members[place].take(samples, band, inBoth: needsOther, at: now)
+    members[place].mix(samples, band, inBoth: needsOther, at: now)
   }
 
   /// Adds what the other members say to `frame`, 20 ms of what the member's own app says, and returns whether anybody is heard. Where

@@ -22,7 +22,7 @@ public struct HandshakeDatagram: Sendable {
       guard bytes[start + 1] == 0xfe, end <= bytes.count else { return }
       let (type, epoch) = (bytes[start], number(start + 3))
       if epoch == 0 {
-        guard type == 20 || (type == 22 && take(bytes, (start + Self.recordHeader)..<end)) else { return }
+        guard type == 20 || (type == 22 && append(bytes, (start + Self.recordHeader)..<end)) else { return }
       } else if epoch == 1, type == 22 {
         holdsFinished = true
       }
@@ -43,7 +43,7 @@ public struct HandshakeDatagram: Sendable {
   }
 
   /// The messages of one record.
-  private mutating func take(_ bytes: UnsafeRawBufferPointer, _ record: Range<Int>) -> Bool {
+  private mutating func append(_ bytes: UnsafeRawBufferPointer, _ record: Range<Int>) -> Bool {
     func number(_ at: Int) -> Int { Int(bytes[at]) << 16 | Int(bytes[at + 1]) << 8 | Int(bytes[at + 2]) }
     var at = record.lowerBound
     while at < record.upperBound {

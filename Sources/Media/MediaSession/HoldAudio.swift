@@ -59,7 +59,7 @@ struct HoldPlayer: ~Copyable {
   private(set) var isPlaying = false
 
   /// What is to be played from the next hold on.
-  mutating func take(_ next: HoldAudio) {
+  mutating func replace(_ next: HoldAudio) {
     if case .clip(let clip) = next {
       if narrow == clip.samples(.narrowband) { return }
       (narrow, wide, count) = (clip.samples(.narrowband), clip.samples(.wideband), clip.count)
@@ -88,13 +88,13 @@ struct HoldPlayer: ~Copyable {
   }
 
   /// The next 20 ms of the clip; returns the position behind them.
-  @inline(__always) private func following(_ band: AudioBand, _ take: (_ k: Int, _ sample: Int16) -> Void) -> Int {
+  @inline(__always) private func following(_ band: AudioBand, _ replace: (_ k: Int, _ sample: Int16) -> Void) -> Int {
     guard let samples = band == .wideband ? wide : narrow else { return position }
     let scale = band.sampleRateHz / 8_000
     let end = count &* scale
     var at = position &* scale
     for k in 0..<band.samplesPerTick {
-      take(k, samples[at])
+      replace(k, samples[at])
       at = at &+ 1 == end ? 0 : at &+ 1
     }
     return at / scale

@@ -116,7 +116,7 @@ struct KeptAudio: ~Copyable {
     accelerate()
     if length == 0, work.count < self.frame + TimeScale.shortestLag * scale { endWithFade() }
     var samples = MutableSpan(_unsafeStart: out, count: self.frame)
-    work.take(into: &samples)
+    work.pop(into: &samples)
     return true
   }
 

@@ -118,9 +118,9 @@ public struct AppLegRemote: Sendable {
 /// What the receiver of our Opus asked for (RFC 7587 §6.1).
 public struct OpusPreferences: Sendable, Equatable {
   /// Silence may be left out: `usedtx=1`. Else the stream has no gaps.
-  public var takesPauses: Bool
+  public var acceptsPauses: Bool
   /// Packets may carry FEC; only `useinbandfec=0` forbids it.
-  public var takesRepair: Bool
+  public var acceptsRepair: Bool
   /// `maxaveragebitrate` in bit/s.
   public var maximumBitrate: Int?
   /// All packets of one length: `cbr=1`.
@@ -128,8 +128,8 @@ public struct OpusPreferences: Sendable, Equatable {
   /// `maxplaybackrate` in Hz: below 16000 the receiver is narrowband.
   public var maximumPlaybackRateHz: Int?
 
-  public init(takesPauses: Bool = false, takesRepair: Bool = true, maximumBitrate: Int? = nil, isConstantRate: Bool = false) {
-    (self.takesPauses, self.takesRepair, self.maximumBitrate) = (takesPauses, takesRepair, maximumBitrate)
+  public init(acceptsPauses: Bool = false, acceptsRepair: Bool = true, maximumBitrate: Int? = nil, isConstantRate: Bool = false) {
+    (self.acceptsPauses, self.acceptsRepair, self.maximumBitrate) = (acceptsPauses, acceptsRepair, maximumBitrate)
     self.isConstantRate = isConstantRate
   }
 
@@ -142,7 +142,7 @@ public struct OpusPreferences: Sendable, Equatable {
     let most = max(6_000, maximumBitrate ?? EncoderControl.repairBitrate)
     return EncoderControl(
       bitrate: min(most, plain), repairBitrate: min(most, EncoderControl.repairBitrate),
-      mayRepair: takesRepair)
+      mayRepair: acceptsRepair)
   }
 }
 

@@ -122,7 +122,7 @@ public struct MediaOutput: ~Copyable {
   }
 
   /// Packets dropped for `reason` since the last call.
-  public mutating func takeDrops(_ reason: MediaDrop) -> UInt64 {
+  public mutating func drainDrops(_ reason: MediaDrop) -> UInt64 {
     defer { drops[Int(reason.rawValue)] = 0 }
     return drops[Int(reason.rawValue)]
   }

@@ -71,7 +71,7 @@ extension MediaSession {
     guard HandshakeDatagram(UnsafeRawBufferPointer(packet), isFromServer: isServer).isSound else {
       return output.drop(.malformed)
     }
-    guard legs[index].handshakeBudget.take(at: now) else { return output.drop(.overBudget) }
+    guard legs[index].handshakeBudget.consume(at: now) else { return output.drop(.overBudget) }
     legs[index].handshakeAddress = source
     legs[index].handshakeRoute = route
     output.handshakes.append(.datagram(handshakeKey(index), Array(packet)))
@@ -138,7 +138,7 @@ extension MediaSession {
     do throws(RTPParseError) {
       header = try RTPHeader(parsing: Span<UInt8>(_unsafeElements: clear.bindMemory(to: UInt8.self)))
     } catch { return output.drop(.malformed) }
-    guard legs[index].budget.take(at: now) else {
+    guard legs[index].budget.consume(at: now) else {
       legs[index].dropped &+= 1
       return output.drop(.overBudget)
     }
@@ -345,7 +345,7 @@ extension MediaSession {
       at: now)
     let count = writeRTP(output.packets.room, payloadType: trunk.payloadType, stamp, ssrc: trunk.stream.ssrc, payload: payload)
     sendToTrunk(count, payloadBytes: payload.count, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
-    if !uplink.firstAudioTold, trunk.encoding.isAudible(payload) { tellFirstAudio(.appToTrunk, at: now, into: &output) }
+    if !uplink.isFirstAudioReported, trunk.encoding.isAudible(payload) { reportFirstAudio(.appToTrunk, at: now, into: &output) }
   }
 
   /// Telephone-events of the app: digits for control, and to the trunk if it takes them.
@@ -365,7 +365,7 @@ extension MediaSession {
       let digit = uplink.digits.receive(
         event, of: header.ssrc.raw, timestamp, clockRateHz: clock, stampRateHz: stamps, at: now)
       if let digit {
-        tell(digit, from: .appToTrunk, into: &output)
+        report(digit, from: .appToTrunk, into: &output)
         // A trunk without the format gets the digit as a tone.
         if trunk.telephoneEvent == 255 {
           _ = uplink.sender.enqueue(digit.digit, durationMilliseconds: min(max(digit.durationMilliseconds, 80), 500))
@@ -399,7 +399,7 @@ extension MediaSession {
   ) {
     guard trunk.sends, !isHeld, trunk.telephoneEvent != 255 else { return }
     if !uplink.relays, !uplink.event.isActive(at: now) { clearPacketizer() }
-    let parts = uplink.event.take(
+    let parts = uplink.event.forward(
       event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: trunk.eventClocks,
       next: trunk.stream.place(of: header, relays: uplink.relays),
       at: now)

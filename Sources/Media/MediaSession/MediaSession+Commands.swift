@@ -87,10 +87,10 @@ extension MediaSession {
     let legs = legs
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
-    legs[index].take(remote)
+    legs[index].apply(remote)
     // Before the connect it is a device that prepares again from another session; later the old pair and keys serve on.
     let startsOver = newAssociation && !isFirst && newLocal == nil && connectedAt == nil
-    legs[index].takeCredentials(remote, newLocal: newLocal, startsOver: startsOver)
+    legs[index].applyCredentials(remote, newLocal: newLocal, startsOver: startsOver)
     if newAssociation, !isFirst {
       endAssociation(index, into: &output)
       legs[index].association &+= 1
@@ -123,8 +123,8 @@ extension MediaSession {
 
   private mutating func setTrunk(_ parameters: TrunkLegParameters, at now: Instant) {
     let (wasReceiving, wasSending) = (trunk.receives, trunk.sends)
-    uplink.hold.take(parameters.holdAudio)
-    let changed = trunk.take(parameters, at: now)
+    uplink.hold.replace(parameters.holdAudio)
+    let changed = trunk.apply(parameters, at: now)
     if trunk.receives, !wasReceiving { trunk.restartSilence(at: now) }
     if trunk.sends, !wasSending {
       clearPacketizer()

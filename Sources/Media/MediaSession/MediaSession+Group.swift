@@ -2,7 +2,7 @@ public import Bytes
 import RTP
 
 /// A session's place in the mixer of its group.
-struct GroupPlace {
+struct GroupSlot {
   /// Lives longer than the tick that it is handed to.
   let mixer: UnsafeMutablePointer<GroupMixer>
   let number: Int
@@ -23,7 +23,7 @@ extension MediaSession {
     _ direction: AudioDirection, in mixer: UnsafeMutablePointer<GroupMixer>, as place: Int, at now: Instant,
     into output: inout MediaOutput
   ) {
-    tick(direction, in: GroupPlace(mixer: mixer, number: place), at: now, into: &output)
+    tick(direction, in: GroupSlot(mixer: mixer, number: place), at: now, into: &output)
   }
 
   mutating func group(_ next: MediaGroupID?) {
@@ -33,13 +33,13 @@ extension MediaSession {
   }
 
   /// The trunk's frame, as decoded. What a trunk plays to a call that it holds is not for the others. HOT
-  mutating func tellGroup(_ place: GroupPlace, at now: Instant) {
+  mutating func feedGroup(_ place: GroupSlot, at now: Instant) {
     guard trunk.sends else { return }
-    place.mixer.pointee.take(frame, band, from: place.number, at: now)
+    place.mixer.pointee.mix(frame, band, from: place.number, at: now)
   }
 
   /// The app's next frame and what the others' trunks say. HOT
-  mutating func pullUplink(in place: GroupPlace, at now: Instant) -> SilenceGate.Step {
+  mutating func pullUplink(in place: GroupSlot, at now: Instant) -> SilenceGate.Step {
     let step = pullUplink(at: now)
     guard !isHeld else { return step }
     let isHeard = place.mixer.pointee.add(to: frame, band, hasAudio: step == .send, for: place.number, at: now)

@@ -48,16 +48,16 @@ extension MediaSession {
 
   /// SSRCs that the receivers of both legs retired.
   mutating func countRetirements(into output: inout MediaOutput) {
-    output.retiredSources &+= trunk.security?.takeRetirements() ?? 0
-    if hasLeg(winner) { output.retiredSources &+= legs[winner].security?.receiver.takeRetirements() ?? 0 }
+    output.retiredSources &+= trunk.security?.drainRetirements() ?? 0
+    if hasLeg(winner) { output.retiredSources &+= legs[winner].security?.receiver.drainRetirements() ?? 0 }
   }
 
   /// What our packets carry follows the reports of those who hear them, and what delay costs follows the round trips.
   private mutating func followReports(at now: Instant) {
     let toApp = hasLeg(winner) ? legs[winner].reports.roundTripMilliseconds : nil
     let toTrunk = trunk.reports.roundTripMilliseconds
-    let appLoss = hasLeg(winner) ? legs[winner].reports.takeReportedLoss() : nil
-    let trunkLoss = trunk.reports.takeReportedLoss()
+    let appLoss = hasLeg(winner) ? legs[winner].reports.drainReportedLoss() : nil
+    let trunkLoss = trunk.reports.drainReportedLoss()
     if let appLoss { downlink.encoder?.reported(lossFraction: appLoss, roundTripMilliseconds: toApp, at: now) }
     if let trunkLoss { uplink.encoder?.reported(lossFraction: trunkLoss, roundTripMilliseconds: toTrunk, at: now) }
     guard appLoss != nil || trunkLoss != nil else { return }

@@ -54,7 +54,7 @@ extension MediaSession {
     uplink.packetizer.added(encode(samples, band.samplesPerTick, &uplink.encoder, into: room))
     let (packetBytes, units) = (uplink.packetizer.packetBytes, uplink.packetizer.packetUnits)
     while uplink.packetizer.count >= packetBytes {
-      guard let base = output.packets.room.baseAddress, uplink.packetizer.take(into: base + headerBytes) else { return }
+      guard let base = output.packets.room.baseAddress, uplink.packetizer.pop(into: base + headerBytes) else { return }
       let stamp = trunk.stream.stamp(units: units, at: now)
       writeHeader(base, trunk.payloadType, stamp, trunk.stream.ssrc)
       sendToTrunk(

@@ -7,10 +7,10 @@ import RTP
 
 extension MediaSession {
   mutating func trunkStatistics(_ out: inout StreamStatistics) {
-    out.take(trunk.reception, trunk.reports, packetMilliseconds: trunk.packetMilliseconds)
+    out.add(trunk.reception, trunk.reports, packetMilliseconds: trunk.packetMilliseconds)
     (out.bytes, out.dropped) = (trunk.bytesReceived, trunk.dropped)
     out.playout = downlink.receiver.statistics
-    out.takeLevels(downlink.gate.detector)
+    out.addLevels(downlink.gate.detector)
     (out.unknownPackets, out.unknownPayloadType) = (trunk.unheard.unknown, trunk.unheard.payloadType)
     out.unheardPackets = trunk.unheard.streamed
     out.otherSourcePackets = trunk.unheard.otherSources
@@ -20,10 +20,10 @@ extension MediaSession {
   }
 
   mutating func appStatistics(_ out: inout StreamStatistics, _ leg: borrowing AppLeg) {
-    out.take(leg.reception, leg.reports, packetMilliseconds: leg.packetMilliseconds)
+    out.add(leg.reception, leg.reports, packetMilliseconds: leg.packetMilliseconds)
     (out.bytes, out.dropped) = (leg.bytesReceived, leg.dropped)
     out.playout = uplink.receiver.statistics
-    out.takeLevels(uplink.gate.detector)
+    out.addLevels(uplink.gate.detector)
     out.meanOpinionScore = opinion(out, leg.encoding, leg.packetMilliseconds)?.mean
   }
 
@@ -75,7 +75,7 @@ extension MediaSession {
 }
 
 extension StreamStatistics {
-  fileprivate mutating func take(_ reception: ReceiverStatistics, _ reports: ReportState, packetMilliseconds: Double) {
+  fileprivate mutating func add(_ reception: ReceiverStatistics, _ reports: ReportState, packetMilliseconds: Double) {
     (packets, lost, reordered) = (reception.received, reception.lost, reception.reordered)
     jitterMilliseconds = reception.jitterMilliseconds
     (roundTripMilliseconds, reportedLossFraction) = (reports.roundTripMilliseconds, reports.reportedLossFraction)
@@ -85,7 +85,7 @@ extension StreamStatistics {
     gapMilliseconds = pattern.gapPacketsMean * packetMilliseconds
   }
 
-  fileprivate mutating func takeLevels(_ detector: SilenceDetector) {
+  fileprivate mutating func addLevels(_ detector: SilenceDetector) {
     speechLevel = detector.speechLevel
     noiseLevel = detector.speechLevel == nil && detector.noiseLevel <= -127 ? nil : detector.noiseLevel
   }

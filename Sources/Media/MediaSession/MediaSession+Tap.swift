@@ -36,7 +36,7 @@ extension MediaSession {
     if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if hasAudio {
       downlink.gate.measure(frame, band)
-      if !downlink.firstAudioTold, !KeptAudio.isPause(frame, band) { tellFirstAudio(.trunkToApp, at: now, into: &output) }
+      if !downlink.isFirstAudioReported, !KeptAudio.isPause(frame, band) { reportFirstAudio(.trunkToApp, at: now, into: &output) }
     } else {
       frame.update(repeating: 0, count: band.samplesPerTick)
     }
@@ -47,7 +47,7 @@ extension MediaSession {
   /// The next frame of the stream's audio in `frame`, in the call's band. False: there is none. HOT
   mutating func pullStream(_ stream: AudioStream) -> Bool {
     let (frame, band) = (frame, band)
-    return stream.said.take { head, samples in
+    return stream.said.pop { head, samples in
       guard head.band != band else { return frame.update(from: samples, count: band.samplesPerTick) }
       var converter = BandInterpolator()
       converter.convert(samples, head.band.samplesPerTick, from: head.band, to: band, into: frame)

@@ -27,7 +27,7 @@ extension MediaSession {
   }
 
   mutating func tick(
-    _ direction: AudioDirection, in place: GroupPlace?, at now: Instant, into output: inout MediaOutput
+    _ direction: AudioDirection, in place: GroupSlot?, at now: Instant, into output: inout MediaOutput
   ) {
     guard !isClosed else { return }
     switch direction {
@@ -36,9 +36,9 @@ extension MediaSession {
     }
   }
 
-  private mutating func tickFromTrunk(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickFromTrunk(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
     if now >= playoutAssumedAt { releaseDownlink(at: now) }
-    if let digit = trunk.digits.expire(at: now), connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
+    if let digit = trunk.digits.expire(at: now), connectedAt != nil { report(digit, from: .trunkToApp, into: &output) }
     endPresses(.trunkToApp, at: now, into: &output)
     if bridge != nil {
       tickBridge(at: now, into: &output)
@@ -49,8 +49,8 @@ extension MediaSession {
     }
   }
 
-  private mutating func tickFromApp(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
-    if let digit = uplink.digits.expire(at: now) { tell(digit, from: .appToTrunk, into: &output) }
+  private mutating func tickFromApp(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
+    if let digit = uplink.digits.expire(at: now) { report(digit, from: .appToTrunk, into: &output) }
     endPresses(.appToTrunk, at: now, into: &output)
     if playback != nil, tickPlayback(at: now, into: &output) {
       // the announcement is what the trunk hears
@@ -68,12 +68,12 @@ extension MediaSession {
 
   // MARK: Trunk → app
 
-  private mutating func tickDownlink(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickDownlink(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
     let legs = legs
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, band, at: now) }
-    if let place, hasAudio { tellGroup(place, at: now) }
+    if let place, hasAudio { feedGroup(place, at: now) }
     if hasAudio { tapFrame(.trunkToApp, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
@@ -84,8 +84,8 @@ extension MediaSession {
     case .describe: sendFrameToApp(frame, startsTalk: false, at: now, into: &output)
     case .skip: legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
     }
-    let pausing = !downlink.firstAudioTold || canRelayDownlink ? KeptAudio.isPause(frame, band) : true
-    if !downlink.firstAudioTold, !pausing { tellFirstAudio(.trunkToApp, at: now, into: &output) }
+    let pausing = !downlink.isFirstAudioReported || canRelayDownlink ? KeptAudio.isPause(frame, band) : true
+    if !downlink.isFirstAudioReported, !pausing { reportFirstAudio(.trunkToApp, at: now, into: &output) }
     if canRelayDownlink, pausing {
       downlink.beginRelaying()
     }
@@ -121,7 +121,7 @@ extension MediaSession {
     uplink.kept?.push(frame)
   }
 
-  private mutating func tickUplink(in place: GroupPlace?, at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickUplink(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
     guard trunk.isSet, trunk.sends, let destination = trunk.destination else {
       if !uplink.relays { _ = uplink.receiver.pull(into: frame, band, at: now) }
       return
@@ -140,9 +140,9 @@ extension MediaSession {
       step = place.map { pullUplink(in: $0, at: now) } ?? pullUplink(at: now)
     }
     if !isHeld { tapFrame(.appToTrunk, at: now) }
-    let audible = isHeld ? false : !uplink.firstAudioTold || canRelayUplink ? !KeptAudio.isPause(frame, band) : true
+    let audible = isHeld ? false : !uplink.isFirstAudioReported || canRelayUplink ? !KeptAudio.isPause(frame, band) : true
     send(step, to: destination, at: now, into: &output)
-    if !uplink.firstAudioTold, audible { tellFirstAudio(.appToTrunk, at: now, into: &output) }
+    if !uplink.isFirstAudioReported, audible { reportFirstAudio(.appToTrunk, at: now, into: &output) }
     if canRelayUplink, !uplink.relays, !audible {
       clearPacketizer()
       uplink.beginRelaying()

@@ -8,11 +8,11 @@ extension MediaSession {
   public mutating func handleTrunk(
     _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
-    guard trunk.isProtected else { return takeTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
+    guard trunk.isProtected else { return receiveTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
     // What a stranger sends is not worth decrypting.
     guard trunk.source?.mayBeHeard(source, at: now) == true else { return rejectSource(source, into: &output) }
     guard let count = openTrunk(packet, isControl: false, into: &output) else { return }
-    takeTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
+    receiveTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
 
   /// The same for bytes that can not be written to: plain RTP only.
@@ -20,7 +20,7 @@ extension MediaSession {
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard !trunk.isProtected else { return output.drop(.noKeys) }
-    takeTrunk(packet, from: source, at: now, into: &output)
+    receiveTrunk(packet, from: source, at: now, into: &output)
   }
 
   /// The packet's length in clear; nil if it is dropped. Nothing is learnt from a packet whose tag is wrong. HOT
@@ -46,7 +46,7 @@ extension MediaSession {
   }
 
   /// HOT
-  private mutating func takeTrunk(
+  private mutating func receiveTrunk(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs
@@ -59,10 +59,10 @@ extension MediaSession {
     }
     switch trunk.source?.classify(source, at: now) {
     case .accepted: break
-    case .tookOver: output.sourceTakeovers &+= 1
+    case .replaced: output.sourceTakeovers &+= 1
     case .rejected, nil: return rejectSource(source, into: &output)
     }
-    guard trunk.budget.take(at: now) else {
+    guard trunk.budget.consume(at: now) else {
       trunk.dropped &+= 1
       return output.drop(.overBudget)
     }
@@ -176,10 +176,12 @@ extension MediaSession {
   public mutating func handleTrunkControl(
     _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
-    guard trunk.isProtected else { return takeTrunkControl(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
+    guard trunk.isProtected else {
+      return receiveTrunkControl(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output)
+    }
     guard trunk.source?.allowsControl(source) == true else { return output.drop(.unexpectedSource) }
     guard let count = openTrunk(packet, isControl: true, into: &output) else { return }
-    takeTrunkControl(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
+    receiveTrunkControl(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
 
   /// The same for bytes that can not be written to: plain RTCP only.
@@ -187,10 +189,10 @@ extension MediaSession {
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard !trunk.isProtected else { return output.drop(.noKeys) }
-    takeTrunkControl(packet, from: source, at: now, into: &output)
+    receiveTrunkControl(packet, from: source, at: now, into: &output)
   }
 
-  private mutating func takeTrunkControl(
+  private mutating func receiveTrunkControl(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard trunk.isSet, !isClosed else { return output.drop(.beforeTrunk) }
@@ -206,8 +208,8 @@ extension MediaSession {
   private mutating func rejectSource(_ source: SocketAddress, into output: inout MediaOutput) {
     trunk.dropped &+= 1
     output.drop(.unexpectedSource)
-    guard !trunk.toldSource, let policy = trunk.source else { return }
-    trunk.toldSource = true
+    guard !trunk.reportedSource, let policy = trunk.source else { return }
+    trunk.reportedSource = true
     output.events.append(.trunkSourceRejected(id, from: source, allowedBy: policy.allowance(for: source)))
   }
 
@@ -242,7 +244,7 @@ extension MediaSession {
     let room = output.packets.room
     let count = writeRTP(room, payloadType: legs[winner].payloadType, stamp, ssrc: legs[winner].stream.ssrc, payload: payload)
     sendToApp(winner, count, payloadBytes: payload.count, timestamp: stamp.timestamp, at: now, into: &output)
-    if !downlink.firstAudioTold, trunk.incoming.isAudible(payload) { tellFirstAudio(.trunkToApp, at: now, into: &output) }
+    if !downlink.isFirstAudioReported, trunk.incoming.isAudible(payload) { reportFirstAudio(.trunkToApp, at: now, into: &output) }
   }
 
   /// A relayed payload that is listened to: for digits, and now and then for the level.
@@ -268,7 +270,7 @@ extension MediaSession {
   ) {
     let heard = count == 0 ? downlink.tones?.absent() : downlink.tones?.hear(Span(_unsafeStart: samples, count: count), band)
     guard let digit = heard ?? nil, connectedAt != nil else { return }
-    if trunk.detectsTones { return tell(digit, from: .trunkToApp, into: &output) }
+    if trunk.detectsTones { return report(digit, from: .trunkToApp, into: &output) }
     guard trunk.watchesTones, trunk.unheard.toneCame() else { return }
     output.events.append(.trunkSendsTones(id))
     trunk.stopWatchingTones()
@@ -295,7 +297,7 @@ extension MediaSession {
       guard let event = TelephoneEvent(parsing: bytes, at: index) else { break }
       let digit = trunk.digits.receive(
         event, of: header.ssrc.raw, timestamp, clockRateHz: clock, stampRateHz: stamps, at: now)
-      if let digit, connectedAt != nil { tell(digit, from: .trunkToApp, into: &output) }
+      if let digit, connectedAt != nil { report(digit, from: .trunkToApp, into: &output) }
       let clocks = EventForward.Clocks(event: clock, stream: stamps)
       forwardToApp(event, header, timestamp.raw, clocks, &number, at: now, into: &output)
       timestamp = timestamp.advanced(by: Int(event.duration))
@@ -312,7 +314,7 @@ extension MediaSession {
     guard isDownlinkOpen, !isHeld, downlink.kept == nil, hasLeg(winner), legs[winner].isReady else { return }
     guard let format = legs[winner].telephoneEvent else { return }
     let clocks = EventForward.Clocks(event: format.clockRateHz, stream: legs[winner].encoding.clockRateHz)
-    let parts = downlink.event.take(
+    let parts = downlink.event.forward(
       event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: clocks,
       next: legs[winner].stream.place(of: header, relays: downlink.relays),
       at: now)
@@ -333,15 +335,15 @@ extension MediaSession {
     sendToApp(winner, count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, at: now, into: &output)
   }
 
-  func tell(_ digit: ReceivedDigit, from direction: AudioDirection, into output: inout MediaOutput) {
+  func report(_ digit: ReceivedDigit, from direction: AudioDirection, into output: inout MediaOutput) {
     let character = Character(UnicodeScalar(digit.digit))
     output.events.append(.digit(id, from: direction, digit: character, durationMilliseconds: digit.durationMilliseconds))
   }
 
-  mutating func tellFirstAudio(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
+  mutating func reportFirstAudio(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
     switch direction {
-    case .trunkToApp: downlink.firstAudioTold = true
-    case .appToTrunk: uplink.firstAudioTold = true
+    case .trunkToApp: downlink.isFirstAudioReported = true
+    case .appToTrunk: uplink.isFirstAudioReported = true
     }
     output.events.append(.firstAudio(id, direction, at: now))
   }

@@ -82,7 +82,7 @@ public struct OutgoingBatch: ~Copyable {
   public mutating func removeAll() { count = 0 }
 
   /// Packets dropped since the last call.
-  public mutating func takeOverflowed() -> UInt64 {
+  public mutating func drainOverflowed() -> UInt64 {
     defer { overflowed = 0 }
     return overflowed
   }

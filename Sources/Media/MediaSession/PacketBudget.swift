@@ -9,7 +9,7 @@ struct PacketBudget {
   private var refilled = Instant.zero
 
   /// False: the packet is to be dropped and counted. HOT
-  @inline(__always) mutating func take(at now: Instant) -> Bool {
+  @inline(__always) mutating func consume(at now: Instant) -> Bool {
     if now - refilled >= Frame.duration { refill(at: now) }
     guard left > 0 else { return false }
     left &-= 1

@@ -38,7 +38,7 @@ struct Packetizer: ~Copyable {
   mutating func added(_ bytes: Int) { count = min(capacity, count + bytes) }
 
   /// Moves one packet's payload to `destination`; false if there is less than a packet.
-  mutating func take(into destination: UnsafeMutableRawPointer) -> Bool {
+  mutating func pop(into destination: UnsafeMutableRawPointer) -> Bool {
     guard let octets, packetBytes > 0, count >= packetBytes else { return false }
     destination.copyMemory(from: octets, byteCount: packetBytes)
     count -= packetBytes

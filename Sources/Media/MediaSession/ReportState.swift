@@ -8,7 +8,7 @@ struct ReportState {
   private(set) var nextDue: Instant?
   private(set) var roundTripMilliseconds: Double?
   private(set) var reportedLossFraction: Double?
-  /// A block about our stream came since `takeReportedLoss`.
+  /// A block about our stream came since `drainReportedLoss`.
   private var hasReport = false
   private var watch = OneWayWatch()
 
@@ -28,7 +28,7 @@ struct ReportState {
   }
 
   /// The loss of a report that came since the last call.
-  mutating func takeReportedLoss() -> Double? {
+  mutating func drainReportedLoss() -> Double? {
     guard hasReport else { return nil }
     hasReport = false
     return reportedLossFraction
@@ -48,9 +48,9 @@ struct ReportState {
       case .senderReport(let source, let info, let blocks):
         reception.senderReportReceived(info.ntp, from: source, at: now)
         if watch.peerHasSent(info.packets, arrived: arrived, at: now) { oneWay = .appToTrunk }
-        if take(blocks, of: datagram, about: stream, at: now, wallClock: wallClock) { oneWay = .trunkToApp }
+        if handle(blocks, of: datagram, about: stream, at: now, wallClock: wallClock) { oneWay = .trunkToApp }
       case .receiverReport(_, let blocks):
-        if take(blocks, of: datagram, about: stream, at: now, wallClock: wallClock) { oneWay = .trunkToApp }
+        if handle(blocks, of: datagram, about: stream, at: now, wallClock: wallClock) { oneWay = .trunkToApp }
       case .sourceDescription, .goodbye, .feedback, .other: break
       }
     }
@@ -58,7 +58,7 @@ struct ReportState {
   }
 
   /// - Returns: what we send does not arrive.
-  private mutating func take(
+  private mutating func handle(
     _ blocks: ReportBlocks, of datagram: Span<UInt8>, about stream: OutgoingStream, at now: Instant, wallClock: NTPTimestamp
   ) -> Bool {
     var isUnheard = false

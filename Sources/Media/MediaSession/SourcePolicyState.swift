@@ -15,9 +15,9 @@ import Bytes
 /// A learnt source that has sent nothing for `Limits.sourceSilence` may have moved behind its NAT: another port of the same address is learnt in its
 /// place under the same rule, five agreeing packets in a second, which are not heard until then. `strict` learns nothing.
 struct SourcePolicyState {
-  enum Verdict { case accepted, rejected, tookOver }
+  enum Verdict { case accepted, rejected, replaced }
   /// How close to the trunk a source is.
-  private enum Standing: Comparable {
+  private enum Proximity: Comparable {
     case stranger
     /// An address that only the SDP names.
     case described
@@ -81,33 +81,33 @@ struct SourcePolicyState {
   func allowsControl(_ source: SocketAddress) -> Bool {
     switch policy {
     case .strict: source.ip == signalled.ip && source.port == signalled.port &+ 1
-    case .signalledIP, .symmetric: source.ip == (learnt ?? signalled).ip || standing(source, policy) > .stranger
+    case .signalledIP, .symmetric: source.ip == (learnt ?? signalled).ip || proximity(source, policy) > .stranger
     }
   }
 
   /// The setting that would take packets from `source`; for the log.
   func allowance(for source: SocketAddress) -> String {
     if policy == .strict, source.ip == signalled.ip { return "rtp_source: signalled_ip" }
-    if let learnt, standing(source, policy) > .stranger {
+    if let learnt, proximity(source, policy) > .stranger {
       return source.ip == learnt.ip
         ? "silence of the learnt port for a second" : "a re-INVITE with the new address: a source is learnt once"
     }
     let peer = "media_peers: [\(source.ip)]"
-    return policy != .symmetric && standing(source, .symmetric) > .stranger ? "rtp_source: symmetric or \(peer)" : peer
+    return policy != .symmetric && proximity(source, .symmetric) > .stranger ? "rtp_source: symmetric or \(peer)" : peer
   }
 
   /// Allowed, and not merely one of several while another is learnt.
   private func isCloser(_ source: SocketAddress) -> Bool {
-    guard let learnt else { return standing(source, policy) > .stranger }
-    return policy == .symmetric && standing(source, policy) > standing(learnt, policy)
+    guard let learnt else { return proximity(source, policy) > .stranger }
+    return policy == .symmetric && proximity(source, policy) > proximity(learnt, policy)
   }
 
   private mutating func learn(_ source: SocketAddress, at now: Instant) -> Verdict {
-    let standing = standing(source, policy)
-    guard standing > .stranger else { return .rejected }
+    let proximity = proximity(source, policy)
+    guard proximity > .stranger else { return .rejected }
     if let candidate, candidate != source, now - candidateSince < Limits.learningWindow {
       // A closer one takes over; any other rival waits for the window's end.
-      guard standing > self.standing(candidate, policy) else { return .rejected }
+      guard proximity > self.proximity(candidate, policy) else { return .rejected }
     }
     if agrees(source, at: now) { (learnt, learntHeard) = (source, now) }
     return .accepted
@@ -117,7 +117,7 @@ struct SourcePolicyState {
   private mutating func challenge(_ learnt: SocketAddress, by source: SocketAddress, at now: Instant) -> Verdict {
     guard isCloser(source) || mayHaveMoved(to: source, at: now), agrees(source, at: now) else { return .rejected }
     (self.learnt, learntHeard) = (source, now)
-    return .tookOver
+    return .replaced
   }
 
   /// Counts a packet of the candidate, which the source becomes; true from the fifth within the window on.
@@ -129,7 +129,7 @@ struct SourcePolicyState {
     return agreeing >= Limits.agreeingPackets
   }
 
-  private func standing(_ source: SocketAddress, _ policy: SourcePolicy) -> Standing {
+  private func proximity(_ source: SocketAddress, _ policy: SourcePolicy) -> Proximity {
     func isListed(_ networks: [IPNetwork]) -> Bool { networks.contains { $0.contains(source.ip) } }
     switch policy {
     case .strict: return source == signalled ? .exact : .stranger

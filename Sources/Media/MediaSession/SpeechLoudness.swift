@@ -20,7 +20,7 @@ struct SpeechLoudness {
   var isPause: Bool { newest < pauseLevel }
 
   /// Takes the next audio of the stream, received or repaired. HOT
-  mutating func take(_ samples: UnsafeMutableBufferPointer<Int16>) {
+  mutating func measure(_ samples: UnsafeMutableBufferPointer<Int16>) {
     guard let base = samples.baseAddress else { return }
     var start = 0
     while start < samples.count {

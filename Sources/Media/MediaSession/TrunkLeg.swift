@@ -55,7 +55,7 @@ struct TrunkLeg: ~Copyable {
   var unheard = UnheardPackets()
   private var codecChangedAt: Instant?
   var dropped: UInt64 = 0
-  var toldSource = false
+  var reportedSource = false
   private(set) var wantsVoIPMetrics = false
   private var remoteControl: SocketAddress?
   var security: TrunkSecurity?
@@ -65,7 +65,7 @@ struct TrunkLeg: ~Copyable {
   }
 
   /// What offer/answer agreed on, first or by re-INVITE. Returns which direction has another codec.
-  mutating func take(_ parameters: TrunkLegParameters, at now: Instant) -> (incoming: Bool, outgoing: Bool) {
+  mutating func apply(_ parameters: TrunkLegParameters, at now: Instant) -> (incoming: Bool, outgoing: Bool) {
     let (before, isFirst) = (incoming, !isSet)
     let changed = isFirst || encoding != parameters.encoding
     if changed { stream.unitsPerFrame = parameters.encoding.clockRateHz / 50 }
@@ -119,7 +119,7 @@ struct TrunkLeg: ~Copyable {
     guard let keys else { return security = nil }
     // Keys fit their suite, or the description would have been refused; OpenSSL fails for want of memory alone.
     do throws(SRTPError) {
-      if security == nil { security = try TrunkSecurity(keys) } else { try security?.take(keys, sameEnd: sameEnd) }
+      if security == nil { security = try TrunkSecurity(keys) } else { try security?.apply(keys, sameEnd: sameEnd) }
     } catch { security = nil }
   }
 

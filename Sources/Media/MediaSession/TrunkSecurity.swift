@@ -44,7 +44,7 @@ public struct TrunkSecurity: ~Copyable {
 
   /// The same leg under the keys of another description. `sameEnd`: the peer has not moved, so that its packet indices and ours go
   /// on (RFC 3711 §3.3.1); another end starts with none.
-  public mutating func take(_ next: TrunkProtection, sameEnd: Bool) throws(SRTPError) {
+  public mutating func apply(_ next: TrunkProtection, sameEnd: Bool) throws(SRTPError) {
     if next.profile != keys.profile || next.ours != keys.ours {
       var fresh = try SRTPSender(next.profile, next.ours)
       if sameEnd { fresh.followRollover(of: sender) }
@@ -60,7 +60,7 @@ public struct TrunkSecurity: ~Copyable {
   }
 
   /// How often the receiver retired an SSRC, since the last call.
-  public mutating func takeRetirements() -> UInt64 { receiver.takeRetirements() }
+  public mutating func drainRetirements() -> UInt64 { receiver.drainRetirements() }
 
   /// Protects a packet in place, behind which `SRTPProfile.overheadBytes` are free; `isControl`: RTCP. HOT
   public mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {

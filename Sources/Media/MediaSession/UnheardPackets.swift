@@ -16,7 +16,7 @@ struct UnheardPackets {
   var mayNameTones = true
   private var run = 0
   private var last = Instant.zero
-  private var isTold = false
+  private var isReported = false
   private var tones = 0
 
   /// Counts a packet of an unknown type; true once, when so many came in a row that it is a stream, not keep-alives.
@@ -26,8 +26,8 @@ struct UnheardPackets {
     (self.payloadType, last) = (payloadType, now)
     alone &+= 1
     if alone >= Limits.unknownPackets { streamed &+= alone == Limits.unknownPackets ? UInt64(alone) : 1 }
-    guard run >= Limits.unknownPackets, !isTold else { return false }
-    isTold = true
+    guard run >= Limits.unknownPackets, !isReported else { return false }
+    isReported = true
     return true
   }
 

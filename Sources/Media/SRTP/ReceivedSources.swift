@@ -49,7 +49,7 @@ struct ReceivedSources: ~Copyable {
     return last
   }
 
-  mutating func takeRetirements() -> UInt64 {
+  mutating func drainRetirements() -> UInt64 {
     defer { retirements = 0 }
     return retirements
   }

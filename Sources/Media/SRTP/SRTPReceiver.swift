@@ -38,7 +38,7 @@ public struct SRTPReceiver: ~Copyable {
   public mutating func followRollover(of before: borrowing SRTPReceiver) { rollover = before.sources.lastRollover }
 
   /// How often a source was retired, since the last call; for the metric.
-  public mutating func takeRetirements() -> UInt64 { sources.takeRetirements() }
+  public mutating func drainRetirements() -> UInt64 { sources.drainRetirements() }
 
   /// Verifies and decrypts an SRTP packet where it lies. `count` is the datagram's length before, the RTP packet's after.
   /// Returns the 48-bit packet index (roll-over counter and sequence number). HOT

@@ -77,7 +77,7 @@ final class AdminAccess: Sendable {
 
   /// As much as one request, of the rate of a client that has one; false: none is left at `now`.
   func spend(_ client: String, at now: Instant) -> Bool {
-    state.withLock { state in state.rates[client]?.take(at: now) ?? true }
+    state.withLock { state in state.rates[client]?.consume(at: now) ?? true }
   }
 
   /// Whether it comes with a token that is good now; where none is set, none does.
@@ -119,9 +119,9 @@ final class AdminAccess: Sendable {
     guard let token else { return client }
     if let rate = token.perSecond {
       var bucket = state.rates[token.name] ?? TokenBucket(perSecond: rate, at: now)
-      let isTaken = bucket.take(at: now)
+      let isAllowed = bucket.consume(at: now)
       state.rates[token.name] = bucket
-      guard isTaken else { throw APIError(.tooMany, "more than per_second requests of this token") }
+      guard isAllowed else { throw APIError(.tooMany, "more than per_second requests of this token") }
     }
     return client
   }

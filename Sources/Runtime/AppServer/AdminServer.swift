@@ -37,16 +37,16 @@ public final class AdminServer: Sendable {
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound.
   public static func start(_ settings: Settings, routes: RouteTable, logger: Logger) throws -> AdminServer {
-    let door = AdminDoor(access: AdminAccess(settings.all(settings.tokens)), routes: routes)
-    let delegate = AdminDelegate(door)
+    let endpoint = AdminEndpoint(access: AdminAccess(settings.all(settings.tokens)), routes: routes)
+    let delegate = AdminDelegate(endpoint)
     let server = try HTTPServer(
       .init(
         name: "admin", address: settings.address, setting: "listen.admin", tls: settings.tls,
         connections: Limits.adminConnections,
         connectionsPerAddress: Limits.adminConnectionsPerAddress, makesRoom: true, reserved: Limits.adminReserved,
-        tellsProblems: true,
-        bodyBytes: { door.access.bodyBytes(of: $0, routes) }, hasSink: { door.access.hasSink($0, routes) },
-        sink: { door.access.sink(of: $0, routes) }), delegate: delegate, logger: logger)
+        reportsProblems: true,
+        bodyBytes: { endpoint.access.bodyBytes(of: $0, routes) }, hasSink: { endpoint.access.hasSink($0, routes) },
+        sink: { endpoint.access.sink(of: $0, routes) }), delegate: delegate, logger: logger)
     try server.start()
     return AdminServer(server, delegate, settings)
   }
@@ -57,7 +57,7 @@ public final class AdminServer: Sendable {
 
   /// Other `Settings.tokens`, from the next request on, and for streams from now on; any thread. `Settings.token` stays.
   public func replace(_ tokens: [APIToken]) {
-    delegate.door.access.replace(settings.all(tokens))
+    delegate.endpoint.access.replace(settings.all(tokens))
     server.distrust()
   }
 
@@ -71,20 +71,20 @@ public final class AdminServer: Sendable {
 }
 
 private final class AdminDelegate: TransportDelegate, Sendable {
-  let door: AdminDoor
+  let endpoint: AdminEndpoint
 
-  init(_ door: AdminDoor) { self.door = door }
+  init(_ endpoint: AdminEndpoint) { self.endpoint = endpoint }
 
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
-    door.handle(request, at: request.received, answer)
+    endpoint.handle(request, at: request.received, answer)
   }
 
-  func trusts(_ request: HTTPRequest) -> Bool { door.access.knows(request) }
+  func trusts(_ request: HTTPRequest) -> Bool { endpoint.access.knows(request) }
   func webSocketOpened(_ id: ConnectionID, from address: IPAddress) {}
   func webSocketReceived(_ id: ConnectionID, _ bytes: [UInt8]) {}
   func webSocketAlive(_ id: ConnectionID) {}
   func webSocketCongested(_ id: ConnectionID) {}
   func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?) {}
   func allows(origin: String) -> Bool { false }
-  func turn(_ now: Instant) -> Instant? { nil }
+  func step(_ now: Instant) -> Instant? { nil }
 }

@@ -28,7 +28,7 @@ struct Admission {
     let groups = groups(address)
     for (group, factor) in groups {
       guard makeRoom(group, factor, now) else { return .tooMany }
-      guard !boundsAttempts || entries[group]?.attempts.take(at: now) == true else { return .tooFast }
+      guard !boundsAttempts || entries[group]?.attempts.consume(at: now) == true else { return .tooFast }
       guard let entry = entries[group], entry.connections < perAddress * factor else { return .tooManyFromAddress }
     }
     for (group, _) in groups { entries[group]?.connections += 1 }

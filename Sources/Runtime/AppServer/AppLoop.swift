@@ -48,11 +48,11 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private var nodeOrigins: NodeOrigins
   private var machine: SessionMachine
   private var output = SessionMachine.Output()
-  private var batch: [AppOrder] = []
+  private var batch: [AppRequest] = []
   /// Events that control did not take yet, oldest first.
   private var waiting: [SessionEvent] = []
   private unowned var transport: (any Transport)!
-  private var orders: Mailbox<AppOrder>?
+  private var orders: Mailbox<AppRequest>?
   private let lostCommands = Mutex(Lost())
   /// HTTP requests that wait for control's word; the session machine bounds them.
   private var asked: [HTTPRequestID: Asked] = [:]
@@ -75,14 +75,14 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   /// Before the thread starts.
-  func attach(_ transport: any Transport, _ orders: Mailbox<AppOrder>) { (self.transport, self.orders) = (transport, orders) }
+  func attach(_ transport: any Transport, _ orders: Mailbox<AppRequest>) { (self.transport, self.orders) = (transport, orders) }
 
   /// Any thread: this command did not fit the queue.
   func lost(_ command: SessionCommand) {
     lostCommands.withLock { lost in
       switch command {
       case .welcome(let id, _, _, _), .refuse(let id, _): lost.welcomes.insert(id)
-      case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _), .tell(let device, _, _):
+      case .send(let device, _, _), .callLive(let device, _), .callDead(let device, _), .notify(let device, _, _):
         lost.devices.insert(device)
       case .answer(let token, _): lost.devices.insert(token.device)
       case .revoke(let device): lost.devices.insert(device)
@@ -98,7 +98,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     }
   }
 
-  func turn(_ now: Instant) -> Instant? {
+  func step(_ now: Instant) -> Instant? {
     machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: now)
     orders?.drain(into: &batch)
     // one that fitted is newer than one that did not
@@ -189,9 +189,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   private func offerWaiting() {
-    var taken = 0
-    while taken < waiting.count, events(waiting[taken]) { taken += 1 }
-    waiting.removeFirst(taken)
+    var handled = 0
+    while handled < waiting.count, events(waiting[handled]) { handled += 1 }
+    waiting.removeFirst(handled)
   }
 
   private func publish() {

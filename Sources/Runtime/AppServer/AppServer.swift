@@ -51,7 +51,7 @@ public final class AppServer: Sendable {
 
   private let server: HTTPServer
   private let loop: AppLoop
-  private let orders: Mailbox<AppOrder>
+  private let orders: Mailbox<AppRequest>
 
   /// Throws `SystemError` with the setting's name if the address cannot be bound, `TLSError` if the files do not fit.
   public static func start(_ settings: Settings, logger: Logger, events: @escaping EventSink) throws -> AppServer {
@@ -64,13 +64,13 @@ public final class AppServer: Sendable {
         closeTime: settings.closeTime, boundsRefusals: true),
       delegate: loop,
       logger: logger)
-    let orders = try Mailbox<AppOrder>(capacity: Limits.commands) { [unowned server] in server.wake() }
+    let orders = try Mailbox<AppRequest>(capacity: Limits.commands) { [unowned server] in server.wake() }
     loop.attach(server, orders)
     try server.start()
     return AppServer(server, loop, orders)
   }
 
-  private init(_ server: HTTPServer, _ loop: AppLoop, _ orders: Mailbox<AppOrder>) {
+  private init(_ server: HTTPServer, _ loop: AppLoop, _ orders: Mailbox<AppRequest>) {
     (self.server, self.loop, self.orders) = (server, loop, orders)
   }
 
@@ -109,7 +109,7 @@ public final class AppServer: Sendable {
   public var queue: MailboxReading { orders.reading("app") }
 }
 
-enum AppOrder: Sendable {
+enum AppRequest: Sendable {
   case command(SessionCommand)
   case reconfigure(SessionSettings, Set<String>)
   case keys(TokenVerifier, fetchedAt: Instant?)

@@ -75,7 +75,7 @@ final class HTTPConnection {
   var isSilent = true
   var hasSpoken = false
   /// The handshake waits for processor time.
-  var waitsForTurn = false
+  var waitsForAnswer = false
   let began: Instant
   var deadline: Instant
   var interest: IOEvents = .readable
@@ -92,7 +92,7 @@ final class HTTPConnection {
   ) {
     (self.number, self.socket, self.tls, self.peer, self.isProxy) = (number, socket, tls, peer, isProxy)
     phase = tls == nil ? .request : .handshaking
-    reader = RequestReader(bodyBytes: bodyBytes, isTakenInParts: hasSink)
+    reader = RequestReader(bodyBytes: bodyBytes, isReadInParts: hasSink)
     began = now
     served = now
     deadline = now + Limits.firstOctetTime
@@ -104,7 +104,7 @@ final class HTTPConnection {
 
   /// What epoll is to watch for now.
   var wanted: IOEvents {
-    if phase == .handshaking { return waitsForTurn ? [] : handshakeWantsWrite ? .writable : .readable }
+    if phase == .handshaking { return waitsForAnswer ? [] : handshakeWantsWrite ? .writable : .readable }
     // A client may shut its side down behind a request and still wants the answer: its end is looked at when that is written.
     let isAnswering = phase == .answering || (phase == .streaming && stream?.source.hasEnd == true)
     let isBusy = isAnswering || (phase == .request && queuedBytes > 0) || (phase == .closing && !hasShutDown)
@@ -116,7 +116,7 @@ final class HTTPConnection {
   /// A WebSocket whose close frame is still to be written.
   var isLeaving: Bool { webSocket != nil && !hasShutDown }
 
-  func takeSink() -> (any BodySink)? {
+  func removeSink() -> (any BodySink)? {
     defer { sink = nil }
     return sink
   }
@@ -163,10 +163,10 @@ final class HTTPConnection {
     }
     let end = min(out.count, written + Limits.writeBytes)
     while written < end {
-      let (count, goesOn) = out.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[written..<end])) }
+      let (count, continues) = out.withUnsafeBytes { write(UnsafeRawBufferPointer(rebasing: $0[written..<end])) }
       guard let count else { return false }
       written += count
-      if !goesOn { return true }
+      if !continues { return true }
     }
     if written == out.count { (out, written) = ([], 0) }
     return true

@@ -7,10 +7,10 @@ import Platform
 extension HTTPServer {
   func accept() {
     guard let listener else { return }
-    for _ in 0..<Limits.acceptsPerTurn {
+    for _ in 0..<Limits.acceptsPerStep {
       do throws(SystemError) {
         guard let socket = try listener.accept() else { return }
-        take(socket)
+        accept(socket)
       } catch {
         guard error.isOutOfDescriptors else {
           return logger.error("a connection was not accepted", metadata: ["about": "\(error)"])
@@ -24,14 +24,14 @@ extension HTTPServer {
   /// gives its own; if there is none, the new one is closed by way of the reserve.
   private func shed(_ listener: TCPListener, _ error: SystemError) {
     metrics.refused[.descriptors].increment()
-    if mayTell() { logger.error("connection refused: \(error)", metadata: ["port": "\(settings.setting)"]) }
+    if mayLog() { logger.error("connection refused: \(error)", metadata: ["port": "\(settings.setting)"]) }
     if dropOldestSilent() { return }
     if reserve >= 0 { Glibc.close(reserve) }
     _ = try? listener.accept()
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
   }
 
-  private func take(_ socket: TCPSocket) {
+  private func accept(_ socket: TCPSocket) {
     let peer = socket.remoteAddress.ip.unmapped
     if silentCount >= max(1, settings.connections / 2) { evict() }
     guard hasRoom() else { return refuse(.tooMany, peer) }
@@ -102,15 +102,15 @@ extension HTTPServer {
 
   func refuse(_ why: ConnectionRefusal, _ peer: IPAddress) {
     metrics.refused[why].increment()
-    guard mayTell() else { return }
+    guard mayLog() else { return }
     logger.notice(
       "connection refused", metadata: ["port": "\(settings.setting)", "why": "\(why.rawValue)", "address": "\(peer)"])
   }
 
   /// The log is told once in a while; the counters tell all.
-  func mayTell() -> Bool {
-    guard loop.now - toldOfRefusals >= Limits.logInterval || toldOfRefusals == .zero else { return false }
-    toldOfRefusals = loop.now
+  func mayLog() -> Bool {
+    guard loop.now - refusalsLoggedAt >= Limits.logInterval || refusalsLoggedAt == .zero else { return false }
+    refusalsLoggedAt = loop.now
     return true
   }
 

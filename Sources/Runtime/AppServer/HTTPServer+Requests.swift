@@ -11,7 +11,7 @@ extension HTTPServer {
   func ready(_ connection: HTTPConnection, _ events: IOEvents) {
     if connection.phase == .handshaking {
       // One that waits for its turn is watched for nothing: this is its end.
-      return connection.waitsForTurn ? drop(connection, nil) : handshake(connection)
+      return connection.waitsForAnswer ? drop(connection, nil) : handshake(connection)
     }
     if events.contains(.writable) || connection.tls?.writeWantsRead == true { dirty.insert(connection.number) }
     if events.contains(.readable), connection.wanted.contains(.readable) {
@@ -25,7 +25,7 @@ extension HTTPServer {
   private func handshake(_ connection: HTTPConnection) {
     firstOctetsCame(connection)
     guard handshakeTime.has(at: loop.now) else {
-      connection.waitsForTurn = true
+      connection.waitsForAnswer = true
       handshakes.append(connection.number)
       return watch(connection)
     }
@@ -49,8 +49,8 @@ extension HTTPServer {
     var next = handshakes[...]
     while let number = next.first, handshakeTime.has(at: loop.now) {
       next = next.dropFirst()
-      guard let connection = connections[number], connection.waitsForTurn else { continue }
-      connection.waitsForTurn = false
+      guard let connection = connections[number], connection.waitsForAnswer else { continue }
+      connection.waitsForAnswer = false
       handshake(connection)
     }
     handshakes = Array(next)
@@ -66,7 +66,7 @@ extension HTTPServer {
   }
 
   private func readable(_ connection: HTTPConnection) {
-    for _ in 0..<Limits.readsPerTurn {
+    for _ in 0..<Limits.readsPerStep {
       switch connection.read(into: buffer) {
       case .wait: return
       case .closed: return drop(connection, nil)
@@ -121,7 +121,7 @@ extension HTTPServer {
     if connection.sink == nil {
       (connection.sink, connection.sinkDeadline) = (settings.sink(head), loop.now + Limits.importTime)
     }
-    connection.sink?.take(octets)
+    connection.sink?.receive(octets)
     let earned = Duration.nanoseconds(Int64(octets.count) * 1_000_000_000 / Limits.importBytesPerSecond)
     setDeadline(connection, min(connection.deadline + earned, connection.sinkDeadline))
   }
@@ -169,7 +169,7 @@ extension HTTPServer {
       method: head.method, target: head.target, host: head.host, origin: head.first("origin"),
       authorization: head.first("authorization").map { Redacted($0) },
       fields: head.fields.filter { $0.name != "authorization" }.map { ($0.name, $0.value) },
-      body: request.body, sink: connection.takeSink() ?? settings.sink(head), peer: connection.address, received: loop.now)
+      body: request.body, sink: connection.removeSink() ?? settings.sink(head), peer: connection.address, received: loop.now)
     connection.isTrusted = delegate.trusts(asked)
     delegate.requestReceived(asked) { [self] response in
       shared.withLock { $0.answers.append((number, response)) }
@@ -192,7 +192,7 @@ extension HTTPServer {
 
   /// An answer of the server itself; the connection ends with it.
   func refuseRequest(_ connection: HTTPConnection, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
-    var response = settings.tellsProblems ? HTTPResponse.problem(status, reason) : .text(status, reason)
+    var response = settings.reportsProblems ? HTTPResponse.problem(status, reason) : .text(status, reason)
     response.headers = fields.map { ($0.name, $0.value) }
     respond(connection, response, isHead: false, keepsAlive: false)
   }

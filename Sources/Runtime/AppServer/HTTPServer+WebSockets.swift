@@ -46,7 +46,7 @@ extension HTTPServer {
         .init("sec-websocket-protocol", Self.subprotocol),
       ])
     send(connection, answer.encoded)
-    let rest = connection.reader?.takeRest() ?? []
+    let rest = connection.reader?.drainRest() ?? []
     connection.reader = nil
     open(connection)
     if !rest.isEmpty { rest.withUnsafeBytes { framesReceived(connection, $0) } }
@@ -54,7 +54,7 @@ extension HTTPServer {
 
   /// What reached the gateway of an app that is told that it cannot be reached.
   func noteLost(_ connection: HTTPConnection, _ head: RequestHead, _ why: String) {
-    guard mayTell() else { return }
+    guard mayLog() else { return }
     logger.notice(
       "a request for a WebSocket was refused",
       metadata: [
@@ -73,7 +73,7 @@ extension HTTPServer {
     let own = WebOrigin(origin)
     if own != nil, schemes.contains(where: { WebOrigin(scheme: $0, host: head.host) == own }) { return true }
     if delegate.allows(origin: WebOrigin.canonical(origin)) { return true }
-    if mayTell() {
+    if mayLog() {
       logger.notice(
         "a page of another origin was refused; auth.origins lists those allowed",
         metadata: [
@@ -129,7 +129,7 @@ extension HTTPServer {
   /// Frames that are no messages cost the sender as little as they cost us much: a few are usual, a flood ends the connection.
   @discardableResult private func countControl(_ connection: HTTPConnection) -> Bool {
     metrics.controlFrames.increment()
-    guard connection.webSocket?.control.take(at: loop.now) == true else {
+    guard connection.webSocket?.control.consume(at: loop.now) == true else {
       fail(connection, .policy)
       return false
     }

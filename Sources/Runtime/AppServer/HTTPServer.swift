@@ -34,7 +34,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var reserved = 0
     var closeTime = Limits.closeTime
     /// What the server itself refuses is told as problem details (RFC 9457), else as a line of text.
-    var tellsProblems = false
+    var reportsProblems = false
     /// Whether an address that shows bad tokens is held up (`Limits.refusedTokens`).
     var boundsRefusals = false
     /// The most of a request's body.
@@ -82,15 +82,15 @@ final class HTTPServer: Transport, @unchecked Sendable {
   var webSockets: [ConnectionID: HTTPConnection] = [:]
   var exchanges: [UInt64: HTTPConnection] = [:]
   /// Those whose answer has no stated end.
-  var endless = StreamPlaces()
+  var endless = StreamSlots()
   /// Those whose answer has one, and comes in pieces.
   var whole: Set<UInt64> = []
   /// Connections with something to write, or with a request that waits in their reader.
   var dirty: Set<UInt64> = []
   var lastNumber: UInt64 = 0
   let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Limits.readBytes, alignment: 16)
-  var toldOfRefusals = Instant.zero
-  private var turnTimer: EventLoop.TimerID?
+  var refusalsLoggedAt = Instant.zero
+  private var stepTimer: EventLoop.TimerID?
   private var sweepTimer: EventLoop.TimerID?
   private var sweepIsSet = false
   private var stopDeadline: Instant?
@@ -113,9 +113,9 @@ final class HTTPServer: Transport, @unchecked Sendable {
     (self.listener, address) = (listener, listener.localAddress)
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
     try loop.register(listener.fd, .readable) { [unowned self] _ in accept() }
-    turnTimer = loop.addTimer("sessions") {}  // what is due is done at the end of every turn
+    stepTimer = loop.addTimer("sessions") {}  // what is due is done at the end of every turn
     sweepTimer = loop.addTimer("sweep") { [unowned self] in sweep() }
-    loop.addFlush { [unowned self] in turn() }
+    loop.addFlush { [unowned self] in step() }
     do {
       thread = try NamedThread.start(name: settings.name, logger: logger) { [self] in run() }
     } catch {
@@ -134,7 +134,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
   }
 
   /// The end of a turn: what other threads asked for, what the delegate has to say, and what is to be written.
-  private func turn() {
+  private func step() {
     let (answers, stops, reloads, distrusts) = shared.withLock { shared in
       defer { (shared.answers, shared.reloads, shared.distrusts) = ([], [], false) }
       return (shared.answers, shared.stops, shared.reloads, shared.distrusts)
@@ -142,7 +142,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     if distrusts { for connection in connections.values { connection.isTrusted = false } }
     for (number, response) in answers { exchanges[number].map { answer($0, response) } }
     for done in reloads { done(reloadCertificates()) }
-    var next = delegate.turn(loop.now)
+    var next = delegate.step(loop.now)
     if stops {
       if stopDeadline == nil {
         stopDeadline = loop.now + Limits.stopTime
@@ -158,7 +158,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     }
     next = min(next ?? .distantFuture, dirty.isEmpty ? .distantFuture : loop.now)
     if !handshakes.isEmpty { next = min(next ?? .distantFuture, resumeHandshakes()) }
-    if let turnTimer { loop.setTimer(turnTimer, at: next) }
+    if let stepTimer { loop.setTimer(stepTimer, at: next) }
     if !waiting.isEmpty, !sweepIsSet, let sweepTimer {
       sweepIsSet = true
       loop.setTimer(sweepTimer, at: loop.now + Limits.sweepInterval)

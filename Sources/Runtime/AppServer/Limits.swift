@@ -27,9 +27,9 @@ public enum Limits {
   static let refusedTokens = 20
   static let refusedTokensInAll = 1_000
   /// Connections taken in one turn.
-  static let acceptsPerTurn = 64
+  static let acceptsPerStep = 64
   /// Reads of one connection in one turn, and octets of a read: a TLS record at least, so that none stays inside OpenSSL.
-  static let readsPerTurn = 4
+  static let readsPerStep = 4
   static let readBytes = 16_384
   /// Octets written to one connection in one turn: a long answer to a quick reader delays nobody else.
   static let writeBytes = 262_144

@@ -27,13 +27,13 @@ public struct Route: Sendable, Equatable {
 
   /// - Parameters:
   ///   - path: as docs/reference/admin-api.yaml has it, arguments in braces.
-  ///   - takesImports: the body may be as long as an import.
+  ///   - acceptsImports: the body may be as long as an import.
   public init(
-    _ operation: String, _ method: Method, _ path: String, _ scope: APIScope?, takesImports: Bool = false,
+    _ operation: String, _ method: Method, _ path: String, _ scope: APIScope?, acceptsImports: Bool = false,
     answersHead: Bool = true
   ) {
     (self.operation, self.method, self.path, self.scope) = (operation, method, path, scope)
-    (bodyBytes, self.answersHead) = (takesImports ? Limits.importBytes : Limits.bodyBytes, answersHead && method == .get)
+    (bodyBytes, self.answersHead) = (acceptsImports ? Limits.importBytes : Limits.bodyBytes, answersHead && method == .get)
     parts = path.split(separator: "/").map { part in
       part.hasPrefix("{") ? .argument(String(part.dropFirst().dropLast())) : .word(String(part))
     }

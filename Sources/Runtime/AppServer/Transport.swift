@@ -34,7 +34,7 @@ protocol TransportDelegate: AnyObject {
   /// Whether a page of this origin may open a WebSocket.
   func allows(origin: String) -> Bool
   /// After each round of socket work, and after `wake`. Returns when it wants to be called at the latest.
-  func turn(_ now: Instant) -> Instant?
+  func step(_ now: Instant) -> Instant?
 }
 
 extension TransportDelegate {
@@ -44,7 +44,7 @@ extension TransportDelegate {
 /// Takes a request's body as it comes, before the request is handed over without it. On the server's thread, a piece of a read at a time; what it
 /// keeps is its own to bound. It is let go when the connection ends early.
 public protocol BodySink: AnyObject, Sendable {
-  func take(_ octets: [UInt8])
+  func receive(_ octets: [UInt8])
 }
 
 /// One HTTP request, whole.

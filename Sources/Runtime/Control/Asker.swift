@@ -67,12 +67,12 @@ public final class Asker: Sendable {
 
   /// A further request of a client; nil: it has `Limits.requestsPerClient` (16) under way.
   public func begin(for client: String) -> Share? {
-    let isTaken = waiting.withLock { waiting in
+    let isQueued = waiting.withLock { waiting in
       guard waiting.requests[client, default: 0] < Limits.requestsPerClient else { return false }
       waiting.requests[client, default: 0] += 1
       return true
     }
-    return isTaken ? Share(self, client) : nil
+    return isQueued ? Share(self, client) : nil
   }
 
   private func end(_ client: String) {

@@ -12,7 +12,7 @@ enum CallOutcome: String, CaseIterable, Sendable {
 /// Whose audio came during a call.
 enum AudioHeard: String, CaseIterable, Sendable {
   case both
-  case nobody = "none"
+  case neither = "none"
   case trunkOnly = "trunk_only"
   case appOnly = "app_only"
 }
@@ -50,7 +50,7 @@ extension CallRecord {
     case (true, true): .both
     case (true, false): .trunkOnly
     case (false, true): .appOnly
-    case (false, false): .nobody
+    case (false, false): .neither
     }
   }
 }

@@ -13,7 +13,7 @@ public final class ClusterMetrics: Sendable {
     var leads: Set<SingleTask> = []
     var own = ""
     var unwritten = 0
-    var inDoubt = 0
+    var unconfirmedEnds = 0
     var cluster = ClusterStatistics()
     var calls = CallStatistics()
   }
@@ -26,7 +26,7 @@ public final class ClusterMetrics: Sendable {
       $0 = Snapshot(
         state: machine.state, leaseAge: machine.leaseAge(at: now).map { Double($0.nanoseconds) / 1e9 } ?? -1,
         nodes: nodes, leads: machine.leads, own: machine.settings.configuration, unwritten: machine.unwritten,
-        inDoubt: machine.callsInDoubt,
+        unconfirmedEnds: machine.unconfirmedEndCount,
         cluster: machine.statistics, calls: calls)
     }
   }
@@ -59,18 +59,17 @@ public final class ClusterMetrics: Sendable {
       one(
         "trunkline_cluster_lease_age_seconds", "Time since this node's lease was renewed; -1 before the first renewal.", .gauge
       ) { .number($0.leaseAge) },
-      labelled("trunkline_cluster_nodes", "Nodes as this one sees them, by state.", .gauge, "standing") { now in
-        SeenNode.Standing.allCases.map { standing in (standing.rawValue, Int64(now.nodes.count { $0.standing == standing })) }
+      labelled("trunkline_cluster_nodes", "Nodes as this one sees them, by state.", .gauge, "liveness") { now in
+        SeenNode.Liveness.allCases.map { liveness in (liveness.rawValue, Int64(now.nodes.count { $0.liveness == liveness })) }
       },
       one(
         "trunkline_cluster_differing_configurations", "Nodes whose shared configuration differs from this one's.", .gauge
-      ) { now in .integer(Int64(now.nodes.count { $0.standing == .living && $0.lease.configuration != now.own })) },
+      ) { now in .integer(Int64(now.nodes.count { $0.liveness == .living && $0.lease.configuration != now.own })) },
       one("trunkline_cluster_tasks_led", "Tasks of the cluster that this node runs.", .gauge) { .integer(Int64($0.leads.count)) },
       labelled("trunkline_cluster_locates_total", "INVITEs looked up in the shared store, by outcome.", .counter, "outcome") {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.locates[$0] ?? 0)) }
       },
-      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the store, by outcome.", .counter, "outcome")
-      {
+      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the store, by outcome.", .counter, "outcome") {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.claims[$0] ?? 0)) }
       },
       labelled(
@@ -85,8 +84,7 @@ public final class ClusterMetrics: Sendable {
       labelled("trunkline_cluster_calls_reaped_total", "Calls of dead nodes that this one closed, by kind.", .counter, "kind") {
         now in ClusterStatistics.ReapedKind.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.reaped[$0] ?? 0)) }
       },
-      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed as it held this one dead.")
-      {
+      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed as it held this one dead.") {
         $0.reapedByOthers
       },
       counted("trunkline_cluster_hints_dropped_total", "Dropped device locations and calls of dead processes.") {
@@ -115,7 +113,7 @@ public final class ClusterMetrics: Sendable {
       one(
         "trunkline_cluster_records_waiting",
         "Calls that ended without a lease: their records wait until it is known whether other nodes closed them.", .gauge
-      ) { .integer(Int64($0.inDoubt)) },
+      ) { .integer(Int64($0.unconfirmedEnds)) },
       counted("trunkline_cluster_unwritten_lost_total", "Entries dropped because too many were waiting to be restored.") {
         $0.forgotten
       },

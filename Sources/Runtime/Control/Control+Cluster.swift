@@ -13,8 +13,8 @@ extension Control {
     case .engine(let id, let request): outputs.engine(id, request)
     case .probe(let incarnation, let sip): probe(incarnation, sip)
     case .close(_, let legs): close(legs.compactMap(ours))
-    case .state, .lead, .taken, .incompatible, .forgotten, .reapedBefore, .news: outputs.clusterNews(action)
-    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .welcome, .standing, .wakeHere,
+    case .state, .lead, .nameInUse, .incompatible, .forgotten, .reapedBefore, .news: outputs.clusterNews(action)
+    case .located, .claimed, .admitted, .tombstone, .troubles, .nodes, .grants, .welcome, .sessionState, .wakeHere,
       .remoteDeviceConnected, .replaced, .revoked, .revokedBefore, .orphan, .reaped, .recordsDue, .lost, .clock:
       break  // the core's
     }
@@ -47,7 +47,7 @@ extension Control {
   }
 
   /// For the lease and the metrics, once a second.
-  func tellLoad() {
+  func reportLoad() {
     guard core.cluster != nil else { return }
     run(.cluster(.load(calls: Int(metrics.liveCalls), sessions: outputs.sessions(), refuses: overload != nil)))
     guard let cluster = core.cluster else { return }

@@ -14,16 +14,20 @@ extension Control {
 
   /// Ten times a second: what takes time to see, and what operators and load balancers are told.
   func checkPressure() {
-    detector.take(delay: loop.now - pressureDue, memory: outputs.memory())
+    detector.add(delay: loop.now - pressureDue, memory: outputs.memory())
     checkOverload()
-    if let overload { tell(overload, at: loop.now) } else if let told, loop.now >= told.until { tell(nil, at: loop.now) }
+    if let overload {
+      report(overload, at: loop.now)
+    } else if let reported, loop.now >= reported.until {
+      report(nil, at: loop.now)
+    }
     pressureDue = loop.now + Limits.pressureCheck
     if let pressure { loop.setTimer(pressure, at: pressureDue) }
   }
 
-  private func tell(_ reason: RefusalReason?, at now: Instant) {
-    let before = told?.reason
-    told = reason.map { ($0, now + Limits.overloadHold) }
+  private func report(_ reason: RefusalReason?, at now: Instant) {
+    let before = reported?.reason
+    reported = reason.map { ($0, now + Limits.overloadHold) }
     guard reason != before else { return }
     outputs.overloaded(reason)
     if let reason {

@@ -8,11 +8,11 @@ import Platform
 /// Questions of other threads, a few in a turn: `ControlOutputs.answered` takes each answer to who asked.
 extension Control {
   /// A flood of small ones may take a part of the thread's time, and no more: beyond it they wait.
-  func takeQuestions() {
-    guard questionRate.has(Double(Limits.questionsPerTurn), at: loop.now) else { return pauseQuestions() }
-    inbox.questions.drain(into: &questions, limit: Limits.questionsPerTurn)
+  func drainQuestions() {
+    guard questionRate.has(Double(Limits.questionsPerStep), at: loop.now) else { return pauseQuestions() }
+    inbox.questions.drain(into: &questions, limit: Limits.questionsPerStep)
     questionRate.spend(Double(questions.count), at: loop.now)
-    for asked in questions { take(asked.question, asked.id) }
+    for asked in questions { answer(asked.question, asked.id) }
     questions.removeAll(keepingCapacity: true)
   }
 
@@ -27,7 +27,7 @@ extension Control {
     loop.setTimer(questionTimer, at: loop.now + Limits.questionPause)
   }
 
-  private func take(_ question: ControlQuestion, _ id: QuestionID) {
+  private func answer(_ question: ControlQuestion, _ id: QuestionID) {
     let most = Limits.questionEntries
     let answer: ControlAnswer
     switch question {

@@ -42,7 +42,7 @@ public final class Control: @unchecked Sendable {
   var detector = OverloadDetector()
   /// What the user agent refuses new calls for now.
   var overload: RefusalReason?
-  var told: (reason: RefusalReason, until: Instant)?
+  var reported: (reason: RefusalReason, until: Instant)?
   var pressure: EventLoop.TimerID?
   var pressureDue: Instant
   /// As of the last second.
@@ -64,13 +64,13 @@ public final class Control: @unchecked Sendable {
     (clockDue, pressureDue) = (loop.now, loop.now + Limits.pressureCheck)
     most = Int64(machine.mostCalls)
     metrics.callsLimit.set(most)
-    try loop.register(inbox.mailbox.event.fd, .readable) { [unowned self] _ in takeInbox() }
-    try loop.register(inbox.questions.event.fd, .readable) { [unowned self] _ in takeQuestions() }
+    try loop.register(inbox.mailbox.event.fd, .readable) { [unowned self] _ in drainInbox() }
+    try loop.register(inbox.questions.event.fd, .readable) { [unowned self] _ in drainQuestions() }
     timer = loop.addTimer("calls") { [unowned self] in run(.timer) }
     clock = loop.addTimer("clock") { [unowned self] in checkClock() }
     let pressureTimer = loop.addTimer("pressure") { [unowned self] in checkPressure() }
     pressure = pressureTimer
-    loop.addFlush { [unowned self] in endTurn() }
+    loop.addFlush { [unowned self] in endStep() }
     checkClock()
     loop.setTimer(pressureTimer, at: pressureDue)
   }
@@ -89,8 +89,8 @@ public final class Control: @unchecked Sendable {
   /// The name servers' answer to `ControlOutputs.lookUp`.
   public func resolved(_ question: DNSQuestion, _ answer: DNSAnswer) { run(.call(.trunking(.resolved(question, answer)))) }
 
-  private func takeInbox() {
-    inbox.mailbox.drain(into: &batch, limit: Limits.inboxPerTurn)
+  private func drainInbox() {
+    inbox.mailbox.drain(into: &batch, limit: Limits.inboxPerStep)
     for inbound in batch {
       switch inbound {
       case .input(let input):
@@ -122,7 +122,7 @@ public final class Control: @unchecked Sendable {
     // both clocks at once: `loop.now` may be a long turn old
     run(.call(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - MonotonicClock.now().nanoseconds / 1_000_000)))
     metrics.publish(core.userAgent.statistics)
-    tellLoad()
+    reportLoad()
     let trunks = core.machine.trunkStatuses(at: loop.now)
     metrics.trunks.publish(trunks)
     outputs.trunkStatuses(trunks)
@@ -136,17 +136,17 @@ public final class Control: @unchecked Sendable {
   func run(_ input: GatewayCore.Input) {
     guard !isRunning else { return waiting.append(input) }
     isRunning = true
-    take(input)
+    handle(input)
     var next = 0
     while next < waiting.count {
-      take(waiting[next])
+      handle(waiting[next])
       next += 1
     }
     if next > 0 { waiting.removeAll(keepingCapacity: true) }
     isRunning = false
   }
 
-  private func take(_ input: GatewayCore.Input) {
+  private func handle(_ input: GatewayCore.Input) {
     newCall = nil
     core.handle(input, at: loop.now, into: &output) { reservation($0) }
     for effect in output.effects { perform(effect) }
@@ -249,8 +249,8 @@ public final class Control: @unchecked Sendable {
     metrics.publish(core.machine.statistics)
   }
 
-  private func endTurn() {
-    outputs.endTurn()
+  private func endStep() {
+    outputs.endStep()
     publish(&core)
     if isLeaving, !core.machine.isUnregistering {
       isLeaving = false

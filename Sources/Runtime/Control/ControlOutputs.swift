@@ -38,7 +38,7 @@ public struct ControlOutputs {
   public var journal: (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void
   public var record: (CallRecord) -> Void
   /// The turn is over: threads that have got something are woken now, each at most once.
-  public var endTurn: () -> Void = {}
+  public var endStep: () -> Void = {}
   /// A question to the name servers; the answer comes through `Control.resolved`.
   public var lookUp: (DNSQuestion) -> Void = { _ in }
   /// Who is calling: the answer comes as `Input.verified`.

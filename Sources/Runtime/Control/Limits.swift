@@ -3,11 +3,11 @@ enum Limits {
   /// Inputs of other threads waiting for control; a post beyond that is refused and counted, and the sender decides what it means.
   static let inbox = 32_768
   /// Inputs taken from the inbox in one turn, so that sockets and timers are not starved.
-  static let inboxPerTurn = 512
+  static let inboxPerStep = 512
   /// Questions of other threads that wait for control, those taken in one turn and in one second (the rest waits in pauses), and what one looks at: devices, calls, nodes. A page of trunks is
   /// shorter, as a trunk has its servers.
   static let questions = 1_024
-  static let questionsPerTurn = 4
+  static let questionsPerStep = 4
   static let questionsPerSecond = 2_000
   static let questionPause = Duration.milliseconds(2)
   static let questionEntries = 256

@@ -28,7 +28,7 @@ public final class ControlMetrics: Sendable {
   private let signalling = Mutex(Statistics())
   /// Microseconds that the last clock check was late.
   let delay = Gauge()
-  private let turns: Histogram
+  private let steps: Histogram
   private let live = Gauge()
   /// Calls at a time.
   let callsLimit = Gauge()
@@ -36,9 +36,9 @@ public final class ControlMetrics: Sendable {
   static let lengthBounds: [Double] = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400]
 
   /// - Parameter hasCluster: the families of other nodes are shown.
-  public init(turns: Histogram, hasCluster: Bool = false) {
+  public init(steps: Histogram, hasCluster: Bool = false) {
     self.hasCluster = hasCluster
-    self.turns = turns
+    self.steps = steps
     // Every refusal has its row from the start: a first refusal is then seen as a step from 0.
     for direction in CallDirection.allCases {
       for reason in Refusal.Reason.allCases { _ = refused.counter(direction.rawValue, reason.rawValue) }
@@ -197,7 +197,7 @@ extension ControlMetrics {
       .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
       .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),
       histograms("trunkline_call_connected_seconds", "Length of calls from 200 to end.", callLength) { $0.rawValue },
-      .histogram("trunkline_control_turn_seconds", "Length of the control loop's steps.", turns),
+      .histogram("trunkline_control_turn_seconds", "Length of the control loop's steps.", steps),
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },

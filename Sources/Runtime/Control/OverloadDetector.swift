@@ -21,7 +21,7 @@ struct OverloadDetector {
   /// What lasts: a call is refused for it from whichever side it comes.
   var lasting: RefusalReason? { isLate ? .delay : isShort ? .memory : nil }
 
-  mutating func take(delay: Duration, memory: (used: Int64, limit: Int64)) {
+  mutating func add(delay: Duration, memory: (used: Int64, limit: Int64)) {
     // One sample alone makes no mean of a second: after a stop of the whole process it is as long as the stop.
     let delay = min(max(.zero, delay), Limits.longestDelay).nanoseconds
     sum += delay - delays[next]

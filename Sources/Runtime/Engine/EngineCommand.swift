@@ -109,7 +109,7 @@ extension EngineCommand {
       self.init(
         script: .endLease, EngineKeys.nodes, [keys.key(EngineKeys.nodes, "names"), keys.lease(of: incarnation)],
         [bytes(EngineKeys.escaped(incarnation.node)), bytes(incarnation)], .done)
-    case .enter, .update, .leave, .locate, .leaveCall, .register, .take:
+    case .enter, .update, .leave, .locate, .leaveCall, .register, .consumeQuota:
       self.init(ofUser: request, keys, forged)
     case .put, .remove, .entries, .entry, .claimReaping, .reaped, .claimStart, .putTombstone, .tombstone:
       self.init(ofCall: request, keys, displaced)
@@ -178,7 +178,8 @@ extension EngineCommand {
     case .locate(let user, let place):
       let value =
         place.map { place in
-          Array(keys.sealed(ValueCoding.encode(StoredPlace(place)), key(user, "calls"), place.call.description).dropFirst())
+          Array(
+            keys.sealed(ValueCoding.encode(StoredCallLocation(place)), key(user, "calls"), place.call.description).dropFirst())
         } ?? []
       self.init(
         script: .locate, EngineKeys.user(user), [key(user, "where"), key(user, "devices"), key(user, "calls")],
@@ -194,9 +195,9 @@ extension EngineCommand {
         switch change {
         case .stored(let device) where device.key.user == user:
           arguments += [
-            bytes(device.key.device), bytes(device.word),
+            bytes(device.key.device), bytes(device.lastChange),
             keys.sealed(
-              bytes("{\"w\":\(device.word),") + ValueCoding.encode(StoredDevice(device)).dropFirst(), key(user, "devices"),
+              bytes("{\"w\":\(device.lastChange),") + ValueCoding.encode(StoredDevice(device)).dropFirst(), key(user, "devices"),
               device.key.device),
             forged[device.key.device] ?? [],
           ]
@@ -206,8 +207,8 @@ extension EngineCommand {
         }
       }
       self.init(script: .register, EngineKeys.user(user), [key(user, "devices")], arguments, .done)
-    case .take(let user, let most):
-      self.init(script: .take, EngineKeys.user(user), [key(user, "hour")], [bytes(most), milliseconds(Limits.hour)], .isOne)
+    case .consumeQuota(let user, let most):
+      self.init(script: .handle, EngineKeys.user(user), [key(user, "hour")], [bytes(most), milliseconds(Limits.hour)], .isOne)
       mayRepeat = false
     default: preconditionFailure("a request that is of no user")
     }

@@ -22,7 +22,7 @@ final class EngineLink {
     (self.reader, self.handler) = (reader, handler)
     connection = try ClientConnection(
       address, tls: tls,
-      bounds: .init(readBytes: Limits.readBytes, readsPerTurn: Limits.readsPerTurn, unsentBytes: Limits.unsentBytes), loop: loop)
+      bounds: .init(readBytes: Limits.readBytes, readsPerStep: Limits.readsPerStep, unsentBytes: Limits.unsentBytes), loop: loop)
     connection.handler = { [weak self] in self?.handle($0) }
   }
 
@@ -41,12 +41,12 @@ final class EngineLink {
 
   private func handle(_ event: ClientConnection.Event) {
     switch event {
-    case .received(let bytes): take(bytes)
+    case .received(let bytes): receive(bytes)
     case .closed(let why): end(why)
     }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer) {
+  private func receive(_ bytes: UnsafeRawBufferPointer) {
     do throws(RESPFailure) {
       try reader.append(bytes)
       while isOpen, let value = try reader.next() { handler?(.value(value)) }

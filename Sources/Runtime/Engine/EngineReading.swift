@@ -172,10 +172,10 @@ extension EngineCommand {
     return .located(out)
   }
 
-  private func places(_ value: RESPValue, _ user: String, _ dropped: inout Int) -> [CallPlace] {
+  private func places(_ value: RESPValue, _ user: String, _ dropped: inout Int) -> [CallLocation] {
     Self.fields(value, Cluster.Limits.callsPerUser, &dropped) { name, bytes in
       guard isGenuine(bytes, { $0.ofUser(user, "calls") }, name, counted: "n") else { return nil }
-      return Identifier(name).flatMap { call in ValueCoding.decode(StoredPlace.self, bytes)?.value(call) }
+      return Identifier(name).flatMap { call in ValueCoding.decode(StoredCallLocation.self, bytes)?.value(call) }
     }.sorted { $0.rank < $1.rank }
   }
 

@@ -101,7 +101,7 @@ final class EngineSeal: Sendable {
   // MARK: failures
 
   /// How many were not signed as they should be since the last time, and where the last one stands.
-  func takeFailures() -> (count: Int, place: String)? {
+  func drainFailures() -> (count: Int, place: String)? {
     failures.withLock { failures in
       defer { failures = (0, "") }
       return failures.count > 0 ? failures : nil

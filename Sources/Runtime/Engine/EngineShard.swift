@@ -30,38 +30,38 @@ final class EngineShard {
   /// All before it have their answer or were told of their time-out.
   private var looked = 0
   /// When it last answered, or was opened.
-  private var heardAt: Instant
+  private var receivedAt: Instant
   /// Commands in a row whose time was over.
   private var late = 0
 
   init(_ address: EngineSettings.Address, tag: String, at now: Instant) {
-    (self.address, self.tag, heardAt) = (address, tag, now)
+    (self.address, self.tag, receivedAt) = (address, tag, now)
   }
 
   /// It is open: all of its greeting was answered.
-  func opened(_ link: EngineLink, at now: Instant) { (self.link, heardAt) = (link, now) }
+  func opened(_ link: EngineLink, at now: Instant) { (self.link, receivedAt) = (link, now) }
 
   var count: Int { queue.count - head }
   /// When it is to be looked at again.
   var deadline: Instant {
-    guard head < queue.count else { return heardAt + Limits.ping }
+    guard head < queue.count else { return receivedAt + Limits.ping }
     return min(looked < queue.count ? queue[looked].deadline : .distantFuture, silentSince + Limits.silence)
   }
   /// Nothing was asked for a while: it is time to ask whether it is there.
-  func pingIsDue(at now: Instant) -> Bool { count == 0 && heardAt + Limits.ping <= now }
+  func pingIsDue(at now: Instant) -> Bool { count == 0 && receivedAt + Limits.ping <= now }
   /// Why it is given up at `now`; nil: it is believed. After `expired`.
   func loss(at now: Instant) -> String? {
     if late >= Limits.late { return "three commands in a row were not answered in time" }
     guard count > 0, silentSince + Limits.silence <= now else { return nil }
     return "the connection stalled: commands are unanswered"
   }
-  private var silentSince: Instant { max(heardAt, queue[head].sent) }
+  private var silentSince: Instant { max(receivedAt, queue[head].sent) }
 
   func append(_ waiting: Waiting) { queue.append(waiting) }
 
   /// The command whose answer has come.
   func next(at now: Instant) -> Waiting? {
-    heardAt = now
+    receivedAt = now
     guard head < queue.count else { return nil }
     let first = queue[head]
     if first.deadline > now { late = 0 }
@@ -92,7 +92,7 @@ final class EngineShard {
 
   /// Takes what was sent after a command that has to be sent again, as far as it is of the same slot: in order, so that the last word stays
   /// the last. The answers to what was sent are forgotten.
-  func takeLater(of tag: String?) -> [Waiting] {
+  func removeLater(of tag: String?) -> [Waiting] {
     guard let tag else { return [] }
     var out: [Waiting] = []
     for index in head..<queue.count {
@@ -104,7 +104,7 @@ final class EngineShard {
   }
 
   /// Everybody who waits; nobody does any more.
-  func takeAll() -> [EngineRequestID] {
+  func removeAll() -> [EngineRequestID] {
     defer {
       queue = []
       (head, looked) = (0, 0)

@@ -9,7 +9,7 @@ final class EngineSubscription {
 
   init(_ link: EngineLink, at now: Instant) { (self.link, nextPing) = (link, now + Limits.ping) }
 
-  func heard() { awaitsAnswer = false }
+  func received() { awaitsAnswer = false }
   func flush() { link.flush() }
   func close() { link.close() }
 

@@ -24,7 +24,7 @@ extension EngineWorker {
 
   private func askSentinel(_ places: [EngineSettings.Address], _ name: String, asked: Int, last: String = "") {
     guard asked < places.count else { return fail("no Sentinel returned the primary; \(last)") }
-    let place = places[(firstPlace + asked) % places.count]
+    let place = places[(firstAddress + asked) % places.count]
     let question = RESPCommand("SENTINEL", "get-master-addr-by-name", name)
     let mine = attempt
     // Sentinels may have the password too, or none: what they answer to it does not matter.
@@ -49,7 +49,7 @@ extension EngineWorker {
 
   private func askCluster(_ places: [EngineSettings.Address], asked: Int, last: String = "") {
     guard asked < places.count else { return fail("no node of the Redis Cluster answers; \(last)") }
-    let place = places[(firstPlace + asked) % places.count]
+    let place = places[(firstAddress + asked) % places.count]
     let mine = attempt
     let expected = greeting.login.count + 1
     open(place, greeting.login + [RESPCommand("CLUSTER", "SLOTS")], expected: expected, within: Limits.asking) {
@@ -166,7 +166,7 @@ extension EngineWorker {
         subscription = EngineSubscription(link, at: loop.now)
         link.handler = { [weak self] event in
           switch event {
-          case .value(let value): self?.heard(value)
+          case .value(let value): self?.received(value)
           case .closed(let why): self?.fail("\(address): \(why)")
           }
         }

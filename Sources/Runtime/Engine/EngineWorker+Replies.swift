@@ -10,7 +10,7 @@ extension EngineWorker {
     guard let waiting = shard.next(at: loop.now) else { return fail("\(shard.address): an answer to no command") }
     guard let id = waiting.id, let command = waiting.command else { return }
     if case .error(let why) = value { return refused(why, waiting, id, command, shard) }
-    metrics.took.record(loop.now - waiting.sent)
+    metrics.elapsed.record(loop.now - waiting.sent)
     if let again = command.repair(value, from: node) { return send(again, to: shard, id) }
     guard let reply = command.read(value, &leases) else {
       return refuse(id, .refused("an answer that is none to \(command.name)"))
@@ -25,15 +25,15 @@ extension EngineWorker {
   ) {
     if why.hasPrefix("NOSCRIPT") {
       // Somebody flushed the scripts: this one goes as text, and what came behind it in its slot goes again after it.
-      let later = shard.takeLater(of: command.tag)
+      let later = shard.removeLater(of: command.tag)
       send(command, to: shard, id, asText: true)
       for next in later { if let command = next.command, let id = next.id { send(command, to: shard, id, asText: true) } }
       return
     }
     if why.hasPrefix("MOVED ") || why.hasPrefix("ASK ") { return redirected(why, waiting, id, command) }
-    let told = String(decoding: Array(why.utf8.prefix(Limits.errorBytes)), as: UTF8.self)
-    if command.isOfLease { leaseRefused(told) }
-    refuse(id, .refused(told))
+    let lastFailure = String(decoding: Array(why.utf8.prefix(Limits.errorBytes)), as: UTF8.self)
+    if command.isOfLease { leaseRefused(lastFailure) }
+    refuse(id, .refused(lastFailure))
     if why.contains("READONLY") { return fail("\(shard.address): it is no longer a primary") }
     if why.hasPrefix("LOADING") { return fail("\(shard.address): Redis is still loading its data") }
     if why.hasPrefix("MASTERDOWN") { return fail("\(shard.address): it is a replica without a primary") }
@@ -60,8 +60,8 @@ extension EngineWorker {
   }
 
   /// Something on the subscription.
-  func heard(_ value: RESPValue) {
-    subscription?.heard()
+  func received(_ value: RESPValue) {
+    subscription?.received()
     guard let parts = value.elements, parts.count == 3, parts[0].text == "message" else { return }
     metrics.messages.increment()
     guard let content = parts[2].content,

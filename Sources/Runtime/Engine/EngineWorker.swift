@@ -45,15 +45,15 @@ final class EngineWorker {
   /// Greetings that are still to be answered.
   var missing = 0
   /// Which Sentinel, or node, is asked first: another one after a failure.
-  var firstPlace = 0
+  var firstAddress = 0
   var subscription: EngineSubscription?
   private var counters: [String: Counter] = [:]
   private var stopBy: Instant?
-  private var told = ""
+  private var lastFailure = ""
   /// The engine is there and refuses our lease.
   private var isRefused = false
   private var refusals: [String: Instant] = [:]
-  private var toldUnsigned: Instant?
+  private var unsignedLoggedAt: Instant?
   var messagesDropped = 0
   var leases: LeaseReading
 
@@ -76,14 +76,14 @@ final class EngineWorker {
     do throws(SystemError) {
       try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in
         batch.removeAll(keepingCapacity: true)
-        mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
-        for message in batch { take(message) }
+        mailbox.drain(into: &batch, limit: Limits.messagesPerStep)
+        for message in batch { handle(message) }
       }
     } catch {
       logger.error("the shared store's thread cannot receive requests: restart the gateway", metadata: ["why": "\(error)"])
     }
     timer = loop.addTimer("engine") { [unowned self] in lookAtTime() }
-    loop.addFlush { [unowned self] in endTurn() }
+    loop.addFlush { [unowned self] in endStep() }
     note("not connected yet")
     loop.run()
     closeAll()
@@ -95,7 +95,7 @@ final class EngineWorker {
 
   // MARK: requests
 
-  private func take(_ message: RedisEngine.Message) {
+  private func handle(_ message: RedisEngine.Message) {
     switch message {
     case .stop: stopBy = loop.now + settings.commandTime
     case .request(let id, let request):
@@ -184,7 +184,7 @@ final class EngineWorker {
     if wasFlushed { metrics.flushes.increment() }
     logger.notice(
       "connected to Redis", metadata: ["shards": "\(shards.count)", "was_flushed": "\(wasFlushed)"])
-    told = ""
+    lastFailure = ""
     isRefused = false
     readiness?.set("engine", ready: true)
     deliver(.connected(wasFlushed: wasFlushed))
@@ -198,7 +198,7 @@ final class EngineWorker {
     let upper = min(settings.retry.upperBound.nanoseconds, settings.retry.lowerBound.nanoseconds << min(tries + 1, 16))
     let pause = max(settings.retry.lowerBound.nanoseconds, Int64(random.next() % UInt64(max(1, upper))))
     tries += 1
-    firstPlace += 1
+    firstAddress += 1
     phase = .waiting(until: loop.now + .nanoseconds(pause))
     if wasUp {
       metrics.up.set(0)
@@ -207,8 +207,8 @@ final class EngineWorker {
     }
     closeAll()
     note(why)
-    if told != why {
-      told = why
+    if lastFailure != why {
+      lastFailure = why
       logger.warning("the shared store is unavailable: devices at other nodes are woken by push", metadata: ["why": "\(why)"])
     }
   }
@@ -229,7 +229,7 @@ final class EngineWorker {
     for shard in gone {
       shard.link?.close()
       shard.link = nil
-      for id in shard.takeAll() { refuse(id, .timeout) }
+      for id in shard.removeAll() { refuse(id, .timeout) }
     }
   }
 
@@ -260,18 +260,18 @@ final class EngineWorker {
   }
 
   /// What is skipped is told once in a while; the counter has all.
-  private func tellUnsigned() {
-    guard let (count, place) = keys.seal?.takeFailures() else { return }
+  private func logUnsigned() {
+    guard let (count, place) = keys.seal?.drainFailures() else { return }
     metrics.valuesUnsigned.increment(by: UInt64(count))
-    guard toldUnsigned.map({ loop.now - $0 >= Limits.logInterval }) ?? true else { return }
-    toldUnsigned = loop.now
+    guard unsignedLoggedAt.map({ loop.now - $0 >= Limits.logInterval }) ?? true else { return }
+    unsignedLoggedAt = loop.now
     logger.warning(
       "values in the shared store are not signed with this cluster's key: they are skipped, and the nodes that own them write them again",
       metadata: ["key": "\(place)", "count": "\(count)"])
   }
 
-  private func endTurn() {
-    tellUnsigned()
+  private func endStep() {
+    logUnsigned()
     if messagesDropped > 0 {
       metrics.messagesDropped.increment(by: UInt64(messagesDropped))
       deliver(.dropped(messagesDropped))

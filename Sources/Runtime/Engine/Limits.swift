@@ -4,13 +4,13 @@ import Bytes
 enum Limits {
   /// Requests that wait for the thread.
   static let mailbox = 32_768
-  static let messagesPerTurn = 1_024
+  static let messagesPerStep = 1_024
   /// Commands without an answer, of one connection.
   static let inFlight = 20_000
   /// Bytes that the engine has not taken yet; beyond it the connection is closed.
   static let unsentBytes = 32 * 1_024 * 1_024
   static let readBytes = 65_536
-  static let readsPerTurn = 8
+  static let readsPerStep = 8
   /// From the first packet to the last answer of a connection's checks, TLS and the look-up of the name included.
   static let greeting = Duration.seconds(2)
   /// One Sentinel, or one node of a Redis Cluster that is asked for the others.

@@ -9,7 +9,7 @@ final class EngineMetrics: Sendable {
   let up = Gauge()
   let commands = CounterTable(labelNames: ["command"])
   let failures = LabelledCounters<Failure>()
-  let took = Histogram(bounds: [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25])
+  let elapsed = Histogram(bounds: [0.000_1, 0.000_25, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25])
   let connects = Counter()
   let losses = Counter()
   let flushes = Counter()
@@ -22,7 +22,7 @@ final class EngineMetrics: Sendable {
     [
       .gauge("trunkline_engine_up", "1 while commands can be sent to the shared store and its messages are received.", up),
       .counters("trunkline_engine_commands_total", "Commands sent to the shared store, by request.", commands),
-      .histogram("trunkline_engine_command_seconds", "From a command to its answer.", took),
+      .histogram("trunkline_engine_command_seconds", "From a command to its answer.", elapsed),
       .counters(
         "trunkline_engine_failures_total",
         "Requests without a reply: no answer in time, no connection, refused by the store, too many waiting.", label: "why",

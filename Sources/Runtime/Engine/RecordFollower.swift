@@ -42,7 +42,7 @@ public final class RecordFollower {
   private let loop: EventLoop
   private let logger = Logger(label: "records") { _ in SwiftLogNoOpLogHandler() }
   private var position: String?
-  private var take: (Entry) -> Bool = { _ in false }
+  private var handler: (Entry) -> Bool = { _ in false }
   private var dialog: EngineDialog?
   private var link: EngineLink?
   private var deadline = Instant.distantFuture
@@ -68,8 +68,8 @@ public final class RecordFollower {
   }
 
   /// Until `take` is false. Throws if the engine is not there at the first try, or refuses us.
-  public func run(_ take: @escaping (Entry) -> Bool) throws(Failure) {
-    self.take = take
+  public func run(_ handler: @escaping (Entry) -> Bool) throws(Failure) {
+    self.handler = handler
     timer = loop.addTimer("records") { [unowned self] in lookAtTime() }
     loop.addFlush { [unowned self] in
       dialog?.flush()
@@ -204,7 +204,7 @@ public final class RecordFollower {
         strangers += 1
         continue
       }
-      guard take(Entry(id: id, record: record)) else {
+      guard handler(Entry(id: id, record: record)) else {
         drop()
         return loop.stop()
       }

@@ -141,17 +141,17 @@ struct StoredWhereabouts: StoredValue {
 }
 
 /// The script puts `"n":rank,` in front.
-struct StoredPlace: StoredValue {
+struct StoredCallLocation: StoredValue {
   var v = Cluster.Limits.format
   var n: Int64?
   var i: String
   var d: CallDirection
 
-  init(_ place: CallPlace) { (i, d) = (place.incarnation.description, place.direction) }
+  init(_ place: CallLocation) { (i, d) = (place.incarnation.description, place.direction) }
 
-  func value(_ call: CallID) -> CallPlace? {
+  func value(_ call: CallID) -> CallLocation? {
     guard let incarnation = Incarnation(i), let n else { return nil }
-    return CallPlace(call, at: incarnation, d, rank: n)
+    return CallLocation(call, at: incarnation, d, rank: n)
   }
 }
 
@@ -250,7 +250,7 @@ struct StoredDevice: StoredValue {
 
 extension Device {
   /// When something was said of it last: of two values the later stays.
-  var word: Int64 { max(lastSeen, revokedAt ?? .min) }
+  var lastChange: Int64 { max(lastSeen, revokedAt ?? .min) }
 }
 
 /// The script puts `"t":`, the token's `iat`, `"m":`, the rank, and `"s":`, when it was seen, in front.

@@ -13,7 +13,7 @@ enum Limits {
   /// The answer to the opening handshake.
   static let handshakeBytes = 16_384
   static let readBytes = 65_536
-  static let readsPerTurn = 4
+  static let readsPerStep = 4
   /// Octets that wait for a peer that does not read: about 2 s; then frames are dropped and counted.
   static let unsentBytes = 96_000
   /// The same with all that is not audio (answers to pings, marks): with more the connection is closed.

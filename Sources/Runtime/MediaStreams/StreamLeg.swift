@@ -12,7 +12,7 @@ final class StreamLeg {
   private let loop: EventLoop
   private let statistics: StreamMetrics
   private let tls: TLSContext?
-  private let told: (StreamNews) -> Void
+  private let onNews: (StreamNews) -> Void
   private var messages: StreamMessages
   private var playout: StreamPlayout
   private var link: StreamLink?
@@ -29,9 +29,9 @@ final class StreamLeg {
   private var misses = 0
 
   init(
-    _ request: StreamRequest, tls: TLSContext?, loop: EventLoop, statistics: StreamMetrics, told: @escaping (StreamNews) -> Void
+    _ request: StreamRequest, tls: TLSContext?, loop: EventLoop, statistics: StreamMetrics, onNews: @escaping (StreamNews) -> Void
   ) {
-    (self.request, self.tls, self.loop, self.statistics, self.told) = (request, tls, loop, statistics, told)
+    (self.request, self.tls, self.loop, self.statistics, self.onNews) = (request, tls, loop, statistics, onNews)
     messages = StreamMessages(request)
     playout = StreamPlayout(samplesPerFrame: request.target.format.band.samplesPerTick)
     deadline = loop.now + Limits.opening
@@ -85,9 +85,9 @@ final class StreamLeg {
       link?.send(.text, messages.start())
       link?.flush()
       statistics.open.add(1)
-      told(.opened(request.call))
-    case .text(let text): take(messages.read(text: text))
-    case .binary(let bytes): take(messages.read(binary: bytes))
+      onNews(.opened(request.call))
+    case .text(let text): handle(messages.read(text: text))
+    case .binary(let bytes): handle(messages.read(binary: bytes))
     case .closed(let why, let isByPeer):
       link = nil
       self.why = why
@@ -96,7 +96,7 @@ final class StreamLeg {
     }
   }
 
-  private func take(_ received: StreamMessages.Received) {
+  private func handle(_ received: StreamMessages.Received) {
     lookForMisses()
     switch received {
     case .audio(let samples): playout.add(samples, ahead: request.stream.said.count, at: loop.now)
@@ -111,10 +111,10 @@ final class StreamLeg {
   /// Moves audio both ways as far as it goes; every few milliseconds.
   func pump() {
     guard isOpen, !isOver else { return }
-    hear()
+    readFrames()
     say()
     link?.flush()
-    if let link, link.waiting > 0, loop.now - link.tookLast >= Limits.unread { end(.lost, "it reads nothing") }
+    if let link, link.waiting > 0, loop.now - link.readLast >= Limits.unread { end(.lost, "it reads nothing") }
   }
 
   func look() {
@@ -124,7 +124,7 @@ final class StreamLeg {
     }
   }
 
-  private func hear() {
+  private func readFrames() {
     var room = [Int16](repeating: 0, count: AudioBand.wideband.samplesPerTick)
     let wanted = request.target.format.band
     var came: (TappedFrame, Int)?
@@ -132,7 +132,7 @@ final class StreamLeg {
       came = nil
       room.withUnsafeMutableBufferPointer { room in
         guard let base = room.baseAddress else { return }
-        request.stream.heard.take { frame, samples in
+        request.stream.heard.pop { frame, samples in
           came = (
             frame, heardConverter.convert(samples, frame.band.samplesPerTick, from: frame.band, to: wanted, into: base)
           )
@@ -178,7 +178,7 @@ final class StreamLeg {
     ring.put(TappedFrame(.appToTrunk, band, at: loop.now), out)
   }
 
-  func tell(_ digit: Character) {
+  func report(_ digit: Character) {
     guard isOpen, !isOver else { return }
     link?.send(.text, messages.digit(digit))
     link?.flush()
@@ -203,7 +203,7 @@ final class StreamLeg {
     statistics.streams[.refused].increment()
     link?.close()
     link = nil
-    told(.refused(request.call, why))
+    onNews(.refused(request.call, why))
   }
 
   private func end(_ end: StreamMetrics.End, _ why: String) {
@@ -211,7 +211,7 @@ final class StreamLeg {
     finish(end)
     link?.close()
     link = nil
-    told(.ended(request.call, why, isByPeer: end == .peer))
+    onNews(.ended(request.call, why, isByPeer: end == .peer))
   }
 
   private func finish(_ end: StreamMetrics.End) {

@@ -36,7 +36,7 @@ final class StreamLink {
     connection = try ClientConnection(
       place, tls: tls,
       bounds: .init(
-        readBytes: Limits.readBytes, readsPerTurn: Limits.readsPerTurn, unsentBytes: Limits.surelyUnreadBytes), loop: loop)
+        readBytes: Limits.readBytes, readsPerStep: Limits.readsPerStep, unsentBytes: Limits.surelyUnreadBytes), loop: loop)
     (self.key, self.handler) = (key, handler)
     connection.handler = { [weak self] in self?.handle($0) }
     connection.send { $0 += request }
@@ -45,7 +45,7 @@ final class StreamLink {
   /// Octets that the peer has not taken.
   var waiting: Int { connection.waiting }
   /// When the peer last took something, or had nothing to take.
-  var tookLast: Instant { connection.tookLast }
+  var readLast: Instant { connection.readLast }
 
   func send(_ kind: ClientFrameWriter.Kind, _ payload: [UInt8]) {
     guard state == .open else { return }
@@ -66,13 +66,13 @@ final class StreamLink {
 
   private func handle(_ event: ClientConnection.Event) {
     switch event {
-    case .received(let bytes): take(bytes)
+    case .received(let bytes): receive(bytes)
     case .closed(let why): end(why)
     }
   }
 
-  private func take(_ bytes: UnsafeRawBufferPointer) {
-    guard state == .upgrading else { return takeFrames(bytes) }
+  private func receive(_ bytes: UnsafeRawBufferPointer) {
+    guard state == .upgrading else { return readFrames(bytes) }
     head += bytes
     guard let end = Self.endOfHead(head) else {
       if head.count > Limits.handshakeBytes { self.end("its answer to the handshake is too long") }
@@ -83,14 +83,14 @@ final class StreamLink {
     let rest = Array(head[end...])
     head = []
     handler(.opened)
-    rest.withUnsafeBytes { takeFrames($0) }
+    rest.withUnsafeBytes { readFrames($0) }
   }
 
   private static func endOfHead(_ bytes: [UInt8]) -> Int? {
     bytes.indices.first { $0 + 3 < bytes.count && bytes[$0...($0 + 3)].elementsEqual([13, 10, 13, 10]) }.map { $0 + 4 }
   }
 
-  private func takeFrames(_ bytes: UnsafeRawBufferPointer) {
+  private func readFrames(_ bytes: UnsafeRawBufferPointer) {
     guard state == .open else { return }
     for event in reader.read(bytes) where state == .open {
       switch event {

@@ -112,22 +112,22 @@ struct StreamPlayout {
     let waited = now - cameLast
     if !isTalking, count > 0, count >= held * samplesPerFrame || waited >= .milliseconds(20 * held) { isTalking = true }
     let isDue = isTalking && (count >= samplesPerFrame || (isStarving && count > 0 && waited >= .milliseconds(20)))
-    guard isDue else { return (nil, takeMarks()) }
+    guard isDue else { return (nil, popMarks()) }
     var over: [String] = []
-    var frame = takeFrame(&over)
+    var frame = popFrame(&over)
     sinceCut += 1
     let surplus = count / samplesPerFrame
     let isTooMuch = surplus > held || spare >= held
     if sinceCut >= Limits.cutEvery, isTooMuch, surplus <= Limits.liveFrames, waited < .milliseconds(40), Self.isSilent(frame) {
       sinceCut = 0
       forgetSpare()
-      if surplus > 0 { frame = takeFrame(&over) } else if !isStarving { return (nil, over + takeMarks()) }
+      if surplus > 0 { frame = popFrame(&over) } else if !isStarving { return (nil, over + popMarks()) }
     }
-    return (frame, over + takeMarks())
+    return (frame, over + popMarks())
   }
 
   /// The next 20 ms, filled up with silence, and the marks within.
-  private mutating func takeFrame(_ over: inout [String]) -> [Int16] {
+  private mutating func popFrame(_ over: inout [String]) -> [Int16] {
     var frame: [Int16] = []
     var used = 0
     let before = over.count
@@ -153,7 +153,7 @@ struct StreamPlayout {
   private static func isSilent(_ frame: [Int16]) -> Bool { frame.allSatisfy { abs(Int32($0)) < 328 } }
 
   /// Those before any audio.
-  private mutating func takeMarks() -> [String] {
+  private mutating func popMarks() -> [String] {
     var over: [String] = []
     while case .mark(let name)? = entries.first {
       over.append(name)

@@ -17,19 +17,19 @@ public final class Streams: Sendable {
   private let loop: EventLoop
   private let thread: NamedThread
   private let statistics = StreamMetrics()
-  private let told: @Sendable (StreamNews) -> Void
+  private let onNews: @Sendable (StreamNews) -> Void
 
   /// `authorities`: PEM that signs the peers' certificates; nil: the system's. `told` is called on the streams' thread.
   public init(
-    authorities: String?, logger: Logger, told: @escaping @Sendable (StreamNews) -> Void
+    authorities: String?, logger: Logger, onNews: @escaping @Sendable (StreamNews) -> Void
   ) throws(SystemError) {
     let loop = try EventLoop(name: "streams")
     let mailbox = try Mailbox<StreamCommand>(capacity: Limits.commands)
-    (self.loop, self.mailbox, self.told) = (loop, mailbox, told)
+    (self.loop, self.mailbox, self.onNews) = (loop, mailbox, onNews)
     let statistics = statistics
     thread = try NamedThread.start(name: "streams", nice: -5, logger: logger) {
       let worker = StreamWorker(
-        loop: loop, mailbox: mailbox, authorities: authorities, statistics: statistics, logger: logger, told: told)
+        loop: loop, mailbox: mailbox, authorities: authorities, statistics: statistics, logger: logger, onNews: onNews)
       do throws(SystemError) {
         try worker.start()
         loop.run()
@@ -41,7 +41,7 @@ public final class Streams: Sendable {
   /// Any thread. An `open` that finds no room is refused at once.
   public func perform(_ command: StreamCommand) {
     guard !mailbox.post(command), case .open(let request) = command else { return }
-    told(.refused(request.call, "too many streams"))
+    onNews(.refused(request.call, "too many streams"))
   }
 
   /// From the next stream on. Any thread.
@@ -62,7 +62,7 @@ private final class StreamWorker {
   private let mailbox: Mailbox<StreamCommand>
   private let statistics: StreamMetrics
   private let logger: Logger
-  private let told: @Sendable (StreamNews) -> Void
+  private let onNews: @Sendable (StreamNews) -> Void
   private var authorities: String? { didSet { context = nil } }
   /// Of all streams, made for the first: it reads every authority, which takes longer than the thread has between two looks at its rings.
   private var context: TLSContext?
@@ -72,23 +72,23 @@ private final class StreamWorker {
 
   init(
     loop: EventLoop, mailbox: Mailbox<StreamCommand>, authorities: String?, statistics: StreamMetrics, logger: Logger,
-    told: @escaping @Sendable (StreamNews) -> Void
+    onNews: @escaping @Sendable (StreamNews) -> Void
   ) {
     (self.loop, self.mailbox, self.authorities) = (loop, mailbox, authorities)
-    (self.statistics, self.logger, self.told) = (statistics, logger, told)
+    (self.statistics, self.logger, self.onNews) = (statistics, logger, onNews)
   }
 
   func start() throws(SystemError) {
     timer = loop.addTimer("streams") { [unowned self] in tick() }
-    try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in take() }
+    try loop.register(mailbox.event.fd, .readable) { [unowned self] _ in drain() }
   }
 
-  private func take() {
+  private func drain() {
     mailbox.drain(into: &batch)
     for command in batch {
       switch command {
       case .open(let request): open(request)
-      case .digit(let call, let digit): legs[call]?.tell(digit)
+      case .digit(let call, let digit): legs[call]?.report(digit)
       case .close(let call): legs.removeValue(forKey: call)?.close()
       case .authorities(let path): authorities = path
       }
@@ -100,16 +100,16 @@ private final class StreamWorker {
     let call = request.call
     guard legs.count < Limits.streams, legs[call] == nil else {
       statistics.streams[.refused].increment()
-      return told(.refused(call, "too many streams"))
+      return onNews(.refused(call, "too many streams"))
     }
     var tls: TLSContext?
     if request.target.url.isSecure {
       do throws(TLSFailure) { tls = try clientContext() } catch {
         statistics.streams[.refused].increment()
-        return told(.refused(call, "\(error)"))
+        return onNews(.refused(call, "\(error)"))
       }
     }
-    let leg = StreamLeg(request, tls: tls, loop: loop, statistics: statistics) { [unowned self] news in hear(news, call) }
+    let leg = StreamLeg(request, tls: tls, loop: loop, statistics: statistics) { [unowned self] news in report(news, call) }
     legs[call] = leg
     leg.begin(logger)
     arm()
@@ -123,14 +123,14 @@ private final class StreamWorker {
     return made
   }
 
-  private func hear(_ news: StreamNews, _ call: CallID) {
+  private func report(_ news: StreamNews, _ call: CallID) {
     switch news {
     case .opened: break
     case .refused(_, let why), .ended(_, let why, _):
       logger.info("a stream is over", metadata: ["call": "\(call)", "why": "\(why)"])
       legs[call] = nil
     }
-    told(news)
+    onNews(news)
   }
 
   private func arm() {

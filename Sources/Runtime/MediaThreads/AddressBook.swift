@@ -36,7 +36,7 @@ struct AddressBook {
     }
   }
 
-  func told(_ address: MediaPlaneConfiguration.Address, _ trunk: IPAddress?) -> IPAddress {
+  func advertised(_ address: MediaPlaneConfiguration.Address, _ trunk: IPAddress?) -> IPAddress {
     if trunk?.isLoopback == true, address.bind.isUnspecified { return address.bind.family == .v4 ? .loopback : .loopback6 }
     let isLocal = trunk.map(localNetworks.contains) == true && !address.bind.isUnspecified
     return isLocal ? address.bind : address.advertise
@@ -77,9 +77,9 @@ extension MediaPlane {
   public var addresses: [MediaPlaneConfiguration.Address] { state.withLock { $0.addresses.current } }
 
   /// The address that a trunk is told; nil while there is none. Any thread; costs system calls where there are several of one family.
-  public func address(toldTo trunk: IPAddress) -> IPAddress? {
+  public func address(advertisedTo trunk: IPAddress) -> IPAddress? {
     let book = state.withLock { $0.addresses }
-    return book.address(toward: trunk).map { book.told($0, trunk) }
+    return book.address(toward: trunk).map { book.advertised($0, trunk) }
   }
 
   /// What apps are offered at now, by media thread. Any thread.
@@ -106,7 +106,7 @@ extension MediaPlane {
       throw .threadFull
     }
     state.withLock { $0.boundTo[session] = (address.bind, true) }
-    return SocketAddress(book.told(address, trunk), sockets.rtp.localAddress.port)
+    return SocketAddress(book.advertised(address, trunk), sockets.rtp.localAddress.port)
   }
 
   /// Calls from now on use these addresses; those under way keep theirs, for as long as the machine has them. Opens the app sockets of addresses

@@ -49,18 +49,18 @@ struct HandshakeWorker: ~Copyable {
     defer { heartbeat.end() }
     while true {
       batch.removeAll(keepingCapacity: true)
-      mailbox.wait(into: &batch, timeout: sleepTime(), limit: Limits.handshakesPerTurn, heartbeat: heartbeat)
+      mailbox.wait(into: &batch, timeout: sleepTime(), limit: Limits.handshakesPerStep, heartbeat: heartbeat)
       now = MonotonicClock.now()
       for work in batch {
         guard case .session(let request, let reply) = work else { return freeAll() }
-        take(request, reply)
+        handle(request, reply)
       }
       runTimers()
       cpu.set(MonotonicClock.threadCPU().nanoseconds)
     }
   }
 
-  mutating func take(_ request: HandshakeRequest, _ reply: Mailbox<MediaWork>) {
+  mutating func handle(_ request: HandshakeRequest, _ reply: Mailbox<MediaWork>) {
     let key = request.key
     switch request {
     case .end:
@@ -107,7 +107,7 @@ struct HandshakeWorker: ~Copyable {
   /// A new attempt of the leg, in place of its oldest where it has too many; nil where it may not have one now.
   private mutating func begin(_ handshake: Handshake, _ random: ArraySlice<UInt8>) -> HandshakeAttempt? {
     let isBounded = attempts < Limits.associations && mailbox.depth <= Limits.handshakeBacklog
-    guard isBounded, handshake.isFirst || (handshake.furtherAttempts.take(at: now) && furtherAttempts.take(at: now)) else {
+    guard isBounded, handshake.isFirst || (handshake.furtherAttempts.consume(at: now) && furtherAttempts.consume(at: now)) else {
       metrics.handshakes[.refused].increment()
       return nil
     }

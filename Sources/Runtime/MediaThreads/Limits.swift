@@ -15,7 +15,7 @@ enum Limits {
   /// With more datagrams than this waiting (about 0.3 s of work) no new handshake begins: those that run are to finish.
   static let handshakeBacklog = 512
   /// Datagrams taken from the mailbox in one turn of the DTLS thread.
-  static let handshakesPerTurn = 16
+  static let handshakesPerStep = 16
   /// Handshakes that run at a time, 74 KB each.
   static let associations = 2_048
   /// ClientHellos of one leg that are answered side by side: whichever the certificate follows is the peer's.
@@ -37,11 +37,11 @@ enum Limits {
   /// The same of one call's socket, where a second one waits only after a gap.
   static let datagramsPerTrunkBatch = 4
   /// Sockets ready at once from which on datagrams are gathered before they are sent.
-  static let crowdedTurn = 24
+  static let crowdedStep = 24
   /// Bytes read of one datagram; a longer one is dropped and counted.
   static let datagramBytes = 1_600
   /// Batches read from one socket before others get their turn.
-  static let batchesPerTurn = 8
+  static let batchesPerStep = 8
   /// 1 ms slots that ticks are spread over.
   static let tickSlots = 20
   /// A thread further behind than this leaves ticks out, counted.
@@ -66,7 +66,7 @@ enum Limits {
   static let mostCallCost = 0.1
   static let assumedCalls = 4.0
   /// Commands taken from the mailbox in one turn.
-  static let commandsPerTurn = 256
+  static let commandsPerStep = 256
   /// Receive and send buffers asked of the kernel for the app socket.
   static let appSocketBuffer: Int32 = 4 << 20
   static let trunkSocketBuffer: Int32 = 256 << 10

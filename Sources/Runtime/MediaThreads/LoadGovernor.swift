@@ -74,7 +74,7 @@ struct LoadGovernor {
   var initial: Verdict { Verdict(ceiling: steps[step].ceiling, room: max(1, Int(limit / prior)), isRefusing: false) }
 
   /// Takes a sample and decides.
-  mutating func take(_ sample: Sample) -> Verdict {
+  mutating func evaluate(_ sample: Sample) -> Verdict {
     guard sample.reserved > 0 else {
       self = LoadGovernor(copying: self)
       return initial

@@ -140,7 +140,7 @@ public final class MediaPlane: Sendable {
       for user in everybody { state.users[user, default: (worker.index, 0)].calls += 1 }
     }
     return MediaReservation(
-      session: session, trunkAddress: SocketAddress(book.told(address, trunk), sockets.rtp.localAddress.port),
+      session: session, trunkAddress: SocketAddress(book.advertised(address, trunk), sockets.rtp.localAddress.port),
       appCandidates: book.candidates(thread: worker.index), fingerprint: fingerprint,
       thread: worker.index)
   }

@@ -35,7 +35,7 @@ struct LoadMeter {
   mutating func skipped(_ count: Int) { leftOut += count }
 
   /// What happened since the last call.
-  mutating func take(at now: Instant, running: Int, reserved: Int) -> LoadGovernor.Sample {
+  mutating func sample(at now: Instant, running: Int, reserved: Int) -> LoadGovernor.Sample {
     let used = MonotonicClock.threadCPU()
     defer {
       (since, usedUntil, due) = (now, used, now + Limits.loadInterval)
@@ -50,8 +50,8 @@ struct LoadMeter {
 extension MediaWorker {
   /// Looks at the thread's load; a new ceiling holds for every session in the same turn.
   mutating func checkLoad() {
-    let sample = meter.take(at: now, running: running, reserved: Int(clamping: shared.sessions.value))
-    let verdict = governor.take(sample)
+    let sample = meter.sample(at: now, running: running, reserved: Int(clamping: shared.sessions.value))
+    let verdict = governor.evaluate(sample)
     shared.load.set(verdict, load: governor.load)
     shared.cpu.set(MonotonicClock.threadCPU().nanoseconds)
     guard verdict.ceiling != ceiling else { return }

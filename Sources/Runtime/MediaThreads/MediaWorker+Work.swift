@@ -9,9 +9,9 @@ import STUN
 extension MediaWorker {
   // MARK: Commands
 
-  mutating func takeWork() {
+  mutating func drainWork() {
     work.removeAll(keepingCapacity: true)
-    shared.mailbox.drain(into: &work, limit: Limits.commandsPerTurn)
+    shared.mailbox.drain(into: &work, limit: Limits.commandsPerStep)
     let batch = work
     work.removeAll(keepingCapacity: true)
     for item in batch {
@@ -167,7 +167,7 @@ extension MediaWorker {
   mutating func receiveTrunk(_ slot: Int, isControl: Bool) {
     guard slot < Limits.sessionsPerThread, let entry = entries[slot] else { return }
     let fd = isControl ? entry.pointee.control : entry.pointee.trunk
-    for _ in 0..<Limits.batchesPerTurn {
+    for _ in 0..<Limits.batchesPerStep {
       guard receiving.receive(on: fd, limit: Limits.datagramsPerTrunkBatch) else { return }
       counters.trunkReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
@@ -188,7 +188,7 @@ extension MediaWorker {
   mutating func receiveApp(_ socket: Int) {
     let fd = apps.descriptor(socket)
     guard fd >= 0 else { return }
-    for _ in 0..<Limits.batchesPerTurn {
+    for _ in 0..<Limits.batchesPerStep {
       guard receiving.receive(on: fd) else { return }
       counters.appReceived.increment(by: UInt64(receiving.count))
       for index in 0..<receiving.count {
@@ -198,7 +198,7 @@ extension MediaWorker {
           continue
         }
         // Everything but STUN belongs to whoever validated the address, or to the leg that has its SSRC, whose keys decide.
-        guard let place = addresses.find(source, fd) ?? placeOfSource(UnsafeRawBufferPointer(bytes)),
+        guard let place = addresses.find(source, fd) ?? findSource(UnsafeRawBufferPointer(bytes)),
           let entry = entries[Int(place.session)]
         else {
           counters.stranger.increment()
@@ -214,7 +214,7 @@ extension MediaWorker {
   }
 
   /// Of RTP or RTCP, by its SSRC: a NAT may give an app another port, and not every app checks it.
-  private func placeOfSource(_ packet: UnsafeRawBufferPointer) -> AddressTable.Place? {
+  private func findSource(_ packet: UnsafeRawBufferPointer) -> AddressTable.Place? {
     guard packet.count >= 12, packet[0] >> 6 == 2 else { return nil }
     let isControl = (192..<224).contains(packet[1])
     let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: isControl ? 4 : 8, as: UInt32.self))

@@ -98,11 +98,11 @@ struct MediaWorker: ~Copyable {
         let count = epoll_wait(epoll, events.baseAddress, Int32(events.count), -1)
         heartbeat.woke()
         now = MonotonicClock.now()
-        isCrowded = count >= Limits.crowdedTurn
+        isCrowded = count >= Limits.crowdedStep
         for index in 0..<max(0, Int(count)) { ready(events[index].data.u64) }
         flush()
         runTicks()
-        finishTurn()
+        finishStep()
       }
     }
     closeAll()
@@ -111,7 +111,7 @@ struct MediaWorker: ~Copyable {
   private mutating func ready(_ data: UInt64) {
     let index = Int(data & 0x00ff_ffff_ffff_ffff)
     switch Kind(rawValue: data >> 56) {
-    case .mailbox: takeWork()
+    case .mailbox: drainWork()
     case .timer:
       var expirations: UInt64 = 0
       _ = read(timer, &expirations, 8)
@@ -144,7 +144,7 @@ struct MediaWorker: ~Copyable {
         shared.metrics.ticksLeftOut.increment(by: UInt64(skipped))
         continue
       }
-      for tick in ticks.take() {
+      for tick in ticks.popDue() {
         let (slot, direction) = (tick.session, tick.direction)
         guard let entry = entries[slot], !entry.pointee.session.skipsTick(direction) else { continue }
         // Each on its own: what runs before it in the slot makes a tick late, too.
@@ -167,7 +167,7 @@ struct MediaWorker: ~Copyable {
     }
   }
 
-  private mutating func finishTurn() {
+  private mutating func finishStep() {
     flush()
     if now >= meter.due { checkLoad() }
     guard now >= nextDrops else { return }
@@ -177,13 +177,13 @@ struct MediaWorker: ~Copyable {
 
   private mutating func countDrops() {
     for reason in MediaDrop.allCases {
-      let count = output.takeDrops(reason)
+      let count = output.drainDrops(reason)
       if count > 0 { shared.metrics.drops.counter(reason.name).increment(by: count) }
     }
     shared.metrics.retiredSources.increment(by: output.retiredSources)
     shared.metrics.sourceTakeovers.increment(by: output.sourceTakeovers)
     (output.retiredSources, output.sourceTakeovers) = (0, 0)
-    let overflowed = output.packets.takeOverflowed()
+    let overflowed = output.packets.drainOverflowed()
     if overflowed > 0 { shared.metrics.drops.counter(MediaDrop.batchFull.name).increment(by: overflowed) }
   }
 

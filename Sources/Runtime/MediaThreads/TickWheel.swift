@@ -110,7 +110,7 @@ struct TickWheel {
   }
 
   /// The ticks of the next occupied slot, which counts as run; none if only moved ones wait there.
-  mutating func take() -> [SessionTick] {
+  mutating func popDue() -> [SessionTick] {
     guard count > 0 else { return [] }
     while !isOccupied(position) { pass() }
     let due = slots[Int(position % Int64(Limits.tickSlots))]

@@ -54,7 +54,7 @@ final class TrunkPorts: Sendable {
   private let first: Int
   private let pairs: Int
   private let state = Mutex(State())
-  private let taken = Atomic<Int>(0)
+  private let used = Atomic<Int>(0)
 
   init(_ range: ClosedRange<UInt16>) {
     first = (Int(range.lowerBound) + 1) & ~1
@@ -62,7 +62,7 @@ final class TrunkPorts: Sendable {
   }
 
   /// Pairs in use now.
-  var inUse: Int { taken.load(ordering: .relaxed) }
+  var inUse: Int { used.load(ordering: .relaxed) }
   /// Pairs of `addresses` addresses, those that other processes hold among them.
   func limit(addresses: Int) -> Int { pairs * addresses }
   /// No pair of `addresses` addresses is free, other processes' ports apart.
@@ -90,7 +90,7 @@ final class TrunkPorts: Sendable {
     state.withLock { state in
       state.pools[address.ip]?.rest(UInt16(truncatingIfNeeded: (Int(address.port) - first) / 2))
       state.used -= 1
-      taken.store(state.used, ordering: .relaxed)
+      used.store(state.used, ordering: .relaxed)
     }
   }
 
@@ -101,7 +101,7 @@ final class TrunkPorts: Sendable {
     state.withLock { state in
       guard let pair = state.pools[address, default: Pool(pairs: pairs)].draw() else { return nil }
       state.used += 1
-      taken.store(state.used, ordering: .relaxed)
+      used.store(state.used, ordering: .relaxed)
       return SocketAddress(address, UInt16(truncatingIfNeeded: first + 2 * Int(pair)))
     }
   }

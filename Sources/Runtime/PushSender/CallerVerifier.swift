@@ -54,13 +54,13 @@ public struct CallerQuestion: Sendable, Encodable {
 final class VerifierStatistics: Sendable {
   enum Result: String, Sendable, CaseIterable { case attested, unverified, failed, overload }
   let results = LabelledCounters<Result>()
-  let took = Histogram(bounds: Histogram.secondsBounds)
+  let elapsed = Histogram(bounds: Histogram.secondsBounds)
 
   var families: [MetricFamily] {
     [
       .counters(
         "trunkline_identity_checks_total", "Requests to the verifier of caller identities, by result.", label: "result", results),
-      .histogram("trunkline_identity_check_seconds", "From a request to its answer.", took),
+      .histogram("trunkline_identity_check_seconds", "From a request to its answer.", elapsed),
     ]
   }
 }
@@ -86,7 +86,7 @@ final class VerifierWorker: HTTPWorker {
 
   func started() {}
 
-  func take(_ messages: [Message]) {
+  func handle(_ messages: [Message]) {
     for case .ask(let question, let answer) in messages { ask(question, answer) }
   }
 
@@ -109,7 +109,7 @@ final class VerifierWorker: HTTPWorker {
       connection: "verifier", url: url, headers: [("content-type", "application/json")], body: Array(body), timeout: timeout,
       unacknowledged: min(timeout / 2, .seconds(3)), goesAgain: true, protocols: url.hasPrefix("http:") ? "http" : "https")
     transfers.start(request) { [unowned self] result in
-      statistics.took.record(loop.now - began)
+      statistics.elapsed.record(loop.now - began)
       answered(own, result)
     }
   }

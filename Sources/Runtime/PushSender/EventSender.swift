@@ -76,7 +76,7 @@ final class EventWorker: HTTPWorker {
     var bodies: [UInt64: StoredEvent] = [:]
     /// What is written down is of this many changes.
     var written: Int
-    var isTold = false
+    var isReported = false
     init(_ webhook: EventWebhook, sink: EventSink, reader: EventReader, epoch: String, file: String) {
       (self.webhook, self.sink, self.reader, self.epoch, self.file) = (webhook, sink, reader, epoch, file)
       written = sink.changes
@@ -103,17 +103,17 @@ final class EventWorker: HTTPWorker {
   }
 
   func started() {
-    timer = loop.addTimer("events") { [unowned self] in turn() }
+    timer = loop.addTimer("events") { [unowned self] in step() }
     replace(initial)
-    turn()
+    step()
   }
 
-  func take(_ messages: [Message]) {
+  func handle(_ messages: [Message]) {
     for case .webhooks(let webhooks, let tls) in messages {
       transfers.replace(tls)
       replace(webhooks)
     }
-    turn()
+    step()
   }
 
   func ended(_ rest: [Message]) { for hook in hooks { write(hook) } }
@@ -166,12 +166,12 @@ final class EventWorker: HTTPWorker {
 
   private func keep(_ event: StoredEvent, _ hook: Hook) {
     hook.bodies[event.position] = event
-    hook.sink.take(.init(position: event.position, subject: event.subject, at: event.at))
+    hook.sink.append(.init(position: event.position, subject: event.subject, at: event.at))
   }
 
   // MARK: telling
 
-  private func turn() {
+  private func step() {
     var next: Instant?
     for hook in hooks {
       fill(hook)
@@ -211,7 +211,7 @@ final class EventWorker: HTTPWorker {
   private func send(_ position: UInt64, _ hook: Hook) {
     guard let event = hook.bodies[position] else {
       // each that waits has one
-      hook.sink.ended(position, .taken, at: loop.now, wallNow: 0)
+      hook.sink.ended(position, .accepted, at: loop.now, wallNow: 0)
       return
     }
     let began = loop.now
@@ -225,7 +225,7 @@ final class EventWorker: HTTPWorker {
     transfers.start(request) { [unowned self] result in
       statistics.time.record(loop.now - began)
       ended(position, result, hook)
-      turn()
+      step()
     }
   }
 
@@ -233,19 +233,19 @@ final class EventWorker: HTTPWorker {
     let (outcome, why) = Self.outcome(result)
     let isExpired = hook.sink.ended(position, outcome, at: loop.now, wallNow: WallClock.nowMilliseconds())
     switch outcome {
-    case .taken:
+    case .accepted:
       statistics.outcomes.counter("told").increment()
-      if hook.isTold { logger.notice("a webhook accepts events again", metadata: ["url": "\(hook.webhook.shown)"]) }
-      hook.isTold = false
+      if hook.isReported { logger.notice("a webhook accepts events again", metadata: ["url": "\(hook.webhook.shown)"]) }
+      hook.isReported = false
       hook.bodies[position] = nil
     case .failed(let isServer, _):
       statistics.outcomes.counter(isServer ? "failed" : "refused").increment()
-      if !hook.isTold {
+      if !hook.isReported {
         logger.warning(
           "a webhook does not accept events: they are kept and retried for 24 hours",
           metadata: ["url": "\(hook.webhook.shown)", "why": "\(why)"])
       }
-      hook.isTold = true
+      hook.isReported = true
       guard isExpired else { return }
       statistics.outcomes.counter("expired").increment()
       hook.bodies[position] = nil
@@ -254,7 +254,7 @@ final class EventWorker: HTTPWorker {
 
   private static func outcome(_ result: Result<HTTPClientResponse, HTTPFailure>) -> (EventSink.Outcome, why: String) {
     switch result {
-    case .success(let answer) where (200...299).contains(answer.status): return (.taken, "")
+    case .success(let answer) where (200...299).contains(answer.status): return (.accepted, "")
     case .success(let answer):
       let wait = answer.retryAfter.map { min(.seconds($0), Limits.eventRetryAfter) }
       let isServer = answer.status >= 500 || answer.status == 429

@@ -10,7 +10,7 @@ protocol HTTPWorker: AnyObject, SendableMetatype {
   /// Before the first message.
   func started()
   /// What was posted, in that order.
-  func take(_ messages: [Message])
+  func handle(_ messages: [Message])
   /// The last call, with what was posted beside the stop. Transfers under way have ended without completions.
   func ended(_ rest: [Message])
 }
@@ -67,8 +67,8 @@ final class HTTPThread<Worker: HTTPWorker>: Sendable {
     do {
       try loop.register(mailbox.event.fd, .readable) { _ in
         batch.removeAll(keepingCapacity: true)
-        mailbox.drain(into: &batch, limit: Limits.messagesPerTurn)
-        worker.take(batch.compactMap(\.self))
+        mailbox.drain(into: &batch, limit: Limits.messagesPerStep)
+        worker.handle(batch.compactMap(\.self))
         if batch.contains(where: { $0 == nil }) { loop.stop() }
       }
     } catch {

@@ -106,7 +106,7 @@ final class KeyWorker: HTTPWorker {
     begin()
   }
 
-  func take(_ messages: [Message]) {
+  func handle(_ messages: [Message]) {
     for message in messages {
       switch message {
       case .want: refresh.wanted(at: loop.now)

@@ -18,7 +18,7 @@ enum Limits {
   static let mailbox = 32_768
   /// Questions to a verifier that wait or are under way: more are answered with nothing at once.
   static let questions = 512
-  static let messagesPerTurn = 512
+  static let messagesPerStep = 512
   /// The timer for the deadlines of thousands of pushes fires no more often than this.
   static let timerPause = Duration.milliseconds(20)
   /// How long a webhook's answer is waited for: after the deadline it is good for the caller's name only.

@@ -14,11 +14,11 @@ public final class PushStatistics: Sendable {
   /// By service, environment and word: tokens of another environment or app.
   let wrongPlaces = CounterTable(labelNames: ["service", "environment", "reason"])
   let inviteToPush = Histogram(bounds: Histogram.secondsBounds)
-  let took = Histogram(bounds: Histogram.secondsBounds)
+  let elapsed = Histogram(bounds: Histogram.secondsBounds)
 
   func count(_ report: PushReport) {
     let service = report.target.service.rawValue
-    took.record(report.took)
+    elapsed.record(report.elapsed)
     switch report.outcome {
     case .accepted: outcomes.counter(service, "accepted").increment()
     case .unregistered: outcomes.counter(service, "unregistered").increment()
@@ -46,7 +46,7 @@ public final class PushStatistics: Sendable {
         "From an INVITE to the request for the service, for devices that are pushed to at once.",
         inviteToPush),
       .histogram("trunkline_push_answer_seconds", "From a request to its answer.", answerTime),
-      .histogram("trunkline_push_seconds", "From the decision to wake a device to the outcome.", took),
+      .histogram("trunkline_push_seconds", "From the decision to wake a device to the outcome.", elapsed),
     ]
   }
 }

@@ -39,7 +39,7 @@ final class PushWorker: HTTPWorker {
     }
   }
 
-  func take(_ messages: [Message]) {
+  func handle(_ messages: [Message]) {
     machine.unixSecondsAtZero = Self.unixSecondsAtZero()
     for message in messages {
       switch message {

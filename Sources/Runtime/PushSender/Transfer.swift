@@ -68,9 +68,9 @@ final class Transfer {
     _ = ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
     _ = ccurl_set_write(easy) { bytes, size, count, user in
       guard let user, let bytes else { return 0 }
-      let isTaken = Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().received(
+      let isAccepted = Unmanaged<Transfer>.fromOpaque(user).takeUnretainedValue().received(
         UnsafeRawBufferPointer(start: bytes, count: size * count))
-      return isTaken ? size * count : 0
+      return isAccepted ? size * count : 0
     }
   }
 

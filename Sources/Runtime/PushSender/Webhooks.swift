@@ -85,7 +85,7 @@ private final class WebhookWorker: HTTPWorker {
   func started() {}
   func ended(_ rest: [Message]) {}
 
-  func take(_ messages: [Message]) {
+  func handle(_ messages: [Message]) {
     for message in messages {
       switch message {
       case .ask(let question, let hook):
@@ -124,9 +124,9 @@ private final class WebhookWorker: HTTPWorker {
       connection: hook.url, url: hook.url, headers: hook.headers(body, at: WallClock.nowMilliseconds() / 1_000), body: body,
       timeout: time, unacknowledged: min(time, Limits.webhookDeadline) / 2, goesAgain: true, protocols: "http,https")
     transfers.start(request) { [unowned self] result in
-      let took = loop.now - began
-      statistics.time.record(took)
-      let isLate = took > Limits.webhookDeadline
+      let elapsed = loop.now - began
+      statistics.time.record(elapsed)
+      let isLate = elapsed > Limits.webhookDeadline
       switch result {
       case .success(let response):
         gate.ended(hook.url, answered: response.status < 500 && !isLate, at: loop.now)

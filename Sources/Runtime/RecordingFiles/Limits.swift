@@ -5,7 +5,7 @@ enum Limits {
   /// Recordings at a time; one more ends as it begins.
   static let recordings = 1_000
   /// Frames taken of one call before the next one's turn: 5 s of both sides.
-  static let framesPerTurn = 512
+  static let framesPerStep = 512
   /// How often taps are read; a tap holds 50 times as much.
   static let interval: Duration = .milliseconds(100)
   /// How often the room on the disk is looked at while nothing is recorded.

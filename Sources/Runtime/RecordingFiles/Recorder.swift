@@ -109,15 +109,15 @@ public final class Recorder: Sendable {
       }
       for (file, entry) in entries {
         heartbeat.woke()
-        if isFull { finish(file, .diskFull, &entries) } else { turn(file, entry, at: now, &entries) }
+        if isFull { finish(file, .diskFull, &entries) } else { step(file, entry, at: now, &entries) }
       }
     }
     for file in entries.keys { finish(file, .stopped, &entries) }
   }
 
-  private func turn(_ file: String, _ entry: Entry, at now: Instant, _ entries: inout [String: Entry]) {
+  private func step(_ file: String, _ entry: Entry, at now: Instant, _ entries: inout [String: Entry]) {
     do throws(SystemError) {
-      try entry.writer.turn(at: now)
+      try entry.writer.step(at: now)
     } catch {
       logger.error("a recording ends", metadata: ["file": "\(file)", "why": "\(error)"])
       finish(file, error.isDiskFull ? .diskFull : .failed, &entries)
@@ -141,14 +141,14 @@ public final class Recorder: Sendable {
     statistics.running.set(Int64(entries.count))
     let report = entry.writer.finish(end)
     statistics.bytes.increment(by: UInt64(max(0, report.bytes)))
-    tell(report)
+    report(report)
   }
 
   private func refuse(_ recording: CallRecording, _ end: RecordingReport.End) {
-    tell(RecordingReport(recording.facts, file: recording.file, end: end, milliseconds: 0, bytes: 0, dropped: 0))
+    report(RecordingReport(recording.facts, file: recording.file, end: end, milliseconds: 0, bytes: 0, dropped: 0))
   }
 
-  private func tell(_ report: RecordingReport) {
+  private func report(_ report: RecordingReport) {
     statistics.closed[report.end].increment()
     statistics.dropped.increment(by: UInt64(max(0, report.dropped)))
     if report.end == .diskFull {

@@ -26,20 +26,20 @@ struct RecordingWriter: ~Copyable {
   }
 
   /// What has come since the last time, and what is due to be written. Throws when the disk does not take it.
-  mutating func turn(at now: Instant?) throws(SystemError) {
-    for _ in 0..<Limits.framesPerTurn {
+  mutating func step(at now: Instant?) throws(SystemError) {
+    for _ in 0..<Limits.framesPerStep {
       // Locals, as the closure cannot change what is being taken from.
-      var taken: (TappedFrame, [Int16])?
+      var popped: (TappedFrame, [Int16])?
       guard
-        recording.tap.take({ frame, samples in
-          taken = (frame, Array(UnsafeBufferPointer(start: samples, count: frame.band.samplesPerTick)))
-        }), let (frame, samples) = taken
+        recording.tap.pop({ frame, samples in
+          popped = (frame, Array(UnsafeBufferPointer(start: samples, count: frame.band.samplesPerTick)))
+        }), let (frame, samples) = popped
       else { break }
       if channels == nil { begin(frame) }
       samples.withUnsafeBufferPointer { if let base = $0.baseAddress { channels?.add(frame, base) } }
     }
     var pairs: [[Int16]] = []
-    channels?.take(at: now) { pairs.append($0) }
+    channels?.pop(at: now) { pairs.append($0) }
     for pair in pairs { write(pair) }
     if file.gatheredCount >= Limits.writtenBytes || slotsUnwritten >= Limits.writtenSlots {
       slotsUnwritten = 0
@@ -74,7 +74,7 @@ struct RecordingWriter: ~Copyable {
       if end == .diskFull || end == .failed {
         try close()
       } else {
-        try turn(at: nil)
+        try step(at: nil)
         if let last = ogg?.end() { file.append(last) }
         try file.flush()
         try close()

@@ -46,7 +46,7 @@ struct TwoChannels {
   }
 
   /// Hands out complete pairs, samples interleaved, and silence for what neither side has had long before `now`; at the end (nil), all.
-  mutating func take(at now: Instant?, _ body: ([Int16]) -> Void) {
+  mutating func pop(at now: Instant?, _ body: ([Int16]) -> Void) {
     let silent = now.map { Int(($0 - start).nanoseconds / Frame.nanoseconds) - Limits.slotsSilent } ?? 0
     let most = max(sides[0].next, sides[1].next, silent)
     while slots < most {

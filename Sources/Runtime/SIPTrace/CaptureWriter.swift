@@ -49,7 +49,7 @@ struct CaptureWriter {
     block(.interface, interface)
   }
 
-  mutating func take() -> [UInt8] {
+  mutating func drain() -> [UInt8] {
     defer { output.removeAll() }
     return output
   }

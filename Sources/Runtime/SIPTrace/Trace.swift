@@ -11,7 +11,7 @@ struct Trace {
 
   let subject: TraceSubject
   private let until: Instant
-  private(set) var heardUntil: Instant
+  private(set) var appendedUntil: Instant
   private var end: End?
   private var waiting: [(message: TracedMessage, callID: String?)] = []
   private var waitingBytes = 0
@@ -24,7 +24,7 @@ struct Trace {
 
   init(subject: TraceSubject, until: Instant, bytes: Int, at now: Instant, writer: CaptureWriter) {
     (self.subject, self.until, bytesLeft, self.writer) = (subject, until, bytes, writer)
-    heardUntil = now + Limits.readerSilence
+    appendedUntil = now + Limits.readerSilence
   }
 
   /// Messages are still taken.
@@ -32,13 +32,13 @@ struct Trace {
 
   mutating func end(_ why: End) { if end == nil { end = why } }
 
-  mutating func take(_ message: TracedMessage, _ callID: String?, at now: Instant) {
+  mutating func append(_ message: TracedMessage, _ callID: String?, at now: Instant) {
     if now >= until { end(.time) }
-    if now >= heardUntil {
+    if now >= appendedUntil {
       end(.unread)
       (waiting, waitingBytes) = ([], 0)
     }
-    guard end == nil, subject.takes(message, callID) else { return }
+    guard end == nil, subject.accepts(message, callID) else { return }
     received += 1
     let count = message.bytes.count
     guard waiting.count < Limits.waitingMessages, waitingBytes + count <= Limits.waitingBytes else {
@@ -96,10 +96,10 @@ struct Trace {
   }
 
   /// Nil while another thread works on the trace: it is read by one reader.
-  mutating func takeWork(at now: Instant) -> Work? {
+  mutating func popWork(at now: Instant) -> Work? {
     if now >= until { end(.time) }
     guard let writer else { return nil }
-    heardUntil = now + Limits.readerSilence
+    appendedUntil = now + Limits.readerSilence
     // handed over whole: the control thread may wait for this
     let messages = waiting
     (waiting, waitingBytes, self.writer) = ([], 0, nil)
@@ -112,7 +112,7 @@ struct Trace {
   mutating func giveBack(_ work: Work) {
     bytesLeft = work.bytesLeft
     var writer = work.writer
-    _ = writer.take()
+    _ = writer.drain()
     self.writer = writer
   }
 }

@@ -40,8 +40,8 @@ public final class TraceCollector: Sendable {
   public func start(_ subject: TraceSubject, for time: Duration, bytes: Int) throws(Refusal) -> UInt64 {
     let now = clock().now
     let id = number.add(1, ordering: .relaxed).newValue
-    let taken = traces.withLock { traces in
-      for (id, trace) in traces where now >= trace.heardUntil { traces[id] = nil }
+    let drained = traces.withLock { traces in
+      for (id, trace) in traces where now >= trace.appendedUntil { traces[id] = nil }
       guard traces.count < Limits.traces else { return false }
       traces[id] = Trace(
         subject: subject, until: now + min(time, Limits.longest), bytes: min(bytes, Limits.largestBytes), at: now,
@@ -49,7 +49,7 @@ public final class TraceCollector: Sendable {
       isOn.store(true, ordering: .relaxed)
       return true
     }
-    guard taken else { throw .tooMany }
+    guard drained else { throw .tooMany }
     return id
   }
 
@@ -57,14 +57,14 @@ public final class TraceCollector: Sendable {
   public func read(_ id: UInt64) -> [UInt8]? {
     let (now, wall) = clock()
     // The trace is out of the table while it is written, so `saw` never waits for that; what comes meanwhile is kept beside it.
-    guard var work = traces.withLock({ $0[id]?.takeWork(at: now) }) else { return nil }
+    guard var work = traces.withLock({ $0[id]?.popWork(at: now) }) else { return nil }
     work.write(at: wall)
     traces.withLock { traces in
       traces[id]?.giveBack(work)
       if work.isFinished { traces[id] = nil }
       isOn.store(traces.values.contains { $0.isOpen }, ordering: .relaxed)
     }
-    return work.writer.take()
+    return work.writer.drain()
   }
 
   /// Nothing more is taken; what was is still to be read. False: no such trace.
@@ -84,7 +84,7 @@ public final class TraceCollector: Sendable {
     let message = TracedMessage(bytes: bytes, flow: flow, isOurs: isOurs, trunk: trunk, at: wall)
     let callID = message.callID
     traces.withLock { traces in
-      for id in traces.keys { traces[id]?.take(message, callID, at: now) }
+      for id in traces.keys { traces[id]?.append(message, callID, at: now) }
       isOn.store(traces.values.contains { $0.isOpen }, ordering: .relaxed)
     }
   }
@@ -106,7 +106,7 @@ extension TraceSubject {
     }
   }
 
-  func takes(_ message: TracedMessage, _ callID: String?) -> Bool {
+  func accepts(_ message: TracedMessage, _ callID: String?) -> Bool {
     switch self {
     case .trunk(let name): message.trunk == name
     case .call(_, let callIDs): callID.map(callIDs.contains) ?? false

@@ -16,14 +16,14 @@ enum ErrorQueue {
 
   /// Takes what is queued and calls `unreachable` for each destination that answered port, host or network unreachable. Other
   /// errors (a smaller path MTU) only need to be taken.
-  static func take(_ fd: Int32, unreachable: (SocketAddress, Int32) -> Void) {
-    for _ in 0..<Limits.errorsPerTurn {
-      guard let (address, code) = takeOne(fd) else { return }
+  static func drain(_ fd: Int32, unreachable: (SocketAddress, Int32) -> Void) {
+    for _ in 0..<Limits.errorsPerStep {
+      guard let (address, code) = readOne(fd) else { return }
       if let address, code == ECONNREFUSED || code == EHOSTUNREACH || code == ENETUNREACH { unreachable(address, code) }
     }
   }
 
-  private static func takeOne(_ fd: Int32) -> (SocketAddress?, Int32)? {
+  private static func readOne(_ fd: Int32) -> (SocketAddress?, Int32)? {
     var storage = sockaddr_storage()
     var control = [UInt8](repeating: 0, count: 512)
     return withUnsafeMutablePointer(to: &storage) { storage in

@@ -15,7 +15,7 @@ enum Limits {
   static let guestTime = Duration.seconds(60)
   static let guestMessages = 20
   /// Datagrams taken from one socket in one turn, so that timers and other sockets are not starved.
-  static let datagramsPerTurn = 128
+  static let datagramsPerStep = 128
   /// How long a socket is left unread after a stranger's datagram: the shorter, the more of them come.
   static let pauseTime = Duration.milliseconds(1)...Duration.milliseconds(20)
   static let datagramBytes = 65_536
@@ -23,7 +23,7 @@ enum Limits {
   static let batchDatagrams = 64
   static let batchBytes = 262_144
   /// Entries read from a socket's error queue in one go.
-  static let errorsPerTurn = 64
+  static let errorsPerStep = 64
   /// Kernel buffers of a UDP socket: 30 % loss of a burst starts with a full buffer.
   static let socketBufferBytes: Int32 = 1 << 20
   static let connections = 1_024
@@ -31,11 +31,11 @@ enum Limits {
   /// Room for what is read and deciphered, and how much is read from one connection in one turn: some forty messages, so that a peer
   /// that sends without end delays the other sockets by a few milliseconds a turn.
   static let readBytes = 65_536
-  static let readBytesPerTurn = 16_384
+  static let readBytesPerStep = 16_384
   /// Bytes waiting to be written to one connection; beyond that it is closed as dead.
   static let waitingBytes = 524_288
   /// New connections accepted in one turn.
-  static let acceptsPerTurn = 32
+  static let acceptsPerStep = 32
   /// New connections in a second: of one address without and with TLS, and of all.
   static let connectionsPerSource = 128
   static let handshakesPerSource = 20
@@ -61,8 +61,8 @@ enum Limits {
   /// it is sent, or a firewall that has forgotten the connection, in seconds: a caller waits for the next one to be made.
   static let patience = TCPSocket.Patience(unacknowledged: .seconds(6), idle: .seconds(60), interval: .seconds(15))
   /// Of a certificate that is for somebody else, how many of its names the log has, and how much of each.
-  static let toldNames = 3
-  static let toldNameBytes = 64
+  static let loggedNames = 3
+  static let loggedNameBytes = 64
   /// How often the log names strangers, and connections refused for want of descriptors.
   static let logInterval = Duration.seconds(10)
   /// Remembered routes of wildcard listeners: as many as all trunks have servers that a call may try. Each is asked for each second, for the
@@ -71,5 +71,5 @@ enum Limits {
   static let routeTime = Duration.seconds(10)
   static let noRouteTime = Duration.seconds(2)
   /// Failures told in one turn.
-  static let failuresPerTurn = 1_024
+  static let failuresPerStep = 1_024
 }

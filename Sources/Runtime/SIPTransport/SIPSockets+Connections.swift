@@ -8,10 +8,10 @@ import SIPDialogs
 extension SIPSockets {
   func accept(_ listener: TCPListener, _ transport: TransportProtocol) {
     let began = MonotonicClock.threadCPU()
-    for _ in 0..<Limits.acceptsPerTurn {
+    for _ in 0..<Limits.acceptsPerStep {
       do throws(SystemError) {
         guard let socket = try listener.accept() else { break }
-        take(socket, transport)  // closed as `socket` goes, unless it is kept
+        accept(socket, transport)  // closed as `socket` goes, unless it is kept
       } catch {
         shed(listener, error)
         break
@@ -21,7 +21,7 @@ extension SIPSockets {
     if !acceptBudget.has(at: loop.now) { pauseListeners() }
   }
 
-  private func take(_ socket: TCPSocket, _ transport: TransportProtocol) {
+  private func accept(_ socket: TCPSocket, _ transport: TransportProtocol) {
     let source = socket.remoteAddress
     guard let trunk = trunkOrStranger(source, transport) else { return }
     let isGuest = !trunks.isListed(source)
@@ -42,8 +42,8 @@ extension SIPSockets {
   }
 
   private func mayConnect(_ source: IPAddress, _ transport: TransportProtocol, isGuest: Bool) -> Bool {
-    if isGuest, !guestConnections.take(source, at: loop.now) { return false }
-    return transport == .tls ? handshakeRates.take(source, at: loop.now) : connectionRates.take(source, at: loop.now)
+    if isGuest, !guestConnections.consume(source, at: loop.now) { return false }
+    return transport == .tls ? handshakeRates.consume(source, at: loop.now) : connectionRates.consume(source, at: loop.now)
   }
 
   /// Whether one more connection of a guest fits; another may be closed for it.
@@ -76,7 +76,7 @@ extension SIPSockets {
   /// closed, and the next request makes another. On the loop's thread.
   public func wasSilent(_ flow: Flow, since: Instant) {
     loop.preconditionOnThread()
-    for (own, connection) in connections where Self.serves(own, flow) && connection.heardAt < since {
+    for (own, connection) in connections where Self.serves(own, flow) && connection.receivedAt < since {
       logger.notice("SIP connection closed: a request had no answer and nothing else was received", metadata: ["flow": "\(own)"])
       end(own, .failed)
     }
@@ -96,7 +96,7 @@ extension SIPSockets {
     if reserve >= 0 { Glibc.close(reserve) }
     _ = try? listener.accept()
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
-    if mayTell(&shedTold) { logger.error("SIP connection refused: \(error)") }
+    if mayLog(&shedLoggedAt) { logger.error("SIP connection refused: \(error)") }
   }
 
   private func hasRoom(_ trunk: String) -> Bool {
@@ -202,9 +202,9 @@ extension SIPSockets {
     guard var connection = connections.removeValue(forKey: flow) else { return }  // not copied while it is changed
     let before = connection.interest
     var outcome = body(&connection)
-    if outcome == .goesOn, connection.hasUnsent, !connection.isConnecting { outcome = connection.write(at: loop.now) }
+    if outcome == .continues, connection.hasUnsent, !connection.isConnecting { outcome = connection.write(at: loop.now) }
     connections[flow] = connection
-    if outcome != .goesOn { return end(flow, outcome) }
+    if outcome != .continues { return end(flow, outcome) }
     if connection.interest != before { try? loop.modify(connection.socket.fd, connection.interest) }
     armDeadline(connection.deadline)
   }
@@ -212,12 +212,12 @@ extension SIPSockets {
   private static func failure(_ flow: Flow) -> TransportMetrics.Failure { flow.transport == .tls ? .tls : .tcp }
 
   private func end(_ flow: Flow, _ outcome: TCPConnection.Outcome) {
-    if let why = connections[flow]?.tlsFailure, outcome != .goesOn {
+    if let why = connections[flow]?.tlsFailure, outcome != .continues {
       counts.drops[.handshake].increment()
-      if mayTell(&handshakeTold) { logger.notice("TLS failed", metadata: ["flow": "\(flow)", "why": "\(why)"]) }
+      if mayLog(&handshakeLoggedAt) { logger.notice("TLS failed", metadata: ["flow": "\(flow)", "why": "\(why)"]) }
     }
     if let fault = connections[flow]?.fault { counts.drops[fault].increment() }
-    let noTLS: UserAgent.PeerFailure? = connections[flow]?.tlsFailure == nil || outcome == .goesOn ? nil : .noTLS
+    let noTLS: UserAgent.PeerFailure? = connections[flow]?.tlsFailure == nil || outcome == .continues ? nil : .noTLS
     let (peer, wasOpen) = (noTLS ?? connections[flow]?.peerFailure, connections[flow]?.isOpen == true)
     remove(flow)
     counts.failures[Self.failure(flow)].increment(by: outcome == .failed ? 1 : 0)

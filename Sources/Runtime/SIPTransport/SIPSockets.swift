@@ -42,8 +42,8 @@ public final class SIPSockets: @unchecked Sendable {
   /// Of listeners on loopback: whether anything gets from there to another address.
   private var ways: [IPAddress: (isOpen: Bool, until: Instant)] = [:]
   private var absent: Set<IPAddress> = []
-  private var strangersTold = Instant.zero
-  private var unsentTold = Instant.zero
+  private var strangersLoggedAt = Instant.zero
+  private var unsentLoggedAt = Instant.zero
   private var guestRates = SourceRates(perSource: Limits.guestMessagesPerSource, inAll: Limits.guestMessagesPerSecond)
   var guestConnections = SourceRates(perSource: Limits.guestConnectionsPerSecond, inAll: Limits.connectionsPerSecond)
   var connectionRates = SourceRates(perSource: Limits.connectionsPerSource, inAll: Limits.connectionsPerSecond)
@@ -52,8 +52,8 @@ public final class SIPSockets: @unchecked Sendable {
   var handshakeTime = Limits.handshakeTime
   var acceptBudget = TimeBudget(perSecond: Limits.acceptTime)
   var handshakeBudget = TimeBudget(perSecond: Limits.handshakeTimePerSecond)
-  var shedTold = Instant.zero
-  var handshakeTold = Instant.zero
+  var shedLoggedAt = Instant.zero
+  var handshakeLoggedAt = Instant.zero
   var reserve: Int32
   let buffer: UnsafeMutableRawBufferPointer  // owned; for reads from connections
   var armed = Instant.distantFuture
@@ -89,7 +89,7 @@ public final class SIPSockets: @unchecked Sendable {
       try loop.register(listener.fd, .readable) { [weak self] _ in self?.accept(listener, .tls) }
     }
     deadlineTimer = loop.addTimer("connections") { [weak self] in self?.closeLate() }
-    failureTimer = loop.addTimer("failures") { [weak self] in self?.tellFailures() }
+    failureTimer = loop.addTimer("failures") { [weak self] in self?.reportFailures() }
     resumeTimer = loop.addTimer("accept") { [weak self] in self?.resumeListeners() }
     pauseTimer = loop.addTimer("pauses") { [weak self] in self?.endPauses() }
     loop.addFlush { [weak self] in self?.flush() }
@@ -180,7 +180,7 @@ public final class SIPSockets: @unchecked Sendable {
   // MARK: UDP
 
   private func udpReady(_ port: UDPPort, _ events: IOEvents) {
-    if events.hasFailure { port.takeErrors { unreachable(port, $0, $1) } }
+    if events.hasFailure { port.drainErrors { unreachable(port, $0, $1) } }
     if events.contains(.readable) { read(port) }
   }
 
@@ -188,7 +188,7 @@ public final class SIPSockets: @unchecked Sendable {
     let refused = port.receive(
       at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
-      take: { bytes, from, own, trunk in
+      receive: { bytes, from, own, trunk in
         // CRLF keep-alives (RFC 5626 §3.5.1 uses STUN on UDP, but these are what comes) and empty datagrams
         guard bytes.count > 4 else { return counts.drops[.keepAlive].increment() }
         let spokenTo = own.map { SocketAddress($0, port.socket.localAddress.port) }
@@ -233,7 +233,7 @@ public final class SIPSockets: @unchecked Sendable {
     // a full buffer is loss like any other on UDP: retransmission is the transaction's
     if code == EAGAIN || code == ENOBUFS { return counts.drops[.sendBuffer].increment() }
     counts.failures[.udp].increment()
-    if mayTell(&unsentTold) {
+    if mayLog(&unsentLoggedAt) {
       let why = SystemError("send udp to", address: flow.remote, code: code)
       logger.warning("a SIP message was not sent; it is sent again as if it had been lost", metadata: ["error": "\(why)"])
     }
@@ -252,22 +252,22 @@ public final class SIPSockets: @unchecked Sendable {
 
   /// Tells of a failure in the next turn: never from within `send`.
   func fail(_ flow: Flow, _ peer: UserAgent.PeerFailure? = nil, wasOpen: Bool = false) {
-    guard !isClosed, failures.count < Limits.failuresPerTurn, !failures.contains(where: { $0.flow == flow }) else { return }
+    guard !isClosed, failures.count < Limits.failuresPerStep, !failures.contains(where: { $0.flow == flow }) else { return }
     failures.append((flow, peer, wasOpen))
     if let failureTimer { loop.setTimer(failureTimer, at: loop.now) }
   }
 
-  private func tellFailures() {
-    let told = failures
+  private func reportFailures() {
+    let reported = failures
     failures.removeAll(keepingCapacity: true)
-    for (flow, peer, wasOpen) in told where !isClosed { deliver(.transportFailed(flow, peer, wasOpen: wasOpen)) }
+    for (flow, peer, wasOpen) in reported where !isClosed { deliver(.transportFailed(flow, peer, wasOpen: wasOpen)) }
   }
 
   func trunkOrStranger(_ source: SocketAddress, _ transport: TransportProtocol) -> String? {
     if let trunk = trunks.listed(source) { return trunk }
     guard let anyPeer = trunks.anyPeer else {
       counts.drops[.stranger].increment()
-      if mayTell(&strangersTold) {
+      if mayLog(&strangersLoggedAt) {
         logger.notice("SIP from unknown peer dropped: no trunk lists this address in peers", metadata: ["from": "\(source.ip)"])
       }
       return nil
@@ -280,10 +280,10 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   /// Whether a source that no list names is heard once more in this second.
-  func mayAsk(_ source: IPAddress) -> Bool { guestRates.take(source, at: loop.now) }
+  func mayAsk(_ source: IPAddress) -> Bool { guestRates.consume(source, at: loop.now) }
 
   /// True once per interval: strangers must not be able to fill the log.
-  func mayTell(_ next: inout Instant) -> Bool {
+  func mayLog(_ next: inout Instant) -> Bool {
     guard loop.now >= next else { return false }
     next = loop.now + Limits.logInterval
     return true

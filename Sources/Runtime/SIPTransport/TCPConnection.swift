@@ -19,7 +19,7 @@ import SIPDialogs
 struct TCPConnection {
   /// What a step of the connection means for its owner.
   enum Outcome: Hashable {
-    case goesOn
+    case continues
     /// The peer closed, or broke a rule; nothing of ours is lost.
     case ended
     /// The connection failed while it carried, or was to carry, our messages.
@@ -46,7 +46,7 @@ struct TCPConnection {
   private var guestMessages = 0
   private var hasBegun = false
   /// When the peer last said anything, or the connection began.
-  private(set) var heardAt: Instant
+  private(set) var receivedAt: Instant
   /// What the peer has done to it.
   private(set) var peerFailure: UserAgent.PeerFailure?
   /// Why it was ended before its time, if the peer is to blame.
@@ -57,7 +57,7 @@ struct TCPConnection {
     isGuest: Bool = false, at now: Instant
   ) {
     (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, false)
-    (self.tls, isOurs, heardAt) = (tls, false, now)
+    (self.tls, isOurs, receivedAt) = (tls, false, now)
     guestUntil = isGuest ? now + Limits.guestTime : nil
     deadline = now + (tls != nil ? handshakeTime : isGuest ? Limits.guestIdleTime : Limits.firstMessageTime)
     socket.limit(Limits.patience)
@@ -65,7 +65,7 @@ struct TCPConnection {
 
   init(connecting socket: TCPSocket, flow: Flow, trunk: String, tls: TLSSession? = nil, at now: Instant) {
     (self.socket, self.flow, self.trunk, isConnecting) = (socket, flow, trunk, true)
-    (self.tls, isOurs, heardAt) = (tls, true, now)
+    (self.tls, isOurs, receivedAt) = (tls, true, now)
     (deadline, hasHadMessage) = (now + Limits.connectTime, true)
     socket.limit(Limits.patience)
   }
@@ -105,7 +105,7 @@ struct TCPConnection {
       return true
     }
     guard tls.write(bytes) else { return false }
-    tls.takeUnsent(into: &waiting)
+    tls.drainUnsent(into: &waiting)
     return true
   }
 
@@ -118,14 +118,14 @@ struct TCPConnection {
     awaitsPong = true
     self.pingDue = now + (answersPings ? Limits.pongTime : Limits.pingInterval)
     deadline = now + (answersPings ? Limits.pongTime : Limits.pingInterval)
-    return append([13, 10, 13, 10]) ? .goesOn : .failed
+    return append([13, 10, 13, 10]) ? .continues : .failed
   }
 
   /// Says goodbye before an orderly end.
   mutating func close() {
     guard let tls, !isConnecting else { return }
     tls.close()
-    tls.takeUnsent(into: &waiting)
+    tls.drainUnsent(into: &waiting)
     _ = write(at: .zero)
   }
 
@@ -140,7 +140,7 @@ struct TCPConnection {
       isConnecting = false
       if let tls {
         tls.start()
-        tls.takeUnsent(into: &waiting)
+        tls.drainUnsent(into: &waiting)
       }
       touch(now)
     }
@@ -153,13 +153,13 @@ struct TCPConnection {
         peerFailure = .closed
         return .failed
       }
-      if count == 0 { return .goesOn }
+      if count == 0 { return .continues }
       written += count
       touch(now)
     }
     waiting.removeAll(keepingCapacity: waiting.count <= Limits.readBytes)
     written = 0
-    return .goesOn
+    return .continues
   }
 
   /// Reads a turn's share of what is there and hands out whole messages, and what comes before a break of framing (the user agent
@@ -167,19 +167,19 @@ struct TCPConnection {
   mutating func read(
     into buffer: UnsafeMutableRawBufferPointer, at now: Instant, message: ([UInt8]) -> Void, broken: ([UInt8]) -> Void
   ) -> Outcome {
-    let share = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, Limits.readBytesPerTurn)])
+    let share = UnsafeMutableRawBufferPointer(rebasing: buffer[..<min(buffer.count, Limits.readBytesPerStep)])
     do throws(SystemError) {
       switch try socket.read(into: share) {
-      case .wait: return .goesOn
+      case .wait: return .continues
       case .closed:
         peerFailure = .closed
         return hasUnsent ? .failed : .ended
       case .bytes(let count):
-        heardAt = now
+        receivedAt = now
         if awaitsPong, count == 2 || tls != nil { answersPings = true }
         awaitsPong = false
         let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<min(count, buffer.count)])
-        guard take(bytes, into: buffer, at: now) else { return tls?.state == .closed || fault != nil ? .ended : .failed }
+        guard receive(bytes, into: buffer, at: now) else { return tls?.state == .closed || fault != nil ? .ended : .failed }
       }
     } catch {
       if error.code == ECONNRESET { peerFailure = .closed }
@@ -209,17 +209,17 @@ struct TCPConnection {
       messageDeadline = nil
     }
     touch(now)
-    return .goesOn
+    return .continues
   }
 
   /// What the socket gave, decrypted; false if TLS is over, or was never meant.
-  private mutating func take(_ bytes: UnsafeRawBufferPointer, into scratch: UnsafeMutableRawBufferPointer, at now: Instant)
+  private mutating func receive(_ bytes: UnsafeRawBufferPointer, into scratch: UnsafeMutableRawBufferPointer, at now: Instant)
     -> Bool
   {
     guard let tls else { return add(bytes) }
     let wasHandshaking = isHandshaking
     tls.received(bytes, plain: { _ = add($0) }, into: scratch)
-    tls.takeUnsent(into: &waiting)
+    tls.drainUnsent(into: &waiting)
     if wasHandshaking, tls.state == .open, !hasHadMessage { deadline = now + Limits.firstMessageTime }
     return fault == nil && (tls.state == .open || tls.state == .handshaking)
   }

@@ -32,9 +32,9 @@ private func sipHost(_ uri: String) -> String? {
 
 /// A peer's names for the log: the first ones, and of each what is plain text.
 private func shown(_ names: [String]) -> String {
-  let first = names.prefix(Limits.toldNames).map { name in
+  let first = names.prefix(Limits.loggedNames).map { name in
     String(
-      decoding: name.utf8.prefix(Limits.toldNameBytes).map { (33...126).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+      decoding: name.utf8.prefix(Limits.loggedNameBytes).map { (33...126).contains($0) ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
   }
   let more = names.count - first.count
   return names.isEmpty ? "no name" : first.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")

@@ -30,12 +30,12 @@ final class UDPPort {
   /// socket at all addresses the one that they were sent to.
   /// - Returns: how many were not allowed.
   func receive(
-    at now: Instant, allowed: (SocketAddress) -> String?, take: ([UInt8], SocketAddress, IPAddress?, String) -> Void,
+    at now: Instant, allowed: (SocketAddress) -> String?, receive: ([UInt8], SocketAddress, IPAddress?, String) -> Void,
     unreachable: (SocketAddress, Int32) -> Void
   ) -> Int {
     let before = behindSince
     var refused = 0
-    for _ in 0..<Limits.datagramsPerTurn {
+    for _ in 0..<Limits.datagramsPerStep {
       do throws(SystemError) {
         guard let (count, from, local) = try socket.receiveWithLocal(into: buffer) else {
           behindSince = nil
@@ -45,10 +45,10 @@ final class UDPPort {
           refused += 1
           continue
         }
-        take(Array(buffer[..<min(count, buffer.count)]), from, local, trunk)
+        receive(Array(buffer[..<min(count, buffer.count)]), from, local, trunk)
       } catch {
         // the error of an earlier datagram, told once here; the queue says which one it was
-        ErrorQueue.take(socket.fd, unreachable: unreachable)
+        ErrorQueue.drain(socket.fd, unreachable: unreachable)
       }
     }
     // Only if there is more is this socket certain to be read again in the next turn.
@@ -62,11 +62,11 @@ final class UDPPort {
   func pause(after refused: Int) -> Duration? {
     if refused > 0, behindSince != nil { pauseTime = max(pauseTime / 2, Limits.pauseTime.lowerBound) }
     guard refused > 0, behindSince == nil else { return nil }
-    if refused < Limits.datagramsPerTurn / 2 { pauseTime = min(pauseTime * 2, Limits.pauseTime.upperBound) }
+    if refused < Limits.datagramsPerStep / 2 { pauseTime = min(pauseTime * 2, Limits.pauseTime.upperBound) }
     return pauseTime
   }
 
-  func takeErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.take(socket.fd, unreachable: unreachable) }
+  func drainErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.drain(socket.fd, unreachable: unreachable) }
 
   /// Adds to the turn's batch; sends at once when it is full.
   func send(
@@ -78,6 +78,6 @@ final class UDPPort {
 
   func flush(unreachable: (SocketAddress, Int32) -> Void, failed: (Flow, Int32) -> Void) {
     guard !batch.isEmpty else { return }
-    batch.send(socket.fd, absorb: { ErrorQueue.take(socket.fd, unreachable: unreachable) }, failed: failed)
+    batch.send(socket.fd, absorb: { ErrorQueue.drain(socket.fd, unreachable: unreachable) }, failed: failed)
   }
 }

@@ -145,12 +145,12 @@ public final class CallStore: Sendable {
   }
 
   /// Any thread. In order with `start` and `end`: an event is written before the start line or record that comes after it.
-  public func tell(_ event: GatewayEvent) {
+  public func append(_ event: GatewayEvent) {
     if events != nil, !mailbox.post(.command(.event(event)), .deferred) { lostEvents.increment() }
   }
 
   /// Any thread. `told` is called on the store's thread when the event journal has grown; it must not block.
-  public func onEvents(_ told: @escaping @Sendable () -> Void) { onEvents.withLock { $0 = told } }
+  public func onEvents(_ reported: @escaping @Sendable () -> Void) { onEvents.withLock { $0 = reported } }
 
   /// Any thread, once: from now on each line of the records file `file` is also given to `append`, those that no earlier process gave first.
   /// - Parameter append: on the store's thread, at most `Limits.streamedUnanswered` (64) without an answer, 1,000 a second. It must not block, and
@@ -210,20 +210,20 @@ public final class CallStore: Sendable {
     var batch: [Message] = []
     var running = true
     var stopBy: Instant?
-    var told: String?
+    var reported: String?
     // After work it waits once for a group commit: records that come meanwhile are written together, with the removals of the last ones.
     var due: Instant?
     let heartbeat = Heartbeat()
     defer { heartbeat.end() }
     while running {
       batch.removeAll(keepingCapacity: true)
-      let wake = [due, shipper?.nextTurn, stopBy].compactMap(\.self).min()
+      let wake = [due, shipper?.nextStep, stopBy].compactMap(\.self).min()
       mailbox.wait(
         into: &batch, timeout: wake.map { max(.zero, $0 - MonotonicClock.now()) },
-        takesDeferred: due != nil && writer.problem == nil, heartbeat: heartbeat)
+        includesDeferred: due != nil && writer.problem == nil, heartbeat: heartbeat)
       for message in batch {
         switch message {
-        case .command(let command): writer.take(command)
+        case .command(let command): writer.handle(command)
         case .stream(let file, let append):
           shipper = RecordShipper(
             path: file, counters: stream, logger: logger, wake: { [mailbox] in mailbox.event.signal() }, append: append)
@@ -232,7 +232,7 @@ public final class CallStore: Sendable {
       }
       let now = MonotonicClock.now()
       defer {
-        shipper?.turn(at: now)
+        shipper?.step(at: now)
         if let stopBy { running = now < stopBy && shipper?.isIdle == false }
       }
       guard !batch.isEmpty || due.map({ $0 <= now }) ?? false else { continue }
@@ -244,7 +244,7 @@ public final class CallStore: Sendable {
         writer.problem != nil
         ? now + pace.retry : !batch.isEmpty || writer.hasRemovals ? now + Limits.groupCommitDelay : nil
       count(&writer, since: (before.written, before.failures))
-      tell(writer, &told, readiness: readiness, logger: logger, pace: pace)
+      append(writer, &reported, readiness: readiness, logger: logger, pace: pace)
     }
     if writer.waitingRecords > 0 {
       logger.error(
@@ -255,15 +255,15 @@ public final class CallStore: Sendable {
   private func count(_ writer: inout StoreWriter, since before: (written: Int, failures: Int)) {
     written.increment(by: UInt64(writer.written - before.written))
     failures.increment(by: UInt64(writer.failures - before.failures))
-    lost.increment(by: UInt64(writer.takeLost()))
-    lostChanges.increment(by: UInt64(writer.takeLostChanges()))
-    lostEvents.increment(by: UInt64(writer.takeLostEvents()))
+    lost.increment(by: UInt64(writer.popLost()))
+    lostChanges.increment(by: UInt64(writer.drainLostChanges()))
+    lostEvents.increment(by: UInt64(writer.drainLostEvents()))
     waiting.set(Int64(writer.waitingRecords))
     waitingChanges.set(Int64(writer.waitingChanges))
     failing.set(writer.problem == nil ? 0 : 1)
   }
 
-  private func tell(_ writer: StoreWriter, _ told: inout String?, readiness: Readiness, logger: Logger, pace: Pace) {
+  private func append(_ writer: StoreWriter, _ reported: inout String?, readiness: Readiness, logger: Logger, pace: Pace) {
     if let problem = writer.problem {
       readiness.set(
         "store", ready: false,
@@ -271,7 +271,7 @@ public final class CallStore: Sendable {
     } else {
       readiness.set("store", ready: true)
     }
-    if writer.problem != told {
+    if writer.problem != reported {
       if let problem = writer.problem {
         logger.error(
           "the store cannot write: changes of calls and devices stay in memory and are lost if the gateway stops; free the disk or find the process that holds the file",
@@ -279,7 +279,7 @@ public final class CallStore: Sendable {
       } else {
         logger.notice("the store can write again")
       }
-      told = writer.problem
+      reported = writer.problem
     }
   }
 }

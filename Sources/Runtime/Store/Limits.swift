@@ -26,7 +26,7 @@ public enum Limits {
   static let streamedPerSecond = 1_000
   static let streamBurst = Duration.milliseconds(64)
   /// Lines of one turn; the store has other things to do.
-  static let streamedPerTurn = 256
+  static let streamedPerStep = 256
   /// Times `retry` between two tries, at most.
   static let streamRetries = 5
   /// A longer line of the records file is no record; no more is a value of the engine.

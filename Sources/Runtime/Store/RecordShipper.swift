@@ -59,7 +59,7 @@ final class RecordShipper {
   }
 
   private let tail: RecordTail
-  private let file: RecordPlaceFile
+  private let file: RecordPositionFile
   private let append: Append
   private let counters: Counters
   private let logger: Logger
@@ -88,7 +88,7 @@ final class RecordShipper {
     path: String, counters: Counters, logger: Logger, wake: @escaping @Sendable () -> Void, append: @escaping Append
   ) {
     (self.append, self.counters, self.logger) = (append, counters, logger)
-    (tail, file, answers) = (RecordTail(path: path), RecordPlaceFile(path: path + ".shipped"), Answers(wake))
+    (tail, file, answers) = (RecordTail(path: path), RecordPositionFile(path: path + ".shipped"), Answers(wake))
     let place = file.read()
     let isFound = tail.open(at: place)
     done = isFound ? place?.offset ?? 0 : 0
@@ -106,7 +106,7 @@ final class RecordShipper {
   var isIdle: Bool { waitsUntil != nil || (flying.isEmpty && !hasMore) }
 
   /// When it wants a turn though nobody wakes it; nil: never.
-  var nextTurn: Instant? {
+  var nextStep: Instant? {
     if let waitsUntil { return waitsUntil }
     guard hasMore, flying.count < room else { return nil }
     return isPaced ? pace - Limits.streamBurst : .zero
@@ -114,8 +114,8 @@ final class RecordShipper {
 
   private var room: Int { isTrying ? 1 : Limits.streamedUnanswered }
 
-  func turn(at now: Instant) {
-    takeAnswers(at: now)
+  func step(at now: Instant) {
+    drainAnswers(at: now)
     if let until = waitsUntil, until <= now {
       waitsUntil = nil
       hasMore = true
@@ -127,7 +127,7 @@ final class RecordShipper {
 
   // MARK: answers
 
-  private func takeAnswers(at now: Instant) {
+  private func drainAnswers(at now: Instant) {
     let arrived = answers.list.withLock { list in
       defer { list.removeAll(keepingCapacity: true) }
       return list
@@ -189,7 +189,7 @@ final class RecordShipper {
   private func fill(at now: Instant) {
     isPaced = false
     var lines = 0
-    while hasMore, flying.count < room, lines < Limits.streamedPerTurn {
+    while hasMore, flying.count < room, lines < Limits.streamedPerStep {
       if pace - now > Limits.streamBurst {
         isPaced = true
         return

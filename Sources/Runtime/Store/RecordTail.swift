@@ -30,7 +30,7 @@ final class RecordTail {
 
   /// Opens the file that `place` is of, wherever it was moved in its folder. False: it is not there, and the current one is open from its
   /// beginning, if there is any (`isOpen`).
-  func open(at place: RecordPlace?) -> Bool {
+  func open(at place: RecordPosition?) -> Bool {
     if let place {
       for candidate in [path] + rotated().map(\.path) where open(candidate) {
         if inode == place.inode, isSame(head: place.head, place.offset) {
@@ -44,9 +44,9 @@ final class RecordTail {
   }
 
   /// The place behind `offset` of the file that is open.
-  func place(_ offset: Int64) -> RecordPlace {
+  func place(_ offset: Int64) -> RecordPosition {
     if head == 0, offset >= Self.headBytes { head = Self.head(fd) }
-    return RecordPlace(inode: inode, offset: offset, head: offset >= Self.headBytes ? head : 0)
+    return RecordPosition(inode: inode, offset: offset, head: offset >= Self.headBytes ? head : 0)
   }
 
   /// The next line is the one at `offset`.

@@ -82,19 +82,19 @@ struct StoreWriter {
   private mutating func complete(_ orphans: [StartLine]) throws -> [StartLine] {
     let calls = Set(orphans.map(\.call))
     let recorded = try records.recorded(among: calls)
-    let told = events?.ended(among: calls) ?? [:]
+    let ended = events?.ended(among: calls) ?? [:]
     return orphans.filter { line in
       if let record = recorded[line.call] {
-        if events != nil, told[line.call] == nil { tellEnd(record) }
+        if events != nil, ended[line.call] == nil { journalEnd(record) }
         return false
       }
-      guard let record = told[line.call] else { return true }
+      guard let record = ended[line.call] else { return true }
       waiting.append(record)
       return false
     }
   }
 
-  mutating func take(_ command: Command) {
+  mutating func handle(_ command: Command) {
     switch command {
     case .started(let line, let confirm):
       // Beyond the bound the call goes on without a line, as it does when the journal is late.
@@ -102,7 +102,7 @@ struct StoreWriter {
       lines.append((line, confirm))
       started.insert(line.call)
     case .ended(let record): ended(record)
-    case .event(let event): tell { $0.entry(event) }
+    case .event(let event): journal { $0.entry(event) }
     case .disowned(let call):
       lines.removeAll { $0.line.call == call }
       if started.remove(call) != nil { removals.append(call) }
@@ -112,7 +112,7 @@ struct StoreWriter {
   }
 
   private mutating func ended(_ record: CallRecord) {
-    tellEnd(record)
+    journalEnd(record)
     guard waiting.count < Limits.waitingRecords else {
       lost += 1
       return
@@ -120,9 +120,9 @@ struct StoreWriter {
     waiting.append(record)
   }
 
-  private mutating func tellEnd(_ record: CallRecord) { tell { $0.entry(record) } }
+  private mutating func journalEnd(_ record: CallRecord) { journal { $0.entry(record) } }
 
-  private mutating func tell(_ entry: (EventLog) -> EventJournal.Entry) {
+  private mutating func journal(_ entry: (EventLog) -> EventJournal.Entry) {
     guard let events else { return }
     guard waitingEvents.count < Limits.waitingEvents else {
       lostEvents += 1
@@ -153,19 +153,19 @@ struct StoreWriter {
   }
 
   /// Records that found no room since the last call.
-  mutating func takeLost() -> Int {
+  mutating func popLost() -> Int {
     defer { lost = 0 }
     return lost
   }
 
   /// Device changes that found no room since the last call.
-  mutating func takeLostChanges() -> Int {
+  mutating func drainLostChanges() -> Int {
     defer { lostChanges = 0 }
     return lostChanges
   }
 
   /// Events that found no room since the last call.
-  mutating func takeLostEvents() -> Int {
+  mutating func drainLostEvents() -> Int {
     defer { lostEvents = 0 }
     return lostEvents
   }

@@ -61,7 +61,7 @@ final class LogRates: Sendable {
     let admitted = state.withLock { state in
       // too many causes: the kind's own bucket is what they have together
       let kind = state.entries[own] != nil || state.entries.count < Limits.logKinds ? own : all
-      guard take(kind, from: &state, now), kind == all || take(all, from: &state, now) else {
+      guard consume(kind, from: &state, now), kind == all || consume(all, from: &state, now) else {
         state.entries[kind]?.omitted += 1
         return nil as UInt64?
       }
@@ -73,10 +73,11 @@ final class LogRates: Sendable {
     return admitted
   }
 
-  private func take(_ kind: Kind, from state: inout State, _ now: Instant) -> Bool {
+  private func consume(_ kind: Kind, from state: inout State, _ now: Instant) -> Bool {
     let (rate, burst) =
       kind.by.isEmpty ? (Limits.logLinesPerKind, Limits.logBurstPerKind) : (Limits.logLinesPerCause, Limits.logBurstPerCause)
-    return state.entries[kind, default: Entry(bucket: TokenBucket(perSecond: rate, burst: burst, at: now))].bucket.take(at: now)
+    return state.entries[kind, default: Entry(bucket: TokenBucket(perSecond: rate, burst: burst, at: now))].bucket.consume(
+      at: now)
   }
 
   /// What is quiet again is forgotten, at most every `Limits.logSweep`; `isLast`: all. What of it was left out is returned, to be told.

@@ -97,7 +97,7 @@ package struct AdminClient {
       guard let bytes, let user else { return 0 }
       let body = Unmanaged<Body>.fromOpaque(user).takeUnretainedValue()
       body.bytes += UnsafeRawBufferPointer(start: bytes, count: size * count)
-      guard body.take(&body.bytes) else { return 0 }
+      guard body.handle(&body.bytes) else { return 0 }
       return size * count
     }
     let result = withExtendedLifetime(body) { curl_easy_perform(easy) }
@@ -114,7 +114,7 @@ package struct AdminClient {
   private final class Body {
     var bytes: [UInt8] = []
     /// After each piece: false ends the transfer.
-    let take: (inout [UInt8]) -> Bool
-    init(_ take: @escaping (inout [UInt8]) -> Bool) { self.take = take }
+    let handle: (inout [UInt8]) -> Bool
+    init(_ handle: @escaping (inout [UInt8]) -> Bool) { self.handle = handle }
   }
 }

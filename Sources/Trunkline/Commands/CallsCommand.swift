@@ -124,7 +124,7 @@ struct Calls: ParsableCommand {
       WhereCommand.warn(all.partial, all.asked)
       if after != nil || all.calls.count > most { complain("there are more than \(most) calls: --most N prints more") }
       (all.calls, all.next) = (Array(all.calls.prefix(most)), nil)
-      guard json else { return Console.line(WhereTable.render(all.calls)) }
+      guard json else { return Console.line(LocationTable.render(all.calls)) }
       let encoder = JSONEncoder()
       encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
       Console.json(String(decoding: try encoder.encode(all), as: UTF8.self))

@@ -27,7 +27,7 @@ struct DirectoryCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The directory's owner.", valueName: "user:ID or account:NAME")) var scope: String
 
     func validate() throws {
-      guard DirectoryPages.isScope(scope) else { throw ValidationError("a directory is user:ID or account:NAME") }
+      guard DirectoryHandlers.isScope(scope) else { throw ValidationError("a directory is user:ID or account:NAME") }
     }
   }
 
@@ -54,7 +54,7 @@ struct DirectoryCommand: ParsableCommand {
         let change =
           try settings.cluster?.nodes != nil
           ? send(text, settings)
-          : DirectoryFile(path: settings.directory).take(
+          : DirectoryFile(path: settings.directory).write(
             list, into: directory.scope, replaces: !changes, now: WallClock.nowMilliseconds())
         Console.line(
           "\(change.entries) contacts in \(directory.scope): \(change.added) new, \(change.changed) changed, \(change.removed) removed; version \(change.version)"
@@ -91,10 +91,10 @@ struct DirectoryCommand: ParsableCommand {
         throw ExitCode(2)
       }
       do {
-        var reader = ContactReader(.csv, takesRemovals: changes)
+        var reader = ContactReader(.csv, acceptsRemovals: changes)
         var text: [UInt8] = []
         while let data = try handle.read(upToCount: 1 << 20), !data.isEmpty {
-          try reader.take(data)
+          try reader.read(data)
           if keepsText { text += data }
         }
         return (try reader.finish(), text)

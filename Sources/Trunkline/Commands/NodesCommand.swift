@@ -66,13 +66,13 @@ struct NodesCommand: ParsableCommand {
 /// Nodes for people.
 enum NodeTable {
   static func render(_ status: ClusterStatus) -> String {
-    let twins = Dictionary(grouping: status.nodes.filter { ["living", "draining"].contains($0.standing) }, by: \.url)
+    let twins = Dictionary(grouping: status.nodes.filter { ["living", "draining"].contains($0.liveness) }, by: \.url)
       .filter { $0.value.count > 1 }
     let rows =
       [["NODE", "STATE", "CALLS", "SESSIONS", "STARTED", "VERSION", "URL"]]
       + status.nodes.map { row in
         [
-          row.node + (row.own ? " (this)" : ""), row.standing + (row.differs ? ", other configuration" : ""), "\(row.calls)",
+          row.node + (row.own ? " (this)" : ""), row.liveness + (row.differs ? ", other configuration" : ""), "\(row.calls)",
           "\(row.sessions)", time(row.started), row.version, row.url + (twins[row.url] == nil ? "" : " (of two nodes)"),
         ]
       }
@@ -82,7 +82,7 @@ enum NodeTable {
 
   static func details(_ row: NodeRow) -> String {
     TextTable.render([
-      ["node", row.node], ["state", row.standing], ["started", time(row.started)], ["calls", "\(row.calls)"],
+      ["node", row.node], ["state", row.liveness], ["started", time(row.started)], ["calls", "\(row.calls)"],
       ["sessions", "\(row.sessions)"], ["url", row.url], ["SIP", row.sip], ["version", row.version],
       ["configuration", row.differs ? "differs from the queried node's" : "the same as the queried node's"],
     ])

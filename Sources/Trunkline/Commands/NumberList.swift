@@ -42,7 +42,7 @@ enum NumberList {
       while let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
         line += 1
         guard end - start <= lineBytes else { throw Fault(line: line, why: tooLong) }
-        try take(rest[start..<end], line, &builder)
+        try read(rest[start..<end], line, &builder)
         start = end + 1
         if builder.count > 0, builder.count % progressInterval == 0 { progress(builder.count) }
       }
@@ -54,7 +54,7 @@ enum NumberList {
     return builder.finish()
   }
 
-  private static func take(_ bytes: ArraySlice<UInt8>, _ line: Int, _ builder: inout NumberTable.Builder) throws {
+  private static func read(_ bytes: ArraySlice<UInt8>, _ line: Int, _ builder: inout NumberTable.Builder) throws {
     var bytes = bytes
     if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
     if line == 1, bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes = bytes.dropFirst(3) }

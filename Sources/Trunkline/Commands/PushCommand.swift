@@ -28,18 +28,18 @@ struct PushCommand: ParsableCommand {
     @OptionGroup var endpoint: Calls.Endpoint
     @Flag(help: "Print the gateway's JSON unchanged.") var json = false
 
-    private struct Body: Decodable { var results: [DevicePages.Result] }
+    private struct Body: Decodable { var results: [DeviceHandlers.Result] }
 
     func run() throws {
       var client = try endpoint.client()
-      client.timeout = Int(PushSide.testWindow.components.seconds) + 5
+      client.timeout = Int(PushComponent.testWindow.components.seconds) + 5
       let body = try Calls.Endpoint.ask(client, "POST", "/v1/push/test" + DevicesCommand.query(user, device)).body
       let results = try JSONDecoder().decode(Body.self, from: Data(body.utf8)).results
       json ? Console.json(body) : Console.line(Self.text(results))
       if results.contains(where: { !$0.accepted }) { throw ExitCode(1) }
     }
 
-    static func text(_ results: [DevicePages.Result]) -> String {
+    static func text(_ results: [DeviceHandlers.Result]) -> String {
       results.map { result in
         let service = result.service == .apns ? "apns \(result.environment.rawValue) \(result.topic)" : result.service.rawValue
         var lines = [

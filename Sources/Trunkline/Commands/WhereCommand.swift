@@ -37,13 +37,13 @@ struct WhereCommand: ParsableCommand {
     if json { return Console.json(body) }
     let data = Data(body.utf8)
     if user != nil {
-      let places = try JSONDecoder().decode(UserPlaces.self, from: data)
+      let places = try JSONDecoder().decode(UserLocations.self, from: data)
       Self.warn(places.partial, places.asked)
-      Console.line(WhereTable.render(places))
+      Console.line(LocationTable.render(places))
     } else {
       let found = try JSONDecoder().decode(CallWhere.self, from: data)
       Self.warn(found.partial, found.asked)
-      Console.line(WhereTable.render(found))
+      Console.line(LocationTable.render(found))
     }
   }
 
@@ -53,8 +53,8 @@ struct WhereCommand: ParsableCommand {
 }
 
 /// Places for people.
-enum WhereTable {
-  static func render(_ places: UserPlaces) -> String {
+enum LocationTable {
+  static func render(_ places: UserLocations) -> String {
     var parts: [String] = []
     if places.devices.isEmpty {
       parts.append("no device of \(places.user) is connected or registered")
@@ -68,16 +68,16 @@ enum WhereTable {
       parts.append(
         TextTable.render(
           [["CALL", "NODE", "DIRECTION"]]
-            + places.calls.map { [$0.call, node($0.node, $0.standing), $0.direction.rawValue] }))
+            + places.calls.map { [$0.call, node($0.node, $0.liveness), $0.direction.rawValue] }))
     }
     return parts.joined(separator: "\n\n")
   }
 
-  private static func row(_ device: DevicePlace) -> [String] {
+  private static func row(_ device: DeviceLocation) -> [String] {
     let pushes = device.push.map { $0.service.rawValue + ($0.usable ? "" : " (unusable)") }
     let wants = device.dnd ? "do not disturb" : device.rings ? "yes" : "no"
     return [
-      device.device, device.node.map { node($0, device.standing ?? "") } ?? "-", device.state ?? "-", device.session ?? "-",
+      device.device, device.node.map { node($0, device.liveness ?? "") } ?? "-", device.state ?? "-", device.session ?? "-",
       device.accounts.joined(separator: ","), device.caps?.joined(separator: ",") ?? "-",
       device.revokedAt.map { "revoked " + time($0) } ?? (pushes.isEmpty ? "-" : pushes.joined(separator: ",")), wants,
       device.lastSeen.map(time) ?? "-",
@@ -88,7 +88,7 @@ enum WhereTable {
     var rows = [["call", found.call]]
     if let live = found.live {
       rows += [
-        ["node", node(live.node, live.standing)], ["url", live.url], ["SIP", live.sip], ["direction", live.direction.rawValue],
+        ["node", node(live.node, live.liveness)], ["url", live.url], ["SIP", live.sip], ["direction", live.direction.rawValue],
         ["state", live.state], ["trunk", live.trunk], ["from", live.from], ["to", live.to],
         ["users", live.users.joined(separator: ", ")], ["start", time(live.start)],
       ]
@@ -122,13 +122,13 @@ enum WhereTable {
       [["CALL", "NODE", "DIRECTION", "STATE", "TRUNK", "USERS", "FROM", "TO", "START"]]
         + calls.map { call in
           [
-            call.call, node(call.node, call.standing), call.direction.rawValue, call.state, call.trunk,
+            call.call, node(call.node, call.liveness), call.direction.rawValue, call.state, call.trunk,
             call.users.joined(separator: ","), call.from, call.to, time(call.start),
           ]
         })
   }
 
-  private static func node(_ name: String, _ standing: String) -> String { standing == "living" ? name : "\(name) (\(standing))" }
+  private static func node(_ name: String, _ liveness: String) -> String { liveness == "living" ? name : "\(name) (\(liveness))" }
 
   private static func time(_ milliseconds: Int64) -> String {
     Date(timeIntervalSince1970: Double(milliseconds) / 1_000).formatted(.iso8601)

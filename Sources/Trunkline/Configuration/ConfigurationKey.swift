@@ -56,11 +56,11 @@ struct ConfigurationSection: Sendable {
   /// Keys from the top, `[]` behind those of lists: `trunks[].numbers`. Empty for the file itself.
   let paths: [String]
   /// Whether a running gateway takes a change of it at SIGHUP.
-  let isTakenBySIGHUP: Bool
+  let isAppliedBySIGHUP: Bool
   let meaning: String
   let keys: [ConfigurationKey]
 
-  init(_ paths: String..., isTakenBySIGHUP: Bool, _ meaning: String, _ keys: [ConfigurationKey]) {
-    (self.paths, self.isTakenBySIGHUP, self.meaning, self.keys) = (paths, isTakenBySIGHUP, meaning, keys)
+  init(_ paths: String..., isAppliedBySIGHUP: Bool, _ meaning: String, _ keys: [ConfigurationKey]) {
+    (self.paths, self.isAppliedBySIGHUP, self.meaning, self.keys) = (paths, isAppliedBySIGHUP, meaning, keys)
   }
 }

@@ -13,7 +13,7 @@ extension ConfigurationKeys {
 
   static let trunks: [ConfigurationSection] = [
     .init(
-      "trunks[]", isTakenBySIGHUP: true,
+      "trunks[]", isAppliedBySIGHUP: true,
       "A trunk that was removed at SIGHUP is un-registered; its calls continue.",
       [
         .init("name", .text("text"), .required, "What routes, metrics and records call it."),
@@ -125,7 +125,7 @@ extension ConfigurationKeys {
           "srtp", .oneOf(Routing.Trunk.SRTPRule.self), .value(trunk.srtp.rawValue),
           "SRTP with keys in the SDP (RFC 4568); `optional`: RTP/AVP with keys beside it. Needs SIP over TLS."),
         .init(
-          "srtp_without_tls", .flag, .value("\(trunk.tellsKeysInClear)"),
+          "srtp_without_tls", .flag, .value("\(trunk.sendsKeysInClear)"),
           "The keys are sent over UDP and TCP too, where anyone on the path can read them."),
         .init(
           "location", .flag, .value("\(trunk.sendsLocation)"),
@@ -136,13 +136,13 @@ extension ConfigurationKeys {
           "Withheld numbers stay in journal and records."),
       ]),
     .init(
-      "trunks[].auth", "trunks[].peer_auth", isTakenBySIGHUP: true, "Digest credentials (RFC 3261 §22).",
+      "trunks[].auth", "trunks[].peer_auth", isAppliedBySIGHUP: true, "Digest credentials (RFC 3261 §22).",
       [
         .init("username", .text("text"), .required, "The user name of the digest."),
         .init("password_file", .secretFile("one line"), .required, "The password."),
       ]),
     .init(
-      "trunks[].register", isTakenBySIGHUP: true, "",
+      "trunks[].register", isAppliedBySIGHUP: true, "",
       [
         .init("user", .text("text"), .none("`username` of `auth`"), "The user of the address-of-record."),
         .init(
@@ -155,7 +155,7 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "trunks[].probe", isTakenBySIGHUP: true, "",
+      "trunks[].probe", isAppliedBySIGHUP: true, "",
       [
         .init(
           "interval", .duration(.seconds(1) ... .seconds(3_600)), .value(durationText(probe.interval)),
@@ -165,7 +165,7 @@ extension ConfigurationKeys {
         .init("up_after", .integer(1...100), .value("\(probe.upAfter)"), "Answers in a row that bring it back."),
       ]),
     .init(
-      "trunks[].from", isTakenBySIGHUP: true, "",
+      "trunks[].from", isAppliedBySIGHUP: true, "",
       [
         .init(
           "user", .text("text"), .none("the caller's number"),
@@ -173,7 +173,7 @@ extension ConfigurationKeys {
         .init("domain", .text("host"), .none("that of `uri`"), "Also that of P-Preferred-Identity and P-Asserted-Identity."),
       ]),
     .init(
-      "trunks[].identity", isTakenBySIGHUP: true, "",
+      "trunks[].identity", isAppliedBySIGHUP: true, "",
       [
         .init(
           "header", .oneOf(TrunkRules.IdentityHeader.self), .value(trunk.rules.identityHeader.rawValue),
@@ -181,10 +181,11 @@ extension ConfigurationKeys {
         ),
         .init(
           "user", .text("text"), .none("the user's number, and with `from.user` the number that is shown"),
-          "The calling number, whatever From shows: the line's own number, if the trunk allows showing another (CLIP no screening)."),
+          "The calling number, whatever From shows: the line's own number, if the trunk allows showing another (CLIP no screening)."
+        ),
       ]),
     .init(
-      "trunks[].numbers", isTakenBySIGHUP: true, "The first rule whose prefix fits changes the number.",
+      "trunks[].numbers", isAppliedBySIGHUP: true, "The first rule whose prefix fits changes the number.",
       [
         .init(
           "country", .text("region, or 1 to 3 digits"), .none("numbers stay as dialled"),
@@ -203,16 +204,18 @@ extension ConfigurationKeys {
         .init("caller", .list(.mapping, limit: 100), .value("[]"), "Rules for the caller's number of our INVITEs."),
       ]),
     .init(
-      "trunks[].numbers.inbound[]", "trunks[].numbers.outbound[]", "trunks[].numbers.caller[]", isTakenBySIGHUP: true, "",
+      "trunks[].numbers.inbound[]", "trunks[].numbers.outbound[]", "trunks[].numbers.caller[]", isAppliedBySIGHUP: true, "",
       [
         .init("prefix", .text("digits, `+`, `*`, `#`"), .value("\"\""), "The numbers that the rule is for."),
         .init("strip", .integer(0...20), .value("0"), "How many leading characters are removed."),
         .init("add", .text("digits, `+`, `*`, `#`"), .value("\"\""), "What is put in front then."),
       ]),
     .init(
-      "trunks[].tls", isTakenBySIGHUP: true, "",
+      "trunks[].tls", isAppliedBySIGHUP: true, "",
       [
-        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the trunk's certificate."),
+        .init(
+          "ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the trunk's certificate."
+        ),
         .init("cert", .file("PEM certificate chain"), .none("no certificate"), "Our certificate, if the trunk requests one."),
         .init("key", .secretFile("PEM private key"), .none("–"), "Its private key; goes with `cert`."),
         .init(
@@ -227,7 +230,7 @@ extension ConfigurationKeys {
 
   static let users: [ConfigurationSection] = [
     .init(
-      "users[]", isTakenBySIGHUP: true,
+      "users[]", isAppliedBySIGHUP: true,
       """
       With `any`, users that are not listed may log in, too. Such a user has the numbers that `trunkline users import` gave it, and may \
       dial what `routes.outbound` serves, without a limit: `{ id: any, max_calls: 2, calls_per_hour: 20, allow: [ "+49" ] }` \
@@ -261,7 +264,9 @@ extension ConfigurationKeys {
           "record", .flag, .value("false"), "The user's calls are recorded, unless `recording.when` is `off`; needs `recording`."),
         .init("diversions", .mapping, .none("those of the route"), "Where calls go that no device answers."),
         .init("claims", .mapping, .none("nothing"), "With `id: any`: what login tokens may grant (the claim `trunkline`)."),
-        .init("webhook", .mapping, .none("nobody"), "With `id: any`: the webhook that is queried for users and numbers that are in no file."),
+        .init(
+          "webhook", .mapping, .none("nobody"),
+          "With `id: any`: the webhook that is queried for users and numbers that are in no file."),
         .init(
           "country", .text("region, or 1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
           "The region (ISO 3166-1), such as `DE`, or its country code: numbers may be dialled as there, and become E.164 before the route is chosen; its emergency numbers are the user's."
@@ -273,7 +278,7 @@ extension ConfigurationKeys {
           "What the user dials as the country code, if it is another; empty: nothing."),
       ]),
     .init(
-      "users[].numbers[]", isTakenBySIGHUP: true, "",
+      "users[].numbers[]", isAppliedBySIGHUP: true, "",
       [
         .init("number", .text("number"), .required, "Digits, with `+` in front of a country code."),
         .init(
@@ -281,7 +286,7 @@ extension ConfigurationKeys {
           "Calls to the number ring only on devices that are logged in to this account."),
       ]),
     .init(
-      "users[].webhook", isTakenBySIGHUP: true,
+      "users[].webhook", isAppliedBySIGHUP: true,
       """
       Queried with a POST that is signed like that of `routes.inbound[].route`, by number and by user; in place of `claims`. Requests and
       answers, and what applies without one: [users without the file](../integrate/users.md#a-webhook). `routes.webhook_ca` has the authorities that sign its certificate.
@@ -294,7 +299,7 @@ extension ConfigurationKeys {
           "Seconds for which an answer is cached, also that there is no such user."),
       ]),
     .init(
-      "users[].claims", isTakenBySIGHUP: true,
+      "users[].claims", isAppliedBySIGHUP: true,
       """
       The row's `allow`, `max_calls` and `calls_per_hour` hold for tokens, too: a token that grants more than all this allows is refused, \
       never narrowed. The claim, its bounds and the owner of a number: [protocol](protocol.md#what-a-token-grants).
@@ -311,7 +316,7 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "users[].diversions", "routes.inbound[].diversions", isTakenBySIGHUP: true,
+      "users[].diversions", "routes.inbound[].diversions", isAppliedBySIGHUP: true,
       "A rule of the user goes before that of the route.",
       [
         .init("unreached", .mapping, "No device rings: none could be woken, or all of them filter the call."),
@@ -322,7 +327,7 @@ extension ConfigurationKeys {
       ]),
     .init(
       "users[].diversions.unreached", "users[].diversions.no_answer", "routes.inbound[].diversions.unreached",
-      "routes.inbound[].diversions.no_answer", isTakenBySIGHUP: true, "Needs one of `user`, `number`, `play` and `code`.",
+      "routes.inbound[].diversions.no_answer", isAppliedBySIGHUP: true, "Needs one of `user`, `number`, `play` and `code`.",
       diversion + [
         .init(
           "after", .duration(.seconds(1) ... .seconds(600)), .none("`unreached`: 20s; `no_answer`: `timers.ring`"),
@@ -331,7 +336,7 @@ extension ConfigurationKeys {
     .init(
       "users[].diversions.busy", "users[].diversions.declined", "users[].diversions.media_failed",
       "routes.inbound[].diversions.busy", "routes.inbound[].diversions.declined", "routes.inbound[].diversions.media_failed",
-      isTakenBySIGHUP: true, "Needs one of `user`, `number`, `play` and `code`.", diversion),
+      isAppliedBySIGHUP: true, "Needs one of `user`, `number`, `play` and `code`.", diversion),
   ]
 
   private static let diversion: [ConfigurationKey] = [

@@ -2,7 +2,7 @@
 extension ConfigurationKeys {
   static let cluster: [ConfigurationSection] = [
     .init(
-      "cluster", isTakenBySIGHUP: false,
+      "cluster", isAppliedBySIGHUP: false,
       "With `engine` this gateway is one of several nodes: `node`, `url` and `key_file` are required then. Without it the section holds `edges` alone.",
       [
         .init(
@@ -34,7 +34,7 @@ extension ConfigurationKeys {
         .init("edges", .mapping, .none("carriers and apps reach the gateway itself"), "Proxies of yours before the gateway."),
       ]),
     .init(
-      "cluster.engine", isTakenBySIGHUP: false, "One of `redis`, `sentinels` and `cluster`.",
+      "cluster.engine", isAppliedBySIGHUP: false, "One of `redis`, `sentinels` and `cluster`.",
       [
         .init("redis", .text("host:port"), .none("`sentinels` or `cluster`"), "A primary without Sentinels."),
         .init("sentinels", .list(.text("host:port"), limit: 16), "Sentinels, which return the primary's address; needs `name`."),
@@ -48,14 +48,14 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "cluster.engine.tls", isTakenBySIGHUP: false, "",
+      "cluster.engine.tls", isAppliedBySIGHUP: false, "",
       [
         .init("ca", .file("PEM certificates"), .none("the system's"), "The authorities that sign the certificate of Redis."),
         .init("cert", .file("PEM certificate chain"), .none("none"), "This node's client certificate for Redis."),
         .init("key", .secretFile("PEM private key"), .none("none"), "Its private key."),
       ]),
     .init(
-      "cluster.edges", isTakenBySIGHUP: true,
+      "cluster.edges", isAppliedBySIGHUP: true,
       "An edge names the trunk of each call in the header field `X-Trunkline-Trunk`; from anybody else it is ignored.",
       [
         .init(

@@ -3,7 +3,7 @@ import CallFlow
 extension ConfigurationKeys {
   static let recording: [ConfigurationSection] = [
     .init(
-      "recording", isTakenBySIGHUP: false,
+      "recording", isAppliedBySIGHUP: false,
       "Ask for the consent that your law requires before you turn it on; see [recording](../integrate/recording.md).",
       [
         .init(
@@ -17,7 +17,8 @@ extension ConfigurationKeys {
           "format", .oneOf(RecordingRules.Format.self), .value(RecordingRules().format.rawValue),
           "`ogg`: Opus, about 20 MB an hour. `wav`: 16 bit, 115 MB an hour, or 230 MB where a call is wideband."),
         .init(
-          "notice", .file("WAV"), .none("no notice"), "What the trunk's party hears as a recording begins; it is in the file, too."
+          "notice", .file("WAV"), .none("no notice"),
+          "What the trunk's party hears as a recording begins; it is in the file, too."
         ),
         .init(
           "minimum_free_mib", .integer(Limits.freeMebibytes), .value("\(Settings.Recording.leastFreeMebibytes)"),

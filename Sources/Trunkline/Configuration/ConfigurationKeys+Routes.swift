@@ -5,7 +5,7 @@ import PushPolicy
 extension ConfigurationKeys {
   static let routes: [ConfigurationSection] = [
     .init(
-      "routes", isTakenBySIGHUP: true, "",
+      "routes", isAppliedBySIGHUP: true, "",
       [
         .init("inbound", .list(.mapping, limit: Limits.routes), "Calls from trunks; the first row that matches applies."),
         .init("outbound", .list(.mapping, limit: Limits.routes), "Calls to trunks; the longest matching prefix applies."),
@@ -22,7 +22,8 @@ extension ConfigurationKeys {
           "decline_code", .oneOf(["486", "603"]), .value("\(Settings().calls.declineCode)"), waitsForRestart: true,
           "The final response once every device declined; a 603 ends forking upstream."),
         .init(
-          "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the webhooks' certificates."),
+          "webhook_ca", .file("PEM certificates"), .none("the system's authorities"),
+          "The authorities that sign the webhooks' certificates."),
         .init(
           "stream_hosts",
           .list(
@@ -33,10 +34,12 @@ extension ConfigurationKeys {
         .init(
           "stream_networks", .list(.text("network"), limit: Limits.streamHosts), .value("[ ]"),
           "Networks that are not public and that names of these hosts may lead to, such as `10.0.0.0/8`."),
-        .init("stream_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the streams' certificates."),
+        .init(
+          "stream_ca", .file("PEM certificates"), .none("the system's authorities"),
+          "The authorities that sign the streams' certificates."),
       ]),
     .init(
-      "routes.inbound[]", isTakenBySIGHUP: true, "Needs one of `to`, `user` and `route`.",
+      "routes.inbound[]", isAppliedBySIGHUP: true, "Needs one of `to`, `user` and `route`.",
       [
         .init("trunk", .text("name of a trunk"), .required, "Where the calls come from."),
         .init(
@@ -60,7 +63,7 @@ extension ConfigurationKeys {
         .init("token_file", .secretFile("one line"), .none("no token"), "With a stream: a bearer token that it is shown."),
       ]),
     .init(
-      "routes.inbound[].route", isTakenBySIGHUP: true, "Queried with a signed POST; it has 1 s to answer.",
+      "routes.inbound[].route", isAppliedBySIGHUP: true, "Queried with a signed POST; it has 1 s to answer.",
       [
         .init(
           "webhook", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),
@@ -70,13 +73,13 @@ extension ConfigurationKeys {
           "What applies without an answer: the user who has the called number, or a mapping."),
       ]),
     .init(
-      "routes.inbound[].route.fallback", isTakenBySIGHUP: true, "Needs exactly one of the two.",
+      "routes.inbound[].route.fallback", isAppliedBySIGHUP: true, "Needs exactly one of the two.",
       [
         .init("user", .text("id of a user"), "This user."),
         .init("code", .integer(Limits.refusals), "The final response, such as 503."),
       ]),
     .init(
-      "routes.outbound[]", isTakenBySIGHUP: true, "Needs `trunk` or `trunks`.",
+      "routes.outbound[]", isAppliedBySIGHUP: true, "Needs `trunk` or `trunks`.",
       [
         .init("prefix", .text("beginning of a number"), .value("\"\""), "The numbers that go this way."),
         .init("trunk", .text("name of a trunk"), "The only trunk; it needs a `uri`."),
@@ -84,10 +87,11 @@ extension ConfigurationKeys {
           "trunks", .list(.or(.text("name of a trunk"), .mapping), limit: 32),
           "Several: the next one where a trunk is full, down or silent. In this order, or mappings."),
         .init(
-          "emergency", .flag, .value("false"), "Emergency numbers with this prefix use this route, regardless of `allow` and limits."),
+          "emergency", .flag, .value("false"),
+          "Emergency numbers with this prefix use this route, regardless of `allow` and limits."),
       ]),
     .init(
-      "routes.outbound[].trunks[]", isTakenBySIGHUP: true, "",
+      "routes.outbound[].trunks[]", isAppliedBySIGHUP: true, "",
       [
         .init("trunk", .text("name of a trunk"), .required, "It needs a `uri`."),
         .init("priority", .integer(1...1_000), .none("its position in the list"), "Lower ones are tried first."),
@@ -97,7 +101,7 @@ extension ConfigurationKeys {
 
   static let push: [ConfigurationSection] = [
     .init(
-      "push", isTakenBySIGHUP: true, "Needs `gateway` and at least one service.",
+      "push", isAppliedBySIGHUP: true, "Needs `gateway` and at least one service.",
       [
         .init("gateway", .text("`wss://` address of at most 512 bytes"), .required, "Where a woken app connects."),
         .init("apns", .mapping, .none("no pushes to iOS"), "Apple Push Notification service."),
@@ -106,7 +110,7 @@ extension ConfigurationKeys {
         .init("ca", .file("PEM certificates"), .none("the system's authorities"), "For a stand-in of the services."),
       ]),
     .init(
-      "push.apns", isTakenBySIGHUP: true, "Needs `certificate`, or `key_file`, `key_id` and `team_id`.",
+      "push.apns", isAppliedBySIGHUP: true, "Needs `certificate`, or `key_file`, `key_id` and `team_id`.",
       [
         .init("key_file", .secretFile(".p8 key of Apple"), "The key that pushes are signed with."),
         .init("key_id", .text("1 to 32 letters and digits"), "The id of the key."),
@@ -120,26 +124,26 @@ extension ConfigurationKeys {
           "url", .or(.text("`https://` address"), .mapping), .none("Apple's"), "A stand-in of both environments, or a mapping."),
       ]),
     .init(
-      "push.apns.certificate", isTakenBySIGHUP: true, "",
+      "push.apns.certificate", isAppliedBySIGHUP: true, "",
       [
         .init("cert", .file("PEM certificate"), .required, "The VoIP Services certificate."),
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
       ]),
     .init(
-      "push.apns.url", isTakenBySIGHUP: true, "",
+      "push.apns.url", isAppliedBySIGHUP: true, "",
       [
         .init("production", .text("`https://` address"), .none("Apple's"), "A stand-in of production."),
         .init("sandbox", .text("`https://` address"), .none("Apple's"), "A stand-in of the sandbox."),
       ]),
     .init(
-      "push.fcm", isTakenBySIGHUP: true, "",
+      "push.fcm", isAppliedBySIGHUP: true, "",
       [
         .init("service_account", .secretFile("JSON of Google"), .required, "Project and key that pushes are sent with."),
         .init("url", .text("`https://` address"), .none("Google's"), "A stand-in of the service."),
         .init("token_url", .text("`https://` address"), .none("that of the service account"), "A stand-in of the token server."),
       ]),
     .init(
-      "push.webpush", isTakenBySIGHUP: true, "",
+      "push.webpush", isAppliedBySIGHUP: true, "",
       [
         .init("key_file", .secretFile("PEM key on P-256"), .required, "The VAPID key that pushes are signed with."),
         .init("subject", .text("`mailto:` or `https:`"), .required, "The contact address for a push service when pushes fail."),

@@ -49,7 +49,7 @@ extension ConfigurationKeys {
 
   static let file: [ConfigurationSection] = [
     .init(
-      "", isTakenBySIGHUP: true, "The sections.",
+      "", isAppliedBySIGHUP: true, "The sections.",
       [
         .init("listen", .mapping, "The addresses of the SIP, app and admin listeners."),
         .init("admin", .mapping, "What programs may do at the admin endpoint."),
@@ -57,7 +57,8 @@ extension ConfigurationKeys {
           "branding", .mapping, .none("the pages are Trunkline's"), "Name, colour and logo of the web phone and the status page."),
         .init(
           "local_networks", .list(.text("network, or `auto`"), limit: 100), .value("[ auto ]"), waitsForRestart: true,
-          "Peers in these networks get our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."),
+          "Peers in these networks get our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."
+        ),
         .init("dns", .mapping, "The name servers that the names of trunks are looked up with."),
         .init("media", .mapping, "Addresses, ports and threads of RTP."),
         .init("auth", .mapping, .required, "How apps log in."),
@@ -91,11 +92,12 @@ extension ConfigurationKeys {
 
   private static let advertise = ConfigurationKey(
     "advertise", .text("address or host name, with a port or without, or `env:NAME`"), .none("the listener's address"),
-    "What Via and Contact contain for peers that are not in `local_networks`: the address at which the NAT or the container's host receives SIP for us.")
+    "What Via and Contact contain for peers that are not in `local_networks`: the address at which the NAT or the container's host receives SIP for us."
+  )
 
   static let listen: [ConfigurationSection] = [
     .init(
-      "listen", isTakenBySIGHUP: false,
+      "listen", isAppliedBySIGHUP: false,
       "Certificate and key files are read again when they change on disk, and at SIGHUP.",
       [
         .init(
@@ -109,7 +111,7 @@ extension ConfigurationKeys {
           "`/healthz`, `/readyz`, `/metrics` and the calls API. The address alone, or a mapping."),
       ]),
     .init(
-      "listen.sip", isTakenBySIGHUP: false, "A transport that is not named is not served.",
+      "listen.sip", isAppliedBySIGHUP: false, "A transport that is not named is not served.",
       [
         .init(
           "udp", .list(.or(.text("address with port"), .mapping), limit: 16), .none("no UDP"),
@@ -118,13 +120,13 @@ extension ConfigurationKeys {
         .init("tls", .mapping, .none("no TLS"), "SIP over TLS."),
       ]),
     .init(
-      "listen.sip.udp[]", "listen.sip.tcp[]", isTakenBySIGHUP: false, "",
+      "listen.sip.udp[]", "listen.sip.tcp[]", isAppliedBySIGHUP: false, "",
       [
         .init("address", .list(.text("address with port"), limit: 16), .required, "Where it listens."),
         advertise,
       ]),
     .init(
-      "listen.sip.tls", isTakenBySIGHUP: false, "",
+      "listen.sip.tls", isAppliedBySIGHUP: false, "",
       [
         .init("address", .list(.text("address with port"), limit: 16), .required, "Usually port 5061 of the public address."),
         advertise,
@@ -132,7 +134,8 @@ extension ConfigurationKeys {
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
         .init(
           "certificates", .list(.mapping, limit: Limits.certificates),
-          "Certificates for further names: a client that requests one of their names (SNI) gets that certificate, any other client `cert`."),
+          "Certificates for further names: a client that requests one of their names (SNI) gets that certificate, any other client `cert`."
+        ),
         .init(
           "ca", .file("PEM certificates"),
           "The authorities that sign the clients' certificates (mutual TLS), of any key usage."),
@@ -141,7 +144,7 @@ extension ConfigurationKeys {
           "Whether a client must present a certificate; `optional` checks one that is presented."),
       ]),
     .init(
-      "listen.sip.tls.certificates[]", isTakenBySIGHUP: false,
+      "listen.sip.tls.certificates[]", isAppliedBySIGHUP: false,
       "The names are those in the certificate; a wildcard there matches one label.",
       [
         .init(
@@ -149,7 +152,7 @@ extension ConfigurationKeys {
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
       ]),
     .init(
-      "listen.app", isTakenBySIGHUP: false, "",
+      "listen.app", isAppliedBySIGHUP: false, "",
       [
         .init(
           "address", .text("address with port"), .value("\(settings.listen.app)"),
@@ -163,7 +166,7 @@ extension ConfigurationKeys {
           "Reverse proxies: from these alone the last X-Forwarded-For is used as the app's address."),
       ]),
     .init(
-      "listen.admin", isTakenBySIGHUP: false, "",
+      "listen.admin", isAppliedBySIGHUP: false, "",
       [
         .init(
           "address", .text("address with port"), .value("\(settings.listen.admin)"),
@@ -174,7 +177,7 @@ extension ConfigurationKeys {
         .init("tls", .mapping, .none("no TLS"), "TLS of the admin endpoint."),
       ]),
     .init(
-      "listen.app.tls", "listen.admin.tls", isTakenBySIGHUP: false, "",
+      "listen.app.tls", "listen.admin.tls", isAppliedBySIGHUP: false, "",
       [
         .init("cert", .file("PEM certificate chain"), .required, "The certificate that clients get."),
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
@@ -183,7 +186,7 @@ extension ConfigurationKeys {
 
   static let process: [ConfigurationSection] = [
     .init(
-      "admin", isTakenBySIGHUP: true, "",
+      "admin", isAppliedBySIGHUP: true, "",
       [
         .init(
           "tokens", .list(.mapping, limit: Limits.apiTokens),
@@ -194,7 +197,7 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "admin.tokens[]", isTakenBySIGHUP: true,
+      "admin.tokens[]", isAppliedBySIGHUP: true,
       "To change a token, add the new one below the old one, notify its users, remove the old one.",
       [
         .init("name", .text("name"), .required, "The owner's name; idempotency keys are each token's own."),
@@ -208,7 +211,7 @@ extension ConfigurationKeys {
           "Requests in a second, of which so many may come at once; more are refused with 429."),
       ]),
     .init(
-      "branding", isTakenBySIGHUP: false, "How it looks: docs/operate/branding.md.",
+      "branding", isAppliedBySIGHUP: false, "How it looks: docs/operate/branding.md.",
       [
         .init(
           "name", .text("1 to \(Limits.brandName) characters"), .value(settings.branding.name),
@@ -221,7 +224,7 @@ extension ConfigurationKeys {
           "Square: it is seen 26 px wide, and as the icon of the tab and of the installed web phone."),
       ]),
     .init(
-      "hep", isTakenBySIGHUP: false, "",
+      "hep", isAppliedBySIGHUP: false, "",
       [
         .init("address", .text("address with port"), .required, "Usually port 9060 of the capture server."),
         .init(
@@ -229,14 +232,14 @@ extension ConfigurationKeys {
         .init("password_file", .secretFile("one line"), "The key that the server requires (HEP3 chunk 14)."),
       ]),
     .init(
-      "dns", isTakenBySIGHUP: true, "",
+      "dns", isAppliedBySIGHUP: true, "",
       [
         .init(
           "servers", .list(.text("address, port 53 unless given"), limit: 16), .none("those of the system"),
           "Name servers for NAPTR, SRV, A and AAAA of trunks.")
       ]),
     .init(
-      "media", isTakenBySIGHUP: false, "",
+      "media", isAppliedBySIGHUP: false, "",
       [
         .init(
           "addresses", .list(.or(.text("`auto` or address"), .mapping), limit: 16), .value("[ auto ]"),
@@ -264,7 +267,7 @@ extension ConfigurationKeys {
           "UDP ports toward trunks, two for each call: RTP and RTCP."),
       ]),
     .init(
-      "media.addresses[]", isTakenBySIGHUP: false, "For a machine behind NAT.",
+      "media.addresses[]", isAppliedBySIGHUP: false, "For a machine behind NAT.",
       [
         .init("bind", .text("IP address or `auto`"), .required, "The address of this machine that sockets are bound to."),
         .init(
@@ -273,7 +276,7 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "auth", isTakenBySIGHUP: true, "Open sessions are not checked again.",
+      "auth", isAppliedBySIGHUP: true, "Open sessions are not checked again.",
       [
         .init("jwt", .mapping, .required, "How login tokens are checked."),
         .init(
@@ -281,7 +284,7 @@ extension ConfigurationKeys {
           "Origins of web pages that may connect, such as `https://phone.example.com`. Without one: the gateway's own web phone."),
       ]),
     .init(
-      "auth.jwt", isTakenBySIGHUP: true, "Needs `key_file`, `jwks_file` or `jwks_url`.",
+      "auth.jwt", isAppliedBySIGHUP: true, "Needs `key_file`, `jwks_file` or `jwks_url`.",
       [
         .init(
           "algorithm", .oneOf(Algorithm.self), .value(settings.auth.algorithm.rawValue),
@@ -296,17 +299,18 @@ extension ConfigurationKeys {
           "Where the issuer publishes its keys: `https:`, or `http:` of this machine; not with HS256. See [users](../integrate/users.md#keys-by-url)."
         ),
         .init(
-          "jwks_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the certificate of `jwks_url`."),
+          "jwks_ca", .file("PEM certificates"), .none("the system's authorities"),
+          "The authorities that sign the certificate of `jwks_url`."),
         .init("audience", .text("text"), .value(settings.auth.audience), "What `aud` of a login token must be."),
       ]),
     .init(
-      "verifier", isTakenBySIGHUP: false, "",
+      "verifier", isAppliedBySIGHUP: false, "",
       [
         .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine; queried for each call with an Identity."),
         .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign its certificate."),
       ]),
     .init(
-      "turn", isTakenBySIGHUP: true,
+      "turn", isAppliedBySIGHUP: true,
       """
       Each `welcome` has credentials for a time (`ice`), by the convention that coturn checks with `use-auth-secret` and \
       `static-auth-secret`; see [networks](../operate/nat.md#turn).
@@ -322,7 +326,7 @@ extension ConfigurationKeys {
           "How long a client's credentials are good; it gets new ones with each `welcome` and `auth.refresh`."),
       ]),
     .init(
-      "events", isTakenBySIGHUP: true,
+      "events", isAppliedBySIGHUP: true,
       """
       [Events](../integrate/events.md) are kept for 24 hours and in 64 MiB, in a folder beside `store.sqlite`. SIGHUP applies changes of the section; \
       the section itself comes and goes with a restart.
@@ -334,10 +338,12 @@ extension ConfigurationKeys {
         .init(
           "webhooks", .list(.mapping, limit: PushPolicy.Limits.eventWebhooks), .none("events are only fetched"),
           "The servers that get each event with a POST."),
-        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the webhooks' certificates."),
+        .init(
+          "ca", .file("PEM certificates"), .none("the system's authorities"),
+          "The authorities that sign the webhooks' certificates."),
       ]),
     .init(
-      "events.webhooks[]", isTakenBySIGHUP: true, "",
+      "events.webhooks[]", isAppliedBySIGHUP: true, "",
       [
         .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine. Redirects are not followed."),
         .init(
@@ -349,7 +355,7 @@ extension ConfigurationKeys {
           .none("all kinds"), "The kinds of events that this one gets."),
       ]),
     .init(
-      "history", isTakenBySIGHUP: true,
+      "history", isAppliedBySIGHUP: true,
       "Users' [histories](../integrate/directory.md#history) are in `store.sqlite` with `.directory` appended, in a cluster in the shared store. The records file is separate.",
       [
         .init(
@@ -360,7 +366,7 @@ extension ConfigurationKeys {
           "Calls of one user; the oldest go. 0: no histories are kept."),
       ]),
     .init(
-      "timers", isTakenBySIGHUP: false, "",
+      "timers", isAppliedBySIGHUP: false, "",
       [
         .init(
           "ring", .duration(.seconds(1) ... .seconds(600)), .value(durationText(settings.calls.timers.ring)),
@@ -393,7 +399,7 @@ extension ConfigurationKeys {
           "How long SIGTERM waits for calls; less than the supervisor's own timeout (systemd: TimeoutStopSec)."),
       ]),
     .init(
-      "limits", isTakenBySIGHUP: false, "",
+      "limits", isAppliedBySIGHUP: false, "",
       [
         .init(
           "calls", .integer(Limits.calls), .value("\(settings.calls.bounds.calls)"), "Calls at a time; more get 503."),
@@ -411,14 +417,14 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "store", isTakenBySIGHUP: false, "",
+      "store", isAppliedBySIGHUP: false, "",
       [
         .init(
           "sqlite", .text("path"), .value(settings.store),
           "The SQLite file of devices; calls that have begun are in a file `.started` beside it. Keep both.")
       ]),
     .init(
-      "records", isTakenBySIGHUP: false, "",
+      "records", isAppliedBySIGHUP: false, "",
       [
         .init("file", .text("path"), .value(settings.records), "The file that gets one line of JSON for each call."),
         .init(
@@ -427,7 +433,7 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "log", isTakenBySIGHUP: false, "",
+      "log", isAppliedBySIGHUP: false, "",
       [
         .init(
           "level", .oneOf(Settings.Log.Level.self), .value(settings.log.level.rawValue), "The least severe that is written."),

@@ -153,7 +153,7 @@ extension ConfigurationParser {
 
   /// Keys in descriptions want signalling that nobody reads.
   private func checkSRTP(_ trunk: Settings.Trunk, _ path: String, _ listen: Settings.Listen) {
-    guard trunk.routing.srtp != .off, !trunk.routing.tellsKeysInClear else { return }
+    guard trunk.routing.srtp != .off, !trunk.routing.sendsKeysInClear else { return }
     if let uri = trunk.uri, !uri.isSecure, uri.transport != nil || uri.address != nil {
       problem(path + ".srtp", "its keys go over TLS only: write sips: or ;transport=tls in uri, or srtp_without_tls: true")
     } else if listen.sipTLS.isEmpty {

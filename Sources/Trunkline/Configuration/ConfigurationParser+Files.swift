@@ -11,13 +11,13 @@ extension ConfigurationParser {
     if let files = listen.adminTLS { checkTLS(files, "listen.admin.tls") }
     if let server = listen.sipServer {
       let host = listen.advertised.first { $0.transport == .tls }?.host
-      let told = host.map { $0.address?.description ?? $0.host }
+      let name = host.map { $0.address?.description ?? $0.host }
       let isOther = server.others.contains { other in
-        guard let told, let certificate = other.certificate else { return false }
-        return PEMFile(path: certificate).names(told)
+        guard let name, let certificate = other.certificate else { return false }
+        return PEMFile(path: certificate).names(name)
       }
       checkTLS(
-        server.identity, "listen.sip.tls", host: isOther ? nil : told, because: "where advertise sends peers")
+        server.identity, "listen.sip.tls", host: isOther ? nil : name, because: "where advertise sends peers")
       for (index, files) in server.others.enumerated() {
         let path = "listen.sip.tls.certificates[\(index)]"
         checkTLS(files, path)

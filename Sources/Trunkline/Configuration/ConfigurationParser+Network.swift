@@ -62,11 +62,11 @@ extension ConfigurationParser {
       let isOutside = { (ip: IPAddress) in !ip.isUnspecified && !ip.isPrivate && !around.contains(ip) }
       guard let peer = peers.first(where: isOutside) else { continue }
       let own = trunk.routing.rules.advertised
-      let told = [
-        ("SIP", own.map { $0.address } ?? signalling(toldTo: peer, trunk, configuration.listen)),
-        ("media", own?.address ?? media(toldTo: peer, configuration.media)),
+      let advertised = [
+        ("SIP", own.map { $0.address } ?? signalling(advertisedTo: peer, trunk, configuration.listen)),
+        ("media", own?.address ?? media(advertisedTo: peer, configuration.media)),
       ]
-      for (what, address) in told {
+      for (what, address) in advertised {
         guard let address, address.isPrivate else { continue }
         problem(
           "trunks[\(index)]",
@@ -77,25 +77,25 @@ extension ConfigurationParser {
   }
 
   /// Nil where the file does not tell, or a name is told.
-  private func signalling(toldTo peer: IPAddress, _ trunk: Settings.Trunk, _ listen: Settings.Listen) -> IPAddress? {
+  private func signalling(advertisedTo peer: IPAddress, _ trunk: Settings.Trunk, _ listen: Settings.Listen) -> IPAddress? {
     let transport: TransportProtocol = trunk.uri?.isSecure == true ? .tls : trunk.uri?.transport ?? .udp
     guard let listener = listen.sip(transport).first(where: { $0.ip.family == peer.family && !$0.ip.isLoopback }) else {
       return nil
     }
-    if let told = listen.advertised.first(where: { $0.transport == transport && $0.address == listener }) {
-      return told.host.address
+    if let advertised = listen.advertised.first(where: { $0.transport == transport && $0.address == listener }) {
+      return advertised.host.address
     }
     return listener.ip.isUnspecified ? routed(toward: peer) : listener.ip
   }
 
-  private func media(toldTo peer: IPAddress, _ media: Settings.Media) -> IPAddress? {
-    let told = media.addresses.compactMap { address -> IPAddress? in
+  private func media(advertisedTo peer: IPAddress, _ media: Settings.Media) -> IPAddress? {
+    let advertised = media.addresses.compactMap { address -> IPAddress? in
       switch address {
       case .automatic(let host): host.map { $0.address } ?? routed(toward: peer)
       case .fixed(let bind, let host): host.map { $0.address } ?? bind
       }
     }
-    let fitting = told.filter { $0.family == peer.family && !$0.isLoopback }
+    let fitting = advertised.filter { $0.family == peer.family && !$0.isLoopback }
     return fitting.first { !$0.isPrivate } ?? fitting.first
   }
 

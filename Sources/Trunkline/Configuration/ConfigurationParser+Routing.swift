@@ -42,7 +42,7 @@ extension ConfigurationParser {
     return GrantRules(
       numbers: claims.list("numbers", limit: Limits.numbersPerUser, "the beginning of a number such as \"+1555\"", prefix),
       maxNumbers: claims.integer("max_numbers", in: Limits.grantedNumbers, default: GrantRules.defaultMaxNumbers),
-      takesDiversions: claims.flag("diversions", default: false), allow: user.allowance.prefixes,
+      acceptsDiversions: claims.flag("diversions", default: false), allow: user.allowance.prefixes,
       maxCalls: user.allowance.calls, callsPerHour: user.allowance.callsPerHour)
   }
 

@@ -195,7 +195,7 @@ extension ConfigurationParser {
   }
 
   /// `advertise: 203.0.113.5`, `sip.example.com`, `203.0.113.5:5070` or `env:NAME`.
-  func advertisedHost(_ row: Section, takesPort: Bool = true) -> AdvertisedHost? {
+  func advertisedHost(_ row: Section, acceptsPort: Bool = true) -> AdvertisedHost? {
     guard var text = row.string("advertise") else { return nil }
     let path = row.path("advertise")
     if text.hasPrefix("env:") {
@@ -206,9 +206,9 @@ extension ConfigurationParser {
       }
       text = value
     }
-    guard let host = AdvertisedHost(text), takesPort || host.port == nil else {
+    guard let host = AdvertisedHost(text), acceptsPort || host.port == nil else {
       problem(
-        path, "expected an address or a host name\(takesPort ? ", with a port or without" : "") (or env:NAME), got \"\(text)\"")
+        path, "expected an address or a host name\(acceptsPort ? ", with a port or without" : "") (or env:NAME), got \"\(text)\"")
       return nil
     }
     if host.address?.isUnspecified == true { problem(path, "must be an address that peers can reach, not \(host)") }
@@ -281,7 +281,7 @@ extension ConfigurationParser {
       problem(path, "bind is missing")
       return nil
     }
-    let advertise = advertisedHost(pair, takesPort: false)
+    let advertise = advertisedHost(pair, acceptsPort: false)
     if pair.node("bind")?.text == "auto" { return .automatic(advertise: advertise) }
     guard let bind = pair.value("bind", "auto, or an IPv4 or IPv6 address", { IPAddress($0) }) else { return nil }
     if let family = advertise?.address?.family, family != bind.family {

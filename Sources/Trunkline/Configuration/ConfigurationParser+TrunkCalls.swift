@@ -35,7 +35,7 @@ extension ConfigurationParser {
     }
     if let digits { (out.sendsDigitsByInfo, out.digits) = (digits == nil, digits ?? .rfc4733) }
     out.srtp = trunk.choice("srtp", default: out.srtp)
-    out.tellsKeysInClear = trunk.flag("srtp_without_tls", default: out.tellsKeysInClear)
+    out.sendsKeysInClear = trunk.flag("srtp_without_tls", default: out.sendsKeysInClear)
     out.holdAudio = holdAudio(trunk) ?? out.holdAudio
   }
 

@@ -42,7 +42,7 @@ enum ConfigurationReference {
     """
 
   private static func text(_ section: ConfigurationSection) -> String {
-    let reload = section.isTakenBySIGHUP ? "Applied at SIGHUP." : "Waits for a restart."
+    let reload = section.isAppliedBySIGHUP ? "Applied at SIGHUP." : "Waits for a restart."
     let also = section.paths.dropFirst().map { "`\($0)`" }.joined(separator: ", ")
     let intro = [section.paths == [""] ? "" : reload, also.isEmpty ? "" : "The same for \(also).", section.meaning]
       .filter { !$0.isEmpty }.joined(separator: " ")

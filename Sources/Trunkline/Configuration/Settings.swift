@@ -167,7 +167,7 @@ public struct Settings: Sendable {
     /// Who may send SIP as this trunk.
     public var peers: [IPNetwork] { routing.peers }
     /// `peers: any`: sources that no trunk lists are this trunk's, once they have answered a challenge with `peer_auth`.
-    public var takesAnyPeer: Bool { routing.rules.peerCredentials != nil }
+    public var acceptsAnyPeer: Bool { routing.rules.peerCredentials != nil }
     /// Where outbound INVITEs go; nil for an inbound-only trunk.
     public var uri: ServerURI? { routing.settings?.server }
     /// The server's address where the URI's host is one.

@@ -5,13 +5,13 @@ import JSONWebToken
 /// `AdminRouteTests` holds docs/reference/admin-api.yaml to them.
 struct AdminRow: Sendable {
   /// Throws `APIError`s.
-  typealias Page = @Sendable (AdminPages, AdminRequest, @escaping RouteTable.Answer) throws -> Void
+  typealias Page = @Sendable (AdminHandlers, AdminRequest, @escaping RouteTable.Answer) throws -> Void
   let route: Route
   let page: Page
   /// Answered on the port's own thread, in microseconds; every other row is the work of the thread `pages`.
   let isAtOnce: Bool
   /// Of an import: what takes the body as it comes.
-  var sink: (@Sendable (AdminPages) -> RouteTable.Sink)?
+  var sink: (@Sendable (AdminHandlers) -> RouteTable.Sink)?
 
   static let all: [AdminRow] = process + calls + trunks + cluster + devices + people + traces
 
@@ -66,7 +66,7 @@ struct AdminRow: Sendable {
   /// Names and numbers of people.
   private static let people: [AdminRow] = [
     get("listDirectories", "/v1/directory", .users) { $0.directory.list($1, $2) },
-    take("replaceDirectory", .put, replaces: true), take("changeDirectory", .post, replaces: false),
+    write("replaceDirectory", .put, replaces: true), write("changeDirectory", .post, replaces: false),
     AdminRow(Route("emptyDirectory", .delete, "/v1/directory/{scope}", .users)) { $0.directory.empty($1, $2) },
     AdminRow(Route("eraseUser", .delete, "/v1/users/{user}/data", .users)) { $0.directory.erase($1, $2) },
   ]
@@ -83,9 +83,9 @@ struct AdminRow: Sendable {
     (self.route, self.isAtOnce, self.page) = (route, isAtOnce, page)
   }
 
-  private static func take(_ operation: String, _ method: Route.Method, replaces: Bool) -> AdminRow {
-    var row = AdminRow(Route(operation, method, "/v1/directory/{scope}", .users, takesImports: true)) {
-      $0.directory.take($1, replaces: replaces, $2)
+  private static func write(_ operation: String, _ method: Route.Method, replaces: Bool) -> AdminRow {
+    var row = AdminRow(Route(operation, method, "/v1/directory/{scope}", .users, acceptsImports: true)) {
+      $0.directory.write($1, replaces: replaces, $2)
     }
     row.sink = { pages in { pages.directory.sink($0, replaces: replaces) } }
     return row
@@ -96,7 +96,7 @@ struct AdminRow: Sendable {
   private static func post(_ operation: String, _ path: String, _ scope: APIScope, _ page: @escaping Page) -> AdminRow {
     AdminRow(Route(operation, .post, path, scope), page)
   }
-  private static func act(_ operation: String, _ action: CallPages.Action) -> AdminRow {
+  private static func act(_ operation: String, _ action: CallHandlers.Action) -> AdminRow {
     post(operation, "/v1/calls/{call}/\(action.rawValue)", .calls) { $0.calls.act(action, $1, $2) }
   }
 }

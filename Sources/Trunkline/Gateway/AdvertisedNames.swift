@@ -77,9 +77,9 @@ final class AdvertisedNames: Sendable {
         if state.withLock({ $0.isOver }) { return }
         guard let found = find(question.name, question.family) else { continue }
         missing.remove(question.name)
-        if take(found, question, logger) { changed() }
+        if apply(found, question, logger) { changed() }
       }
-      for name in missing.subtracting(before).sorted() { tellMissing(name, logger) }
+      for name in missing.subtracting(before).sorted() { logMissing(name, logger) }
       for name in before.subtracting(missing).sorted() {
         logger.notice("an advertised name has an address again", metadata: ["name": "\(name)"])
       }
@@ -92,7 +92,7 @@ final class AdvertisedNames: Sendable {
   }
 
   /// - Returns: whether it is another one.
-  private func take(_ found: IPAddress, _ question: Question, _ logger: Logger) -> Bool {
+  private func apply(_ found: IPAddress, _ question: Question, _ logger: Logger) -> Bool {
     let before = state.withLock { state in
       defer { state.found[question] = found }
       return state.found[question]
@@ -106,7 +106,7 @@ final class AdvertisedNames: Sendable {
     return true
   }
 
-  private func tellMissing(_ name: String, _ logger: Logger) {
+  private func logMissing(_ name: String, _ logger: Logger) {
     let last = state.withLock { state in state.found.filter { $0.key.name == name }.map { "\($0.value)" }.sorted() }
     if last.isEmpty {
       logger.warning("an advertised name has no address: it is looked up until it resolves", metadata: ["name": "\(name)"])

@@ -169,7 +169,7 @@ extension Settings {
     return out
   }
 
-  /// Every certificate that we show. Those of pushes are `PushSide`'s.
+  /// Every certificate that we show. Those of pushes are `PushComponent`'s.
   var certificates: [CertificateFile] {
     var out: [CertificateFile] = []
     if let path = listen.appTLS?.certificate { out.append(CertificateFile(use: .app, path: path)) }

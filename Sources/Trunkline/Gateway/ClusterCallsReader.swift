@@ -52,7 +52,7 @@ final class ClusterCallsReader: Sendable {
   ) {
     let view = ClusterView(sight)
     (self.view, self.ask, start, self.done) = (view, ask, position, done)
-    nodes = view.nodes.filter { $0.standing != .dead }.sorted { $0.lease.incarnation < $1.lease.incarnation }
+    nodes = view.nodes.filter { $0.liveness != .dead }.sorted { $0.lease.incarnation < $1.lease.incarnation }
     let isBehind = position.map { view.own < $0.incarnation } ?? false
     own = isBehind ? [] : Array(sight.entries.prefix(Self.calls + 1))
   }

@@ -5,13 +5,13 @@ import Synchronization
 
 /// One import of contacts at a time: a list of a million takes tens of megabytes and seconds, whoever else asks.
 final class ImportSlots: Sendable {
-  private let isTaken = Mutex(false)
+  private let isRunning = Mutex(false)
 
   /// Nil: another import is under way.
-  func take() -> Slot? {
-    isTaken.withLock { isTaken in
-      guard !isTaken else { return nil }
-      isTaken = true
+  func claim() -> Slot? {
+    isRunning.withLock { isRunning in
+      guard !isRunning else { return nil }
+      isRunning = true
       return Slot(self)
     }
   }
@@ -20,7 +20,7 @@ final class ImportSlots: Sendable {
   final class Slot: Sendable {
     private let slots: ImportSlots
     fileprivate init(_ slots: ImportSlots) { self.slots = slots }
-    deinit { slots.isTaken.withLock { $0 = false } }
+    deinit { slots.isRunning.withLock { $0 = false } }
   }
 }
 
@@ -39,9 +39,9 @@ final class ContactImport: BodySink, @unchecked Sendable {
     fail(APIError(.tooMany, "another import is running; nothing was changed: try again"))
   }
 
-  func take(_ octets: [UInt8]) {
+  func receive(_ octets: [UInt8]) {
     guard fault == nil else { return }
-    do { try reader?.take(octets) } catch { fail(Self.refusal(error)) }
+    do { try reader?.read(octets) } catch { fail(Self.refusal(error)) }
   }
 
   /// What was read until then is let go.

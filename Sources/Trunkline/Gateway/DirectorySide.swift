@@ -74,7 +74,7 @@ extension DirectoryDownload {
 ///     POST   /v1/directory/account:work    the same: changes what the lines name, `remove` included
 ///     DELETE /v1/directory/user:alice      empties it
 ///     DELETE /v1/users/alice/data          the history and the directory of the user, devices and grants
-struct DirectoryPages: Sendable {
+struct DirectoryHandlers: Sendable {
   let service: DirectoryService
   let asker: Asker
   let imports = ImportSlots()
@@ -124,7 +124,7 @@ struct DirectoryPages: Sendable {
     store(empty, scope, replaces: true, request, answer)
   }
 
-  func take(_ request: AdminRequest, replaces: Bool, _ answer: @escaping RouteTable.Answer) {
+  func write(_ request: AdminRequest, replaces: Bool, _ answer: @escaping RouteTable.Answer) {
     let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     guard let body = request.sink as? ContactImport else { return answer(APIError(.server, "the body was not read").response) }
@@ -145,13 +145,13 @@ struct DirectoryPages: Sendable {
   /// What takes the body of a request for `take`.
   func sink(_ head: RequestHead, replaces: Bool) -> any BodySink {
     let isJSON = head.first("content-type")?.contains("json") ?? false
-    return ContactImport(imports.take(), ContactReader(isJSON ? .jsonLines : .csv, takesRemovals: !replaces))
+    return ContactImport(imports.claim(), ContactReader(isJSON ? .jsonLines : .csv, acceptsRemovals: !replaces))
   }
 
   private func store(
     _ list: ContactList, _ scope: String, replaces: Bool, _ request: AdminRequest, _ answer: @escaping RouteTable.Answer
   ) {
-    service.take(list, into: scope, replaces: replaces) { [asker] result in
+    service.handle(list, into: scope, replaces: replaces) { [asker] result in
       asker.run(for: request.client) {
         switch result {
         case .success(let change): answer(.json(200, change))

@@ -37,7 +37,7 @@ final class EngineQuestions: Sendable {
   }
 
   /// The engine's thread. True: the event is an answer to `ask`.
-  func takes(_ event: EngineEvent) -> Bool {
+  func accepts(_ event: EngineEvent) -> Bool {
     guard case .reply(let id, let result) = event, id.number >= Self.numbers else { return false }
     finish(id.number, result)
     return true

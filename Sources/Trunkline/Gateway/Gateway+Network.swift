@@ -23,7 +23,7 @@ extension Gateway {
     var list = AllowList(
       retired.admitted.map { ($0.name, $0.peers) },
       servers: retired.admitted.map { ($0.name, $0.servers(located: located[$0.name] ?? [])) })
-    list.anyPeer = retired.admitted.first(where: \.takesAnyPeer)?.name
+    list.anyPeer = retired.admitted.first(where: \.acceptsAnyPeer)?.name
     list.edges = current.edgePeers
     list.nodes = otherNodes
     sockets.replaceTrunks(list)
@@ -81,7 +81,7 @@ extension Gateway {
         guard let (transport, remote) = trunk.example(located[trunk.name]), let flow = sockets.flow(transport, toward: remote)
         else { return nil }
         let host = trunk.routing.rules.advertised
-        guard let media = host?.address ?? self.media.address(toldTo: remote.ip) else { return nil }
+        guard let media = host?.address ?? self.media.address(advertisedTo: remote.ip) else { return nil }
         return PeersView(
           kind: "trunk", of: trunk.name, signalling: advertised.hostPort(flow, trunk: host), media: "\(media)")
       }

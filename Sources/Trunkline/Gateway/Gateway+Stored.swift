@@ -14,11 +14,11 @@ extension Gateway {
   }
 
   /// Directories and histories, which nodes of a cluster share. Blocks.
-  static func directory(_ settings: Settings, _ cluster: ClusterSide?, _ logs: Logs) throws -> DirectoryService {
+  static func directory(_ settings: Settings, _ cluster: ClusterComponent?, _ logs: Logs) throws -> DirectoryService {
     let engine = cluster.map { cluster in SharedEngine(node: cluster.machine.incarnation) { cluster.ask($0, $1) } }
     let service = try DirectoryService(
       path: settings.directory, history: settings.historySettings, engine: engine, logger: logs.logger("directory"))
-    cluster?.tell(service)
+    cluster?.attach(service)
     return service
   }
 }

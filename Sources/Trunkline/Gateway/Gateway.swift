@@ -37,17 +37,17 @@ final class Gateway: @unchecked Sendable {
   private let inbox: Inbox
   private let store: CallStore
   let media: MediaPlane
-  private let app: AppSide
-  private let push: PushSide
+  private let app: AppComponent
+  private let push: PushComponent
   private let hooks: Webhooks
   /// Nil in a cluster: of many nodes each would have another one.
   private let directory: DirectoryService
   /// Nil: no events are kept.
   private let events: EventSender?
-  private let audio: AudioSide
+  private let audio: AudioComponent
   private let wakes: WakeTokens
   /// Nil: this gateway is alone.
-  private let cluster: ClusterSide?
+  private let cluster: ClusterComponent?
   var otherNodes: [SocketAddress] = []
   let sockets: SIPSockets
   private let resolver: Resolver
@@ -60,7 +60,7 @@ final class Gateway: @unchecked Sendable {
   var current: Settings
   private let certificates: CertificateWatch
   private let hep: HEPOutlet?
-  let network: NetworkSide
+  let network: NetworkComponent
   /// The last of `logPeersView`, so that nothing is said twice, and of each a few lines at once however fast the network changes.
   var loggedViews: [String: StateNews<PeersView?>] = [:]
   var located: [String: [SocketAddress]] = [:]
@@ -86,17 +86,17 @@ final class Gateway: @unchecked Sendable {
         "a timer's deadline makes no progress; the timer continues at a bounded rate. Please report this fault",
         metadata: ["loop": "\(loop)", "timer": "\(timer)"])
     }
-    let network = try NetworkSide(settings, readiness: readiness, logger: logs.logger("network"))
+    let network = try NetworkComponent(settings, readiness: readiness, logger: logs.logger("network"))
     self.network = network
     loop = try EventLoop(name: "control")
     let inbox = try Inbox()
     self.inbox = inbox
     let asker = try Asker(inbox: inbox)
-    let door = ControlDoor()
+    let reference = ControlReference()
     let sockets = try SIPSockets(
       loop: loop, udp: settings.listen.sipUDP, tcp: settings.listen.sipTCP, tls: settings.listen.sipTLS,
       trunks: settings.allowList, logger: logs.logger("sip")
-    ) { [door] input in door.control?.handle(input) }
+    ) { [reference] input in reference.control?.handle(input) }
     self.sockets = sockets
     sockets.setTLS(server: settings.listen.sipServer, trunks: settings.clientTLS)
     sockets.networkChanged(absent: network.plan.absent)
@@ -109,7 +109,7 @@ final class Gateway: @unchecked Sendable {
       traces.saw($0, $1, isOurs: $2, trunk: $3)
       outlet?.saw($0, $1, isOurs: $2, trunk: $3)
     }
-    let cluster = try ClusterSide.make(
+    let cluster = try ClusterComponent.make(
       settings, sip: settings.nodeAddress(udp: sockets.udpAddresses, tcp: sockets.tcpAddresses, network.plan), inbox: inbox,
       readiness: readiness,
       logs: logs)
@@ -119,7 +119,7 @@ final class Gateway: @unchecked Sendable {
       throw GatewayFailure("no random bytes for wake tokens")
     }
     self.wakes = wakes
-    push = try PushSide(settings, inbox: inbox, logger: logs.logger("push"))
+    push = try PushComponent(settings, inbox: inbox, logger: logs.logger("push"))
     hooks = try Webhooks(tls: TLSFiles(authorities: settings.routes.webhookAuthorities), logger: logs.logger("webhook")) {
       [inbox] call, answer in
       inbox.post(.routed(call, answer))
@@ -128,7 +128,7 @@ final class Gateway: @unchecked Sendable {
     }
     let directory = try Self.directory(settings, cluster, logs)
     self.directory = directory
-    app = AppSide(
+    app = AppComponent(
       settings, readiness: readiness, registry: registry, inbox: inbox, asker: asker, traces: traces, push: push, wakes: wakes,
       cluster: cluster, directory: directory, watch: watch, logs: logs)
     store = try CallStore(
@@ -145,7 +145,7 @@ final class Gateway: @unchecked Sendable {
       events?.wake()
       app.wakeStreams()
     }
-    audio = try AudioSide(settings, inbox: inbox, logs: logs)
+    audio = try AudioComponent(settings, inbox: inbox, logs: logs)
     let identity = try DTLSIdentity()
     media = try MediaPlane(configuration: settings.mediaPlane(network.plan), identity: identity, logger: logs.logger("media")) {
       [inbox] event in
@@ -153,8 +153,8 @@ final class Gateway: @unchecked Sendable {
     }
     let (app, media, store, push, hooks) = (app, media, store, push, hooks)
     let resolver = try Resolver(loop: loop, servers: settings.dns.servers, logger: logs.logger("dns")) {
-      [door] question, answer in
-      door.control?.resolved(question, answer)
+      [reference] question, answer in
+      reference.control?.resolved(question, answer)
     }
     self.resolver = resolver
     var outputs = ControlOutputs(
@@ -189,7 +189,7 @@ final class Gateway: @unchecked Sendable {
       let plan = network.plan
       return try media.move(session: request.session, toward: trunk) { plan.isHere($0) }
     }
-    outputs.endTurn = {
+    outputs.endStep = {
       media.wake()
       store.wake()
     }
@@ -212,9 +212,9 @@ final class Gateway: @unchecked Sendable {
       app.statusFacts.note($0)
     }
     outputs.lookUp = { resolver.ask($0) }
-    outputs.trunkNews = { [door] news in
+    outputs.trunkNews = { [reference] news in
       guard case .located(let trunk, let addresses) = news else { return }
-      door.gateway?.located(trunk, addresses)
+      reference.gateway?.located(trunk, addresses)
     }
     let verifier = try settings.verifier.map {
       try CallerVerifier(url: $0.url, authorities: $0.authorities, logger: logs.logger("verify"))
@@ -233,15 +233,15 @@ final class Gateway: @unchecked Sendable {
     }
     outputs.devices = { store.change($0) }
     outputs.grants = { store.change($0) }
-    outputs.event = { store.tell($0) }
+    outputs.event = { store.append($0) }
     outputs.answered = { asker.answered($0, $1) }
-    outputs.drained = { [door] in door.gateway?.drained() }
-    outputs.left = { [door] in door.gateway?.left() }
+    outputs.drained = { [reference] in reference.gateway?.drained() }
+    outputs.left = { [reference] in reference.gateway?.left() }
     audio.join(&outputs)
     cluster?.join(&outputs, store: store, sockets: sockets)
     if settings.streamsRecords { cluster?.stream(settings.records, of: store) }
     outputs.sessions = { app.sessions }
-    outputs.nodesSeen = { [door] in door.gateway?.saw($0) }
+    outputs.nodesSeen = { [reference] in reference.gateway?.saw($0) }
     var configuration = settings.calls
     configuration.push = settings.pushSettings(wakes)
     configuration.events = settings.eventRules
@@ -270,13 +270,13 @@ final class Gateway: @unchecked Sendable {
           own: settings.own(network.plan, bound: sockets.udpAddresses + sockets.tcpAddresses + sockets.tlsAddresses),
           advertised: settings.advertisedAddresses(network.plan), nonceSecret: settings.cluster?.nodes?.key), random: .system),
       machine: machine, cluster: cluster.map { ClusterMachine($0.machine, random: .system, at: begun) }, outputs: outputs,
-      metrics: ControlMetrics(turns: loop.turns, hasCluster: cluster != nil), inbox: inbox, logger: logs.logger("control"),
+      metrics: ControlMetrics(steps: loop.steps, hasCluster: cluster != nil), inbox: inbox, logger: logs.logger("control"),
       masksNumbers: settings.log.numbers == .masked)
     // By the inbox: what the machine does at once (a first REGISTER, a look-up) goes out.
     resolver.serversChanged = { [inbox] in inbox.post(.trunking(.nameServers($0))) }
     inbox.post(.trunking(.nameServers(resolver.serverNames)))
-    door.control = control
-    door.gateway = self
+    reference.control = control
+    reference.gateway = self
     registerMetrics()
   }
 
@@ -298,7 +298,7 @@ final class Gateway: @unchecked Sendable {
   var metrics: [MetricFamily] { registry.declared }
 
   private func registerMetrics() {
-    registry.register(LongestTurns.process.metrics)
+    registry.register(LongestSteps.process.metrics)
     registry.register(control.metrics.families)
     registry.register(sockets.metrics)
     registry.register(resolver.metrics)
@@ -324,7 +324,7 @@ final class Gateway: @unchecked Sendable {
   }
 
   /// What nodes share of trunks: whose REGISTER and OPTIONS one does for all, and whose calls are counted over all.
-  private func tellTrunks(_ settings: Settings) {
+  private func notifyTrunks(_ settings: Settings) {
     guard cluster != nil else { return }
     let routed = settings.trunks.map(\.routing)
     inbox.post(
@@ -338,7 +338,7 @@ final class Gateway: @unchecked Sendable {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
     try app.start(descriptors: descriptors)
-    try directory.start(tell: { [app] in app.post($0) }, block: { [inbox] in inbox.post(.blocked(scope: $0, $1)) })
+    try directory.start(send: { [app] in app.post($0) }, block: { [inbox] in inbox.post(.blocked(scope: $0, $1)) })
     try watchCertificates()
     try network.start(media: media) { [weak self] plan in
       guard let self else { return }
@@ -348,7 +348,7 @@ final class Gateway: @unchecked Sendable {
       logPeersView()
       control.close(store.orphanedLegs)
     }
-    tellTrunks(settings)
+    notifyTrunks(settings)
     if let cluster, !store.orphanedLines.isEmpty {
       // another node may have closed them: that is asked first
       let entries = store.orphanedLines.map { CallEntry($0, users: $0.user.map { [$0] } ?? []) }
@@ -385,7 +385,7 @@ final class Gateway: @unchecked Sendable {
       do { try resolver.restart(servers: new.dns.servers) } catch { logs.logger("dns").error("\(error)") }
       current = new
       inbox.post(.routing(routing))
-      tellTrunks(new)
+      notifyTrunks(new)
       retired.replace(with: new.trunks, at: loop.now)
       sockets.setTLS(server: settings.listen.sipServer, trunks: clientTLS)
       // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
@@ -418,12 +418,12 @@ final class Gateway: @unchecked Sendable {
   /// On the control thread, once a second: the other nodes, for sessions that are sent there, and their OPTIONS.
   func saw(_ nodes: [SeenNode]) {
     guard let cluster else { return }
-    let others = nodes.filter { $0.lease.incarnation != cluster.machine.incarnation && $0.standing != .dead }
+    let others = nodes.filter { $0.lease.incarnation != cluster.machine.incarnation && $0.liveness != .dead }
     app.post(
       .nodes(
         others.map {
           SessionNode(
-            $0.lease.incarnation.description, url: $0.lease.url, isOpen: $0.standing == .living && !$0.lease.refuses,
+            $0.lease.incarnation.description, url: $0.lease.url, isOpen: $0.liveness == .living && !$0.lease.refuses,
             sessions: $0.lease.sessions)
         }))
     cluster.checkURL(nodes)
@@ -433,7 +433,7 @@ final class Gateway: @unchecked Sendable {
   }
 
   /// Another process had this node's name: the process ends with status 2.
-  var isTaken: Bool { cluster?.isTaken ?? false }
+  var isNameInUse: Bool { cluster?.isNameInUse ?? false }
 
   private func dropRetired(except live: Set<String>) {
     if retired.drop(except: live, at: loop.now) { admit() }

@@ -76,7 +76,7 @@ extension Settings {
     guard listen.app.ip.isLoopback else { return true }
     return trunks.contains { trunk in
       if let server = trunk.serverAddress { return !server.ip.isLoopback }
-      if trunk.takesAnyPeer || !trunk.routing.peerNames.isEmpty { return true }
+      if trunk.acceptsAnyPeer || !trunk.routing.peerNames.isEmpty { return true }
       return trunk.peers.isEmpty ? trunk.uri != nil : trunk.peers.contains { !$0.address.isLoopback }
     }
   }
@@ -108,11 +108,11 @@ extension Settings {
           waits.append(Self.wait("media.addresses: no interface that is up and has a carrier has an address"))
           continue
         }
-        guard let told = host.map({ $0.address ?? system.find($0.host, bind.family) }) ?? bind else {
+        guard let advertised = host.map({ $0.address ?? system.find($0.host, bind.family) }) ?? bind else {
           waits.append(Self.wait("media.addresses: advertise: \(Self.unknown(host, bind.family))"))
           continue
         }
-        found.append(.init(bind: bind, advertise: told))
+        found.append(.init(bind: bind, advertise: advertised))
       }
     }
     let translated = Set(found.filter { $0.advertise != $0.bind }.map(\.bind))

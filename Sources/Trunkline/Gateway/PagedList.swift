@@ -56,7 +56,7 @@ final class PagedList: ResponseStream {
   private func begin(_ question: ControlQuestion, _ ifEmpty: APIError?, _ answer: @escaping RouteTable.Answer) {
     asker.ask(question, for: client) { [self] found in
       guard let found, let page = read(found) else { return answer(APIError.busy.response) }
-      let (bytes, hasRows) = take(page)
+      let (bytes, hasRows) = append(page)
       if let next = page.next, bytes < Self.wholeBytes { return begin(next, ifEmpty, answer) }
       if page.next == nil, !hasRows, let ifEmpty { return answer(ifEmpty.response) }
       let body = state.withLock { state in
@@ -74,7 +74,7 @@ final class PagedList: ResponseStream {
   }
 
   /// How much waits to be written, and whether there was a row yet.
-  private func take(_ page: Page) -> (bytes: Int, hasRows: Bool) {
+  private func append(_ page: Page) -> (bytes: Int, hasRows: Bool) {
     state.withLock { state in
       if !page.rows.isEmpty {
         if state.hasRows { state.ready.append(UInt8(ascii: ",")) }
@@ -109,7 +109,7 @@ final class PagedList: ResponseStream {
     asker.ask(question, for: client) { [weak self] found in
       guard let self else { return }
       if let found, let page = read(found) {
-        _ = take(page)
+        _ = append(page)
       } else {
         state.withLock { ($0.isBroken, $0.next, $0.isAsking) = (true, nil, false) }
       }

@@ -45,13 +45,13 @@ enum ServeProcess {
         "sip": "\(settings.listen.sipText)",
       ])
     warn(settings, logger)
-    supervisor.tell("READY=1")
+    supervisor.write("READY=1")
     if config == nil { logger.notice("embedded defaults: state is kept in the working directory; see trunkline config example") }
     let isEarly = serve(settings, config, gateway, watch, supervisor, logger)
-    supervisor.tell("STOPPING=1")
+    supervisor.write("STOPPING=1")
     if isEarly { watch.end(within: unregisterTimeIdle + endingIdle) }
     gateway.stop(unregisterTime: isEarly ? unregisterTimeIdle : unregisterTimeAfterDrain)
-    if gateway.isTaken { throw ExitCode(2) }
+    if gateway.isNameInUse { throw ExitCode(2) }
   }
 
   private static func warn(_ settings: Settings, _ logger: Logger) {
@@ -69,9 +69,9 @@ enum ServeProcess {
     while true {
       switch ProcessSignals.wait(for: [SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGALRM]) {
       case SIGHUP:
-        supervisor.tell("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)")
+        supervisor.write("RELOADING=1\nMONOTONIC_USEC=\(MonotonicClock.now().nanoseconds / 1_000)")
         running = reload(running, config, gateway, logger)
-        supervisor.tell("READY=1")
+        supervisor.write("READY=1")
       case SIGUSR1:
         guard gateway.isDrained else { continue }
         logger.notice("drained: the last call is over")
@@ -91,7 +91,7 @@ enum ServeProcess {
         } else {
           draining = true
           logger.notice("draining: no new calls; a second signal ends the live ones")
-          supervisor.tell("STATUS=draining: no new calls, the process ends with the last one")
+          supervisor.write("STATUS=draining: no new calls, the process ends with the last one")
           let seconds = max(1, settings.drain.components.seconds)
           watch.end(within: .seconds(seconds) + ending)
           alarm(UInt32(clamping: seconds))

@@ -12,7 +12,7 @@ import Trunking
 extension Settings {
   var allowList: AllowList {
     var list = AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, $0.servers(located: [])) })
-    list.anyPeer = trunks.first(where: \.takesAnyPeer)?.name
+    list.anyPeer = trunks.first(where: \.acceptsAnyPeer)?.name
     list.edges = edgePeers
     return list
   }
@@ -88,7 +88,7 @@ extension Settings.Trunk {
   /// lists it, or is not there; a name's servers cannot be listed beforehand.
   func servers(located: [SocketAddress]) -> [SocketAddress] {
     guard let address = serverAddress else { return located }
-    let isPeer = routing.peers.isEmpty && routing.peerNames.isEmpty && !takesAnyPeer
+    let isPeer = routing.peers.isEmpty && routing.peerNames.isEmpty && !acceptsAnyPeer
     return located.filter { $0.ip != address.ip } + (isPeer || peers.contains { $0.contains(address.ip) } ? [address] : [])
   }
 }

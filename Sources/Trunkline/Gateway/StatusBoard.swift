@@ -81,8 +81,8 @@ final class StatusBoard: Sendable {
       state.calls = reading.calls.sorted { $0.isBefore($1) }
       state.at = now
       state.body = []
-      let took = now - reading.began
-      state.isYoungUntil = now + min(max(StatusLimits.life, took * 10), StatusLimits.longestLife)
+      let elapsed = now - reading.began
+      state.isYoungUntil = now + min(max(StatusLimits.life, elapsed * 10), StatusLimits.longestLife)
       return reading.waiting
     }
     waiting.forEach { give($0, isComplete: isComplete) }

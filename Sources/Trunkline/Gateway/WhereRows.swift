@@ -16,17 +16,17 @@ struct ClusterView: Sendable {
   init(_ sight: ClusterSight) { (state, own, nodes) = (sight.state, sight.settings.incarnation, sight.sortedNodes) }
 
   /// Of an incarnation: as `trunkline nodes list` has it; `gone`: nobody has its lease, and what it left in the engine counts for nothing.
-  func standing(_ incarnation: Incarnation) -> String {
-    nodes.first { $0.lease.incarnation == incarnation }?.standing.rawValue ?? "gone"
+  func liveness(_ incarnation: Incarnation) -> String {
+    nodes.first { $0.lease.incarnation == incarnation }?.liveness.rawValue ?? "gone"
   }
 }
 
 /// A device of a user: where its socket is, and how it is woken. Times are milliseconds since 1970.
-struct DevicePlace: Codable, Sendable, Equatable {
+struct DeviceLocation: Codable, Sendable, Equatable {
   var device: String
   /// Where its socket is; nil: nowhere.
   var node: String?
-  var standing: String?
+  var liveness: String?
   var session: String?
   /// `fg` or `bg`.
   var state: String?
@@ -48,23 +48,23 @@ struct DevicePlace: Codable, Sendable, Equatable {
 struct UserCall: Codable, Sendable, Equatable {
   var call: String
   var node: String
-  var standing: String
+  var liveness: String
   var direction: CallDirection
 }
 
 /// `GET /v1/where?user=U`.
-struct UserPlaces: Codable, Sendable, Equatable {
+struct UserLocations: Codable, Sendable, Equatable {
   var user: String
   /// Who answers, and how it stands to the engine.
   var asked: String
   var engine: String
   /// The engine did not answer: this is what the asked node alone knows.
   var partial: Bool
-  var devices: [DevicePlace]
+  var devices: [DeviceLocation]
   var calls: [UserCall]
 }
 
-extension UserPlaces {
+extension UserLocations {
   /// - Parameters:
   ///   - found: what the engine has; nil: it did not answer.
   ///   - mine: devices and calls at the asked node, which knows best of them.
@@ -74,24 +74,24 @@ extension UserPlaces {
     partial = found == nil
     let places = (found?.whereabouts.filter { $0.incarnation != view.own } ?? []) + mine.whereabouts
     let known = found?.devices.map { DeviceSummary($0) } ?? registered
-    var rows: [String: DevicePlace] = [:]
-    for device in known { rows[device.device] = DevicePlace(device) }
+    var rows: [String: DeviceLocation] = [:]
+    for device in known { rows[device.device] = DeviceLocation(device) }
     for place in places {
-      var row = rows[place.device.device] ?? DevicePlace(place.device.device)
-      (row.node, row.standing, row.session) = (place.incarnation.node, view.standing(place.incarnation), place.session.text)
+      var row = rows[place.device.device] ?? DeviceLocation(place.device.device)
+      (row.node, row.liveness, row.session) = (place.incarnation.node, view.liveness(place.incarnation), place.session.text)
       (row.state, row.caps, row.accounts) = (place.state.rawValue, place.caps.sorted(), place.accounts)
       rows[row.device] = row
     }
     devices = rows.values.sorted { $0.device < $1.device }
     calls = ((found?.calls.filter { $0.incarnation != view.own } ?? []) + mine.calls).map { place in
       UserCall(
-        call: place.call.description, node: place.incarnation.node, standing: view.standing(place.incarnation),
+        call: place.call.description, node: place.incarnation.node, liveness: view.liveness(place.incarnation),
         direction: place.direction)
     }
   }
 }
 
-extension DevicePlace {
+extension DeviceLocation {
   init(_ device: String) {
     (self.device, accounts, registered, push, rings, dnd) = (device, [], false, [], true, false)
   }
@@ -117,7 +117,7 @@ struct ClusterCall: Codable, Sendable, Equatable {
   }
   var call: String
   var node: String
-  var standing: String
+  var liveness: String
   /// Where a device reaches the node, and where an edge does.
   var url: String
   var sip: String
@@ -139,7 +139,7 @@ struct ClusterCall: Codable, Sendable, Equatable {
 
   init(_ entry: CallEntry, at node: SeenNode) {
     let line = entry.line
-    (call, self.node, standing) = (line.call.description, node.lease.incarnation.node, node.standing.rawValue)
+    (call, self.node, liveness) = (line.call.description, node.lease.incarnation.node, node.liveness.rawValue)
     (url, sip, admin, direction) = (node.lease.url, node.lease.sip, node.lease.admin, line.direction)
     (state, trunk, from, to) = (line.connect == nil ? "ringing" : "connected", line.trunk, line.from, line.to)
     (users, start, connect, sipCallId) = (entry.users, line.start, line.connect, line.sipCallId)

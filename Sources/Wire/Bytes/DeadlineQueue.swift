@@ -2,7 +2,7 @@
 /// Each change costs O(log n) and one hash of the key, `next` nothing. Equal deadlines come up in the order in which they were set.
 ///
 ///     queue.schedule(call, at: now + .seconds(45))      // nil cancels it
-///     while let call = queue.takeDue(at: now) { … }
+///     while let call = queue.popDue(at: now) { … }
 public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
   @usableFromInline struct Entry: Sendable {
     @usableFromInline var due: Instant
@@ -56,7 +56,7 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
   }
 
   /// A key whose deadline has come, once.
-  @inlinable public mutating func takeDue(at now: Instant) -> Key? {
+  @inlinable public mutating func popDue(at now: Instant) -> Key? {
     guard let first = heap.first, first.due <= now else { return nil }
     let key = slots[first.slot].key
     cancel(key)

@@ -15,7 +15,7 @@ public struct RateLimit: Sendable {
   }
 
   /// False: one too many, and nothing is used up.
-  public mutating func take(at now: Instant) -> Bool {
+  public mutating func consume(at now: Instant) -> Bool {
     let from = max(fullAt, now)
     guard (from - now).nanoseconds <= spareNanoseconds else { return false }
     fullAt = from + .nanoseconds(intervalNanoseconds)

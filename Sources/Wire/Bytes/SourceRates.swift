@@ -19,11 +19,11 @@ public struct SourceRates: Sendable {
   public var count: Int { known.count }
 
   /// What a source is refused is not taken from the others.
-  public mutating func take(_ source: IPAddress, at now: Instant) -> Bool {
+  public mutating func consume(_ source: IPAddress, at now: Instant) -> Bool {
     let source = source.subscriber
     if known[source] == nil, known.count >= most { known.removeAll(keepingCapacity: true) }
-    guard known[source, default: TokenBucket(perSecond: perSource, at: now)].take(at: now) else { return false }
-    return all.take(at: now)
+    guard known[source, default: TokenBucket(perSecond: perSource, at: now)].consume(at: now) else { return false }
+    return all.consume(at: now)
   }
 }
 

@@ -19,7 +19,7 @@ public struct TokenBucket: Sendable, Equatable {
   }
 
   /// False when the bucket holds less than `amount`, which then is not taken.
-  public mutating func take(_ amount: Double = 1, at now: Instant) -> Bool {
+  public mutating func consume(_ amount: Double = 1, at now: Instant) -> Bool {
     fill(now)
     guard level >= amount else { return false }
     level -= amount

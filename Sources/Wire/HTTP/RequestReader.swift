@@ -41,7 +41,7 @@ public struct RequestReader: Sendable {
   }
 
   private let bodyLimit: @Sendable (RequestHead) -> Int
-  private let isTakenInParts: @Sendable (RequestHead) -> Bool
+  private let isReadInParts: @Sendable (RequestHead) -> Bool
   /// Of the request that is being read: what its body may still have, and whether it is given out as it comes.
   private var bodyBytes = 0
   private var givesParts = false
@@ -57,12 +57,12 @@ public struct RequestReader: Sendable {
 
   /// - Parameters:
   ///   - bodyBytes: the most of a request's body, by its head.
-  ///   - isTakenInParts: whether it comes as `part`s.
+  ///   - isReadInParts: whether it comes as `part`s.
   public init(
     bodyBytes: @escaping @Sendable (RequestHead) -> Int,
-    isTakenInParts: @escaping @Sendable (RequestHead) -> Bool = { _ in false }
+    isReadInParts: @escaping @Sendable (RequestHead) -> Bool = { _ in false }
   ) {
-    (bodyLimit, self.isTakenInParts) = (bodyBytes, isTakenInParts)
+    (bodyLimit, self.isReadInParts) = (bodyBytes, isReadInParts)
   }
 
   /// Octets that wait here.
@@ -82,7 +82,7 @@ public struct RequestReader: Sendable {
   }
 
   /// What stands behind the last request, and nothing more is kept: for an upgraded connection.
-  public mutating func takeRest() -> [UInt8] {
+  public mutating func drainRest() -> [UInt8] {
     defer { (buffer, start, scanned) = ([], 0, 0) }
     return Array(buffer[start...])
   }
@@ -154,7 +154,7 @@ public struct RequestReader: Sendable {
     let head = try HeadParser.parse(buffer[start..<end - 2])
     (start, scanned, leading) = (end, 0, 0)
     let request = Request(head: head, body: [])
-    (bodyBytes, givesParts) = (bodyLimit(head), isTakenInParts(head))
+    (bodyBytes, givesParts) = (bodyLimit(head), isReadInParts(head))
     switch head.framing {
     case .none: return .request(request)
     case .length(let count):

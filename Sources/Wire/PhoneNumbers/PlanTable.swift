@@ -196,13 +196,13 @@ final class PlanTable: Sendable {
     while steps < Limits.steps {
       steps += 1
       let (operation, operand) = (programs[place] >> 12, Int(programs[place] & 0xFFF))
-      var goesOn = true
+      var continues = true
       switch operation {
       case 0:
         if at < digits.count, operand >> Int(digits[digits.index(digits.startIndex, offsetBy: at)]) & 1 == 1 {
           (place, at) = (place + 1, at + 1)
         } else {
-          goesOn = false
+          continues = false
         }
       case 1:
         others.append((place + operand, at, found.bounds))
@@ -215,9 +215,9 @@ final class PlanTable: Sendable {
       case 5:
         found.end = at
         return found
-      default: goesOn = false
+      default: continues = false
       }
-      guard !goesOn else { continue }
+      guard !continues else { continue }
       guard let other = others.popLast() else { return nil }
       (place, at, found.bounds) = other
     }

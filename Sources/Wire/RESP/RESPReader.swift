@@ -69,7 +69,7 @@ public final class RESPReader {
       guard raw.pointee.len &- raw.pointee.pos <= limit else { throw fail(.tooLong(limit: limit)) }
       return nil
     }
-    return tape.pointee.take()
+    return tape.pointee.pop()
   }
 
   private func fail(_ failure: RESPFailure) -> RESPFailure {
@@ -135,7 +135,7 @@ private struct Tape {
     (place, bytes) = (0, 0)
   }
 
-  mutating func take() -> RESPValue {
+  mutating func pop() -> RESPValue {
     defer { removeAll() }
     return value()
   }

@@ -17,7 +17,7 @@ public struct ActiveSource: Sendable {
   public enum Verdict: Sendable, Equatable { case heard, began, notHeard }
 
   public private(set) var current: SSRC?
-  private var lastHeard = Instant.zero
+  private var lastReceived = Instant.zero
   /// The longest time between two of its packets lately, in nanoseconds.
   private var longestGap: Int64 = 0
   private var rival: SSRC?
@@ -32,10 +32,10 @@ public struct ActiveSource: Sendable {
 
   // HOT
   public mutating func admit(_ source: SSRC, at now: Instant) -> Verdict {
-    let quiet = (now - lastHeard).nanoseconds
+    let quiet = (now - lastReceived).nanoseconds
     if source == current {
       longestGap = max(min(quiet, Self.silence), longestGap &- longestGap >> 4)
-      (lastHeard, run) = (now, 0)
+      (lastReceived, run) = (now, 0)
       return .heard
     }
     return judge(source, quiet, at: now)
@@ -47,7 +47,7 @@ public struct ActiveSource: Sendable {
       rival = source
       guard run >= Self.rivalPackets, quiet >= min(Self.silence, 2 &* longestGap &+ Self.margin) else { return .notHeard }
     }
-    (current, rival, run, lastHeard, longestGap, releasedUntil) = (source, nil, 0, now, 0, .zero)
+    (current, rival, run, lastReceived, longestGap, releasedUntil) = (source, nil, 0, now, 0, .zero)
     return .began
   }
 

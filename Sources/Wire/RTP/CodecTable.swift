@@ -30,12 +30,12 @@ public enum CodecTable {
   /// Why these cannot be the table's rows.
   static func check(_ rows: [CodecRow]) throws(CodecTableError) {
     guard rows.map(\.encoding) == AudioEncoding.allCases else { throw .order }
-    var taken: Set<UInt8> = []
+    var used: Set<UInt8> = []
     for row in rows {
       guard Limits.staticPayloadTypes.contains(row.payloadType) || Limits.dynamicPayloadTypes.contains(row.payloadType) else {
         throw .payloadType(row.name, row.payloadType)
       }
-      guard taken.insert(row.payloadType).inserted else { throw .payloadType(row.name, row.payloadType) }
+      guard used.insert(row.payloadType).inserted else { throw .payloadType(row.name, row.payloadType) }
       guard !row.packetTimes.isEmpty else { throw .framesDoNotFit(row.name) }
     }
   }

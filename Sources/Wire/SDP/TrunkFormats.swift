@@ -29,22 +29,22 @@ struct TrunkFormats: Sendable {
   /// What our offer lists: the agreed codec before the others, noise only with a peer that has shown that it knows it, and telephone-event on the clock
   /// of each codec (RFC 4733 §2.1), and on 8000 Hz in any case, which is all that many peers have beside Opus.
   mutating func offer(first agreed: AudioEncoding?, noise: UInt8?) -> Listed {
-    var taken = Set(numbers.map(\.payloadType))
+    var used = Set(numbers.map(\.payloadType))
     var listed = Listed()
     let order = codecs.filter { $0 == agreed } + codecs.filter { $0 != agreed }
     for codec in order {
       let format = PayloadFormat.audio(codec)
-      if let number = number(of: format) ?? free(codec.row, &taken) { listed.audio.append(NumberedFormat(number, format)) }
+      if let number = number(of: format) ?? free(codec.row, &used) { listed.audio.append(NumberedFormat(number, format)) }
     }
     listed.noise = noise.map { number(of: .comfortNoise) ?? $0 }
-    if let noise = listed.noise { taken.insert(noise) }
+    if let noise = listed.noise { used.insert(noise) }
     let clocks = listed.audio.map { format -> UInt32 in if case .audio(let codec) = format.format { codec.clockRateHz } else { 0 }
     }
     let others = Set(clocks + [Self.eventClock]).subtracting(clocks.prefix(1)).sorted()
     for clock in clocks.prefix(1) + others {
       let format = PayloadFormat.telephoneEvent(clockRateHz: clock)
-      guard let number = number(of: format) ?? (Self.firstEvent...127).first(where: { !taken.contains($0) }) else { continue }
-      taken.insert(number)
+      guard let number = number(of: format) ?? (Self.firstEvent...127).first(where: { !used.contains($0) }) else { continue }
+      used.insert(number)
       listed.events.append(NumberedFormat(number, format))
     }
     offered = listed.all
@@ -54,10 +54,10 @@ struct TrunkFormats: Sendable {
   private func number(of format: PayloadFormat) -> UInt8? { numbers.first { $0.format == format }?.payloadType }
 
   /// The codec's usual number, or for a dynamic one another if that is taken.
-  private func free(_ row: CodecRow, _ taken: inout Set<UInt8>) -> UInt8? {
+  private func free(_ row: CodecRow, _ used: inout Set<UInt8>) -> UInt8? {
     let dynamic = row.isStatic ? [] : Array(UInt8(96)...127)
-    guard let number = ([row.payloadType] + dynamic).first(where: { !taken.contains($0) }) else { return nil }
-    taken.insert(number)
+    guard let number = ([row.payloadType] + dynamic).first(where: { !used.contains($0) }) else { return nil }
+    used.insert(number)
     return number
   }
 

@@ -60,7 +60,7 @@ public struct FrameReader: Sendable {
       switch state {
       case .ended: return
       case .header:
-        guard let frame = takeHeader(&rest) else { return }
+        guard let frame = parseHeader(&rest) else { return }
         switch frame {
         case .success(let frame):
           guard frame.remaining == 0 else {
@@ -72,7 +72,7 @@ public struct FrameReader: Sendable {
         }
       case .payload(var frame):
         guard !rest.isEmpty else { return }
-        take(&rest, &frame)
+        parse(&rest, &frame)
         state = frame.remaining == 0 ? .header : .payload(frame)
         if frame.remaining == 0, !finish(frame, event) { return }
       }
@@ -85,7 +85,7 @@ public struct FrameReader: Sendable {
   }
 
   /// Nil while the header is not whole.
-  private mutating func takeHeader(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Result<Frame, Failure>? {
+  private mutating func parseHeader(_ rest: inout Slice<UnsafeRawBufferPointer>) -> Result<Frame, Failure>? {
     while header.count < headerCount {
       guard let octet = rest.popFirst() else { return nil }
       header.append(octet)
@@ -128,7 +128,7 @@ public struct FrameReader: Sendable {
     }
   }
 
-  private mutating func take(_ rest: inout Slice<UnsafeRawBufferPointer>, _ frame: inout Frame) {
+  private mutating func parse(_ rest: inout Slice<UnsafeRawBufferPointer>, _ frame: inout Frame) {
     let piece = rest.prefix(frame.remaining)
     rest = rest.dropFirst(piece.count)
     let (mask, offset) = (frame.mask, frame.offset)
@@ -147,36 +147,36 @@ public struct FrameReader: Sendable {
 
   /// A frame is whole; false when nothing more is to be read.
   private mutating func finish(_ frame: Frame, _ event: (Event) -> Bool) -> Bool {
-    var told: Event
+    var reported: Event
     switch frame.opcode {
     case .ping:
-      told = .ping(control)
+      reported = .ping(control)
       control = []
     case .pong:
-      told = .pong
+      reported = .pong
       control = []
     case .close:
-      told = Self.close(control)
-      end(told, event)
+      reported = Self.close(control)
+      end(reported, event)
       return false
     case .text, .continuation, .binary:
       if frame.isFinal {
-        told = .text(message)
+        reported = .text(message)
         (message, isInMessage) = ([], false)
       } else {
-        told = .fragment
+        reported = .fragment
       }
     }
-    guard event(told) else {
+    guard event(reported) else {
       state = .ended
       return false
     }
     return true
   }
 
-  private mutating func end(_ told: Event, _ event: (Event) -> Bool) {
+  private mutating func end(_ reported: Event, _ event: (Event) -> Bool) {
     (state, message, control) = (.ended, [], [])
-    _ = event(told)
+    _ = event(reported)
   }
 
   /// RFC 6455 §5.5.1 and §7.4: a code of one octet is none, and some codes never stand in a frame.

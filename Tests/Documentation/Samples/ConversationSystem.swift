@@ -34,7 +34,7 @@ final class ConversationSystem: CallSystem {
     state.withLock { ($0.queue, $0.events) = (queue, events) }
   }
 
-  func perform(_ order: CallSystemOrder) {
+  func perform(_ order: CallSystemRequest) {
     switch order {
     case .report(let call, let caller, _):
       conversations.report(call.uuid, from: caller.n ?? caller.h) { [weak self] error in

@@ -33,7 +33,7 @@ struct CallDirectoryTable: Sendable, Equatable {
     var (mine, theirs, duplicate) = (0, 0, false)
     while mine < count || theirs < added.count {
       if theirs == added.count || (mine < count && numbers[mine] < added.numbers[theirs]) {
-        if !removed.contains(numbers[mine]) { merged.take(self, mine) }
+        if !removed.contains(numbers[mine]) { merged.copyEntry(self, mine) }
         mine += 1
         continue
       }
@@ -41,13 +41,13 @@ struct CallDirectoryTable: Sendable, Equatable {
         duplicate = duplicate || !removed.contains(numbers[mine])
         mine += 1
       }
-      merged.take(added, theirs)
+      merged.copyEntry(added, theirs)
       theirs += 1
     }
     return (merged, duplicate)
   }
 
-  private mutating func take(_ other: CallDirectoryTable, _ index: Int) {
+  private mutating func copyEntry(_ other: CallDirectoryTable, _ index: Int) {
     numbers.append(other.numbers[index])
     if !other.labels.isEmpty { labels.append(other.labels[index]) }
   }

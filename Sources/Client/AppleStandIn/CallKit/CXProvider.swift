@@ -54,7 +54,7 @@ open class CXProvider: NSObject, @unchecked Sendable {  // what changes is behin
   var hasDelegate: Bool { lock.withLock { delegate != nil } }
 
   /// Calls the delegate on its queue. One that is gone is missed (R19).
-  func tell(_ body: @escaping @Sendable (CXProvider, any CXProviderDelegate) -> Void) {
+  func notify(_ body: @escaping @Sendable (CXProvider, any CXProviderDelegate) -> Void) {
     process.post(on: queue) { [weak self] in
       guard let self else { return }
       let (delegate, had) = lock.withLock { (self.delegate, hadDelegate) }

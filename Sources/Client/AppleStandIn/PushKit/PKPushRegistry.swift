@@ -39,7 +39,7 @@ open class PKPushRegistry: NSObject, @unchecked Sendable {  // what changes is b
 
   // MARK: for its process
 
-  var takesPushes: Bool { lock.withLock { storedDelegate != nil && types?.contains(.voIP) == true } }
+  var acceptsPushes: Bool { lock.withLock { storedDelegate != nil && types?.contains(.voIP) == true } }
 
   func updated(_ data: Data) {
     lock.withLock { token = data }

@@ -97,7 +97,7 @@ extension AppProcess {
     action.deliver(by: self, id: id, until: until)
     let transaction = CXTransaction(action: action)
     lock.withLock { state.pending[id] = transaction }
-    provider.tell { provider, delegate in
+    provider.notify { provider, delegate in
       if !delegate.provider(provider, execute: transaction) { action.perform(provider, delegate) }
     }
   }
@@ -105,6 +105,6 @@ extension AppProcess {
   func timedOut(_ id: Int) {
     let (provider, transaction) = lock.withLock { (state.provider, state.pending.removeValue(forKey: id)) }
     guard let provider, let action = transaction?.actions.first else { return }
-    provider.tell { $1.provider($0, timedOutPerforming: action) }
+    provider.notify { $1.provider($0, timedOutPerforming: action) }
   }
 }

@@ -25,10 +25,10 @@ extension AppProcess {
     case .reported(let call, let error): reported(call, error)
     case .requested(let id, let error): requested(id, error)
     case .extensionPushed(let id, let error): extensionPushed(id, error)
-    case .began: provider?.tell { provider, delegate in delegate.providerDidBegin(provider) }
+    case .began: provider?.notify { provider, delegate in delegate.providerDidBegin(provider) }
     case .reset:
       lock.withLock { (state.pending, state.accepted) = ([:], []) }
-      provider?.tell { provider, delegate in delegate.providerDidReset(provider) }
+      provider?.notify { provider, delegate in delegate.providerDidReset(provider) }
     case .perform(let id, let request, let until): perform(id, request, until: until)
     case .timedOut(let id): timedOut(id)
     case .call(let facts): changed(facts)
@@ -60,7 +60,7 @@ extension AppProcess {
 
   /// Pushes that waited for a registry are delivered once it takes them.
   func registryChanged() {
-    guard let registry = lock.withLock({ state.registry }), registry.takesPushes else { return }
+    guard let registry = lock.withLock({ state.registry }), registry.acceptsPushes else { return }
     let waiting = lock.withLock {
       defer { state.pushes = [] }
       return state.pushes
@@ -78,10 +78,10 @@ extension AppProcess {
     switch message {
     case .activated:
       session.activated(true)
-      provider?.tell { provider, delegate in delegate.provider(provider, didActivate: session) }
+      provider?.notify { provider, delegate in delegate.provider(provider, didActivate: session) }
     case .deactivated:
       session.activated(false)
-      provider?.tell { provider, delegate in delegate.provider(provider, didDeactivate: session) }
+      provider?.notify { provider, delegate in delegate.provider(provider, didDeactivate: session) }
     case .interrupted(let isOn): post(on: .main) { session.interrupted(isOn) }
     case .route(let route, let rate): post(on: .main) { session.routed(route, sampleRate: rate) }
     case .mediaReset: post(on: .main) { session.mediaWasReset() }

@@ -3,11 +3,11 @@ import Foundation
 
 /// What the app's process says.
 extension PhoneModel {
-  public mutating func receive(_ message: AppMessage, at now: Instant) -> [PhoneOrder] {
+  public mutating func receive(_ message: AppMessage, at now: Instant) -> [PhoneRequest] {
     let line = LogLine(message, now)
     switch message {
     case .launched:
-      let orders = [PhoneOrder.send(.unlockedOnce(machine.isUnlockedOnce))] + give(.launched, line, at: now)
+      let orders = [PhoneRequest.send(.unlockedOnce(machine.isUnlockedOnce))] + give(.launched, line, at: now)
       return orders + (machine.isForeground ? [.send(.foreground(true))] : [])
     case .wantsPushes:
       log.append(line)
@@ -52,13 +52,13 @@ extension PhoneModel {
   }
 
   /// The process ended, by itself or by `kill`; nothing of it is sent any more.
-  public mutating func exited(at now: Instant) -> [PhoneOrder] {
+  public mutating func exited(at now: Instant) -> [PhoneRequest] {
     give(.exited, LogLine(now, .app, "exited"), at: now).filter { if case .send = $0 { false } else { true } }
   }
 
   private mutating func complete(
     _ id: Int, _ isFulfilled: Bool, _ date: Date?, _ line: LogLine, _ now: Instant
-  ) -> [PhoneOrder] {
+  ) -> [PhoneRequest] {
     if isFulfilled, let date {
       switch performed[id] {
       case .answer(let call)?: dates[call, default: (nil, nil)].connected = date

@@ -21,7 +21,7 @@ public struct PhoneModel: Sendable {
   var declined: Set<Identifier> = []
   /// Requests by action, for the dates of their completions.
   var performed: [Int: SystemMachine.Request] = [:]
-  var told: [Identifier: CallFacts] = [:]
+  var reported: [Identifier: CallFacts] = [:]
 
   public init(_ rules: SystemRules, random: RandomSource, epoch: Date, token: [UInt8]) {
     machine = SystemMachine(rules, random: random)
@@ -35,7 +35,7 @@ public struct PhoneModel: Sendable {
   // MARK: inputs
 
   /// A push of the network; `payload`: the text of a JSON object.
-  public mutating func push(_ payload: String, at now: Instant) -> [PhoneOrder] {
+  public mutating func push(_ payload: String, at now: Instant) -> [PhoneRequest] {
     nextPush += 1
     let id = SystemMachine.PushID(nextPush)
     payloads[id] = payload
@@ -43,9 +43,9 @@ public struct PhoneModel: Sendable {
   }
 
   /// What the user does, or the system by itself. The app's words go through `receive`.
-  public mutating func handle(_ input: SystemMachine.Input, at now: Instant) -> [PhoneOrder] {
+  public mutating func handle(_ input: SystemMachine.Input, at now: Instant) -> [PhoneRequest] {
     let before = machine.isForeground
-    var orders: [PhoneOrder] = []
+    var orders: [PhoneRequest] = []
     if machine.isRunning {
       switch input {
       case .cellular(let isOn): orders.append(.send(.interrupted(isOn)))
@@ -60,18 +60,18 @@ public struct PhoneModel: Sendable {
   }
 
   /// The network changes: open sockets are gone, new ones can be made.
-  public mutating func networkChanged(at now: Instant) -> [PhoneOrder] {
+  public mutating func networkChanged(at now: Instant) -> [PhoneRequest] {
     log.append(LogLine(now, .network, "changed"))
     return machine.isRunning ? [.send(.socketsDie(seconds: 0))] : []
   }
 
-  public mutating func timeout(at now: Instant) -> [PhoneOrder] {
+  public mutating func timeout(at now: Instant) -> [PhoneRequest] {
     var actions: [SystemMachine.Action] = []
     machine.timeout(at: now, into: &actions)
     return orders(of: actions, at: now)
   }
 
-  mutating func give(_ input: SystemMachine.Input, _ line: LogLine?, at now: Instant) -> [PhoneOrder] {
+  mutating func give(_ input: SystemMachine.Input, _ line: LogLine?, at now: Instant) -> [PhoneRequest] {
     if let line { log.append(line) }
     var actions: [SystemMachine.Action] = []
     machine.handle(input, at: now, into: &actions)
@@ -80,7 +80,7 @@ public struct PhoneModel: Sendable {
 
   // MARK: the system's actions
 
-  private mutating func orders(of actions: [SystemMachine.Action], at now: Instant) -> [PhoneOrder] {
+  private mutating func orders(of actions: [SystemMachine.Action], at now: Instant) -> [PhoneRequest] {
     let orders = actions.compactMap { action in
       log.append(line(of: action, now))
       return order(action, now)
@@ -95,7 +95,7 @@ public struct PhoneModel: Sendable {
     return line
   }
 
-  private mutating func order(_ action: SystemMachine.Action, _ now: Instant) -> PhoneOrder? {
+  private mutating func order(_ action: SystemMachine.Action, _ now: Instant) -> PhoneRequest? {
     switch action {
     case .launch: return .launch
     case .kill(let rule):
@@ -140,13 +140,13 @@ public struct PhoneModel: Sendable {
   }
 
   /// Observers hear of each call that changed, Recents of each that ended.
-  private mutating func changes(_ now: Instant) -> [PhoneOrder] {
-    var orders: [PhoneOrder] = []
+  private mutating func changes(_ now: Instant) -> [PhoneRequest] {
+    var orders: [PhoneRequest] = []
     for id in machine.ordered(where: { _ in true }) {
       guard let call = machine.calls[id] else { continue }
       let facts = CallFacts(id, call)
-      guard told[id] != facts else { continue }
-      let had = told.updateValue(facts, forKey: id)
+      guard reported[id] != facts else { continue }
+      let had = reported.updateValue(facts, forKey: id)
       orders.append(.send(.call(facts)))
       if call.phase == .active, had?.hasConnected != true, dates[id]?.connected == nil {
         dates[id, default: (nil, nil)].connected = date(at: now)

@@ -103,17 +103,17 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   private func start(onlyIfDue: Bool = false) {
     if !onlyIfDue { died() }
     let made = makeProcess()
-    let taken = access.withLock { () -> (@Sendable () -> Any)? in
+    let removed = access.withLock { () -> (@Sendable () -> Any)? in
       guard let main, !onlyIfDue || launchIsDue && process == nil else { return nil }
       (process, launchIsDue) = (made, false)
       return main
     }
-    guard let main = taken else { return }
+    guard let main = removed else { return }
     made.receive(.unlockedOnce(access.withLock { model.machine.isUnlockedOnce }))
     CurrentPhone.install(made)
     let root = AppProcess.$running.withValue(made, operation: main)
     access.withLock { self.root = root }
-    turn { $0.receive(.launched(process: 0), at: $1) }
+    step { $0.receive(.launched(process: 0), at: $1) }
     pump()
   }
 
@@ -133,7 +133,7 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   /// The app's words: any thread. What follows is posted before it returns, and so in order.
   /// A message of a process that has ended is ignored: a call that it reports would stay on the screen.
   private func receive(_ message: AppMessage, from sender: AppProcess) {
-    turn { [self] model, now in
+    step { [self] model, now in
       guard sender === process || sender === extensionProcess else {
         sender.countIgnoredCall()
         return []
@@ -144,12 +144,12 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
 
   func give(_ input: SystemMachine.Input) { change { $0.handle(input, at: $1) } }
 
-  func change(_ body: (inout PhoneModel, Instant) -> [PhoneOrder]) {
-    turn(body)
+  func change(_ body: (inout PhoneModel, Instant) -> [PhoneRequest]) {
+    step(body)
     pump()
   }
 
-  private func turn(_ body: (inout PhoneModel, Instant) -> [PhoneOrder]) {
+  private func step(_ body: (inout PhoneModel, Instant) -> [PhoneRequest]) {
     let (killed, oldRoot): (AppProcess?, Any?) = access.withLock {
       if clock == .real { now = Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds)) }
       var killed: AppProcess?
@@ -214,11 +214,11 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
     start(onlyIfDue: true)
     let now = Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds))
     guard let due = access.withLock({ model.nextTimeout }) else { return }
-    guard due > now else { return turn { $0.timeout(at: $1) } }
+    guard due > now else { return step { $0.timeout(at: $1) } }
     timers.asyncAfter(deadline: .now() + .nanoseconds(Int((due - now).nanoseconds))) { [weak self] in self?.runDueTimers() }
   }
   private func runDueTimers() {
     let now = Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds))
-    if let due = access.withLock({ model.nextTimeout }), due <= now { turn { $0.timeout(at: $1) } }
+    if let due = access.withLock({ model.nextTimeout }), due <= now { step { $0.timeout(at: $1) } }
   }
 }

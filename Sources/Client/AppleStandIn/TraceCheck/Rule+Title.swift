@@ -37,7 +37,7 @@ extension SystemMachine.Rule {
   }
 
   /// What of the rule is a single, undated or derived report: a `?` in the table. Nil: nothing.
-  public var doubt: String? {
+  public var uncertainty: String? {
     switch self {
     case .r2: "the number of kills"
     case .r4: "that a refused report counts"
@@ -52,7 +52,7 @@ extension SystemMachine.Rule {
   }
 
   /// What of the rule is still in doubt once a trace confirms the rest. Nil: nothing.
-  var remainingDoubt: String? { self == .r27 ? doubt : nil }
+  var remainingUncertainty: String? { self == .r27 ? uncertainty : nil }
 
   /// Why no trace of an app's process can show the rule at all. Nil: it can.
   public var unseen: String? {

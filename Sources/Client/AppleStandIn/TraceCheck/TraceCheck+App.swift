@@ -75,7 +75,7 @@ extension TraceCheck {
       if reportsOfNow.accepted > 0 {
         confirm(.r1)
       } else if reportsOfNow.refused > 0 {
-        doubtfulReport = Since(time: now, place: place)
+        unconfirmedReport = Since(time: now, place: place)
       }
     }
     give(.pushHandled(push))

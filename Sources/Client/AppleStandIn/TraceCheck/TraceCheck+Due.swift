@@ -104,8 +104,8 @@ extension TraceCheck {
       unpunished = nil
       found(.r1, .system, "the app lives on after a push that it did not report", at: since.place)
     }
-    if let since = doubtfulReport, now > since.time + rules.reportTime + Self.slack {
-      doubtfulReport = nil
+    if let since = unconfirmedReport, now > since.time + rules.reportTime + Self.slack {
+      unconfirmedReport = nil
       confirm(.r4)
     }
     if let since = zeroRate, now > since.time + Self.slack {
@@ -158,12 +158,12 @@ extension TraceCheck {
   mutating func processEnded(isKilled: Bool = false, isEnd: Bool = false) {
     if unpunished != nil { deaths += 1 }
     // of a killed process nothing comes any more
-    if let since = doubtfulReport, isKilled || header?.writer == .sdk && !isEnd && since.place == place {
+    if let since = unconfirmedReport, isKilled || header?.writer == .sdk && !isEnd && since.place == place {
       found(
         .r4, .system, "the process ended after a push whose only report was refused as existing: it did not count",
         at: since.place)
     }
-    (unpunished, doubtfulReport, reportsOfNow, hasReported) = (nil, nil, (0, 0), false)
+    (unpunished, unconfirmedReport, reportsOfNow, hasReported) = (nil, nil, (0, 0), false)
     (hasBegun, firstUse, owed, awaited, actions) = (false, nil, [], [], [:])
     (overlapping, foreign, activation, zeroRate, isAudioUnknown) = ([:], [], nil, nil, false)
     (providers, hasDelegate, lastTap, madeRoomAt, lastCompletion) = (0, false, nil, nil, nil)

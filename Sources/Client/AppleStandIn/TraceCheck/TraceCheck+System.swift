@@ -30,7 +30,7 @@ extension TraceCheck {
     }
   }
 
-  mutating func heardElsewhere(_ line: LogLine) {
+  mutating func receivedElsewhere(_ line: LogLine) {
     if line.who == .system { found(.r18, .system, "\(line.event) came on another queue than the delegate's") }
   }
 
@@ -68,7 +68,7 @@ extension TraceCheck {
   }
 
   private mutating func killed() {
-    let isOurs = unpunished != nil || doubtfulReport != nil
+    let isOurs = unpunished != nil || unconfirmedReport != nil
     if !isOurs { found(.r1, .system, "the app is killed, though no push was left without a report") }
     processEnded(isKilled: true)
   }
@@ -82,7 +82,7 @@ extension TraceCheck {
     case (nil, nil):
       if !hasReported { judgeBackgroundMode() }
       hasReported = true
-    case (2?, 2?): if doubtfulReport == nil { confirm(.r4) }
+    case (2?, 2?): if unconfirmedReport == nil { confirm(.r4) }
     case (2?, nil): found(.r4, .system, "a UUID that is on the screen already is accepted a second time")
     case (nil, 2?):
       if !isPartial { found(.r4, .system, "a UUID is refused as existing (error 2), and no call has it") }

@@ -80,7 +80,7 @@ public struct TraceCheck: Sendable {
   var unpunished: Since?
   /// Pushes whose only report was refused as existing (R4).
   var reportsOfNow: (accepted: Int, refused: Int) = (0, 0)
-  var doubtfulReport: Since?
+  var unconfirmedReport: Since?
   var hasReported = false
   var zeroRate: Since?
   /// Who changes the route now.
@@ -122,7 +122,7 @@ public struct TraceCheck: Sendable {
   public static func judge(_ bytes: [UInt8], rules: SystemRules = .strict) -> TraceVerdict {
     var (reader, check) = (TraceReader(bytes), TraceCheck(rules))
     do {
-      while let next = try reader.next() { try check.take(next) }
+      while let next = try reader.next() { try check.check(next) }
     } catch {
       check.verdict.problem = error
     }
@@ -136,7 +136,7 @@ public struct TraceCheck: Sendable {
   var isPartial: Bool { (header?.dropped ?? 0) > 0 }
 
   /// - Throws: for a trace that the rules are not about.
-  public mutating func take(_ next: TraceReader.Numbered) throws(TraceReader.Problem) {
+  public mutating func check(_ next: TraceReader.Numbered) throws(TraceReader.Problem) {
     if let header = next.header {
       try begin(header, next)
     } else {
@@ -145,7 +145,7 @@ public struct TraceCheck: Sendable {
     let time = base + (next.line.time - .zero)
     advance(to: time)
     place = Place(line: next.number, time: next.line.time)
-    if next.line["queue"] == "other" { heardElsewhere(next.line) }
+    if next.line["queue"] == "other" { receivedElsewhere(next.line) }
     switch next.line.who {
     case .app: app(next.line)
     case .system: system(next.line)

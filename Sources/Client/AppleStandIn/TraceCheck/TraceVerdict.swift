@@ -10,7 +10,7 @@ public struct TraceVerdict: Sendable {
     public enum Side: String, Sendable {
       /// The app broke the rule.
       case app
-      /// The system did what the rule says that it does not, or left out what it says that it does: a doubt that is settled.
+      /// The system did what the rule says that it does not, or left out what it says that it does: a uncertainty that is settled.
       case system
     }
     public var rule: Rule
@@ -110,8 +110,8 @@ extension TraceVerdict {
 
   /// Which `?` of the table that was.
   private func settled(_ rule: Rule) -> String {
-    guard rule.remainingDoubt == nil, let doubt = rule.doubt else { return "" }
-    return "; this was an open question: \(doubt)"
+    guard rule.remainingUncertainty == nil, let uncertainty = rule.uncertainty else { return "" }
+    return "; this was an open question: \(uncertainty)"
   }
   private static func order(_ rule: Rule) -> Int { Rule.allCases.firstIndex(of: rule) ?? 0 }
   private static func padded(_ rule: Rule) -> String {

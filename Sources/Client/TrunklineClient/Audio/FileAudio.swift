@@ -50,7 +50,7 @@ public final class FileAudio: AudioDevice {
   ///   - sampleRateHz: of the source and of what is kept: 8 000 for what was recorded on a telephone line; anything else is taken
   ///     as 16 000.
   ///   - repeats: over and over.
-  ///   - keepsHeard: what is played is kept for ``takeHeard()``, up to ``longestHeard``.
+  ///   - keepsHeard: what is played is kept for ``drainReceived()``, up to ``longestHeard``.
   ///   - heardFirst: called on the device's thread when the first sound of a call is played.
   public init(
     _ source: [Int16] = [], sampleRateHz: Int = AudioHandle.sampleRateHz, repeats: Bool = false, keepsHeard: Bool = true,
@@ -63,7 +63,7 @@ public final class FileAudio: AudioDevice {
   }
 
   /// What was heard since the last call of this, and the source from its beginning for the next call.
-  public func takeHeard() -> Heard {
+  public func drainReceived() -> Heard {
     state.withLock { state in
       defer { (state.heard, state.position) = (Heard(), 0) }
       return state.heard

@@ -19,7 +19,7 @@ final class AudioRunner: Sendable {
 
   /// - Parameter done: called once, on a queue of the runner's: false if the device refused, or has not returned in time. What it says
   ///   later is not heard; the phases after it still run once it has returned, so that a late start is released.
-  func run(_ order: AudioOrder, _ done: @escaping @Sendable (Bool) -> Void) {
+  func run(_ order: AudioRequest, _ done: @escaping @Sendable (Bool) -> Void) {
     let answer = Answer(done)
     queue.async { [device, handle] in
       let isDone =
@@ -43,12 +43,12 @@ final class AudioRunner: Sendable {
     private let done: Mutex<(@Sendable (Bool) -> Void)?>
     init(_ done: @escaping @Sendable (Bool) -> Void) { self.done = Mutex(done) }
     func give(_ isDone: Bool) -> Bool {
-      let taken = done.withLock { done in
+      let drained = done.withLock { done in
         defer { done = nil }
         return done
       }
-      taken?(isDone)
-      return taken != nil
+      drained?(isDone)
+      return drained != nil
     }
   }
 }

@@ -39,21 +39,21 @@ extension PhoneEngine {
       updates.change { batch in
         if batch.calls.updateValue(info, forKey: info.id) == nil { batch.order.append(info.id) }
       }
-    case .digit(let call, let digit): updates.tell(.digit(call, digit))
-    case .transferred(let call, let status): updates.tell(.transferred(call, status))
-    case .presentInApp(let call): updates.tell(.presentInApp(call))
-    case .registered(let refusal): updates.tell(.registered(refusal))
-    case .directory(let parts): directoryTaker?(parts)
+    case .digit(let call, let digit): updates.report(.digit(call, digit))
+    case .transferred(let call, let status): updates.report(.transferred(call, status))
+    case .presentInApp(let call): updates.report(.presentInApp(call))
+    case .registered(let refusal): updates.report(.registered(refusal))
+    case .directory(let parts): directoryHandler?(parts)
     case .read(let number, let result): readers.removeValue(forKey: number)?(result)
-    case .historyChanged(let id): updates.tell(.historyChanged(id))
+    case .historyChanged(let id): updates.report(.historyChanged(id))
     case .tested(let id, let outcome): tested(id, outcome)
     case .loggedOut:
       for key in [SecretKey.deviceID, SecretKey.loggingOut] { parts.secrets.write(key, nil) }
-      updates.tell(.loggedOut)
+      updates.report(.loggedOut)
     }
   }
 
-  private func perform(_ order: AudioOrder) {
+  private func perform(_ order: AudioRequest) {
     switch order {
     case .configure:
       // before the action is fulfilled: the system activates what it has been told by then
@@ -67,7 +67,7 @@ extension PhoneEngine {
     audio.run(order) { [weak self] isDone in self?.enqueue { $0.performed(order, number, isDone) } }
   }
 
-  private func performed(_ order: AudioOrder, _ number: Int, _ isDone: Bool) {
+  private func performed(_ order: AudioRequest, _ number: Int, _ isDone: Bool) {
     switch order {
     // stopped or started again since
     case .start where number != audioNumber, .restart where number != audioNumber: break
@@ -105,18 +105,18 @@ extension PhoneEngine {
     let number = socketNumber
     let gateway = (session == 0 ? machine.gateway : machine.gateway(of: session)) ?? parts.gateway
     if session == 0 { media?.withLoopback.store(PhoneParts.isLoopback(gateway), ordering: .relaxed) }
-    let socket = body(parts.sockets, gateway) { [weak self] event in self?.enqueue { $0.heard(event, of: number, session) } }
+    let socket = body(parts.sockets, gateway) { [weak self] event in self?.enqueue { $0.received(event, of: number, session) } }
     if let socket { sockets[session]?.add(number, socket) }
   }
 
-  private func heard(_ event: SocketEvent, of number: Int, _ session: Int) {
+  private func received(_ event: SocketEvent, of number: Int, _ session: Int) {
     func give(_ input: ClientSession.Input) { self.give(session == 0 ? .socket(input) : .further(session, input)) }
-    switch (event, sockets[session]?.take(event, of: number) ?? .nothing) {
+    switch (event, sockets[session]?.handle(event, of: number) ?? .nothing) {
     case (_, .opened): give(.socketOpened)
     case (.received(let text), .received): give(.frame(text))
     case (.closed(let code, let why), .closed):
       if session != 0 { sockets[session] = nil }
-      if session == 0, let why { updates.tell(.disconnected(why)) }
+      if session == 0, let why { updates.report(.disconnected(why)) }
       give(.socketClosed(code))
     default: break
     }

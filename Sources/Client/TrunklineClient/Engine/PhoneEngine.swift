@@ -26,7 +26,7 @@ actor PhoneEngine {
   /// Orders to the audio device are numbered too.
   var audioNumber = 0
   /// What takes a new version of the directory, on a queue of its own.
-  var directoryTaker: (@Sendable ([DirectoryPart]) -> Void)?
+  var directoryHandler: (@Sendable ([DirectoryPart]) -> Void)?
   var readers: [Int: @Sendable (Result<Success, Failure>?) -> Void] = [:]
   var readNumber = 0
   private var secondsOfCall: [Identifier: Int] = [:]
@@ -57,7 +57,7 @@ actor PhoneEngine {
     audio = AudioRunner(parts.audio, handle, time: parts.audioTime)
     let report = ReportBox()
     media = MediaThread(handle, sockets: parts.sockets) { report.hand($0) }
-    report.set { [weak self] told in self?.enqueue { $0.take(told) } }
+    report.set { [weak self] report in self?.enqueue { $0.handle(report) } }
   }
 
   /// A closure that is set after the thread that calls it was made.
@@ -80,9 +80,9 @@ actor PhoneEngine {
       guard let self else { return }
       // a call system that does not keep to the queue comes later, and no process traps
       if self.executor.isCurrent {
-        self.assumeIsolated { $0.take(event) }
+        self.assumeIsolated { $0.handle(event) }
       } else {
-        self.enqueue { $0.take(event, isFromOtherQueue: true) }
+        self.enqueue { $0.handle(event, isFromOtherQueue: true) }
       }
     }
     enqueue { engine in
@@ -131,7 +131,7 @@ actor PhoneEngine {
     setTimer()
   }
 
-  private func take(_ event: CallSystemEvent, isFromOtherQueue: Bool = false) {
+  private func handle(_ event: CallSystemEvent, isFromOtherQueue: Bool = false) {
     func give(_ input: PhoneMachine.Input) { self.give(input, isFromOtherQueue: isFromOtherQueue) }
     switch event {
     case .pushed(let payload, let mustReport):
@@ -153,7 +153,7 @@ actor PhoneEngine {
     case .reset: give(.reset)
     case .foreground(let isOn): give(.foreground(isOn))
     case .microphone(let permission): give(.microphone(permission))
-    case .translates(let call, let translate): give(.wish(call, .translate(translate)))
+    case .translates(let call, let translate): give(.act(call, .translate(translate)))
     case .unsupported: updates.change { $0.error = .some(.unsupported) }
     case .noted(let note): trace.note(note, MonotonicTime.now(), isFromOtherQueue: isFromOtherQueue)
     }
@@ -171,19 +171,19 @@ actor PhoneEngine {
   private func note(_ input: PhoneMachine.Input) {
     if case .microphone(let permission) = input { microphone = permission }
     if case .foreground(let isOn) = input { isForeground = isOn }
-    guard logger.takes(.error) else { return }
-    write(logLines.lines(of: input, isDetailed: logger.takes(.debug)))
+    guard logger.accepts(.error) else { return }
+    write(logLines.lines(of: input, isDetailed: logger.accepts(.debug)))
   }
 
   private func note(_ action: PhoneMachine.Action) {
-    guard logger.takes(.error) else { return }
+    guard logger.accepts(.error) else { return }
     var gateway: String?
     switch action {
     case .socket: gateway = machine.gateway ?? parts.gateway
     case .further(let number, _): gateway = machine.gateway(of: number) ?? parts.gateway
     default: break
     }
-    write(logLines.lines(of: action, gateway: gateway, isDetailed: logger.takes(.debug)))
+    write(logLines.lines(of: action, gateway: gateway, isDetailed: logger.accepts(.debug)))
   }
 
   private func write(_ lines: [LogLines.Line]) {
@@ -221,10 +221,10 @@ actor PhoneEngine {
       case .use(let route): if let routes = parts.routes { routeQueue.async { routes.use(route) } }
       case .fellBack(let route):
         logger.note(.warning, .audioRoute, [.init("isFallback", "true"), .init("from", route.kind.rawValue)])
-        updates.tell(.routeFellBack(from: route, to: routeChoice.list.current))
+        updates.report(.routeFellBack(from: route, to: routeChoice.list.current))
       case .returned(let route):
         logger.note(.info, .audioRoute, [.init("isFallback", "false"), .init("to", route.kind.rawValue)])
-        updates.tell(.routeReturned(route))
+        updates.report(.routeReturned(route))
       }
     }
     updates.change { $0.routes = routeChoice }
@@ -243,27 +243,27 @@ actor PhoneEngine {
     trace.keychain(isOpen: parts.secrets.write(SecretKey.probe, [1]), MonotonicTime.now())
   }
 
-  private func take(_ report: MediaThread.Report) {
+  private func handle(_ report: MediaThread.Report) {
     switch report {
-    case .media(let call, let told):
-      if case .connected(_, let pair, let trip, let profile) = told {
-        updates.tell(.media(call, pair: pair, roundTripMilliseconds: trip, profile: profile))
+    case .media(let call, let report):
+      if case .connected(_, let pair, let trip, let profile) = report {
+        updates.report(.media(call, pair: pair, roundTripMilliseconds: trip, profile: profile))
       }
-      give(.media(call, told))
+      give(.media(call, report))
     case .statistics(let call, let statistics) where measured(call, statistics, isLast: false): break
     case .closed(let call, let statistics) where measured(call, statistics, isLast: true): break
     case .statistics(let call, let statistics):
       updates.change { $0.statistics[call] = statistics }
-      tell(statistics, of: call)
+      report(statistics, of: call)
     case .closed(let call, let statistics):
       updates.change { $0.statistics[call] = statistics }
-      updates.tell(.closed(call))
+      updates.report(.closed(call))
       secondsOfCall[call] = nil
     }
   }
 
   /// Every fifth second the gateway hears how the call is heard here.
-  private func tell(_ statistics: ClientMedia.Statistics, of call: Identifier) {
+  private func report(_ statistics: ClientMedia.Statistics, of call: Identifier) {
     let second = secondsOfCall[call, default: 0] + 1
     secondsOfCall[call] = second
     guard second % 5 == 0 else { return }

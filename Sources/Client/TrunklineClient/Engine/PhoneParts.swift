@@ -80,10 +80,10 @@ final class Once<Value: Sendable>: Sendable {
   private let continuation: Mutex<CheckedContinuation<Value, Never>?>
   init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }
   func resume(_ value: Value) {
-    let taken = continuation.withLock { continuation in
+    let removed = continuation.withLock { continuation in
       defer { continuation = nil }
       return continuation
     }
-    taken?.resume(returning: value)
+    removed?.resume(returning: value)
   }
 }

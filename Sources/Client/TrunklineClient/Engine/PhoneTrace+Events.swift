@@ -39,7 +39,7 @@ extension PhoneTrace.State {
     case .pushToken(let token): return Line(.app, "pushToken", [("is", token == nil ? "none" : "there")])
     case .preferences: return Line(.app, "preferences")
     case .dial(let call, let callee, _): return Line(.app, "dial", Self.call(call) + mask(callee))
-    case .wish(let call, let wish): return Line(.app, "wish", Self.call(call) + [("do", Self.name(wish))])
+    case .act(let call, let action): return Line(.app, "wish", Self.call(call) + [("do", Self.name(action))])
     case .logOut: return Line(.app, "logOut")
     // names and numbers are not for a trace
     case .followDirectory, .read: return nil

@@ -46,9 +46,9 @@ final class PhoneUpdates: Sendable {
     if isFirst { wake() }
   }
 
-  func tell(_ event: Event) { change { if $0.events.count < Self.limit { $0.events.append(event) } } }
+  func report(_ event: Event) { change { if $0.events.count < Self.limit { $0.events.append(event) } } }
 
-  func take() -> Batch {
+  func drain() -> Batch {
     pending.withLock { pending in
       defer { pending = (Batch(), false) }
       return pending.batch

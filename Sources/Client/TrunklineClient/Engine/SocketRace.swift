@@ -13,7 +13,7 @@ struct SocketRace {
   var isEmpty: Bool { attempts.isEmpty }
 
   /// The first that opens has won, and the last that fails has lost for all.
-  mutating func take(_ event: SocketEvent, of number: Int) -> Meaning {
+  mutating func handle(_ event: SocketEvent, of number: Int) -> Meaning {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return .nothing }
     switch event {
     case .opened:

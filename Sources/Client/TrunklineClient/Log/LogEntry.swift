@@ -45,7 +45,7 @@ extension Phone {
       /// The app's token function is asked.
       case tokenAsked = "token-asked"
       /// It has given a token.
-      case tokenTaken = "token-taken"
+      case tokenInUse = "token-taken"
       /// It has given none; its error is in ``Phone/state``.
       case tokenFailed = "token-failed"
       /// It has given one that ends no later than the one in use.

@@ -39,11 +39,11 @@ struct LogLines: Sendable {
     case .foreground(let isOn): [Line(.info, .foreground, nil, [("isOn", "\(isOn)")])]
     case .microphone(let permission):
       [Line(permission == .denied ? .warning : .info, .microphone, nil, [("is", "\(permission)")])]
-    case .token: [Line(.info, .tokenTaken)]
+    case .token: [Line(.info, .tokenInUse)]
     case .tokenFailed: [Line(.error, .tokenFailed)]
     case .pushToken(let token): [Line(.info, .pushToken, nil, [("is", token == nil ? "none" : "there")])]
     case .dial(let call, _, _): [Line(.info, .callAction, call, [("does", "dial")])]
-    case .wish(let call, let wish): [Line(.info, .callAction, call, [("does", Self.name(wish))])]
+    case .act(let call, let action): [Line(.info, .callAction, call, [("does", Self.name(action))])]
     case .socket(let input), .further(_, let input): lines(of: input, isDetailed)
     case .media(let call, let report): lines(of: report, call)
     case .reported, .audioRuns, .start, .preferences, .logOut, .followDirectory, .read, .testCall, .statistics, .timer: []

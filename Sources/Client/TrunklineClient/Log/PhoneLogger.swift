@@ -36,7 +36,7 @@ final class PhoneLogger: Sendable {
   }
 
   /// Whether an entry of this level is worth being made.
-  func takes(_ level: Phone.LogEntry.Level) -> Bool {
+  func accepts(_ level: Phone.LogEntry.Level) -> Bool {
     state.withLock { ($0.sink != nil || $0.isEarly) && level >= $0.minimum }
   }
 

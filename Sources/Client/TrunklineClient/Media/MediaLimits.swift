@@ -13,7 +13,7 @@ enum MediaLimits {
   static let datagramBytes = 2_048
   static let frame = Duration.milliseconds(20)
   /// Captured frames sent in one turn, after a moment in which the thread was not scheduled.
-  static let framesPerTurn = 5
+  static let framesPerStep = 5
   /// Samples that wait for the loudspeaker: between one frame and two.
   static let playedSamples = 320
   /// An old generation's sockets are closed so long after the new one has its pair.

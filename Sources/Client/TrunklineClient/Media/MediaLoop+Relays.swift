@@ -5,7 +5,7 @@ import TURN
 
 /// Connections to TURN servers: each is on a thread of its own, which gives its news to the media thread.
 extension MediaLoop {
-  func takeRelayed(_ id: Identifier, _ live: Live) {
+  func handleRelayed(_ id: Identifier, _ live: Live) {
     for (number, server) in output.connects { connect(number, server, id, live) }
     output.forEachRelayed { bytes, number in live.relays[number]?.send(Array(bytes)) }
     for number in output.disconnects { live.relays.removeValue(forKey: number)?.close() }
@@ -16,9 +16,9 @@ extension MediaLoop {
     func give(_ event: RelayEvent) -> Bool { thread.give(.init(call: id, connection: number, event: event)) }
     let made = thread.sockets?.openRelay(address) { [weak thread] event in
       guard let thread else { return }
-      let isTaken = thread.give(.init(call: id, connection: number, event: event))
+      let isAccepted = thread.give(.init(call: id, connection: number, event: event))
       // the stream has a gap
-      if !isTaken, address.transport != .udp {
+      if !isAccepted, address.transport != .udp {
         _ = thread.give(.init(call: id, connection: number, event: .closed("too much waits")))
       }
     }
@@ -35,6 +35,6 @@ extension MediaLoop {
       live.relays.removeValue(forKey: news.connection)?.close()
       live.media.relayClosed(news.connection, why, at: now, into: &output)
     }
-    take(news.call, live, now)
+    update(news.call, live, now)
   }
 }

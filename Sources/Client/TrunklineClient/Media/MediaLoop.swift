@@ -64,8 +64,8 @@ final class MediaLoop {
       if ready > 0 { receive(polls[1...], buffer) }
       if ready > 0, polls[0].revents != 0 {
         drainWakeUp()
-        for order in thread.takeOrders() { handle(order) }
-        for news in thread.takeRelayNews() { handle(news) }
+        for order in thread.drainRequests() { handle(order) }
+        for news in thread.drainRelayNews() { handle(news) }
       }
       timers(MonotonicTime.now())
     }
@@ -103,17 +103,17 @@ final class MediaLoop {
     case .call(let id, .close):
       let live = calls.removeValue(forKey: id)
       live?.media.handle(.close, at: now, into: &output)
-      if let live { take(id, live, now) }
+      if let live { update(id, live, now) }
       report(.closed(id, live?.media.statistics ?? .init()))
     case .call(let id, let order):
       guard let live = calls[id] ?? open(id, order) else { return }
       if case .offer(let generation) = order, generation > 1 { renew(live) }
       live.media.handle(order, at: now, into: &output)
-      take(id, live, now)
-      tellConnected()
+      update(id, live, now)
+      reportConnected()
     case .listen(let id):
       listening = id
-      tellConnected()
+      reportConnected()
       thread.handle.captured.drain()
       nextFrame = now
     case .test(let id):
@@ -129,7 +129,7 @@ final class MediaLoop {
     }
   }
 
-  private func tellConnected() {
+  private func reportConnected() {
     let isConnected = listening.flatMap { calls[$0]?.media.isConnected } ?? false
     thread.handle.connected.store(isConnected, ordering: .relaxed)
   }
@@ -144,7 +144,7 @@ final class MediaLoop {
     return lookUpIPv6(NAT64.name).lazy.compactMap { NAT64(answer: $0) }.first
   }
 
-  private func open(_ id: Identifier, _ order: ClientCall.MediaOrder) -> Live? {
+  private func open(_ id: Identifier, _ order: ClientCall.MediaRequest) -> Live? {
     switch order {
     case .answer, .offer: break
     case .apply, .activate, .mute, .close: return nil
@@ -193,19 +193,19 @@ final class MediaLoop {
     while let (count, from) = socket.receive(into: buffer) {
       let (now, datagram) = (MonotonicTime.now(), UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]))
       live.media.receive(datagram, from: from, to: socket.local, at: now, into: &output)
-      take(id, live, now)
+      update(id, live, now)
     }
   }
 
-  func take(_ id: Identifier, _ live: Live, _ now: Instant) {
+  func update(_ id: Identifier, _ live: Live, _ now: Instant) {
     output.forEachDatagram { bytes, local, remote in
       let socket = live.sockets.first { $0.local == local } ?? live.oldSockets.first { $0.local == local }
       socket?.send(bytes, to: remote)
     }
-    takeRelayed(id, live)
-    for told in output.reports {
-      if case .connected = told, !live.oldSockets.isEmpty { live.closesOldAt = now + MediaLimits.oldSockets }
-      report(.media(id, told))
+    handleRelayed(id, live)
+    for reported in output.reports {
+      if case .connected = reported, !live.oldSockets.isEmpty { live.closesOldAt = now + MediaLimits.oldSockets }
+      report(.media(id, reported))
     }
     output.removeAll()
   }
@@ -216,7 +216,7 @@ final class MediaLoop {
     for (id, live) in calls {
       if let due = live.media.nextDeadline, due <= now {
         live.media.handleTimeout(at: now, into: &output)
-        take(id, live, now)
+        update(id, live, now)
       }
       if let due = live.closesOldAt, due <= now { (live.oldSockets, live.closesOldAt) = ([], nil) }
     }
@@ -240,25 +240,25 @@ final class MediaLoop {
   private func exchange(_ now: Instant) {
     guard let listening, let live = calls[listening] else { return }
     let handle = thread.handle
-    for _ in 0..<MediaLimits.framesPerTurn {
+    for _ in 0..<MediaLimits.framesPerStep {
       var room = frame.mutableSpan
       guard handle.captured.read(into: &room) else { break }
       live.media.send(captured: frame.span, into: &output)
       for id in mixing {
         guard let other = calls[id] else { continue }
-        take(listening, live, now)
+        update(listening, live, now)
         other.media.send(captured: frame.span, into: &output)
-        take(id, other, now)
+        update(id, other, now)
       }
     }
     let ready = MediaLimits.playedSamples + handle.burst.load(ordering: .relaxed)
-    for _ in 0..<MediaLimits.framesPerTurn where handle.played.count <= ready {
+    for _ in 0..<MediaLimits.framesPerStep where handle.played.count <= ready {
       var room = frame.mutableSpan
       live.media.play(into: &room, at: now)
       for id in mixing { add(id, now) }
       handle.played.write(frame.span)
     }
-    take(listening, live, now)
+    update(listening, live, now)
   }
 }
 
@@ -274,7 +274,7 @@ extension MediaLoop {
     live.media.send(captured: Self.tone.span, into: &output)
     var room = mixed.mutableSpan
     live.media.play(into: &room, at: now)
-    take(testing, live, now)
+    update(testing, live, now)
   }
 
   /// What is heard in another call of the group, on top of what is in `frame`.

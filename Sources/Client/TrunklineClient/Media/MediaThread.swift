@@ -16,7 +16,7 @@ import TURN
 /// reports go back by a closure.
 final class MediaThread: Sendable {
   enum Order: Sendable {
-    case call(Identifier, ClientCall.MediaOrder)
+    case call(Identifier, ClientCall.MediaRequest)
     /// The call that the device's rings belong to.
     case listen(Identifier?)
     /// Further calls that hear the microphone, and are heard with that one; `MediaLimits.mixedCalls` of them.
@@ -106,7 +106,7 @@ final class MediaThread: Sendable {
     case .received: isData = true
     case .closed: isEnd = true
     }
-    let (isTaken, isFirst) = relayEvents.withLock { events -> (Bool, Bool) in
+    let (isUsed, isFirst) = relayEvents.withLock { events -> (Bool, Bool) in
       guard !isData || events.count < MediaLimits.relayEvents else { return (false, false) }
       // one end is enough: while the thread hangs each piece of a stream may be one
       if isEnd, events.contains(where: { $0.isEnd(of: news) }) { return (true, false) }
@@ -114,17 +114,17 @@ final class MediaThread: Sendable {
       return (true, events.count == 1)
     }
     if isFirst { wake() }
-    return isTaken
+    return isUsed
   }
 
-  func takeRelayNews() -> [RelayNews] {
+  func drainRelayNews() -> [RelayNews] {
     relayEvents.withLock { events in
       defer { events.removeAll(keepingCapacity: true) }
       return events
     }
   }
 
-  func takeOrders() -> [Order] {
+  func drainRequests() -> [Order] {
     orders.withLock { orders in
       defer { orders.removeAll(keepingCapacity: true) }
       return orders

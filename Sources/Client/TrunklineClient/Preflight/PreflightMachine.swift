@@ -155,10 +155,10 @@ struct PreflightMachine: Sendable {
   private mutating func received(_ number: Int, _ bytes: [UInt8], _ now: Instant, _ actions: inout [Action]) {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
     do throws(TURNFailure) {
-      guard attempts[index].framing != nil else { return take(number, bytes, now, &actions) }
+      guard attempts[index].framing != nil else { return handle(number, bytes, now, &actions) }
       try attempts[index].framing?.append(bytes)
       while let index = attempts.firstIndex(where: { $0.number == number }), let message = try attempts[index].framing?.next() {
-        take(number, message, now, &actions)
+        handle(number, message, now, &actions)
       }
     } catch {
       actions.append(.disconnect(number))
@@ -166,7 +166,7 @@ struct PreflightMachine: Sendable {
     }
   }
 
-  private mutating func take(_ number: Int, _ message: [UInt8], _ now: Instant, _ actions: inout [Action]) {
+  private mutating func handle(_ number: Int, _ message: [UInt8], _ now: Instant, _ actions: inout [Action]) {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
     // nobody has a permission, so that no peer's data is here
     _ = message.withUnsafeBytes { attempts[index].client.receive($0, at: now, into: &output) }

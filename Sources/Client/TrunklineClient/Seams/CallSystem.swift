@@ -10,7 +10,7 @@ public protocol CallSystem: Sendable {
   /// Called once, before the phone does anything else.
   func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void)
   /// Does what the phone asks for. On the queue of ``attach(to:_:)``; answers come as events, also where the system answers at once.
-  func perform(_ order: CallSystemOrder)
+  func perform(_ order: CallSystemRequest)
 }
 
 /// What the system tells the phone.
@@ -19,13 +19,13 @@ public enum CallSystemEvent: Sendable {
   case pushed(payload: [UInt8], mustReport: Bool)
   /// Where pushes for this process are to be sent; nil: nowhere any more.
   case pushToken(DevicePut.Push?)
-  /// The answer to `CallSystemOrder.report`: nil if the call is shown, else why it is not.
+  /// The answer to `CallSystemRequest.report`: nil if the call is shown, else why it is not.
   case reported(Identifier, ReportRefusal?)
   /// The user, or the app through the system, wants this of a call; the phone completes it once. `timeout`: what is left until the system gives it up.
   case perform(SystemActionID, SystemRequest, timeout: Duration?)
   /// The system gave an action up: completing it now would be a mistake.
   case timedOut(SystemActionID, SystemRequest)
-  /// The system does not do what `CallSystemOrder.request` asked for.
+  /// The system does not do what `CallSystemRequest.request` asked for.
   case requestRefused(SystemRequest)
   /// The audio session is active: audio may run.
   case audioActivated
@@ -60,7 +60,7 @@ public enum CallSystemNote: Sendable {
 }
 
 /// What the phone asks of the system.
-public enum CallSystemOrder: Sendable {
+public enum CallSystemRequest: Sendable {
   /// Show an incoming call. Answered by `CallSystemEvent.reported`. `isVideo` makes iOS unlock the device for the app.
   case report(Identifier, Handle, isVideo: Bool)
   /// The caller's name, or what can be done with the call, is another.

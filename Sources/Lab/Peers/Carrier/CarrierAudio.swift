@@ -80,7 +80,7 @@ final class CarrierAudio {
     let keys = TrunkProtection(profile: profile, ours: ours, theirs: theirs, identifierBytes: agreed.theirs.identifierBytes)
     report.profile = profile.name
     do throws(SRTPError) {
-      if security == nil { security = try TrunkSecurity(keys) } else { try security?.take(keys, sameEnd: sameEnd) }
+      if security == nil { security = try TrunkSecurity(keys) } else { try security?.apply(keys, sameEnd: sameEnd) }
     } catch { security = nil }
   }
 

@@ -22,7 +22,7 @@ final class FleetPhone {
   var answerAt: [Identifier: Instant] = [:]
   var isOnline = false
   /// What was told of each call that is not over.
-  var told: [Identifier: (isRinging: Bool, isConnected: Bool)] = [:]
+  var reported: [Identifier: (isRinging: Bool, isConnected: Bool)] = [:]
 
   init(_ number: Int, _ member: PhoneFleet.Member, _ random: RandomSource) {
     (self.number, self.member) = (number, member)

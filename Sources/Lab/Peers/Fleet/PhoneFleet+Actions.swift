@@ -19,8 +19,10 @@ extension PhoneFleet {
     phone.due = phone.machine.nextDeadline
   }
 
-  func heard(_ event: WebSocketPool.Event, of phone: FleetPhone, _ socket: Int) {
-    if case .closed(let code, let why) = event, socket == 0 { tell(phone, "closed", nil, ["code": "\(code)", "why": why ?? ""]) }
+  func received(_ event: WebSocketPool.Event, of phone: FleetPhone, _ socket: Int) {
+    if case .closed(let code, let why) = event, socket == 0 {
+      report(phone, "closed", nil, ["code": "\(code)", "why": why ?? ""])
+    }
     if socket == 0 {
       give(phone, .socket(event.input))
     } else if let session = phone.further[socket] {
@@ -53,7 +55,7 @@ extension PhoneFleet {
     case .needsToken: phone.waiting.append(.token(phone.member.token, device: phone.member.device))
     case .state(let state): changed(state, phone)
     case .changed(let info): changed(info, phone)
-    case .registered(let refusal): tell(phone, "registered", nil, ["refused": refusal?.rawValue ?? ""])
+    case .registered(let refusal): report(phone, "registered", nil, ["refused": refusal?.rawValue ?? ""])
     // no phone of a fleet rejects or dials
     case .post, .updated, .tokenStale, .reportEnded, .reportConnecting, .reportConnected, .listen, .mix, .relays, .presentInApp,
       .digit,
@@ -69,19 +71,19 @@ extension PhoneFleet {
     phone.waiting.append(.audioActivated)
   }
 
-  private func perform(_ order: ClientCall.MediaOrder, _ id: Identifier, _ phone: FleetPhone) {
+  private func perform(_ order: ClientCall.MediaRequest, _ id: Identifier, _ phone: FleetPhone) {
     if phone.calls[id] == nil {
       guard let made = try? FleetCall(phone.number * 53, address: options.mediaAddress, identity: identity, random: random),
         (try? loop.register(
           made.socket.fd, .readable,
           handler: { [unowned self, unowned phone, unowned made] _ in receive(phone, id, made) })) != nil
-      else { return tell(phone, "failed", id, ["why": "no socket for its media"]) }
+      else { return report(phone, "failed", id, ["why": "no socket for its media"]) }
       phone.calls[id] = made
     }
     guard let call = phone.calls[id] else { return }
     var output = ClientMedia.Output()
     call.media.handle(order, at: MonotonicClock.now(), into: &output)
-    take(output, phone, id, call)
+    handle(output, phone, id, call)
     guard case .close = order else { return }
     loop.unregister(call.socket.fd)
     phone.calls[id] = nil
@@ -91,38 +93,38 @@ extension PhoneFleet {
     switch state {
     case .online where !phone.isOnline:
       phone.isOnline = true
-      tell(phone, "online")
+      report(phone, "online")
     case .refused(let code):
       phone.isOnline = false
-      tell(phone, "refused", nil, ["code": "\(code)"])
+      report(phone, "refused", nil, ["code": "\(code)"])
     case .idle, .connecting, .loggedOut:
       guard phone.isOnline else { return }
       phone.isOnline = false
-      tell(phone, "offline")
+      report(phone, "offline")
     case .online: break
     }
   }
 
   private func changed(_ info: CallInfo, _ phone: FleetPhone) {
-    if phone.told[info.id] == nil, info.state != .ended { phone.told[info.id] = (false, false) }
-    guard let known = phone.told[info.id] else { return }
+    if phone.reported[info.id] == nil, info.state != .ended { phone.reported[info.id] = (false, false) }
+    guard let known = phone.reported[info.id] else { return }
     // a wake alone does not ring: the gateway has said that the call lives
     if info.state == .ringing, info.account != nil, !known.isRinging {
-      phone.told[info.id]?.isRinging = true
-      tell(phone, "ringing", info.id, ["from": info.peer.h])
+      phone.reported[info.id]?.isRinging = true
+      report(phone, "ringing", info.id, ["from": info.peer.h])
       if let wait = phone.member.answerAfter { phone.answerAt[info.id] = MonotonicClock.now() + .seconds(wait) }
     }
     if info.state == .connected, !known.isConnected {
-      phone.told[info.id]?.isConnected = true
-      tell(phone, "connected", info.id)
+      phone.reported[info.id]?.isConnected = true
+      report(phone, "connected", info.id)
     }
     guard info.state == .ended else { return }
-    (phone.told[info.id], phone.answerAt[info.id]) = (nil, nil)
-    tell(phone, "ended", info.id, ["reason": info.reason?.rawValue ?? "", "connected": "\(known.isConnected)"])
+    (phone.reported[info.id], phone.answerAt[info.id]) = (nil, nil)
+    report(phone, "ended", info.id, ["reason": info.reason?.rawValue ?? "", "connected": "\(known.isConnected)"])
   }
 
   /// An event of one phone; of a call whose media is there with its counts so far.
-  func tell(_ phone: FleetPhone, _ event: String, _ call: Identifier? = nil, _ more: [String: String] = [:]) {
+  func report(_ phone: FleetPhone, _ event: String, _ call: Identifier? = nil, _ more: [String: String] = [:]) {
     var fields = more
     fields["phone"] = phone.member.name
     if let call {

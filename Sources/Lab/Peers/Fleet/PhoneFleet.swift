@@ -65,7 +65,7 @@ public final class PhoneFleet: @unchecked Sendable {
     pool = try WebSocketPool(
       endpoint: try WebSocketPool.Endpoint(url: options.url, isInsecure: true), count: phones.count * Self.sockets
     ) { [unowned self] number, event in
-      loop.post { [unowned self] in heard(event, of: phones[number / Self.sockets], number % Self.sockets) }
+      loop.post { [unowned self] in received(event, of: phones[number / Self.sockets], number % Self.sockets) }
     }
   }
 
@@ -87,14 +87,14 @@ public final class PhoneFleet: @unchecked Sendable {
   /// Answers what rings at the phones of this name; `*`: at all.
   public func answer(_ name: String) {
     each(name) { [unowned self] phone in
-      for id in phone.machine.liveCalls where phone.machine.info(of: id)?.state == .ringing { give(phone, .wish(id, .answer)) }
+      for id in phone.machine.liveCalls where phone.machine.info(of: id)?.state == .ringing { give(phone, .act(id, .answer)) }
     }
   }
 
   /// Ends the calls of the phones of this name; `*`: of all.
   public func hangUp(_ name: String) {
     each(name) { [unowned self] phone in
-      for id in phone.machine.liveCalls { give(phone, .wish(id, .end)) }
+      for id in phone.machine.liveCalls { give(phone, .act(id, .end)) }
     }
   }
 
@@ -110,7 +110,7 @@ public final class PhoneFleet: @unchecked Sendable {
   public func push(_ name: String, _ json: [UInt8]) {
     guard let push = PushPayload(json: json) else { return }
     each(name) { [unowned self] phone in
-      tell(phone, "pushed", push.call)
+      report(phone, "pushed", push.call)
       give(
         phone,
         .pushed(
@@ -122,11 +122,11 @@ public final class PhoneFleet: @unchecked Sendable {
   }
 
   /// An event `status` for each phone that is online or has a call.
-  public func tellStatus() {
+  public func reportStatus() {
     each("*") { [unowned self] phone in
       let calls = phone.machine.liveCalls
       guard phone.isOnline || !calls.isEmpty else { return }
-      tell(phone, "status", calls.first, ["online": "\(phone.isOnline)", "calls": "\(calls.count)"])
+      report(phone, "status", calls.first, ["online": "\(phone.isOnline)", "calls": "\(calls.count)"])
     }
   }
 
@@ -161,7 +161,7 @@ public final class PhoneFleet: @unchecked Sendable {
     if let due = phone.due, due <= now { give(phone, .timer) }
     for (id, due) in phone.answerAt where due <= now {
       phone.answerAt[id] = nil
-      give(phone, .wish(id, .answer))
+      give(phone, .act(id, .answer))
     }
     for (id, call) in phone.calls { advance(phone, id, call, now) }
   }
@@ -171,10 +171,10 @@ public final class PhoneFleet: @unchecked Sendable {
     if let due = call.media.nextDeadline, due <= now { call.media.handleTimeout(at: now, into: &output) }
     call.media.send(encoded: frames[call.position % frames.count], into: &output)
     call.position += 1
-    take(output, phone, id, call)
+    handle(output, phone, id, call)
   }
 
-  func take(_ output: ClientMedia.Output, _ phone: FleetPhone, _ id: Identifier, _ call: FleetCall) {
+  func handle(_ output: ClientMedia.Output, _ phone: FleetPhone, _ id: Identifier, _ call: FleetCall) {
     call.transmit(output)
     if !output.frames.isEmpty { call.heardAt = MonotonicClock.now() }
     for report in output.reports { give(phone, .media(id, report)) }
@@ -187,7 +187,7 @@ public final class PhoneFleet: @unchecked Sendable {
       datagram.withUnsafeMutableBytes {
         call.media.receive($0, from: source, to: call.socket.localAddress, at: MonotonicClock.now(), into: &output)
       }
-      take(output, phone, id, call)
+      handle(output, phone, id, call)
     }
   }
 }

@@ -31,7 +31,7 @@ extension LoadGenerator {
     case .online: call.app.isOnline = true
     case .offline: call.app.isOnline = false
     case .message(.callWake(let wake), _): woken(call, wake)
-    default: heard(call, event)
+    default: received(call, event)
     }
   }
 
@@ -55,7 +55,7 @@ extension LoadGenerator {
       if case .online(_, let snapshot) = event, let row = snapshot?.first(where: { $0.state == .ringing }), let sdp = row.sdp {
         ring(call, row.call, row.from, sdp, row.gen)
       } else {
-        heard(call, event)
+        received(call, event)
       }
     }
   }
@@ -74,7 +74,7 @@ extension LoadGenerator {
     act(call, .offered(sdp: sdp, generation: generation))
   }
 
-  private func heard(_ call: LoadCall, _ event: ClientSession.Event) {
+  private func received(_ call: LoadCall, _ event: ClientSession.Event) {
     switch event {
     case .online, .offline: break
     case .refused(let code): result.problems.append("app \(call.number): the session was refused with \(code)")
@@ -127,7 +127,7 @@ extension LoadGenerator {
       }
     }
     if call.app.further != nil { performFurther(toSession, call) } else { perform(toSession, call) }
-    take(output, call)
+    handle(output, call)
   }
 
   private func changed(_ call: LoadCall, _ state: ClientCall.State) {
@@ -176,13 +176,13 @@ extension LoadGenerator {
 
   // MARK: media
 
-  private func take(_ output: ClientMedia.Output, _ call: LoadCall) {
+  private func handle(_ output: ClientMedia.Output, _ call: LoadCall) {
     call.app.transmit(output)
-    for frame in output.frames { heard(frame, call) }
+    for frame in output.frames { received(frame, call) }
     for report in output.reports { act(call, .media(report)) }
   }
 
-  private func heard(_ frame: ClientMedia.Output.Frame, _ call: LoadCall) {
+  private func received(_ frame: ClientMedia.Output.Frame, _ call: LoadCall) {
     let now = MonotonicClock.now()
     call.app.heard.receive(
       sequence: frame.header.sequence.raw, timestamp: frame.header.timestamp.raw, at: now, counted: stage == .held)
@@ -196,7 +196,7 @@ extension LoadGenerator {
     if let due = call.app.media.nextDeadline, due <= now {
       var output = ClientMedia.Output()
       call.app.media.handleTimeout(at: now, into: &output)
-      take(output, call)
+      handle(output, call)
     }
     if let due = call.app.answerAt, due <= now {
       call.app.answerAt = nil
@@ -211,7 +211,7 @@ extension LoadGenerator {
       datagram.withUnsafeMutableBytes {
         call.app.media.receive($0, from: source, to: call.app.socket.localAddress, at: MonotonicClock.now(), into: &output)
       }
-      take(output, call)
+      handle(output, call)
     }
   }
 }

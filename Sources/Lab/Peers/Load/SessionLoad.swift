@@ -171,8 +171,8 @@ public final class SessionLoad: Sendable {
     state.withLock { state in
       switch event {
       case .online:
-        let took = (now - state.began[number]).inSeconds * 1_000
-        if state.isStorm { state.welcomeBack.append(took) } else { state.welcome.append(took) }
+        let elapsed = (now - state.began[number]).inSeconds * 1_000
+        if state.isStorm { state.welcomeBack.append(elapsed) } else { state.welcome.append(elapsed) }
       case .refused(let code): state.problems.append("session \(number) was refused with \(code)")
       case .offline, .message, .mediaAnswer, .answered: break
       }

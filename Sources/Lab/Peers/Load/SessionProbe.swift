@@ -101,8 +101,8 @@ final class SessionProbe: Sendable {
     switch event {
     case .answered(let id, _, _):
       guard let asked = state.asked, asked.id == id else { return }
-      let took = (now - asked.at).inSeconds * 1_000
-      if state.isStorm { state.answerInStorm.append(took) } else { state.answerAtRest.append(took) }
+      let elapsed = (now - asked.at).inSeconds * 1_000
+      if state.isStorm { state.answerInStorm.append(elapsed) } else { state.answerAtRest.append(elapsed) }
       state.asked = nil
     case .refused(let code): state.problems.append("the probe's session was refused with \(code)")
     case .offline:

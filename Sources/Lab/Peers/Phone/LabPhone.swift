@@ -86,8 +86,8 @@ public final class LabPhone {
     }
     phone = made
     let (states, events) = (made.states, made.events)
-    tasks.append(Task { [weak self] in for await state in states { self?.take(state) } })
-    tasks.append(Task { [weak self] in for await event in events { self?.take(event) } })
+    tasks.append(Task { [weak self] in for await state in states { self?.update(state) } })
+    tasks.append(Task { [weak self] in for await event in events { self?.update(event) } })
     if let push = options.push { system.pushed(push) }
     if options.followsDirectory { followDirectory(made) }
     if let log = options.log { made.log(.debug) { log($0.description) } }
@@ -109,7 +109,7 @@ public final class LabPhone {
     (phone, tasks, isOver) = (nil, [], true)
   }
 
-  private func take(_ state: Phone.State) {
+  private func update(_ state: Phone.State) {
     switch state {
     case .online:
       guard !wasOnline else { return }
@@ -133,7 +133,7 @@ public final class LabPhone {
     }
   }
 
-  private func take(_ event: Phone.Event) {
+  private func update(_ event: Phone.Event) {
     switch event {
     case .media(_, let pair, let trip, let profile):
       let kinds = "\(pair?.local ?? "?")→\(pair?.remote ?? "?")"
@@ -148,7 +148,7 @@ public final class LabPhone {
       }
       leave()
     case .closed(let call): ended(call)
-    case .historyChanged: tellHistory()
+    case .historyChanged: reportHistory()
     case .transferred, .presentInApp, .audioRouteFellBack, .audioRouteReturned: break
     }
   }
@@ -204,7 +204,7 @@ public final class LabPhone {
     }
   }
 
-  private func tellHistory() {
+  private func reportHistory() {
     guard options.followsDirectory, let phone else { return }
     tasks.append(
       Task { [emit] in
@@ -263,7 +263,7 @@ public final class LabPhone {
 
   private func ended(_ call: Call) {
     guard let known = shown.removeValue(forKey: call.id) else { return }
-    let heard = audio.takeHeard()
+    let heard = audio.drainReceived()
     let reason = call.endReason?.rawValue ?? ""
     if reports.count < 1_000 {
       var report = CallReport()

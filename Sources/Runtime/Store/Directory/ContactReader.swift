@@ -22,23 +22,23 @@ public struct ContactReader {
   public static let head = "number,label,kind"
 
   private let form: Form
-  private let takesRemovals: Bool
+  private let acceptsRemovals: Bool
   private var list: ContactList
   private var rest: [UInt8] = []
   private var line = 0
 
   /// - Parameters:
-  ///   - takesRemovals: the list changes a directory; else `remove` is a fault.
+  ///   - acceptsRemovals: the list changes a directory; else `remove` is a fault.
   ///   - limit: of contacts.
-  public init(_ form: Form, takesRemovals: Bool = false, limit: Int = Limits.contacts) {
-    (self.form, self.takesRemovals) = (form, takesRemovals)
+  public init(_ form: Form, acceptsRemovals: Bool = false, limit: Int = Limits.contacts) {
+    (self.form, self.acceptsRemovals) = (form, acceptsRemovals)
     list = ContactList(limit: limit)
   }
 
   public var count: Int { list.count }
 
   /// The next bytes, cut anywhere. Throws `Fault`; nothing may follow it.
-  public mutating func take(_ bytes: some Collection<UInt8>) throws {
+  public mutating func read(_ bytes: some Collection<UInt8>) throws {
     rest.append(contentsOf: bytes)
     var start = 0
     while let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
@@ -93,19 +93,19 @@ public struct ContactReader {
       fields = [row.number, row.label ?? "", row.kind ?? ""]
     }
     do throws(ContactList.Fault) {
-      try take(fields)
+      try read(fields)
     } catch {
       throw Fault(line: line, why: error.description)
     }
   }
 
-  private mutating func take(_ fields: [String]) throws(ContactList.Fault) {
+  private mutating func read(_ fields: [String]) throws(ContactList.Fault) {
     let number = try ContactList.number(fields[0])
     let label = fields[1].isEmpty ? nil : fields[1]
     switch fields[2] {
     case "identify", "": try list.add(Contact(number, label: label))
     case "block": try list.add(Contact(number, label: label, isBlocked: true))
-    case "remove" where takesRemovals: try list.add(Contact(number), isRemoved: true)
+    case "remove" where acceptsRemovals: try list.add(Contact(number), isRemoved: true)
     default: throw .unknownKind(fields[2])
     }
   }

@@ -17,7 +17,7 @@ extension DirectoryFile {
     var floor: Int
     var entries: Int
     var logged: Int
-    /// See `Standing`.
+    /// See `SyncState`.
     var base = 0
   }
   struct Difference {
@@ -49,7 +49,7 @@ extension DirectoryFile {
   /// Replaces a directory by a list, or changes in it what the list names. All or nothing.
   ///
   /// - Parameter scope: `user:ID` or `account:NAME`.
-  public func take(_ list: ContactList, into scope: String, replaces: Bool, now: Int64) throws -> Change {
+  public func write(_ list: ContactList, into scope: String, replaces: Bool, now: Int64) throws -> Change {
     try write("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.make(scope, database)
       let difference =

@@ -5,7 +5,7 @@ import GRDB
 /// differs.
 extension DirectoryFile {
   /// How a directory here stands to the engine's.
-  struct Standing: Equatable {
+  struct SyncState: Equatable {
     var version = 0
     var base = 0
     /// The engine's as it was seen last; 0: none.
@@ -49,19 +49,19 @@ extension DirectoryFile {
         """)
   }
 
-  func standing(_ scope: String) throws -> Standing {
+  func syncState(_ scope: String) throws -> SyncState {
     try read("directory") { database in
       let row = try Row.fetchOne(
         database.cachedStatement(sql: "SELECT version, base, engine FROM scope WHERE name = ?"), arguments: [scope])
-      return row.map { Standing(version: $0[0], base: $0[1], engine: $0[2]) } ?? Standing()
+      return row.map { SyncState(version: $0[0], base: $0[1], engine: $0[2]) } ?? SyncState()
     }
   }
 
   /// Every directory here.
-  func standings() throws -> [String: Standing] {
+  func syncStates() throws -> [String: SyncState] {
     try read("directories") { database in
       let rows = try Row.fetchAll(database, sql: "SELECT name, version, base, engine FROM scope")
-      let all = rows.map { ($0[0] as String, Standing(version: $0[1], base: $0[2], engine: $0[3])) }
+      let all = rows.map { ($0[0] as String, SyncState(version: $0[1], base: $0[2], engine: $0[3])) }
       return Dictionary(all) { first, _ in first }
     }
   }
@@ -164,7 +164,7 @@ extension DirectoryFile {
       if !difference.removed.isEmpty { all.sort { $0.number < $1.number } }
     }
     var number: Int64? { next < all.count ? all[next].number : nil }
-    mutating func take() -> Contact? {
+    mutating func next() -> Contact? {
       next += 1
       return all[next - 1].contact
     }
@@ -188,7 +188,7 @@ extension DirectoryFile {
       var last = place
       var scout = changes
       while last < parts.count, let number = scout.number, number < end(last) {
-        while let number = scout.number, number < end(last) { _ = (number, scout.take()) }
+        while let number = scout.number, number < end(last) { _ = (number, scout.next()) }
         draft.dropped.append(parts[last])
         last += 1
       }
@@ -222,15 +222,15 @@ extension DirectoryFile {
       arguments: [scope, start, end])
     while let row = try rows.next() {
       let stored = Contact(row[0], label: row[1], isBlocked: row[2])
-      while let number = changes.number, number < stored.number, let contact = changes.take() { try add(contact) }
+      while let number = changes.number, number < stored.number, let contact = changes.next() { try add(contact) }
       if changes.number == stored.number {
-        if let contact = changes.take() { try add(contact) }
+        if let contact = changes.next() { try add(contact) }
       } else {
         try add(stored)
       }
     }
     while let number = changes.number, number < end {
-      if let contact = changes.take() { try add(contact) }
+      if let contact = changes.next() { try add(contact) }
     }
     close()
   }
@@ -242,7 +242,7 @@ extension DirectoryFile {
   /// - Parameters:
   ///   - made: what is in those of its parts that `before` does not have.
   ///   - before: `partNames` as they were read; empty: of what is here nothing counts.
-  func take(
+  func next(
     _ head: DirectoryHead, _ parts: [DirectoryPartName], _ made: ContactList, before: [DirectoryPartName], in scope: String
   )
     throws

@@ -34,7 +34,7 @@ public final class DirectoryService: Sendable {
   enum Message: Sendable {
     case event(SessionEvent)
     case records([CallRecord])
-    case take(ContactList, scope: String, replaces: Bool, @Sendable (Result<DirectoryFile.Change, Fault>) -> Void)
+    case handle(ContactList, scope: String, replaces: Bool, @Sendable (Result<DirectoryFile.Change, Fault>) -> Void)
     case page(DeviceKey, accounts: [String], version: Int?, after: Int64?, @Sendable (Result<DirectoryPage, Fault>) -> Void)
     case list(@Sendable (Result<[DirectoryFile.Listing], Fault>) -> Void)
     case erase(user: String, @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void)
@@ -79,12 +79,12 @@ public final class DirectoryService: Sendable {
   ///   - tell: to the sessions.
   ///   - block: to the call machine; false: it has no room, and is told again.
   public func start(
-    tell: @escaping @Sendable (SessionCommand) -> Void, block: @escaping @Sendable (String, [Int64]) -> Bool
+    send: @escaping @Sendable (SessionCommand) -> Void, block: @escaping @Sendable (String, [Int64]) -> Bool
   ) throws {
     let (file, versions, history, counters, logger) = (file, versions, history, counters, logger)
     let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox, engine] in
       let client = engine.map { EngineClient($0) { mailbox.post(.answer($0, $1), of: "", isExempt: true) } }
-      DirectoryWork(file, versions, history, counters, client, logger: logger, tell: tell, block: block).run(mailbox)
+      DirectoryWork(file, versions, history, counters, client, logger: logger, send: send, block: block).run(mailbox)
     }
     thread.withLock { $0 = running }
   }
@@ -99,11 +99,11 @@ public final class DirectoryService: Sendable {
   }
 
   /// Any thread. True: the event was a request of `dir.*` or `hist.*`, which is answered from here. False: it is for others too.
-  public func take(_ event: SessionEvent, tell: @Sendable (SessionCommand) -> Void) -> Bool {
+  public func handle(_ event: SessionEvent, send: @Sendable (SessionCommand) -> Void) -> Bool {
     switch event {
     case .request(let device, _, let token, let message, _) where message.type.isOfDirectory:
       if !mailbox.post(.event(event), of: device.user) {
-        tell(.tell(device, .err(Failure(.overload, retryMs: 1_000)), re: token.request))
+        send(.notify(device, .err(Failure(.overload, retryMs: 1_000)), re: token.request))
       }
       return true
     // As many as there are sessions: one that is lost would refuse its session for as long as it lives, or leave it behind.
@@ -120,11 +120,11 @@ public final class DirectoryService: Sendable {
   }
 
   /// Any thread; `done` is called on this one's.
-  public func take(
+  public func handle(
     _ list: ContactList, into scope: String, replaces: Bool,
     done: @escaping @Sendable (Result<DirectoryFile.Change, Fault>) -> Void
   ) {
-    if !post(.take(list, scope: scope, replaces: replaces, done)) { done(.failure(.busy)) }
+    if !post(.handle(list, scope: scope, replaces: replaces, done)) { done(.failure(.busy)) }
   }
 
   /// Any thread: a page of a device's directory, for an answer by HTTP.
@@ -148,7 +148,7 @@ public final class DirectoryService: Sendable {
   }
 
   /// Any thread: a living node's word on directories or a history.
-  public func heard(_ message: ClusterMessage) { post(.news(message)) }
+  public func received(_ message: ClusterMessage) { post(.news(message)) }
 
   /// Any thread: the engine is there again.
   public func reconnected() { post(.reconnected) }
@@ -216,7 +216,8 @@ final class DirectoryCounters: Sendable {
         "trunkline_history_lost_total", "Calls that found no room on their way to a history; their records are written.", lost),
       .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
       .gauge(
-        "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the shared store or written to it.", waiting),
+        "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the shared store or written to it.",
+        waiting),
       .counter("trunkline_directory_fetched_total", "Versions of directories that were read from the shared store.", fetched),
       .counter("trunkline_directory_given_total", "Versions of directories that this node wrote to the shared store.", given),
       .gauge(

@@ -29,7 +29,7 @@ extension DirectorySync {
     current = one
     let scope = one.scope
     askHead(scope) { [unowned self] head, version, clock in
-      let here = try file.standing(scope)
+      let here = try file.syncState(scope)
       let isCurrent = here.isCopy && here.version == version && head != nil
       let fault = faults[scope]
       if let fault, !fault.isUnreadable, !isCurrent { throw StoreError(fault.why) }
@@ -131,12 +131,12 @@ extension DirectorySync {
 
   private func done(_ writing: Writing, _ version: Int) {
     counters.given.increment()
-    engine.tell(.broadcast(.directories))
+    engine.request(.broadcast(.directories))
     var change = writing.change
     change.version = version
     committed = Committed(
       scope: writing.one.scope, version: version, made: writing.made, change: change, done: current?.done)
     (current, last) = (nil, max(last, version))
-    heard()
+    received()
   }
 }

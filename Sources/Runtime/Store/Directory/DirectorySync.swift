@@ -54,9 +54,9 @@ final class DirectorySync {
   /// The file has other versions.
   let changed: () -> Void
   let clock: () -> Instant
-  /// What the engine has and this node does not, ascending by version; what is behind `nextTake` is to be taken.
-  private var takes: [Scope] = []
-  private var nextTake = 0
+  /// What the engine has and this node does not, ascending by version; what is behind `nextPending` is to be taken.
+  private var pending: [Scope] = []
+  private var nextPending = 0
   private var imports: [Import] = []
   /// Directories that were made here; those behind `nextOwn` are to be given.
   private var own: [Scope] = []
@@ -96,12 +96,12 @@ final class DirectorySync {
   }
 
   /// Another node has changed something.
-  func heard() { mustLook = true }
+  func received() { mustLook = true }
   /// The engine is there again: it may have lost something, or be another.
   func reconnected() { (mustCompareAll, waitUntil) = (true, .zero) }
 
   /// `done` is called once, now or later.
-  func take(_ list: ContactList, into scope: Scope, replaces: Bool, done: @escaping Done) {
+  func write(_ list: ContactList, into scope: Scope, replaces: Bool, done: @escaping Done) {
     if isAway { return done(.failure(.engine)) }
     guard imports.count < Limits.waitingImports else { return done(.failure(.busy)) }
     imports.append(Import(scope: scope, list: list, replaces: replaces, done: done))
@@ -118,26 +118,26 @@ final class DirectorySync {
   func stop() { fail(.engine) }
 
   /// When it wants a turn; the past: now.
-  var nextTurn: Instant {
+  var nextStep: Instant {
     if isAsking { return .distantFuture }
     return max(waitUntil, isIdle && !mustLook && !mustCompareAll ? min(lookAt, compareAllAt) : .zero)
   }
-  var isIdle: Bool { nextTake == takes.count && imports.isEmpty && nextOwn == own.count && !isAsking }
+  var isIdle: Bool { nextPending == pending.count && imports.isEmpty && nextOwn == own.count && !isAsking }
 
-  func turn(at now: Instant) {
+  func step(at now: Instant) {
     guard !isAsking, now >= waitUntil else { return }
     if now >= windowEnd { (sent, windowEnd) = (0, now + Limits.sharedWindow) }
     guard sent < Limits.sharedPerWindow else {
       waitUntil = windowEnd
       return
     }
-    counters.waiting.set(Int64(takes.count - nextTake + own.count - nextOwn + imports.count))
+    counters.waiting.set(Int64(pending.count - nextPending + own.count - nextOwn + imports.count))
     if now >= compareAllAt { (mustCompareAll, compareAllAt, faults) = (true, .distantFuture, [:]) }
     if mustCompareAll || mustLook || now >= lookAt { return look(now) }
-    if nextTake < takes.count {
-      let scope = takes[nextTake]
-      nextTake += 1
-      if nextTake == takes.count { (takes, nextTake) = ([], 0) }
+    if nextPending < pending.count {
+      let scope = pending[nextPending]
+      nextPending += 1
+      if nextPending == pending.count { (pending, nextPending) = ([], 0) }
       guard faults[scope] == nil else { return }
       return attempt(scope) { compare(scope) }
     }
@@ -259,7 +259,7 @@ final class DirectorySync {
   // MARK: what is served
 
   func report(_ scope: Scope, _ why: Stale) {
-    guard let here = try? file.standing(scope) else { return }
+    guard let here = try? file.syncState(scope) else { return }
     let isNew = stale[scope]?.why != why
     guard stale.count < Limits.directories || stale[scope] != nil else { return }
     stale[scope] = (why, here.version)
@@ -303,13 +303,13 @@ final class DirectorySync {
     countAge()
     guard mustCompareAll else { return askForVersions(nil) }
     attempt(nil) {
-      (mustCompareAll, since, found, takes, nextTake) = (false, 0, [], [], 0)
-      askForVersions(try file.standings())
+      (mustCompareAll, since, found, pending, nextPending) = (false, 0, [], [], 0)
+      askForVersions(try file.syncStates())
     }
   }
 
   /// - Parameter here: all directories here, to compare them with all of the engine's.
-  private func askForVersions(_ here: [Scope: DirectoryFile.Standing]?) {
+  private func askForVersions(_ here: [Scope: DirectoryFile.SyncState]?) {
     ask(.directories(since: since), nil) { [unowned self] reply in
       guard case .directories(let seen) = reply else { throw Fault.engine }
       if seen.epoch != epoch || seen.last < last {
@@ -322,11 +322,11 @@ final class DirectorySync {
       last = Int(seen.last)
       var versions: [Scope: Int] = [:]
       for (scope, version) in seen.versions {
-        guard Self.isScope(scope), takes.count < Limits.directories else { continue }
+        guard Self.isScope(scope), pending.count < Limits.directories else { continue }
         if here != nil { found.insert(scope) }
-        let known = try here.map { $0[scope] ?? .init() } ?? file.standing(scope)
+        let known = try here.map { $0[scope] ?? .init() } ?? file.syncState(scope)
         if known.engine != Int(version) { versions[scope] = Int(version) }
-        if known.isCopy, known.version == Int(version) { served(scope) } else { takes.append(scope) }
+        if known.isCopy, known.version == Int(version) { served(scope) } else { pending.append(scope) }
       }
       try file.saw(versions)
       if let version = seen.versions.last?.version { since = version }
@@ -335,16 +335,16 @@ final class DirectorySync {
     }
   }
 
-  private func compared(_ here: [Scope: DirectoryFile.Standing]) throws {
+  private func compared(_ here: [Scope: DirectoryFile.SyncState]) throws {
     let lost = here.filter { $0.value.base > 0 && !found.contains($0.key) }
     found = []
     try file.saw(lost.filter { $0.value.engine != 0 }.mapValues { _ in 0 })
     let isNew = lost.keys.contains { stale[$0]?.why != .lost }
     for scope in lost.keys { report(scope, .lost) }
-    if isNew, let (scope, standing) = lost.min(by: { $0.value.version < $1.value.version }) {
+    if isNew, let (scope, syncState) = lost.min(by: { $0.value.version < $1.value.version }) {
       logger.error(
         "the shared store has lost directories, which are served from this node's copy: run trunkline directory restore",
-        metadata: serving(scope, standing.version, ["count": "\(lost.count)"]))
+        metadata: serving(scope, syncState.version, ["count": "\(lost.count)"]))
     }
     try changedHere()
   }

@@ -16,7 +16,7 @@ final class DirectoryWork {
   private let file: DirectoryFile
   private let counters: DirectoryCounters
   private let logger: Logger
-  private let tell: (SessionCommand) -> Void
+  private let send: (SessionCommand) -> Void
   private let block: (String, [Int64]) -> Bool
   private var history: HistorySettings
   /// Of a cluster.
@@ -26,7 +26,7 @@ final class DirectoryWork {
   private var versions: [String: Int]
   private var stamp = 0
   /// Scopes whose blocked callers the call machine has not been told of.
-  private var untold: Set<String> = []
+  private var unnotified: Set<String> = []
   /// What other nodes have changed is in the file, and is not told yet.
   private var isStale = false
   private var refreshAt = Instant.zero
@@ -40,14 +40,14 @@ final class DirectoryWork {
   init(
     _ file: DirectoryFile, _ versions: [String: Int], _ history: HistorySettings, _ counters: DirectoryCounters,
     _ engine: EngineClient?,
-    logger: Logger, tell: @escaping (SessionCommand) -> Void, block: @escaping (String, [Int64]) -> Bool
+    logger: Logger, send: @escaping (SessionCommand) -> Void, block: @escaping (String, [Int64]) -> Bool
   ) {
     (self.file, self.versions, self.history, self.counters) = (file, versions, history, counters)
-    (self.engine, self.logger, self.tell, self.block) = (engine, logger, tell, block)
+    (self.engine, self.logger, self.send, self.block) = (engine, logger, send, block)
     guard let engine else { return }
     sync = DirectorySync(file, engine, counters, logger: logger) { [unowned self] in isStale = true }
     sharedHistory = SharedHistory(engine, history, counters) { [unowned self] user, row in
-      self.tell(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
+      self.send(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
     }
   }
 
@@ -67,13 +67,13 @@ final class DirectoryWork {
     count()
     var isOver = false
     while !isOver {
-      var (next, taken) = (mailbox.wait(timeout: pause, heartbeat: heartbeat), 0)
+      var (next, used) = (mailbox.wait(timeout: pause, heartbeat: heartbeat), 0)
       while let message = next {
-        if case .stop = message { isOver = true } else { take(message) }
+        if case .stop = message { isOver = true } else { handle(message) }
         // a message is work of some milliseconds: the thread gets on
         heartbeat.woke()
-        taken += 1
-        next = isOver || taken < Limits.directoryMessages ? mailbox.next() : nil
+        used += 1
+        next = isOver || used < Limits.directoryMessages ? mailbox.next() : nil
       }
       flush()
       look()
@@ -85,7 +85,7 @@ final class DirectoryWork {
 
   private var pause: Duration {
     guard let sync else { return Limits.directoryLook }
-    return max(.zero, min(Limits.directoryLook, sync.nextTurn - MonotonicClock.now()))
+    return max(.zero, min(Limits.directoryLook, sync.nextStep - MonotonicClock.now()))
   }
 
   /// The cluster's part of a turn.
@@ -93,8 +93,8 @@ final class DirectoryWork {
     guard let engine else { return }
     let now = MonotonicClock.now()
     engine.expire(at: now)
-    sharedHistory?.turn(at: now)
-    sync?.turn(at: now)
+    sharedHistory?.step(at: now)
+    sync?.step(at: now)
     // each telling reads all versions: many that come together are told together
     if isStale, now >= refreshAt || sync?.isIdle ?? true {
       (isStale, refreshAt) = (false, now + Limits.directoryLook)
@@ -102,17 +102,17 @@ final class DirectoryWork {
     }
   }
 
-  private func take(_ message: DirectoryService.Message) {
+  private func handle(_ message: DirectoryService.Message) {
     switch message {
-    case .event(let event): take(event)
+    case .event(let event): handle(event)
     case .records(let records):
       if let sharedHistory { return sharedHistory.add(records) }
       let room = max(0, Limits.waitingHistory - waiting.count)
       waiting += records.prefix(room)
       if records.count > room { counters.lost.increment(by: UInt64(records.count - room)) }
-    case .take(let list, let scope, let replaces, let done):
-      if let sync { return sync.take(list, into: scope, replaces: replaces, done: done) }
-      done(result { try file.take(list, into: scope, replaces: replaces, now: WallClock.nowMilliseconds()) })
+    case .handle(let list, let scope, let replaces, let done):
+      if let sync { return sync.write(list, into: scope, replaces: replaces, done: done) }
+      done(result { try file.write(list, into: scope, replaces: replaces, now: WallClock.nowMilliseconds()) })
       refresh()
     case .page(let device, let accounts, let version, let after, let done):
       done(
@@ -127,8 +127,8 @@ final class DirectoryWork {
     case .erase(let user, let done): erase(user, done)
     case .answer(let number, let result): engine?.answered(number, result)
     case .reconnected: sync?.reconnected()
-    case .news(.directories): sync?.heard()
-    case .news(.history(let user, let row)): tell(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
+    case .news(.directories): sync?.received()
+    case .news(.history(let user, let row)): send(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
     case .news: break
     case .history(let settings):
       history = settings
@@ -142,11 +142,11 @@ final class DirectoryWork {
     guard let sync, let sharedHistory else {
       done(result { try file.erase(user: user, now: WallClock.nowMilliseconds()) })
       refresh()
-      return tell(of: user) { .histChanged(HistoryChanged(id: 0)) }
+      return send(of: user) { .histChanged(HistoryChanged(id: 0)) }
     }
     var nothing = ContactList()
     try? nothing.finish()
-    sync.take(nothing, into: DirectoryScope.user(user), replaces: true) { [unowned self] emptied in
+    sync.write(nothing, into: DirectoryScope.user(user), replaces: true) { [unowned self] emptied in
       let contacts: Int
       switch emptied {
       case .success(let change): contacts = change.removed
@@ -175,7 +175,7 @@ final class DirectoryWork {
 
   // MARK: devices
 
-  private func take(_ event: SessionEvent) {
+  private func handle(_ event: SessionEvent) {
     switch event {
     case .connected(let device, let session, let info, _), .upgraded(let device, let session, let info):
       guard info.onlyCall == nil else { return }
@@ -185,12 +185,12 @@ final class DirectoryWork {
         if engine != nil {
           // it may come from another node, with other directories
           let (version, mark) = try file.sharedVersion(of: device, accounts: info.accounts)
-          return tell(.tell(device, .dirChanged(DirectoryChanged(version: version, of: mark))))
+          return send(.notify(device, .dirChanged(DirectoryChanged(version: version, of: mark))))
         }
         guard let version = try file.viewChanged(device, accounts: info.accounts, now: WallClock.nowMilliseconds()) else {
           return
         }
-        tell(.tell(device, .dirChanged(DirectoryChanged(version: version))))
+        send(.notify(device, .dirChanged(DirectoryChanged(version: version))))
       }
     case .ended(let device, let session):
       guard live[device]?.session == session else { return }
@@ -203,7 +203,7 @@ final class DirectoryWork {
   }
 
   private func answer(_ message: ClientMessage, _ device: DeviceKey, _ token: RequestToken) {
-    func reply(_ message: ServerMessage) { tell(.tell(device, message, re: token.request)) }
+    func reply(_ message: ServerMessage) { send(.notify(device, message, re: token.request)) }
     guard let accounts = live[device]?.accounts else { return reply(.err(Failure(.overload, retryMs: 1_000))) }
     if let sharedHistory, case .histList(let list) = message {
       return sharedHistory.page(list, of: device.user, at: MonotonicClock.now()) { [unowned self] page in
@@ -236,8 +236,8 @@ final class DirectoryWork {
     }
   }
 
-  private func tell(of user: String, _ message: () -> ServerMessage) {
-    for device in devicesOfUser[user] ?? [] { tell(.tell(DeviceKey(user: user, device: device), message())) }
+  private func send(of user: String, _ message: () -> ServerMessage) {
+    for device in devicesOfUser[user] ?? [] { send(.notify(DeviceKey(user: user, device: device), message())) }
   }
 
   // MARK: what changes
@@ -248,10 +248,10 @@ final class DirectoryWork {
         let newest = try file.add(waiting, history)
         waiting.removeAll(keepingCapacity: true)
         counters.calls.increment(by: UInt64(newest.count))
-        for (user, id) in newest { tell(of: user) { .histChanged(HistoryChanged(id: id)) } }
+        for (user, id) in newest { send(of: user) { .histChanged(HistoryChanged(id: id)) } }
       }
     }
-    for scope in untold { tellBlocked(scope) }
+    for scope in unnotified { sendBlocked(scope) }
   }
 
   /// Imports of other processes, and old calls; at intervals.
@@ -284,24 +284,24 @@ final class DirectoryWork {
       try sync?.changedHere()
       versions = now
       for (scope, version) in changed {
-        tell(.directory(scope: scope, version: version))
-        untold.insert(scope)
+        send(.directory(scope: scope, version: version))
+        unnotified.insert(scope)
       }
       for (device, known) in live {
         let version = DirectoryScope.of(device, accounts: known.accounts).compactMap { changed[$0] }.max()
         let mark = engine == nil ? nil : DirectoryFile.mark(device, known.accounts)
-        if let version { tell(.tell(device, .dirChanged(DirectoryChanged(version: version, of: mark)))) }
+        if let version { send(.notify(device, .dirChanged(DirectoryChanged(version: version, of: mark)))) }
       }
-      for scope in untold { tellBlocked(scope) }
+      for scope in unnotified { sendBlocked(scope) }
       count()
     }
   }
 
-  private func tellBlocked(_ scope: String) {
+  private func sendBlocked(_ scope: String) {
     attempt {
       let numbers = try file.blocked(in: scope)
       guard block(scope, numbers) else { return }
-      untold.remove(scope)
+      unnotified.remove(scope)
       counters.count(blocked: numbers.count, in: scope)
     }
   }

@@ -36,7 +36,7 @@ final class EngineClient {
   }
 
   /// Nobody waits for the answer.
-  func tell(_ request: EngineRequest) { engine.ask(request) { _ in } }
+  func request(_ request: EngineRequest) { engine.ask(request) { _ in } }
 
   func answered(_ number: UInt64, _ result: SharedEngine.Result) { waiting.removeValue(forKey: number)?.answer(result) }
 

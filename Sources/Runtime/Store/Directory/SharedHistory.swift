@@ -54,7 +54,7 @@ final class SharedHistory {
     waiting.append(row)
   }
 
-  func turn(at now: Instant) {
+  func step(at now: Instant) {
     if let retryAt, now < retryAt { return }
     retryAt = nil
     let count = min(waiting.count, Limits.historyUnanswered - underWay.count)
@@ -84,13 +84,13 @@ final class SharedHistory {
     counters.calls.increment()
     changed(row.user, number)
     for node in nodes where node.node != engine.node.node {
-      engine.tell(.publish(.history(user: row.user, row: number), to: node.node))
+      engine.request(.publish(.history(user: row.user, row: number), to: node.node))
     }
   }
 
   /// What waits is sent; whether it comes is not waited for.
   func stop() {
-    for row in waiting { engine.tell(request(row)) }
+    for row in waiting { engine.request(request(row)) }
     waiting = []
   }
 
@@ -112,7 +112,7 @@ final class SharedHistory {
     engine.ask(.forgetHistory(of: user), at: now) { [engine, changed] result in
       guard case .success(.count(let count)) = result else { return answer(nil) }
       changed(user, 0)
-      engine.tell(.broadcast(.history(user: user, row: 0)))
+      engine.request(.broadcast(.history(user: user, row: 0)))
       answer(count)
     }
   }

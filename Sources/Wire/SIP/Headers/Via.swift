@@ -36,13 +36,13 @@ public struct Via: Hashable, Sendable {
     var end = scanner.position
     while let parameter = try scanner.parameter() {
       end = scanner.position
-      try via.take(parameter, scanner)
+      try via.parse(parameter, scanner)
     }
     via.whole = ByteRange(start, end)
     return via
   }
 
-  private mutating func take(_ parameter: Parameter, _ scanner: borrowing Scanner) throws(ParseError) {
+  private mutating func parse(_ parameter: Parameter, _ scanner: borrowing Scanner) throws(ParseError) {
     if scanner.equals(parameter.name, "branch") {
       branch = parameter.value
     } else if scanner.equals(parameter.name, "rport") {

@@ -124,11 +124,11 @@ struct FuzzedPhone {
     case "S": give(.pushToken(digit & 1 == 0 ? .init(kind: .apnsVoIP, token: "0a0b") : nil))
     case "L": give(.logOut)
     case "&": give(.dial(call, to: Self.handle))
-    case "+": give(.wish(call, .answer))
-    case "-": give(.wish(call, .end))
-    case "*": give(.wish(call, .hold(digit & 4 == 0)))
-    case "=": give(.wish(call, .mute(digit & 4 == 0)))
-    case "#": give(.wish(call, .transfer(to: Self.handle)))
+    case "+": give(.act(call, .answer))
+    case "-": give(.act(call, .end))
+    case "*": give(.act(call, .hold(digit & 4 == 0)))
+    case "=": give(.act(call, .mute(digit & 4 == 0)))
+    case "#": give(.act(call, .transfer(to: Self.handle)))
     case ".": tick()
     case ":":
       now = now + .milliseconds(Int64(digit) * 50)
@@ -138,7 +138,7 @@ struct FuzzedPhone {
   }
 
   /// The device answers its next order of this kind with false.
-  mutating func refuse(_ order: AudioOrder) { device.refuses = order }
+  mutating func refuse(_ order: AudioRequest) { device.refuses = order }
 
   private mutating func tick() {
     guard let due = phone.nextDeadline else { return }
@@ -283,10 +283,10 @@ struct DeviceCheck {
   private(set) var isRunning = false
   private(set) var starts = 0
   /// Answers the next order of this kind with false.
-  var refuses: AudioOrder?
+  var refuses: AudioRequest?
 
   /// - Returns: what the device says to it.
-  mutating func take(_ order: AudioOrder) -> PhoneMachine.Input? {
+  mutating func take(_ order: AudioRequest) -> PhoneMachine.Input? {
     defer { if refuses == order { refuses = nil } }
     switch order {
     case .configure:

@@ -7,7 +7,7 @@ import WebSocket
   let stream = Array(bytes.dropFirst())
   func requests(_ step: Int) -> [RequestReader.Request] {
     // every other request gives its body out as it comes: it is the same body
-    var reader = RequestReader(bodyBytes: { _ in 4_096 }, isTakenInParts: { $0.method == "PUT" })
+    var reader = RequestReader(bodyBytes: { _ in 4_096 }, isReadInParts: { $0.method == "PUT" })
     var out: [RequestReader.Request] = []
     var part: [UInt8] = []
     var place = 0

@@ -6,7 +6,7 @@ import Platform
 import RecordingFiles
 
 /// Who gets calls' audio out of the media threads: the recorder, and the streams, which also give some.
-final class AudioSide: Sendable {
+final class AudioComponent: Sendable {
   /// Nil: nothing is recorded.
   private let recorder: Recorder?
   private let streams: Streams

@@ -1,5 +1,5 @@
 /// What a shell does for a `PhoneModel`.
-public enum PhoneOrder: Sendable, Equatable {
+public enum PhoneRequest: Sendable, Equatable {
   /// Start the app's process; it says `launched`.
   case launch
   /// End it at once.

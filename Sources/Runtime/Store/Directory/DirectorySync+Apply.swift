@@ -23,7 +23,7 @@ extension DirectorySync {
   func compare(_ scope: Scope) {
     askHead(scope) { [unowned self] head, version, clock in
       try file.saw([scope: version])
-      let here = try file.standing(scope)
+      let here = try file.syncState(scope)
       guard version > 0 else { return here.base > 0 ? report(scope, .lost) : () }
       guard let head else { throw Fault.unreadable("its head is missing or not signed") }
       if here.isCopy, here.version == version { return served(scope) }
@@ -43,9 +43,9 @@ extension DirectorySync {
       ask(.commitDirectory(commit), scope) { [unowned self] reply in
         guard case .committed(let outcome, _, let highest) = reply else { throw Fault.engine }
         last = max(last, Int(highest))
-        heard()
+        received()
         if outcome == .late { renew(scope, head, last) }
-        if outcome == .done { engine.tell(.broadcast(.directories)) }
+        if outcome == .done { engine.request(.broadcast(.directories)) }
       }
     }
   }
@@ -77,20 +77,20 @@ extension DirectorySync {
     let known = Set(reading.before)
     (reading.parts, reading.next) = (parts, 0)
     if let committed, committed.scope == reading.scope, committed.version == reading.head.version {
-      return try take(reading, committed.made)
+      return try apply(reading, committed.made)
     }
     reading.wanted = parts.lazy.filter { !known.contains($0) }.map(\.name)
-    try reading.reader.take(Array((ContactReader.head + "\n").utf8))
+    try reading.reader.read(Array((ContactReader.head + "\n").utf8))
     read(reading) {
-      try reading.reader.take($0)
+      try reading.reader.read($0)
     } then: { [unowned self] in
       counters.fetched.increment()
-      try take(reading, reading.reader.finish())
+      try apply(reading, reading.reader.finish())
     }
   }
 
-  private func take(_ reading: Reading, _ made: ContactList) throws {
-    try file.take(reading.head, reading.parts, made, before: reading.before, in: reading.scope)
+  private func apply(_ reading: Reading, _ made: ContactList) throws {
+    try file.next(reading.head, reading.parts, made, before: reading.before, in: reading.scope)
     served(reading.scope)
     changed()
     if let committed, committed.scope == reading.scope, committed.version <= reading.head.version {
@@ -118,7 +118,7 @@ extension DirectorySync {
   /// A part is not there, or none of ours: the version is over by now, or only half of it is left.
   private func missed(_ reading: Reading) {
     askHead(reading.scope) { [unowned self] head, version, _ in
-      guard version == reading.head.version, head != nil else { return heard() }
+      guard version == reading.head.version, head != nil else { return received() }
       throw Fault.unreadable("parts of it are missing or not signed")
     }
   }

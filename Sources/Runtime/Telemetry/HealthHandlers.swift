@@ -2,7 +2,7 @@ import Bytes
 import Platform
 
 /// What the admin endpoints answer, as bytes; a server elsewhere sends them. Any thread.
-public struct HealthPages: Sendable {
+public struct HealthHandlers: Sendable {
   public struct Page: Hashable, Sendable {
     public let status: Int
     public let contentType: String

@@ -14,7 +14,7 @@ import PushSender
 import Synchronization
 
 /// The push thread between control and the services: calls' pushes and those of `trunkline push test`.
-final class PushSide: Sendable {
+final class PushComponent: Sendable {
   typealias Answer = @Sendable (PushReport) -> Void
   private let sender: PushSender
   private let inbox: Inbox
@@ -27,7 +27,7 @@ final class PushSide: Sendable {
   private final class Tests: Sendable {
     private let waiting = Mutex<[PushKey: Answer]>([:])
     func add(_ key: PushKey, _ answer: @escaping Answer) { waiting.withLock { $0[key] = answer } }
-    func take(_ key: PushKey) -> Answer? { waiting.withLock { $0.removeValue(forKey: key) } }
+    func remove(_ key: PushKey) -> Answer? { waiting.withLock { $0.removeValue(forKey: key) } }
   }
 
   init(_ settings: Settings, inbox: Inbox, logger: Logger) throws {
@@ -37,7 +37,7 @@ final class PushSide: Sendable {
     sender = try PushSender(
       providers: settings.push?.providers ?? PushProviders(), tls: settings.push?.tls ?? TLSFiles(), logger: logger
     ) { report in
-      if let answer = tests.take(report.key) { answer(report) }
+      if let answer = tests.remove(report.key) { answer(report) }
       // The outcome of a test updates the device registry too.
       Self.post(report, inbox)
     }
@@ -61,7 +61,7 @@ final class PushSide: Sendable {
   func test(_ key: PushKey, _ target: PushTarget, _ content: CallPush, _ answer: @escaping Answer) {
     tests.add(key, answer)
     guard !sender.wake(key, target, content, deadline: MonotonicClock.now() + Self.testWindow) else { return }
-    tests.take(key)?(PushReport(key: key, target: target, outcome: .failed, reason: "tooMany", attempts: 0))
+    tests.remove(key)?(PushReport(key: key, target: target, outcome: .failed, reason: "tooMany", attempts: 0))
   }
 
   /// Keys are read again; pushes under way end on their old connection.

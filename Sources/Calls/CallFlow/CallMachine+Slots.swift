@@ -7,40 +7,40 @@ import SIPDialogs
 /// the cluster machine answers by this node's share, within 100 ms.
 extension CallMachine {
   /// What goes on once a place is granted.
-  enum SeatRequest {
+  enum SlotRequest {
     /// The leg failed with this event, and goes on by `next`; without a place, by what is left.
     case retry(LegID, failure: UserAgent.Event, next: Routing.Trunk, left: [Routing.Trunk])
     case diversion(DiversionPlan)
     case transfer(LegID, TransferTarget, [Routing.Trunk])
   }
 
-  func needsSeat(_ trunk: Routing.Trunk) -> Bool { configuration.isClustered && trunk.maximumCalls != nil }
+  func needsSlot(_ trunk: Routing.Trunk) -> Bool { configuration.isClustered && trunk.maximumCalls != nil }
 
-  mutating func askSeat(_ request: SeatRequest, over trunk: Routing.Trunk, of id: CallID, _ turn: inout Turn) {
-    seatRequests[id] = request
-    turn.output.actions.append(.admit(id, trunk: trunk.name, most: trunk.maximumCalls ?? .max))
+  mutating func requestSlot(_ request: SlotRequest, over trunk: Routing.Trunk, of id: CallID, _ step: inout Step) {
+    slotRequests[id] = request
+    step.output.actions.append(.admit(id, trunk: trunk.name, most: trunk.maximumCalls ?? .max))
   }
 
-  mutating func admitted(_ id: CallID, _ trunk: String, _ isAdmitted: Bool, _ turn: inout Turn) {
-    guard let request = seatRequests.removeValue(forKey: id) else { return }
+  mutating func admitted(_ id: CallID, _ trunk: String, _ isAdmitted: Bool, _ step: inout Step) {
+    guard let request = slotRequests.removeValue(forKey: id) else { return }
     // with the call went its places
     guard calls[id]?.isLive == true else { return }
     switch request {
     case .retry(let leg, let failure, let next, let left):
-      if isAdmitted { return retry(id, leg, over: next, left, &turn) }
-      if !retryNext(id, leg, left, failure, &turn) { change(id, &turn) { $0.handle(failure, of: leg, &$1) } }
+      if isAdmitted { return retry(id, leg, over: next, left, &step) }
+      if !retryNext(id, leg, left, failure, &step) { change(id, &step) { $0.handle(failure, of: leg, &$1) } }
     case .diversion(let plan):
-      if isAdmitted { return reserve(plan, for: id, &turn) }
-      guard let (next, left) = nextTrunk(of: plan.trunks.dropFirst(), turn.now) else {
-        return diversionImpossible(id, plan, Refusal.Reason.trunkLimit.rawValue, &turn)
+      if isAdmitted { return reserve(plan, for: id, &step) }
+      guard let (next, left) = nextTrunk(of: plan.trunks.dropFirst(), step.now) else {
+        return diversionImpossible(id, plan, Refusal.Reason.trunkLimit.rawValue, &step)
       }
-      begin(DiversionPlan(target: plan.target, trunks: [next] + left, session: plan.session), for: id, &turn)
+      begin(DiversionPlan(target: plan.target, trunks: [next] + left, session: plan.session), for: id, &step)
     case .transfer(let leg, let target, let trunks):
-      if isAdmitted { return follow(leg, target, trunks, &turn) }
-      guard let (next, left) = nextTrunk(of: trunks.dropFirst(), turn.now), next.peer != nil else {
-        return turn.sip(.refuseRefer(leg, code: 603))
+      if isAdmitted { return follow(leg, target, trunks, &step) }
+      guard let (next, left) = nextTrunk(of: trunks.dropFirst(), step.now), next.peer != nil else {
+        return step.sip(.refuseRefer(leg, code: 603))
       }
-      transfer(leg, target, [next] + left, of: id, &turn)
+      transfer(leg, target, [next] + left, of: id, &step)
     }
   }
 
@@ -57,31 +57,31 @@ extension CallMachine {
 
   /// False: no trunk is left.
   mutating func retryNext(
-    _ id: CallID, _ leg: LegID, _ trunks: [Routing.Trunk], _ failure: UserAgent.Event, _ turn: inout Turn
+    _ id: CallID, _ leg: LegID, _ trunks: [Routing.Trunk], _ failure: UserAgent.Event, _ step: inout Step
   ) -> Bool {
-    guard let (next, left) = nextTrunk(of: trunks, turn.now) else { return false }
-    if needsSeat(next) {
-      askSeat(.retry(leg, failure: failure, next: next, left: left), over: next, of: id, &turn)
+    guard let (next, left) = nextTrunk(of: trunks, step.now) else { return false }
+    if needsSlot(next) {
+      requestSlot(.retry(leg, failure: failure, next: next, left: left), over: next, of: id, &step)
     } else {
-      retry(id, leg, over: next, left, &turn)
+      retry(id, leg, over: next, left, &step)
     }
     return true
   }
 
-  private mutating func retry(_ id: CallID, _ leg: LegID, over next: Routing.Trunk, _ left: [Routing.Trunk], _ turn: inout Turn) {
+  private mutating func retry(_ id: CallID, _ leg: LegID, over next: Routing.Trunk, _ left: [Routing.Trunk], _ step: inout Step) {
     guard let place = calls[id]?.legs.firstIndex(where: { $0.id == leg }) else { return }
-    let number = LegID.outbound(takeNumber())
-    claim(number, next, for: id, at: turn.now)
-    let holdsSeat = needsSeat(next)
-    change(id, &turn) {
+    let number = LegID.outbound(nextNumber())
+    claim(number, next, for: id, at: step.now)
+    let holdsSlot = needsSlot(next)
+    change(id, &step) {
       $0.retry(place, over: next, as: number, alternatives: left, &$1)
-      $0.legs[place].holdsSeat = holdsSeat
+      $0.legs[place].holdsSlot = holdsSlot
     }
   }
 
   /// A leg is gone while its call goes on.
-  mutating func leaveSeat(_ leg: TrunkLeg, of id: CallID, _ turn: inout Turn) {
-    if leg.holdsSeat { turn.output.actions.append(.released(id, trunk: leg.trunk.name)) }
+  mutating func releaseSlot(_ leg: TrunkLeg, of id: CallID, _ step: inout Step) {
+    if leg.holdsSlot { step.output.actions.append(.released(id, trunk: leg.trunk.name)) }
   }
 
   // MARK: rates

@@ -11,7 +11,7 @@ import SIPTrace
 ///     POST /v1/traces?call=ID&…                                  one live call, or a Call-ID
 ///     GET  /v1/traces/NUMBER                                     the next piece of a pcapng file, maybe empty; 404 after the last
 ///     POST /v1/traces/NUMBER/stop
-struct TracePages: Sendable {
+struct TraceHandlers: Sendable {
   let collector: TraceCollector
   let asker: Asker
   let isTrunk: @Sendable (String) -> Bool

@@ -9,20 +9,20 @@ import Synchronization
 
 /// Who and what is where in the cluster, on the admin port.
 ///
-///     GET /v1/where?user=U              `UserPlaces`: devices and live calls of a user
+///     GET /v1/where?user=U              `UserLocations`: devices and live calls of a user
 ///     GET /v1/where?call=ID             `CallWhere`: a live call's node and legs, or how it ended
 ///     GET /v1/cluster/calls?after=P     `ClusterCalls`: live calls of all nodes but the dead, in pages
 ///
 /// The engine is asked by its own thread, and what it says is read on the thread `pages`: calls notice nothing of it. Away, the node answers with what it knows, and says so (`partial`).
-struct WherePages: Sendable {
+struct LocationHandlers: Sendable {
   let asker: Asker
-  let cluster: ClusterSide?
+  let cluster: ClusterComponent?
 
   /// Nodes that are asked for one call at a time.
   private static let nodesAtOnce = 64
 
   func find(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
-    guard let cluster else { return answer(NodePages.alone) }
+    guard let cluster else { return answer(NodeHandlers.alone) }
     switch (try request.queryValue("user"), try request.queryValue("call")) {
     case (let user?, nil): find(user, cluster, for: request.client, answer)
     case (nil, let text?):
@@ -33,7 +33,7 @@ struct WherePages: Sendable {
   }
 
   func calls(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
-    guard let cluster else { return answer(NodePages.alone) }
+    guard let cluster else { return answer(NodeHandlers.alone) }
     let after = try request.queryValue("after").map { ClusterCallsReader.Position($0) }
     if case .some(.none) = after {
       return answer(APIError(.badRequest, "after= must be the next of a previous page").response)
@@ -53,14 +53,14 @@ struct WherePages: Sendable {
   ) {
     asker.ask(.cluster(part), for: client) { found in
       guard case .cluster(let sight)? = found else { return answer(APIError.busy.response) }
-      guard let sight else { return answer(NodePages.alone) }
+      guard let sight else { return answer(NodeHandlers.alone) }
       then(sight)
     }
   }
 
   /// `then` runs on the asker's thread, not on the engine's.
   private func ask(
-    _ request: EngineRequest, _ cluster: ClusterSide, for client: String, _ then: @escaping EngineQuestions.Answer
+    _ request: EngineRequest, _ cluster: ClusterComponent, for client: String, _ then: @escaping EngineQuestions.Answer
   ) {
     cluster.ask(request) { [asker] result in asker.run(for: client) { then(result) } }
   }
@@ -68,18 +68,18 @@ struct WherePages: Sendable {
   // MARK: a user
 
   private func find(
-    _ user: String, _ cluster: ClusterSide, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void
+    _ user: String, _ cluster: ClusterComponent, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     look(.places(user: user), for: client, answer) { [self] sight in
       let (view, mine) = (ClusterView(sight), sight.places ?? LocatedUser(user))
       ask(.locate(user: user, entering: nil), cluster, for: client) { [self] result in
         if case .success(.located(let found)) = result {
-          return answer(.json(200, UserPlaces(user, found, mine: mine, registered: [], view)))
+          return answer(.json(200, UserLocations(user, found, mine: mine, registered: [], view)))
         }
         asker.ask(.devices(DeviceFilter(user: user), after: nil), for: client) { found in
           guard case .devices(let page)? = found else { return answer(APIError.busy.response) }
           let registered = page.rows.map(\.summary).filter { $0.firstSeen != nil }
-          answer(.json(200, UserPlaces(user, nil, mine: mine, registered: registered, view)))
+          answer(.json(200, UserLocations(user, nil, mine: mine, registered: registered, view)))
         }
       }
     }
@@ -88,7 +88,7 @@ struct WherePages: Sendable {
   // MARK: a call
 
   func find(
-    _ call: CallID, _ cluster: ClusterSide, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void
+    _ call: CallID, _ cluster: ClusterComponent, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     look(.entry(call), for: client, answer) { [self] sight in
       let view = ClusterView(sight)
@@ -103,7 +103,7 @@ struct WherePages: Sendable {
 
   /// At the nodes that are left, some at a time, then at what is left of a call that is over.
   private func look(
-    for call: CallID, at nodes: ArraySlice<SeenNode>, _ found: CallWhere, _ cluster: ClusterSide, _ client: String,
+    for call: CallID, at nodes: ArraySlice<SeenNode>, _ found: CallWhere, _ cluster: ClusterComponent, _ client: String,
     _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     let asked = nodes.prefix(Self.nodesAtOnce)
@@ -128,7 +128,7 @@ struct WherePages: Sendable {
   }
 
   private func findEnd(
-    of call: CallID, _ found: CallWhere, _ cluster: ClusterSide, _ client: String,
+    of call: CallID, _ found: CallWhere, _ cluster: ClusterComponent, _ client: String,
     _ answer: @escaping @Sendable (AdminResponse) -> Void
   ) {
     Answers.all([.tombstone(of: call), .record(of: call)], { ask($0, cluster, for: client, $1) }) { [self] results in

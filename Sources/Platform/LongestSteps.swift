@@ -3,13 +3,13 @@ import Synchronization
 
 /// The longest turn of a thread's loop within the last one to two minutes: what others had to wait for it at worst. A turn has a budget
 /// (docs/design/overload-and-scheduling.md).
-public final class LongestTurns: Sendable {
+public final class LongestSteps: Sendable {
   /// Those of this process, by the names of their loops.
-  public static let process = LongestTurns()
+  public static let process = LongestSteps()
   private static let window = Duration.seconds(60)
 
   /// Of one loop; written by its thread.
-  final class Turns: Sendable {
+  final class Steps: Sendable {
     private struct State {
       var now = Duration.zero
       var before = Duration.zero
@@ -17,10 +17,10 @@ public final class LongestTurns: Sendable {
     }
     private let state = Mutex(State())
 
-    func note(_ turn: Duration, at now: Instant) {
+    func note(_ step: Duration, at now: Instant) {
       state.withLock { state in
         Self.roll(&state, at: now)
-        state.now = max(state.now, turn)
+        state.now = max(state.now, step)
       }
     }
 
@@ -33,20 +33,20 @@ public final class LongestTurns: Sendable {
 
     private static func roll(_ state: inout State, at now: Instant) {
       let age = now - state.began
-      guard age >= LongestTurns.window else { return }
-      state.before = age >= LongestTurns.window * 2 ? .zero : state.now
+      guard age >= LongestSteps.window else { return }
+      state.before = age >= LongestSteps.window * 2 ? .zero : state.now
       (state.now, state.began) = (.zero, now)
     }
   }
 
-  private let loops = Mutex<[String: Turns]>([:])
+  private let loops = Mutex<[String: Steps]>([:])
 
   init() {}
 
-  func turns(_ loop: String) -> Turns {
+  func steps(_ loop: String) -> Steps {
     loops.withLock { loops in
       if let known = loops[loop] { return known }
-      let new = Turns()
+      let new = Steps()
       // as many as threads that are watched; others are counted nowhere
       if loops.count < Limits.heartbeats { loops[loop] = new }
       return new
@@ -61,8 +61,8 @@ public final class LongestTurns: Sendable {
         kind: .gauge, labelNames: ["thread"]
       ) { [self] in
         let now = MonotonicClock.now()
-        return loops.withLock { $0 }.sorted { $0.key < $1.key }.map { name, turns in
-          MetricSample([name], .number(Double(turns.longest(at: now).nanoseconds) / 1e9))
+        return loops.withLock { $0 }.sorted { $0.key < $1.key }.map { name, steps in
+          MetricSample([name], .number(Double(steps.longest(at: now).nanoseconds) / 1e9))
         }
       }
     ]

@@ -2,7 +2,7 @@ import AppleStandIn
 import Foundation
 
 /// What a person, a script or a key wants of the handset.
-enum HandsetOrder: Equatable {
+enum HandsetRequest: Equatable {
   case tap(StandInPhone.Button)
   case open, kill, network
   case input(Plain)
@@ -35,8 +35,8 @@ enum HandsetOrder: Equatable {
   init?(_ words: [String]) {
     let rest = Array(words.dropFirst())
     func isOn(_ index: Int = 0) -> Bool? { rest.count > index ? ["on": true, "off": false][rest[index]] : nil }
-    func plain(_ value: Plain?) -> HandsetOrder? { value.map { .input($0) } }
-    let order: HandsetOrder? =
+    func plain(_ value: Plain?) -> HandsetRequest? { value.map { .input($0) } }
+    let order: HandsetRequest? =
       switch words.first {
       case "tap": Self.button(rest).map { .tap($0) }
       case "open" where rest.isEmpty: .open
@@ -80,7 +80,7 @@ enum HandsetOrder: Equatable {
   }
 
   /// `ringing within 5s`; without a time it must hold now.
-  private static func expectation(_ words: [String]) -> HandsetOrder? {
+  private static func expectation(_ words: [String]) -> HandsetRequest? {
     var (words, time) = (words, Duration.zero)
     if words.count > 2, words[words.count - 2] == "within" {
       guard let given = duration(words[words.count - 1]) else { return nil }

@@ -12,14 +12,14 @@ import Bytes
 /// |---|---|
 /// | none, or fewer than before | it is read |
 /// | as many as before, or more, for `unreadTime` | its reader is gone |
-struct StreamPlaces {
+struct StreamSlots {
   struct Place: Equatable {
     let client: String
     let began: Instant
     /// When the peer was last seen to take something, or had nothing to take.
     fileprivate(set) var read: Instant
     /// Octets that it had taken then.
-    fileprivate var taken: UInt64 = 0
+    fileprivate var acknowledged: UInt64 = 0
   }
   private(set) var places: [UInt64: Place] = [:]
   private let most: Int
@@ -50,10 +50,10 @@ struct StreamPlaces {
   /// False: its reader has taken nothing for too long.
   mutating func look(_ number: UInt64, sent: UInt64, unread: Int, at now: Instant) -> Bool {
     guard let place = places[number] else { return true }
-    let taken = sent - min(sent, UInt64(max(0, unread)))
-    if unread <= 0 || taken > place.taken {
+    let acknowledged = sent - min(sent, UInt64(max(0, unread)))
+    if unread <= 0 || acknowledged > place.acknowledged {
       places[number]?.read = now
-      places[number]?.taken = max(taken, place.taken)
+      places[number]?.acknowledged = max(acknowledged, place.acknowledged)
       return true
     }
     return now - place.read < Limits.unreadTime

@@ -5,7 +5,7 @@ import MediaSession
 import SIPDialogs
 
 /// One call of `CallMachine.handle`: the time, the settings and where the actions go.
-struct Turn {
+struct Step {
   let now: Instant
   let configuration: Configuration
   let random: RandomSource

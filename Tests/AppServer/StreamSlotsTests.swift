@@ -7,8 +7,8 @@ import Testing
 @Suite struct StreamPlacesTests {
   /// The table, in a box: an expectation cannot change a value.
   private final class Table {
-    var places: StreamPlaces
-    init(_ places: StreamPlaces = StreamPlaces()) { self.places = places }
+    var places: StreamSlots
+    init(_ places: StreamSlots = StreamSlots()) { self.places = places }
     func begin(_ number: UInt64, of client: String, at now: Instant) -> UInt64? { places.begin(number, of: client, at: now) }
     func look(_ number: UInt64, sent: UInt64, unread: Int, at now: Instant) -> Bool {
       places.look(number, sent: sent, unread: unread, at: now)
@@ -17,7 +17,7 @@ import Testing
   private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
   @Test func `a token has its share of the places; beyond it its own idlest gives way, and no other token's`() {
-    let table = Table(StreamPlaces(most: 16, perToken: 8))
+    let table = Table(StreamSlots(most: 16, perToken: 8))
     #expect(table.begin(100, of: "crm", at: at(0)) == nil)
     for number in 0..<8 as Range<UInt64> { #expect(table.begin(number, of: "bi", at: at(1 + Int64(number))) == nil) }
     #expect(table.look(0, sent: 0, unread: 0, at: at(20)))
@@ -27,7 +27,7 @@ import Testing
   }
 
   @Test func `where all places are taken, the token with the most gives one; so each new token gets in`() {
-    let table = Table(StreamPlaces(most: 16, perToken: 8))
+    let table = Table(StreamSlots(most: 16, perToken: 8))
     for number in 0..<8 as Range<UInt64> {
       _ = table.begin(number, of: "a", at: at(1))
       _ = table.begin(100 + number, of: "b", at: at(2))

@@ -22,7 +22,7 @@ extension Settings {
 ///     GET /v1/events                Accept: text/event-stream            the same, and what comes, as Server-Sent Events
 ///
 /// Without `after` from the oldest event on; `after=latest`: only what comes. Refusals are `APIError`s, also of a stream.
-struct EventPages: Sendable {
+struct EventHandlers: Sendable {
   /// Nil: no events are kept.
   let folder: String?
 
@@ -143,9 +143,10 @@ struct EventPages: Sendable {
           guard let start = start(value) else { throw APIError(.badRequest, "after: the id of an event, or latest") }
           out.after = start
         case "limit":
-          guard value.utf8.allSatisfy({ (48...57).contains($0) }), let limit = Int(value), (1...EventPages.limit).contains(limit)
+          guard value.utf8.allSatisfy({ (48...57).contains($0) }), let limit = Int(value),
+            (1...EventHandlers.limit).contains(limit)
           else {
-            throw APIError(.badRequest, "limit: 1 to \(EventPages.limit)")
+            throw APIError(.badRequest, "limit: 1 to \(EventHandlers.limit)")
           }
           out.limit = limit
         case "kinds":
@@ -181,14 +182,14 @@ private final class EventStream: ResponseStream, @unchecked Sendable {
   // The server's thread only.
   private let reader: EventReader
   private let epoch: String
-  private let query: EventPages.Query
+  private let query: EventHandlers.Query
   private var after: UInt64
   private var said = MonotonicClock.now()
   private static let silence = Duration.seconds(15)
   /// Entries that are looked at in one turn of the server's thread.
   private static let entries = 64
 
-  init(_ reader: EventReader, epoch: String, after: UInt64, _ query: EventPages.Query) {
+  init(_ reader: EventReader, epoch: String, after: UInt64, _ query: EventHandlers.Query) {
     (self.reader, self.epoch, self.after, self.query) = (reader, epoch, after, query)
   }
 

@@ -7,7 +7,7 @@ import Synchronization
 
 /// What a gateway has of the network under it: the threads `network` and `names`, and the plan that follows from what they find. Each change makes
 /// a new plan; media, readiness, log and whoever asked (`start`) get it on the thread `network`.
-final class NetworkSide: Sendable {
+final class NetworkComponent: Sendable {
   /// Name servers may be slower than the start; they are not waited for any longer.
   private static let firstAnswers: Int32 = 2_000
   /// Until an address whose port is taken is tried again.
@@ -50,7 +50,7 @@ final class NetworkSide: Sendable {
     (said.reason, said.note) = (nil, nil)
     state = Mutex(State(settings: settings, machine: machine, plan: plan, news: StateNews(said: said), said: said))
     report(plan, refused: [])
-    tell(plan, at: MonotonicClock.now())
+    apply(plan, at: MonotonicClock.now())
   }
 
   /// As of the last look. Any thread.
@@ -96,7 +96,7 @@ final class NetworkSide: Sendable {
     state.withLock { ($0.machine, $0.plan, $0.refused) = (machine, plan, refused) }
     report(plan, refused: media.addresses.isEmpty ? refused : [])
     moved(plan)
-    return .earliest(tell(plan, at: now), refused.isEmpty ? nil : now + Self.retry)
+    return .earliest(apply(plan, at: now), refused.isEmpty ? nil : now + Self.retry)
   }
 
   private func report(_ plan: NetworkPlan, refused: [String]) {
@@ -105,7 +105,7 @@ final class NetworkSide: Sendable {
   }
 
   /// - Returns: when a line that waits may be said.
-  @discardableResult private func tell(_ plan: NetworkPlan, at now: Instant) -> Instant? {
+  @discardableResult private func apply(_ plan: NetworkPlan, at now: Instant) -> Instant? {
     let (said, line, due) = state.withLock { state in
       let (before, line) = (state.said, state.news.line(of: News(plan), at: now))
       if let line { state.said = line }

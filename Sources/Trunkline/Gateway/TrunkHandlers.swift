@@ -10,7 +10,7 @@ import Trunking
 ///     GET  /v1/trunks/NAME            one trunk, `TrunkStatus`
 ///     POST /v1/trunks/NAME/disable    no new calls over it, those that run go on; until `enable` or a restart
 ///     POST /v1/trunks/NAME/enable
-struct TrunkPages: Sendable {
+struct TrunkHandlers: Sendable {
   let asker: Asker
   /// Has the server ask streams of answers for more; any thread.
   let wake: @Sendable () -> Void

@@ -1,7 +1,7 @@
 import Glibc
 
 /// How far the records file is in the stream: which file, and the byte behind the last line that is.
-struct RecordPlace: Hashable {
+struct RecordPosition: Hashable {
   var inode: UInt64
   var offset: Int64
   /// Of the file's first bytes: a file system gives the number of a file that is gone to the next one. 0: not known.
@@ -29,8 +29,8 @@ struct RecordPlace: Hashable {
   }
 }
 
-/// The small file beside the records file that keeps its `RecordPlace`: `calls.jsonl.shipped`. Blocks; used by one thread.
-final class RecordPlaceFile {
+/// The small file beside the records file that keeps its `RecordPosition`: `calls.jsonl.shipped`. Blocks; used by one thread.
+final class RecordPositionFile {
   let path: String
   private var fd: Int32 = -1
 
@@ -38,14 +38,14 @@ final class RecordPlaceFile {
   deinit { if fd >= 0 { close(fd) } }
 
   /// Nil: there is none, or it cannot be read.
-  func read() -> RecordPlace? {
+  func read() -> RecordPosition? {
     guard open() else { return nil }
-    var bytes = [UInt8](repeating: 0, count: RecordPlace.textBytes + 1)
+    var bytes = [UInt8](repeating: 0, count: RecordPosition.textBytes + 1)
     let count = pread(fd, &bytes, bytes.count, 0)
-    return RecordPlace(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
+    return RecordPosition(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
   }
 
-  func write(_ place: RecordPlace) throws(StoreError) {
+  func write(_ place: RecordPosition) throws(StoreError) {
     guard open() else { throw fault() }
     let text = place.text
     let count = text.withCString { pwrite(fd, $0, text.utf8.count, 0) }

@@ -6,7 +6,7 @@ import Telemetry
 ///
 ///     GET  /v1/log/levels                  {"levels":{"control":"info",…}}
 ///     POST /v1/log/levels/MODULE/LEVEL     from now on this module writes LEVEL and what is more severe
-struct LogPages: Sendable {
+struct LogHandlers: Sendable {
   let levels: LogLevels
 
   func list() -> AdminResponse {

@@ -4,25 +4,25 @@ import Foundation
 import Telemetry
 
 /// What the admin port answers. Which request is answered by what: `AdminRow`.
-struct AdminPages: Sendable {
-  let health: HealthPages
+struct AdminHandlers: Sendable {
+  let health: HealthHandlers
   let asker: Asker
   /// The status page's files by path.
   let site: [String: AdminResponse]
   let status: StatusBoard
-  let calls: CallPages
-  let traces: TracePages
-  let devices: DevicePages
-  let logs: LogPages
+  let calls: CallHandlers
+  let traces: TraceHandlers
+  let devices: DeviceHandlers
+  let logs: LogHandlers
   let recent: RecentCalls
-  let places: WherePages
-  let events: EventPages
-  let directory: DirectoryPages
+  let places: LocationHandlers
+  let events: EventHandlers
+  let directory: DirectoryHandlers
   /// Has the server ask streams of answers for more; any thread.
   let wake: @Sendable () -> Void
 
-  var trunks: TrunkPages { TrunkPages(asker: asker, wake: wake) }
-  var nodes: NodePages { NodePages(asker: asker) }
+  var trunks: TrunkHandlers { TrunkHandlers(asker: asker, wake: wake) }
+  var nodes: NodeHandlers { NodeHandlers(asker: asker) }
 
   /// `AdminRow.all` for these pages. A row whose answer is not there at once is the work of the thread `pages`: the port's own thread reads, sends, and
   /// says whether the process is well, whatever is asked of it.

@@ -10,7 +10,7 @@ struct NodeRow: Codable, Sendable {
   var node: String
   /// This is the one that answers.
   var own: Bool
-  var standing: String
+  var liveness: String
   /// Milliseconds since 1970, by its clock.
   var started: Int64
   var url: String
@@ -39,7 +39,7 @@ struct ClusterStatus: Codable, Sendable {
 ///     GET  /v1/nodes/NAME            one node, `NodeRow`
 ///     POST /v1/nodes/NAME/drain      of the node that answers: no new calls, and it ends with the last one, as SIGTERM does
 ///     POST /v1/nodes/NAME/forget     an operator's word that it is dead: its calls are closed. Refused while it has a lease
-struct NodePages: Sendable {
+struct NodeHandlers: Sendable {
   let asker: Asker
 
   func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) { ask(request, answer) { answer(.json(200, $0)) } }
@@ -60,7 +60,7 @@ struct NodePages: Sendable {
 
   func forget(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {
     node(request, answer) { [asker] node in
-      let isLiving = ["living", "draining"].contains(node.standing)
+      let isLiving = ["living", "draining"].contains(node.liveness)
       guard !node.own, !isLiving else {
         return answer(APIError(.badState, "\(node.node) has a valid lease: stop its process first").response)
       }
@@ -102,11 +102,11 @@ extension ClusterStatus {
     leads = sight.leads.map(\.description).sorted()
     nodes = sight.sortedNodes.map { seen in
       NodeRow(
-        node: seen.lease.incarnation.node, own: seen.lease.incarnation == own.incarnation, standing: seen.standing.rawValue,
+        node: seen.lease.incarnation.node, own: seen.lease.incarnation == own.incarnation, liveness: seen.liveness.rawValue,
         started: seen.lease.incarnation.started, url: seen.lease.url, sip: seen.lease.sip, calls: seen.lease.calls,
         sessions: seen.lease.sessions, version: seen.lease.version,
         // of one that has no lease nothing is known any more
-        differs: [.living, .draining].contains(seen.standing) && seen.lease.configuration != own.configuration)
+        differs: [.living, .draining].contains(seen.liveness) && seen.lease.configuration != own.configuration)
     }
   }
 }

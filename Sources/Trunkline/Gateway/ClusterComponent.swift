@@ -16,14 +16,14 @@ import Store
 import Synchronization
 
 /// What a gateway has of a cluster: its incarnation, the tokens that all nodes know, the engine's thread, and what control says of other nodes.
-final class ClusterSide: Sendable {
+final class ClusterComponent: Sendable {
   let machine: ClusterMachine.Settings
   let sessions: SessionCluster
   private let engine: RedisEngine
   private let inbox: Inbox
   private let questions: EngineQuestions
   private let logger: Logger
-  private let told = Mutex<EngineState?>(nil)
+  private let reported = Mutex<EngineState?>(nil)
   private let isEnding = Mutex(false)
   private let seen = Mutex<Set<SocketAddress>>([])
   private let twins = Mutex<Set<String>>([])
@@ -33,9 +33,9 @@ final class ClusterSide: Sendable {
   /// Nil: this gateway is alone. Throws if the file of the last incarnation cannot be written, or certificates cannot be read.
   static func make(
     _ settings: Settings, sip: String, inbox: Inbox, readiness: Readiness, logs: Logs
-  ) throws -> ClusterSide? {
+  ) throws -> ClusterComponent? {
     guard let nodes = settings.cluster?.nodes else { return nil }
-    return try ClusterSide(nodes, settings, sip: sip, inbox: inbox, readiness: readiness, logs: logs)
+    return try ClusterComponent(nodes, settings, sip: sip, inbox: inbox, readiness: readiness, logs: logs)
   }
 
   private init(
@@ -59,7 +59,7 @@ final class ClusterSide: Sendable {
     place.key = nodes.key
     engine = try RedisEngine(place, node: incarnation, readiness: readiness, logger: logs.logger("engine")) {
       [inbox, questions] event in
-      if !questions.takes(event) { inbox.post(.engine(event)) }
+      if !questions.accepts(event) { inbox.post(.engine(event)) }
     }
   }
 
@@ -83,33 +83,33 @@ final class ClusterSide: Sendable {
     }
     outputs.disowned = { store.disown($0) }
     outputs.flow = { sockets.flow($0, toward: $1) }
-    outputs.clusterNews = { [self] in heard($0, store) }
-    let endTurn = outputs.endTurn
-    outputs.endTurn = { [engine] in
-      endTurn()
+    outputs.clusterNews = { [self] in handle($0, store) }
+    let endStep = outputs.endStep
+    outputs.endStep = { [engine] in
+      endStep()
       engine.wake()
     }
   }
 
-  private func heard(_ action: ClusterMachine.Action, _ store: CallStore) {
+  private func handle(_ action: ClusterMachine.Action, _ store: CallStore) {
     switch action {
-    case .state(let state): heard(state)
+    case .state(let state): handle(state)
     case .lead(let task, let isOurs):
       logger.notice(isOurs ? "this node leads a cluster task" : "another node leads a task now", metadata: ["task": "\(task)"])
     case .reapedBefore(let call): store.disown(call)
-    case .news(let message): directory.withLock { $0 }?.heard(message)
+    case .news(let message): directory.withLock { $0 }?.received(message)
     case .forgotten(let node, let outcome):
       logger.notice("a node was forgotten by an operator", metadata: ["node": "\(node)", "outcome": "\(outcome.rawValue)"])
-    case .taken(let lease, let atStart): taken(lease, atStart)
+    case .nameInUse(let lease, let atStart): nameInUse(lease, atStart)
     case .incompatible(let lease): refuseToShare(with: lease)
     default: break
     }
   }
 
-  private func heard(_ state: EngineState) {
-    let before = told.withLock { told in
-      defer { told = state }
-      return told
+  private func handle(_ state: EngineState) {
+    let before = reported.withLock { reported in
+      defer { reported = state }
+      return reported
     }
     guard before != state else { return }
     switch state {
@@ -123,7 +123,7 @@ final class ClusterSide: Sendable {
   }
 
   /// Another process has this node's name, and lives.
-  private func taken(_ lease: NodeLease, _ atStart: Bool) {
+  private func nameInUse(_ lease: NodeLease, _ atStart: Bool) {
     logger.critical(
       "another process has this node's name: give one of them another cluster.node; this one ends",
       metadata: [
@@ -153,7 +153,7 @@ final class ClusterSide: Sendable {
   }
 
   /// The process ends with status 2.
-  var isTaken: Bool { isEnding.withLock { $0 } }
+  var isNameInUse: Bool { isEnding.withLock { $0 } }
 
   /// The SIP addresses of other nodes, if they are not those of the last time: their OPTIONS are answered.
   func changedAddresses(_ nodes: [SeenNode]) -> Set<SocketAddress>? {
@@ -168,7 +168,7 @@ final class ClusterSide: Sendable {
 
   /// Other nodes with this one's url, said once each: only one of them is reached there.
   func checkURL(_ nodes: [SeenNode]) {
-    let living = nodes.filter { [.living, .draining].contains($0.standing) }.map(\.lease)
+    let living = nodes.filter { [.living, .draining].contains($0.liveness) }.map(\.lease)
     let now = Set(NodeLease.sharing(machine.url, among: living, but: machine.incarnation))
     let new = twins.withLock { twins in
       defer { twins = now }
@@ -182,7 +182,7 @@ final class ClusterSide: Sendable {
   }
 
   /// Before the first message is heard.
-  func tell(_ service: DirectoryService) { directory.withLock { $0 = service } }
+  func attach(_ service: DirectoryService) { directory.withLock { $0 = service } }
 
   /// Records of `file` also go to the cluster's stream.
   func stream(_ file: String, of store: CallStore) {

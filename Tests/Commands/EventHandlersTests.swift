@@ -22,10 +22,12 @@ import Testing
     return request
   }
 
-  private func pages(_ folder: String?) throws -> EventPages { EventPages(folder: folder, asker: try Asker(inbox: Inbox())) }
+  private func pages(_ folder: String?) throws -> EventHandlers {
+    EventHandlers(folder: folder, asker: try Asker(inbox: Inbox()))
+  }
 
   /// What the first step answers.
-  private func answer(_ pages: EventPages, _ request: AdminRequest) throws -> AdminResponse {
+  private func answer(_ pages: EventHandlers, _ request: AdminRequest) throws -> AdminResponse {
     let told = Mutex<AdminResponse?>(nil)
     pages.answer(request) { response in told.withLock { $0 = response } }
     return try #require(told.withLock { $0 })
@@ -79,7 +81,7 @@ import Testing
     let asker = try Asker(inbox: Inbox())
     try asker.start(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     defer { asker.stop() }
-    let pages = EventPages(folder: folder, asker: asker)
+    let pages = EventHandlers(folder: folder, asker: asker)
     var (events, spent, after) = (0, [Int](), "")
     while spent.count < 1_000 {
       let told = Mutex<AdminResponse?>(nil)
@@ -115,7 +117,7 @@ import Testing
       (1...10_000).map { number in
         .init(at: 1_000, kind: "call.started", subject: "c\(number)") { Array(#"{"id":"\#($0)"}"#.utf8) }
       })
-    let most = EventPages.scanned / EventPages.step
+    let most = EventHandlers.scanned / EventHandlers.step
     let nothing = try readAll("kinds=call.ended&limit=1000")
     #expect(nothing.events == 0 && nothing.answers == 3 && nothing.spent.allSatisfy { $0 <= most })
     #expect(nothing.spent[0] == most - 1, "the request itself was paid for at the door")

@@ -15,12 +15,12 @@ import Synchronization
 import Telemetry
 
 /// The two HTTP servers: the app port with sessions and the web phone, and the admin port.
-final class AppSide: Sendable {
+final class AppComponent: Sendable {
   private let settings: Settings
   private let inbox: Inbox
   private let asker: Asker
   private let logs: Logs
-  private let pages: HealthPages
+  private let pages: HealthHandlers
   private let readiness: Readiness
   private let registry: MetricRegistry
   private let traces: TraceCollector
@@ -33,29 +33,29 @@ final class AppSide: Sendable {
   private let recordings: Mutex<[String: Announcement]>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
-  private let push: PushSide
-  private let keys: KeySide
+  private let push: PushComponent
+  private let keys: KeyComponent
   /// What was read last. Held while the app port is given settings or keys, so that what is newer comes later.
   private let current: Mutex<Settings>
   /// What opens a session for one call.
   private let wakes: WakeTokens
   /// Nil: this node is alone.
-  private let cluster: ClusterSide?
+  private let cluster: ClusterComponent?
   private let directory: DirectoryService
   /// Where woken apps connect.
   private let gateway: Mutex<String?>
 
   init(
     _ settings: Settings, readiness: Readiness, registry: MetricRegistry, inbox: Inbox, asker: Asker, traces: TraceCollector,
-    push: PushSide,
-    wakes: WakeTokens, cluster: ClusterSide?, directory: DirectoryService, watch: ThreadWatch, logs: Logs
+    push: PushComponent,
+    wakes: WakeTokens, cluster: ClusterComponent?, directory: DirectoryService, watch: ThreadWatch, logs: Logs
   ) {
     (self.directory, self.asker) = (directory, asker)
     (self.settings, self.inbox, self.logs, self.registry, self.traces) = (settings, inbox, logs, registry, traces)
     (self.push, self.wakes, self.cluster, self.readiness) = (push, wakes, cluster, readiness)
     gateway = Mutex(settings.push?.gateway)
     current = Mutex(settings)
-    let keys = KeySide(settings, readiness: readiness, logger: logs.logger("keys"))
+    let keys = KeyComponent(settings, readiness: readiness, logger: logs.logger("keys"))
     registry.register(keys.metrics)
     self.keys = keys
     trunkNames = Mutex(Set(settings.trunks.map(\.name)))
@@ -63,7 +63,7 @@ final class AppSide: Sendable {
     statusFacts = StatusFacts(
       node: settings.cluster?.nodes?.name ?? ProcessInfo.processInfo.hostName, readiness: readiness, recent: recent,
       hung: { watch.hung })
-    pages = HealthPages(
+    pages = HealthHandlers(
       registry: registry, readiness: readiness, version: Version.number, hung: { watch.hung }, isVital: VitalThreads.contains)
   }
 
@@ -86,7 +86,7 @@ final class AppSide: Sendable {
     app.directoryVersions = directory.versions
     app.directory = { [directory] in DirectoryDownload.answer($2, $0, $1, directory, $3) }
     let server = try AppServer.start(app, logger: logs.logger("app")) { [self] event in
-      if directory.take(event, tell: { [self] in post($0) }) { return true }
+      if directory.handle(event, send: { [self] in post($0) }) { return true }
       return inbox.post(.app(event))
     }
     servers.withLock { $0.app = server }
@@ -94,15 +94,15 @@ final class AppSide: Sendable {
     registry.register(server.metrics)
     try asker.start(logger: logs.logger("admin"))
     let wake: @Sendable () -> Void = { [self] in wakeStreams() }
-    let places = WherePages(asker: asker, cluster: cluster)
-    let adminPages = AdminPages(
+    let places = LocationHandlers(asker: asker, cluster: cluster)
+    let adminPages = AdminHandlers(
       health: pages, asker: asker, site: site.status, status: StatusBoard(statusFacts, read: asker.readCalls),
-      calls: CallPages(asker: asker, places: places, wake: wake) { [self] in recordings.withLock { $0 } },
-      traces: TracePages(collector: traces, asker: asker) { [self] name in trunkNames.withLock { $0.contains(name) } },
-      devices: DevicePages(asker: asker, push: push, wake: wake, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes),
-      logs: LogPages(levels: logs.levels), recent: recent, places: places,
-      events: EventPages(folder: settings.events.map { _ in settings.eventFolder }, asker: asker),
-      directory: DirectoryPages(service: directory, asker: asker), wake: wake)
+      calls: CallHandlers(asker: asker, places: places, wake: wake) { [self] in recordings.withLock { $0 } },
+      traces: TraceHandlers(collector: traces, asker: asker) { [self] name in trunkNames.withLock { $0.contains(name) } },
+      devices: DeviceHandlers(asker: asker, push: push, wake: wake, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes),
+      logs: LogHandlers(levels: logs.levels), recent: recent, places: places,
+      events: EventHandlers(folder: settings.events.map { _ in settings.eventFolder }, asker: asker),
+      directory: DirectoryHandlers(service: directory, asker: asker), wake: wake)
     let admin = try AdminServer.start(
       .init(
         address: settings.listen.admin, token: settings.listen.adminToken.map { Redacted(Array($0.exposed.utf8)) },
@@ -154,11 +154,11 @@ final class AppSide: Sendable {
   func reloadCertificates() {
     let (server, admin) = servers.withLock { $0 }
     let logger = logs.logger("app")
-    let told: @Sendable (TLSError?) -> Void = { problem in
+    let onProblem: @Sendable (TLSError?) -> Void = { problem in
       if let problem { logger.error("certificates are not usable: the old ones stay in use", metadata: ["why": "\(problem)"]) }
     }
-    server?.reloadCertificates(told)
-    admin?.reloadCertificates(told)
+    server?.reloadCertificates(onProblem)
+    admin?.reloadCertificates(onProblem)
   }
 
   func stop() {

@@ -24,13 +24,13 @@ import MediaSession
 /// A call of another node is a 307 to that node, if it says where its admin API is (`cluster.admin`).
 ///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
-struct CallPages: Sendable {
+struct CallHandlers: Sendable {
   typealias Answer = RouteTable.Answer
   /// The last word of the path of what is done to a call.
   enum Action: String, CaseIterable { case hangup, hold, mute, digits, play, record, stream, transfer }
 
   let asker: Asker
-  let places: WherePages
+  let places: LocationHandlers
   /// Has the server ask streams of answers for more; any thread.
   let wake: @Sendable () -> Void
   /// What can be played now.
@@ -38,7 +38,7 @@ struct CallPages: Sendable {
   private let repeats = IdempotencyTable()
 
   init(
-    asker: Asker, places: WherePages, wake: @escaping @Sendable () -> Void,
+    asker: Asker, places: LocationHandlers, wake: @escaping @Sendable () -> Void,
     recordings: @escaping @Sendable () -> [String: Announcement]
   ) {
     (self.asker, self.places, self.wake, self.recordings) = (asker, places, wake, recordings)
@@ -96,12 +96,12 @@ struct CallPages: Sendable {
 
   // MARK: actions
 
-  private struct Taken: Encodable { var call: CallID }
+  private struct Accepted: Encodable { var call: CallID }
 
   private func send(_ command: CallCommand, _ id: CallID, _ request: AdminRequest, _ answer: @escaping Answer) {
     asker.ask(.operation(.command(id, command)), for: request.client) { [self] found in
       guard case .operation(let done)? = found else { return answer(APIError.busy.response) }
-      guard case .refused(let failure) = done else { return answer(.json(202, Taken(call: id))) }
+      guard case .refused(let failure) = done else { return answer(.json(202, Accepted(call: id))) }
       guard failure.code == .gone else { return answer(APIError(failure).response) }
       sendOn(request, id, else: APIError(failure), answer)
     }
@@ -184,7 +184,7 @@ struct CallPages: Sendable {
     let wanted = try Self.wantedCall(request.body)
     asker.ask(.operation(.originate(wanted)), for: request.client) { found in
       switch found {
-      case .operation(.originated(let id)): answer(.json(201, Taken(call: id)))
+      case .operation(.originated(let id)): answer(.json(201, Accepted(call: id)))
       case .operation(.refused(let failure)):
         // `notFound` is of the user or of the number
         let isUser = failure.code == .notFound && failure.msg == "no such user"

@@ -15,9 +15,9 @@ import Synchronization
 ///     POST /v1/devices/revoke?user=U        no push and no session from now on, for every device of U; &device=D: for one
 ///     POST /v1/devices/allow?user=U&device=D
 ///     POST /v1/push/test?user=U&device=D    {"results":[…]}: one push to each device, or to D, and what the service said
-struct DevicePages: Sendable {
+struct DeviceHandlers: Sendable {
   let asker: Asker
-  let push: PushSide
+  let push: PushComponent
   /// Has the server ask streams of answers for more; any thread.
   let wake: @Sendable () -> Void
   /// Where the app that is woken connects, and a token that opens no call.
@@ -99,8 +99,8 @@ struct DevicePages: Sendable {
       let collector = Collector(able.count, answer)
       for (key, target) in able {
         let call = Identifier(random: .system)
-        let deadline = WallClock.nowMilliseconds() / 1_000 + PushSide.testWindow.components.seconds
-        let wake = wakes.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushSide.testWindow))
+        let deadline = WallClock.nowMilliseconds() / 1_000 + PushComponent.testWindow.components.seconds
+        let wake = wakes.token(Wake(call: call, device: key, firstUseBefore: MonotonicClock.now() + PushComponent.testWindow))
         var content = CallPush(
           call: call, deadline: deadline, handleKind: .generic, handle: "push test", name: "Push test", gateway: gateway,
           wake: wake)
@@ -126,7 +126,7 @@ struct DevicePages: Sendable {
         topic: target.topic,
         accepted: report.outcome == .accepted, status: report.status, reason: report.reason,
         apnsId: target.service == .apns ? PushMachine.identifier(of: report.key).description : nil, attempts: report.attempts,
-        ms: report.took.milliseconds, advice: PushAdvice.text(report))
+        ms: report.elapsed.milliseconds, advice: PushAdvice.text(report))
       let all = results.withLock { results in
         results.append(result)
         return results.count == count ? results : nil

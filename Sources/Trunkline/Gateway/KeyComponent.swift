@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// Without keys the gateway runs: calls go on, devices are woken, and apps that log in are asked to come again. It counts as ready, because every
 /// other node asks the same server; `/readyz` says what is wrong.
-final class KeySide: Sendable {
+final class KeyComponent: Sendable {
   private let readiness: Readiness
   private let logger: Logger
   private let statistics = KeyStatistics()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct LongestTurnsTests {
   @Test func `the longest turn is known for one to two minutes, and then forgotten`() {
-    let turns = LongestTurns().turns("control")
+    let turns = LongestSteps().steps("control")
     let start = Instant.zero + .seconds(1_000)
     turns.note(.milliseconds(3), at: start)
     turns.note(.milliseconds(80), at: start + .seconds(10))

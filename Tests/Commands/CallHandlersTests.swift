@@ -14,8 +14,8 @@ import Testing
   private static let notice = Announcement(Recording([1, 2, 3]))
   private func command(_ word: String, _ body: String) -> Result<CallCommand, APIError> {
     do throws(APIError) {
-      guard let action = CallPages.Action(rawValue: word) else { throw APIError(.unknownPage, word) }
-      return .success(try CallPages.command(action, Array(body.utf8), { ["notice.wav": Self.notice] }))
+      guard let action = CallHandlers.Action(rawValue: word) else { throw APIError(.unknownPage, word) }
+      return .success(try CallHandlers.command(action, Array(body.utf8), { ["notice.wav": Self.notice] }))
     } catch {
       return .failure(error)
     }
@@ -37,7 +37,7 @@ import Testing
     body: String, read: [String: String]?, problem: String?
   ) {
     do throws(APIError) {
-      let wanted = try CallPages.wantedCall(Array(body.utf8))
+      let wanted = try CallHandlers.wantedCall(Array(body.utf8))
       #expect(wanted.parameters?.values == read && problem == nil, "\(body)")
     } catch {
       #expect(problem.map { "\(error)".contains($0) } == true, "\(error)")
@@ -104,22 +104,22 @@ import Testing
     let random = RandomSource.seeded(seed)
     let start = Array(#"{"on":true,"to":"#.utf8.prefix(Int(random.next() % 17)))
     let bytes = start + (0..<(random.next() % 64)).map { _ in UInt8(truncatingIfNeeded: random.next()) }
-    for action in CallPages.Action.allCases {
+    for action in CallHandlers.Action.allCases {
       do {
-        _ = try CallPages.command(action, bytes, { [:] })
+        _ = try CallHandlers.command(action, bytes, { [:] })
       } catch {
         #expect(error.code == .badRequest)
       }
     }
     do {
-      _ = try CallPages.wantedCall(bytes)
+      _ = try CallHandlers.wantedCall(bytes)
     } catch {
       #expect(error.code == .badRequest)
     }
   }
 
   @Test func `a call that is to be made names user and number, and who is called first`() throws {
-    func wanted(_ body: String) -> OriginateRequest? { try? CallPages.wantedCall(Array(body.utf8)) }
+    func wanted(_ body: String) -> OriginateRequest? { try? CallHandlers.wantedCall(Array(body.utf8)) }
     let made = OriginateRequest(user: "alice", to: "+4930123")
     #expect(
       wanted(#"{"user":"alice","to":"+4930123"}"#) == made && wanted(#"{"user":"alice","to":"+4930123","first":"user"}"#) == made)

@@ -2,7 +2,7 @@ import Bytes
 
 /// Finds the row of a request and who asks; the row's handler gets it if its scope is among theirs. The row that was checked is the row that
 /// answers. What goes on after that is looked at again (`StreamLicence`).
-struct AdminDoor: Sendable {
+struct AdminEndpoint: Sendable {
   let access: AdminAccess
   let routes: RouteTable
 
