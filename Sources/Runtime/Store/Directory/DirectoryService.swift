@@ -213,7 +213,7 @@ final class DirectoryCounters: Sendable {
       .counter("trunkline_directory_answers_total", "Answered requests of devices for directory and history.", answers),
       .counter("trunkline_history_calls_total", "Calls that were added to histories, once for each user.", calls),
       .counter(
-        "trunkline_history_lost_total", "Calls that found no room on their way to a history; their records are written.", lost),
+        "trunkline_history_lost_total", "Calls dropped as the queue to the histories was full; their records are written.", lost),
       .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
       .gauge(
         "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the shared store or written to it.", waiting),
