@@ -17,7 +17,7 @@ extension ConfigurationKeys {
           "format", .oneOf(RecordingRules.Format.self), .value(RecordingRules().format.rawValue),
           "`ogg`: Opus, about 20 MB an hour. `wav`: 16 bit, 115 MB an hour, or 230 MB where a call is wideband."),
         .init(
-          "notice", .file("WAV"), .none("no notice"), "What the trunk's party hears as a recording begins; it is in the file, too."
+          "notice", .file("WAV"), .none("no notice"), "Played to the trunk when a recording begins; it is in the file, too."
         ),
         .init(
           "minimum_free_mib", .integer(Limits.freeMebibytes), .value("\(Settings.Recording.leastFreeMebibytes)"),

@@ -22,7 +22,7 @@ extension ConfigurationKeys {
           "decline_code", .oneOf(["486", "603"]), .value("\(Settings().calls.declineCode)"), waitsForRestart: true,
           "The final response once every device declined; a 603 ends forking upstream."),
         .init(
-          "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the webhooks' certificates."),
+          "webhook_ca", .file("PEM certificates"), .none("the system's authorities"), "The CAs of the webhooks' certificates."),
         .init(
           "stream_hosts",
           .list(
@@ -33,7 +33,7 @@ extension ConfigurationKeys {
         .init(
           "stream_networks", .list(.text("network"), limit: Limits.streamHosts), .value("[ ]"),
           "Networks that are not public and that names of these hosts may lead to, such as `10.0.0.0/8`."),
-        .init("stream_ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the streams' certificates."),
+        .init("stream_ca", .file("PEM certificates"), .none("the system's authorities"), "The CAs of the streams' certificates."),
       ]),
     .init(
       "routes.inbound[]", isTakenBySIGHUP: true, "Needs one of `to`, `user` and `route`.",
@@ -84,7 +84,7 @@ extension ConfigurationKeys {
           "trunks", .list(.or(.text("name of a trunk"), .mapping), limit: 32),
           "Several: the next one where a trunk is full, down or silent. In this order, or mappings."),
         .init(
-          "emergency", .flag, .value("false"), "Emergency numbers with this prefix use this route, regardless of `allow` and limits."),
+          "emergency", .flag, .value("false"), "Emergency numbers with this prefix use this route despite `allow` and limits."),
       ]),
     .init(
       "routes.outbound[].trunks[]", isTakenBySIGHUP: true, "",

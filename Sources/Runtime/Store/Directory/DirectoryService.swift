@@ -216,7 +216,7 @@ final class DirectoryCounters: Sendable {
         "trunkline_history_lost_total", "Calls dropped as the queue to the histories was full; their records are written.", lost),
       .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
       .gauge(
-        "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the shared store or written to it.", waiting),
+        "trunkline_directory_waiting", "Directories of a cluster that wait for a read or a write of the shared store.", waiting),
       .counter("trunkline_directory_fetched_total", "Versions of directories that were read from the shared store.", fetched),
       .counter("trunkline_directory_given_total", "Versions of directories that this node wrote to the shared store.", given),
       .gauge(
