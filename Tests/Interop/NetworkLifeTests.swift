@@ -97,13 +97,13 @@ extension Interop {
         try await link.up(Self.first)
         #expect(await eventually(within: 10) { try reason(gateway) == nil }, "\(gateway.process.text)")
         let isTold = await eventually(within: 5) {
-          lines(gateway, "usable addresses again") == 1 && lines(gateway, "peers see") > 0
+          lines(gateway, "the machine has usable addresses again") == 1 && lines(gateway, "peers see") > 0
             && gateway.process.text.contains("signalling=\(Self.first):\(gateway.sip)")
         }
         #expect(isTold, "\(gateway.process.text)")
         try await call(gateway, device: "d1")
         try await gateway.finish()
-        #expect(lines(gateway, "no usable address") == 1 && lines(gateway, "usable addresses again") == 1)
+        #expect(lines(gateway, "no usable address") == 1 && lines(gateway, "the machine has usable addresses again") == 1)
       } catch {
         try await link.remove()
         throw error

@@ -87,7 +87,7 @@ import Testing
     for _ in 0..<9 { see("a", pad: 800) }
     let cut = all(full)
     #expect(cut.packets.count == 3)
-    #expect(cut.end == "trace of trunk carrier: 9 messages, 6 dropped; the file has its size")
+    #expect(cut.end == "trace of trunk carrier: 9 messages, 6 dropped; the file reached its size")
 
     let unread = try desk.start(.trunk("carrier"), for: .seconds(60), bytes: 1 << 20)
     clock.advance(.seconds(16))

@@ -64,7 +64,7 @@ import Testing
       logger.notice("login refused", metadata: ["user": "mallory"])
       for number in 0..<100 { logger.info("call ended", metadata: ["user": "mallory", "call": "\(number)"]) }
       for number in 0..<100 {
-        logger.warning("the configuration is probably not what was meant", metadata: ["problem": "\(number)"])
+        logger.warning("the configuration probably has a mistake", metadata: ["problem": "\(number)"])
       }
     } counted: {
       omitted = $0

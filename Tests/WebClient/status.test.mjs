@@ -124,7 +124,7 @@ test("what is no answer of a gateway is none: HTML of a proxy, half an answer, a
     assert.equal(rig.feed.fault.kind, "silent");
     assert.equal(rig.feed.status, null);
   }
-  rig.says(problem(429, "more than per_second requests of this token"));
+  rig.says(problem(429, "the token exceeded its per_second requests"));
   await rig.feed.ask();
   assert.equal(rig.feed.fault.kind, "busy");
   assert.match(texts.headline({ ...rig.feed, age: 0 }).text, /Too busy to answer: more than per_second/);

@@ -101,7 +101,7 @@ extension Call {
   /// Why a `call.transfer` cannot be asked of the trunk now.
   func refusal(of target: AskedTransfer?) -> Failure? {
     guard state == .connected, trunkLeg.phase == .confirmed, !transfers.isAsked, second == nil else { return Failure(.badState) }
-    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk takes no transfers") }
+    guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk accepts no transfers") }
     return target == nil ? Failure(.badRequest, msg: "target is not a number") : nil
   }
 

@@ -17,7 +17,7 @@ extension CallMachine {
         .refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: .init(number: wanted.to, call: "\(id)"))))
       step.answer(question, .refused(Failure(code, msg: text)))
     }
-    if isDraining { return refuse(.overload, .draining, "the gateway takes no new calls") }
+    if isDraining { return refuse(.overload, .draining, "the gateway accepts no new calls") }
     if calls.count >= configuration.bounds.calls {
       return refuse(.overload, .overload, "the gateway has as many calls as it may")
     }

@@ -9,8 +9,8 @@ struct PhonesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "phones", abstract: "Many app clients in one process, which ring, answer and hang up on command.",
     discussion: """
-      Reads a JSON object a line for each phone: name, token, device, and answerAfter (seconds; without it the phone rings until it is
-      told). Prints a JSON object a line for what happens: online, ringing, connected, ended, offline, closed, each with the phone's name.
+      Reads a JSON object a line for each phone: name, token, device, and answerAfter (seconds; without it the phone rings until a
+      command). Prints a JSON object a line for what happens: online, ringing, connected, ended, offline, closed, each with the phone's name.
       Speech is PCMU, which the gateway relays. Orders come a line each on standard input, * is every phone; its end does not matter:
 
         answer NAME     hangup NAME     register NAME PUSH-TOKEN     push NAME JSON     status     stop

@@ -50,10 +50,10 @@ struct LoadCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The share of calls that apps make.", valueName: "percent")) var outgoing = 50
   @Option(help: ArgumentHelp("Calls whose speech is scored from the first word on, if they last 3.5 s.", valueName: "n"))
   var sampled = 4
-  @Flag(help: "Apps speak the carrier's PCMU, which is relayed, instead of Opus, which is transcoded.") var relay = false
+  @Flag(help: "Apps use the carrier's PCMU, which is relayed, instead of Opus, which is transcoded.") var relay = false
   @Flag(
     help:
-      "The carrier speaks G.722 and apps Opus of 16 kHz: calls of HD voice. The trunk of --config needs G722 among its codecs.")
+      "The carrier uses G.722 and apps Opus of 16 kHz: calls of HD voice. The trunk of --config needs G722 among its codecs.")
   var wide = false
   @Option(
     help: ArgumentHelp(

@@ -62,7 +62,7 @@ public enum WAVFile {
   private static func decode(_ data: ArraySlice<UInt8>, _ format: Format) throws(FormatError) -> (samples: [Int16], rateHz: Int) {
     guard (1...2).contains(format.channels), [8000, 16000, 24000, 32000, 40000, 48000].contains(format.rateHz) else {
       throw FormatError(
-        description: "\(format.channels) channels at \(format.rateHz) Hz: mono or stereo at a multiple of 8000 Hz is wanted; "
+        description: "\(format.channels) channels at \(format.rateHz) Hz: mono or stereo at a multiple of 8000 Hz is required; "
           + "convert with: sox in.wav -r 16000 -c 1 -b 16 out.wav")
     }
     var samples: [Int16]

@@ -121,7 +121,7 @@ final class AdminAccess: Sendable {
       var bucket = state.rates[token.name] ?? TokenBucket(perSecond: rate, at: now)
       let isAllowed = bucket.consume(at: now)
       state.rates[token.name] = bucket
-      guard isAllowed else { throw APIError(.tooMany, "more than per_second requests of this token") }
+      guard isAllowed else { throw APIError(.tooMany, "the token exceeded its per_second requests") }
     }
     return client
   }
@@ -142,7 +142,7 @@ final class AdminAccess: Sendable {
   /// without a token; with one, it is no browser's own doing.
   static func checkPage(_ request: HTTPRequest) throws(APIError) {
     guard secret(request.authorization?.exposed) == nil, isOfPage(request.fields) else { return }
-    throw APIError(.forbidden, "not from a page of another site (Sec-Fetch-Site)")
+    throw APIError(.forbidden, "requests from a page of another site are refused (Sec-Fetch-Site)")
   }
 
   /// By the browser's own word: a page can neither set nor leave out this field.
@@ -156,7 +156,7 @@ final class AdminAccess: Sendable {
     guard request.peer.unmapped.isLoopback else {
       throw APIError(.forbidden, "set listen.admin token_file to send requests from another machine")
     }
-    guard request.origin == nil, isPlain(host: request.host) else { throw APIError(.forbidden, "not from a web page") }
+    guard request.origin == nil, isPlain(host: request.host) else { throw APIError(.forbidden, "web pages are refused") }
   }
 
   private static func isPlain(host: String) -> Bool {

@@ -69,7 +69,8 @@ public final class ClusterMetrics: Sendable {
       labelled("trunkline_cluster_locates_total", "INVITEs looked up in the shared store, by outcome.", .counter, "outcome") {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.locates[$0] ?? 0)) }
       },
-      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the store, by outcome.", .counter, "outcome") {
+      labelled("trunkline_cluster_claims_total", "call.starts that were entered in the cluster, by outcome.", .counter, "outcome")
+      {
         now in Outcome.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.claims[$0] ?? 0)) }
       },
       labelled(
@@ -84,7 +85,8 @@ public final class ClusterMetrics: Sendable {
       labelled("trunkline_cluster_calls_reaped_total", "Calls of dead nodes that this one closed, by kind.", .counter, "kind") {
         now in ClusterStatistics.ReapedKind.allCases.map { ($0.rawValue, Int64(clamping: now.cluster.reaped[$0] ?? 0)) }
       },
-      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed as it held this one dead.") {
+      counted("trunkline_cluster_calls_reaped_by_others_total", "Calls here that another node closed, holding this one for dead.")
+      {
         $0.reapedByOthers
       },
       counted("trunkline_cluster_hints_dropped_total", "Dropped device locations and calls of dead processes.") {

@@ -238,7 +238,7 @@ public final class Control: @unchecked Sendable {
       // Counted and logged as a refusal, which under overload is many a second: nothing more is said here.
       return .mediaRefused(request.call, reason: overload.description, isOverload: true)
     } catch {
-      logger.warning("no media for a call", metadata: ["call": "\(request.call)", "why": "\(error)"])
+      logger.warning("a call has no media", metadata: ["call": "\(request.call)", "why": "\(error)"])
       return .mediaRefused(request.call, reason: "\(error)")
     }
   }

@@ -122,7 +122,7 @@ public final class ControlMetrics: Sendable {
         }
         return rows("in", statistics.responsesReceived) + rows("out", statistics.responsesSent)
       },
-      counter("trunkline_sip_retransmissions_total", "SIP messages sent or received again.", ["direction"]) {
+      counter("trunkline_sip_retransmissions_total", "SIP retransmissions, sent or received.", ["direction"]) {
         [(["in"], $0.retransmissionsReceived), (["out"], $0.retransmissionsSent)]
       },
       counter("trunkline_sip_requests_unanswered_total", "SIP requests inside dialogs without a response.", ["method"]) {

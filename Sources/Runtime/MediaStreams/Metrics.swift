@@ -16,7 +16,7 @@ final class StreamMetrics: Sendable {
   var families: [MetricFamily] {
     [
       .gauge("trunkline_streams", "Media streams that are open.", open),
-      .counters("trunkline_streams_total", "Media streams that are over, by what ended them.", label: "end", streams),
+      .counters("trunkline_streams_total", "Media streams that have ended, by cause.", label: "end", streams),
       .counters(
         "trunkline_stream_faults_total", "Messages of stream peers that were ignored, by fault.", label: "fault", faults),
       .counter("trunkline_stream_unread_frames_total", "Frames of 20 ms that peers did not read in time.", unread),

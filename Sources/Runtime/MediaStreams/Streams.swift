@@ -127,7 +127,7 @@ private final class StreamWorker {
     switch news {
     case .opened: break
     case .refused(_, let why), .ended(_, let why, _):
-      logger.info("a stream is over", metadata: ["call": "\(call)", "why": "\(why)"])
+      logger.info("a stream has ended", metadata: ["call": "\(call)", "why": "\(why)"])
       legs[call] = nil
     }
     onNews(news)

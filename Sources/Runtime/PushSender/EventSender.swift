@@ -204,7 +204,7 @@ final class EventWorker: HTTPWorker {
     let lost = first.position - hook.sink.read - 1
     statistics.outcomes.counter("lost").increment(by: lost)
     logger.error(
-      "a webhook was too slow: the journal deleted events before it accepted them",
+      "a webhook was too slow: the journal deleted events that it had not accepted",
       metadata: ["url": "\(hook.webhook.shown)", "events": "\(lost)"])
   }
 

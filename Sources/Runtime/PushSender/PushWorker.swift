@@ -114,7 +114,7 @@ final class PushWorker: HTTPWorker {
     ]
     if target.service.provider.hasEnvironments { metadata["env"] = "\(target.environment.rawValue)" }
     if let advice = PushAdvice.text(outcome) { metadata["do"] = "\(advice)" }
-    let text = outcome.outcome == .wrongPlace ? "push token of another environment or app" : "push refused"
+    let text = outcome.outcome == .wrongPlace ? "a push token is of another environment or app" : "push refused"
     logger.error("\(text)", metadata: metadata)
   }
 
@@ -123,10 +123,10 @@ final class PushWorker: HTTPWorker {
     guard open != reported else { return }
     for service in PushService.allCases { statistics.open[service].set(open.contains(service) ? 1 : 0) }
     for service in open.subtracting(reported) {
-      logger.error("push service does not answer", metadata: ["service": "\(service.rawValue)"])
+      logger.error("a push service does not answer", metadata: ["service": "\(service.rawValue)"])
     }
     for service in reported.subtracting(open) {
-      logger.notice("push service answers again", metadata: ["service": "\(service.rawValue)"])
+      logger.notice("a push service answers again", metadata: ["service": "\(service.rawValue)"])
     }
     reported = open
   }

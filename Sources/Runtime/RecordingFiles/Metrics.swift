@@ -13,7 +13,7 @@ final class RecorderMetrics: Sendable {
   var families: [MetricFamily] {
     [
       .gauge("trunkline_recordings", "Recordings that are being written.", running),
-      .counters("trunkline_recordings_total", "Recordings that were closed, by what ended them.", label: "end", closed),
+      .counters("trunkline_recordings_total", "Recordings that were closed, by cause.", label: "end", closed),
       .counter("trunkline_recording_bytes_total", "Octets of closed recordings.", bytes),
       .counter("trunkline_recording_dropped_frames_total", "Frames of 20 ms that recordings lack: there is silence.", dropped),
       .gauge("trunkline_recording_free_bytes", "Free octets of the file system with the recordings.", free),

@@ -4,7 +4,7 @@ import Bytes
 struct Trace {
   enum End: String {
     case time = "its time is over"
-    case size = "the file has its size"
+    case size = "the file reached its size"
     case stopped = "it was stopped"
     case unread = "its reader does not read"
   }

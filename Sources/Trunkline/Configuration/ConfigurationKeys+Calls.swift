@@ -181,7 +181,7 @@ extension ConfigurationKeys {
         ),
         .init(
           "user", .text("text"), .none("the user's number, and with `from.user` the number that is shown"),
-          "The calling number, whatever From shows: the line's own number, if the trunk allows showing another (CLIP no screening)."
+          "The calling number, whatever From shows: the line's own number, if the trunk allows another one (CLIP no screening)."
         ),
       ]),
     .init(
@@ -214,7 +214,7 @@ extension ConfigurationKeys {
       "trunks[].tls", isAppliedBySIGHUP: true, "",
       [
         .init(
-          "ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign the trunk's certificate."
+          "ca", .file("PEM certificates"), .none("the system's authorities"), "The CAs of the trunk's certificate."
         ),
         .init("cert", .file("PEM certificate chain"), .none("no certificate"), "Our certificate, if the trunk requests one."),
         .init("key", .secretFile("PEM private key"), .none("–"), "Its private key; goes with `cert`."),
@@ -265,8 +265,8 @@ extension ConfigurationKeys {
         .init("diversions", .mapping, .none("those of the route"), "Where calls go that no device answers."),
         .init("claims", .mapping, .none("nothing"), "With `id: any`: what login tokens may grant (the claim `trunkline`)."),
         .init(
-          "webhook", .mapping, .none("nobody"),
-          "With `id: any`: the webhook that is queried for users and numbers that are in no file."),
+          "webhook", .mapping, .none("none"),
+          "With `id: any`: the webhook for users and numbers that are in no file."),
         .init(
           "country", .text("region, or 1 to 3 digits"), .none("that of the trunks, if calls go out on trunks of one country"),
           "The region (ISO 3166-1), such as `DE`, or its country code: numbers may be dialled as there, and become E.164 before the route is chosen; its emergency numbers are the user's."
@@ -289,7 +289,7 @@ extension ConfigurationKeys {
       "users[].webhook", isAppliedBySIGHUP: true,
       """
       Queried with a POST that is signed like that of `routes.inbound[].route`, by number and by user; in place of `claims`. Requests and
-      answers, and what applies without one: [users without the file](../integrate/users.md#a-webhook). `routes.webhook_ca` has the authorities that sign its certificate.
+      answers, and what applies without one: [users without the file](../integrate/users.md#a-webhook). `routes.webhook_ca` has the CAs of its certificate.
       """,
       [
         .init("url", .text("URL of at most 2048 bytes"), .required, "`https:`, or `http:` of this machine."),

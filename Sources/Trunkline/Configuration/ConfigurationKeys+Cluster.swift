@@ -50,7 +50,7 @@ extension ConfigurationKeys {
     .init(
       "cluster.engine.tls", isAppliedBySIGHUP: false, "",
       [
-        .init("ca", .file("PEM certificates"), .none("the system's"), "The authorities that sign the certificate of Redis."),
+        .init("ca", .file("PEM certificates"), .none("the system's"), "The CAs of the certificate of Redis."),
         .init("cert", .file("PEM certificate chain"), .none("none"), "This node's client certificate for Redis."),
         .init("key", .secretFile("PEM private key"), .none("none"), "Its private key."),
       ]),

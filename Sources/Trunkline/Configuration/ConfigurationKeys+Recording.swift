@@ -18,7 +18,7 @@ extension ConfigurationKeys {
           "`ogg`: Opus, about 20 MB an hour. `wav`: 16 bit, 115 MB an hour, or 230 MB where a call is wideband."),
         .init(
           "notice", .file("WAV"), .none("no notice"),
-          "What the trunk's party hears as a recording begins; it is in the file, too."
+          "Played to the trunk when a recording begins; it is in the file, too."
         ),
         .init(
           "minimum_free_mib", .integer(Limits.freeMebibytes), .value("\(Settings.Recording.leastFreeMebibytes)"),

@@ -23,7 +23,7 @@ extension ConfigurationKeys {
           "The final response once every device declined; a 603 ends forking upstream."),
         .init(
           "webhook_ca", .file("PEM certificates"), .none("the system's authorities"),
-          "The authorities that sign the webhooks' certificates."),
+          "The CAs of the webhooks' certificates."),
         .init(
           "stream_hosts",
           .list(
@@ -36,7 +36,7 @@ extension ConfigurationKeys {
           "Networks that are not public and that names of these hosts may lead to, such as `10.0.0.0/8`."),
         .init(
           "stream_ca", .file("PEM certificates"), .none("the system's authorities"),
-          "The authorities that sign the streams' certificates."),
+          "The CAs of the streams' certificates."),
       ]),
     .init(
       "routes.inbound[]", isAppliedBySIGHUP: true, "Needs one of `to`, `user` and `route`.",
@@ -88,7 +88,7 @@ extension ConfigurationKeys {
           "Several: the next one where a trunk is full, down or silent. In this order, or mappings."),
         .init(
           "emergency", .flag, .value("false"),
-          "Emergency numbers with this prefix use this route, regardless of `allow` and limits."),
+          "Emergency numbers with this prefix use this route despite `allow` and limits."),
       ]),
     .init(
       "routes.outbound[].trunks[]", isAppliedBySIGHUP: true, "",

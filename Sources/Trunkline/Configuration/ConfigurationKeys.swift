@@ -57,7 +57,7 @@ extension ConfigurationKeys {
           "branding", .mapping, .none("the pages are Trunkline's"), "Name, colour and logo of the web phone and the status page."),
         .init(
           "local_networks", .list(.text("network, or `auto`"), limit: 100), .value("[ auto ]"), waitsForRestart: true,
-          "Peers in these networks get our own addresses, not those of `advertise`. `auto`: the networks that our interfaces are in."
+          "Peers in these networks get our own addresses, not those of `advertise`. `auto`: the networks of our interfaces."
         ),
         .init("dns", .mapping, "The name servers that the names of trunks are looked up with."),
         .init("media", .mapping, "Addresses, ports and threads of RTP."),
@@ -92,7 +92,7 @@ extension ConfigurationKeys {
 
   private static let advertise = ConfigurationKey(
     "advertise", .text("address or host name, with a port or without, or `env:NAME`"), .none("the listener's address"),
-    "What Via and Contact contain for peers that are not in `local_networks`: the address at which the NAT or the container's host receives SIP for us."
+    "Via and Contact for peers outside `local_networks`: where the NAT or the container's host receives SIP for us."
   )
 
   static let listen: [ConfigurationSection] = [
@@ -134,11 +134,11 @@ extension ConfigurationKeys {
         .init("key", .secretFile("PEM private key"), .required, "Its private key."),
         .init(
           "certificates", .list(.mapping, limit: Limits.certificates),
-          "Certificates for further names: a client that requests one of their names (SNI) gets that certificate, any other client `cert`."
+          "Certificates for further names: a client that requests one of their names (SNI) gets that one, others get `cert`."
         ),
         .init(
           "ca", .file("PEM certificates"),
-          "The authorities that sign the clients' certificates (mutual TLS), of any key usage."),
+          "The CAs of the clients' certificates (mutual TLS), of any key usage."),
         .init(
           "clients", .oneOf(TLSServerSettings.Clients.self), .none("`required` with `ca`, else `off`"),
           "Whether a client must present a certificate; `optional` checks one that is presented."),
@@ -300,14 +300,14 @@ extension ConfigurationKeys {
         ),
         .init(
           "jwks_ca", .file("PEM certificates"), .none("the system's authorities"),
-          "The authorities that sign the certificate of `jwks_url`."),
+          "The CAs of the certificate of `jwks_url`."),
         .init("audience", .text("text"), .value(settings.auth.audience), "What `aud` of a login token must be."),
       ]),
     .init(
       "verifier", isAppliedBySIGHUP: false, "",
       [
         .init("url", .text("URL"), .required, "`https:`, or `http:` of this machine; queried for each call with an Identity."),
-        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The authorities that sign its certificate."),
+        .init("ca", .file("PEM certificates"), .none("the system's authorities"), "The CAs of its certificate."),
       ]),
     .init(
       "turn", isAppliedBySIGHUP: true,
@@ -340,7 +340,7 @@ extension ConfigurationKeys {
           "The servers that get each event with a POST."),
         .init(
           "ca", .file("PEM certificates"), .none("the system's authorities"),
-          "The authorities that sign the webhooks' certificates."),
+          "The CAs of the webhooks' certificates."),
       ]),
     .init(
       "events.webhooks[]", isAppliedBySIGHUP: true, "",

@@ -46,7 +46,7 @@ final class CertificateWatch: Sendable {
   var metrics: [MetricFamily] {
     [
       MetricFamily(
-        name: "trunkline_certificate_expires_seconds", help: "When a certificate of ours expires, in seconds since 1970.",
+        name: "trunkline_certificate_expires_seconds", help: "When a gateway certificate expires, in seconds since 1970.",
         kind: .gauge, labelNames: ["use", "trunk"]
       ) { [self] in
         let known = expiries.withLock { $0 }

@@ -55,7 +55,7 @@ final class IdempotencyTable: Sendable {
     return state.withLock { state in
       if let entry = state.entries[key], now - entry.began < Self.lifetime {
         guard entry.digest == digest else {
-          return .answered(APIError(.keyReused, "this Idempotency-Key was another request's").response)
+          return .answered(APIError(.keyReused, "this Idempotency-Key was used for another request").response)
         }
         return .answered(
           entry.answer ?? APIError(.inFlight, "the first request with this Idempotency-Key is not answered yet").response)

@@ -115,9 +115,9 @@ final class NetworkComponent: Sendable {
     let media = line.media.joined(separator: " ")
     if let reason = line.reason {
       guard reason != said.reason else { return due }
-      logger.warning("no usable address: no call can come until there is one", metadata: ["why": "\(reason)"])
+      logger.warning("no usable address: the gateway can receive no calls until it has one", metadata: ["why": "\(reason)"])
     } else if said.reason != nil {
-      logger.notice("usable addresses again", metadata: ["media": "\(media)"])
+      logger.notice("the machine has usable addresses again", metadata: ["media": "\(media)"])
     } else if line.note != said.note, let note = line.note {
       logger.warning("an address is missing: the others are used", metadata: ["why": "\(note)", "media": "\(media)"])
     } else {

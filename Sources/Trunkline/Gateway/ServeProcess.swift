@@ -56,7 +56,7 @@ enum ServeProcess {
 
   private static func warn(_ settings: Settings, _ logger: Logger) {
     for warning in settings.warnings {
-      logger.warning("the configuration is probably not what was meant", metadata: ["problem": "\(warning)"])
+      logger.warning("the configuration probably has a mistake", metadata: ["problem": "\(warning)"])
     }
   }
 
@@ -74,12 +74,12 @@ enum ServeProcess {
         supervisor.write("READY=1")
       case SIGUSR1:
         guard gateway.isDrained else { continue }
-        logger.notice("drained: the last call is over")
+        logger.notice("drained: the last call has ended")
         return !gateway.isEnding
       case SIGALRM:
         guard draining else { continue }
         if gateway.isEnding { return false }
-        logger.warning("drain time is over: ending the calls that are left")
+        logger.warning("the drain time is over: ending the remaining calls")
         gateway.endCalls()
         alarm(lastRecordsSeconds)
       default:

@@ -38,7 +38,7 @@ struct TraceHandlers: Sendable {
       throw APIError(.badRequest, "bytes: 1...\(Limits.largestBytes)")
     }
     if let trunk, !isTrunk(trunk) { throw APIError(.unknownTrunk, "no such trunk") }
-    guard (trunk == nil) != (call == nil) else { throw APIError(.badRequest, "trunk or call") }
+    guard (trunk == nil) != (call == nil) else { throw APIError(.badRequest, "give either trunk or call") }
     let client = request.client
     if let trunk { return begin(.trunk(trunk), seconds, bytes, client, answer) }
     guard let call else { return }

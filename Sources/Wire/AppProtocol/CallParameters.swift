@@ -53,7 +53,7 @@ public struct CallParameters: Hashable, Sendable, Codable {
       return
         "parameters: \"\(name.prefix(Limits.parameterNameBytes))\" is no name of a header field of 1 to \(Limits.parameterNameBytes) characters"
     }
-    if Set(values.keys.map { $0.lowercased() }).count < values.count { return "parameters: a name stands there twice" }
+    if Set(values.keys.map { $0.lowercased() }).count < values.count { return "parameters: a name occurs twice" }
     if let (name, _) = values.first(where: { !isValue($0.value) }) { return "parameters: \(name) has a control character" }
     let bytes = values.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
     return bytes > Limits.parameterBytes ? "parameters: \(bytes) bytes of \(Limits.parameterBytes)" : nil

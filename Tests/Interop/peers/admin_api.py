@@ -67,7 +67,7 @@ ask("POST", "/v1/traces/{trace}/stop", 404, "/v1/traces/99999/stop")
 ask("GET", "/v1/traces/{trace}", 404, "/v1/traces/99999")
 nobody = "/v1/calls/00000000-0000-4000-8000-000000000000/"
 good = {"hold": {"on": False}, "mute": {"on": False}, "digits": {"digits": "12#"}, "transfer": {"to": "+15557654321"}, "play": {"file": "a.wav"}, "record": {"on": True}, "stream": {"url": "wss://127.0.0.1:9/"}}
-# this trunk takes no transfers, no file may be played, nothing is recorded, and somebody has the call
+# this trunk accepts no transfers, no file may be played, nothing is recorded, and somebody has the call
 refused = {"transfer": 422, "play": 404, "record": 422, "stream": 409}
 for word, body in good.items():
     action = "/v1/calls/{call}/" + word

@@ -213,10 +213,10 @@ final class DirectoryCounters: Sendable {
       .counter("trunkline_directory_answers_total", "Answered requests of devices for directory and history.", answers),
       .counter("trunkline_history_calls_total", "Calls that were added to histories, once for each user.", calls),
       .counter(
-        "trunkline_history_lost_total", "Calls that found no room on their way to a history; their records are written.", lost),
+        "trunkline_history_lost_total", "Calls dropped as the queue to the histories was full; their records are written.", lost),
       .counter("trunkline_directory_failures_total", "Failed reads and writes of directories and histories.", failures),
       .gauge(
-        "trunkline_directory_waiting", "Directories of a cluster that wait to be read from the shared store or written to it.",
+        "trunkline_directory_waiting", "Directories of a cluster that wait for a read or a write of the shared store.",
         waiting),
       .counter("trunkline_directory_fetched_total", "Versions of directories that were read from the shared store.", fetched),
       .counter("trunkline_directory_given_total", "Versions of directories that this node wrote to the shared store.", given),
