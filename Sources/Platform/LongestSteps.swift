@@ -56,7 +56,7 @@ public final class LongestSteps: Sendable {
   public var metrics: [MetricFamily] {
     [
       MetricFamily(
-        name: "trunkline_thread_longest_turn_seconds",
+        name: "trunkline_thread_longest_step_seconds",
         help: "The longest step of a thread's loop in the last one to two minutes.",
         kind: .gauge, labelNames: ["thread"]
       ) { [self] in

@@ -39,9 +39,9 @@ import Testing
   }
 
   @Test func `of a push sandbox's line the payload is taken`() {
-    #expect(HandsetRequest.payload(Array(#"{"service":"apns","id":"1","payload":{"call":"x"}}"#.utf8)) == #"{"call":"x"}"#)
-    #expect(HandsetRequest.payload(Array("[]".utf8)) == nil && HandsetRequest.payload(Array(#"{"payload":1}"#.utf8)) == nil)
-    #expect(HandsetRequest.bytes("00fF") == [0, 255] && HandsetRequest.bytes("0") == nil && HandsetRequest.bytes("zz") == nil)
+    #expect(HandsetCommand.payload(Array(#"{"service":"apns","id":"1","payload":{"call":"x"}}"#.utf8)) == #"{"call":"x"}"#)
+    #expect(HandsetCommand.payload(Array("[]".utf8)) == nil && HandsetCommand.payload(Array(#"{"payload":1}"#.utf8)) == nil)
+    #expect(HandsetCommand.bytes("00fF") == [0, 255] && HandsetCommand.bytes("0") == nil && HandsetCommand.bytes("zz") == nil)
   }
 
   @Test func `the screen keeps a caller's control characters off the terminal`() {

@@ -48,13 +48,13 @@ extension Interop {
       let (first, second) = (cluster.nodes[0], cluster.nodes[1])
       let grant = "{\"numbers\":[\"\(Self.number)\"]}"
       let carol = try await phone(first, "carol", iat: 1_700_000_000, grant)
-      #expect(await eventually(within: 5) { try second.sum("trunkline_cluster_grants_taken_total") > 0 })
+      #expect(await eventually(within: 5) { try second.sum("trunkline_cluster_grants_accepted_total") > 0 })
       // the edge gives calls to both nodes in turn: the one where she is not knows where she is
       try await ring("carol", cluster)
 
       // a later token at the other node takes the number
       let dora = try await phone(second, "dora", iat: 1_700_000_100, grant)
-      #expect(await eventually(within: 5) { try first.sum("trunkline_cluster_grants_taken_total") > 1 })
+      #expect(await eventually(within: 5) { try first.sum("trunkline_cluster_grants_accepted_total") > 1 })
       try await ring("dora", cluster)
 
       // the engine comes back empty: the nodes put back what they have
@@ -74,7 +74,7 @@ extension Interop {
       try FileManager.default.removeItem(atPath: second.folder + "/trunkline.db")
       for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: second.folder + "/trunkline.db\(suffix)") }
       try await second.restart()
-      #expect(await eventually(within: 20) { try second.sum("trunkline_cluster_grants_taken_total") > 1 })
+      #expect(await eventually(within: 20) { try second.sum("trunkline_cluster_grants_accepted_total") > 1 })
       // her device was there: nobody is, which is not "no such number"
       let known = try Peers.sipp(
         first, "refused_480",

@@ -127,7 +127,7 @@ test("what is no answer of a gateway is none: HTML of a proxy, half an answer, a
   rig.says(problem(429, "the token exceeded its per_second requests"));
   await rig.feed.ask();
   assert.equal(rig.feed.fault.kind, "busy");
-  assert.match(texts.headline({ ...rig.feed, age: 0 }).text, /Too busy to answer: more than per_second/);
+  assert.match(texts.headline({ ...rig.feed, age: 0 }).text, /Too busy to answer: the token exceeded its per_second requests/);
 });
 
 test("of two nodes one is shown, the other named; a restart is taken at once, another node only once the first is gone", async () => {

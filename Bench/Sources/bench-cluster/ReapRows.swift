@@ -46,7 +46,7 @@ struct ReapRows {
   private func kill(_ victim: Node, _ others: [Node], _ carrier: Carrier, _ calls: Int) throws {
     let records = others.map(\.records).reduce(0, +)
     let cpu = others.map(\.process.threadCPU)
-    let turns = others.map { $0.metric("trunkline_control_turn_seconds_bucket") }
+    let turns = others.map { $0.metric("trunkline_control_step_seconds_bucket") }
     let watch = Watch()
     let admins = others.map(\.admin)
     let thread = Thread {
@@ -85,14 +85,14 @@ struct ReapRows {
         "reaping \(calls) calls: control's longest turn", unit: "ms", ours: BenchFigure("ours", longest(others, turns)),
         goal: .atMost(20),
         note: String(
-          format: "the bound of trunkline_control_turn_seconds that holds all turns; control of the reaper used %.0f ms in all",
+          format: "the bound of trunkline_control_step_seconds that holds all turns; control of the reaper used %.0f ms in all",
           spent.max() ?? 0)))
   }
 
   /// The smallest bound, in milliseconds, that no turn since `before` was longer than.
   private func longest(_ nodes: [Node], _ before: [[String: Double]]) -> Double {
     zip(nodes, before).map { node, before in
-      let now = node.metric("trunkline_control_turn_seconds_bucket")
+      let now = node.metric("trunkline_control_step_seconds_bucket")
       let grown = now.compactMap { label, count -> (bound: Double, count: Double)? in
         let text = label.drop { $0 != "\"" }.dropFirst().prefix { $0 != "\"" }
         return (Double(text) ?? .infinity, count - (before[label] ?? 0))

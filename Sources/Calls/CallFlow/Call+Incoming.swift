@@ -185,7 +185,7 @@ extension Call {
     devices[index].rang = ringing
     if bookkeeping.firstRing == nil { bookkeeping.firstRing = .init(devices[index].key, ringing) }
     let steps: [(AppStep, Int?)] = [(.push, ringing.pushMs), (.report, ringing.reportMs), (.open, ringing.openMs)]
-    for case (let step, let milliseconds?) in steps { step.measure(.app(step, .milliseconds(milliseconds))) }
+    for case (let phase, let milliseconds?) in steps { step.measure(.app(phase, .milliseconds(milliseconds))) }
   }
 
   /// 180 once, and not before the start line is on disk.

@@ -266,7 +266,7 @@ extension CallMachine {
     else {
       return refuse(token, caller, .tooMany, .userRate, "calls_per_hour", &step)
     }
-    let session = MediaSessionID(raw: nextNumber())
+    let session = MediaSessionID(raw: makeNumber())
     var parties = Call.Parties(
       from: Handle(number: own, name: routing.displayName(of: key.user, wanted: start.from?.n)),
       to: Handle(k: start.to.k, h: to.isUser ? start.to.h : number, n: start.to.n), callerNumber: own, calledNumber: number)

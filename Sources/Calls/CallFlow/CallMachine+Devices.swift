@@ -83,7 +83,7 @@ extension CallMachine {
     let changes = devices.finished(report)
     changed(changes, &step)
     let key = DeviceKey(user: report.key.user, device: report.key.device)
-    if !changes.isEmpty { report(.deviceRefused, key, &step) }
+    if !changes.isEmpty { self.report(.deviceRefused, key, &step) }
     let other = devices.targets(of: key.user).first { $0.key == key }?.target
     if report.outcome != .accepted, report.outcome != .failed || report.attempts == 0 {
       calls[report.key.call]?.terminals[key]?.pushRefused()

@@ -11,7 +11,7 @@ extension CallMachine {
 
   /// For a leg of ours that is to be invited.
   mutating func nextLegID(over trunk: Routing.Trunk) -> LegID {
-    let number = nextNumber()
+    let number = makeNumber()
     return trunk.name == Routing.directTrunk ? .direct(number, isOutbound: true) : .outbound(number)
   }
 

@@ -104,7 +104,7 @@ extension CallMachine {
       routing.callerNumber(of: call.users.owner, wanted: call.parties.calledNumber) ?? routing.user(call.users.owner)?.numbers
       .first
       ?? call.parties.calledNumber
-    let session = MediaSessionID(raw: nextNumber())
+    let session = MediaSessionID(raw: makeNumber())
     let target = DiversionTarget(number: allowed, ownNumber: own, showsCaller: showsCaller, planned: planned)
     begin(DiversionPlan(target: target, trunks: candidates, session: session), for: id, &step)
   }
@@ -128,7 +128,7 @@ extension CallMachine {
       return step.media(.close(reservation.session))
     }
     var leg = TrunkLeg(
-      .outbound(nextNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
+      .outbound(makeNumber()), .diversion(plan.target), over: plan.trunks[0], session: plan.session)
     (leg.local, leg.alternatives) = (reservation.trunkAddress, Array(plan.trunks.dropFirst()))
     leg.prepareOffer(random)
     leg.holdsSlot = needsSlot(leg.trunk)

@@ -32,7 +32,7 @@ extension CallMachine {
     var members = groupMembers(of: call, key)
     members += groupMembers(of: other, key).filter { !members.contains($0) }
     guard members.count <= Limits.groupedCalls else { return .err(Failure(.tooMany)) }
-    let group = other.appMedia.group ?? call.appMedia.group ?? MediaGroupID(raw: nextNumber())
+    let group = other.appMedia.group ?? call.appMedia.group ?? MediaGroupID(raw: makeNumber())
     for member in members {
       change(member, &step) { call, step in
         call.enter(group, &step)

@@ -83,7 +83,7 @@ extension CallMachine {
     _ id: CallID, _ wanted: OriginateRequest, own: String, number: AllowedNumber, _ candidates: [Routing.Trunk], _ now: Instant
   ) -> Call {
     let user = wanted.user
-    let session = MediaSessionID(raw: nextNumber())
+    let session = MediaSessionID(raw: makeNumber())
     // the devices show it as a call from the number
     var parties = Call.Parties(
       from: Handle(number: number.text, name: nil), to: Handle(number: own, name: nil), callerNumber: own,

@@ -70,7 +70,7 @@ extension CallMachine {
 
   private mutating func retry(_ id: CallID, _ leg: LegID, over next: Routing.Trunk, _ left: [Routing.Trunk], _ step: inout Step) {
     guard let place = calls[id]?.legs.firstIndex(where: { $0.id == leg }) else { return }
-    let number = LegID.outbound(nextNumber())
+    let number = LegID.outbound(makeNumber())
     claim(number, next, for: id, at: step.now)
     let holdsSlot = needsSlot(next)
     change(id, &step) {

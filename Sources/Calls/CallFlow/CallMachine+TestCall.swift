@@ -36,12 +36,12 @@ extension CallMachine {
     guard testQuota.consume(user, most: Limits.testCallsPerHour, at: step.now) else {
       return refuse(.tooMany, .userRate, "test calls", &step)
     }
-    let session = MediaSessionID(raw: nextNumber())
+    let session = MediaSessionID(raw: makeNumber())
     let own = routing.callerNumber(of: user, wanted: nil, account: account) ?? user
     var parties = Call.Parties(
       from: Handle(number: own, name: nil), to: TestCall.destination, callerNumber: own, calledNumber: TestCall.handle)
     parties.dialled = .testCall
-    let leg = TrunkLeg(.direct(nextNumber(), isOutbound: true), over: Routing.test, session: session)
+    let leg = TrunkLeg(.direct(makeNumber(), isOutbound: true), over: Routing.test, session: session)
     let call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account), parties: parties, trunkLeg: leg,
       at: step.now)

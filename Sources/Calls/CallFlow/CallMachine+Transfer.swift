@@ -74,7 +74,7 @@ extension CallMachine {
       }
       return step.sip(.refuseRefer(leg, code: 491))
     }
-    var next = TrunkLeg(.outbound(nextNumber()), .transfer(target), over: candidates[0], session: nil)
+    var next = TrunkLeg(.outbound(makeNumber()), .transfer(target), over: candidates[0], session: nil)
     (next.local, next.alternatives) = (reservation.trunkAddress, Array(candidates.dropFirst()))
     next.prepareOffer(random)
     next.holdsSlot = needsSlot(next.trunk)

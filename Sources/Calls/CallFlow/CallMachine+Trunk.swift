@@ -125,7 +125,7 @@ extension CallMachine {
     let caller = invite.assertedIdentity ?? invite.from
     var trunk = trunk
     trunk.calledFrom = [invite.source.remote.ip]
-    let session = MediaSessionID(raw: nextNumber())
+    let session = MediaSessionID(raw: makeNumber())
     let parties = Call.Parties(
       from: invite.isPrivate ? Call.anonymous : Handle(number: caller.number, name: caller.displayName),
       to: Handle(number: route?.number ?? invite.to.number, name: nil),

@@ -319,7 +319,7 @@ public struct CallMachine {
     if call.direction == .outgoing { trunking?.callStarted(call.trunk.name, at: step.now) }
   }
 
-  mutating func nextNumber() -> UInt64 {
+  mutating func makeNumber() -> UInt64 {
     defer { nextNumber += 1 }
     return nextNumber
   }

@@ -37,9 +37,9 @@ extension PhoneMachine {
     }
   }
 
-  mutating func act(_ act: CallAction, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
+  mutating func act(_ action: CallAction, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     guard let entry = calls[id], !entry.isOver else { return }
-    switch act {
+    switch action {
     case .answer:
       guard !entry.isOutgoing, entry.tappedAt == nil else { return }
       holdOthers(than: id, &out)

@@ -264,7 +264,7 @@ public struct PhoneMachine: Sendable {
     case .pushToken(let token): set(push: token, now, &out)
     case .preferences(let wanted): set(wanted, now, &out)
     case .dial(let id, let to, let options): dial(id, to, options, now, &out)
-    case .act(let id, let act): act(act, id, now, &out)
+    case .act(let id, let action): act(action, id, now, &out)
     case .logOut: logOut(now, &out)
     case .followDirectory(let have, let of): follow(have: have, of: of, now, &out)
     case .read(let number, let message):

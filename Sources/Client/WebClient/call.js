@@ -90,7 +90,7 @@ export class Call extends Source {
       called: direction === "outgoing" ? peer : null, attestation: null, isPrivate: false, diverted: [], parameters: options.parameters ?? {},
       phase: direction === "incoming" ? "ringing" : "starting", progress: null, hasEarlyMedia: false, isMuted: false, isHeldByPeer: false,
       capabilities: null, group: null, isTakenUp: false, microphoneFault: null, startedAt: phone.seams.clock.now(), connectedAt: null, endedAt: null,
-      session: null, node: null, isAstray: false, ringsAlone: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null, isReconnecting: false, warnings: [],
+      session: null, node: null, hasNoSession: false, ringsAlone: false, endReason: null, error: null, codec: null, quality: null, statistics: null, isListening: false, tappedAt: null, isReconnecting: false, warnings: [],
     });
     const { seams } = phone;
     this.media = new Media(seams, {
@@ -506,7 +506,7 @@ export class Call extends Source {
     }
     this.restartsOnline = true;
     // nobody says any more that it is lost
-    if (this.isAstray) this.phone.watchStray(this);
+    if (this.hasNoSession) this.phone.watchCallWithoutSession(this);
   }
 
   get #mayRemake() { return this.phone.seams.clock.now() >= this.#remakeDue; }

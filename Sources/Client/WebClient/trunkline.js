@@ -347,7 +347,7 @@ export class Phone extends Source {
   #woken(push) {
     if (push.v !== 1 || !this.#caps.includes("nodes") || !isAddress(push.gw) || this.#isLoggingOut) return;
     const known = this.#known.get(push.call);
-    if (known ? known.isOver || !known.isAstray : [...this.#further].some(({ wake }) => wake?.call === push.call)) return;
+    if (known ? known.isOver || !known.hasNoSession : [...this.#further].some(({ wake }) => wake?.call === push.call)) return;
     if (known || (this.#lines < (this.options.maximumCalls ?? 2) && this.#hasRoom(push))) return this.#openFurther(push, known);
     this.#rejectID(push.call, { scope: "device", reason: "busy" }, push);
   }
@@ -377,7 +377,7 @@ export class Phone extends Source {
         const its = this.#live().filter((each) => each.session === one);
         this.#further.delete(one);
         // replaced: this device's newer session there says what is with its calls
-        for (const each of its) if (code === 4009) this.#goesAstray(each); else each.finish("auth");
+        for (const each of its) if (code === 4009) this.#loseSession(each); else each.finish("auth");
       },
       message: (...all) => this.#heard(one, ...all),
       settled: () => { this.#leaveInBackground(); this.#closeFurther(); },
@@ -403,10 +403,10 @@ export class Phone extends Source {
   }
 
   /** No session is at its node: that node's wake, another one's `call.gone` or its media say what is with it. */
-  #goesAstray(call) {
-    if (call.isAstray) return;
-    Object.assign(call, { isAstray: true, session: null });
-    if (call.phase !== "connected") this.#watch(call, WATCHDOG); else if (call.restartsOnline) this.watchStray(call);
+  #loseSession(call) {
+    if (call.hasNoSession) return;
+    Object.assign(call, { hasNoSession: true, session: null });
+    if (call.phase !== "connected") this.#watch(call, WATCHDOG); else if (call.restartsOnline) this.watchCallWithoutSession(call);
   }
   /** It rings while its session is broken: that the caller has given up would not be heard. */
   #ringsAlone(one) {
@@ -419,7 +419,7 @@ export class Phone extends Source {
   /** It gives its line to a call whose gateway is reached: the same caller, as a rule, by way of another node. */
   #makeRoom() {
     if (this.#lines < (this.options.maximumCalls ?? 2)) return;
-    const call = this.#live().find((one) => !one.isOutgoing && one.phase === "ringing" && (one.isAstray || one.ringsAlone));
+    const call = this.#live().find((one) => !one.isOutgoing && one.phase === "ringing" && (one.hasNoSession || one.ringsAlone));
     if (!call) return;
     call.isGivenUp = true;
     call.finish("unknown");
@@ -431,11 +431,11 @@ export class Phone extends Source {
       this.timers.stop(call);
     }
   }
-  watchStray(call) { this.timers.after(call, STRAY, () => call.finish("networkLost")); }
+  watchCallWithoutSession(call) { this.timers.after(call, STRAY, () => call.finish("networkLost")); }
 
   #belongs(call, one) {
-    if (call.isAstray) this.timers.stop(call);
-    Object.assign(call, { session: one, node: (one ?? this.#session)?.node ?? null, isAstray: false, ringsAlone: false, isMissing: false });
+    if (call.hasNoSession) this.timers.stop(call);
+    Object.assign(call, { session: one, node: (one ?? this.#session)?.node ?? null, hasNoSession: false, ringsAlone: false, isMissing: false });
   }
 
   get #sessions() { return [this.#session, ...this.#further].filter(Boolean); }
@@ -443,7 +443,7 @@ export class Phone extends Source {
   // — whether the gateway still answers a call —
 
   #onlineSessionOf(call) {
-    const session = call.isAstray ? null : call.session ?? this.#session;
+    const session = call.hasNoSession ? null : call.session ?? this.#session;
     return session?.isOnline ? session : null;
   }
   /** A try has failed: said at once, and why as soon as that is known. Nobody is asked why more than once in 30 s. */
@@ -695,7 +695,7 @@ export class Phone extends Source {
     if (!id) return this.#connect(push) ?? null;
     const known = this.#known.get(id);
     if (known) {
-      if (known.isAstray && !known.isOver && isAddress(push.gw)) this.#openFurther(push, known);
+      if (known.hasNoSession && !known.isOver && isAddress(push.gw)) this.#openFurther(push, known);
       if (push.answers) known.answer();
       return known;
     }
@@ -751,7 +751,7 @@ export class Phone extends Source {
     for (const call of this.#live()) {
       if (call.session !== one || named.has(call.id) || (call.isOutgoing && call.phase === "starting")) continue;
       // a node speaks for its own calls only
-      if (call.node && node && call.node !== node) this.#goesAstray(call); else call.isMissing = true;
+      if (call.node && node && call.node !== node) this.#loseSession(call); else call.isMissing = true;
     }
   }
 

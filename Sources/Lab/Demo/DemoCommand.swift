@@ -22,9 +22,9 @@ struct DemoCommand: ParsableCommand {
   @Option(help: "Where the gateway keeps its state, logs and the WAV files.") var directory = "run/demo"
 
   func run() throws {
-    let folder = try DemoFolder(directory)
-    defer { withExtendedLifetime(folder) {} }
-    let folder = folder.url
+    let demoFolder = try DemoFolder(directory)
+    defer { withExtendedLifetime(demoFolder) {} }
+    let folder = demoFolder.url
     guard FileManager.default.changeCurrentDirectoryPath(folder.path) else { throw ValidationError("cannot use \(folder.path)") }
     let settings = try SettingsSource.load(nil)
 

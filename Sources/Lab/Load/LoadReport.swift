@@ -41,7 +41,7 @@ struct LoadReport: Codable {
     "trunkline_media_load", "trunkline_media_complexity_ceiling", "process_resident_memory_bytes",
     "process_open_fds", "process_start_time_seconds", "trunkline_trunk_up", "trunkline_trunk_registered",
     "trunkline_trunk_registration_expires_seconds", "trunkline_trunk_server_up", "trunkline_cluster_lease_age_seconds",
-    "trunkline_cluster_nodes", "trunkline_cluster_state", "trunkline_cluster_tasks_led", "trunkline_thread_longest_turn_seconds",
+    "trunkline_cluster_nodes", "trunkline_cluster_state", "trunkline_cluster_tasks_led", "trunkline_thread_longest_step_seconds",
   ]
 
   init(_ run: LoadResult) { self.run = run }

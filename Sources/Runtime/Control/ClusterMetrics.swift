@@ -101,7 +101,7 @@ public final class ClusterMetrics: Sendable {
           ("trunk", Int64(clamping: now.cluster.trunkRefusals)), ("user", Int64(clamping: now.cluster.userRefusals)),
         ]
       },
-      counted("trunkline_cluster_grants_taken_total", "Users' grants of login tokens that were read from the shared store.") {
+      counted("trunkline_cluster_grants_accepted_total", "Users' grants of login tokens that were read from the shared store.") {
         $0.grantsRead
       },
       counted("trunkline_cluster_grants_given_total", "Users' grants of login tokens that were written to the shared store.") {

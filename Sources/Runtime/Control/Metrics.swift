@@ -169,7 +169,7 @@ extension ControlMetrics {
         rows.map { MetricSample([text($0.0)], .histogram($0.1.snapshot)) }
       }
     }
-    let steps = app.map { MetricFamily.histogram("trunkline_app_\($0.0)_seconds", $0.0.help, $0.1) }
+    let appSteps = app.map { MetricFamily.histogram("trunkline_app_\($0.0)_seconds", $0.0.help, $0.1) }
     return [
       .gauges("trunkline_calls", "Calls by state now.", label: "state", states),
       .gauge("trunkline_calls_limit", "Calls at a time; more get 503.", callsLimit),
@@ -197,11 +197,11 @@ extension ControlMetrics {
       .histogram("trunkline_answer_to_ack_seconds", "From our 200 to the trunk's ACK.", answerToACK),
       .histogram("trunkline_connected_to_active_seconds", "From call.connected to media.active.", connectedToActive),
       histograms("trunkline_call_connected_seconds", "Length of calls from 200 to end.", callLength) { $0.rawValue },
-      .histogram("trunkline_control_turn_seconds", "Length of the control loop's steps.", steps),
+      .histogram("trunkline_control_step_seconds", "Length of the control loop's steps.", steps),
       MetricFamily(
         name: "trunkline_control_delay_seconds", help: "How late the control loop's last clock check was.", kind: .gauge
       ) { [delay] in [MetricSample([], .number(Double(delay.value) / 1e6))] },
-    ] + steps + trunks.families + signallingFamilies + (hasCluster ? cluster.families : [])
+    ] + appSteps + trunks.families + signallingFamilies + (hasCluster ? cluster.families : [])
   }
 }
 

@@ -141,7 +141,7 @@ public final class Recorder: Sendable {
     statistics.running.set(Int64(entries.count))
     let report = entry.writer.finish(end)
     statistics.bytes.increment(by: UInt64(max(0, report.bytes)))
-    report(report)
+    self.report(report)
   }
 
   private func refuse(_ recording: CallRecording, _ end: RecordingReport.End) {

@@ -245,16 +245,16 @@ actor PhoneEngine {
 
   private func handle(_ report: MediaThread.Report) {
     switch report {
-    case .media(let call, let report):
-      if case .connected(_, let pair, let trip, let profile) = report {
+    case .media(let call, let event):
+      if case .connected(_, let pair, let trip, let profile) = event {
         updates.report(.media(call, pair: pair, roundTripMilliseconds: trip, profile: profile))
       }
-      give(.media(call, report))
+      give(.media(call, event))
     case .statistics(let call, let statistics) where measured(call, statistics, isLast: false): break
     case .closed(let call, let statistics) where measured(call, statistics, isLast: true): break
     case .statistics(let call, let statistics):
       updates.change { $0.statistics[call] = statistics }
-      report(statistics, of: call)
+      reportQuality(statistics, of: call)
     case .closed(let call, let statistics):
       updates.change { $0.statistics[call] = statistics }
       updates.report(.closed(call))
@@ -262,8 +262,8 @@ actor PhoneEngine {
     }
   }
 
-  /// Every fifth second the gateway hears how the call is heard here.
-  private func report(_ statistics: ClientMedia.Statistics, of call: Identifier) {
+  /// Every fifth second the gateway gets the quality of the audio that is played here.
+  private func reportQuality(_ statistics: ClientMedia.Statistics, of call: Identifier) {
     let second = secondsOfCall[call, default: 0] + 1
     secondsOfCall[call] = second
     guard second % 5 == 0 else { return }

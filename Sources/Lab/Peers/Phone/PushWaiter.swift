@@ -62,7 +62,7 @@ public final class PushWaiter: Sendable {
   /// Waits for a line, whatever it says; nil once there will be none.
   public func nextLine() -> [UInt8]? {
     while !isStopped.load(ordering: .relaxed) {
-      if let line = nextLine() { return line }
+      if let line = popLine() { return line }
       var poll = pollfd(fd: fd, events: Int16(POLLIN), revents: 0)
       guard Glibc.poll(&poll, 1, 200) > 0 else { continue }
       var bytes = [UInt8](repeating: 0, count: 4_096)
@@ -73,7 +73,7 @@ public final class PushWaiter: Sendable {
     return nil
   }
 
-  private func nextLine() -> [UInt8]? {
+  private func popLine() -> [UInt8]? {
     rest.withLock { rest in
       guard let end = rest.firstIndex(of: 10) else { return nil }
       defer { rest.removeSubrange(...end) }

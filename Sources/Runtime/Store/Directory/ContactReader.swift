@@ -44,7 +44,7 @@ public struct ContactReader {
     while let end = rest[start...].firstIndex(of: UInt8(ascii: "\n")) {
       line += 1
       guard end - start <= Limits.contactLineBytes else { throw Fault(line: line, why: Self.tooLong) }
-      try read(rest[start..<end])
+      try readLine(rest[start..<end])
       start = end + 1
     }
     rest.removeFirst(start)
@@ -66,7 +66,7 @@ public struct ContactReader {
     return list
   }
 
-  private mutating func read(_ bytes: ArraySlice<UInt8>) throws {
+  private mutating func readLine(_ bytes: ArraySlice<UInt8>) throws {
     var bytes = bytes
     if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
     if line == 1, bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes = bytes.dropFirst(3) }
@@ -93,13 +93,13 @@ public struct ContactReader {
       fields = [row.number, row.label ?? "", row.kind ?? ""]
     }
     do throws(ContactList.Fault) {
-      try read(fields)
+      try add(fields)
     } catch {
       throw Fault(line: line, why: error.description)
     }
   }
 
-  private mutating func read(_ fields: [String]) throws(ContactList.Fault) {
+  private mutating func add(_ fields: [String]) throws(ContactList.Fault) {
     let number = try ContactList.number(fields[0])
     let label = fields[1].isEmpty ? nil : fields[1]
     switch fields[2] {

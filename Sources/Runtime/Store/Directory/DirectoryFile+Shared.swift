@@ -164,7 +164,7 @@ extension DirectoryFile {
       if !difference.removed.isEmpty { all.sort { $0.number < $1.number } }
     }
     var number: Int64? { next < all.count ? all[next].number : nil }
-    mutating func next() -> Contact? {
+    mutating func popFirst() -> Contact? {
       next += 1
       return all[next - 1].contact
     }
@@ -188,7 +188,7 @@ extension DirectoryFile {
       var last = place
       var scout = changes
       while last < parts.count, let number = scout.number, number < end(last) {
-        while let number = scout.number, number < end(last) { _ = (number, scout.next()) }
+        while let number = scout.number, number < end(last) { _ = (number, scout.popFirst()) }
         draft.dropped.append(parts[last])
         last += 1
       }
@@ -222,15 +222,15 @@ extension DirectoryFile {
       arguments: [scope, start, end])
     while let row = try rows.next() {
       let stored = Contact(row[0], label: row[1], isBlocked: row[2])
-      while let number = changes.number, number < stored.number, let contact = changes.next() { try add(contact) }
+      while let number = changes.number, number < stored.number, let contact = changes.popFirst() { try add(contact) }
       if changes.number == stored.number {
-        if let contact = changes.next() { try add(contact) }
+        if let contact = changes.popFirst() { try add(contact) }
       } else {
         try add(stored)
       }
     }
     while let number = changes.number, number < end {
-      if let contact = changes.next() { try add(contact) }
+      if let contact = changes.popFirst() { try add(contact) }
     }
     close()
   }
