@@ -114,14 +114,14 @@ public final class LogSink: Sendable {
         }
       }
       let lost = dropped.value
-      var reported = reported
+      var reporting = reported
       if lost > reported, !bytes.isEmpty {
         let text = "\(lost - reported) log lines were dropped: \(why)"
         bytes += Array("{\"level\":\"warning\",\"label\":\"log\",\"msg\":\"\(text)\"}\n".utf8)
-        reported = lost
+        reporting = lost
       }
       if writeAll(bytes, fd, ending, health) {
-        (reported, why) = (reported, "it was read too slowly")
+        (reported, why) = (reporting, "it was read too slowly")
       } else {
         dropped.increment(by: Self.lines(entries))
         why = health.fault ?? why
