@@ -130,6 +130,11 @@ public final class ClientConnection {
     if isOpen, events.contains(.readable) || events.hasFailure { read() }
   }
 
+  /// Reads what has arrived, without waiting for the loop to report it: before a peer is judged by its silence. One system call if there is nothing.
+  public func readArrived() {
+    if isOpen, !isConnecting { read() }
+  }
+
   private func read() {
     withUnsafeTemporaryAllocation(byteCount: bounds.readBytes, alignment: 16) { buffer in
       for _ in 0..<bounds.readsPerStep {

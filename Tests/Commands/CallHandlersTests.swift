@@ -31,7 +31,7 @@ import Testing
       (#"{"user":"a","to":"1","parameters":{"A":"1","a":"2"}}"#, nil, "twice"),
       (#"{"user":"a","to":"1","parameters":{"A":7}}"#, nil, "a JSON object of strings"),
       (#"{"user":"a","to":"1","parameters":{"A":"\#(String(repeating: "x", count: 1_100))"}}"#, nil, "bytes of 1024"),
-      (#"{"user":{"a":"b"},"to":"1"}"#, nil, "user: a text"),
+      (#"{"user":{"a":"b"},"to":"1"}"#, nil, "user: a string"),
     ] as [(String, [String: String]?, String?)])
   func `a call that is made may have parameters, by the rules of call_start`(
     body: String, read: [String: String]?, problem: String?

@@ -175,6 +175,6 @@ import Testing
     let text = LocationTable.render(places)
     #expect(text.contains("n1 (gone)") && text.contains("s-desk") && text.contains("out"))
     let nothing = UserLocations("bob", LocatedUser("bob"), mine: LocatedUser("bob"), registered: [], view)
-    #expect(LocationTable.render(nothing) == "no device of bob is connected or registered\n\nno call of bob is up")
+    #expect(LocationTable.render(nothing) == "no device of bob is connected or registered\n\nbob has no live call")
   }
 }

@@ -21,9 +21,9 @@ import Testing
     let good = LoadStep(LoadReport(result(of: 4)))
     #expect(good.isCarried && good.line(isOverload: false).hasSuffix("1/1  carried"))
     #expect(LoadStep(LoadReport(result(of: 3))).shortcomings == ["1 not connected"])
-    #expect(LoadStep(LoadReport(result(of: 4, heard: false))).shortcomings == ["1 of 1 badly heard"])
+    #expect(LoadStep(LoadReport(result(of: 4, heard: false))).shortcomings == ["1 of 1 with bad speech"])
     let clipped = LoadStep(LoadReport(result(of: 4, clipped: 60)))
-    #expect(clipped.line(isOverload: false).hasSuffix("0/1  not carried: 1 of 1 badly heard"))
+    #expect(clipped.line(isOverload: false).hasSuffix("0/1  not carried: 1 of 1 with bad speech"))
     #expect(clipped.badScores.count == 1)
   }
 

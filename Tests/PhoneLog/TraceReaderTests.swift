@@ -44,7 +44,7 @@ import Testing
     ("0.000 app launched\n", 1, "the first line is no header"),
     (
       "0.000 app trace version=2 by=TrunklineClient\n1.000 app launched\n", 1,
-      "format 2, and this program reads format 1: take a newer"
+      "format 2, and this program reads format 1: use a newer"
     ),
     ("0.000 app trace by=TrunklineClient\n", 1, "no version"), ("0.000 app trace version=0\n", 1, "no version"),
     ("1.000 app trace version=1\n", 1, "time is not 0.000"),

@@ -12,7 +12,7 @@ extension Phone {
   /// - Parameters:
   ///   - version: what the app has already; nil: nothing, or it is damaged.
   ///   - of: the `of` of the parts of that version. Gateways of a cluster send the difference only to who says it, the full directory else.
-  ///   - take: all parts have the same `version`, `from` and `of`; nil in `from`: they are the full directory.
+  ///   - handler: all parts have the same `version`, `from` and `of`; nil in `from`: they are the full directory.
   public func followDirectory(
     from version: Int? = nil, of: String? = nil, _ handler: @escaping @Sendable ([DirectoryPart]) -> Void
   ) {

@@ -32,6 +32,7 @@ final class EngineLink {
   func send(_ command: RESPCommand) { connection.send { command.write(to: &$0) } }
 
   func flush() { connection.flush() }
+  func readArrived() { connection.readArrived() }
 
   /// Not told to the handler.
   func close() {

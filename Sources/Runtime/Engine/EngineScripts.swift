@@ -1,7 +1,7 @@
 /// What has to be one step in the engine, in Lua. Only what Redis 6.2 to 8 and Valkey 7.2 to 9 share; every key is of one slot. Time is the
 /// engine's own.
 enum EngineScript: String, CaseIterable, Sendable {
-  case renew, endLease, enter, update, leave, locate, register, claim, reaped, release, admit, handle, append, record
+  case renew, endLease, enter, update, leave, locate, register, claim, reaped, release, admit, consumeQuota, append, record
   case addHistory, history, forgetHistory, directories, directoryHead, stageParts, commit, putGrants, grants
 
   var source: String { Self.head + body }
@@ -198,7 +198,7 @@ enum EngineScript: String, CaseIterable, Sendable {
       return 1
       """
     // KEYS: times. ARGV: most, milliseconds.
-    case .handle:
+    case .consumeQuota:
       """
       local time = redis.call('TIME')
       local now = time[1] * 1000000 + time[2]

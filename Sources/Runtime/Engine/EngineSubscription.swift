@@ -11,6 +11,7 @@ final class EngineSubscription {
 
   func received() { awaitsAnswer = false }
   func flush() { link.flush() }
+  func readArrived() { link.readArrived() }
   func close() { link.close() }
 
   func pingIsDue(at now: Instant) -> Bool { nextPing <= now }

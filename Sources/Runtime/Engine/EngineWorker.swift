@@ -244,6 +244,11 @@ final class EngineWorker {
       connect()
     }
     guard case .up = phase else { return }
+    // Replies that have arrived count before time does: one step of this thread may have taken longer than `Limits.silence`, on a machine that was
+    // paused or in a burst of requests.
+    for shard in shards { shard.link?.readArrived() }
+    subscription?.readArrived()
+    guard case .up = phase else { return }
     for shard in shards {
       for id in shard.expired(at: now) { refuse(id, .timeout) }
       if shard.pingIsDue(at: now) {

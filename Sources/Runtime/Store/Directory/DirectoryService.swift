@@ -76,7 +76,7 @@ public final class DirectoryService: Sendable {
   }
 
   /// - Parameters:
-  ///   - tell: to the sessions.
+  ///   - send: to the sessions.
   ///   - block: to the call machine; false: it has no room, and is told again.
   public func start(
     send: @escaping @Sendable (SessionCommand) -> Void, block: @escaping @Sendable (String, [Int64]) -> Bool
