@@ -68,7 +68,12 @@ final class RedisNode: EngineUnderTest {
 
   func ask(_ requests: [EngineRequest]) throws -> [Result<EngineReply, EngineFailure>] {
     let ids = post(requests)
-    try inbox.wait("replies to \(requests.count) requests; \(note)") { seen in ids.allSatisfy { seen.replies[$0] != nil } }
+    // Each reply is looked at once: the engine's thread waits for this lock.
+    var replied = 0
+    try inbox.wait("replies to \(requests.count) requests; \(note)") { seen in
+      while replied < ids.count, seen.replies[ids[replied]] != nil { replied += 1 }
+      return replied == ids.count
+    }
     return inbox.read { seen in ids.compactMap { seen.replies[$0] } }
   }
 

@@ -208,7 +208,8 @@ extension EngineCommand {
       }
       self.init(script: .register, EngineKeys.user(user), [key(user, "devices")], arguments, .done)
     case .consumeQuota(let user, let most):
-      self.init(script: .consumeQuota, EngineKeys.user(user), [key(user, "hour")], [bytes(most), milliseconds(Limits.hour)], .isOne)
+      self.init(
+        script: .consumeQuota, EngineKeys.user(user), [key(user, "hour")], [bytes(most), milliseconds(Limits.hour)], .isOne)
       mayRepeat = false
     default: preconditionFailure("a request that is of no user")
     }
