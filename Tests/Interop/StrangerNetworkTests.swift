@@ -52,7 +52,12 @@ extension Interop {
       return only?.split(separator: ",").contains { $0 == client.rawValue } ?? true
     }
 
-    @Test(arguments: clients, NetworkFault.allCases)
+    private static let faults = NetworkFault.allCases.filter { fault in
+      let only = ProcessInfo.processInfo.environment["TRUNKLINE_NETWORK_FAULTS"]
+      return only?.split(separator: ",").contains { $0 == fault.rawValue } ?? true
+    }
+
+    @Test(arguments: clients, faults)
     func `how long each side hears nothing`(client: NetworkedClient, fault: NetworkFault) async throws {
       // who cannot restart has no second way
       guard client.restarts || fault != .dead else { return }

@@ -26,7 +26,7 @@ enum GroupRows {
         // each talks in turn and together: the frames of the legs are apart in the speech
         let said = speech[leg][(tick + 37 * leg) % speech[leg].count]
         said.withUnsafeBufferPointer { samples in
-          if let base = samples.baseAddress { mixer.take(base, bands[leg], from: places[leg], at: now) }
+          if let base = samples.baseAddress { mixer.mix(base, bands[leg], from: places[leg], at: now) }
         }
         frame.withUnsafeMutableBufferPointer { room in
           if let base = room.baseAddress { _ = mixer.add(to: base, bands[leg], hasAudio: true, for: places[leg], at: now) }

@@ -170,7 +170,7 @@ struct SessionBench: ~Copyable {
       session.tick(direction, at: now, into: &output)
     }
     drain()
-    if let tap { while tap.take({ _, _ in }) {} }
+    if let tap { while tap.pop({ _, _ in }) {} }
     now = now + .milliseconds(20)
     number += 1
     return UInt64(sent - before)
