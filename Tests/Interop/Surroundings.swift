@@ -65,7 +65,8 @@ enum Surroundings {
 /// Loopback ports that are free now, and that this process gives out once. They lie below the range from which the kernel gives a port to whoever binds
 /// none (32768 and above), so that no socket of a gateway or a peer gets one between this look and its owner's bind.
 enum FreePorts {
-  private static let range: Range<UInt16> = 20_000..<32_760
+  // above the default of `media.trunk_ports`
+  private static let range: Range<UInt16> = 22_000..<32_760
   private static let next = Mutex(UInt16.random(in: range))
 
   static func udp() throws -> UInt16 { try row(1, of: [SOCK_DGRAM], even: false) }
