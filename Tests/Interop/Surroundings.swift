@@ -81,7 +81,8 @@ enum FreePorts {
       let start = next.withLock { next in
         var start = even ? (next + 1) & ~1 : next
         if start > range.upperBound - count { start = range.lowerBound }
-        next = start + count
+        // A peer may bind the next one too: RTCP, or SIP over TLS (baresip).
+        next = start + count + 1
         return start
       }
       if (start..<start + count).allSatisfy({ port in kinds.allSatisfy { isFree($0, port) } }) { return start }
