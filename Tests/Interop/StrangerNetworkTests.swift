@@ -40,7 +40,8 @@ extension Interop {
     func `a router that drops all for good, with cellular beside it: a browser goes on over that`(client: NetworkedClient)
       async throws
     {
-      try await expect(client, .dead, seconds: 9, atMost: Self.longest)
+      // Browsers took 3.8 s at most on a busy machine: docs/operate/nat.md has the table.
+      try await expect(client, .dead, seconds: 9, atMost: 5)
     }
   }
 
