@@ -14,12 +14,12 @@ release:
 	@echo "Building, optimised; the first time takes some minutes …"
 	Scripts/build .build
 
-# A whole cluster on this machine, one of whose nodes is killed: engine, edges, three gateways.
+# A whole cluster on this machine, one of whose nodes is killed: shared store, edges, three gateways.
 run-cluster:
 	Scripts/install cluster
 	Scripts/run-cluster
 
-# What nodes, engine and networks do to a cluster under load, a fault after the other: at most 40 minutes.
+# What nodes, shared store and networks do to a cluster under load, a fault after the other: at most 40 minutes.
 faults:
 	Scripts/install faults
 	Scripts/faults
@@ -77,7 +77,7 @@ fuzz:
 	Scripts/install run
 	Scripts/fuzz
 
-# The tests of media and of the client's engine under the address and the thread sanitizer.
+# The tests of media and of the client's shared store under the address and the thread sanitizer.
 sanitize:
 	Scripts/install sanitize
 	Scripts/sanitize

@@ -15,7 +15,7 @@ let optimisedInCheck: Set<String> = [
   "Bytes", "PhoneNumbers", "RTP", "STUN", "SDP", "SIP", "AppProtocol", "SRTP", "DTLS", "ICE", "TURN", "JitterBuffer",
   "AudioCodecs",
   "MediaSession",
-  "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "GatewayCore", "MemoryEngine",
+  "SIPDialogs", "Trunking", "AppSessions", "PushPolicy", "Devices", "CallFlow", "Cluster", "GatewayCore", "MemorySharedStore",
   "MediaThreads",
   "ClientMachines", "TrunklineClient", "AppleStandIn", "SpeechScore", "PhoneLog", "JSONWebToken",
 ]
@@ -156,7 +156,7 @@ let runtime: [Target] = [
   module(
     "Runtime", "PushSender", ["Bytes", "HTTP", "JSONWebToken", "PushPolicy", "Platform", "CCurl", "EventJournal"], [logging]),
   module(
-    "Runtime", "Engine",
+    "Runtime", "SharedStore",
     [
       "Bytes", "RESP", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices", "SIPDialogs", "CallFlow", "Cluster",
       "Platform",
@@ -205,7 +205,7 @@ let executable: [Target] = [
     "Trunkline", "Configuration",
     [
       "Bytes", "PhoneNumbers", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions",
-      "PushPolicy", "CallFlow", "Platform", "Engine", "COpenSSL",
+      "PushPolicy", "CallFlow", "Platform", "SharedStore", "COpenSSL",
     ], [yams]),
   module(
     "Trunkline", "CommandSupport", ["Bytes", "JSONWebToken", "Platform", "Configuration", "CCurl", "CLinux"], [argumentParser]),
@@ -282,15 +282,16 @@ let testTargets: [Target] = [
   tests("CallFlow", callStack),
   tests("PushPolicy", ["Bytes", "JSONWebToken", "HPKE", "HTTP", "PushPolicy", "COpenSSL"]),
   tests("Devices", ["Bytes", "AppProtocol", "JSONWebToken", "AppSessions", "PushPolicy", "Devices"]),
-  // An engine in memory with faults, and cluster machines over it on virtual time: for tests, scenarios and benches.
+  // A shared store in memory with faults, and cluster machines over it on virtual time: for tests, scenarios and benches.
   .target(
-    name: "MemoryEngine", dependencies: ["Bytes", "AppSessions", "CallFlow", "Devices", "Cluster"], path: "Tests/MemoryEngine",
-    swiftSettings: settings(of: "MemoryEngine")),
-  tests("Cluster", callStack + ["Cluster", "MemoryEngine"]),
+    name: "MemorySharedStore", dependencies: ["Bytes", "AppSessions", "CallFlow", "Devices", "Cluster"],
+    path: "Tests/MemorySharedStore",
+    swiftSettings: settings(of: "MemorySharedStore")),
+  tests("Cluster", callStack + ["Cluster", "MemorySharedStore"]),
   tests(
     "Scenarios",
     callStack + [
-      "Cluster", "MemoryEngine",
+      "Cluster", "MemorySharedStore",
       "HTTP", "COpenSSL", "ClientMachines", "AppleStandIn", "TrunklineClient", "TrunklineCallKit",
       "CallDirectory",
     ]),
@@ -301,11 +302,11 @@ let testTargets: [Target] = [
   tests("MediaThreads", mediaStack + ["Platform", "MediaThreads", "DemoSpeech", "SpeechScore"], [logging]),
   tests("AppServer", appStack + ["Platform", "AppServer"], [logging]),
   tests("EventJournal", ["Bytes", "Platform", "EventJournal"]),
-  tests("Store", callStack + ["Cluster", "MemoryEngine", "Platform", "EventJournal", "Store"], [logging]),
+  tests("Store", callStack + ["Cluster", "MemorySharedStore", "Platform", "EventJournal", "Store"], [logging]),
   tests(
     "PushSender", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender"], [logging],
     exclude: ["jwks_peer.py", "push_peer.py", "verifier_peer.py"]),
-  tests("Engine", callStack + ["Cluster", "MemoryEngine", "RESP", "Platform", "Store", "Engine"], [logging]),
+  tests("SharedStore", callStack + ["Cluster", "MemorySharedStore", "RESP", "Platform", "Store", "SharedStore"], [logging]),
   tests("Telemetry", ["Bytes", "Platform", "Telemetry"], [logging]),
   tests("Control", callStack + ["Cluster", "Platform", "Control"], [logging]),
   tests(
@@ -329,7 +330,7 @@ let testTargets: [Target] = [
     "Configuration",
     [
       "Bytes", "RTP", "JSONWebToken", "AudioCodecs", "MediaSession", "SIPDialogs", "Trunking", "AppSessions", "PushPolicy",
-      "CallFlow", "Platform", "Engine", "Configuration",
+      "CallFlow", "Platform", "SharedStore", "Configuration",
     ], [yams]),
   tests(
     "Commands",
@@ -338,7 +339,7 @@ let testTargets: [Target] = [
       "Cluster",
       "Platform", "SIPTransport",
       "AppServer",
-      "Store", "Engine", "Configuration", "trunkline",
+      "Store", "SharedStore", "Configuration", "trunkline",
     ], [yams, logging, argumentParser]),
   tests("Load", ["Bytes", "CLinux", "Configuration", "Peers", "trunkline-lab"]),
   tests("PushSandbox", ["Bytes", "JSONWebToken", "PushPolicy", "Platform", "PushSender", "PushSandbox"], [logging]),
@@ -418,7 +419,7 @@ let products: [Product] =
     products(name, client.filter { $0.name == target })
   } + products("TrunklineCore", wire + media + calls)
   + products("TrunklineMedia", wire + media) + products("TrunklineMediaThreads", wire + media + threads)
-  + products("MemoryEngine", testTargets.filter { $0.name == "MemoryEngine" })
+  + products("MemorySharedStore", testTargets.filter { $0.name == "MemorySharedStore" })
   + products("TrunklineLab", lab.filter { ["SpeechScore", "DemoSpeech"].contains($0.name) })
   + ["trunkline", "trunkline-lab"].filter(present.contains).map { .executable(name: $0, targets: [$0]) }
 

@@ -5,7 +5,7 @@ import PackageDescription
 // A package of its own: peers' libraries and the counted malloc must not reach the product. See README.md.
 let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunkline")
 let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
-let memoryEngine = Target.Dependency.product(name: "MemoryEngine", package: "trunkline")
+let memorySharedStore = Target.Dependency.product(name: "MemorySharedStore", package: "trunkline")
 let mediaThreads = Target.Dependency.product(name: "TrunklineMediaThreads", package: "trunkline")
 let speech = Target.Dependency.product(name: "TrunklineLab", package: "trunkline")
 let client = ["TrunklineCallKit", "AppleStandIn", "ClientMachines", "ClientSockets"].map {
@@ -75,7 +75,7 @@ let package = Package(
     bench("calls", [media, gateway]),
     bench("sip", [core]),
     bench("directory", [callDirectory, gateway]),
-    bench("cluster", [core, memoryEngine, mediaThreads, gateway]),
+    bench("cluster", [core, memorySharedStore, mediaThreads, gateway]),
     // Linked by bench-client with nothing but what an app has.
     .executableTarget(name: "client-size", dependencies: [clientAlone], swiftSettings: settings),
     // The sample is built here so that its package is built in every check; live tests start it.

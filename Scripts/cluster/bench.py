@@ -2,9 +2,9 @@
 import os, secrets, struct, subprocess, threading, time
 
 import network
-from engine import Path
+from shared_store import Path
 from layout import Cluster, Node
-from load import Carrier, Engine, Phones, Pushes, now
+from load import Carrier, SharedStore, Phones, Pushes, now
 from programs import Failure, Ports, require, until
 
 ROWS = []
@@ -19,7 +19,7 @@ class Row:
 def row(name, title, **options):
     """Registers a row of the table. Options: `sentinels` (default: not with --short), `lines(bench)`: further lines of the nodes' configuration,
     `pushes`: phones that ring can be woken by push; `lost_after`: with --short; `nodes`: how many; `path`: nodes reach a Redis without Sentinels
-    by an `engine.Path`; `clock`: the node whose wall clock `BenchCluster.shift` moves; `other`: the node that is the program of --other, if
+    by an `shared_store.Path`; `clock`: the node whose wall clock `BenchCluster.shift` moves; `other`: the node that is the program of --other, if
     there is one."""
     def add(function):
         ROWS.append(Row(name, title, function, options))
@@ -51,7 +51,7 @@ class BenchNode(Node):
 
 
 class BenchCluster(Cluster):
-    engine_host, edge_host, balancer_host, carrier_host, apps = (
+    shared_store_host, edge_host, balancer_host, carrier_host, apps = (
         network.ENGINE, network.EDGE, network.BALANCER, network.CARRIER, network.APPS)
     balancer_tls = f" ssl verify none source {network.BALANCER}"
 
@@ -65,10 +65,10 @@ class BenchCluster(Cluster):
         for node in self.nodes:
             node.token = self.admin_token
 
-    def start_engine(self):
-        super().start_engine()
+    def start_shared_store(self):
+        super().start_shared_store()
         if self.bench.row.options.get("path"):
-            self.way = Path(self.ports.one(self.engine_host), self.redis[0], self.engine_host)
+            self.way = Path(self.ports.one(self.shared_store_host), self.redis[0], self.shared_store_host)
 
     def stop(self):
         super().stop()
@@ -107,15 +107,15 @@ class BenchCluster(Cluster):
 
     def configuration(self, node):
         """As the demo's, on addresses that are not loopback."""
-        engine = (f"sentinels: [ {', '.join(f'{self.engine_host}:{port}' for port in self.sentinels)} ], name: trunkline" if self.has_sentinels
-                  else f"redis: {self.engine_host}:{self.way.port if self.way else self.redis[0]}")
+        shared_store = (f"sentinels: [ {', '.join(f'{self.shared_store_host}:{port}' for port in self.sentinels)} ], name: trunkline" if self.has_sentinels
+                  else f"redis: {self.shared_store_host}:{self.way.port if self.way else self.redis[0]}")
         users = ", ".join(f'{{ id: {name}, numbers: [ "{number}" ] }}' for name, number in self.users.items())
         lost_after = self.bench.row.options.get("lost_after", "5s")
         clocks = f"\n  lease: 2s\n  lost_after: {lost_after}" if self.bench.is_short else ""
         lines = f"""cluster:
   node: {node.name}
   url: ws://{self.balancer_host}:{self.balancer}/n/{node.name}/v1/connect
-  engine: {{ {engine}, tls: off }}
+  shared_store: {{ {shared_store}, tls: off }}
   key_file: ../cluster.key
   edges: {{ peers: [ {self.edge_host}/32 ], sip: "sip:{self.edge_host}:{self.edge};transport=tcp", http: [ {self.balancer_host}/32 ] }}{clocks}
 listen:
@@ -152,7 +152,7 @@ class Bench:
         self.has_sentinels = row.options.get("sentinels", not is_short)
         self.lines = row.options.get("lines", lambda bench: [])(self)
         self.name_users()
-        self.cluster, self.phones, self.engine, self.pushes = None, None, None, None
+        self.cluster, self.phones, self.shared_store, self.pushes = None, None, None, None
 
     def name_users(self):
         self.users = {f"u{number}": f"+1555{1_000_000 + number}" for number in range(self.sizes.phones)}
@@ -166,12 +166,12 @@ class Bench:
     def start(self):
         self.say("Redis, edges, three nodes …")
         self.cluster = BenchCluster(self, self.folder)
-        self.cluster.start_engine()
+        self.cluster.start_shared_store()
         self.cluster.start_edges()
         if self.row.options.get("pushes"):
             self.pushes = Pushes(self.cluster)
         self.cluster.start_gateways()
-        self.engine = Engine(self.cluster)
+        self.shared_store = SharedStore(self.cluster)
         for node in self.cluster.nodes:
             until(15, f"HAProxy has {node.name}", lambda: self.cluster.balances(node))
         self.say(f"{len(self.users)} phones …")
@@ -268,19 +268,19 @@ class Bench:
             calls.update(carrier.read())
         self.wait(10, lambda: set(calls) <= {record.get("sipCallId") for _, record in cluster.records()})
         self.account(calls, cluster.records(), expects_refusals)
-        self.wait(8, lambda: not self.engine.calls())
-        left = self.engine.calls()
-        self.check("calls left in the engine", left or "none", "none", not left)
+        self.wait(8, lambda: not self.shared_store.calls())
+        left = self.shared_store.calls()
+        self.check("calls left in the shared store", left or "none", "none", not left)
 
     def check_gone(self, incarnation):
         """Nothing of a dead incarnation is left but claims, which end by themselves."""
         def left():
-            keys = self.engine.keys("{i:" + incarnation + "*")
-            return [key for key in keys if ":reap:" not in key or not 0 < int(self.engine.ask("ttl", key)[0]) <= 7 * 86_400]
+            keys = self.shared_store.keys("{i:" + incarnation + "*")
+            return [key for key in keys if ":reap:" not in key or not 0 < int(self.shared_store.ask("ttl", key)[0]) <= 7 * 86_400]
         self.wait(8, lambda: not left())
-        self.check("the dead node's keys in the engine", left() or "none", "none but claims that end", not left())
-        self.wait(8, lambda: incarnation not in self.engine.places())
-        stale = self.engine.places().get(incarnation, 0)
+        self.check("the dead node's keys in the shared store", left() or "none", "none but claims that end", not left())
+        self.wait(8, lambda: incarnation not in self.shared_store.places())
+        stale = self.shared_store.places().get(incarnation, 0)
         self.check("devices that are still at the dead node", stale or "none", "none", not stale)
 
     def account(self, calls, records, expects_refusals):

@@ -167,7 +167,7 @@ A phone in the browser, at whatever node HAProxy chooses:
   http://{HOST}:{cluster.balancer}/#token={cluster.token('alice', 'browser')}
 A carrier that calls it, from another terminal:
   {cluster.lab} trunk --call {USERS['alice']} --talk 20 --listen 127.0.0.2:{cluster.carrier} --gateway 127.0.0.9:{cluster.edge}
-The engine:
+The shared_store:
   redis-cli -p {cluster.redis[0]} --scan        its Sentinels: {', '.join(map(str, cluster.sentinels))}
 Logs: {cluster.folder}        Ctrl-C ends.""")
     stopped.wait()
@@ -188,7 +188,7 @@ def main():
         cluster = Cluster(binaries, deploy, folder, say)
         say(f"Logs: {folder}")
         say("Starting Redis, a replica and three Sentinels …")
-        cluster.start_engine()
+        cluster.start_shared_store()
         say("Starting Kamailio and HAProxy …")
         cluster.start_edges()
         say("Starting three gateways …")

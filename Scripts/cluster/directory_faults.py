@@ -1,9 +1,9 @@
-"""Rows of the fault table about directories: an import under which the engine dies, two at once, a node that is behind, an engine that has lost some or all."""
+"""Rows of the fault table about directories: an import under which the shared store dies, two at once, a node that is behind, a shared store that has lost some or all."""
 import json, subprocess, threading, time, urllib.error, urllib.request
 
 import network
 from bench import row
-from engine import Redis
+from shared_store import Redis
 from load import now
 from programs import until
 
@@ -46,7 +46,7 @@ class Imports:
 
     def row_of(self, node):
         rows = (node.json("/v1/directory") or {"directories": []})["directories"]
-        return next((row for row in rows if row["scope"] == f"user:{self.user}"), {"version": 0, "entries": 0, "engine": 0})
+        return next((row for row in rows if row["scope"] == f"user:{self.user}"), {"version": 0, "entries": 0, "sharedStore": 0})
 
     def command(self, node, *words):
         """`trunkline directory …` where the node is."""
@@ -85,17 +85,17 @@ class Imports:
     def check_stale(self, wanted, when, seconds=40):
         self.bench.wait(seconds, lambda: self.stale() == wanted)
         found = self.stale()
-        self.bench.check(f"directories that are not served as the engine has them, {when}", found, wanted, found == wanted)
+        self.bench.check(f"directories that are not served as the shared store has them, {when}", found, wanted, found == wanted)
 
     def longest(self, host, port):
-        """Milliseconds of the engine's longest command since its log was begun."""
+        """Milliseconds of the shared store's longest command since its log was begun."""
         asked = Redis(port, host)
         slow = [entry[2] for entry in asked.say("SLOWLOG", "GET", "128")]
         asked.close()
         return max(slow, default=0) / 1_000
 
     def log_slow(self):
-        asked = Redis(self.cluster.redis[0], self.cluster.engine_host)
+        asked = Redis(self.cluster.redis[0], self.cluster.shared_store_host)
         asked.say("CONFIG", "SET", "slowlog-log-slower-than", "500")
         asked.say("SLOWLOG", "RESET")
         asked.close()
@@ -108,7 +108,7 @@ def killed(bench):
     status, _, _ = imports.put(nodes[0], imports.text("before", True))
     bench.check("the first import", status, "200", status == 200)
     imports.check_all("before", "at first")
-    asked = Redis(bench.cluster.redis[0], bench.cluster.engine_host)
+    asked = Redis(bench.cluster.redis[0], bench.cluster.shared_store_host)
     size = asked.say("DBSIZE")
     # parts are staged by and by, and the kill is between them
     bench.cluster.way.delay = 0.05
@@ -123,20 +123,20 @@ def killed(bench):
     status = answers[0][0] if answers else 0
     bench.check("the import in whose middle it was", f"{status}, Retry-After {answers[0][2].get('Retry-After') if answers else '-'}", "503 with Retry-After",
                 was_staging and status == 503 and answers[0][2].get("Retry-After") is not None)
-    imports.check_all("before", "without an engine")
-    imports.check_blocked("without an engine")
+    imports.check_all("before", "without a shared store")
+    imports.check_blocked("without a shared store")
     status, _, headers = imports.put(nodes[1], imports.text("other", False, 10))
-    bench.check("an import without an engine", status, "503", status == 503 and headers.get("Retry-After") is not None)
+    bench.check("an import without a shared store", status, "503", status == 503 and headers.get("Retry-After") is not None)
     bench.cluster.start_redis(0)
-    until(30, "the nodes have the engine again", lambda: all((node.json("/v1/nodes") or {}).get("state") == "up" for node in nodes))
-    imports.check_all("before", "with the engine again")
-    imports.check_blocked("with the engine again")
-    imports.check_stale([0, 0, 0], "with the engine again")
+    until(30, "the nodes have the shared store again", lambda: all((node.json("/v1/nodes") or {}).get("state") == "up" for node in nodes))
+    imports.check_all("before", "with the shared store again")
+    imports.check_blocked("with the shared store again")
+    imports.check_stale([0, 0, 0], "with the shared store again")
     until(30, "the import is taken again", lambda: imports.put(nodes[0], imports.text("after", False))[0] == 200)
     imports.check_all("after", "imported again")
-    asked = Redis(bench.cluster.redis[0], bench.cluster.engine_host)
+    asked = Redis(bench.cluster.redis[0], bench.cluster.shared_store_host)
     until(90, "the parts that no version has are gone", lambda: len(asked.keys("tl:{dirs}:part:*")) <= imports.size // 1_000 + 2)
-    bench.check("parts in the engine", len(asked.keys("tl:{dirs}:part:*")), f"≤ {imports.size // 1_000 + 2}", True)
+    bench.check("parts in the shared store", len(asked.keys("tl:{dirs}:part:*")), f"≤ {imports.size // 1_000 + 2}", True)
     bench.settle()
 
 
@@ -156,9 +156,9 @@ def twice(bench):
                     all(status in (200, 409) for status, _, _ in answers) and done)
         imports.check_all(max(done)[1] if done else "-", "the later one")
     imports.check_blocked("by both")
-    longest = imports.longest(bench.cluster.engine_host, bench.cluster.redis[0])
-    # by the clock: beside other programs the engine is not always on a processor; 100 ms are what an INVITE waits for it
-    bench.check("the engine's longest command", f"{longest:.1f} ms", "≤ 100 ms", longest <= 100)
+    longest = imports.longest(bench.cluster.shared_store_host, bench.cluster.redis[0])
+    # by the clock: beside other programs the shared store is not always on a processor; 100 ms are what an INVITE waits for it
+    bench.check("the shared store's longest command", f"{longest:.1f} ms", "≤ 100 ms", longest <= 100)
     bench.settle()
 
 
@@ -170,10 +170,10 @@ def behind(bench):
     imports.put(nodes[0], imports.text("first", False))
     imports.check_all("first", "at first")
     before = imports.row_of(away)["version"]
-    bench.say("n3 is cut off from the engine")
+    bench.say("n3 is cut off from the shared store")
     # which is at this harness's address, too: what n3 says is asked where it is
     bench.net.cut(away.inside, network.ENGINE)
-    until(20, "the others miss n3", lambda: "n3" not in bench.engine.incarnations())
+    until(20, "the others miss n3", lambda: "n3" not in bench.shared_store.incarnations())
     statuses = [imports.put(node, imports.text(tag, True))[0] for node, tag in ((nodes[0], "second"), (nodes[1], "third"))]
     bench.check("imports at the others", statuses, "[200, 200]", statuses == [200, 200])
     listed = imports.command(away, "list").stdout.strip()
@@ -191,7 +191,7 @@ def behind(bench):
 def failover(bench):
     imports = Imports(bench)
     nodes, cluster = bench.cluster.nodes, bench.cluster
-    host, replica = cluster.engine_host, cluster.redis[1]
+    host, replica = cluster.shared_store_host, cluster.redis[1]
     program = cluster.start("replica", cluster.tools["redis-server"], "--port", replica, "--bind", host, "--protected-mode", "no", "--save", "",
                             "--replicaof", host, cluster.redis[0])
     cluster.await_port(program, replica, host)
@@ -202,13 +202,13 @@ def failover(bench):
     asked.say("REPLICAOF", "NO", "ONE")
     imports.put(nodes[0], imports.text("lost", True))
     imports.check_all("lost", "before the primary dies")
-    bench.say("kill -9 of the primary; the replica, without the last import, is the engine")
+    bench.say("kill -9 of the primary; the replica, without the last import, is the shared store")
     cluster.way.target = (host, replica)
     cluster.programs[0].kill()
-    until(30, "the nodes have the engine again", lambda: all((node.json("/v1/nodes") or {}).get("state") == "up" for node in nodes))
+    until(30, "the nodes have the shared store again", lambda: all((node.json("/v1/nodes") or {}).get("state") == "up" for node in nodes))
     imports.check_stale([1, 1, 1], "after the failover")
-    older = all(0 < row["engine"] < row["version"] for row in map(imports.row_of, nodes))
-    bench.check("what /v1/directory says", "the engine has an older version" if older else [imports.row_of(node) for node in nodes], "the engine has an older version", older)
+    older = all(0 < row["sharedStore"] < row["version"] for row in map(imports.row_of, nodes))
+    bench.check("what /v1/directory says", "the shared store has an older version" if older else [imports.row_of(node) for node in nodes], "the shared store has an older version", older)
     imports.check_all("lost", "after the failover")
     imports.check_blocked("after the failover")
     status, _, _ = imports.put(nodes[1], imports.text("new", True))
@@ -225,7 +225,7 @@ def flushed(bench):
     nodes = bench.cluster.nodes
     imports.put(nodes[0], imports.text("kept", True))
     imports.check_all("kept", "at first")
-    asked = Redis(bench.cluster.redis[0], bench.cluster.engine_host)
+    asked = Redis(bench.cluster.redis[0], bench.cluster.shared_store_host)
     asked.say("FLUSHALL")
     imports.check_stale([1, 1, 1], "after the flush")
     imports.check_all("kept", "after the flush")

@@ -37,7 +37,7 @@ class Node:
 
 
 class Cluster:
-    engine_host, edge_host, balancer_host, carrier_host = HOST, EDGE, HOST, CARRIER
+    shared_store_host, edge_host, balancer_host, carrier_host = HOST, EDGE, HOST, CARRIER
     users = USERS
     has_sentinels = True
     # What takes the place of TLS between HAProxy and the nodes.
@@ -89,17 +89,17 @@ class Cluster:
         for program in reversed(self.programs):
             program.end(repeats=program in gateways)
 
-    # ---- the engine
+    # ---- the shared store
 
-    def start_engine(self):
+    def start_shared_store(self):
         # without a password Redis answers on loopback alone
-        opened = "" if self.engine_host == HOST else "\nprotected-mode no\n"
+        opened = "" if self.shared_store_host == HOST else "\nprotected-mode no\n"
         for number, port in enumerate(self.redis if self.has_sentinels else self.redis[:1]):
             name = f"redis-{number + 1}"
             os.makedirs(self.path(name))
             text = self.deployed(
-                "redis/redis.conf", (r"^port .*", f"port {port}"), (r"^dir .*", f"dir {self.path(name)}"), (r"^bind .*", f"bind {self.engine_host}"))
-            text += f"\nreplicaof {self.engine_host} {self.redis[0]}\n" if number else ""
+                "redis/redis.conf", (r"^port .*", f"port {port}"), (r"^dir .*", f"dir {self.path(name)}"), (r"^bind .*", f"bind {self.shared_store_host}"))
+            text += f"\nreplicaof {self.shared_store_host} {self.redis[0]}\n" if number else ""
             self.write(name + ".conf", text + opened)
             self.start_redis(number)
         if not self.has_sentinels:
@@ -108,10 +108,10 @@ class Cluster:
             name = f"sentinel-{number + 1}"
             os.makedirs(self.path(name))
             text = self.deployed(
-                "redis/sentinel.conf", (r"^port .*", f"port {port}"), (r"^dir .*", f"dir {self.path(name)}"), (r"^bind .*", f"bind {self.engine_host}"),
-                (r"^sentinel monitor .*", f"sentinel monitor trunkline {self.engine_host} {self.redis[0]} 2"))
+                "redis/sentinel.conf", (r"^port .*", f"port {port}"), (r"^dir .*", f"dir {self.path(name)}"), (r"^bind .*", f"bind {self.shared_store_host}"),
+                (r"^sentinel monitor .*", f"sentinel monitor trunkline {self.shared_store_host} {self.redis[0]} 2"))
             program = self.start(name, self.tools["redis-server"], self.write(name + ".conf", text + opened), "--sentinel")
-            self.await_port(program, port, self.engine_host)
+            self.await_port(program, port, self.shared_store_host)
         until(20, "the replica follows, and the Sentinels see each other", lambda: "num-other-sentinels\n2" in self.ask_sentinel()
               and "num-slaves\n1" in self.ask_sentinel())
 
@@ -119,11 +119,11 @@ class Cluster:
         """The first is the primary; one that was killed is there again with what it had on disk."""
         name = f"redis-{number + 1}"
         program = self.start(name, self.tools["redis-server"], self.path(name + ".conf"))
-        self.await_port(program, self.redis[number], self.engine_host)
+        self.await_port(program, self.redis[number], self.shared_store_host)
 
     def ask_sentinel(self):
         return subprocess.run(
-            [self.tools["redis-cli"], "-h", self.engine_host, "-p", str(self.sentinels[0]), "sentinel", "master", "trunkline"], capture_output=True, text=True).stdout
+            [self.tools["redis-cli"], "-h", self.shared_store_host, "-p", str(self.sentinels[0]), "sentinel", "master", "trunkline"], capture_output=True, text=True).stdout
 
     def await_port(self, program, port, host=HOST):
         def is_there():
@@ -161,7 +161,7 @@ class Cluster:
         return f"""cluster:
   node: {node.name}
   url: ws://{HOST}:{self.balancer}/n/{node.name}/v1/connect
-  engine: {{ sentinels: [ {sentinels} ], name: trunkline }}
+  shared_store: {{ sentinels: [ {sentinels} ], name: trunkline }}
   key_file: ../cluster.key
   edges: {{ peers: [ {EDGE}/32 ], sip: "sip:{EDGE}:{self.edge};transport=tcp", http: [ {HOST}/32 ] }}
 listen:

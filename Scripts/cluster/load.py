@@ -231,7 +231,7 @@ class Carrier:
         return {call.number: call for call in self.read().values()}
 
 
-class Engine:
+class SharedStore:
     """Looks into Redis by redis-cli; `prefix`: of the keys."""
 
     def __init__(self, cluster, prefix="tl"):
@@ -239,7 +239,7 @@ class Engine:
 
     def ask(self, *words):
         made = subprocess.run(
-            [self.cluster.tools["redis-cli"], "-h", self.cluster.engine_host, "-p", str(self.cluster.redis[0]), *words],
+            [self.cluster.tools["redis-cli"], "-h", self.cluster.shared_store_host, "-p", str(self.cluster.redis[0]), *words],
             capture_output=True, text=True, timeout=10)
         if made.returncode:
             raise Failure("redis-cli: " + (made.stderr or made.stdout))

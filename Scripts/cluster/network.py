@@ -1,4 +1,4 @@
-"""A network of the cluster's own: one namespace for engine, edges, carrier and apps, one more for each node, and what cuts a node off.
+"""A network of the cluster's own: one namespace for shared_store, edges, carrier and apps, one more for each node, and what cuts a node off.
 
 The caller runs inside the first one (`enter`). Nothing of the machine's own network is touched, and all of it goes with its last process."""
 import os, shutil, subprocess, sys

@@ -39,7 +39,7 @@ def killed_under_load(bench):
     node = bench.node("n1")
     (talking, connected), (calling, ringing) = bench.load(node)
     bench.phones.answers |= set(ringing)
-    dead = bench.engine.incarnations()["n1"]["i"]
+    dead = bench.shared_store.incarnations()["n1"]["i"]
     bench.say("kill -9 of n1")
     killed = node.program.kill()
     return node, dead, killed, (talking, connected, calling, ringing)
@@ -157,15 +157,15 @@ def cut(bench, node, *addresses):
     bench.net.cut(node.inside, *addresses)
 
 
-@row("cut-engine", "a node cut off from the engine for 20 s (short: 10 s)", pushes=True)
-def cut_engine(bench):
+@row("cut-shared-store", "a node cut off from the shared store for 20 s (short: 10 s)", pushes=True)
+def cut_shared_store(bench):
     node = bench.node("n1")
     (talking, connected), (calling, ringing) = bench.load(node)
     # those at n1: where the edge asks another node, that one knows of them by their registration
     free = [user for user in bench.users_at(node) if user not in connected + ringing][:16]
     bench.pushes.register(bench.phones, free)
     heard = bench.phones.received()
-    bench.say("n1 is cut off from the engine")
+    bench.say("n1 is cut off from the shared store")
     began = now()
     cut(bench, node, network.ENGINE)
     carrier = probe(bench, free, 8)
@@ -219,7 +219,7 @@ def cut_edge(bench):
     bench.settle()
 
 
-@row("cut-both", "a node cut off from engine, edges and nodes for 60 s (short: 16 s)", pushes=True)
+@row("cut-both", "a node cut off from shared store, edges and nodes for 60 s (short: 16 s)", pushes=True)
 def cut_both(bench):
     others = [address for name, (address, _) in bench.places.items() if name != "n1"]
 

@@ -1,9 +1,9 @@
-"""Rows of the fault table about what should not be: a wrong clock, a name given twice, two versions, and what a stranger writes into the engine."""
+"""Rows of the fault table about what should not be: a wrong clock, a name given twice, two versions, and what a stranger writes into the shared store."""
 import base64, hashlib, hmac, json, re, threading, time
 
 from bench import BenchNode, row
-from engine import Redis, encoded
-from engine_faults import Outage, pushes
+from shared_store import Redis, encoded
+from shared_store_faults import Outage, pushes
 from load import now
 from node_faults import after_death
 
@@ -15,7 +15,7 @@ def signed(bench, value, key, field="", counted=""):
     value = value if isinstance(value, bytes) else json.dumps(value).encode()
     content = re.sub(rb',"h":"[^"]{22}"$', b"", value[1:-1])
     place = f"{key}\n{field}".encode()
-    purpose = hmac.digest(hmac.digest(bytes(32), secret, hashlib.sha256), b"trunkline engine values 1\x01", hashlib.sha256)
+    purpose = hmac.digest(hmac.digest(bytes(32), secret, hashlib.sha256), b"trunkline shared store values 1\x01", hashlib.sha256)
     bare = re.sub(rb'^"%s":[0-9]+,' % counted.encode(), b"", content) if counted else content
     tag = hmac.digest(purpose, len(place).to_bytes(4, "big") + place + bare, hashlib.sha256)[:16]
     return b"{" + content + b',"h":"' + base64.urlsafe_b64encode(tag).rstrip(b"=") + b'"}'
@@ -74,9 +74,9 @@ def check_refusal(bench, program, *said):
 @row("twin", "a second node of a name", lines=pushes)
 def twin(bench):
     outage = Outage(bench)
-    first = bench.engine.incarnations()["n1"]
+    first = bench.shared_store.incarnations()["n1"]
     check_refusal(bench, further(bench, "n1"), "another process has this node's name", first["sip"], first["url"])
-    bench.check("n1's lease", bench.engine.incarnations()["n1"]["i"], first["i"], bench.engine.incarnations()["n1"]["i"] == first["i"])
+    bench.check("n1's lease", bench.shared_store.incarnations()["n1"]["i"], first["i"], bench.shared_store.incarnations()["n1"]["i"] == first["i"])
     calls_everywhere(bench, "after it", outage)
     outage.meanwhile("up")
     outage.back(now())
@@ -86,7 +86,7 @@ def twin(bench):
 @row("versions", "two versions of the program in one cluster", lines=pushes, other="n3")
 def versions(bench):
     outage = Outage(bench)
-    asked = Redis(bench.cluster.redis[0], bench.cluster.engine_host)
+    asked = Redis(bench.cluster.redis[0], bench.cluster.shared_store_host)
     lease = {"v": 1, "i": "later.5", "url": "ws://10.77.0.99/", "sip": "sip:10.77.0.99:5060", "version": "9.9", "format": 2, "later": {"a": [1]}, "e": 9_999_999_999}
     stop = threading.Event()
     writer = threading.Thread(target=add_fields, args=(bench, asked, lease, stop))
@@ -95,7 +95,7 @@ def versions(bench):
     calls_everywhere(bench, "with fields of a later version", outage)
     stop.set()
     writer.join()
-    dropped = outage.sum("trunkline_engine_values_dropped_total")
+    dropped = outage.sum("trunkline_shared_store_values_dropped_total")
     bench.check("values that could not be read", f"{dropped:.0f}", "0", dropped == 0)
     asked.say("SET", "tl:{nodes}:lease:later", signed(bench, {**lease, "v": 2, "oldest": 2}, "tl:{nodes}:lease:later"), "PX", 30_000)
     asked.say("SADD", "tl:{nodes}:names", "later")
@@ -137,7 +137,7 @@ def add_fields(bench, asked, lease, stop):
 def strangers(bench):
     outage = Outage(bench)
     outage.meanwhile("up")
-    asked = Redis(bench.cluster.redis[0], bench.cluster.engine_host, timeout=30)
+    asked = Redis(bench.cluster.redis[0], bench.cluster.shared_store_host, timeout=30)
     victims = outage.connected + outage.ringing
     bench.say("messages …")
     # made before, and said again each second: to make them takes longer than to send them
@@ -153,7 +153,7 @@ def strangers(bench):
     rate = sent / (time.monotonic() - began)
     bench.check("messages a second", f"{rate:.0f}", "10,000", rate > 9_000)
     bench.wait(10, lambda: outage.sum("trunkline_cluster_messages_dropped_total") >= 5 * sent // 3)
-    heard, dropped = outage.sum("trunkline_engine_messages_total"), outage.sum("trunkline_cluster_messages_dropped_total")
+    heard, dropped = outage.sum("trunkline_shared_store_messages_total"), outage.sum("trunkline_cluster_messages_dropped_total")
     bench.check("heard by three nodes, and dropped", f"{heard:.0f}, {dropped:.0f}", f"{5 * sent // 3} or more: a third of them is heard by all three", heard >= dropped >= 5 * sent // 3)
     outage.alive()
     bench.say("leases …")
@@ -168,7 +168,7 @@ def strangers(bench):
     seen = outage.sum('trunkline_cluster_nodes{liveness="living"}')
     bench.check("nodes that three nodes see", f"{seen:.0f}", str(3 * 4_903), seen == 3 * 4_903)
     states = outage.states()
-    bench.check("the nodes say of the engine", ", ".join(map(str, states)), "up", states == ["up"] * 3)
+    bench.check("the nodes say of the shared store", ", ".join(map(str, states)), "up", states == ["up"] * 3)
     bench.wait(25, lambda: outage.sum('trunkline_cluster_nodes{liveness="living"}') == 9)
     calls_everywhere(bench, "when they are gone", outage)
     outage.back(now())

@@ -6,10 +6,10 @@ public import Logging
 /// system's resolver may take many seconds, which connections that stand must not notice.
 public enum HostLookup {
   /// Who asks. Each has a pool: names that hang for one hold nothing up for another.
-  public enum Asker: Sendable { case streams, engine }
+  public enum Asker: Sendable { case streams, sharedStore }
 
   private static let streams = LookupPool(thread: "stream-name", resolve: resolve)
-  private static let engine = LookupPool(thread: "engine-name", resolve: resolve)
+  private static let sharedStore = LookupPool(thread: "shared-store-name", resolve: resolve)
 
   /// `then` is called once, on the loop's thread: at once for an address, else when the resolver has answered; with nothing if there is no
   /// answer, or the question had to wait beyond `deadline`.
@@ -19,7 +19,7 @@ public enum HostLookup {
   ) {
     if let ip = IPAddress(host) { return then([SocketAddress(ip, port)]) }
     let box = Box(then)
-    let pool = asker == .streams ? streams : engine
+    let pool = asker == .streams ? streams : sharedStore
     let isQueued = pool.ask(host, port, by: deadline, logger: logger) { found in loop.post { box.then(found) } }
     if !isQueued { then([]) }
   }

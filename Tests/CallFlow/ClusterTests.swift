@@ -66,7 +66,7 @@ private let tablet = Surroundings.tablet
     #expect(world.records.isEmpty && world.machine.summaries.isEmpty)
   }
 
-  @Test func `a silent engine, and nobody known here: an edge is to ask the next node, and it is no call`() throws {
+  @Test func `a silent shared store, and nobody known here: an edge is to ask the next node, and it is no call`() throws {
     let world = world()
     world.invite(isFromEdge: true)
     let call = try located(world, isHeard: false)
@@ -74,7 +74,7 @@ private let tablet = Surroundings.tablet
     #expect(world.refusals.map(\.reason) == [.unlocated] && world.records.isEmpty && world.machine.summaries.isEmpty)
   }
 
-  @Test func `a silent engine, and a carrier that dials us itself: 480, and a record`() throws {
+  @Test func `a silent shared store, and a carrier that dials us itself: 480, and a record`() throws {
     let world = world()
     world.invite()
     _ = try located(world, isHeard: false)
@@ -82,7 +82,7 @@ private let tablet = Surroundings.tablet
       world.trunkHeard == ["480 Q.850;cause=20"] && world.records.map(\.end.reason) == [.unanswered] && world.refusals.isEmpty)
   }
 
-  @Test func `the engine knows of no device: 480 to an edge, too`() throws {
+  @Test func `the shared store knows of no device: 480 to an edge, too`() throws {
     let world = world()
     world.invite(isFromEdge: true)
     _ = try located(world)
@@ -90,7 +90,7 @@ private let tablet = Surroundings.tablet
       world.trunkHeard == ["480 Q.850;cause=20"] && world.records.map(\.end.reason) == [.unanswered] && world.refusals.isEmpty)
   }
 
-  @Test func `a silent engine, and a device here: it rings`() throws {
+  @Test func `a silent shared store, and a device here: it rings`() throws {
     let world = world()
     world.connect(phone)
     world.invite(isFromEdge: true)
@@ -193,7 +193,7 @@ private let tablet = Surroundings.tablet
     #expect(world.wakes.isEmpty && world.trunkHeard.first?.hasPrefix("480") == true)
   }
 
-  @Test func `what the engine knows of a user's devices is pushed to; what it no longer has is not`() throws {
+  @Test func `what the shared store knows of a user's devices is pushed to; what it no longer has is not`() throws {
     let world = world()
     world.register([phone])
     let known = try #require(world.machine.devices[phone])
@@ -381,7 +381,7 @@ private let tablet = Surroundings.tablet
       (RemoteTombstone(users: ["bob"], CallOver(.declined)), .unknown), (nil, .unknown),
     ] {
       let request = HTTPRequestID(world.nextRequest)
-      #expect(world.reject(phone, call) == nil, "the engine is asked first")
+      #expect(world.reject(phone, call) == nil, "the shared store is asked first")
       world.feed(.tombstone(call, found))
       let failure = failure(world.httpAnswers[request])
       #expect(failure?.code == .gone && failure?.reason == reason)

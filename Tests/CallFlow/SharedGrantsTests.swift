@@ -58,14 +58,14 @@ import Testing
     #expect(here.merge([erased(11)], Self.rules, at: 0).stored == [.removed(user: "alice")])
   }
 
-  @Test func `an engine that lacks grants gets them, and those of later tokens`() {
+  @Test func `a shared store that lacks grants gets them, and those of later tokens`() {
     var here = UserGrants()
     for (user, at) in [("a", 1), ("b", 2), ("c", 3)] as [(String, Int64)] { _ = taken(&here, ["+\(at)"], user, at) }
     #expect(Set(here.missing(in: ["a": 1, "b": 1]).map(\.user)) == ["b", "c"])
   }
 
-  /// An engine of one row a user, as the scripts keep it.
-  private struct Engine {
+  /// A shared store of one row a user, as the scripts keep it.
+  private struct SharedStore {
     var rows: [String: SharedGrant] = [:]
     mutating func put(_ grants: [SharedGrant]) {
       for grant in grants where rows[grant.user].map(grant.isLater) ?? true { rows[grant.user] = grant }
@@ -76,9 +76,9 @@ import Testing
   func `whatever tokens come where, and whenever nodes hear of each other, all come to the same`(seed: UInt64) {
     var random = SplitMix64(seed: seed)
     var nodes = [UserGrants(), UserGrants(), UserGrants()]
-    var engine = Engine()
+    var sharedStore = SharedStore()
     func hear(_ node: Int, _ rows: [SharedGrant]) {
-      engine.put(nodes[node].merge(rows.shuffled(using: &random), Self.rules, at: 0).shared)
+      sharedStore.put(nodes[node].merge(rows.shuffled(using: &random), Self.rules, at: 0).shared)
     }
     for step in 0..<300 {
       let node = Int.random(in: 0..<3, using: &random)
@@ -87,19 +87,19 @@ import Testing
         let numbers = Set((0..<Int.random(in: 0..<4, using: &random)).map { _ in "+\(Int.random(in: 0..<9, using: &random))" })
         // two tokens are never of one moment and one user
         let issuedAt = Int64(step / 4 * 100) + Int64(step % 4) + 1
-        engine.put(taken(&nodes[node], numbers.sorted(), "u\(Int.random(in: 0..<6, using: &random))", issuedAt))
+        sharedStore.put(taken(&nodes[node], numbers.sorted(), "u\(Int.random(in: 0..<6, using: &random))", issuedAt))
       case 6:
         let user = "u\(Int.random(in: 0..<6, using: &random))"
         _ = nodes[node].remove(user)
-        engine.put([SharedGrant(user: user, grant: nil, issuedAt: Int64(step / 4 * 100) + 99, seen: 0)])
-      default: hear(node, Array(engine.rows.values.shuffled(using: &random).prefix(Int.random(in: 1...4, using: &random))))
+        sharedStore.put([SharedGrant(user: user, grant: nil, issuedAt: Int64(step / 4 * 100) + 99, seen: 0)])
+      default: hear(node, Array(sharedStore.rows.values.shuffled(using: &random).prefix(Int.random(in: 1...4, using: &random))))
       }
     }
-    for _ in 0..<4 { for node in 0..<3 { hear(node, Array(engine.rows.values)) } }
+    for _ in 0..<4 { for node in 0..<3 { hear(node, Array(sharedStore.rows.values)) } }
     for node in nodes {
       #expect(node.entries.mapValues(\.grant) == nodes[0].entries.mapValues(\.grant))
       #expect(node.owners == nodes[0].owners)
-      #expect(node.entries.mapValues(\.grant) == engine.rows.compactMapValues(\.grant))
+      #expect(node.entries.mapValues(\.grant) == sharedStore.rows.compactMapValues(\.grant))
       for (user, entry) in node.entries { for number in entry.grant.numbers { #expect(node.owner(of: number)?.user == user) } }
     }
   }
@@ -137,7 +137,7 @@ import Testing
     #expect(shared(world).last?.user == "erin")
   }
 
-  @Test func `the engine gets what it lacks once all of it was read`() {
+  @Test func `the shared store gets what it lacks once all of it was read`() {
     let world = world()
     login("carol", TokenGrant(numbers: ["+15557"], issuedAt: 5), world)
     let before = shared(world).count

@@ -4,7 +4,7 @@ import Bytes
 import CallFlow
 import Cluster
 import Devices
-import MemoryEngine
+import MemorySharedStore
 import PushPolicy
 import Testing
 

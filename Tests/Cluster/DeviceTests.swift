@@ -4,11 +4,11 @@ import Bytes
 import CallFlow
 import Cluster
 import Devices
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 @Suite struct DeviceTests {
-  @Test func `a hello is welcomed once the engine has it, with its registration`() {
+  @Test func `a hello is welcomed once the shared store has it, with its registration`() {
     let world = ClusterWorld.running(2)
     world.input(1, .devices([.stored(device("alice"))]))
     world.run(for: .seconds(1))
@@ -22,17 +22,17 @@ import Testing
     #expect(welcomes.count == 1 && welcomes[0].0?.target != nil && !welcomes[0].1)
   }
 
-  @Test func `a hello waits 100 ms for a silent engine and is put back later`() {
+  @Test func `a hello waits 100 ms for a silent shared store and is put back later`() {
     let world = ClusterWorld.running(2)
     let start = world.now
-    world.engine.freeze(until: start + .seconds(1))
+    world.sharedStore.freeze(until: start + .seconds(1))
     world.came(0, key("alice"))
     world.run(for: .milliseconds(99))
     #expect(world.actions(of: 0, since: start).isEmpty)
     world.run(for: .milliseconds(2))
     #expect(world.actions(of: 0, since: start).count == 1)
     world.run(for: .seconds(5))
-    #expect(world.engine.store.whereabouts["alice"]?["phone"]?.incarnation == world.incarnation(0))
+    #expect(world.sharedStore.store.whereabouts["alice"]?["phone"]?.incarnation == world.incarnation(0))
     #expect(world.nodes[0].machine.statistics.blindWelcomes == 1)
   }
 
@@ -46,7 +46,7 @@ import Testing
     #expect(replaced.count == 1)
     world.input(0, .deviceLeft(key("alice"), SessionID("old")))
     world.run(for: .seconds(1))
-    #expect(world.engine.store.whereabouts["alice"]?["phone"]?.session == SessionID("new"))
+    #expect(world.sharedStore.store.whereabouts["alice"]?["phone"]?.session == SessionID("new"))
   }
 
   @Test func `a session that a wake token began enters nothing, and the device's other session stays`() {
@@ -55,11 +55,11 @@ import Testing
     world.run(for: .seconds(1))
     world.came(1, key("alice"), "woken", DeviceInfo(onlyCall: callID(1)))
     world.run(for: .seconds(1))
-    #expect(world.engine.store.whereabouts["alice"]?["phone"]?.session == SessionID("login"))
+    #expect(world.sharedStore.store.whereabouts["alice"]?["phone"]?.session == SessionID("login"))
     #expect(world.actions(of: 1).contains { if case .welcome(_, SessionID("woken"), _, false) = $0 { true } else { false } })
     world.input(1, .deviceChanged(key("alice"), SessionID("woken"), DeviceInfo()))
     world.run(for: .seconds(1))
-    #expect(world.engine.store.whereabouts["alice"]?["phone"]?.session == SessionID("woken"), "a login from now on")
+    #expect(world.sharedStore.store.whereabouts["alice"]?["phone"]?.session == SessionID("woken"), "a login from now on")
   }
 
   @Test func `of an INVITE and a hello that cross, one always sees the other`() {
@@ -110,18 +110,18 @@ import Testing
     world.input(0, .revoke(key("alice", "d1")))
     world.run(for: .milliseconds(100))
     #expect(world.actions(of: 1).contains { if case .revoked(key("alice", "d1")) = $0 { true } else { false } })
-    world.engine.cut(2, at: world.now)
+    world.sharedStore.cut(2, at: world.now)
     world.run(for: .seconds(1))
     world.input(0, .devices([.stored(device("alice", "d2", seen: 6, revoked: 6))]))
     world.input(0, .revoke(key("alice", "d2")))
     world.run(for: .seconds(1))
     #expect(!world.actions(of: 2).contains { if case .revoked(key("alice", "d2")) = $0 { true } else { false } })
     let mended = world.now
-    world.engine.mend(2, at: mended)
+    world.sharedStore.mend(2, at: mended)
     world.run(for: .seconds(9))
     #expect(world.actions(of: 2, since: mended).contains { if case .revoked(key("alice", "d2")) = $0 { true } else { false } })
-    // one that is known as revoked is not welcomed, engine or not
-    world.engine.goDown(at: world.now)
+    // one that is known as revoked is not welcomed, shared store or not
+    world.sharedStore.goDown(at: world.now)
     world.run(for: .milliseconds(10))
     world.came(2, key("alice", "d1"), "again")
     #expect(world.actions(of: 2).contains { if case .welcome(_, SessionID("again"), _, true) = $0 { true } else { false } })
@@ -134,34 +134,34 @@ import Testing
     world.came(0, key("alice"))
     world.run(for: .seconds(1))
     let stranger = Incarnation(node: "evil", started: 1)
-    for _ in 0..<10_000 { world.engine.forge(.revoked(key("alice")), from: stranger, to: 0, at: world.now) }
-    world.engine.forge(.replaced(key("alice"), SessionID("other")), from: world.incarnation(1), to: 0, at: world.now)
+    for _ in 0..<10_000 { world.sharedStore.forge(.revoked(key("alice")), from: stranger, to: 0, at: world.now) }
+    world.sharedStore.forge(.replaced(key("alice"), SessionID("other")), from: world.incarnation(1), to: 0, at: world.now)
     let place = Whereabouts(key("alice"), at: stranger, session: SessionID("x"))
-    world.engine.forge(.came(place), from: world.incarnation(1), to: 0, at: world.now)
-    let before = world.engine.total
+    world.sharedStore.forge(.came(place), from: world.incarnation(1), to: 0, at: world.now)
+    let before = world.sharedStore.total
     world.run(for: .seconds(3))
     #expect(world.nodes[0].machine.statistics.messagesDropped == 10_002)
     #expect(!world.actions(of: 0).contains { if case .revoked = $0 { true } else { false } })
-    #expect(world.engine.total - before < 40, "no storm of commands either")
+    #expect(world.sharedStore.total - before < 40, "no storm of commands either")
   }
 
   @Test func `a hint of ours that we do not have is dropped and taken off`() {
     let world = ClusterWorld.running(2)
-    world.engine.tamper(.enter(Whereabouts(key("alice"), at: world.incarnation(0), session: SessionID("x"))), at: world.now)
-    world.engine.tamper(
+    world.sharedStore.tamper(.enter(Whereabouts(key("alice"), at: world.incarnation(0), session: SessionID("x"))), at: world.now)
+    world.sharedStore.tamper(
       .enter(Whereabouts(key("alice", "b"), at: Incarnation(node: "n9", started: 3), session: SessionID("x"))), at: world.now)
     #expect(world.locate(0, question(1, mayRedirect: true)).located?.remoteDevices == [])
-    #expect(world.engine.store.whereabouts["alice"]?["phone"] == nil)
+    #expect(world.sharedStore.store.whereabouts["alice"]?["phone"] == nil)
     #expect(world.nodes[0].machine.statistics.hintsDropped == 2)
   }
 
   @Test func `replies that fit no question do no harm`() {
     let world = ClusterWorld.running(1)
     for number in 0..<200 as Range<UInt64> {
-      world.input(0, .engine(.reply(EngineRequestID(number), .success(.done))))
-      world.input(0, .engine(.reply(EngineRequestID(number + 1_000), .failure(.refused("NOPERM")))))
+      world.input(0, .sharedStore(.reply(SharedStoreRequestID(number), .success(.done))))
+      world.input(0, .sharedStore(.reply(SharedStoreRequestID(number + 1_000), .failure(.refused("NOPERM")))))
     }
-    world.input(0, .engine(.dropped(-5)))
+    world.input(0, .sharedStore(.dropped(-5)))
     world.input(0, .probed(Incarnation(node: "x", started: 1), .refused))
     world.input(0, .ended(callID(9), over: nil))
     world.run(for: .seconds(3))
@@ -172,7 +172,7 @@ import Testing
     let world = ClusterWorld.running(1)
     for index in 0..<6_000 {
       let lease = NodeLease(Incarnation(node: "x\(index)", started: 1), url: "wss://x", sip: "sip:x", version: "1")
-      world.engine.tamper(.renew(lease, for: .seconds(30)), at: world.now)
+      world.sharedStore.tamper(.renew(lease, for: .seconds(30)), at: world.now)
     }
     world.run(for: .seconds(2))
     #expect(world.nodes[0].machine.nodes.count <= 5_001)
@@ -195,14 +195,14 @@ import Testing
     world.run(for: .milliseconds(50))
     #expect(asked(1) == [RemoteTombstone(users: ["alice"], CallOver(.answeredElsewhere, by: .app, at: 7))])
     #expect(asked(2) == [nil], "none was woken for it: nothing is written")
-    world.engine.freeze(until: world.now + .seconds(1))
+    world.sharedStore.freeze(until: world.now + .seconds(1))
     let start = world.now
-    #expect(asked(1) == [nil], "an engine that is silent is not waited for")
+    #expect(asked(1) == [nil], "a shared store that is silent is not waited for")
     #expect(world.log.last.map { $0.at - start } == .milliseconds(100))
     world.run(for: .seconds(2))
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     #expect(asked(1, wait: .zero) == [nil])
-    world.engine.comeUp(isFlushed: false, at: world.now)
+    world.sharedStore.comeUp(isFlushed: false, at: world.now)
     world.run(for: .seconds(130))
     #expect(asked(1) == [nil])
   }

@@ -2,12 +2,12 @@ import AppSessions
 import Bytes
 import Cluster
 import JSONWebToken
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 @testable import CallFlow
 
-/// What login tokens grant, over the engine.
+/// What login tokens grant, over the shared store.
 @Suite struct GrantTests {
   /// Nodes with the grants that their call machines would have.
   private final class Nodes {
@@ -53,8 +53,8 @@ import Testing
     func expectSame(_ location: SourceLocation = #_sourceLocation) {
       let all = grants.map { $0.entries.mapValues(\.grant) }
       for node in all { #expect(node == all[0], sourceLocation: location) }
-      let engine = world.engine.store.grantRows.compactMapValues(\.grant)
-      #expect(engine == all[0], sourceLocation: location)
+      let sharedStore = world.sharedStore.store.grantRows.compactMapValues(\.grant)
+      #expect(sharedStore == all[0], sourceLocation: location)
       for node in world.nodes { #expect(node.machine.unwritten == 0, sourceLocation: location) }
     }
   }
@@ -103,29 +103,29 @@ import Testing
   @Test func `what had no answer is asked again after a second or two`() {
     let nodes = Nodes(2)
     nodes.world.run(for: .seconds(15))
-    nodes.world.engine.faults.losesRequests = 1
+    nodes.world.sharedStore.faults.losesRequests = 1
     nodes.token(0, "alice", ["+1"], 10)
     nodes.world.run(for: .milliseconds(300))
-    nodes.world.engine.faults.losesRequests = 0
+    nodes.world.sharedStore.faults.losesRequests = 0
     nodes.world.run(for: .milliseconds(2_300))
     nodes.expectSame()
     #expect(nodes.grants[1].userCount == 1)
   }
 
-  @Test func `what came while the engine was away, or what it has lost, is put back`() {
+  @Test func `what came while the shared store was away, or what it has lost, is put back`() {
     let nodes = Nodes(3)
     nodes.world.run(for: .seconds(15))
     nodes.token(0, "alice", ["+1"], 10)
     nodes.world.run(for: .seconds(1))
-    nodes.world.engine.goDown(at: nodes.world.now)
+    nodes.world.sharedStore.goDown(at: nodes.world.now)
     nodes.world.run(for: .seconds(5))
     nodes.token(1, "bob", ["+1"], 20)
     nodes.token(2, "carol", ["+3"], 21)
-    nodes.world.engine.comeUp(isFlushed: false, at: nodes.world.now)
+    nodes.world.sharedStore.comeUp(isFlushed: false, at: nodes.world.now)
     nodes.world.run(for: .seconds(15))
     nodes.expectSame()
     #expect(nodes.grants[0].owner(of: "+1")?.user == "bob")
-    nodes.world.engine.flush(at: nodes.world.now)
+    nodes.world.sharedStore.flush(at: nodes.world.now)
     nodes.world.run(for: .seconds(25))
     nodes.expectSame()
     #expect(nodes.grants[0].userCount == 3)
@@ -135,11 +135,11 @@ import Testing
   func `whatever is lost on the way, all nodes come to the same`(seed: UInt64) {
     let nodes = Nodes(4, seed: seed)
     var random = SplitMix64(seed: seed)
-    nodes.world.engine.faults.losesRequests = 0.05
-    nodes.world.engine.faults.losesReplies = 0.05
-    nodes.world.engine.faults.losesMessages = 0.3
-    nodes.world.engine.faults.reorders = seed % 2 == 0
-    if seed % 3 == 0 { nodes.world.engine.replicationLag = .seconds(1) }
+    nodes.world.sharedStore.faults.losesRequests = 0.05
+    nodes.world.sharedStore.faults.losesReplies = 0.05
+    nodes.world.sharedStore.faults.losesMessages = 0.3
+    nodes.world.sharedStore.faults.reorders = seed % 2 == 0
+    if seed % 3 == 0 { nodes.world.sharedStore.replicationLag = .seconds(1) }
     nodes.world.run(for: .seconds(15))
     for step in 1...150 as ClosedRange<Int64> {
       let node = Int.random(in: 0..<4, using: &random)
@@ -147,14 +147,14 @@ import Testing
       switch Int.random(in: 0..<20, using: &random) {
       case 0: nodes.erase(node, user, at: step * 10 + 5)
       case 1: nodes.restart(node)
-      case 2 where step % 40 < 5: nodes.world.engine.flush(at: nodes.world.now)
+      case 2 where step % 40 < 5: nodes.world.sharedStore.flush(at: nodes.world.now)
       default:
         let numbers = Set((0..<Int.random(in: 0..<3, using: &random)).map { _ in "+\(Int.random(in: 0..<9, using: &random))" })
         nodes.token(node, user, numbers.sorted(), step * 10)
       }
       nodes.world.run(for: .milliseconds(Int64.random(in: 1...400, using: &random)))
     }
-    nodes.world.engine.faults = MemoryEngine.Faults()
+    nodes.world.sharedStore.faults = MemorySharedStore.Faults()
     nodes.world.run(for: .seconds(60))
     nodes.expectSame()
   }

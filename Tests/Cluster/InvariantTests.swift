@@ -2,12 +2,12 @@ import AppSessions
 import Bytes
 import CallFlow
 import Devices
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 @testable import Cluster
 
-/// Random orders and faults: whatever happens to engine, network and processes, these hold. A failure prints its seed.
+/// Random orders and faults: whatever happens to shared store, network and processes, these hold. A failure prints its seed.
 @Suite struct InvariantTests {
   /// Calls, devices and faults by chance over some nodes, and what may be said of every action.
   private final class Run {
@@ -33,11 +33,11 @@ import Testing
     var mayDouble = false
     var hasRestarted = false
 
-    init(nodes: Int, seed: UInt64, faults: MemoryEngine.Faults) {
+    init(nodes: Int, seed: UInt64, faults: MemorySharedStore.Faults) {
       self.seed = seed
       random = SplitMix64(seed: seed)
       world = ClusterWorld(nodes: nodes, seed: seed)
-      world.engine.faults = faults
+      world.sharedStore.faults = faults
       world.onAction = { [unowned self] in note($0) }
       for index in 0..<nodes { world.input(index, .trunks(single: ["carrier"], limited: ["carrier"])) }
       world.run(for: .seconds(15))
@@ -142,10 +142,10 @@ import Testing
     func settle() {
       for index in world.nodes.indices {
         if world.nodes[index].isFrozen { world.thaw(index) }
-        world.engine.mend(index, at: world.now)
+        world.sharedStore.mend(index, at: world.now)
       }
-      world.engine.faults = MemoryEngine.Faults()
-      if world.engine.isDown { world.engine.comeUp(isFlushed: false, at: world.now) }
+      world.sharedStore.faults = MemorySharedStore.Faults()
+      if world.sharedStore.isDown { world.sharedStore.comeUp(isFlushed: false, at: world.now) }
       world.run(for: .seconds(150))
     }
 
@@ -167,8 +167,8 @@ import Testing
       for text in Set(broken) { Issue.record("seed \(seed): \(text)") }
     }
 
-    /// What the engine holds is what the nodes hold, once each user was looked at: what a dead node left half done goes with that.
-    func checkEngine() {
+    /// What the shared store holds is what the nodes hold, once each user was looked at: what a dead node left half done goes with that.
+    func checkSharedStore() {
       for number in 10_000..<10_036 {
         let reader = world.reaper
         guard reader >= 0 else {
@@ -181,7 +181,7 @@ import Testing
         world.input(reader, .ended(callID(number), over: nil))
         world.run(for: .milliseconds(10))
       }
-      let store = world.engine.store
+      let store = world.sharedStore.store
       for index in world.nodes.indices where world.nodes[index].isAlive {
         #expect(world.nodes[index].machine.unwritten == 0, "seed \(seed): n\(index)")
         #expect(world.nodes[index].machine.state == .up, "seed \(seed): n\(index)")
@@ -190,14 +190,15 @@ import Testing
       for node in world.nodes where node.isAlive { lives[node.machine.incarnation] = Set(node.machine.calls.keys) }
       let placed = store.calls.values.flatMap(\.values)
       for place in placed where lives[place.incarnation]?.contains(place.call) != true {
-        Issue.record("seed \(seed): \(place.call) of \(place.incarnation) is in the engine and nowhere else")
+        Issue.record("seed \(seed): \(place.call) of \(place.incarnation) is in the shared store and nowhere else")
       }
       for (life, calls) in lives {
         let there = Set(placed.filter { $0.incarnation == life }.map(\.call))
-        // One that two nodes claimed while the engine was silent has one place, or none once one of them has ended.
+        // One that two nodes claimed while the shared store was silent has one place, or none once one of them has ended.
         let twice = claimedAt.filter { $0.value.count > 1 }.keys
         #expect(
-          calls.subtracting(there).subtracting(twice).isEmpty, "seed \(seed): calls of \(life) that the engine does not have")
+          calls.subtracting(there).subtracting(twice).isEmpty,
+          "seed \(seed): calls of \(life) that the shared store does not have")
       }
       for (life, count) in store.trunks["carrier"] ?? [:] {
         let own = world.nodes.first { $0.machine.incarnation == life }?.machine.callsOfTrunk["carrier"] ?? 0
@@ -208,9 +209,9 @@ import Testing
     }
   }
 
-  @Test func `nodes that die, freeze and come back, over an engine that works`() {
+  @Test func `nodes that die, freeze and come back, over a shared store that works`() {
     for seed in 0..<10 as Range<UInt64> {
-      let run = Run(nodes: 5, seed: seed, faults: MemoryEngine.Faults())
+      let run = Run(nodes: 5, seed: seed, faults: MemorySharedStore.Faults())
       for _ in 0..<400 {
         run.step()
         run.world.run(for: .milliseconds(Int64.random(in: 0..<200, using: &run.random)))
@@ -227,13 +228,13 @@ import Testing
       }
       run.settle()
       run.check()
-      run.checkEngine()
+      run.checkSharedStore()
     }
   }
 
-  @Test func `an engine that loses, delays, reorders, freezes, goes and is flushed, and nodes that are cut off from it`() {
+  @Test func `a shared store that loses, delays, reorders, freezes, goes and is flushed, and nodes that are cut off from it`() {
     for seed in 100..<110 as Range<UInt64> {
-      var faults = MemoryEngine.Faults()
+      var faults = MemorySharedStore.Faults()
       faults.latency = 0.000_3...0.120
       faults.losesRequests = 0.05
       faults.losesReplies = 0.05
@@ -246,33 +247,34 @@ import Testing
         let index = Int.random(in: 0..<4, using: &run.random)
         let world = run.world
         switch Int.random(in: 0..<60, using: &run.random) {
-        case 0: world.engine.cut(index, at: world.now)
-        case 1, 2: world.engine.mend(index, at: world.now)
-        case 3: if !world.engine.isDown { world.engine.goDown(at: world.now) }
-        case 4, 5: if world.engine.isDown { world.engine.comeUp(isFlushed: Bool.random(using: &run.random), at: world.now) }
-        case 6: world.engine.flush(at: world.now)
-        case 7: world.engine.freeze(until: world.now + .milliseconds(Int64.random(in: 0..<3_000, using: &run.random)))
+        case 0: world.sharedStore.cut(index, at: world.now)
+        case 1, 2: world.sharedStore.mend(index, at: world.now)
+        case 3: if !world.sharedStore.isDown { world.sharedStore.goDown(at: world.now) }
+        case 4, 5:
+          if world.sharedStore.isDown { world.sharedStore.comeUp(isFlushed: Bool.random(using: &run.random), at: world.now) }
+        case 6: world.sharedStore.flush(at: world.now)
+        case 7: world.sharedStore.freeze(until: world.now + .milliseconds(Int64.random(in: 0..<3_000, using: &run.random)))
         default: break
         }
       }
       run.settle()
       run.check()
-      // Nobody died: no call was touched, whatever the engine did.
+      // Nobody died: no call was touched, whatever the shared store did.
       #expect(run.orphans.isEmpty, "seed \(seed)")
-      if !faults.reorders { run.checkEngine() }
+      if !faults.reorders { run.checkSharedStore() }
     }
   }
 
   @Test func `failovers that lose writes, with nodes that die`() {
     for seed in 200..<207 as Range<UInt64> {
-      let run = Run(nodes: 5, seed: seed, faults: MemoryEngine.Faults())
-      run.world.engine.replicationLag = .seconds(1)
+      let run = Run(nodes: 5, seed: seed, faults: MemorySharedStore.Faults())
+      run.world.sharedStore.replicationLag = .seconds(1)
       for _ in 0..<300 {
         run.step()
         run.world.run(for: .milliseconds(Int64.random(in: 0..<200, using: &run.random)))
         let index = Int.random(in: 0..<5, using: &run.random)
         switch Int.random(in: 0..<100, using: &run.random) {
-        case 0: run.world.engine.failOver(at: run.world.now)
+        case 0: run.world.sharedStore.failOver(at: run.world.now)
         case 1:
           if run.world.nodes[index].machine.leads.contains(.reaper) { run.mayDouble = true }
           run.restart(index)
@@ -281,7 +283,7 @@ import Testing
       }
       run.settle()
       run.check()
-      run.checkEngine()
+      run.checkSharedStore()
     }
   }
 }

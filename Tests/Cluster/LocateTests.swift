@@ -3,7 +3,7 @@ import Bytes
 import CallFlow
 import Cluster
 import Devices
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 /// Rules (1) to (4) of finding a device.
@@ -15,9 +15,9 @@ import Testing
     let steered = world.locate(0, question(1, mayRedirect: true))
     #expect(steered.located == .redirect(to: ClusterWorld.sip(1)))
     #expect(steered.took < .milliseconds(5))
-    #expect(world.engine.store.calls["alice"] == nil, "the call is not entered any more")
+    #expect(world.sharedStore.store.calls["alice"] == nil, "the call is not entered any more")
     #expect(world.locate(0, question(2)).located?.remoteDevices == [RemoteDevice(key("alice"), at: "n1")])
-    #expect(world.engine.store.calls["alice"]?.count == 1)
+    #expect(world.sharedStore.store.calls["alice"]?.count == 1)
     #expect(world.nodes[0].machine.statistics.locates == [.steered: 1, .elsewhere: 1])
   }
 
@@ -117,7 +117,7 @@ import Testing
     #expect(steered?.remoteDevices?.count == 2)
   }
 
-  @Test func `without engine the answer comes at once, from memory, with revoked devices silenced`() {
+  @Test func `without shared store the answer comes at once, from memory, with revoked devices silenced`() {
     let world = ClusterWorld.running(2)
     world.input(1, .devices([.stored(device("alice")), .stored(device("alice", "old"))]))
     world.came(1, key("alice"))
@@ -125,7 +125,7 @@ import Testing
     #expect(world.locate(0, question(1)).located?.registry?["alice"]?.count == 2)
     world.input(1, .revoke(key("alice", "old")))
     world.run(for: .seconds(1))
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     world.run(for: .milliseconds(10))
     let (located, took) = world.locate(0, question(2, mayRedirect: true))
     #expect(took == .zero)
@@ -135,15 +135,15 @@ import Testing
     #expect(world.nodes[0].machine.statistics.locates[.unknown] == 1)
   }
 
-  @Test func `a silent engine is waited for 100 ms, and what it says later is kept`() {
+  @Test func `a silent shared store is waited for 100 ms, and what it says later is kept`() {
     let world = ClusterWorld.running(2)
     world.input(1, .devices([.stored(device("alice"))]))
     world.run(for: .seconds(1))
-    world.engine.freeze(until: world.now + .milliseconds(180))
+    world.sharedStore.freeze(until: world.now + .milliseconds(180))
     let (located, took) = world.locate(0, question(1), wait: .milliseconds(400))
     #expect(took == .milliseconds(100))
     #expect(located?.registry == [:])
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     #expect(world.locate(0, question(2)).located?.registry?["alice"]?.count == 1)
   }
 
@@ -181,7 +181,7 @@ import Testing
       #expect(answers.count { $0.remoteDevices != nil } == 4, "seed \(seed)")
       #expect(answers.count { $0 == .refused(.userLimit) } == 5, "seed \(seed)")
       world.run(for: .seconds(1))
-      #expect(world.engine.store.calls["alice"]?.count == 4)
+      #expect(world.sharedStore.store.calls["alice"]?.count == 4)
     }
   }
 
@@ -192,15 +192,15 @@ import Testing
       world.run(for: .seconds(1))
       let here = world.log.filter { if case .located(_, .here) = $0.action { true } else { false } }
       #expect(here.count == 4, "seed \(seed)")
-      #expect(world.engine.store.trunks["carrier"]?.values.reduce(0, +) == 4)
-      #expect(world.engine.store.calls.count == 4)
+      #expect(world.sharedStore.store.trunks["carrier"]?.values.reduce(0, +) == 4)
+      #expect(world.sharedStore.store.calls.count == 4)
       for logged in here {
         guard case .located(let call, _) = logged.action else { continue }
         world.input(logged.node, .ended(call, over: nil))
       }
       world.run(for: .seconds(1))
-      #expect(world.engine.store.trunks["carrier"]?.values.reduce(0, +) ?? 0 == 0)
-      #expect(world.engine.store.calls.isEmpty)
+      #expect(world.sharedStore.store.trunks["carrier"]?.values.reduce(0, +) ?? 0 == 0)
+      #expect(world.sharedStore.store.calls.isEmpty)
     }
   }
 
@@ -217,28 +217,28 @@ import Testing
       #expect(world.locate(1, question(2, mostOfTrunk: 1)).located?.remoteDevices == [], "seed \(seed)")
       let (refused, _) = world.locate(0, question(3, users: ["bob"], mostOfTrunk: 1, mayRedirect: true))
       #expect(refused == .refused(.trunkLimit))
-      #expect(world.engine.store.trunks["carrier"]?.values.reduce(0, +) == 1)
-      #expect(Set(world.engine.store.calls.keys) == ["alice"])
+      #expect(world.sharedStore.store.trunks["carrier"]?.values.reduce(0, +) == 1)
+      #expect(Set(world.sharedStore.store.calls.keys) == ["alice"])
     }
   }
 
   @Test func `a call that may be sent on waits no longer for its trunk's limit than others do`() {
     let world = ClusterWorld.running(3)
-    world.engine.faults.latency = 0.03...0.03
+    world.sharedStore.faults.latency = 0.03...0.03
     let (here, took) = world.locate(0, question(1, mostOfTrunk: 5, mayRedirect: true))
     #expect(here?.remoteDevices == [] && took == .milliseconds(100))
-    world.engine.faults.latency = 0.02...0.02
+    world.sharedStore.faults.latency = 0.02...0.02
     let (second, short) = world.locate(0, question(2, users: ["bob"], mostOfTrunk: 5, mayRedirect: true))
     #expect(second?.remoteDevices == [] && short == .milliseconds(80))
-    world.engine.freeze(until: world.now + .seconds(1))
+    world.sharedStore.freeze(until: world.now + .seconds(1))
     let (third, long) = world.locate(0, question(3, users: ["carol"], mostOfTrunk: 6, mayRedirect: true))
     // our share of six, of which we have two
     #expect(third == .refused(.trunkLimit) && long == .milliseconds(100))
   }
 
-  @Test func `without engine a trunk's limit is this node's share of it`() {
+  @Test func `without shared store a trunk's limit is this node's share of it`() {
     let world = ClusterWorld.running(3)
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     world.run(for: .seconds(1))
     for call in 0..<6 { world.input(0, .locate(question(call, users: ["u\(call)"], mostOfTrunk: 7))) }
     let here = world.actions().count { if case .located(_, .here) = $0 { true } else { false } }
@@ -256,8 +256,8 @@ import Testing
     #expect(world.claim(0, claim(1)) == .granted)
     #expect(world.claim(1, claim(1)) == .atOtherNode("n0", url: "wss://n0/v1/connect"))
     world.run(for: .seconds(1))
-    #expect(world.engine.store.calls["alice"]?.count == 1, "the second one left nothing")
-    #expect(world.engine.store.calls["alice"]?[callID(1)]?.incarnation == world.incarnation(0))
+    #expect(world.sharedStore.store.calls["alice"]?.count == 1, "the second one left nothing")
+    #expect(world.sharedStore.store.calls["alice"]?[callID(1)]?.incarnation == world.incarnation(0))
     world.kill(0)
     world.run(for: .seconds(20))
     if case .granted = world.claim(1, claim(1)) { Issue.record("a second call, because the first one's node died") }
@@ -269,12 +269,12 @@ import Testing
     #expect(world.claim(0, claim(3, perHour: 3)) == .refused(.userRate))
     #expect(world.claim(1, claim(4, most: 3)) == .refused(.userLimit))
     world.run(for: .seconds(1))
-    #expect(world.engine.store.calls["alice"]?.count == 3)
+    #expect(world.sharedStore.store.calls["alice"]?.count == 3)
   }
 
-  @Test func `without engine a call is made within its own node's limits`() {
+  @Test func `without shared store a call is made within its own node's limits`() {
     let world = ClusterWorld.running(2)
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     world.run(for: .seconds(1))
     #expect(world.claim(0, claim(1, most: 1)) == .granted)
     #expect(world.claim(0, claim(2, most: 1)) == .refused(.userLimit))
@@ -293,7 +293,7 @@ import Testing
     #expect(admitted && refused)
     world.input(0, .released(callID(1), trunk: "b"))
     world.run(for: .seconds(1))
-    #expect(world.engine.store.trunks["b"]?.isEmpty == true)
-    #expect(world.engine.store.trunks["a"]?.values.reduce(0, +) == 1)
+    #expect(world.sharedStore.store.trunks["b"]?.isEmpty == true)
+    #expect(world.sharedStore.store.trunks["a"]?.values.reduce(0, +) == 1)
   }
 }

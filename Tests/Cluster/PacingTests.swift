@@ -4,9 +4,9 @@ import Cluster
 import Devices
 import Testing
 
-/// How much a node writes in a second, so that all of them together leave the engine room.
+/// How much a node writes in a second, so that all of them together leave the shared store room.
 @Suite struct PacingTests {
-  /// A node among others with leases, whose engine answers at once.
+  /// A node among others with leases, whose shared store answers at once.
   private struct Node {
     var machine: ClusterMachine
     var now = Instant.zero + .seconds(100)
@@ -22,7 +22,7 @@ import Testing
       let settings = ClusterMachine.Settings(
         Incarnation(node: "own", started: 1), url: "wss://own/v1/connect", sip: "sip:10.0.0.1:5060", version: "1")
       machine = ClusterMachine(settings, random: .seeded(1), at: now)
-      take(.engine(.connected(wasFlushed: false)))
+      take(.sharedStore(.connected(wasFlushed: false)))
     }
 
     static func lease(_ incarnation: Incarnation) -> NodeLease {
@@ -34,10 +34,10 @@ import Testing
       if case .timer = input { #expect(machine.nextDeadline.map { $0 > now } ?? true) }
       let actions = output.actions
       output.removeAll()
-      for case .engine(let id, let request) in actions { take(.engine(.reply(id, .success(reply(request))))) }
+      for case .sharedStore(let id, let request) in actions { take(.sharedStore(.reply(id, .success(reply(request))))) }
     }
 
-    private mutating func reply(_ request: EngineRequest) -> EngineReply {
+    private mutating func reply(_ request: SharedStoreRequest) -> SharedStoreReply {
       switch request {
       case .renew:
         renewals += 1

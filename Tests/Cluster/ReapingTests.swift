@@ -2,7 +2,7 @@ import AppSessions
 import Bytes
 import CallFlow
 import Devices
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 @testable import Cluster
@@ -28,10 +28,10 @@ import Testing
       #expect(Set(world.orphans(since: start)) == [callID(1), callID(2)], "seed \(seed)")
       world.run(for: .seconds(90))
       #expect(world.orphans().count == 2)
-      #expect(world.engine.store.calls(of: dead) == [])
-      #expect(world.engine.store.calls.isEmpty)
-      #expect(world.engine.store.trunks["carrier"]?.values.reduce(0, +) ?? 0 == 0, "its share goes back")
-      #expect(world.engine.store.tombstone(of: callID(2), at: start + .seconds(10)) != nil)
+      #expect(world.sharedStore.store.calls(of: dead) == [])
+      #expect(world.sharedStore.store.calls.isEmpty)
+      #expect(world.sharedStore.store.trunks["carrier"]?.values.reduce(0, +) ?? 0 == 0, "its share goes back")
+      #expect(world.sharedStore.store.tombstone(of: callID(2), at: start + .seconds(10)) != nil)
       for node in world.nodes where node.isAlive {
         let seen = node.machine.nodes.first { $0.lease.incarnation == dead }
         #expect(seen?.liveness == .dead, "seed \(seed): all know that it is dead")
@@ -103,7 +103,7 @@ import Testing
       #expect(world.reaped(by: victim) == [callID(1)], "the moved one ends here without a record")
       world.run(for: .seconds(60))
       #expect(world.orphans() == [callID(1)])
-      #expect(world.engine.store.calls(of: world.incarnation(victim)) == [callID(2)])
+      #expect(world.sharedStore.store.calls(of: world.incarnation(victim)) == [callID(2)])
     }
   }
 
@@ -120,21 +120,21 @@ import Testing
     #expect(world.orphans().count == 2)
     #expect(world.nodes[victim].machine.state == .up)
     world.run(for: .seconds(30))
-    #expect(world.engine.store.calls.isEmpty)
-    #expect(world.engine.store.trunks["carrier"]?.values.reduce(0, +) ?? 0 == 0)
+    #expect(world.sharedStore.store.calls.isEmpty)
+    #expect(world.sharedStore.store.trunks["carrier"]?.values.reduce(0, +) ?? 0 == 0)
   }
 
-  @Test func `a node that is cut off from the engine only is left alone, for ever`() {
+  @Test func `a node that is cut off from the shared store only is left alone, for ever`() {
     let (world, victim) = busy()
-    world.engine.cut(victim, at: world.now)
+    world.sharedStore.cut(victim, at: world.now)
     world.run(for: .seconds(300))
     #expect(world.orphans() == [])
     let seen = world.nodes[world.reaper].machine.nodes.first { $0.lease.incarnation == world.incarnation(victim) }
     #expect(seen?.liveness == .cutOff)
-    world.engine.mend(victim, at: world.now)
+    world.sharedStore.mend(victim, at: world.now)
     world.run(for: .seconds(20))
     #expect(world.reaped(by: victim) == [])
-    #expect(world.engine.store.calls(of: world.incarnation(victim)) == [callID(1), callID(2)])
+    #expect(world.sharedStore.store.calls(of: world.incarnation(victim)) == [callID(1), callID(2)])
     // and if it dies then, it is reaped
     world.kill(victim)
     world.run(for: .seconds(10))
@@ -186,9 +186,9 @@ import Testing
       let (world, victim) = busy(4, seed: seed)
       world.kill(victim)
       world.run(for: .seconds(1))
-      for index in 0..<4 where index != victim { world.engine.cut(index, at: world.now) }
+      for index in 0..<4 where index != victim { world.sharedStore.cut(index, at: world.now) }
       world.run(for: .seconds(20))
-      for index in 0..<4 { world.engine.mend(index, at: world.now) }
+      for index in 0..<4 { world.sharedStore.mend(index, at: world.now) }
       let start = world.now
       world.run(for: .seconds(10))
       #expect(world.orphans() == [], "seed \(seed)")
@@ -221,37 +221,37 @@ import Testing
         }
       }
       #expect(told == 60, "each line of the journal is answered once")
-      #expect(world.engine.store.calls.isEmpty)
+      #expect(world.sharedStore.store.calls.isEmpty)
     }
   }
 
   @Test func `an entry that a failover has lost ends no call, and is put back; one that a reaper has taken does`() {
     let (world, victim) = busy()
     let own = world.incarnation(victim)
-    world.engine.cut(victim, at: world.now)
+    world.sharedStore.cut(victim, at: world.now)
     world.run(for: .seconds(20))
-    _ = world.engine.store.apply(.remove(callID(1), at: own), at: world.now)
-    _ = world.engine.store.apply(.reaped(callID(2), of: own, by: world.incarnation(world.reaper)), at: world.now)
-    world.engine.mend(victim, at: world.now)
+    _ = world.sharedStore.store.apply(.remove(callID(1), at: own), at: world.now)
+    _ = world.sharedStore.store.apply(.reaped(callID(2), of: own, by: world.incarnation(world.reaper)), at: world.now)
+    world.sharedStore.mend(victim, at: world.now)
     world.run(for: .seconds(20))
     #expect(world.reaped(by: victim) == [callID(2)])
-    #expect(world.engine.store.calls(of: own) == [callID(1)])
+    #expect(world.sharedStore.store.calls(of: own) == [callID(1)])
     // its record does not wait any more
     world.input(victim, .ended(callID(1), over: nil))
     #expect(world.nodes[victim].machine.unconfirmedEndCount == 0)
     world.run(for: .seconds(2))
-    #expect(world.engine.store.calls(of: own).isEmpty)
+    #expect(world.sharedStore.store.calls(of: own).isEmpty)
   }
 
   @Test func `the record of a call that ended meanwhile is written though a failover has lost its entry`() {
     let (world, victim) = busy()
-    world.engine.cut(victim, at: world.now)
+    world.sharedStore.cut(victim, at: world.now)
     let start = world.now
     world.run(for: .seconds(1))
     world.input(victim, .ended(callID(1), over: nil))
     world.run(for: .seconds(19))
-    _ = world.engine.store.apply(.remove(callID(1), at: world.incarnation(victim)), at: world.now)
-    world.engine.mend(victim, at: world.now)
+    _ = world.sharedStore.store.apply(.remove(callID(1), at: world.incarnation(victim)), at: world.now)
+    world.sharedStore.mend(victim, at: world.now)
     world.run(for: .seconds(20))
     let settled = world.actions(of: victim, since: start).flatMap {
       if case .recordsDue(let calls) = $0 { calls } else { [CallID]() }
@@ -259,9 +259,9 @@ import Testing
     #expect(settled == [callID(1)] && world.reaped(by: victim).isEmpty)
   }
 
-  @Test func `without engine a process closes what it inherited after 3 s`() {
+  @Test func `without shared store a process closes what it inherited after 3 s`() {
     let world = ClusterWorld(nodes: 1, seed: 1)
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     let before = Incarnation(node: "n0", started: 0)
     world.input(0, .inherited((0..<100).map { CallEntry(line($0), users: ["alice"]) }, of: before))
     world.run(for: .milliseconds(3_500))
@@ -270,7 +270,7 @@ import Testing
 
   @Test func `a call that ends without lease counts for no limit, and its entry stays until it is settled`() {
     let (world, victim) = busy()
-    world.engine.cut(victim, at: world.now)
+    world.sharedStore.cut(victim, at: world.now)
     let start = world.now
     world.run(for: .milliseconds(10))
     for call in 1...2 { world.input(victim, .ended(callID(call), over: nil)) }
@@ -279,12 +279,12 @@ import Testing
       machine.unconfirmedEndCount == 2 && machine.calls.isEmpty && machine.callsOfUser.isEmpty && machine.callsOfTrunk.isEmpty)
     // it answers OPTIONS: nobody touches its calls
     world.run(for: .seconds(60))
-    world.engine.mend(victim, at: world.now)
+    world.sharedStore.mend(victim, at: world.now)
     world.run(for: .seconds(12))
     let settled = world.actions(of: victim, since: start).flatMap {
       if case .recordsDue(let calls) = $0 { calls } else { [CallID]() }
     }
     #expect(Set(settled) == [callID(1), callID(2)] && settled.count == 2 && world.reaped(by: victim).isEmpty)
-    #expect(world.engine.store.calls(of: world.incarnation(victim)).isEmpty && world.engine.store.calls.isEmpty)
+    #expect(world.sharedStore.store.calls(of: world.incarnation(victim)).isEmpty && world.sharedStore.store.calls.isEmpty)
   }
 }

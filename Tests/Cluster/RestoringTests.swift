@@ -3,26 +3,26 @@ import Bytes
 import CallFlow
 import Cluster
 import Devices
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
-/// The engine away: what is put back, when, how fast.
+/// The shared store away: what is put back, when, how fast.
 @Suite struct RestoringTests {
-  @Test func `what happened while the engine was away is put back within seconds`() {
+  @Test func `what happened while the shared store was away is put back within seconds`() {
     let world = ClusterWorld.running(3)
     world.came(0, key("gone"))
     world.start(0, 1, user: "over")
     world.start(0, 2, user: "live", mostOfTrunk: 5)
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     world.run(for: .seconds(60))
     world.input(0, .deviceLeft(key("gone"), SessionID("s1")))
     world.input(0, .ended(callID(1), over: nil))
     world.came(0, key("new"))
     world.start(0, 3, user: "fresh", connect: 9, mostOfTrunk: 5)
     world.input(0, .devices([.stored(device("new"))]))
-    world.engine.comeUp(isFlushed: false, at: world.now)
+    world.sharedStore.comeUp(isFlushed: false, at: world.now)
     world.run(for: .seconds(10))
-    let store = world.engine.store
+    let store = world.sharedStore.store
     #expect(store.whereabouts["gone"] == nil)
     #expect(store.whereabouts["new"]?["phone"]?.incarnation == world.incarnation(0))
     #expect(Set(store.calls.keys) == ["live", "fresh"])
@@ -43,10 +43,10 @@ import Testing
     _ = world.locate(reader, question(2))
     world.input(reader, .ended(callID(2), over: nil))
     world.run(for: .seconds(1))
-    #expect(world.engine.store.calls["alice"] == nil)
+    #expect(world.sharedStore.store.calls["alice"] == nil)
     world.thaw(frozen)
     world.run(for: .seconds(5))
-    #expect(world.engine.store.calls["alice"]?.keys.map { $0 } == [callID(1)])
+    #expect(world.sharedStore.store.calls["alice"]?.keys.map { $0 } == [callID(1)])
   }
 
   @Test func `after a flush all that nodes remember comes back, and the newest registration wins`() {
@@ -58,9 +58,9 @@ import Testing
     world.came(0, key("alice"))
     world.start(1, 2, user: "bob", connect: 5, mostOfTrunk: 5)
     world.run(for: .seconds(1))
-    world.engine.flush(at: world.now)
+    world.sharedStore.flush(at: world.now)
     world.run(for: .seconds(12))
-    let store = world.engine.store
+    let store = world.sharedStore.store
     #expect(store.devices["alice"]?["phone"]?.lastSeen == 2)
     #expect(store.whereabouts["alice"]?["phone"]?.incarnation == world.incarnation(0))
     #expect(store.calls(of: world.incarnation(1)) == [callID(2)])
@@ -72,7 +72,7 @@ import Testing
   @Test func `a failover that loses the last second loses nothing for good`() {
     for seed in 0..<10 as Range<UInt64> {
       let world = ClusterWorld.running(3, seed: seed)
-      world.engine.replicationLag = .seconds(1)
+      world.sharedStore.replicationLag = .seconds(1)
       world.came(0, key("stays"))
       world.came(0, key("goes"))
       world.start(0, 1, user: "over")
@@ -82,9 +82,9 @@ import Testing
       world.input(0, .devices([.stored(device("stays"))]))
       world.start(1, 2, user: "late", mostOfTrunk: 5)
       world.run(for: .milliseconds(300))
-      world.engine.failOver(at: world.now)
+      world.sharedStore.failOver(at: world.now)
       world.run(for: .seconds(15))
-      let store = world.engine.store
+      let store = world.sharedStore.store
       #expect(Set(store.whereabouts.keys) == ["stays"], "seed \(seed)")
       #expect(Set(store.calls.keys) == ["late"], "seed \(seed)")
       #expect(store.calls(of: world.incarnation(0)) == [])
@@ -97,7 +97,7 @@ import Testing
   @Test func `what a reaper closed before a failover is not closed again by the next one`() {
     for seed in 0..<10 as Range<UInt64> {
       let world = ClusterWorld.running(4, seed: seed)
-      world.engine.replicationLag = .seconds(2)
+      world.sharedStore.replicationLag = .seconds(2)
       let victim = world.follower
       for call in 0..<20 { world.start(victim, call, user: "u\(call)", connect: 5) }
       world.run(for: .seconds(3))
@@ -105,7 +105,7 @@ import Testing
       while world.orphans().count < 20 { world.run(for: .milliseconds(5)) }
       world.run(for: .milliseconds(100))
       // Leads, claims and removals are lost; the next leader may be any.
-      world.engine.failOver(at: world.now)
+      world.sharedStore.failOver(at: world.now)
       world.run(for: .seconds(120))
       #expect(world.orphans().count == 20, "seed \(seed)")
     }
@@ -115,34 +115,34 @@ import Testing
     let world = ClusterWorld.running(2)
     world.came(0, key("alice"), "old")
     world.run(for: .seconds(1))
-    world.engine.cut(0, at: world.now)
+    world.sharedStore.cut(0, at: world.now)
     world.run(for: .seconds(1))
     world.came(1, key("alice"), "new")
     world.run(for: .seconds(1))
-    world.engine.mend(0, at: world.now)
+    world.sharedStore.mend(0, at: world.now)
     world.run(for: .seconds(9))
     #expect(world.actions(of: 0).contains { if case .replaced(_, SessionID("old")) = $0 { true } else { false } })
-    #expect(world.engine.store.whereabouts["alice"]?["phone"]?.session == SessionID("new"))
+    #expect(world.sharedStore.store.whereabouts["alice"]?["phone"]?.session == SessionID("new"))
   }
 
   @Test func `at most 1,000 writes a second and node are put back`() {
     let world = ClusterWorld.running(2)
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     for number in 0..<5_000 { world.came(0, key("u\(number)")) }
     world.run(for: .seconds(1))
-    world.engine.comeUp(isFlushed: false, at: world.now)
+    world.sharedStore.comeUp(isFlushed: false, at: world.now)
     let start = world.now.nanoseconds / 1_000_000_000
     world.run(for: .seconds(14))
-    #expect(world.engine.store.deviceCount == 5_000)
-    let most = world.engine.commands.filter { $0.key >= start }.values.max() ?? 0
+    #expect(world.sharedStore.store.deviceCount == 5_000)
+    let most = world.sharedStore.commands.filter { $0.key >= start }.values.max() ?? 0
     #expect(most <= 1_030, "\(most) in one second")
   }
 
   @Test func `the state is told once for each change`() {
     let world = ClusterWorld.running(1)
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     world.run(for: .seconds(30))
-    world.engine.comeUp(isFlushed: false, at: world.now)
+    world.sharedStore.comeUp(isFlushed: false, at: world.now)
     world.run(for: .seconds(5))
     let states = world.actions().compactMap { if case .state(let state) = $0 { state } else { nil } }
     #expect(states == [.isolated, .up, .away, .isolated, .up])
@@ -155,21 +155,21 @@ import Testing
       world.start(0, 1, user: "u0", connect: 5, mostOfTrunk: 9)
       world.input(1, .devices([.stored(device("u1", seen: 9))]))
       world.run(for: .seconds(12))
-      let commands = world.engine.total
+      let commands = world.sharedStore.total
       world.run(for: .seconds(10))
-      let idle = world.engine.total - commands
-      world.engine.flush(keepsConnections: true, at: world.now)
+      let idle = world.sharedStore.total - commands
+      world.sharedStore.flush(keepsConnections: true, at: world.now)
       world.run(for: .milliseconds(2_100))
       for node in world.nodes { #expect(node.machine.statistics.flushes == 1 && node.machine.state == .up, "seed \(seed)") }
       world.run(for: .seconds(9))
-      let store = world.engine.store
+      let store = world.sharedStore.store
       #expect(store.deviceCount == 30 && store.devices["u1"]?["phone"]?.lastSeen == 9, "seed \(seed)")
       #expect(store.calls(of: world.incarnation(0)) == [callID(1)] && store.calls["u0"]?.count == 1)
       #expect(store.trunks["carrier"]?[world.incarnation(0)] == 1)
       #expect(world.orphans().isEmpty && world.reaped(by: 0).isEmpty, "no call ends of it")
-      let before = world.engine.total
+      let before = world.sharedStore.total
       world.run(for: .seconds(10))
-      #expect(abs(world.engine.total - before - idle) <= 3, "no command more than before")
+      #expect(abs(world.sharedStore.total - before - idle) <= 3, "no command more than before")
       for node in world.nodes { #expect(node.machine.statistics.flushes == 1, "noticed once") }
     }
   }
@@ -183,15 +183,15 @@ import Testing
       world.came(old, key("alice"), "old")
       world.run(for: .seconds(1))
       // the word of the newer session does not arrive
-      world.engine.faults.losesMessages = 1
+      world.sharedStore.faults.losesMessages = 1
       world.came(new, key("alice"), "new")
       world.run(for: .seconds(1))
-      world.engine.faults.losesMessages = 0
-      world.engine.flush(at: world.now)
+      world.sharedStore.faults.losesMessages = 0
+      world.sharedStore.flush(at: world.now)
       world.run(for: .seconds(15))
       #expect(world.actions(of: old).contains { if case .replaced(key("alice"), SessionID("old")) = $0 { true } else { false } })
       #expect(!world.actions(of: new).contains { if case .replaced = $0 { true } else { false } }, "seed \(seed)")
-      #expect(world.engine.store.whereabouts["alice"]?["phone"]?.session == SessionID("new"), "seed \(seed)")
+      #expect(world.sharedStore.store.whereabouts["alice"]?["phone"]?.session == SessionID("new"), "seed \(seed)")
     }
   }
 }

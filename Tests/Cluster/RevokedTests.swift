@@ -3,7 +3,7 @@ import Bytes
 import CallFlow
 import Cluster
 import Devices
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 /// What a node hears of a device that was turned away at another one, before and after it has answered the device.
@@ -16,7 +16,8 @@ import Testing
     return world
   }
 
-  @Test func `a request by HTTP asks the engine once for a user of whom nothing is known; one that is known is answered at once`()
+  @Test
+  func `a request by HTTP asks the shared store once for a user of whom nothing is known; one that is known is answered at once`()
   {
     let world = world()
     world.input(0, .sessionState(HTTPRequestID(1), key("alice", "d1")))
@@ -31,10 +32,10 @@ import Testing
     #expect(answers == [true, true, false])
   }
 
-  @Test func `without an answer of the engine it goes by what is known, after 100 ms`() {
+  @Test func `without an answer of the shared store it goes by what is known, after 100 ms`() {
     let world = world()
     let start = world.now
-    world.engine.freeze(until: start + .seconds(1))
+    world.sharedStore.freeze(until: start + .seconds(1))
     world.input(0, .sessionState(HTTPRequestID(1), key("alice", "d1")))
     world.run(for: .milliseconds(99))
     #expect(!world.actions(of: 0, since: start).contains { if case .sessionState = $0 { true } else { false } })
@@ -52,10 +53,10 @@ import Testing
     #expect(world.actions(of: 0).contains { if case .welcome(_, SessionID("second"), _, true) = $0 { true } else { false } })
   }
 
-  @Test func `of one that was welcomed without the engine's word, it is told since when it is revoked`() {
+  @Test func `of one that was welcomed without the shared store's word, it is told since when it is revoked`() {
     let world = world()
     let start = world.now
-    world.engine.freeze(until: start + .milliseconds(200))
+    world.sharedStore.freeze(until: start + .milliseconds(200))
     world.came(0, key("alice", "d1"), "blind")
     world.run(for: .seconds(3))
     let actions = world.actions(of: 0, since: start)

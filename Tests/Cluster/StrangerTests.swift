@@ -1,16 +1,16 @@
 import Bytes
 import CallFlow
 import Cluster
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
-/// Who may write to the engine makes as many nodes as it likes: none of them is worth more than a bounded number of questions, and calls go on.
+/// Who may write to the shared store makes as many nodes as it likes: none of them is worth more than a bounded number of questions, and calls go on.
 @Suite struct StrangerTests {
   private func forge(_ count: Int, in world: ClusterWorld, for length: (Int) -> Duration) {
     for index in 0..<count {
       let lease = NodeLease(
         Incarnation(node: "x\(index)", started: 1), url: "wss://x", sip: "sip:10.9.9.9:\(index + 1)", version: "1")
-      world.engine.tamper(.renew(lease, for: length(index)), at: world.now)
+      world.sharedStore.tamper(.renew(lease, for: length(index)), at: world.now)
     }
   }
 

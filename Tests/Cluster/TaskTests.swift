@@ -1,6 +1,6 @@
 import Bytes
 import Cluster
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 @Suite struct TaskTests {
@@ -21,7 +21,7 @@ import Testing
       switch end {
       case "kill": world.kill(leader)
       case "drain": world.input(leader, .draining)
-      case "cut": world.engine.cut(leader, at: world.now)
+      case "cut": world.sharedStore.cut(leader, at: world.now)
       default:
         world.input(leader, .stopping)
         world.run(for: .milliseconds(50))
@@ -33,20 +33,20 @@ import Testing
         #expect(world.leaders(of: trunk).count == 1, "\(end)")
         continue
       }
-      world.engine.mend(leader, at: world.now)
+      world.sharedStore.mend(leader, at: world.now)
       world.run(for: .seconds(5))
       #expect(world.leaders(of: trunk).count == 1, "the one that was cut off hears of it")
     }
   }
 
-  @Test func `while the engine is away the leader of a trunk goes on, and no reaper does`() {
+  @Test func `while the shared store is away the leader of a trunk goes on, and no reaper does`() {
     let world = world(3)
     let leader = world.leaders(of: trunk)
-    world.engine.goDown(at: world.now)
+    world.sharedStore.goDown(at: world.now)
     world.run(for: .seconds(60))
     #expect(world.leaders(of: trunk) == leader && leader.count == 1)
     #expect(world.leaders(of: .reaper) == [])
-    world.engine.comeUp(isFlushed: false, at: world.now)
+    world.sharedStore.comeUp(isFlushed: false, at: world.now)
     world.run(for: .seconds(15))
     #expect(world.leaders(of: trunk).count == 1)
     #expect(world.leaders(of: .reaper).count == 1)
@@ -61,8 +61,8 @@ import Testing
         switch Int.random(in: 0..<4, using: &random) {
         case 0: world.freeze(index)
         case 1: if world.nodes[index].isFrozen { world.thaw(index) }
-        case 2: world.engine.cut(index, at: world.now)
-        default: world.engine.mend(index, at: world.now)
+        case 2: world.sharedStore.cut(index, at: world.now)
+        default: world.sharedStore.mend(index, at: world.now)
         }
         for _ in 0..<20 {
           world.run(for: .milliseconds(200))
@@ -72,13 +72,13 @@ import Testing
     }
   }
 
-  @Test func `an idle node asks the engine 0.5 times a second, and 0.1 for each task`() {
+  @Test func `an idle node asks the shared store 0.5 times a second, and 0.1 for each task`() {
     let world = world(4)
     world.run(for: .seconds(30))
-    let before = world.engine.total
+    let before = world.sharedStore.total
     world.run(for: .seconds(100))
     // Four nodes, two tasks; two leaders renew theirs every 3.3 s, and the reaper its lease every second.
-    #expect(Double(world.engine.total - before) / 100 < 4 * 0.7 + 2 * 0.35 + 0.6)
+    #expect(Double(world.sharedStore.total - before) / 100 < 4 * 0.7 + 2 * 0.35 + 0.6)
   }
 }
 
@@ -146,14 +146,14 @@ private func * (list: [String], count: Int) -> [String] { Array(repeating: list,
     // a word that nobody renews, and that of a node that is dead, is none
     world.input(0, .troubles(["carrier": "not registered"]))
     world.run(for: .milliseconds(2_300))
-    world.engine.cut(1, at: world.now)
+    world.sharedStore.cut(1, at: world.now)
     world.run(for: .milliseconds(100))
     #expect(heard(1).last == [:] && heard(2).last == ["carrier": "not registered"])
     world.kill(0)
     world.run(for: .seconds(9))
     #expect(heard(2).last == [:])
     world.input(2, .troubles(Dictionary(uniqueKeysWithValues: (0..<500).map { ("t\($0)", "not registered") })))
-    world.engine.mend(1, at: world.now)
+    world.sharedStore.mend(1, at: world.now)
     world.run(for: .seconds(10))
     #expect(heard(1).last?.count == 100, "a lease has its limit")
   }
@@ -186,9 +186,10 @@ private func * (list: [String], count: Int) -> [String] { Array(repeating: list,
     world.input(1, .released(callID(2), trunk: "b"))
     world.run(for: .milliseconds(50))
     #expect(admit(0, 1) == true, "a call that leaves over the trunk of its caller has two places")
-    #expect(world.engine.store.trunks["b"]?.values.reduce(0, +) == 2 && world.engine.store.trunks["carrier"]?.count == 2)
+    #expect(
+      world.sharedStore.store.trunks["b"]?.values.reduce(0, +) == 2 && world.sharedStore.store.trunks["carrier"]?.count == 2)
     world.input(0, .ended(callID(1), over: nil))
     world.run(for: .milliseconds(50))
-    #expect(world.engine.store.trunks["b"]?.isEmpty ?? true)
+    #expect(world.sharedStore.store.trunks["b"]?.isEmpty ?? true)
   }
 }

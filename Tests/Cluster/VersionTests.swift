@@ -1,6 +1,6 @@
 import Bytes
 import Cluster
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 /// Nodes of two versions of the program.
@@ -11,7 +11,7 @@ import Testing
       Incarnation(node: "other", started: 7), url: "wss://other/v1/connect", sip: "sip:10.9.9.9:5060", version: "9",
       format: format,
       reads: reads)
-    world.engine.write(.renew(lease, for: time), at: world.now)
+    world.sharedStore.write(.renew(lease, for: time), at: world.now)
   }
 
   private func refused(_ world: ClusterWorld, _ node: Int) -> [NodeLease] {
@@ -35,7 +35,7 @@ import Testing
       world.run(for: .seconds(3))
       #expect(refused(world, second).map(\.incarnation.node) == ["other"], "writes \(writes), reads \(reads)")
       #expect(world.nodes[second].machine.state != .up)
-      #expect(!world.engine.store.liveLeases(at: world.now).contains { $0.incarnation == world.incarnation(second) })
+      #expect(!world.sharedStore.store.liveLeases(at: world.now).contains { $0.incarnation == world.incarnation(second) })
       #expect(world.nodes[0].machine.state == .up && refused(world, 0).isEmpty, "who runs goes on")
       #expect(world.nodes[0].machine.nodes.count == 1, "and takes the stranger for nobody")
       #expect(world.nodes[0].machine.statistics.valuesDropped > 0)

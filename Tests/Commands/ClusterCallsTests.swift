@@ -35,17 +35,17 @@ import Testing
     let now = Instant.zero + .seconds(100)
     var machine = ClusterMachine(settings, random: .seeded(1), at: now)
     var output = ClusterMachine.Output()
-    machine.handle(.engine(.connected(wasFlushed: false)), at: now, into: &output)
+    machine.handle(.sharedStore(.connected(wasFlushed: false)), at: now, into: &output)
     let leases = [Self.lease(Self.own)] + others.map { Self.lease(Self.node($0)) }
-    for case .engine(let id, .renew) in output.actions {
-      machine.handle(.engine(.reply(id, .success(.nodes(leases, hadLease: false, clock: 0)))), at: now, into: &output)
+    for case .sharedStore(let id, .renew) in output.actions {
+      machine.handle(.sharedStore(.reply(id, .success(.nodes(leases, hadLease: false, clock: 0)))), at: now, into: &output)
     }
     for number in calls { machine.handle(.started(Self.entry(number).line, users: ["alice"]), at: now, into: &output) }
     return machine
   }
 
-  /// What an engine that has these calls answers, in pages of its own size.
-  private final class Engine: Sendable {
+  /// What a shared store that has these calls answers, in pages of its own size.
+  private final class SharedStore: Sendable {
     let asked = Mutex<[String]>([])
     let calls: [Incarnation: [CallEntry]]
     let size: Int
@@ -54,7 +54,7 @@ import Testing
       (self.calls, self.size, self.fails) = (calls, size, fails)
     }
 
-    func ask(_ request: EngineRequest, _ answer: EngineQuestions.Answer) {
+    func ask(_ request: SharedStoreRequest, _ answer: SharedStoreQuestions.Answer) {
       guard case .entries(let incarnation, let cursor) = request else { return answer(.failure(.full)) }
       asked.withLock { $0.append("\(incarnation.node) \(cursor)") }
       if fails { return answer(.failure(.away)) }
@@ -64,28 +64,28 @@ import Testing
     }
   }
 
-  private func page(_ machine: ClusterMachine, _ engine: Engine, after: String? = nil) throws -> ClusterCalls {
+  private func page(_ machine: ClusterMachine, _ sharedStore: SharedStore, after: String? = nil) throws -> ClusterCalls {
     let page = Mutex<ClusterCalls?>(nil)
     let position = try after.map { try #require(ClusterCallsReader.Position($0)) }
     let part = ClusterCallsReader.part(after: position, at: machine.incarnation)
     let sight = machine.sight(part, most: 256, at: .zero + .seconds(100))
-    ClusterCallsReader(sight, after: position, ask: { engine.ask($0, $1) }) { read in page.withLock { $0 = read } }.read()
+    ClusterCallsReader(sight, after: position, ask: { sharedStore.ask($0, $1) }) { read in page.withLock { $0 = read } }.read()
     return try #require(page.withLock { $0 })
   }
 
   /// All pages, as a client reads them.
-  private func pages(_ machine: ClusterMachine, _ engine: Engine) throws -> [ClusterCalls] {
-    var out = [try page(machine, engine)]
-    while let next = out.last?.next, out.count < 100 { out.append(try page(machine, engine, after: next)) }
+  private func pages(_ machine: ClusterMachine, _ sharedStore: SharedStore) throws -> [ClusterCalls] {
+    var out = [try page(machine, sharedStore)]
+    while let next = out.last?.next, out.count < 100 { out.append(try page(machine, sharedStore, after: next)) }
     return out
   }
 
   @Test func `pages are bounded, and together every call of every node, once`() throws {
     let machine = machine(calls: 0..<250, others: ["n1", "n3"])
-    let engine = Engine([
+    let sharedStore = SharedStore([
       Self.node("n1"): (1_000..<1_230).map { Self.entry($0) }, Self.node("n3"): [Self.entry(5_000, connect: 5)],
     ])
-    let pages = try pages(machine, engine)
+    let pages = try pages(machine, sharedStore)
     let rows = pages.flatMap(\.calls)
     #expect(pages.allSatisfy { $0.calls.count < 2 * ClusterCallsReader.calls && !$0.partial } && pages.count > 4)
     #expect(rows.count == 481 && Set(rows.map(\.call)).count == 481)
@@ -96,26 +96,26 @@ import Testing
 
   @Test func `many nodes without calls are several pages, of so many questions each`() throws {
     let names = (0..<200).map { "a\(String(format: "%03d", $0))" }
-    let engine = Engine([Self.node("a199"): [Self.entry(1)]])
-    let pages = try pages(machine(others: names), engine)
+    let sharedStore = SharedStore([Self.node("a199"): [Self.entry(1)]])
+    let pages = try pages(machine(others: names), sharedStore)
     #expect(pages.count == 4 && pages.flatMap(\.calls).map(\.node) == ["a199"])
-    #expect(engine.asked.withLock { $0.count } == 200, "each is asked once")
+    #expect(sharedStore.asked.withLock { $0.count } == 200, "each is asked once")
   }
 
   @Test func `a node that went between two pages is passed over, and its successor is read whole`() throws {
-    let engine = Engine([Self.node("n3"): (0..<3).map { Self.entry($0) }])
+    let sharedStore = SharedStore([Self.node("n3"): (0..<3).map { Self.entry($0) }])
     let machine = machine(others: ["n3"])
-    let read = try page(machine, engine, after: "n1.4:77")
+    let read = try page(machine, sharedStore, after: "n1.4:77")
     #expect(read.calls.count == 3 && read.next == nil)
-    #expect(engine.asked.withLock { $0 } == ["n3 0"])
-    #expect(try page(machine, engine, after: "n9.4:77").calls.isEmpty)
+    #expect(sharedStore.asked.withLock { $0 } == ["n3 0"])
+    #expect(try page(machine, sharedStore, after: "n9.4:77").calls.isEmpty)
   }
 
-  @Test func `the engine away: the calls here, and it is said`() throws {
-    let engine = Engine([:], fails: true)
-    let read = try page(machine(calls: 0..<3, others: ["n1", "n3"]), engine)
+  @Test func `the shared store away: the calls here, and it is said`() throws {
+    let sharedStore = SharedStore([:], fails: true)
+    let read = try page(machine(calls: 0..<3, others: ["n1", "n3"]), sharedStore)
     #expect(read.partial && read.calls.count == 3 && read.next == nil && read.asked == "n2")
-    #expect(engine.asked.withLock { $0 } == ["n1 0"], "nobody else is asked")
+    #expect(sharedStore.asked.withLock { $0 } == ["n1 0"], "nobody else is asked")
   }
 
   @Test(arguments: [
@@ -151,10 +151,10 @@ import Testing
       accounts: ["work"])
   }
 
-  @Test func `a user's devices: of the asked node by its own word, of others by the engine's, a dead one's as gone`() {
+  @Test func `a user's devices: of the asked node by its own word, of others by the shared store's, a dead one's as gone`() {
     let view = ClusterView(machine(others: ["n1"]).sight(.nodes, most: 256, at: .zero + .seconds(100)))
     var found = LocatedUser("alice")
-    // what the engine says of a device here that is not here any more counts for nothing
+    // what the shared store says of a device here that is not here any more counts for nothing
     found.whereabouts = [
       Self.place("cell", Self.node("n1")), Self.place("old", Incarnation(node: "n1", started: 3)), Self.place("stale", Self.own),
     ]

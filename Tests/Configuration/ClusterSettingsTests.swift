@@ -61,10 +61,10 @@ import Testing
       "cluster: { edges: { peers: 192.0.2.9 } }\ntrunks: [ { name: \"(edge)\" } ]",
       "trunks[0].name: \"(edge)\" is the name of the edges: give the trunk another name"
     ),
-    ("records: { stream: true }", "records.stream: needs cluster.engine: the stream is in that Redis"),
+    ("records: { stream: true }", "records.stream: needs cluster.shared_store: the stream is in that Redis"),
     (
       "records: { stream: true }\ncluster: { edges: { http: 192.0.2.8 } }",
-      "records.stream: needs cluster.engine: the stream is in that Redis"
+      "records.stream: needs cluster.shared_store: the stream is in that Redis"
     ),
     ("trunks: [ { name: a } ]", "trunks[0]: needs peers (for calls from the trunk) or uri (for calls to it)"),
   ])
@@ -76,7 +76,7 @@ import Testing
   /// A whole block but for what `changes` says of its keys; nil takes one away.
   private func block(_ changes: [String: String?]) -> String {
     var keys: [String: String?] = [
-      "node": "n1", "url": "\"wss://n1.example/v1/connect\"", "engine": "{ redis: \"127.0.0.1:6379\" }",
+      "node": "n1", "url": "\"wss://n1.example/v1/connect\"", "shared_store": "{ redis: \"127.0.0.1:6379\" }",
       "key_file": "cluster.key",
     ]
     keys.merge(changes) { $1 }
@@ -88,22 +88,29 @@ import Testing
   @Test(
     arguments: [
       (
-        ["engine": "{ redis: \"127.0.0.1:6379\", cluster: [ \"127.0.0.1:7000\" ] }"],
-        "cluster.engine: has redis and cluster: give exactly one of them"
+        ["shared_store": "{ redis: \"127.0.0.1:6379\", cluster: [ \"127.0.0.1:7000\" ] }"],
+        "cluster.shared_store: has redis and cluster: give exactly one of them"
       ),
       (
-        ["engine": "{ redis: \"127.0.0.1:6379\", sentinels: [ \"127.0.0.1:26379\" ], name: t }"],
-        "cluster.engine: has redis and sentinels: give exactly one of them"
+        ["shared_store": "{ redis: \"127.0.0.1:6379\", sentinels: [ \"127.0.0.1:26379\" ], name: t }"],
+        "cluster.shared_store: has redis and sentinels: give exactly one of them"
       ),
-      (["engine": "{ tls: off }"], "cluster.engine: is none: write redis: HOST:PORT, or sentinels and name, or cluster"),
-      (["engine": "{ redis: \"127.0.0.1\" }"], "cluster.engine.redis: expected host:port, got \"127.0.0.1\""),
-      (["engine": "{ sentinels: [ \"127.0.0.1:26379\" ] }"], "cluster.engine: name is missing: what Sentinel calls the primary"),
-      (["engine": "{ cluster: [] }"], "cluster.engine.cluster: is empty"),
       (
-        ["engine": "{ redis: \"10.0.0.11:6379\" }"],
-        "cluster.engine: tls is missing: numbers and push tokens would cross the network in the clear; write tls: { ca: FILE }, or tls: off"
+        ["shared_store": "{ tls: off }"],
+        "cluster.shared_store: is none: write redis: HOST:PORT, or sentinels and name, or cluster"
       ),
-      (["engine": nil], "cluster.node: needs cluster.engine: without it this gateway is not in a cluster"),
+      (["shared_store": "{ redis: \"127.0.0.1\" }"], "cluster.shared_store.redis: expected host:port, got \"127.0.0.1\""),
+      (
+        ["shared_store": "{ sentinels: [ \"127.0.0.1:26379\" ] }"],
+        "cluster.shared_store: name is missing: what Sentinel calls the primary"
+      ),
+      (["shared_store": "{ cluster: [] }"], "cluster.shared_store.cluster: is empty"),
+      (
+        ["shared_store": "{ redis: \"10.0.0.11:6379\" }"],
+        "cluster.shared_store: tls is missing: numbers and push tokens would cross the network in the clear; write tls: { ca: FILE }, or tls: off"
+      ),
+      (["engine": "{ redis: \"127.0.0.1:6379\" }"], "cluster.engine: this key is shared_store now: write shared_store"),
+      (["shared_store": nil], "cluster.node: needs cluster.shared_store: without it this gateway is not in a cluster"),
       (["url": nil], "cluster: url is missing"), (["node": nil], "cluster: node is missing"),
       (["key_file": nil], "cluster: key_file is missing"),
       (["node": "\"n 1\""], "cluster.node: \"n 1\" is no name of a node: letters, digits, -, _ and ., at most 63"),
@@ -140,10 +147,10 @@ import Testing
     #expect(folder.problems(key + block([:])).isEmpty)
   }
 
-  @Test func `records are streamed where there is an engine`() throws {
+  @Test func `records are streamed where there is a shared store`() throws {
     let folder = try TemporaryFolder(["jwt.key": TemporaryFolder.key, "cluster.key": TemporaryFolder.key])
     let node =
-      "cluster: { node: n1, url: \"wss://n1.example/v1/connect\", engine: { redis: \"127.0.0.1:6379\" }, key_file: cluster.key }\n"
+      "cluster: { node: n1, url: \"wss://n1.example/v1/connect\", shared_store: { redis: \"127.0.0.1:6379\" }, key_file: cluster.key }\n"
     let settings = try folder.parse(key + node + "records: { file: calls.jsonl, stream: true }")
     #expect(settings.streamsRecords && settings.records.hasSuffix("/calls.jsonl"))
     #expect(try !folder.parse(key + node + "records: { file: calls.jsonl }").streamsRecords)

@@ -71,7 +71,7 @@ import Yams
     """
 
   private static let nodes =
-    "{ node: n1, url: \"wss://n1.example/v1/connect\", key_file: jwt.key, engine: { redis: \"127.0.0.1:6379\" } }"
+    "{ node: n1, url: \"wss://n1.example/v1/connect\", key_file: jwt.key, shared_store: { redis: \"127.0.0.1:6379\" } }"
 
   private static let stream = "{ trunk: t, to: \"wss://bot.example/call\" }"
 

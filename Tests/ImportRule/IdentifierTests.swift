@@ -26,6 +26,10 @@ import Testing
       (/(?:Admin|Call|Device|Directory|Event|Health|Log|Node|Trace|Trunk|Where)Pages/, "handlers", ["CallPages"]),
       (/(?:Phone|Media|CallSystem|Audio|App|Handset)Order/, "command, request", ["PhoneOrder"]),
       (/(?:Call|Device|Group|Record|Stored|Stream|User)Places?/, "location, position, slot", ["CallPlace", "StreamPlaces"]),
+      (
+        /(?:Shared|Memory|Redis)Engine|Engine(?:Request|Reply|Keys|Settings|Failure|Event|State|Shard|Worker).*/, "SharedStore",
+        ["SharedEngine", "EngineRequest", "EngineRequestID"]
+      ),
       (/lastHeard|directoryHeard|heardOf.*|hearTroubles/, "received", ["lastHeard"]),
     ]
   }

@@ -194,7 +194,8 @@ extension Interop {
       #expect(await stale(cluster.nodes, 1))
       for node in cluster.nodes {
         let rows = try admin("GET", "/v1/directory", node).json["directories"] as? [[String: Any]]
-        #expect(rows?.first?["version"] as? Int == given && rows?.first?["engine"] as? Int == 0, "\(String(describing: rows))")
+        #expect(
+          rows?.first?["version"] as? Int == given && rows?.first?["sharedStore"] as? Int == 0, "\(String(describing: rows))")
         #expect(node.process.text.contains("the shared store has lost directories"))
       }
       #expect(try await command(second, "list").text.contains("the shared store has none"))

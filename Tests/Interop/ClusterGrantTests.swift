@@ -41,7 +41,7 @@ extension Interop {
 
     @Test
     func
-      `a number that a token grants at one node is that user's at the other, moves there, outlives the engine's loss, and goes with an erased user`()
+      `a number that a token grants at one node is that user's at the other, moves there, outlives the shared store's loss, and goes with an erased user`()
       async throws
     {
       let cluster = try await ClusterUnderTest(2, [Self.users])
@@ -57,7 +57,7 @@ extension Interop {
       #expect(await eventually(within: 5) { try first.sum("trunkline_cluster_grants_accepted_total") > 1 })
       try await ring("dora", cluster)
 
-      // the engine comes back empty: the nodes put back what they have
+      // the shared store comes back empty: the nodes put back what they have
       func given() throws -> Double {
         try [first, second].reduce(0) { $0 + (try $1.sum("trunkline_cluster_grants_given_total")) }
       }
@@ -68,7 +68,7 @@ extension Interop {
       let rows = try await cluster.redis("HLEN", "tl:{grants}:rows")
       #expect(rows.trimmingCharacters(in: .whitespacesAndNewlines) == "2", "\(rows)")
 
-      // a new process that knows nothing but what the engine has
+      // a new process that knows nothing but what the shared store has
       second.process.signal(SIGKILL)
       try await second.process.finish(within: 5)
       try FileManager.default.removeItem(atPath: second.folder + "/trunkline.db")

@@ -113,7 +113,7 @@ extension Interop {
       _ = try await desk.event("connected")
       try await cluster.killRedis()
       #expect(await eventually(within: 5) { try cluster.nodes[0].sum("trunkline_cluster_state", "up") == 0 })
-      #expect(try cluster.nodes[0].get("/readyz").status == 200, "a node without engine takes calls")
+      #expect(try cluster.nodes[0].get("/readyz").status == 200, "a node without shared store takes calls")
       let local = try cluster.call(to: cluster.nodes[0], number: "+15551230002")
       #expect(try await local.finish(within: 20) == 0, "\(local.text.suffix(6_000))")
       try cluster.startRedis()

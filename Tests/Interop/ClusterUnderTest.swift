@@ -81,7 +81,7 @@ final class ClusterUnderTest {
     let url = other ?? balancerPort.map { "ws://127.0.0.1:\($0)/n/\(name)/v1/connect" } ?? "ws://127.0.0.1:\(app)/v1/connect"
     return try await GatewayUnderTest(
       [
-        "cluster: { node: \(name), url: \"\(url)\", admin: \"http://127.0.0.1:\(admin)\", engine: { redis: 127.0.0.1:\(redisPort) }, key_file: \(key), lease: 2s, "
+        "cluster: { node: \(name), url: \"\(url)\", admin: \"http://127.0.0.1:\(admin)\", shared_store: { redis: 127.0.0.1:\(redisPort) }, key_file: \(key), lease: 2s, "
           + "lost_after: 5s\(edges.isEmpty ? "" : ", edges: { " + edges.joined(separator: ", ") + " }") }",
         "trunks: [ { name: carrier, uri: \"sip:\(EdgeUnderTest.carrier):\(carrier)\", peers: \(peers)\(trunk.isEmpty ? "" : ", " + trunk) } ]",
       ] + more, media: media, binary: binary, ports: (sip, app, admin), carrier: carrier)
@@ -128,7 +128,7 @@ final class ClusterUnderTest {
     return value.dropLast() + #","h":"\#(Base64URL.encode(signer.tag(length + place + content)))"}"#
   }
   static let key = "0123456789abcdef0123456789abcdef\n"
-  private static let signer = PurposeKey("trunkline engine values 1", from: Array(key.utf8))
+  private static let signer = PurposeKey("trunkline shared store values 1", from: Array(key.utf8))
 
   func write(_ commands: [[String]]) async throws {
     let file = folder + "/commands"
@@ -162,7 +162,7 @@ final class ClusterUnderTest {
     return all
   }
 
-  /// No call twice over all nodes; the nodes that still run end by SIGTERM with 0, and nothing of a call is left in the engine.
+  /// No call twice over all nodes; the nodes that still run end by SIGTERM with 0, and nothing of a call is left in the shared store.
   func finish(_ location: SourceLocation = #_sourceLocation) async throws {
     let calls = nodes.flatMap(\.records).compactMap { $0["call"] as? String }
     #expect(Set(calls).count == calls.count, "two records of one call", sourceLocation: location)

@@ -86,7 +86,7 @@ extension Interop {
       try await service.stop()
     }
 
-    @Test func `a connection to the engine, either of the two: a new one within seconds, though nobody asks anything`()
+    @Test func `a connection to the shared store, either of the two: a new one within seconds, though nobody asks anything`()
       async throws
     {
       let cluster = try await ClusterUnderTest(1, hasEdge: false)

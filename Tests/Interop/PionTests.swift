@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// pion, the WebRTC stack of servers and engines in Go, as the app. It answers our ICE-lite offer with `setup:passive`, so that the gateway is the
+  /// pion, the WebRTC stack of servers and shared stores in Go, as the app. It answers our ICE-lite offer with `setup:passive`, so that the gateway is the
   /// DTLS client; told otherwise it is the client itself, as browsers are. Nobody here wrote it.
   @Suite(
     .enabled(

@@ -46,7 +46,7 @@ final class Handset: Device {
   var snippet: Snippet?
   enum Snippet { case reportInTask, fulfilAtOnce, setActive }
 
-  /// As the SDK's engine keeps it, one a process; empty unless `records`.
+  /// As the SDK's shared store keeps it, one a process; empty unless `records`.
   var traces: [PhoneTrace] = []
   var records = false
 

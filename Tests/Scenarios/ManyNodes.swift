@@ -4,22 +4,22 @@ import Bytes
 import CallFlow
 import Cluster
 import GatewayCore
-import MemoryEngine
+import MemorySharedStore
 import PushPolicy
 import SIPDialogs
 import Testing
 
-/// Several gateways on one virtual clock: each a `World` of its own with its cluster machine, over an engine in memory. An edge before them
+/// Several gateways on one virtual clock: each a `World` of its own with its cluster machine, over a shared store in memory. An edge before them
 /// follows a redirect; devices open further sockets at nodes that wake them.
 final class ManyNodes {
   private(set) var worlds: [World] = []
-  var engine: MemoryEngine
+  var sharedStore: MemorySharedStore
   private(set) var now = Instant(nanoseconds: 1_000_000_000)
   private var lives: Int64 = 0
   private var dead: Set<Int> = []
-  /// Processes that stand still, and what the engine has said to them meanwhile.
-  private var stopped: [Int: [EngineEvent]] = [:]
-  /// Processes that nobody reaches, and that reach nobody: not the engine, not other nodes.
+  /// Processes that stand still, and what the shared store has said to them meanwhile.
+  private var stopped: [Int: [SharedStoreEvent]] = [:]
+  /// Processes that nobody reaches, and that reach nobody: not the shared store, not other nodes.
   private var cut: Set<Int> = []
   /// Sockets that stay away: what `call.wake` says is not followed.
   var ignoresWakes = false
@@ -36,7 +36,7 @@ final class ManyNodes {
 
   init(_ count: Int = 3, seed: UInt64 = 1, routing: @escaping (inout Routing) -> Void = { _ in }) {
     (self.seed, self.routing) = (seed, routing)
-    engine = MemoryEngine(seed: seed)
+    sharedStore = MemorySharedStore(seed: seed)
     for index in 0..<count { begin(index) }
     run(.seconds(3))
   }
@@ -62,7 +62,7 @@ final class ManyNodes {
     world.onCluster = { [unowned self] in perform($0, index) }
     world.onWake = { [unowned self] device, wake in follow(wake, device, at: index) }
     if index < worlds.count { worlds[index] = world } else { worlds.append(world) }
-    engine.attach(index, incarnation, at: now)
+    sharedStore.attach(index, incarnation, at: now)
     tellSessions(of: world, at: index)
   }
 
@@ -86,7 +86,7 @@ final class ManyNodes {
 
   func kill(_ index: Int) {
     dead.insert(index)
-    engine.detach(index)
+    sharedStore.detach(index)
   }
 
   func restart(_ index: Int) {
@@ -102,7 +102,7 @@ final class ManyNodes {
 
   func isAlive(_ index: Int) -> Bool { !dead.contains(index) }
 
-  /// SIGSTOP: nothing is handled, and what the engine says waits in the socket.
+  /// SIGSTOP: nothing is handled, and what the shared store says waits in the socket.
   func stop(_ index: Int) { stopped[index] = [] }
 
   /// SIGCONT: what is overdue goes off before the socket is read.
@@ -110,18 +110,18 @@ final class ManyNodes {
     let waiting = stopped.removeValue(forKey: index) ?? []
     worlds[index].now = now
     while let due = worlds[index].nextTime, due <= now { worlds[index].step() }
-    for event in waiting { give(.engine(event), to: index) }
+    for event in waiting { give(.sharedStore(event), to: index) }
   }
 
-  /// The network between this node and engine and nodes; its devices and its trunk stay.
+  /// The network between this node and shared store and nodes; its devices and its trunk stay.
   func cutOff(_ index: Int) {
     cut.insert(index)
-    engine.cut(index, at: now)
+    sharedStore.cut(index, at: now)
   }
 
   func mend(_ index: Int) {
     cut.remove(index)
-    engine.mend(index, at: now)
+    sharedStore.mend(index, at: now)
   }
 
   /// A stop in order, once its calls are over.
@@ -137,11 +137,15 @@ final class ManyNodes {
     var turns = 0
     while true {
       let living = worlds.indices.filter { !dead.contains($0) && stopped[$0] == nil }
-      let next = ([engine.next] + living.map { worlds[$0].nextTime }).compactMap(\.self).min() ?? .distantFuture
+      let next = ([sharedStore.next] + living.map { worlds[$0].nextTime }).compactMap(\.self).min() ?? .distantFuture
       guard next <= end else { break }
       now = max(now, next)
-      while let (client, event) = engine.take(at: now) {
-        if stopped[client] != nil { stopped[client]?.append(event) } else if isAlive(client) { give(.engine(event), to: client) }
+      while let (client, event) = sharedStore.take(at: now) {
+        if stopped[client] != nil {
+          stopped[client]?.append(event)
+        } else if isAlive(client) {
+          give(.sharedStore(event), to: client)
+        }
       }
       for index in living where isAlive(index) {
         worlds[index].now = now
@@ -170,7 +174,7 @@ final class ManyNodes {
 
   private func perform(_ action: ClusterMachine.Action, _ index: Int) {
     switch action {
-    case .engine(let id, let request): engine.send(index, id, request, at: now)
+    case .sharedStore(let id, let request): sharedStore.send(index, id, request, at: now)
     case .probe(let incarnation, _):
       let target = worlds.firstIndex { $0.core.cluster?.settings.incarnation.node == incarnation.node }
       let isThere = target.map { isAlive($0) } ?? false
@@ -244,7 +248,7 @@ final class ManyNodes {
     }
   }
 
-  /// Calls that began and have no record anywhere, though their start line was on disk or in the engine.
+  /// Calls that began and have no record anywhere, though their start line was on disk or in the shared store.
   var unrecorded: Set<CallID> {
     let begun = (worlds + before).flatMap { $0.traces.filter { $0.stage == .ringing || $0.stage == .connected }.map(\.call) }
     // on the disk of a node that did not come back
@@ -325,7 +329,7 @@ final class ManyNodes {
     }
   }
 
-  /// The same, and nobody shows a call that ended 46 s ago; nothing of any call is left anywhere, the engine included.
+  /// The same, and nobody shows a call that ended 46 s ago; nothing of any call is left anywhere, the shared store included.
   func checkEnd(_ location: SourceLocation = #_sourceLocation) {
     run(.seconds(50))
     check(location)

@@ -3,11 +3,11 @@ import AppSessions
 import Bytes
 import CallFlow
 import Cluster
-import MemoryEngine
+import MemorySharedStore
 import SIPDialogs
 import Testing
 
-/// One record of each call, whatever a node has missed while it was without engine: written when others have not closed the call, and once that
+/// One record of each call, whatever a node has missed while it was without shared store: written when others have not closed the call, and once that
 /// is known. (Here a lease is 2 s, and `lost_after` 5 s.)
 @Suite struct ManyNodesRecordTests {
   private func world(isAnswered: Bool = false, seed: UInt64 = 1) -> (nodes: ManyNodes, call: ManyNodes.EdgeCall) {
@@ -44,42 +44,42 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `a call that nobody closes has its record as it ended, seconds after the engine is back`(isShort: Bool) throws {
+  func `a call that nobody closes has its record as it ended, seconds after the shared store is back`(isShort: Bool) throws {
     let (nodes, call) = world()
-    nodes.engine.goDown(at: nodes.now)
+    nodes.sharedStore.goDown(at: nodes.now)
     // shorter than a lease, or longer
     nodes.run(isShort ? .milliseconds(200) : .seconds(60))
     end(call, isAnswered: false, nodes)
     #expect(nodes.records.isEmpty)
-    nodes.engine.comeUp(isFlushed: false, at: nodes.now)
+    nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now)
     nodes.run(.seconds(8))
     let record = try #require(nodes.records.first)
     #expect(nodes.records.count == 1)
     #expect(record.end.reason == (isShort ? .callerCancelled : .unanswered), "\(record.end)")
-    #expect(nodes.engine.store.calls.isEmpty && nodes.worlds[0].journal.isEmpty)
+    #expect(nodes.sharedStore.store.calls.isEmpty && nodes.worlds[0].journal.isEmpty)
     nodes.checkEnd()
   }
 
   /// What is put back after 0 to 5 s would take the entry off before it is read the second time.
-  @Test func `a call that was answered and ended while the engine was away has its record`() {
+  @Test func `a call that was answered and ended while the shared store was away has its record`() {
     for seed in 1...8 as ClosedRange<UInt64> {
       let (nodes, call) = world(seed: seed)
-      nodes.engine.goDown(at: nodes.now)
+      nodes.sharedStore.goDown(at: nodes.now)
       nodes.run(.seconds(10))
       nodes.answer("phone")
       nodes.run(.seconds(1))
       #expect(nodes.final(call) == 200)
       end(call, isAnswered: true, nodes)
-      nodes.engine.comeUp(isFlushed: false, at: nodes.now)
+      nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now)
       nodes.run(.seconds(15))
       #expect(nodes.records.map(\.end.reason) == [.remoteHangup], "seed \(seed)")
     }
   }
 
-  @Test func `a call that the engine never had is recorded at once`() {
+  @Test func `a call that the shared store never had is recorded at once`() {
     let nodes = ManyNodes()
     nodes.app("phone", at: 0)
-    nodes.engine.goDown(at: nodes.now)
+    nodes.sharedStore.goDown(at: nodes.now)
     nodes.run(.seconds(3))
     let call = nodes.call(at: 0)
     nodes.run(.seconds(3), following: call)
@@ -87,28 +87,28 @@ import Testing
     #expect(nodes.records.map(\.end.reason) == [.callerCancelled])
   }
 
-  @Test func `an engine that stays away delays a record for a quarter of an hour, and no longer`() throws {
+  @Test func `a shared store that stays away delays a record for a quarter of an hour, and no longer`() throws {
     let (nodes, call) = world()
     let life = try #require(nodes.worlds[0].core.cluster?.incarnation)
-    nodes.engine.goDown(at: nodes.now)
+    nodes.sharedStore.goDown(at: nodes.now)
     nodes.run(.seconds(1))
     end(call, isAnswered: false, nodes)
     nodes.run(Cluster.Limits.confirmation - .seconds(2))
     #expect(nodes.records.isEmpty)
     nodes.run(.seconds(2))
     #expect(nodes.records.map(\.end.reason) == [.callerCancelled])
-    nodes.engine.comeUp(isFlushed: false, at: nodes.now)
+    nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now)
     nodes.run(.seconds(15))
-    #expect(nodes.engine.store.calls(of: life).isEmpty)
+    #expect(nodes.sharedStore.store.calls(of: life).isEmpty)
     nodes.checkEnd()
   }
 
-  @Test func `a flushed engine tells nothing: the record is written`() {
+  @Test func `a flushed shared store tells nothing: the record is written`() {
     let (nodes, call) = world()
-    nodes.engine.goDown(at: nodes.now)
+    nodes.sharedStore.goDown(at: nodes.now)
     nodes.run(.seconds(1))
     end(call, isAnswered: false, nodes)
-    nodes.engine.comeUp(isFlushed: true, at: nodes.now)
+    nodes.sharedStore.comeUp(isFlushed: true, at: nodes.now)
     nodes.run(.seconds(3))
     #expect(nodes.records.map(\.end.reason) == [.callerCancelled])
     nodes.checkEnd()
@@ -116,12 +116,12 @@ import Testing
 
   @Test func `a process that ends in order writes what waits`() {
     let (nodes, call) = world()
-    nodes.engine.goDown(at: nodes.now)
+    nodes.sharedStore.goDown(at: nodes.now)
     nodes.run(.seconds(10))
     end(call, isAnswered: false, nodes)
     nodes.end(0)
     #expect(nodes.records.map(\.end.reason) == [.callerCancelled] && nodes.worlds[0].journal.isEmpty)
-    nodes.engine.comeUp(isFlushed: false, at: nodes.now)
+    nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now)
     nodes.restart(0)
     nodes.run(.seconds(30))
     #expect(nodes.records.count == 1)

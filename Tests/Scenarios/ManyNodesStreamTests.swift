@@ -3,7 +3,7 @@ import CallFlow
 import Cluster
 import Testing
 
-/// Calls that programs have over a WebSocket, among nodes: no user's, and in the engine as any other.
+/// Calls that programs have over a WebSocket, among nodes: no user's, and in the shared store as any other.
 @Suite struct ManyNodesStreamTests {
   private func world(isOpened: Bool = true) throws -> (nodes: ManyNodes, edge: ManyNodes.EdgeCall, call: CallID) {
     let target = StreamTarget(try #require(StreamURL("wss://bot.example/call")))
@@ -17,15 +17,15 @@ import Testing
     return (nodes, edge, call)
   }
 
-  @Test func `every node finds it in the engine, and its end takes it off`() throws {
+  @Test func `every node finds it in the shared store, and its end takes it off`() throws {
     let (nodes, edge, call) = try world()
     let machine = try #require(nodes.worlds[0].core.cluster)
     let entry = try #require(machine.ownEntry(of: call))
-    #expect(entry.users == [] && entry.line.connect != nil && nodes.engine.store.calls(of: machine.incarnation) == [call])
+    #expect(entry.users == [] && entry.line.connect != nil && nodes.sharedStore.store.calls(of: machine.incarnation) == [call])
     nodes.worlds[0].now = nodes.now
     nodes.worlds[0].carrier.hangUp(edge.leg)
     nodes.run(.seconds(2))
-    #expect(nodes.engine.store.calls(of: machine.incarnation).isEmpty && nodes.records.map(\.call) == [call])
+    #expect(nodes.sharedStore.store.calls(of: machine.incarnation).isEmpty && nodes.records.map(\.call) == [call])
     nodes.checkEnd()
   }
 
@@ -37,6 +37,6 @@ import Testing
     nodes.run(.seconds(30))
     #expect(nodes.records.map(\.call) == [call] && nodes.records.first?.end.detail == "node lost")
     #expect(nodes.closed.map(\.call) == [call] && nodes.closed.first?.legs.isEmpty == false)
-    #expect(nodes.engine.store.calls(of: life).isEmpty)
+    #expect(nodes.sharedStore.store.calls(of: life).isEmpty)
   }
 }

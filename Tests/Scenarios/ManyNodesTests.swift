@@ -3,12 +3,12 @@ import AppSessions
 import Bytes
 import CallFlow
 import Cluster
-import MemoryEngine
+import MemorySharedStore
 import PushPolicy
 import SIPDialogs
 import Testing
 
-/// Three gateways over an engine in memory: any node takes the call, and any node may die.
+/// Three gateways over a shared store in memory: any node takes the call, and any node may die.
 @Suite struct ManyNodesTests {
   @Test func `nodes see each other`() {
     let nodes = ManyNodes()
@@ -133,19 +133,19 @@ import Testing
     nodes.check()
   }
 
-  @Test func `the engine is away: users here ring, calls go on, and it all comes back`() throws {
+  @Test func `the shared store is away: users here ring, calls go on, and it all comes back`() throws {
     let nodes = ManyNodes()
     nodes.app("phone", at: 0) { $0.answersAfter = .milliseconds(500) }
     let first = nodes.call(at: 0)
     nodes.run(.seconds(2), following: first)
     #expect(nodes.final(first) == 200)
-    nodes.engine.goDown(at: nodes.now)
+    nodes.sharedStore.goDown(at: nodes.now)
     nodes.run(.seconds(30))
     #expect(nodes.worlds[0].machine.summaries.map(\.state) == [.connected], "no call ends of it")
     let second = nodes.call(at: 0)
     nodes.run(.seconds(2), following: second)
     #expect(nodes.final(second) == 200, "users here ring")
-    nodes.engine.comeUp(isFlushed: true, at: nodes.now)
+    nodes.sharedStore.comeUp(isFlushed: true, at: nodes.now)
     nodes.run(.seconds(30))
     #expect(nodes.worlds[0].core.cluster?.state == .up && nodes.closed.isEmpty)
     for call in [first, second] { nodes.worlds[0].carrier.hangUp(call.leg) }
@@ -154,10 +154,12 @@ import Testing
   }
 
   @Test
-  func `the engine is silent: an INVITE at a node that knows nobody goes on to the next node, and rings where the device is`() {
+  func
+    `the shared store is silent: an INVITE at a node that knows nobody goes on to the next node, and rings where the device is`()
+  {
     let nodes = ManyNodes()
     let phone = nodes.app("phone", at: 1) { $0.answersAfter = .milliseconds(500) }
-    nodes.engine.goDown(at: nodes.now)
+    nodes.sharedStore.goDown(at: nodes.now)
     nodes.run(.seconds(5))
     let first = nodes.call(at: 0)
     nodes.run(.seconds(2), following: first)
@@ -167,9 +169,9 @@ import Testing
     nodes.run(.seconds(2), following: second)
     #expect(nodes.final(second) == 200 && phone.won.count == 1)
     nodes.worlds[1].carrier.hangUp(second.leg)
-    nodes.engine.comeUp(isFlushed: false, at: nodes.now)
+    nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now)
     nodes.checkEnd()
-    #expect(nodes.records.count == 1 && nodes.engine.store.calls.isEmpty)
+    #expect(nodes.records.count == 1 && nodes.sharedStore.store.calls.isEmpty)
   }
 
   @Test func `a call.start repeated at another node makes no second call`() throws {
@@ -228,23 +230,24 @@ import Testing
     nodes.worlds[1].give(cluster: .admit(call, trunk: "b", most: 1))
     nodes.worlds[2].give(cluster: .admit(call, trunk: "b", most: 1))
     nodes.run(.milliseconds(100))
-    #expect(nodes.engine.store.trunks["b"]?.values.reduce(0, +) == 1)
+    #expect(nodes.sharedStore.store.trunks["b"]?.values.reduce(0, +) == 1)
   }
 
   private enum Step: CaseIterable {
-    case invite, phoneAtB, tabletAtC, phoneAtA, phoneAnswers, tabletAnswers, cancel, deathOfA, returnOfA, engineAway, engineBack,
+    case invite, phoneAtB, tabletAtC, phoneAtA, phoneAnswers, tabletAnswers, cancel, deathOfA, returnOfA, sharedStoreAway,
+      sharedStoreBack,
       faults, slow, failover, flush
   }
 
   /// Every seed is another order of what can happen, with other gaps: INVITE, hello at B and at C, wake, push, answer, second answer,
-  /// CANCEL, death, the lease's end, reaping, return, and an engine that goes and comes, loses, delays, fails over and is flushed.
+  /// CANCEL, death, the lease's end, reaping, return, and a shared store that goes and comes, loses, delays, fails over and is flushed.
   @Test(arguments: 0..<5)
   func `INV: whatever happens at three nodes in whatever order: one winner, one record, one final response`(_ part: UInt64) {
     for seed in (part * 8)..<(part * 8 + 8) {
       let random = RandomSource.seeded(seed &+ 900)
       func pick(_ count: Int) -> Int { Int(random.next() % UInt64(count)) }
       let nodes = ManyNodes(seed: seed &+ 100)
-      nodes.engine.replicationLag = pick(2) == 0 ? .milliseconds(300) : nil
+      nodes.sharedStore.replicationLag = pick(2) == 0 ? .milliseconds(300) : nil
       nodes.worlds[0].killed("cell")
       var steps = Step.allCases
       for index in steps.indices.reversed() { steps.swapAt(index, pick(index + 1)) }
@@ -262,20 +265,22 @@ import Testing
           if let call, nodes.isAlive(call.node), pick(3) == 0 { nodes.worlds[call.node].carrier.cancel(call.leg) }
         case .deathOfA: nodes.kill(0)
         case .returnOfA: if !nodes.isAlive(0) { nodes.restart(0) }
-        case .engineAway: if pick(2) == 0 { nodes.engine.goDown(at: nodes.now) }
-        case .engineBack: if nodes.engine.isDown { nodes.engine.comeUp(isFlushed: pick(2) == 0, at: nodes.now) }
+        case .sharedStoreAway: if pick(2) == 0 { nodes.sharedStore.goDown(at: nodes.now) }
+        case .sharedStoreBack: if nodes.sharedStore.isDown { nodes.sharedStore.comeUp(isFlushed: pick(2) == 0, at: nodes.now) }
         case .faults:
-          (nodes.engine.faults.losesReplies, nodes.engine.faults.losesRequests) = (pick(2) == 0 ? 0.2 : 0, pick(2) == 0 ? 0.1 : 0)
-          nodes.engine.faults.losesMessages = pick(2) == 0 ? 0.3 : 0
-        case .slow: if pick(2) == 0 { nodes.engine.faults.latency = 0.000_3...0.150 }
-        case .failover: if pick(2) == 0 { nodes.engine.failOver(at: nodes.now) }
-        case .flush: if pick(3) == 0 { nodes.engine.flush(keepsConnections: pick(2) == 0, at: nodes.now) }
+          (nodes.sharedStore.faults.losesReplies, nodes.sharedStore.faults.losesRequests) = (
+            pick(2) == 0 ? 0.2 : 0, pick(2) == 0 ? 0.1 : 0
+          )
+          nodes.sharedStore.faults.losesMessages = pick(2) == 0 ? 0.3 : 0
+        case .slow: if pick(2) == 0 { nodes.sharedStore.faults.latency = 0.000_3...0.150 }
+        case .failover: if pick(2) == 0 { nodes.sharedStore.failOver(at: nodes.now) }
+        case .flush: if pick(3) == 0 { nodes.sharedStore.flush(keepsConnections: pick(2) == 0, at: nodes.now) }
         }
         let gap = Duration.milliseconds([0, 1, 5, 30, 400, 2_500][pick(6)])
         if let call { nodes.run(gap, following: call) } else { nodes.run(gap) }
       }
-      if nodes.engine.isDown { nodes.engine.comeUp(isFlushed: false, at: nodes.now) }
-      nodes.engine.faults = MemoryEngine.Faults()
+      if nodes.sharedStore.isDown { nodes.sharedStore.comeUp(isFlushed: false, at: nodes.now) }
+      nodes.sharedStore.faults = MemorySharedStore.Faults()
       if let call { nodes.run(.seconds(50), following: call) }
       for call in [call].compactMap(\.self) where nodes.isAlive(call.node) {
         nodes.worlds[call.node].carrier.hangUp(call.leg)

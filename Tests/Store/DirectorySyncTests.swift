@@ -4,13 +4,13 @@ import Bytes
 import Cluster
 import Foundation
 import Logging
-import MemoryEngine
+import MemorySharedStore
 import Platform
 import Testing
 
 @testable import Store
 
-/// Directories of several nodes over one engine in memory, without threads or time: each node has its file, and takes its turns.
+/// Directories of several nodes over one shared store in memory, without threads or time: each node has its file, and takes its turns.
 @Suite struct DirectorySyncTests {
   private final class Node {
     typealias Result = Swift.Result<DirectoryFile.Change, DirectoryService.Fault>
@@ -19,11 +19,11 @@ import Testing
     let sync: DirectorySync
     let counters = DirectoryCounters()
     let log = LogLines()
-    private let client: EngineClient
-    private let answers = EngineHub.Answers()
-    private let hub: EngineHub
+    private let client: SharedStoreClient
+    private let answers = SharedStoreHub.Answers()
+    private let hub: SharedStoreHub
 
-    init(_ name: String, _ hub: EngineHub, _ folder: Folder) throws {
+    init(_ name: String, _ hub: SharedStoreHub, _ folder: Folder) throws {
       (self.name, self.hub) = (name, hub)
       file = try DirectoryFile(path: folder.path + "/\(name).directory")
       client = hub.client(name, answers)
@@ -141,7 +141,7 @@ import Testing
   }
 
   private let folder: Folder
-  private let hub = EngineHub()
+  private let hub = SharedStoreHub()
   init() throws { folder = try Folder() }
 
   private func nodes(_ count: Int) throws -> [Node] { try (1...count).map { try Node("n\($0)", hub, folder) } }
@@ -155,9 +155,10 @@ import Testing
       #expect(try node.file.syncState(scope) == nodes[0].file.syncState(scope))
       #expect(try node.file.partNames(scope) == nodes[0].file.partNames(scope))
     }
-    #expect(try nodes.allSatisfy { try $0.file.syncState(scope).isCopy && $0.file.syncState(scope).engine == $0.version(scope) })
+    #expect(
+      try nodes.allSatisfy { try $0.file.syncState(scope).isCopy && $0.file.syncState(scope).sharedStore == $0.version(scope) })
   }
-  /// What the engine has lost or has got is noticed with the next comparison.
+  /// What the shared store has lost or has got is noticed with the next comparison.
   private func reconnect(_ nodes: [Node]) {
     hub.now = hub.now + .seconds(10)
     for node in nodes { node.sync.reconnected() }
@@ -301,7 +302,7 @@ import Testing
     #expect(try all[0].contacts().count == 1 + commits && !all[0].contacts().contains(contact(9, "mine")))
   }
 
-  @Test func `the engine is away: what is here is served, imports are refused at once, and it is all as it was afterwards`()
+  @Test func `the shared store is away: what is here is served, imports are refused at once, and it is all as it was afterwards`()
     throws
   {
     let all = try nodes(2)
@@ -309,14 +310,14 @@ import Testing
     try agree(all)
     let version = try all[0].version()
     hub.isAway = true
-    #expect(try all[0].put([contact(2, "b")], replaces: true) == .failure(.engine))
-    #expect(try all[0].put([contact(2, "b")], replaces: false) == .failure(.engine))
+    #expect(try all[0].put([contact(2, "b")], replaces: true) == .failure(.sharedStore))
+    #expect(try all[0].put([contact(2, "b")], replaces: false) == .failure(.sharedStore))
     #expect(try all[0].contacts() == [contact(1, "a")] && all[0].version() == version)
     hub.isAway = false
     for refusal in ["OOM command not allowed", "READONLY You can't write"] {
       reconnect(all)
       hub.refuses = refusal
-      #expect(try all[1].put([contact(2, "b")], replaces: false) == .failure(.engine))
+      #expect(try all[1].put([contact(2, "b")], replaces: false) == .failure(.sharedStore))
       hub.refuses = nil
     }
     reconnect(all)
@@ -327,7 +328,7 @@ import Testing
   }
 
   @Test(arguments: 0..<8)
-  func `the engine dies in mid-import: the version before it stays, whole, until the import is made again`(
+  func `the shared store dies in mid-import: the version before it stays, whole, until the import is made again`(
     step: Int
   ) throws {
     let all = try nodes(2)
@@ -383,7 +384,8 @@ import Testing
   }
 
   @Test
-  func `the engine is flushed, or swapped for an empty one: copies are served, it is reported, and an operator gives them back`()
+  func
+    `the shared store is flushed, or swapped for an empty one: copies are served, it is reported, and an operator gives them back`()
     throws
   {
     let all = try nodes(2)
@@ -391,11 +393,11 @@ import Testing
     try all[1].replace([contact(2, "b", isBlocked: true)], in: "account:work")
     for scope in ["user:alice", "account:work"] { try agree(all, scope) }
     let versions = try (all[0].version(), all[0].version("account:work"))
-    hub.store = EngineStore()
+    hub.store = SharedStoreStore()
     reconnect(all)
     for node in all {
       #expect(try node.contacts() == [contact(1, "a")] && node.contacts("account:work").count == 1)
-      #expect(try node.version() == versions.0 && node.file.syncState("user:alice").engine == 0)
+      #expect(try node.version() == versions.0 && node.file.syncState("user:alice").sharedStore == 0)
       #expect(node.counters.stale.value == 2 && node.log.lines.count { $0.contains("has lost directories") } == 1)
     }
     guard case .success(.directories(let none)) = hub.answer(.directories(since: 0)) else { return #expect(Bool(false)) }
@@ -476,14 +478,14 @@ import Testing
     try agree([all[0], all[1]])
     let version = try all[0].version()
     try all[0].change([contact(1, "one"), contact(4_500, "two")])
-    // half of it: as an engine would have it that was restored from a broken file
+    // half of it: as a shared store would have it that was restored from a broken file
     let names = try all[0].file.partNames("user:alice")
     hub.hides = [try #require(names.last).name]
     for node in all { node.run() }
     #expect(try all[1].version() == version && all[1].contacts() == many, "the copy goes on")
     #expect(try all[2].version() == 0, "this one has none")
     #expect(all[1].counters.stale.value == 1 && all[1].log.lines.contains { $0.contains("missing or not signed") })
-    #expect(try all[1].file.syncState("user:alice").engine == all[0].version())
+    #expect(try all[1].file.syncState("user:alice").sharedStore == all[0].version())
     try all[1].change([contact(2, "three")])
     for node in all { node.run() }
     hub.now = hub.now + Limits.sharedFault
@@ -513,16 +515,16 @@ import Testing
     #expect(try device.numbers == device.expected(all[0]) && device.numbers.count == 4)
   }
 
-  @Test func `a gateway that was alone brings its directories along, and takes the engine's where there is one`() throws {
+  @Test func `a gateway that was alone brings its directories along, and takes the shared store's where there is one`() throws {
     let all = try nodes(2)
-    try all[0].replace([contact(1, "engine's")])
+    try all[0].replace([contact(1, "shared store's")])
     let late = try Node("late", hub, folder)
     let own = try late.file.write(Node.list([contact(9, "own")], []), into: "user:alice", replaces: true, now: 7)
     #expect(own.entries == 1)
     _ = try late.file.write(Node.list([contact(8, "own")], []), into: "user:bob", replaces: true, now: 8)
     late.run()
     for scope in ["user:alice", "user:bob"] { try agree(all + [late], scope) }
-    #expect(try late.contacts() == [contact(1, "engine's")] && all[1].contacts("user:bob") == [contact(8, "own")])
+    #expect(try late.contacts() == [contact(1, "shared store's")] && all[1].contacts("user:bob") == [contact(8, "own")])
   }
 
   @Test func `other accounts, a version of another life, a device that says nothing of its directories: whole, never half`()
@@ -561,7 +563,7 @@ import Testing
     #expect(device.have == 9_000_000_000_000, "a version that this node does not have yet")
   }
 
-  @Test func `what a stranger has written into the engine is not taken, traps nothing, and stops nothing else`() throws {
+  @Test func `what a stranger has written into the shared store is not taken, traps nothing, and stops nothing else`() throws {
     let all = try nodes(2)
     try all[0].replace([contact(1, "a")], in: "user:bob")
     let texts = [
@@ -594,7 +596,7 @@ import Testing
   }
 
   @Test(arguments: 1...12 as ClosedRange<UInt64>, [false, true])
-  func `whatever happens in whatever order, in the end all nodes have the engine's, and devices what the nodes have`(
+  func `whatever happens in whatever order, in the end all nodes have the shared store's, and devices what the nodes have`(
     seed: UInt64, isLossy: Bool
   ) throws {
     var random = SplitMix64(seed: seed)

@@ -3,18 +3,18 @@ import AppSessions
 import Bytes
 import CallFlow
 import Cluster
-import MemoryEngine
+import MemorySharedStore
 import Testing
 
 @testable import Store
 
-/// Histories of a cluster, over an engine in memory.
+/// Histories of a cluster, over a shared store in memory.
 @Suite struct SharedHistoryTests {
   private final class Heard { var list: [(user: String, row: Int64)] = [] }
-  private let hub = EngineHub()
-  private let answers = EngineHub.Answers()
+  private let hub = SharedStoreHub()
+  private let answers = SharedStoreHub.Answers()
   private let counters = DirectoryCounters()
-  private let client: EngineClient
+  private let client: SharedStoreClient
   private let history: SharedHistory
   private let heard = Heard()
 
@@ -79,7 +79,7 @@ import Testing
     #expect(counters.calls.value == 230)
   }
 
-  @Test func `rows wait for the engine, a bounded number of them, and none is added twice`() throws {
+  @Test func `rows wait for the shared store, a bounded number of them, and none is added twice`() throws {
     hub.isAway = true
     history.add((1...UInt64(Limits.waitingHistory) + 5).map { record($0) { $0.user = "u\($0.call.description.suffix(4))" } })
     #expect(counters.lost.value == 5)

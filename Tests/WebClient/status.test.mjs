@@ -158,7 +158,7 @@ test("of two nodes one is shown, the other named; a restart is taken at once, an
 test("each runbook that is linked has its section", () => {
   const sections = readFileSync(new URL("../../docs/operate/runbooks.md", import.meta.url), "utf8").split("\n").filter((line) => line.startsWith("## "))
     .map((line) => line.slice(3).toLowerCase().replaceAll(" ", "-"));
-  const names = ["trunks", "store", "load", "engine", "cluster", "recordings", "OPTIONS not answered", "not located", "disabled", "no listener reaches it", "not registered", "thread control"];
+  const names = ["trunks", "store", "load", "shared-store", "cluster", "recordings", "OPTIONS not answered", "not located", "disabled", "no listener reaches it", "not registered", "thread control"];
   for (const name of names) assert.ok(sections.includes(texts.runbook(name)?.split("#")[1]), name);
   assert.equal(texts.runbook("no component of ours"), null);
 });

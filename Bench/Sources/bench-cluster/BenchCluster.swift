@@ -25,7 +25,8 @@ import Foundation
   }
 
   private static func nodes(_ bench: Bench) throws {
-    guard bench.mayWant("INVITE", "control CPU", "hellos", "commands", "connections", "engine's memory", "locates", "reaping")
+    guard
+      bench.mayWant("INVITE", "control CPU", "hellos", "commands", "connections", "shared store's memory", "locates", "reaping")
     else {
       return
     }
@@ -38,9 +39,9 @@ import Foundation
     try CallInstructionRows(bench: bench, site: site, reactor: reactor).all()
     let hellos = HelloRows(bench, site, reactor)
     try hellos.all()
-    let engine = EngineRows(bench: bench, site: site, reactor: reactor)
-    try engine.commands()
+    let sharedStore = SharedStoreRows(bench: bench, site: site, reactor: reactor)
+    try sharedStore.commands()
     try ReapRows(bench: bench, site: site, reactor: reactor).all()
-    try engine.locates(hellos.count)
+    try sharedStore.locates(hellos.count)
   }
 }

@@ -32,7 +32,7 @@ struct CallCostRows {
   private func title(_ shape: Shape) -> String { "control CPU of a call, \(shape.rawValue)" }
 
   private struct Cost {
-    var control = 0.0, engine = 0.0, all = 0.0
+    var control = 0.0, sharedStore = 0.0, all = 0.0
   }
 
   private func measure(_ shape: Shape, _ nodes: [Node]) throws {
@@ -47,7 +47,7 @@ struct CallCostRows {
       }
     }
     func mean(_ costs: [Cost], _ value: (Cost) -> Double) -> Double { costs.reduce(0) { $0 + value($1) } / Double(costs.count) }
-    // the thread `engine` is there only where there is a cluster
+    // the thread `shared_store` is there only where there is a cluster
     let ratios = zip(costs[1], costs[0]).map { $0.control / $1.control }
     guard let interval = Interval(groups: ratios.map { [$0] }) else { return }
     bench.add(
@@ -56,8 +56,9 @@ struct CallCostRows {
         peers: [BenchFigure("one node alone", mean(costs[0], \.control))], goal: .atMost(1.15, of: .peer),
         note: String(
           format:
-            "pair by pair %.3f (%.3f to %.3f, 95 %%) × alone; thread engine %.3f ms beside it; all threads %.3f, alone %.3f ms",
-          interval.mean, interval.low, interval.high, mean(costs[1], \.engine), mean(costs[1], \.all), mean(costs[0], \.all))))
+            "pair by pair %.3f (%.3f to %.3f, 95 %%) × alone; thread shared-store %.3f ms beside it; all threads %.3f, alone %.3f ms",
+          interval.mean, interval.low, interval.high, mean(costs[1], \.sharedStore), mean(costs[1], \.all), mean(costs[0], \.all))
+      ))
   }
 
   private func slice(_ shape: Shape, _ carrier: Carrier, _ node: Node, _ calls: Int, _ rate: Double) -> Cost {
@@ -76,6 +77,6 @@ struct CallCostRows {
     let after = node.process.threadCPU
     func cost(_ thread: String) -> Double { ((after[thread] ?? 0) - (before[thread] ?? 0)) / Double(calls) }
     return Cost(
-      control: cost("control"), engine: cost("engine"), all: after.keys.reduce(0) { $0 + cost($1) })
+      control: cost("control"), sharedStore: cost("shared-store"), all: after.keys.reduce(0) { $0 + cost($1) })
   }
 }

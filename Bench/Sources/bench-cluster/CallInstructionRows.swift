@@ -11,7 +11,7 @@ struct CallInstructionRows {
   private static let title = "control CPU of a call in instructions, rings at an app that declines"
   private static let users = 10
   private static let calls = 40
-  /// Fifty times slower, an INVITE is still to have its answer of the engine within 100 ms.
+  /// Fifty times slower, an INVITE is still to have its answer of the shared store within 100 ms.
   private static let perSecond = 5.0
 
   func all() throws {
@@ -44,7 +44,7 @@ struct CallInstructionRows {
       ) { _ = carrier.call(Site.number($0 % Self.users), to: node.sip) }
       let ended = carrier.calls.values.count { $0.endedAt != nil }
       bench.require(ended == calls, "\(Self.title): \(calls - ended) of \(calls) calls at \(node.name) did not end")
-      // records and the engine's answers
+      // records and the shared store's answers
       reactor.run(for: 1)
       return milliseconds(begin, monotonicNanoseconds()) / 1e3
     }

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Platform
 
-/// How many apps a second a node welcomes, with all that the cluster wants of it; what they cost the engine then, in commands and memory.
+/// How many apps a second a node welcomes, with all that the cluster wants of it; what they cost the shared store then, in commands and memory.
 final class HelloRows {
   private let bench: Bench
   private let site: Site
@@ -44,9 +44,10 @@ final class HelloRows {
         "hellos of a node, no TLS: welcome a second", unit: "1/s", ours: BenchFigure("ours", middle(ours, \.perSecond)),
         peers: [BenchFigure("one node alone", middle(alone, \.perSecond))], goal: bench.isSmall ? nil : .atLeast(2_000),
         note: String(
-          format: "%.0f a second offered, median of %d runs of %d; each takes control %.3f, apps' thread %.3f, engine %.3f ms; "
+          format:
+            "%.0f a second offered, median of %d runs of %d; each takes control %.3f, apps' thread %.3f, shared store %.3f ms; "
             + "alone control %.3f, apps' thread %.3f ms", rate, rounds, count, middle(ours, \.control), middle(ours, \.app),
-          middle(ours, \.engine), middle(alone, \.control), middle(alone, \.app))))
+          middle(ours, \.sharedStore), middle(alone, \.control), middle(alone, \.app))))
     bench.add(
       BenchRow(
         "hellos of a node, no TLS: connect → welcome, p99", unit: "ms", ours: BenchFigure("ours", middle(ours, \.p99)),
@@ -60,7 +61,7 @@ final class HelloRows {
         note: "\(count) devices; a node's own lease and tasks are not counted"))
     bench.add(
       BenchRow(
-        "engine's memory: a device at rest", unit: "KB", ours: BenchFigure("ours", atRest / 1_024), goal: .atMost(1),
+        "shared store's memory: a device at rest", unit: "KB", ours: BenchFigure("ours", atRest / 1_024), goal: .atMost(1),
         note: "MEMORY USAGE of whereabouts and registration, with a sealing key"))
     try secure(Array(tokens.prefix(bench.isSmall ? 50 : 3_000)))
   }
@@ -100,7 +101,7 @@ final class HelloRows {
   private struct Round {
     var perSecond = 0.0, p50 = 0.0, p99 = 0.0
     /// Milliseconds of CPU of each.
-    var control = 0.0, app = 0.0, engine = 0.0
+    var control = 0.0, app = 0.0, sharedStore = 0.0
   }
 
   private func come(to node: Node, _ tokens: [String], _ rate: Double, staysAtRest: Bool = false) throws -> Round {
@@ -130,7 +131,7 @@ final class HelloRows {
     return round
   }
 
-  /// All are there: what nothing costs, and what they and their registrations take of the engine.
+  /// All are there: what nothing costs, and what they and their registrations take of the shared store.
   private func rest(_ sockets: [AppSocket], _ node: Node) throws {
     let commands = node.commands
     let seconds = bench.isSmall ? 1.0 : 10
@@ -164,7 +165,7 @@ final class HelloRows {
     return Round(
       perSecond: Double(done.count) / (milliseconds(first, last) / 1e3), p50: times[times.count / 2],
       p99: times[min(times.count - 1, times.count * 99 / 100)], control: cost("control"), app: cost("app-"),
-      engine: cost("engine")
+      sharedStore: cost("shared-store")
     )
   }
 

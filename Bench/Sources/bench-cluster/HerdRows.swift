@@ -1,8 +1,8 @@
 import BenchKit
 import Foundation
-import MemoryEngine
+import MemorySharedStore
 
-/// Many nodes and very many devices on virtual time, by the real cluster machine: `Tests/MemoryEngine/Herd.swift`, which the test suite runs
+/// Many nodes and very many devices on virtual time, by the real cluster machine: `Tests/MemorySharedStore/Herd.swift`, which the test suite runs
 /// smaller. What must hold, holds on any machine: a bound that is broken fails the bench.
 struct HerdRows {
   let bench: Bench
@@ -50,9 +50,10 @@ struct HerdRows {
       bench.require(row.isMet != false, "\(row.name): \(value), not \(goal.text)")
     }
     row("hellos of a node, most", "1/s", Double(result.mostHellos), .atMost(2_000), "\(nodes) nodes, \(devices) devices")
-    row("commands of the engine, most", "1/s", Double(result.mostCommands), .atMost(50_000))
+    row("commands of the shared store, most", "1/s", Double(result.mostCommands), .atMost(50_000))
     row(
-      "welcome again, and entered in the engine, after 60 s", "%", 100 * min(result.connected, result.entered), .atLeast(99.9))
+      "welcome again, and entered in the shared store, after 60 s", "%", 100 * min(result.connected, result.entered),
+      .atLeast(99.9))
     // A lease is renewed every 2 s; the reaper's own look is every second.
     row(
       "commands of a node at rest, after 90 s", "1/s", result.idleCommands, .atMost(0.8),

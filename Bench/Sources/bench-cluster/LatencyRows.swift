@@ -46,7 +46,7 @@ struct LatencyRows {
         bench.require((call.redirects == 1) == (kind == .redirected), "a call was redirected \(call.redirects) times")
         (kind == .redirected ? edge : carrier).cancel(call)
         reactor.run(for: 1, until: { call.final != 0 })
-        // what is left of it at nodes and engine
+        // what is left of it at nodes and shared store
         reactor.run(for: 0.002)
       }
     }
@@ -84,7 +84,7 @@ enum AppSockets {
     guard reactor.run(for: 10, until: { sockets.allSatisfy { $0.stage == .welcome } }) else {
       throw BenchError(text: "\(sockets.count { $0.stage != .welcome }) of \(sockets.count) apps are not welcome at \(node.name)")
     }
-    // they are in the engine a round trip later
+    // they are in the shared store a round trip later
     reactor.run(for: 0.1)
     return sockets
   }

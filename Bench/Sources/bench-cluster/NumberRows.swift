@@ -40,7 +40,7 @@ struct NumberRows {
         note: "ids of \(Self.user(count - 1).utf8.count) bytes, a user a number"))
   }
 
-  /// What a node does of a page of the engine's on the thread of control.
+  /// What a node does of a page of the shared store's on the thread of control.
   private func merging(_ what: String) throws {
     let rules = GrantRules(numbers: ["+"])
     let steps = (0..<max(1, count / 5 / 500)).map { step in

@@ -32,7 +32,7 @@ struct ReapRows {
     reactor.run(for: 0.5)
     bench.add(
       BenchRow(
-        "engine's memory: a live call", unit: "KB",
+        "shared store's memory: a live call", unit: "KB",
         ours: BenchFigure("ours", (try calledMemory() - before) / Double(calls) / 1_024),
         goal: .atMost(0.9), note: "MEMORY USAGE of place, entry with a connected leg, and the trunk's count"))
     guard bench.mayWant("reaping") else { return }

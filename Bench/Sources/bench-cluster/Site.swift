@@ -26,7 +26,7 @@ final class Node {
       cluster:
         node: \(name)
         url: \(isSecure ? "wss" : "ws")://127.0.0.1:\(app)/v1/connect
-        engine: { redis: 127.0.0.1:\(site.redis.port) }
+        shared_store: { redis: 127.0.0.1:\(site.redis.port) }
         key_file: ../cluster.key
         edges: { peers: [ \(Site.edge)/32 ], sip: "sip:\(Site.edge):9;transport=udp" }
 
@@ -67,10 +67,10 @@ final class Node {
 
   /// Of one family, by its labels.
   func metric(_ name: String) -> [String: Double] { Gateway.metric(name, admin: admin) }
-  /// Sent to the engine so far, by name.
+  /// Sent to the shared store so far, by name.
   var commands: [String: Double] {
     Dictionary(
-      metric("trunkline_engine_commands_total").map { label, count in
+      metric("trunkline_shared_store_commands_total").map { label, count in
         (String(label.drop { $0 != "\"" }.dropFirst().prefix { $0 != "\"" }), count)
       }, uniquingKeysWith: +)
   }

@@ -168,19 +168,19 @@ enum CostRows {
       }
     }
     let netEQ = BenchWork("NetEQ") { loop in
-      guard let engine = NetEQ(.pcmu) else { return }
+      guard let sharedStore = NetEQ(.pcmu) else { return }
       var output = [Int16](repeating: 0, count: 160)
       var next = 0
       loop.run { tick in
         let now = schedule.tick(tick)
         while let (number, arrival) = schedule.due(&next, at: now) {
-          engine.insert(
+          sharedStore.insert(
             sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number &* 160),
             payload: packets[number % packets.count], at: arrival)
         }
         for half in 0..<2 {
           _ = output.withUnsafeMutableBufferPointer {
-            engine.pull(
+            sharedStore.pull(
               into: UnsafeMutableBufferPointer(rebasing: $0[half * 80..<half * 80 + 80]), at: now + .milliseconds(10 * half))
           }
         }

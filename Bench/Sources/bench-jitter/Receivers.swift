@@ -131,22 +131,22 @@ final class NetEQReceiver: ReplayReceiver {
   let name: String
   let pullMilliseconds = 10
   private(set) var counts = ReceiverCounts()
-  private let engine: NetEQ
+  private let sharedStore: NetEQ
   private let units: Int
   private var room: [Int16]
 
   init?(_ encoding: AudioEncoding, minimumDelayMilliseconds: Int = 0) {
-    guard let engine = NetEQ(encoding == .opus ? .opus : .pcmu, minimumDelayMilliseconds: minimumDelayMilliseconds) else {
+    guard let sharedStore = NetEQ(encoding == .opus ? .opus : .pcmu, minimumDelayMilliseconds: minimumDelayMilliseconds) else {
       return nil
     }
     name = "NetEQ"
-    room = [Int16](repeating: 0, count: engine.samplesPerPull)
-    self.engine = engine
+    room = [Int16](repeating: 0, count: sharedStore.samplesPerPull)
+    self.sharedStore = sharedStore
     units = Int(encoding.clockRateHz) / 50
   }
 
   func insert(_ packet: ReplayPacket, _ payload: [UInt8], at now: Instant) {
-    engine.insert(
+    sharedStore.insert(
       sequence: UInt16(truncatingIfNeeded: packet.number), timestamp: UInt32(truncatingIfNeeded: packet.timestamp * units / 160),
       payload: payload, at: now)
   }
@@ -154,15 +154,15 @@ final class NetEQReceiver: ReplayReceiver {
   func millisecondsToNextPull(after now: Instant) -> Double { 10 }
 
   func pull(into samples: inout [Int16], at now: Instant) {
-    _ = room.withUnsafeMutableBufferPointer { engine.pull(into: $0, at: now) }
-    let ratio = engine.sampleRateHz / 8000
+    _ = room.withUnsafeMutableBufferPointer { sharedStore.pull(into: $0, at: now) }
+    let ratio = sharedStore.sampleRateHz / 8000
     for index in samples.indices { samples[index] = room[index * ratio] }
-    let totals = engine.totals
+    let totals = sharedStore.totals
     let scale = UInt64(ratio)
     counts.concealed = totals.concealed / scale
     (counts.shrunk, counts.grown) = (totals.removed / scale, totals.inserted / scale)
     counts.discarded = totals.packets_discarded
-    counts.position = engine.playoutTimestamp.map { Double(Int32(bitPattern: $0)) * 160 / Double(units) - 80 }
+    counts.position = sharedStore.playoutTimestamp.map { Double(Int32(bitPattern: $0)) * 160 / Double(units) - 80 }
   }
 }
 

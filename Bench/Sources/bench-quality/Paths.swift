@@ -121,26 +121,29 @@ enum Stream {
   static func playByNetEQ(
     _ payloads: [[UInt8]], _ encoding: AudioEncoding, _ delays: [Double?], _ band: AudioBand = .narrowband, phase: Double = 7
   ) -> [Int16]? {
-    guard let engine = NetEQ(encoding == .opus ? .opus : encoding == .g722 ? .g722 : .pcmu) else { return nil }
+    guard let sharedStore = NetEQ(encoding == .opus ? .opus : encoding == .g722 ? .g722 : .pcmu) else { return nil }
     let arrivals = arrivals(delays)
     let fastest = delays.compactMap(\.self).min() ?? 0
     let units = Int(encoding.clockRateHz) / 50
     var heard: [Int16] = []
-    var samples = [Int16](repeating: 0, count: engine.samplesPerPull)
+    var samples = [Int16](repeating: 0, count: sharedStore.samplesPerPull)
     var next = 0
     for pull in 0..<2 * (payloads.count + 25) {
       let now = Double(pull) * 10 + phase + fastest
       while next < arrivals.count, arrivals[next].at <= now {
         let (at, number) = arrivals[next]
         next += 1
-        engine.insert(
+        sharedStore.insert(
           sequence: UInt16(truncatingIfNeeded: number), timestamp: UInt32(truncatingIfNeeded: number * units),
           payload: payloads[number], at: Instant(nanoseconds: Int64(at * 1e6)))
       }
-      let count = samples.withUnsafeMutableBufferPointer { engine.pull(into: $0, at: Instant(nanoseconds: Int64(now * 1e6))) }
+      let count = samples.withUnsafeMutableBufferPointer {
+        sharedStore.pull(into: $0, at: Instant(nanoseconds: Int64(now * 1e6)))
+      }
       heard += samples.prefix(max(0, count))
     }
     let rate = band.sampleRateHz
-    return engine.sampleRateHz == rate ? heard : Passages.resampled(heard, speed: Double(engine.sampleRateHz) / Double(rate))
+    return sharedStore.sampleRateHz == rate
+      ? heard : Passages.resampled(heard, speed: Double(sharedStore.sampleRateHz) / Double(rate))
   }
 }

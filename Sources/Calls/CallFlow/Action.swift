@@ -157,7 +157,7 @@ public struct Refusal: Sendable, Hashable {
     case trunkDown, trunkRate
     /// Incoming: sent to the node that has the user, by 302. Outgoing: that node has this call.
     case steered
-    /// Incoming, by an edge: the engine does not say where the user's devices are, and none is known here. The edge asks the next node.
+    /// Incoming, by an edge: the shared store does not say where the user's devices are, and none is known here. The edge asks the next node.
     case unlocated
     /// An operator took the trunk out of use.
     case trunkDisabled

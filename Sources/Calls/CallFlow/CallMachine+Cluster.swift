@@ -120,7 +120,7 @@ extension CallMachine {
     return true
   }
 
-  /// What the engine has of these users' devices; what this node was told later stays.
+  /// What the shared store has of these users' devices; what this node was told later stays.
   private mutating func learn(_ registry: [String: [Device]], _ step: inout Step) {
     for (user, stored) in registry { devices.learn(stored, of: user, at: step.wallNow) }
   }

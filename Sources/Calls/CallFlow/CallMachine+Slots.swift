@@ -3,7 +3,7 @@ import Bytes
 import SIPDialogs
 
 /// Places among a trunk's `max_calls`, where there are other nodes: the first trunk of a call is counted with its `locate` or `claim`, a further
-/// one (the next of a route, a diversion, a transfer) is asked for by `Action.admit`, before the leg is made. Without an answer of the engine
+/// one (the next of a route, a diversion, a transfer) is asked for by `Action.admit`, before the leg is made. Without an answer of the shared store
 /// the cluster machine answers by this node's share, within 100 ms.
 extension CallMachine {
   /// What goes on once a place is granted.

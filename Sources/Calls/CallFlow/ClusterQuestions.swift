@@ -24,10 +24,10 @@ public struct LocateQuestion: Hashable, Sendable {
   }
 }
 
-/// The cluster's answer to a `LocateQuestion`, or the node's own when the engine is silent.
+/// The cluster's answer to a `LocateQuestion`, or the node's own when the shared store is silent.
 public enum Located: Hashable, Sendable {
-  /// Rings here: devices elsewhere are woken through their sockets. `registry`: the devices of these users as the engine has them, where
-  /// it was heard. Not `isHeard`: the engine was silent on one of them, so there may be devices elsewhere that are not known.
+  /// Rings here: devices elsewhere are woken through their sockets. `registry`: the devices of these users as the shared store has them, where
+  /// it was heard. Not `isHeard`: the shared store was silent on one of them, so there may be devices elsewhere that are not known.
   case here(remoteDevices: [RemoteDevice], registry: [String: [Device]], isHeard: Bool = true)
   /// The user has a live call there, or is connected there and not here: `sip:` URI of the node. The call is not entered any more.
   case redirect(to: String)

@@ -29,10 +29,10 @@ public struct SharedGrant: Hashable, Sendable {
   }
 }
 
-/// What a cluster's engine has of grants: some of it, or all.
+/// What a cluster's shared store has of grants: some of it, or all.
 public struct SharedGrants: Sendable {
   public var rows: [SharedGrant]
-  /// With the last rows of all: every user that the engine has, and `issuedAt`. Whatever is later here it lacks.
+  /// With the last rows of all: every user that the shared store has, and `issuedAt`. Whatever is later here it lacks.
   public var known: [String: Int64]?
   public init(_ rows: [SharedGrant], known: [String: Int64]? = nil) { (self.rows, self.known) = (rows, known) }
 }
@@ -93,7 +93,7 @@ extension UserGrants {
     out.stored.append(.stored(entry))
   }
 
-  /// What an engine with these users lacks, or has an earlier token of.
+  /// What a shared store with these users lacks, or has an earlier token of.
   public func missing(in known: [String: Int64]) -> [SharedGrant] {
     entries.values.compactMap { entry in
       known[entry.user].map { $0 < entry.grant.issuedAt } ?? true ? SharedGrant(entry) : nil

@@ -4,8 +4,8 @@ public import CallFlow
 public import Devices
 public import SIPDialogs
 
-/// How this node stands to the engine.
-public enum EngineState: String, Hashable, Sendable, CaseIterable {
+/// How this node stands to the shared store.
+public enum SharedStoreState: String, Hashable, Sendable, CaseIterable {
   /// Not connected: users here ring, users elsewhere are pushed from memory.
   case away
   /// Connected, and without a lease that lives: as `away`, but what is heard counts.
@@ -29,7 +29,7 @@ public struct SeenNode: Hashable, Sendable {
     case living, draining
     /// No lease; not probed yet.
     case missing
-    /// No lease, and it answers: cut off from the engine only.
+    /// No lease, and it answers: cut off from the shared store only.
     case cutOff
     case silent, dead
     /// More than half of the leases went with it: nothing is done without an operator or a new incarnation.
@@ -49,16 +49,16 @@ extension ClusterMachine {
 
   /// What the machine asks of its surroundings.
   public enum Action: Sendable {
-    /// Each has exactly one `EngineEvent.reply`; without one within `Limits.replyWait` it counts as `timeout`.
-    case engine(EngineRequestID, EngineRequest)
+    /// Each has exactly one `SharedStoreEvent.reply`; without one within `Limits.replyWait` it counts as `timeout`.
+    case sharedStore(SharedStoreRequestID, SharedStoreRequest)
 
     case located(CallID, Located)
     case claimed(CallID, ClaimAnswer)
     case admitted(CallID, trunk: String, Bool)
-    /// Nil: nobody knows, or the engine is silent.
+    /// Nil: nobody knows, or the shared store is silent.
     case tombstone(CallID, RemoteTombstone?)
 
-    /// The hello of this session may be completed now. `registration`: the device as the engine or memory has it. Revoked: close it
+    /// The hello of this session may be completed now. `registration`: the device as the shared store or memory has it. Revoked: close it
     /// with 4003.
     case welcome(DeviceKey, SessionID, registration: Device?, isRevoked: Bool)
     /// The answer to `Input.sessionState`, as `welcome`.
@@ -69,7 +69,7 @@ extension ClusterMachine {
     case remoteDeviceConnected(RemoteDevice)
     /// The device has a newer session elsewhere: this one ends.
     case replaced(DeviceKey, SessionID)
-    /// Turned away by an operator of another node, or found so in the engine.
+    /// Turned away by an operator of another node, or found so in the shared store.
     case revoked(DeviceKey)
     /// The same, told later than its session was welcomed: calls that it began here after this time (milliseconds since 1970) end.
     case revokedBefore(DeviceKey, Int64)
@@ -94,7 +94,7 @@ extension ClusterMachine {
 
     /// What other nodes say of the trunks that they lead: all that is wrong, each time it changes. Nothing while this node has no lease.
     case troubles([String: String])
-    /// The engine's clock, which all nodes share: milliseconds from `Instant` to 1970. When it is heard first, and each time it has moved by a
+    /// The shared store's clock, which all nodes share: milliseconds from `Instant` to 1970. When it is heard first, and each time it has moved by a
     /// second or more.
     case clock(offsetMilliseconds: Int64)
     /// So many nodes take calls, this one included, each time it changes.
@@ -111,6 +111,6 @@ extension ClusterMachine {
     /// A living node's word on directories or a history.
     case news(ClusterMessage)
     /// For `/readyz`, log and metrics; each time it changes.
-    case state(EngineState)
+    case state(SharedStoreState)
   }
 }

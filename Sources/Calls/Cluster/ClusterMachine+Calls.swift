@@ -3,7 +3,7 @@ import AppSessions
 import Bytes
 import CallFlow
 
-// The calls of this node, as the engine has them.
+// The calls of this node, as the shared store has them.
 
 extension ClusterMachine {
   mutating func started(_ line: StartLine, _ users: [String], _ step: inout Step) {
@@ -71,7 +71,7 @@ extension ClusterMachine {
     if let trunk = question.addedTrunk, let place = calls[call]?.trunks.firstIndex(of: trunk) {
       calls[call]?.trunks.remove(at: place)
       uncount(trunk)
-      // Refused by the engine: it counted nothing, unless a share that was sent meanwhile said so.
+      // Refused by the shared store: it counted nothing, unless a share that was sent meanwhile said so.
       if question.verdicts[.trunk(trunk)] != false || sharesSent[trunk] ?? 0 != question.sharesBefore {
         write(.share(trunk), &step)
       }

@@ -29,7 +29,7 @@ extension ClusterMachine {
   mutating func answer(_ claim: ClaimQuestion, _ question: Question, _ step: inout Step) {
     var question = question
     if !question.hasStart, question.verdicts[.start] != false {
-      // Nobody said in time whose it is: the call is made, and entered when the engine hears again.
+      // Nobody said in time whose it is: the call is made, and entered when the shared store hears again.
       enter(claim.call, [claim.device.user], .outgoing, &question)
       if claim.mostOfTrunk != nil { count(claim.call, claim.trunk, &question) }
     }

@@ -74,7 +74,7 @@ extension ClusterMachine {
     pose(question, &step)
   }
 
-  // MARK: what the engine says of a device that has come
+  // MARK: what the shared store says of a device that has come
 
   /// - Parameter isAnswered: its hello was completed before this was heard.
   mutating func entered(
@@ -96,7 +96,7 @@ extension ClusterMachine {
       // it is refused here, and takes the place of no session that a call holds open elsewhere
       return
     }
-    // Both were put back after a flush, and the engine never knew this one: nobody knows which is newer, so none is ended; the socket that is
+    // Both were put back after a flush, and the shared store never knew this one: nobody knows which is newer, so none is ended; the socket that is
     // dead is found by its pings.
     let isAmbiguous = own.since == nil && flushedAt.map { own.came < $0 } ?? false
     if let before, !isAmbiguous, before.device == key, before.session != session, before.incarnation != incarnation,

@@ -1,19 +1,19 @@
 import Bytes
 import CallFlow
 
-/// What login tokens grant at the nodes. Each has all of it; the engine has, for each user, what is to hold (`SharedGrant.isLater`), and the
+/// What login tokens grant at the nodes. Each has all of it; the shared store has, for each user, what is to hold (`SharedGrant.isLater`), and the
 /// order in which that came, by which a node reads what it has not read yet.
 ///
 /// | event | does |
 /// |---|---|
 /// | a token grants something here | puts it, `Limits.grantsPerPut` in one request, one request at a time; then tells all nodes, no more often than `newsOfGrants` |
 /// | another node's word, and every `Limits.grantsLook` | reads what came since |
-/// | the engine has come; it has other grants than it had; claims come into the configuration | reads all, and puts what it lacks |
+/// | the shared store has come; it has other grants than it had; claims come into the configuration | reads all, and puts what it lacks |
 /// | no answer | again 1 to 2 s later |
 struct GrantSync: Sendable {
   /// Tokens may grant something here.
   var isOn = false
-  /// Of the last row that was read, and the engine's name for the order.
+  /// Of the last row that was read, and the shared store's name for the order.
   var place: Int64 = 0
   var epoch = ""
   var mustCompare = false
@@ -27,7 +27,7 @@ struct GrantSync: Sendable {
   var nextRow = 0
   /// Goes with the last of `rows`.
   var known: [String: Int64]?
-  /// What the engine does not have yet, by user, in the order in which it came.
+  /// What the shared store does not have yet, by user, in the order in which it came.
   var unwritten: [String: SharedGrant] = [:]
   var order = KeyQueue<String>(most: Limits.grants)
   var isPutting = false
@@ -65,7 +65,7 @@ extension ClusterMachine {
     goOnWithGrants(&step)
   }
 
-  /// The engine has come, or has lost what it held. All nodes hear of that at the same time.
+  /// The shared store has come, or has lost what it held. All nodes hear of that at the same time.
   mutating func compareGrants(_ step: inout Step) {
     guard grants.isOn else { return }
     grants.mustCompare = true
@@ -125,7 +125,7 @@ extension ClusterMachine {
     grants.retryAt = step.now + Limits.restoreAgain + jitter(Limits.restoreAgain)
   }
 
-  mutating func grantsRead(_ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+  mutating func grantsRead(_ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard var reading = grants.reading else { return }
     grants.reading = nil
     defer { goOnWithGrants(&step) }
@@ -188,14 +188,14 @@ extension ClusterMachine {
     }
   }
 
-  mutating func grantsPut(_ batch: [SharedGrant], _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+  mutating func grantsPut(_ batch: [SharedGrant], _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     defer { goOnWithGrants(&step) }
     guard case .success(.grantsPut(let count, let later, let dropped)) = result else { return puttingFailed(batch, &step) }
     grants.isPutting = false
     statistics.valuesDropped += UInt64(max(0, dropped))
     statistics.grantsPut += UInt64(max(0, count))
     if count > 0 { grants.mustAnnounce = true }
-    // what the engine has instead; it may have been read before the token came here
+    // what the shared store has instead; it may have been read before the token came here
     if !later.isEmpty { step.actions.append(.grants(SharedGrants(later))) }
   }
 }

@@ -25,7 +25,7 @@ extension ClusterMachine {
   /// The state as it follows from connection and lease, and what a change of it brings.
   mutating func updateState(_ step: inout Step) {
     let isLeased = leasedUntil.map { $0 > step.now } ?? false
-    let next: EngineState = !isConnected ? .away : isLeased ? .up : .isolated
+    let next: SharedStoreState = !isConnected ? .away : isLeased ? .up : .isolated
     guard next != state else { return }
     let before = state
     state = next

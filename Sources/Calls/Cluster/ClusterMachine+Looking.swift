@@ -2,7 +2,7 @@ import AppSessions
 public import Bytes
 public import CallFlow
 
-// What operators may know of this node without asking the engine.
+// What operators may know of this node without asking the shared store.
 
 extension ClusterMachine {
   /// A call here that has a start line; nil: there is none.

@@ -69,7 +69,7 @@ extension ClusterMachine {
   }
 
   @discardableResult mutating func ask(
-    _ request: EngineRequest, _ part: Part, call: CallID?, of question: inout Question, _ step: inout Step
+    _ request: SharedStoreRequest, _ part: Part, call: CallID?, of question: inout Question, _ step: inout Step
   ) -> Bool {
     guard send(request, .part(question.number, call, part), &step) else { return false }
     question.waiting.insert(part)
@@ -95,7 +95,7 @@ extension ClusterMachine {
   // MARK: replies
 
   mutating func partReplied(
-    _ id: UInt64, _ call: CallID?, _ part: Part, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step
+    _ id: UInt64, _ call: CallID?, _ part: Part, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step
   ) {
     // out of the table while it is worked on: it is changed in place
     var question = questions.removeValue(forKey: id)
@@ -280,11 +280,11 @@ extension ClusterMachine {
     return nil
   }
 
-  /// By the engine's word; without it by our share.
+  /// By the shared store's word; without it by our share.
   private func admits(_ trunk: String, _ most: Int, _ question: Question) -> Bool {
     guard question.addedTrunk == trunk else { return true }
     if let verdict = question.verdicts[.trunk(trunk)] { return verdict }
-    // As many as an even share of the nodes that were known, or as we had when the engine went: all nodes together admit less than twice
+    // As many as an even share of the nodes that were known, or as we had when the shared store went: all nodes together admit less than twice
     // the limit.
     let even = (most + knownNodes - 1) / knownNodes
     return callsOfTrunk[trunk, default: 0] <= max(even, isConnected ? 0 : callsAtLoss[trunk] ?? 0)

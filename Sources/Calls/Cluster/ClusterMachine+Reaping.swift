@@ -46,7 +46,7 @@ extension ClusterMachine {
     return suspect.verdict == .dead || suspect.verdict == .silent
   }
 
-  mutating func reapingClaimed(_ item: ReapItem, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+  mutating func reapingClaimed(_ item: ReapItem, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard case .success(.granted(let isGranted, let holder)) = result else {
       // The claim may be ours: the next reading asks again. If its node comes back before, its entry is there and the call goes on.
       return done(item, isSkipped: false, &step)
@@ -63,7 +63,7 @@ extension ClusterMachine {
     reapNext(item.incarnation, &step)
   }
 
-  /// Once in this process, whatever the engine says.
+  /// Once in this process, whatever the shared store says.
   private mutating func close(_ item: ReapItem, kind: ClusterStatistics.ReapedKind, _ step: inout Step) {
     let call = item.entry.line.call
     guard closed[call] == nil, calls[call] == nil else { return removeEntry(item, &step) }
@@ -97,7 +97,7 @@ extension ClusterMachine {
     timers.schedule(.inherited, at: step.now)
   }
 
-  /// Claims while the engine is there; what has no answer in time is closed without: it is ours, and nobody else could read it.
+  /// Claims while the shared store is there; what has no answer in time is closed without: it is ours, and nobody else could read it.
   mutating func inheritStep(_ step: inout Step) {
     var removed = 0
     var waiting: [CallID] = []
@@ -124,7 +124,7 @@ extension ClusterMachine {
     timers.schedule(.inherited, at: step.now + (removed == 0 ? .milliseconds(100) : Limits.reapPause))
   }
 
-  mutating func inheritClaimed(_ call: CallID, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+  mutating func inheritClaimed(_ call: CallID, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard inherited[call] != nil else { return }
     guard case .success(.granted(let isGranted, let holder)) = result else {
       inherited[call]?.isAsking = false

@@ -3,7 +3,7 @@ import Bytes
 import CallFlow
 import Devices
 
-// Writes that are made at once, and those that are made later: because the engine was away, said no, or has lost them. What is written is
+// Writes that are made at once, and those that are made later: because the shared store was away, said no, or has lost them. What is written is
 // always what holds when it goes out, so a write that comes twice does no harm.
 
 extension ClusterMachine {
@@ -62,7 +62,7 @@ extension ClusterMachine {
   }
 
   mutating func written(
-    _ key: WriteKey, _ result: Result<EngineReply, EngineFailure>, sent: Instant, _ step: inout Step
+    _ key: WriteKey, _ result: Result<SharedStoreReply, SharedStoreFailure>, sent: Instant, _ step: inout Step
   ) {
     guard case .success(let reply) = result else { return markUnwritten(key, &step) }
     switch (key, reply) {
@@ -92,7 +92,7 @@ extension ClusterMachine {
     }
   }
 
-  // MARK: after the engine has come back
+  // MARK: after the shared store has come back
 
   /// We have a lease: what has to be put back goes out, after a new connection from a random time on.
   mutating func startRestoring(_ step: inout Step) {
@@ -123,7 +123,7 @@ extension ClusterMachine {
     timers.schedule(.restore, notLaterThan: step.now + Limits.restoreStep)
   }
 
-  /// Everything that the engine may not have.
+  /// Everything that the shared store may not have.
   private mutating func markAll(_ step: inout Step) {
     for (id, call) in calls.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       guard wasFlushed || call.putSent == nil else { continue }
@@ -150,7 +150,7 @@ extension ClusterMachine {
   }
 
   /// A user of ours, after a time in which messages were missed: who was turned away, which calls began elsewhere, who has moved.
-  mutating func reviewed(_ user: String, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+  mutating func reviewed(_ user: String, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard case .success(.located(let located)) = result else { return markUnwritten(.review(user), &step) }
     remember(located, &step)
     for device in (devicesOfUser[user] ?? []).sorted() {

@@ -69,7 +69,7 @@ extension ClusterMachine {
     for other in suspects.keys.sorted() { timers.schedule(.suspect(other), at: max(step.now, calmUntil)) }
   }
 
-  /// Most of those that went together are back: it was the engine, and those that are not are missing by themselves. Who is held for too long is
+  /// Most of those that went together are back: it was the shared store, and those that are not are missing by themselves. Who is held for too long is
   /// forgotten: its calls are not touched, and it has no share of limits any more.
   mutating func liftHold(_ step: inout Step) {
     for (other, suspect) in suspects where suspect.isHeld && step.now - suspect.missingSince >= Limits.suspects {
@@ -161,7 +161,7 @@ extension ClusterMachine {
   /// What is queued of it stays, and is dropped in its turn.
   mutating func stopReading(_ other: Incarnation) { suspects[other]?.scan = nil }
 
-  mutating func entriesRead(_ other: Incarnation, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+  mutating func entriesRead(_ other: Incarnation, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard let suspect = suspects[other], let scan = suspect.scan, scan.isReading else { return }
     suspects[other]?.scan?.isReading = false
     guard case .success(.entries(let entries, let next, let dropped)) = result else {

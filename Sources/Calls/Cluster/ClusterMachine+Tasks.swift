@@ -1,7 +1,7 @@
 import Bytes
 
-// What one node at a time does for all. Whoever leads counts its time from the sending, so it is over before the engine's is; a reaper needs its
-// lease besides, and that a trunk's leader goes on while the engine is away is on purpose: no registration does more harm than two.
+// What one node at a time does for all. Whoever leads counts its time from the sending, so it is over before the shared store's is; a reaper needs its
+// lease besides, and that a trunk's leader goes on while the shared store is away is on purpose: no registration does more harm than two.
 
 extension ClusterMachine {
   /// In an order that is the same in each run.
@@ -33,7 +33,7 @@ extension ClusterMachine {
   }
 
   mutating func asked(
-    _ task: SingleTask, _ result: Result<EngineReply, EngineFailure>, sent: Instant, _ step: inout Step
+    _ task: SingleTask, _ result: Result<SharedStoreReply, SharedStoreFailure>, sent: Instant, _ step: inout Step
   ) {
     guard tasks[task] != nil else { return }
     tasks[task]?.isAsking = false

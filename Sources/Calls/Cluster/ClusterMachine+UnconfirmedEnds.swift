@@ -11,7 +11,7 @@ extension ClusterMachine {
   /// Calls whose records wait.
   public var unconfirmedEndCount: Int { unconfirmedEnds.count }
 
-  /// An ended call that others may have closed, or may still: the engine had its entry when it was heard last. What never was there nobody can
+  /// An ended call that others may have closed, or may still: the shared store had its entry when it was heard last. What never was there nobody can
   /// close. False: its record need not wait.
   mutating func hold(_ call: CallID, _ own: OwnCall, _ tombstone: RemoteTombstone?, _ step: inout Step) -> Bool {
     guard confirmation != .none, let putSent = own.putSent, !isStopping, unconfirmedEnds.count < Limits.unconfirmedEnds else {
@@ -32,7 +32,7 @@ extension ClusterMachine {
     if let next = unconfirmedEndsByTime.first { timers.schedule(.unconfirmedEnds, at: next.until) }
   }
 
-  /// Whatever is in doubt is ours: it was found in the engine, or nothing will tell any more.
+  /// Whatever is in doubt is ours: it was found in the shared store, or nothing will tell any more.
   mutating func releaseRecords(_ step: inout Step) {
     let all = unconfirmedEndsByTime
     unconfirmedEndsByTime = []
@@ -83,7 +83,7 @@ extension ClusterMachine {
     timers.schedule(.ownEntries, at: step.now + Limits.ownEntriesAgain)
   }
 
-  mutating func ownEntriesRead(_ result: Result<EngineReply, EngineFailure>, sent: Instant, _ step: inout Step) {
+  mutating func ownEntriesRead(_ result: Result<SharedStoreReply, SharedStoreFailure>, sent: Instant, _ step: inout Step) {
     guard let reading = ownReading, sent >= reading.since else { return }
     guard case .success(.entries(let entries, let next, let dropped)) = result else { return readOwnAgain(&step) }
     statistics.valuesDropped += UInt64(max(0, dropped))
@@ -112,10 +112,10 @@ extension ClusterMachine {
   }
 
   /// Who claimed a call of ours whose entry is missing. Without an answer the next reading asks again.
-  mutating func ownMissingClaimed(_ call: CallID, _ result: Result<EngineReply, EngineFailure>, _ step: inout Step) {
+  mutating func ownMissingClaimed(_ call: CallID, _ result: Result<SharedStoreReply, SharedStoreFailure>, _ step: inout Step) {
     guard case .success(.granted(let isGranted, let holder)) = result else { return }
     guard isGranted || holder == incarnation else { return reapedByOthers([call], &step) }
-    // Nobody did: the engine has lost what we wrote, and no call ends of that.
+    // Nobody did: the shared store has lost what we wrote, and no call ends of that.
     if unconfirmedEnds[call] != nil { return release([call], &step) }
     guard let own = calls[call] else { return }
     calls[call]?.putSent = nil

@@ -4,14 +4,14 @@ import CallFlow
 import Devices
 
 /// What this node says of itself to the others, and what it believes of them: leases, incarnations, whereabouts, wakes, limits, single tasks,
-/// and the calls of nodes that died. Sans I/O; on the control thread beside `CallMachine`, which it never touches. Speaks `EngineRequest`,
-/// `EngineReply` and `EngineEvent`. Docs: docs/design/cluster.md.
+/// and the calls of nodes that died. Sans I/O; on the control thread beside `CallMachine`, which it never touches. Speaks `SharedStoreRequest`,
+/// `SharedStoreReply` and `SharedStoreEvent`. Docs: docs/design/cluster.md.
 ///
 ///     machine.handle(.locate(question), at: now, into: &output)
-///     for action in output.actions { … }      // .engine(id, .locate(…)), and after its reply .located(call, .here(…))
+///     for action in output.actions { … }      // .shared store(id, .locate(…)), and after its reply .located(call, .here(…))
 ///     output.removeAll()
 ///
-/// This node and the engine (`EngineState`):
+/// This node and the shared store (`SharedStoreState`):
 ///
 /// | state | event | next | effect |
 /// |---|---|---|---|
@@ -39,13 +39,13 @@ import Devices
 public struct ClusterMachine: Sendable {
   public let settings: Settings
   public internal(set) var statistics = ClusterStatistics()
-  public internal(set) var state = EngineState.away
+  public internal(set) var state = SharedStoreState.away
 
   let random: RandomSource
   var timers = DeadlineQueue<Timer>()
-  var requests: [EngineRequestID: PendingRequest] = [:]
+  var requests: [SharedStoreRequestID: PendingRequest] = [:]
   /// Oldest first, for those that nobody answers.
-  var requestOrder: [EngineRequestID] = []
+  var requestOrder: [SharedStoreRequestID] = []
   var requestHead = 0
   var lastRequest: UInt64 = 0
 
@@ -56,7 +56,7 @@ public struct ClusterMachine: Sendable {
   var leasedUntil: Instant?
   var lastGranted: Instant?
   var renewalSent: Instant?
-  /// What is wanted of the reaper waits so long after a time without engine or lease.
+  /// What is wanted of the reaper waits so long after a time without shared store or lease.
   var calmUntil = Instant.zero
   var conflict: (lease: NodeLease, since: Instant, isProbing: Bool)?
   var isNameInUse = false
@@ -102,7 +102,7 @@ public struct ClusterMachine: Sendable {
   var devicesOfUser: [String: Set<String>] = [:]
   var lastDevice: UInt64 = 0
 
-  // memory, for when the engine is away
+  // memory, for when the shared store is away
   var memory = BoundedTable<String, Remembered>(most: Limits.rememberedUsers)
   var revocations = BoundedTable<DeviceKey, Void>(most: Limits.revocations)
 
@@ -187,7 +187,7 @@ public struct ClusterMachine: Sendable {
   /// The tasks that this node leads.
   public var leads: Set<SingleTask> { Set(tasks.filter { $0.value.until != nil }.keys) }
 
-  /// What waits to be put back into the engine.
+  /// What waits to be put back into the shared store.
   public var unwritten: Int { writesOfCalls.count + writesOfDevices.count + grants.unwritten.count }
 
   /// What one input causes.
@@ -210,7 +210,7 @@ public struct ClusterMachine: Sendable {
 
   private mutating func handle(_ input: Input, _ step: inout Step) {
     switch input {
-    case .engine(let event): engine(event, &step)
+    case .sharedStore(let event): sharedStore(event, &step)
     case .deviceCame(let key, let session, let info): deviceCame(key, session, info, &step)
     case .deviceChanged(let key, let session, let info): deviceChanged(key, session, info, &step)
     case .deviceLeft(let key, let session): deviceLeft(key, session, &step)
@@ -261,13 +261,13 @@ public struct ClusterMachine: Sendable {
 
   /// False: it was not sent, and there is no reply.
   @discardableResult
-  mutating func send(_ request: EngineRequest, _ purpose: Purpose, _ step: inout Step) -> Bool {
+  mutating func send(_ request: SharedStoreRequest, _ purpose: Purpose, _ step: inout Step) -> Bool {
     guard isConnected, !isNameInUse, requests.count < Limits.requests else { return false }
     lastRequest += 1
-    let id = EngineRequestID(lastRequest)
+    let id = SharedStoreRequestID(lastRequest)
     requests[id] = PendingRequest(purpose: purpose, sent: step.now)
     requestOrder.append(id)
-    step.actions.append(.engine(id, request))
+    step.actions.append(.sharedStore(id, request))
     return true
   }
 

@@ -15,8 +15,8 @@ public enum ClusterPart: Hashable, Sendable {
 /// The cluster as this node sees it: a value that its owner copies, for whoever asks.
 public struct ClusterSight: Sendable {
   public var settings: ClusterMachine.Settings
-  /// How this node stands to the engine.
-  public var state: EngineState
+  /// How this node stands to the shared store.
+  public var state: SharedStoreState
   /// Since its lease was renewed last; nil: it never was.
   public var leaseAge: Duration?
   public var leads: Set<SingleTask>
@@ -53,7 +53,7 @@ extension ClusterMachine {
   }
 }
 
-/// The place of a call among those that are in the engine.
+/// The place of a call among those that are in the shared store.
 struct EntryKey: Hashable, Comparable, Sendable {
   let call: CallID
   init(_ call: CallID) { self.call = call }

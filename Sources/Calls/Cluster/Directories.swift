@@ -1,10 +1,10 @@
-/// A directory that is to have another version in the engine. Its parts are there already, under names of their own
-/// (`EngineRequest.stageDirectoryParts`); this one step makes the version the current one.
+/// A directory that is to have another version in the shared store. Its parts are there already, under names of their own
+/// (`SharedStoreRequest.stageDirectoryParts`); this one step makes the version the current one.
 public struct DirectoryCommit: Hashable, Sendable {
   public var scope: String
-  /// The version that the engine has to have; 0: none.
+  /// The version that the shared store has to have; 0: none.
   public var expected: Int64
-  /// Later than any that the engine ever had, of whatever directory.
+  /// Later than any that the shared store ever had, of whatever directory.
   public var version: Int64
   /// What the version consists of, for its readers.
   public var head: [UInt8]
@@ -21,7 +21,7 @@ public struct DirectoryCommit: Hashable, Sendable {
 
 /// What a `DirectoryCommit` came to. Nothing has changed but with `done`.
 public enum CommitOutcome: Int64, Hashable, Sendable {
-  /// The engine has another version than the one that was expected.
+  /// The shared store has another version than the one that was expected.
   case conflict = 0
   case done = 1
   /// Some directory has a version as late already.
@@ -32,13 +32,13 @@ public enum CommitOutcome: Int64, Hashable, Sendable {
   case full = 4
 }
 
-/// Versions of directories in the engine.
+/// Versions of directories in the shared store.
 public struct DirectoryVersions: Hashable, Sendable {
   /// Ascending by version, each directory once.
   public var versions: [(scope: String, version: Int64)] = []
   /// More of them follow behind the last one.
   public var hasMore = false
-  /// Another text: the engine has lost its directories, or is another. Empty: it has none.
+  /// Another text: the shared store has lost its directories, or is another. Empty: it has none.
   public var epoch = ""
   /// The highest version that it ever had.
   public var last: Int64 = 0

@@ -17,7 +17,7 @@ public enum ProbeResult: Hashable, Sendable {
 extension ClusterMachine {
   /// What can happen to a `ClusterMachine`. Unknown calls, devices and requests are ignored.
   public enum Input: Sendable {
-    case engine(EngineEvent)
+    case sharedStore(SharedStoreEvent)
 
     // MARK: devices here
 

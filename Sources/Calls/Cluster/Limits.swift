@@ -2,7 +2,7 @@ import Bytes
 
 /// The named limits of this module; every bound on a queue, table or message stands here.
 public enum Limits {
-  /// Of messages and values in the engine. One that is newer than ours by a whole number is not read.
+  /// Of messages and values in the shared store. One that is newer than ours by a whole number is not read.
   public static let format = 1
   /// The oldest format that this version reads.
   public static let oldestFormat = 1
@@ -13,11 +13,11 @@ public enum Limits {
   public static let lease = Duration.seconds(6)
   /// Between two renewals.
   public static let renewal = Duration.seconds(2)
-  /// An INVITE or `hello` waits so long for the engine; then the node goes on with what it knows.
+  /// An INVITE or `hello` waits so long for the shared store; then the node goes on with what it knows.
   public static let wait = Duration.milliseconds(100)
-  /// What an engine's clock may say, in milliseconds since 1970.
+  /// What a shared store's clock may say, in milliseconds since 1970.
   static let clock: ClosedRange<Int64> = 0...1 << 53
-  /// A value, a message and a list of the engine; beyond it is dropped.
+  /// A value, a message and a list of the shared store; beyond it is dropped.
   public static let valueBytes = 64 * 1_024
   public static let messageBytes = 16 * 1_024
   public static let wakeBytes = 8 * 1_024
@@ -28,7 +28,7 @@ public enum Limits {
   public static let entriesPerRead = 100
   /// A reaper that has claimed a call has so long to close it.
   public static let reapClaim = Duration.seconds(60)
-  /// A process that starts again so late finds in the engine which calls of its journal were closed.
+  /// A process that starts again so late finds in the shared store which calls of its journal were closed.
   public static let reaped = Duration.seconds(7 * 86_400)
   /// No retry of a `call.start` comes later.
   public static let startClaim = Duration.seconds(3_600)
@@ -76,7 +76,7 @@ public enum Limits {
   static let writesPerSecond = 2_000
   static let restoresPerSecond = 1_000
   /// Of all nodes together, with what writes make nodes tell each other: each takes its share by the number of living nodes. What comes on top are
-  /// renewals and calls; an engine bears 50,000 commands a second.
+  /// renewals and calls; a shared store bears 50,000 commands a second.
   static let clusterWritesPerSecond = 45_000
   /// The same at once.
   static let clusterWriteBurst = 4_000
@@ -112,7 +112,7 @@ public enum Limits {
   /// A follower asks again whether a task is free.
   static let followerAgain = Duration.seconds(9)
   static let followerSoon = Duration.seconds(1)
-  /// What is remembered of users, for when the engine is away.
+  /// What is remembered of users, for when the shared store is away.
   static let rememberedUsers = 100_000
   static let remembered = Duration.seconds(86_400)
   static let revocations = 100_000
@@ -128,7 +128,7 @@ public enum Limits {
   static let departed = 10_000
   /// Calls of dead nodes that wait to be closed.
   static let reapQueue = 100_000
-  /// Claims on what the process before this one left wait so long for the engine.
+  /// Claims on what the process before this one left wait so long for the shared store.
   static let inheritWait = Duration.seconds(3)
   public static let singleTasks = 1_000
   /// Trunks in trouble that a lease names.

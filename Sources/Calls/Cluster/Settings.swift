@@ -14,17 +14,17 @@ extension ClusterMachine {
     public var predecessor: Incarnation?
     public var lease = Limits.lease
     public var renewal = Limits.renewal
-    /// Not above `Limits.leadership`, which is the engine's.
+    /// Not above `Limits.leadership`, which is the shared store's.
     public var leadership = Limits.leadership
-    /// An INVITE, a `call.start` or a `hello` waits so long for the engine.
+    /// An INVITE, a `call.start` or a `hello` waits so long for the shared store.
     public var wait = Limits.wait
     /// Connected calls of a node that is silent are closed so long after its lease was missed first.
     public var lostAfter = Duration.seconds(30)
     /// Its ringing calls are moved so long after.
     public var movesRinging = Limits.movesRinging
-    /// A reaper that was cut off from the engine acts on nothing so long after.
+    /// A reaper that was cut off from the shared store acts on nothing so long after.
     public var calm = Limits.calm
-    /// What a node remembers is put back at a random time within this, after the engine has come.
+    /// What a node remembers is put back at a random time within this, after the shared store has come.
     public var restoreSpread = Limits.restoreSpread
 
     public init(_ incarnation: Incarnation, url: String, sip: String, version: String, configuration: String = "") {

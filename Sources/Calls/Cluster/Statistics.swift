@@ -7,7 +7,7 @@ public struct ClusterStatistics: Hashable, Sendable {
     case steered
     /// Taken here, with devices elsewhere that are woken.
     case elsewhere
-    /// The engine did not answer in time.
+    /// The shared store did not answer in time.
     case unknown
     case refused
   }
@@ -16,9 +16,9 @@ public struct ClusterStatistics: Hashable, Sendable {
   public var locates: [Outcome: UInt64] = [:]
   /// `call.start`s.
   public var claims: [Outcome: UInt64] = [:]
-  /// `hello`s that were completed without the engine.
+  /// `hello`s that were completed without the shared store.
   public var blindWelcomes: UInt64 = 0
-  /// Too long, no engine, an unknown node; or for a device that is not here any more.
+  /// Too long, no shared store, an unknown node; or for a device that is not here any more.
   public var wakesDropped: UInt64 = 0
   public var reaped: [ReapedKind: UInt64] = [:]
   /// Calls of ours that others closed.
@@ -34,9 +34,9 @@ public struct ClusterStatistics: Hashable, Sendable {
   /// Requests by how they failed.
   public var timeouts: UInt64 = 0
   public var failures: UInt64 = 0
-  /// The engine had lost what it held, while this node was connected.
+  /// The shared store had lost what it held, while this node was connected.
   public var flushes: UInt64 = 0
-  /// Of login tokens, from and to the engine.
+  /// Of login tokens, from and to the shared store.
   public var grantsRead: UInt64 = 0
   public var grantsPut: UInt64 = 0
   /// What was not written at once and was put back later.

@@ -88,7 +88,7 @@ extension ClusterMachine {
     /// Trunks with a limit that count it.
     var trunks: [String] = []
     var entry: CallEntry?
-    /// When the engine last said that it has the entry; nil: not since it was flushed.
+    /// When the shared store last said that it has the entry; nil: not since it was flushed.
     var putSent: Instant?
 
     mutating func isStored(since sent: Instant) { if entry != nil, putSent == nil { putSent = sent } }
@@ -96,7 +96,7 @@ extension ClusterMachine {
 
   enum ConfirmationState {
     case none
-    /// Engine or lease is gone, since then.
+    /// Shared store or lease is gone, since then.
     case open
     /// Both are back, and our own entries are read.
     case reading
@@ -115,9 +115,9 @@ extension ClusterMachine {
     /// In the order in which they came.
     var number: UInt64
     var came: Instant
-    /// The engine had it since it was flushed last.
+    /// The shared store had it since it was flushed last.
     var isEntered = false
-    /// When its session was entered first, by the engine's clock.
+    /// When its session was entered first, by the shared store's clock.
     var since: Int64?
   }
 

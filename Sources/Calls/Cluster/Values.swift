@@ -3,7 +3,7 @@ public import AppSessions
 public import Bytes
 public import CallFlow
 
-/// One life of a node: its name, which stays, and when this process began. Whatever a node says of itself in the engine counts while the
+/// One life of a node: its name, which stays, and when this process began. Whatever a node says of itself in the shared store counts while the
 /// lease of its incarnation lives.
 public struct Incarnation: Hashable, Sendable, Comparable, CustomStringConvertible {
   public var node: String
@@ -84,7 +84,7 @@ public struct CallLocation: Hashable, Sendable {
   public var call: CallID
   public var incarnation: Incarnation
   public var direction: CallDirection
-  /// The order in which the user's calls were entered, given by the engine: exact limits count those before.
+  /// The order in which the user's calls were entered, given by the shared store: exact limits count those before.
   public var rank: Int64
   public init(_ call: CallID, at incarnation: Incarnation, _ direction: CallDirection, rank: Int64 = 0) {
     (self.call, self.incarnation, self.direction, self.rank) = (call, incarnation, direction, rank)
@@ -114,7 +114,7 @@ public enum SingleTask: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// What nodes tell each other over the engine's channels, at most once each: whoever must not miss a thing reads it again after every
+/// What nodes tell each other over the shared store's channels, at most once each: whoever must not miss a thing reads it again after every
 /// lost subscription.
 public enum ClusterMessage: Hashable, Sendable {
   /// To the node of a device: pass this `call.wake` on to its socket. `content` is the message's `d`, JSON of at most

@@ -9,7 +9,7 @@ import SIPDialogs
 import Trunking
 
 /// The cluster machine beside the two others: what happens to devices and calls here is told to it, and what it says of other nodes comes
-/// back as inputs. What is left for the shell are requests to the engine, probes, and words on this node's own state.
+/// back as inputs. What is left for the shell are requests to the shared store, probes, and words on this node's own state.
 extension GatewayCore {
   /// What an input of the call machine means for the other nodes.
   mutating func notifyCluster(_ input: CallMachine.Input, at now: Instant) {
@@ -157,13 +157,13 @@ extension GatewayCore {
         output.effects.append(.cluster(action))
       case .admitted(let call, let trunk, let isAdmitted): pending.append(.admitted(call, trunk: trunk, isAdmitted))
       case .clock(let offset):
-        knowsEngineClock = true
+        knowsSharedStoreClock = true
         signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
       case .grants(let grants): pending.append(.sharedGrants(grants))
       case .nodes(let count): pending.append(.nodes(count))
       case .troubles(let troubles):
         pending.append(.trunking(.reported(troubles.mapValues { TrunkStatus.Trouble(rawValue: $0) ?? .notAnswering })))
-      case .engine, .probe, .close, .reapedBefore, .forgotten, .nameInUse, .incompatible, .state, .news:
+      case .sharedStore, .probe, .close, .reapedBefore, .forgotten, .nameInUse, .incompatible, .state, .news:
         output.effects.append(.cluster(action))
       }
     }

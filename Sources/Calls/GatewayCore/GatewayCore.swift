@@ -26,7 +26,7 @@ public struct GatewayCore {
     case orphaned([OrphanedLeg])
     /// Ask a silent node for a sign of life; `cluster(.probed)` follows inside, unless the caller has given it up.
     case probe(Incarnation, uri: String, Flow)
-    /// What the engine, other nodes or an operator say; ignored without a cluster.
+    /// What the shared store, other nodes or an operator say; ignored without a cluster.
     case cluster(ClusterMachine.Input)
     /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it.
     case moved(OwnAddresses, AdvertisedAddresses, sip: String)
@@ -47,7 +47,7 @@ public struct GatewayCore {
     case silent(Flow, since: Instant)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
-    /// `engine`, `probe`, `close`, `reapedBefore`, `forgotten`, `lead`, `taken` or `state`; `engine` is answered with `cluster(.engine)`.
+    /// `shared_store`, `probe`, `close`, `reapedBefore`, `forgotten`, `lead`, `taken` or `state`; `shared_store` is answered with `cluster(.sharedStore)`.
     case cluster(ClusterMachine.Action)
     /// An action of the call machine; never `sip`, `reserveMedia` or what the cluster answers. The `journal` ones are the turn's last.
     case action(CallMachine.Action)
@@ -70,7 +70,7 @@ public struct GatewayCore {
   var probes: [RequestID: Incarnation] = [:]
   private var lastProbe = GatewayCore.firstProbe
   /// Until then the nodes go by their own clocks.
-  var knowsEngineClock = false
+  var knowsSharedStoreClock = false
   /// An operator turns devices away in this turn: other nodes are told.
   var isRevoking = false
   /// What sessions said that the cluster has not answered yet: a grant and a `connected` of each at most.
@@ -131,7 +131,7 @@ public struct GatewayCore {
       if case .routing(let routing) = input { signal(.rules(routing.rules), at: now, into: &output) }
       if case .draining = input { signal(.draining(true), at: now, into: &output) }
       if case .devices(.revoke) = input { isRevoking = true }
-      if case .wallClock(let offset) = input, cluster != nil, !knowsEngineClock {
+      if case .wallClock(let offset) = input, cluster != nil, !knowsSharedStoreClock {
         signal(.sharedClock(offsetMilliseconds: offset), at: now, into: &output)
       }
       if !waits(input, at: now) { pending.append(input) }

@@ -8,7 +8,7 @@ import SIP
 /// password are remembered, with the highest count seen. The count is taken after the digest matched: who does not know the password
 /// cannot use a count up.
 ///
-/// Nodes of a cluster have one key and one clock, the engine's, so each takes the others' nonces; what was used is remembered by the node where
+/// Nodes of a cluster have one key and one clock, the shared store's, so each takes the others' nonces; what was used is remembered by the node where
 /// it was (docs/design/cluster.md, Edge).
 struct DigestServer {
   enum Verdict: Equatable {

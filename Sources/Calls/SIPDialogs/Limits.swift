@@ -33,7 +33,7 @@ enum Limits {
   static let nonceSeconds: Int64 = 300
   /// The same of nonces that all nodes of a cluster take: one that was used here may be used at each other node for so long.
   static let sharedNonceSeconds: Int64 = 60
-  /// So much may a node's clock be behind another's: what it knows of the engine's is a round trip old, and without engine it has its own.
+  /// So much may a node's clock be behind another's: what it knows of the shared store's is a round trip old, and without shared store it has its own.
   static let clockDifferenceSeconds: Int64 = 15
   /// Realms that one request of ours is authorized for: proxies on the way and the server.
   static let answeredRealms = 4

@@ -31,7 +31,7 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
     return Flow(transport: transport, local: local, remote: remote)
   }
 
-  /// Whether requests can be made of it. A journal may be damaged, and who may write to a cluster's engine may write anything: no line end
+  /// Whether requests can be made of it. A journal may be damaged, and who may write to a cluster's shared store may write anything: no line end
   /// gets into a field of ours, no CSeq beyond what CSeq may be.
   public var isWellFormed: Bool {
     guard flow != nil, Self.isPlain(trunk), Self.isPlain(tag ?? "") else { return false }

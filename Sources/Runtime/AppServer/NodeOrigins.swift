@@ -16,7 +16,7 @@ struct NodeOrigins: Sendable {
     replace([])
   }
 
-  /// The other nodes. Addresses come from the engine: one that a header field could not hold is left out.
+  /// The other nodes. Addresses come from the shared store: one that a header field could not hold is left out.
   mutating func replace(_ others: [SessionNode]) {
     guard let own else { return }
     let hosts = ([own] + others.prefix(Limits.nodeOrigins).map(\.url)).compactMap(Self.host)

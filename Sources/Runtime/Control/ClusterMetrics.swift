@@ -7,7 +7,7 @@ import Synchronization
 /// What `/metrics` shows of this node in its cluster; published once a second.
 public final class ClusterMetrics: Sendable {
   private struct Snapshot {
-    var state = EngineState.away
+    var state = SharedStoreState.away
     var leaseAge = -1.0
     var nodes: [SeenNode] = []
     var leads: Set<SingleTask> = []
@@ -54,7 +54,7 @@ public final class ClusterMetrics: Sendable {
     return [
       labelled("trunkline_cluster_state", "1 for the state of this node in the cluster: away, isolated, up.", .gauge, "state") {
         now in
-        EngineState.allCases.map { ($0.rawValue, now.state == $0 ? 1 : 0) }
+        SharedStoreState.allCases.map { ($0.rawValue, now.state == $0 ? 1 : 0) }
       },
       one(
         "trunkline_cluster_lease_age_seconds", "Time since this node's lease was renewed; -1 before the first renewal.", .gauge

@@ -6,11 +6,11 @@ import Logging
 import Platform
 public import SIPDialogs
 
-/// What the cluster machine wants of the surroundings: requests to the engine, probes of silent nodes, legs of dead ones.
+/// What the cluster machine wants of the surroundings: requests to the shared store, probes of silent nodes, legs of dead ones.
 extension Control {
   func perform(_ action: ClusterMachine.Action) {
     switch action {
-    case .engine(let id, let request): outputs.engine(id, request)
+    case .sharedStore(let id, let request): outputs.sharedStore(id, request)
     case .probe(let incarnation, let sip): probe(incarnation, sip)
     case .close(_, let legs): close(legs.compactMap(ours))
     case .state, .lead, .nameInUse, .incompatible, .forgotten, .reapedBefore, .news: outputs.clusterNews(action)

@@ -64,8 +64,8 @@ public struct ControlOutputs {
   public var pushCallOver: (CallID) -> Void = { _ in }
   /// A call whose record another node has written: nothing is kept of it here.
   public var disowned: (CallID) -> Void = { _ in }
-  /// A request to the engine; the answer comes as `Inbound.cluster`.
-  public var engine: (EngineRequestID, EngineRequest) -> Void = { _, _ in }
+  /// A request to the shared store; the answer comes as `Inbound.cluster`.
+  public var sharedStore: (SharedStoreRequestID, SharedStoreRequest) -> Void = { _, _ in }
   /// App sessions here, for the node's lease. Asked once a second.
   public var sessions: () -> Int = { 0 }
   /// Where this node sends from toward an address; nil: it has no listener for it.

@@ -18,7 +18,7 @@ public final class Inbox: Sendable {
 
   @discardableResult public func post(_ input: CallMachine.Input) -> Bool { mailbox.post(.input(input)) }
 
-  /// What the engine or an operator says of other nodes. Lost, the cluster machine goes on without the answer.
+  /// What the shared store or an operator says of other nodes. Lost, the cluster machine goes on without the answer.
   @discardableResult public func post(_ input: ClusterMachine.Input) -> Bool {
     mailbox.post(.cluster(input), input.isAwaited ? .now : .gathered)
   }
@@ -44,7 +44,7 @@ extension ClusterMachine.Input {
   /// False: a write is done, for which nobody waits. Control hears of it in its next turn, which comes within a second: waking it for each of a
   /// call's writes would cost more than the cluster machine does.
   fileprivate var isAwaited: Bool {
-    if case .engine(.reply(_, .success(.done))) = self { return false }
+    if case .sharedStore(.reply(_, .success(.done))) = self { return false }
     return true
   }
 }

@@ -21,7 +21,7 @@ public enum Limits {
   /// How much of the end of the records file a start searches for the orphans' records.
   static let searchedBytes = 16 << 20
   /// Records given to the stream without an answer, how many a second, and how much at once after a pause: a cluster's nodes all begin again
-  /// when the engine is back.
+  /// when the shared store is back.
   static let streamedUnanswered = 64
   static let streamedPerSecond = 1_000
   static let streamBurst = Duration.milliseconds(64)
@@ -29,7 +29,7 @@ public enum Limits {
   static let streamedPerStep = 256
   /// Times `retry` between two tries, at most.
   static let streamRetries = 5
-  /// A longer line of the records file is no record; no more is a value of the engine.
+  /// A longer line of the records file is no record; no more is a value of the shared store.
   public static let streamedRecordBytes = 64 * 1_024
   static let streamReadBytes = 64 * 1_024
   /// How long a stop waits for the last records to be in the stream.
@@ -74,7 +74,7 @@ public enum Limits {
   /// How often other processes' imports are looked for, and old calls are dropped.
   static let directoryLook = Duration.milliseconds(500)
   static let historySweep = Duration.seconds(600)
-  /// Of a part of a directory in the engine: contacts, and bytes of their lines. Of a head: bytes of its first line, and parts that it names itself, as
+  /// Of a part of a directory in the shared store: contacts, and bytes of their lines. Of a head: bytes of its first line, and parts that it names itself, as
   /// many as a page names of more. And parts of one directory: its lines have 540 bytes at most.
   static let sharedPartContacts = 1_000
   static let sharedPartBytes = 60_000
@@ -83,7 +83,7 @@ public enum Limits {
   static let sharedParts = 20_000
   /// How often a node looks for versions of others that it was not told of.
   static let sharedLook = Duration.seconds(5)
-  /// Requests to the engine for directories: so many in so long.
+  /// Requests to the shared store for directories: so many in so long.
   static let sharedPerWindow = 50
   static let sharedWindow = Duration.milliseconds(100)
   /// A directory that cannot be taken is tried again so long after; and how many are remembered for it.
@@ -95,9 +95,9 @@ public enum Limits {
   static let importTries = 3
   /// Imports that wait for their turn.
   static let waitingImports = 1_000
-  /// The engine's thread answers within a quarter of a second: an answer that is not here by then found no room.
-  static let engineAnswer = Duration.seconds(15)
-  /// Rows of histories that are given to the engine without an answer, and bytes of one.
+  /// The shared store's thread answers within a quarter of a second: an answer that is not here by then found no room.
+  static let sharedStoreAnswer = Duration.seconds(15)
+  /// Rows of histories that are given to the shared store without an answer, and bytes of one.
   static let historyUnanswered = 32
   static let historyRowBytes = 4_096
   /// How long a write waits for another process's import.

@@ -116,7 +116,7 @@ struct Calls: ParsableCommand {
         var whole = all ?? page
         if all == nil { whole.calls = [] }
         whole.partial = whole.partial || page.partial
-        // a scan of the engine may give one twice
+        // a scan of the shared store may give one twice
         whole.calls += page.calls.filter { seen.insert($0.call + $0.node).inserted }
         (all, after) = (whole, page.next == after ? nil : page.next)
       } while after != nil && (all?.calls.count ?? 0) < most

@@ -133,8 +133,8 @@ struct DirectoryCommand: ParsableCommand {
       let isShared = settings.cluster?.nodes != nil
       for row in try DirectoryCommand.open(settings).directories() {
         var line = "\(row.name)  \(row.entries) contacts  version \(row.version)"
-        if isShared, row.engine != row.version {
-          line += row.engine == 0 ? "  (the shared store has none)" : "  (the shared store has \(row.engine))"
+        if isShared, row.sharedStore != row.version {
+          line += row.sharedStore == 0 ? "  (the shared store has none)" : "  (the shared store has \(row.sharedStore))"
         }
         Console.line(line)
       }

@@ -2,9 +2,9 @@ import ArgumentParser
 import Bytes
 import CommandSupport
 import Configuration
-import Engine
 import Foundation
 import Platform
+import SharedStore
 
 /// `trunkline records`: the records of a whole cluster.
 struct RecordsCommand: ParsableCommand {
@@ -30,11 +30,12 @@ struct RecordsCommand: ParsableCommand {
 
         EXAMPLES:
           trunkline records follow --config /etc/trunkline/trunkline.yaml
-          trunkline records follow --redis 10.0.0.3:6379 --password-file engine.password --ca ca.pem
+          trunkline records follow --redis 10.0.0.3:6379 --password-file shared store.password --ca ca.pem
           trunkline records follow --config gateway.yaml --position /var/lib/vector/records.position
           trunkline records follow --redis 127.0.0.1:6379 --from-start --count 1000 | jq -r .end.reason | sort | uniq -c
         """)
-    @Option(help: ArgumentHelp("Reads the address of Redis from cluster.engine of this configuration file.", valueName: "file"))
+    @Option(
+      help: ArgumentHelp("Reads the address of Redis from cluster.shared_store of this configuration file.", valueName: "file"))
     var config: String?
     @Option(help: ArgumentHelp("The address of one Redis. Sentinels and Redis Cluster need --config.", valueName: "host:port"))
     var redis: String?
@@ -60,7 +61,7 @@ struct RecordsCommand: ParsableCommand {
     }
 
     func run() throws {
-      let settings = try engine()
+      let settings = try sharedStore()
       let place = position.map { PositionFile($0) }
       let start = try place?.read() ?? (fromStart || place != nil ? .beginning : .now)
       let follower = try RecordFollower(settings, from: start)
@@ -83,20 +84,20 @@ struct RecordsCommand: ParsableCommand {
       if !isOpen { throw ExitCode(1) }
     }
 
-    private func engine() throws -> EngineSettings {
+    private func sharedStore() throws -> SharedStoreSettings {
       if let config {
         let settings = try SettingsSource.load(config)
-        guard let engine = settings.cluster?.nodes?.engine else {
-          complain("\(config) has no cluster.engine: it is not in a cluster, and its records are in \(settings.records)")
+        guard let sharedStore = settings.cluster?.nodes?.sharedStore else {
+          complain("\(config) has no cluster.shared_store: it is not in a cluster, and its records are in \(settings.records)")
           throw ExitCode(2)
         }
         if !settings.streamsRecords { complain("warning: \(config) does not set records: { stream: true }") }
-        return engine
+        return sharedStore
       }
-      guard let address = redis.flatMap({ EngineSettings.Address($0) }) else {
+      guard let address = redis.flatMap({ SharedStoreSettings.Address($0) }) else {
         throw ValidationError("--redis \(redis ?? ""): expected HOST:PORT, such as 127.0.0.1:6379 or [::1]:6379.")
       }
-      var out = EngineSettings(.redis(address))
+      var out = SharedStoreSettings(.redis(address))
       (out.username, out.prefix) = (user, prefix ?? out.prefix)
       if let ca { out.tls = TLSFiles(certificate: nil, key: nil, authorities: ca) }
       if let passwordFile {

@@ -1,5 +1,5 @@
 public import Bytes
-public import Engine
+public import SharedStore
 public import Trunking
 
 extension Settings {
@@ -11,7 +11,7 @@ extension Settings {
     public init() {}
   }
 
-  /// Other nodes, and the engine that all of them share.
+  /// Other nodes, and the shared store that all of them share.
   public struct Nodes: Sendable, Equatable {
     /// Unique in the cluster, and the same after a restart.
     public var name = ""
@@ -19,7 +19,7 @@ extension Settings {
     public var url = ""
     /// Where a program reaches this node's admin API: `http://10.0.0.5:7060`; nil: it is not told.
     public var admin: String?
-    public var engine = EngineSettings(.redis(.init("127.0.0.1", 6379)))
+    public var sharedStore = SharedStoreSettings(.redis(.init("127.0.0.1", 6379)))
     /// The same at all nodes: tokens are signed by keys derived from it.
     public var key = Redacted<[UInt8]>([])
     /// Connected calls of a node that is silent are closed after this.

@@ -1,16 +1,19 @@
 /// What stands beside this gateway.
 extension ConfigurationKeys {
+  /// The path of a key's old spelling, and the key's name today.
+  static let renamed = ["cluster.engine": "shared_store"]
+
   static let cluster: [ConfigurationSection] = [
     .init(
       "cluster", isAppliedBySIGHUP: false,
-      "With `engine` this gateway is one of several nodes: `node`, `url` and `key_file` are required then. Without it the section holds `edges` alone.",
+      "With `shared_store` this gateway is one of several nodes: `node`, `url` and `key_file` are required then. Without it the section holds `edges` alone.",
       [
         .init(
-          "node", .text("name, or `env:NAME`"), .none("required with `engine`"),
+          "node", .text("name, or `env:NAME`"), .none("required with `shared_store`"),
           "This node's name: unique, the same after a restart; letters, digits, `-`, `_` and `.`, at most 63. `env:HOSTNAME` reads it from the environment."
         ),
         .init(
-          "url", .text("wss: URL, or `env:NAME`"), .none("required with `engine`"),
+          "url", .text("wss: URL, or `env:NAME`"), .none("required with `shared_store`"),
           "Where a device reaches this very node, ending in `/v1/connect`: `wss://n1.phone.example.com/v1/connect`, or `wss://phone.example.com/n/n1/v1/connect` behind a path of the balancer. Pushes lead there."
         ),
         .init(
@@ -18,9 +21,9 @@ extension ConfigurationKeys {
           "Where a program reaches this very node's admin API, without a path: `http://10.0.0.5:7060`. Other nodes answer requests for its calls with a 307 to there."
         ),
         .init(
-          "engine", .mapping, .none("this gateway is not in a cluster"), "Redis or Valkey, which all nodes share."),
+          "shared_store", .mapping, .none("this gateway is not in a cluster"), "Redis or Valkey, which all nodes share."),
         .init(
-          "key_file", .secretFile("at least 32 random bytes"), .none("required with `engine`"),
+          "key_file", .secretFile("at least 32 random bytes"), .none("required with `shared_store`"),
           "The same file at all nodes, so that each node accepts the sessions of the others. `openssl rand -hex 32` makes one."),
         .init(
           "lost_after", .duration(.seconds(2) ... .seconds(3_600)), .value("30s"),
@@ -34,7 +37,7 @@ extension ConfigurationKeys {
         .init("edges", .mapping, .none("carriers and apps reach the gateway itself"), "Proxies of yours before the gateway."),
       ]),
     .init(
-      "cluster.engine", isAppliedBySIGHUP: false, "One of `redis`, `sentinels` and `cluster`.",
+      "cluster.shared_store", isAppliedBySIGHUP: false, "One of `redis`, `sentinels` and `cluster`.",
       [
         .init("redis", .text("host:port"), .none("`sentinels` or `cluster`"), "A primary without Sentinels."),
         .init("sentinels", .list(.text("host:port"), limit: 16), "Sentinels, which return the primary's address; needs `name`."),
@@ -48,7 +51,7 @@ extension ConfigurationKeys {
         ),
       ]),
     .init(
-      "cluster.engine.tls", isAppliedBySIGHUP: false, "",
+      "cluster.shared_store.tls", isAppliedBySIGHUP: false, "",
       [
         .init("ca", .file("PEM certificates"), .none("the system's"), "The CAs of the certificate of Redis."),
         .init("cert", .file("PEM certificate chain"), .none("none"), "This node's client certificate for Redis."),

@@ -429,7 +429,7 @@ extension ConfigurationKeys {
         .init("file", .text("path"), .value(settings.records), "The file that gets one line of JSON for each call."),
         .init(
           "stream", .flag, .value("\(settings.streamsRecords)"),
-          "Each record also goes to the cluster's stream, which `trunkline records follow` prints; needs `cluster.engine`. The position is in a file `.shipped` beside it."
+          "Each record also goes to the cluster's stream, which `trunkline records follow` prints; needs `cluster.shared_store`. The position is in a file `.shipped` beside it."
         ),
       ]),
     .init(

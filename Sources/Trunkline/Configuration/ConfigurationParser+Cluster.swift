@@ -1,9 +1,9 @@
 import Bytes
 import CallFlow
-import Engine
 import Foundation
 import Platform
 import SIPDialogs
+import SharedStore
 import Trunking
 
 /// `cluster:`.
@@ -12,11 +12,11 @@ extension ConfigurationParser {
     guard top.has("cluster") else { return nil }
     let cluster = top.section("cluster")
     var out = Settings.Cluster()
-    if cluster.has("engine") {
+    if cluster.has("shared_store") {
       out.nodes = nodes(cluster)
     } else {
       for key in ["node", "url", "admin", "key_file", "lost_after", "lease", "prefix"] where cluster.has(key) {
-        problem(cluster.path(key), "needs cluster.engine: without it this gateway is not in a cluster")
+        problem(cluster.path(key), "needs cluster.shared_store: without it this gateway is not in a cluster")
       }
     }
     if cluster.has("edges") { out.edges = edges(cluster.section("edges")) }
@@ -63,9 +63,9 @@ extension ConfigurationParser {
     }
     out.lostAfter = cluster.duration("lost_after", in: .seconds(2) ... .seconds(3_600), default: out.lostAfter)
     out.lease = cluster.duration("lease", in: .seconds(2) ... .seconds(60), default: out.lease)
-    out.engine = engine(cluster.section("engine"))
+    out.sharedStore = sharedStore(cluster.section("shared_store"))
     if let prefix = cluster.string("prefix") {
-      out.engine.prefix = prefix
+      out.sharedStore.prefix = prefix
       if prefix.utf8.count > 32 || !prefix.utf8.allSatisfy({ NodeName.bytes.contains($0) }) {
         problem(cluster.path("prefix"), "expected at most 32 letters, digits, - and _, got \"\(prefix.prefix(80))\"")
       }
@@ -83,50 +83,50 @@ extension ConfigurationParser {
     return nil
   }
 
-  private func engine(_ engine: Section) -> EngineSettings {
-    let places = ["redis", "sentinels", "cluster"].filter(engine.has)
+  private func sharedStore(_ sharedStore: Section) -> SharedStoreSettings {
+    let places = ["redis", "sentinels", "cluster"].filter(sharedStore.has)
     if places.count != 1 {
       problem(
-        engine.path,
+        sharedStore.path,
         places.isEmpty
           ? "is none: write redis: HOST:PORT, or sentinels and name, or cluster"
           : "has \(places.joined(separator: " and ")): give exactly one of them")
     }
-    func addresses(_ key: String, _ limit: Int) -> [EngineSettings.Address] {
-      engine.list(key, limit: limit, "host:port") { EngineSettings.Address($0) }
+    func addresses(_ key: String, _ limit: Int) -> [SharedStoreSettings.Address] {
+      sharedStore.list(key, limit: limit, "host:port") { SharedStoreSettings.Address($0) }
     }
-    let name = engine.string("name")
-    if name != nil, !engine.has("sentinels") { problem(engine.path("name"), "goes with sentinels") }
-    var all: [EngineSettings.Address] = []
-    var place = EngineSettings.Place.redis(.init("127.0.0.1", 6_379))
+    let name = sharedStore.string("name")
+    if name != nil, !sharedStore.has("sentinels") { problem(sharedStore.path("name"), "goes with sentinels") }
+    var all: [SharedStoreSettings.Address] = []
+    var place = SharedStoreSettings.Place.redis(.init("127.0.0.1", 6_379))
     switch places.first {
     case "sentinels":
       all = addresses("sentinels", 16)
       place = .sentinels(all, name: name ?? "")
-      if name == nil { problem(engine.path, "name is missing: what Sentinel calls the primary") }
+      if name == nil { problem(sharedStore.path, "name is missing: what Sentinel calls the primary") }
     case "cluster":
       all = addresses("cluster", 64)
       place = .cluster(all)
     default:
-      if let address = engine.value("redis", "host:port", { EngineSettings.Address($0) }) {
+      if let address = sharedStore.value("redis", "host:port", { SharedStoreSettings.Address($0) }) {
         all = [address]
         place = .redis(address)
       }
     }
-    if let key = places.first, all.isEmpty { problem(engine.path(key), "is empty") }
-    var out = EngineSettings(place)
-    out.username = engine.string("user")
-    if let bytes = engine.fileContent("password_file") {
+    if let key = places.first, all.isEmpty { problem(sharedStore.path(key), "is empty") }
+    var out = SharedStoreSettings(place)
+    out.username = sharedStore.string("user")
+    if let bytes = sharedStore.fileContent("password_file") {
       out.password = Redacted(String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
     }
-    if engine.has("tls"), engine.node("tls")?.text != "off" {
-      let tls = engine.section("tls")
-      if tls.has("cert") != tls.has("key") { problem(engine.path("tls"), "cert and key belong together") }
+    if sharedStore.has("tls"), sharedStore.node("tls")?.text != "off" {
+      let tls = sharedStore.section("tls")
+      if tls.has("cert") != tls.has("key") { problem(sharedStore.path("tls"), "cert and key belong together") }
       out.tls = TLSFiles(
         certificate: tls.readableFile("cert"), key: tls.readableFile("key"), authorities: tls.readableFile("ca"))
-    } else if !engine.has("tls"), !all.allSatisfy(\.isLoopback) {
+    } else if !sharedStore.has("tls"), !all.allSatisfy(\.isLoopback) {
       problem(
-        engine.path,
+        sharedStore.path,
         "tls is missing: numbers and push tokens would cross the network in the clear; write tls: { ca: FILE }, or tls: off")
     }
     return out
@@ -192,6 +192,6 @@ enum NodeName {
   }
 }
 
-extension EngineSettings.Address {
+extension SharedStoreSettings.Address {
   var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopback == true }
 }

@@ -54,7 +54,7 @@ extension ConfigurationParser {
     out.records = resolve(records.string("file") ?? out.records)
     out.streamsRecords = records.flag("stream", default: out.streamsRecords)
     if out.streamsRecords, out.cluster?.nodes == nil {
-      problem(records.path("stream"), "needs cluster.engine: the stream is in that Redis")
+      problem(records.path("stream"), "needs cluster.shared_store: the stream is in that Redis")
     }
     out.hep = hep(top)
     let log = top.section("log")

@@ -25,6 +25,10 @@ struct Section {
       guard keys.contains(name) else {
         let own = self.path(name)
         parser.visit(own, key)
+        if let name = ConfigurationKeys.renamed[own] {
+          parser.problem(own, "this key is \(name) now: write \(name)")
+          continue
+        }
         let hint = nearest(to: name, in: keys).map { "did you mean \($0)? " } ?? ""
         parser.problem(own, "unknown key; \(hint)known here: \(keys.joined(separator: ", "))")
         continue

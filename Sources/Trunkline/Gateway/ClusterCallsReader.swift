@@ -3,18 +3,18 @@ import CallFlow
 import Cluster
 import Foundation
 
-/// Reads one page of the cluster's live calls: this node's from its own memory, those of others from the engine, node after node.
+/// Reads one page of the cluster's live calls: this node's from its own memory, those of others from the shared store, node after node.
 ///
 ///     asker.ask(.cluster(ClusterCallsReader.part(after: position, at: own)), for: client) { … }
 ///     ClusterCallsReader(sight, after: position, ask: { cluster.ask($0, $1) }) { page in … }.read()
 ///
-/// Bounded: a page has `calls` rows or a few more (a scan of the engine gives what it gives), and asks the engine `readings` times at most. A
-/// call that comes or goes meanwhile may be in no page or, if the engine says so twice, in two.
+/// Bounded: a page has `calls` rows or a few more (a scan of the shared store gives what it gives), and asks the shared store `readings` times at most. A
+/// call that comes or goes meanwhile may be in no page or, if the shared store says so twice, in two.
 final class ClusterCallsReader: Sendable {
   /// Where a page begins: a node's life, and what of it was read.
   struct Position: Sendable, Equatable {
     var incarnation: Incarnation
-    /// Of another node: the engine's cursor. Of the answering one: the last call's id.
+    /// Of another node: the shared store's cursor. Of the answering one: the last call's id.
     var rest: String
 
     init(_ incarnation: Incarnation, _ rest: String) { (self.incarnation, self.rest) = (incarnation, rest) }
@@ -37,7 +37,7 @@ final class ClusterCallsReader: Sendable {
   private let nodes: [SeenNode]
   private let start: Position?
   private let own: [CallEntry]
-  private let ask: EngineQuestions.Ask
+  private let ask: SharedStoreQuestions.Ask
   private let done: @Sendable (ClusterCalls) -> Void
 
   /// What the node itself is asked for: its calls behind the position, as far as that is among them.
@@ -47,7 +47,7 @@ final class ClusterCallsReader: Sendable {
 
   /// - Parameter sight: of `part`.
   init(
-    _ sight: ClusterSight, after position: Position?, ask: @escaping EngineQuestions.Ask,
+    _ sight: ClusterSight, after position: Position?, ask: @escaping SharedStoreQuestions.Ask,
     _ done: @escaping @Sendable (ClusterCalls) -> Void
   ) {
     let view = ClusterView(sight)
@@ -58,7 +58,7 @@ final class ClusterCallsReader: Sendable {
   }
 
   func read() {
-    let page = ClusterCalls(asked: view.own.node, engine: view.state.rawValue, partial: false, calls: [])
+    let page = ClusterCalls(asked: view.own.node, sharedStore: view.state.rawValue, partial: false, calls: [])
     // a life that is gone since: the next one behind it
     let index = start.map { start in nodes.firstIndex { $0.lease.incarnation >= start.incarnation } ?? nodes.count } ?? 0
     let isThere = index < nodes.count && nodes[index].lease.incarnation == start?.incarnation

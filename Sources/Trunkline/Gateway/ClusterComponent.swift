@@ -5,25 +5,25 @@ import Cluster
 import CommandSupport
 import Configuration
 import Control
-import Engine
 import Foundation
 import Glibc
 import Logging
 import Platform
 import SIPDialogs
 import SIPTransport
+import SharedStore
 import Store
 import Synchronization
 
-/// What a gateway has of a cluster: its incarnation, the tokens that all nodes know, the engine's thread, and what control says of other nodes.
+/// What a gateway has of a cluster: its incarnation, the tokens that all nodes know, the shared store's thread, and what control says of other nodes.
 final class ClusterComponent: Sendable {
   let machine: ClusterMachine.Settings
   let sessions: SessionCluster
-  private let engine: RedisEngine
+  private let sharedStore: RedisSharedStore
   private let inbox: Inbox
-  private let questions: EngineQuestions
+  private let questions: SharedStoreQuestions
   private let logger: Logger
-  private let reported = Mutex<EngineState?>(nil)
+  private let reported = Mutex<SharedStoreState?>(nil)
   private let isEnding = Mutex(false)
   private let seen = Mutex<Set<SocketAddress>>([])
   private let twins = Mutex<Set<String>>([])
@@ -53,13 +53,13 @@ final class ClusterComponent: Sendable {
     machine.movesRinging = min(machine.movesRinging, nodes.lostAfter / 2)
     (self.machine, self.sessions, self.inbox) = (machine, sessions, inbox)
     logger = logs.logger("cluster")
-    let questions = EngineQuestions()
+    let questions = SharedStoreQuestions()
     self.questions = questions
-    var place = nodes.engine
+    var place = nodes.sharedStore
     place.key = nodes.key
-    engine = try RedisEngine(place, node: incarnation, readiness: readiness, logger: logs.logger("engine")) {
+    sharedStore = try RedisSharedStore(place, node: incarnation, readiness: readiness, logger: logs.logger("shared-store")) {
       [inbox, questions] event in
-      if !questions.accepts(event) { inbox.post(.engine(event)) }
+      if !questions.accepts(event) { inbox.post(.sharedStore(event)) }
     }
   }
 
@@ -78,16 +78,16 @@ final class ClusterComponent: Sendable {
 
   /// What control needs of it; on the control thread.
   func join(_ outputs: inout ControlOutputs, store: CallStore, sockets: SIPSockets) {
-    outputs.engine = { [engine, inbox] id, request in
-      if !engine.post(id, request, gathers: true) { inbox.post(.engine(.reply(id, .failure(.full)))) }
+    outputs.sharedStore = { [sharedStore, inbox] id, request in
+      if !sharedStore.post(id, request, gathers: true) { inbox.post(.sharedStore(.reply(id, .failure(.full)))) }
     }
     outputs.disowned = { store.disown($0) }
     outputs.flow = { sockets.flow($0, toward: $1) }
     outputs.clusterNews = { [self] in handle($0, store) }
     let endStep = outputs.endStep
-    outputs.endStep = { [engine] in
+    outputs.endStep = { [sharedStore] in
       endStep()
-      engine.wake()
+      sharedStore.wake()
     }
   }
 
@@ -106,7 +106,7 @@ final class ClusterComponent: Sendable {
     }
   }
 
-  private func handle(_ state: EngineState) {
+  private func handle(_ state: SharedStoreState) {
     let before = reported.withLock { reported in
       defer { reported = state }
       return reported
@@ -186,25 +186,25 @@ final class ClusterComponent: Sendable {
 
   /// Records of `file` also go to the cluster's stream.
   func stream(_ file: String, of store: CallStore) {
-    store.stream(file) { [questions, engine] call, line, answer in
-      questions.ask(.append(call, record: line), of: engine) { answer(RecordAnswer($0)) }
+    store.stream(file) { [questions, sharedStore] call, line, answer in
+      questions.ask(.append(call, record: line), of: sharedStore) { answer(RecordAnswer($0)) }
     }
   }
 
-  /// Any thread; `answer` is called once, on the engine's thread or at once.
-  func ask(_ request: EngineRequest, _ answer: @escaping EngineQuestions.Answer) {
-    questions.ask(request, of: engine, answer)
+  /// Any thread; `answer` is called once, on the shared store's thread or at once.
+  func ask(_ request: SharedStoreRequest, _ answer: @escaping SharedStoreQuestions.Answer) {
+    questions.ask(request, of: sharedStore, answer)
   }
 
   /// After control's loop has ended, and the store's thread: what they sent last goes out.
   func stop() {
     questions.stop()
-    engine.stop()
+    sharedStore.stop()
     directory.withLock { $0 = nil }
   }
 
-  var metrics: [MetricFamily] { engine.metrics }
-  var queue: MailboxReading { engine.queue }
+  var metrics: [MetricFamily] { sharedStore.metrics }
+  var queue: MailboxReading { sharedStore.queue }
 }
 
 extension Settings {

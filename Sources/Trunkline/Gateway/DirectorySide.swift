@@ -93,8 +93,8 @@ struct DirectoryHandlers: Sendable {
       var scope: String
       var version: Int
       var entries: Int
-      /// Of a cluster: the version that the engine has; 0: none.
-      var engine: Int?
+      /// Of a cluster: the version that the shared store has; 0: none.
+      var sharedStore: Int?
     }
     struct Body: Encodable { var directories: [Row] }
     let isShared = service.isShared
@@ -107,7 +107,7 @@ struct DirectoryHandlers: Sendable {
               200,
               Body(
                 directories: rows.map {
-                  Row(scope: $0.name, version: $0.version, entries: $0.entries, engine: isShared ? $0.engine : nil)
+                  Row(scope: $0.name, version: $0.version, entries: $0.entries, sharedStore: isShared ? $0.sharedStore : nil)
                 })))
         case .failure(.busy): answer(APIError(.overload, "busy").response)
         case .failure: answer(APIError(.server, "cannot read the directories").response)
@@ -160,7 +160,7 @@ struct DirectoryHandlers: Sendable {
         case .failure(.conflict):
           answer(
             APIError(.badState, "another request changed the directory meanwhile; nothing was changed: import it again").response)
-        case .failure(.engine): answer(Self.away.response)
+        case .failure(.sharedStore): answer(Self.away.response)
         }
       }
     }
@@ -179,7 +179,7 @@ struct DirectoryHandlers: Sendable {
       let erased: DirectoryFile.Erased
       switch result {
       case .success(let all): erased = all
-      case .failure(.engine), .failure(.conflict):
+      case .failure(.sharedStore), .failure(.conflict):
         return answer(APIError(.overload, "the shared store does not answer: not all was erased; repeat the request").response)
       case .failure: return answer(APIError(.server, "the history cannot be written; nothing was erased").response)
       }

@@ -15,9 +15,9 @@ extension Gateway {
 
   /// Directories and histories, which nodes of a cluster share. Blocks.
   static func directory(_ settings: Settings, _ cluster: ClusterComponent?, _ logs: Logs) throws -> DirectoryService {
-    let engine = cluster.map { cluster in SharedEngine(node: cluster.machine.incarnation) { cluster.ask($0, $1) } }
+    let sharedStore = cluster.map { cluster in SharedStoreHandle(node: cluster.machine.incarnation) { cluster.ask($0, $1) } }
     let service = try DirectoryService(
-      path: settings.directory, history: settings.historySettings, engine: engine, logger: logs.logger("directory"))
+      path: settings.directory, history: settings.historySettings, sharedStore: sharedStore, logger: logs.logger("directory"))
     cluster?.attach(service)
     return service
   }

@@ -473,7 +473,7 @@ final class Gateway: @unchecked Sendable {
   }
 
   /// Ends all threads in the order in which they need each other; the store after who writes to it, so that every record is written, and before
-  /// the engine, which takes the last ones. Registrars have `unregisterTime` to answer.
+  /// the shared store, which takes the last ones. Registrars have `unregisterTime` to answer.
   func stop(unregisterTime: Duration) {
     unregister(within: unregisterTime)
     network.stop()

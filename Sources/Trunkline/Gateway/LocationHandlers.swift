@@ -13,7 +13,7 @@ import Synchronization
 ///     GET /v1/where?call=ID             `CallWhere`: a live call's node and legs, or how it ended
 ///     GET /v1/cluster/calls?after=P     `ClusterCalls`: live calls of all nodes but the dead, in pages
 ///
-/// The engine is asked by its own thread, and what it says is read on the thread `pages`: calls notice nothing of it. Away, the node answers with what it knows, and says so (`partial`).
+/// The shared store is asked by its own thread, and what it says is read on the thread `pages`: calls notice nothing of it. Away, the node answers with what it knows, and says so (`partial`).
 struct LocationHandlers: Sendable {
   let asker: Asker
   let cluster: ClusterComponent?
@@ -58,9 +58,9 @@ struct LocationHandlers: Sendable {
     }
   }
 
-  /// `then` runs on the asker's thread, not on the engine's.
+  /// `then` runs on the asker's thread, not on the shared store's.
   private func ask(
-    _ request: EngineRequest, _ cluster: ClusterComponent, for client: String, _ then: @escaping EngineQuestions.Answer
+    _ request: SharedStoreRequest, _ cluster: ClusterComponent, for client: String, _ then: @escaping SharedStoreQuestions.Answer
   ) {
     cluster.ask(request) { [asker] result in asker.run(for: client) { then(result) } }
   }
@@ -92,7 +92,7 @@ struct LocationHandlers: Sendable {
   ) {
     look(.entry(call), for: client, answer) { [self] sight in
       let view = ClusterView(sight)
-      var out = CallWhere(call: call.description, asked: view.own.node, engine: view.state.rawValue, partial: false)
+      var out = CallWhere(call: call.description, asked: view.own.node, sharedStore: view.state.rawValue, partial: false)
       if let entry = sight.entries.first, let own = view.nodes.first {
         out.live = ClusterCall(entry, at: own)
         return answer(.json(200, out))
@@ -108,7 +108,7 @@ struct LocationHandlers: Sendable {
   ) {
     let asked = nodes.prefix(Self.nodesAtOnce)
     guard !asked.isEmpty else { return findEnd(of: call, found, cluster, client, answer) }
-    let requests = asked.map { EngineRequest.entry(call, of: $0.lease.incarnation) }
+    let requests = asked.map { SharedStoreRequest.entry(call, of: $0.lease.incarnation) }
     Answers.all(requests, { ask($0, cluster, for: client, $1) }) { [self] results in
       var found = found
       for (node, result) in zip(asked, results) {
@@ -142,7 +142,7 @@ struct LocationHandlers: Sendable {
         }
       }
       let seen = found
-      // this node's own memory has it where the engine has not
+      // this node's own memory has it where the shared store has not
       asker.ask(.over(call), for: client) { own in
         guard case .over(let over)? = own else { return answer(APIError.busy.response) }
         var found = seen
@@ -162,7 +162,7 @@ struct LocationHandlers: Sendable {
 
 /// The answers to several questions, in their order.
 private final class Answers: Sendable {
-  typealias Answer = Result<EngineReply, EngineFailure>
+  typealias Answer = Result<SharedStoreReply, SharedStoreFailure>
   private let results: Mutex<[Answer?]>
   private let then: @Sendable ([Answer]) -> Void
 
@@ -171,7 +171,9 @@ private final class Answers: Sendable {
     self.then = then
   }
 
-  static func all(_ requests: [EngineRequest], _ ask: EngineQuestions.Ask, _ then: @escaping @Sendable ([Answer]) -> Void) {
+  static func all(
+    _ requests: [SharedStoreRequest], _ ask: SharedStoreQuestions.Ask, _ then: @escaping @Sendable ([Answer]) -> Void
+  ) {
     let answers = Answers(requests.count, then)
     for (index, request) in requests.enumerated() { ask(request) { answers.add($0, at: index) } }
   }

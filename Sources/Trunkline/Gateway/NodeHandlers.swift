@@ -24,7 +24,7 @@ struct NodeRow: Codable, Sendable {
 
 /// This node in its cluster.
 struct ClusterStatus: Codable, Sendable {
-  /// How this node stands to the engine: away, isolated or up.
+  /// How this node stands to the shared store: away, isolated or up.
   var state: String
   /// Since its lease was renewed last; nil: it never was.
   var leaseAgeMs: Int64?
@@ -70,7 +70,8 @@ struct NodeHandlers: Sendable {
     }
   }
 
-  static let alone = APIError(.unknownPage, "this gateway is not in a cluster: its configuration has no cluster.engine").response
+  static let alone = APIError(.unknownPage, "this gateway is not in a cluster: its configuration has no cluster.shared_store")
+    .response
   private static let unknown = APIError(.unknownNode, "no such node was seen").response
 
   private func node(

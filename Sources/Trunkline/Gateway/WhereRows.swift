@@ -7,15 +7,15 @@ import SIPDialogs
 
 /// The cluster as the answering node sees it, for rows that name a node.
 struct ClusterView: Sendable {
-  /// How the answering node stands to the engine.
-  var state: EngineState
+  /// How the answering node stands to the shared store.
+  var state: SharedStoreState
   var own: Incarnation
   /// By name, the answering one first.
   var nodes: [SeenNode]
 
   init(_ sight: ClusterSight) { (state, own, nodes) = (sight.state, sight.settings.incarnation, sight.sortedNodes) }
 
-  /// Of an incarnation: as `trunkline nodes list` has it; `gone`: nobody has its lease, and what it left in the engine counts for nothing.
+  /// Of an incarnation: as `trunkline nodes list` has it; `gone`: nobody has its lease, and what it left in the shared store counts for nothing.
   func liveness(_ incarnation: Incarnation) -> String {
     nodes.first { $0.lease.incarnation == incarnation }?.liveness.rawValue ?? "gone"
   }
@@ -55,10 +55,10 @@ struct UserCall: Codable, Sendable, Equatable {
 /// `GET /v1/where?user=U`.
 struct UserLocations: Codable, Sendable, Equatable {
   var user: String
-  /// Who answers, and how it stands to the engine.
+  /// Who answers, and how it stands to the shared store.
   var asked: String
-  var engine: String
-  /// The engine did not answer: this is what the asked node alone knows.
+  var sharedStore: String
+  /// The shared store did not answer: this is what the asked node alone knows.
   var partial: Bool
   var devices: [DeviceLocation]
   var calls: [UserCall]
@@ -66,11 +66,11 @@ struct UserLocations: Codable, Sendable, Equatable {
 
 extension UserLocations {
   /// - Parameters:
-  ///   - found: what the engine has; nil: it did not answer.
+  ///   - found: what the shared store has; nil: it did not answer.
   ///   - mine: devices and calls at the asked node, which knows best of them.
-  ///   - registered: devices as the asked node's registry has them, used where the engine did not answer.
+  ///   - registered: devices as the asked node's registry has them, used where the shared store did not answer.
   init(_ user: String, _ found: LocatedUser?, mine: LocatedUser, registered: [DeviceSummary], _ view: ClusterView) {
-    (self.user, asked, engine) = (user, view.own.node, view.state.rawValue)
+    (self.user, asked, sharedStore) = (user, view.own.node, view.state.rawValue)
     partial = found == nil
     let places = (found?.whereabouts.filter { $0.incarnation != view.own } ?? []) + mine.whereabouts
     let known = found?.devices.map { DeviceSummary($0) } ?? registered
@@ -104,7 +104,7 @@ extension DeviceLocation {
   }
 }
 
-/// A live call, as its node has told the engine. No credentials, no tags.
+/// A live call, as its node has told the shared store. No credentials, no tags.
 struct ClusterCall: Codable, Sendable, Equatable {
   struct Leg: Codable, Sendable, Equatable {
     /// `ringing`: an INVITE of the peer without final response; `calling`: one of ours; `confirmed`.
@@ -156,7 +156,7 @@ struct ClusterCall: Codable, Sendable, Equatable {
 struct CallWhere: Codable, Sendable, Equatable {
   var call: String
   var asked: String
-  var engine: String
+  var sharedStore: String
   var partial: Bool
   var live: ClusterCall?
   /// Why it ended, for two minutes.
@@ -168,7 +168,7 @@ struct CallWhere: Codable, Sendable, Equatable {
 /// `GET /v1/cluster/calls`.
 struct ClusterCalls: Codable, Sendable, Equatable {
   var asked: String
-  var engine: String
+  var sharedStore: String
   var partial: Bool
   var calls: [ClusterCall]
   /// `?after=` of the next page; nil: this was the last.

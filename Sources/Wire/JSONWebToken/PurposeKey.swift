@@ -1,7 +1,7 @@
 /// A key for one purpose, of a secret that several share: HKDF-SHA256 (RFC 5869) with the purpose as label, so that a tag of one purpose is
 /// none of another. Immutable; any thread. A tag costs about 2 µs.
 ///
-///     let key = PurposeKey("trunkline engine values 1", from: clusterKey)
+///     let key = PurposeKey("trunkline shared store values 1", from: clusterKey)
 ///     key?.tag(message)      // 16 bytes
 public struct PurposeKey: Sendable {
   private let key: [UInt8]

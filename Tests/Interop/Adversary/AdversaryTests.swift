@@ -44,7 +44,7 @@ extension Interop {
     func `an attack on SIP, media or TLS ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
   }
 
-  /// What programs, phones and whoever can write to the engine ask of a gateway that is full; fewer of everything than in `Scripts/adversary`.
+  /// What programs, phones and whoever can write to the shared store ask of a gateway that is full; fewer of everything than in `Scripts/adversary`.
   @Suite(.tags(.audio), .enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized)
   struct AdversaryAskedTests {
     @Test(arguments: Attack.ofPrograms)

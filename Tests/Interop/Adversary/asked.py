@@ -1,4 +1,4 @@
-"""The third arena: a gateway at its limits that programs, phones and an engine ask things of, with calls beside.
+"""The third arena: a gateway at its limits that programs, phones and an shared_store ask things of, with calls beside.
 
 `api` has an API token for each scope, one of the default rate, event feeds, TURN, users without a row, name servers that say nothing.
 `node` is the same as a node of a cluster, whose Redis an attacker can write to; `open` has no token at all. What a row's `fill` asks for is there before the attack:
@@ -53,7 +53,7 @@ class AskedGateway(Gateway):
             'turn: { urls: [ "turn:127.0.0.1:3478" ], secret_file: turn.secret }']
         if self.kind == "node":
             sections.append(
-                f'cluster: {{ node: n1, url: "wss://n1.phone.example.com/v1/connect", engine: {{ redis: 127.0.0.1:{self.redis_port} }}, key_file: cluster.key }}')
+                f'cluster: {{ node: n1, url: "wss://n1.phone.example.com/v1/connect", shared_store: {{ redis: 127.0.0.1:{self.redis_port} }}, key_file: cluster.key }}')
         return sections
 
     def more_files(self):

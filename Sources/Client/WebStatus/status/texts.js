@@ -20,7 +20,7 @@ export const isFault = (reason) => FAULTS.has(reason);
 
 /** The section of docs/operate/runbooks.md for a component that is not ready, or a trunk that is down; null: there is none. */
 const RUNBOOKS = {
-  trunks: "trunk-down", store: "records-failing", load: "limit-near", engine: "engine-away", cluster: "node-isolated", recordings: "recordings-failing",
+  trunks: "trunk-down", store: "records-failing", load: "limit-near", "shared-store": "shared-store-away", cluster: "node-isolated", recordings: "recordings-failing",
   "OPTIONS not answered": "trunk-down", "not located": "trunk-down", disabled: "trunk-down", "no listener reaches it": "trunk-down",
   "not registered": "registration-failing",
 };

@@ -82,8 +82,8 @@ extension DirectoryFile {
   /// In order of names.
   public func directories() throws -> [Listing] {
     try read("directories") { database in
-      try Row.fetchAll(database, sql: "SELECT name, version, entries, engine FROM scope ORDER BY name").map {
-        Listing(name: $0[0], version: $0[1], entries: $0[2], engine: $0[3])
+      try Row.fetchAll(database, sql: "SELECT name, version, entries, shared_version FROM scope ORDER BY name").map {
+        Listing(name: $0[0], version: $0[1], entries: $0[2], sharedStore: $0[3])
       }
     }
   }
@@ -153,7 +153,7 @@ extension DirectoryFile {
     return Scope(id: -1, version: 0, floor: 0, entries: 0, logged: 0)
   }
 
-  /// What is written here is no version of an engine's.
+  /// What is written here is no version of a shared store's.
   static func disown(_ row: Scope, _ database: Database) throws {
     try database.execute(sql: "UPDATE scope SET base = 0 WHERE id = ?", arguments: [row.id])
   }

@@ -132,7 +132,7 @@ extension DirectoryFile {
   }
 
   /// Deletes a user's history and directory. What accounts have stays.
-  /// - Parameter isCopied: the directory is the engine's, which loses it by an import.
+  /// - Parameter isCopied: the directory is the shared store's, which loses it by an import.
   public func erase(user: String, now: Int64, isCopied: Bool = false) throws -> Erased {
     try write("data of a user") { database in
       var out = Erased()

@@ -1,23 +1,23 @@
 import GRDB
 
-/// Directories of a cluster's node: a copy of what the engine has. `base` says which of the engine's versions a directory here is; 0: it was
-/// made here, by a gateway that was alone. What the engine's version consists of is kept (`part`), so that a later one is read as far as it
+/// Directories of a cluster's node: a copy of what the shared store has. `base` says which of the shared store's versions a directory here is; 0: it was
+/// made here, by a gateway that was alone. What the shared store's version consists of is kept (`part`), so that a later one is read as far as it
 /// differs.
 extension DirectoryFile {
-  /// How a directory here stands to the engine's.
+  /// How a directory here stands to the shared store's.
   struct SyncState: Equatable {
     var version = 0
     var base = 0
-    /// The engine's as it was seen last; 0: none.
-    var engine = 0
-    /// It is a version of the engine's.
+    /// The shared store's as it was seen last; 0: none.
+    var sharedStore = 0
+    /// It is a version of the shared store's.
     var isCopy: Bool { base > 0 && base == version }
   }
   /// What an import makes of a directory.
   struct Draft {
     enum Part { case kept(DirectoryPartName), made(first: Int64, lines: String) }
     var parts: [Part] = []
-    /// Parts of the engine's version that are not in this one.
+    /// Parts of the shared store's version that are not in this one.
     var dropped: [DirectoryPartName] = []
     /// What is in the parts that are made, ascending.
     var made = ContactList()
@@ -34,13 +34,13 @@ extension DirectoryFile {
         """)
   }
 
-  /// What nodes merged until then is each node's own: the engine gets it from one of them.
+  /// What nodes merged until then is each node's own: the shared store gets it from one of them.
   static func makeOwned(_ database: Database) throws {
     try database.execute(
       sql: """
         ALTER TABLE scope DROP COLUMN whole;
         ALTER TABLE clock DROP COLUMN slot;
-        ALTER TABLE scope ADD COLUMN engine INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE scope ADD COLUMN shared_version INTEGER NOT NULL DEFAULT 0;
         UPDATE scope SET base = 0;
         CREATE TABLE part (
           scope INTEGER NOT NULL, first INTEGER NOT NULL, name TEXT NOT NULL, PRIMARY KEY (scope, first)) WITHOUT ROWID;
@@ -52,41 +52,42 @@ extension DirectoryFile {
   func syncState(_ scope: String) throws -> SyncState {
     try read("directory") { database in
       let row = try Row.fetchOne(
-        database.cachedStatement(sql: "SELECT version, base, engine FROM scope WHERE name = ?"), arguments: [scope])
-      return row.map { SyncState(version: $0[0], base: $0[1], engine: $0[2]) } ?? SyncState()
+        database.cachedStatement(sql: "SELECT version, base, shared_version FROM scope WHERE name = ?"), arguments: [scope])
+      return row.map { SyncState(version: $0[0], base: $0[1], sharedStore: $0[2]) } ?? SyncState()
     }
   }
 
   /// Every directory here.
   func syncStates() throws -> [String: SyncState] {
     try read("directories") { database in
-      let rows = try Row.fetchAll(database, sql: "SELECT name, version, base, engine FROM scope")
-      let all = rows.map { ($0[0] as String, SyncState(version: $0[1], base: $0[2], engine: $0[3])) }
+      let rows = try Row.fetchAll(database, sql: "SELECT name, version, base, shared_version FROM scope")
+      let all = rows.map { ($0[0] as String, SyncState(version: $0[1], base: $0[2], sharedStore: $0[3])) }
       return Dictionary(all) { first, _ in first }
     }
   }
 
-  /// Directories that were made here and are in no engine.
+  /// Directories that were made here and are in no shared store.
   func ownScopes() throws -> [String] {
     try read("directories") {
       try String.fetchAll($0, sql: "SELECT name FROM scope WHERE base = 0 AND version > 0 ORDER BY version")
     }
   }
 
-  /// The engine has these versions of directories.
+  /// The shared store has these versions of directories.
   func saw(_ versions: [String: Int]) throws {
     guard !versions.isEmpty else { return }
     try write("directories") { database in
-      let statement = try database.makeStatement(sql: "UPDATE scope SET engine = ? WHERE name = ? AND engine <> ?")
+      let statement = try database.makeStatement(
+        sql: "UPDATE scope SET shared_version = ? WHERE name = ? AND shared_version <> ?")
       for (scope, version) in versions { try statement.execute(arguments: [version, scope, version]) }
     }
   }
 
-  /// What the engine has lost, or all, counts as made here: the engine gets it from this node, as far as it has no version that can be read. Returns
+  /// What the shared store has lost, or all, counts as made here: the shared store gets it from this node, as far as it has no version that can be read. Returns
   /// how many.
   public func restore(all: Bool = false) throws -> Int {
     try write("directories") { database in
-      try database.execute(sql: "UPDATE scope SET base = 0 WHERE base > 0 AND (engine = 0 OR ?)", arguments: [all])
+      try database.execute(sql: "UPDATE scope SET base = 0 WHERE base > 0 AND (shared_version = 0 OR ?)", arguments: [all])
       return database.changesCount
     }
   }
@@ -125,7 +126,7 @@ extension DirectoryFile {
 
   /// What an import makes of the copy. Nothing here changes.
   ///
-  /// - Parameter isWhole: no part of what the engine has stays: it has another version than this node, or none.
+  /// - Parameter isWhole: no part of what the shared store has stays: it has another version than this node, or none.
   func draft(_ list: ContactList, into scope: String, replaces: Bool, isWhole: Bool) throws -> Draft {
     try read("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.unmade(scope, database)
@@ -237,7 +238,7 @@ extension DirectoryFile {
 
   // MARK: taking
 
-  /// Takes a version of the engine's.
+  /// Takes a version of the shared store's.
   ///
   /// - Parameters:
   ///   - made: what is in those of its parts that `before` does not have.
@@ -274,7 +275,7 @@ extension DirectoryFile {
       try database.execute(sql: "DELETE FROM gap WHERE scope = ? AND high <= ?", arguments: [row.id, row.floor])
       try Self.store(row, database)
       try database.execute(
-        sql: "UPDATE scope SET base = ?, engine = ? WHERE id = ?", arguments: [head.version, head.version, row.id])
+        sql: "UPDATE scope SET base = ?, shared_version = ? WHERE id = ?", arguments: [head.version, head.version, row.id])
       try database.execute(sql: "UPDATE clock SET version = max(version, ?)", arguments: [head.version])
       try Self.replace(Set(old), by: names, row.id, database)
     }

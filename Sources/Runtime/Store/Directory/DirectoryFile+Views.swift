@@ -83,7 +83,7 @@ extension DirectoryFile {
     // whoever has other directories than before gets a version that is later, and none that a directory will have
     let old = question.have ?? 0
     let version = newest > old || old > Limits.ownVersions ? newest : old + 1 + (old & 1)
-    // what the engine did not have yet says nothing of versions that devices have from elsewhere
+    // what the shared store did not have yet says nothing of versions that devices have from elsewhere
     let floor = scopes.map { $0.base == 0 ? $0.version : $0.floor }.max() ?? 0
     var hasDifference = false
     if let have, have >= floor, have > 0 { hasDifference = try !Self.isInGap(have, of: scopes.map(\.id), database) }

@@ -15,8 +15,8 @@ public final class DirectoryFile: @unchecked Sendable {
     public var version: Int
     /// Contacts.
     public var entries: Int
-    /// Of a cluster: the version that the engine had when it was seen last; 0: it has no such directory.
-    public var engine: Int
+    /// Of a cluster: the version that the shared store had when it was seen last; 0: it has no such directory.
+    public var sharedStore: Int
   }
   /// Called every `Limits.rowsPerSign` rows of a write, which may take seconds: whoever watches the thread sees that it goes on.
   var getsOn: () -> Void = {}

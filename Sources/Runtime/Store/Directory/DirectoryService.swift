@@ -26,8 +26,8 @@ public final class DirectoryService: Sendable {
     case busy
     /// The file, or a limit.
     case store(String)
-    /// The engine does not answer, or refuses: what it has is not changed, unless only its answer was lost.
-    case engine
+    /// The shared store does not answer, or refuses: what it has is not changed, unless only its answer was lost.
+    case sharedStore
     /// Of a cluster: others have changed the directory each time that this import was to be put in place.
     case conflict
   }
@@ -39,8 +39,8 @@ public final class DirectoryService: Sendable {
     case list(@Sendable (Result<[DirectoryFile.Listing], Fault>) -> Void)
     case erase(user: String, @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void)
     case history(HistorySettings)
-    /// The engine's answer to a question of this thread, by its number.
-    case answer(UInt64, SharedEngine.Result)
+    /// The shared store's answer to a question of this thread, by its number.
+    case answer(UInt64, SharedStoreHandle.Result)
     case news(ClusterMessage)
     case reconnected
     case stop
@@ -51,16 +51,16 @@ public final class DirectoryService: Sendable {
   public let versions: [String: Int]
   let counters = DirectoryCounters()
   private let history: HistorySettings
-  private let engine: SharedEngine?
+  private let sharedStore: SharedStoreHandle?
   /// By user: what one user's devices ask holds up nobody else's. What is of nobody's has the empty name.
   private let mailbox: FairMailbox<String, Message>
   private let logger: Logger
   private let thread = Mutex<NamedThread?>(nil)
 
   /// Opens the file. Blocks; throws `StoreError`.
-  /// - Parameter engine: of a cluster: directories are shared with its other nodes, and histories are in the engine only.
-  public init(path: String, history: HistorySettings, engine: SharedEngine? = nil, logger: Logger) throws {
-    (self.history, self.engine, self.logger) = (history, engine, logger)
+  /// - Parameter shared store: of a cluster: directories are shared with its other nodes, and histories are in the shared store only.
+  public init(path: String, history: HistorySettings, sharedStore: SharedStoreHandle? = nil, logger: Logger) throws {
+    (self.history, self.sharedStore, self.logger) = (history, sharedStore, logger)
     file = try DirectoryFile(path: path)
     versions = try file.versions()
     mailbox = try FairMailbox(capacity: Limits.directoryMailbox, share: Limits.directoryPerUser)
@@ -82,8 +82,8 @@ public final class DirectoryService: Sendable {
     send: @escaping @Sendable (SessionCommand) -> Void, block: @escaping @Sendable (String, [Int64]) -> Bool
   ) throws {
     let (file, versions, history, counters, logger) = (file, versions, history, counters, logger)
-    let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox, engine] in
-      let client = engine.map { EngineClient($0) { mailbox.post(.answer($0, $1), of: "", isExempt: true) } }
+    let running = try NamedThread.start(name: "directory", logger: logger) { [mailbox, sharedStore] in
+      let client = sharedStore.map { SharedStoreClient($0) { mailbox.post(.answer($0, $1), of: "", isExempt: true) } }
       DirectoryWork(file, versions, history, counters, client, logger: logger, send: send, block: block).run(mailbox)
     }
     thread.withLock { $0 = running }
@@ -150,7 +150,7 @@ public final class DirectoryService: Sendable {
   /// Any thread: a living node's word on directories or a history.
   public func received(_ message: ClusterMessage) { post(.news(message)) }
 
-  /// Any thread: the engine is there again.
+  /// Any thread: the shared store is there again.
   public func reconnected() { post(.reconnected) }
 
   /// Any thread.
@@ -167,8 +167,8 @@ public final class DirectoryService: Sendable {
     running.join()
   }
 
-  /// Directories are the engine's, and here are copies.
-  public var isShared: Bool { engine != nil }
+  /// Directories are the shared store's, and here are copies.
+  public var isShared: Bool { sharedStore != nil }
 
   public var queue: MailboxReading { mailbox.reading("directory") }
   public var metrics: [MetricFamily] { counters.families }

@@ -1,6 +1,6 @@
 import Cluster
 
-// A version of the engine's becomes the copy here.
+// A version of the shared store's becomes the copy here.
 
 extension DirectorySync {
   /// A version while its parts are read. An object: closures that hold it would copy what it has gathered.
@@ -27,7 +27,7 @@ extension DirectorySync {
       guard version > 0 else { return here.base > 0 ? report(scope, .lost) : () }
       guard let head else { throw Fault.unreadable("its head is missing or not signed") }
       if here.isCopy, here.version == version { return served(scope) }
-      // What is served stays: no node can know whether the engine has an older version.
+      // What is served stays: no node can know whether the shared store has an older version.
       if here.isCopy, version < here.version { return report(scope, .older(version)) }
       if try file.isLate(version, scope) { return renew(scope, head, clock) }
       try flatten(scope, head, here.isCopy ? file.partNames(scope) : [])
@@ -41,16 +41,16 @@ extension DirectorySync {
       (next.from, next.version) = (head.version, try nextVersion(clock))
       let commit = DirectoryCommit(scope, from: Int64(head.version), to: Int64(next.version), head: DirectoryText.head(next))
       ask(.commitDirectory(commit), scope) { [unowned self] reply in
-        guard case .committed(let outcome, _, let highest) = reply else { throw Fault.engine }
+        guard case .committed(let outcome, _, let highest) = reply else { throw Fault.sharedStore }
         last = max(last, Int(highest))
         received()
         if outcome == .late { renew(scope, head, last) }
-        if outcome == .done { engine.request(.broadcast(.directories)) }
+        if outcome == .done { sharedStore.request(.broadcast(.directories)) }
       }
     }
   }
 
-  /// Later than all that the engine and this node know. Even: an odd one is a device's own.
+  /// Later than all that the shared store and this node know. Even: an odd one is a device's own.
   func nextVersion(_ clock: Int) throws -> Int {
     let highest = try max(last, clock, file.highest())
     guard highest < 1 << 53 - 4 else { throw StoreError("the shared store has no version left: delete its directories") }
@@ -106,7 +106,7 @@ extension DirectorySync {
       let end = min(reading.wanted.count, reading.next + Cluster.Limits.partsPerRequest)
       let names = Array(reading.wanted[reading.next..<end])
       ask(.directoryParts(names), reading.scope) { [unowned self] reply in
-        guard case .directoryParts(let pieces) = reply else { throw Fault.engine }
+        guard case .directoryParts(let pieces) = reply else { throw Fault.sharedStore }
         guard pieces.map(\.name) == names else { return missed(reading) }
         for piece in pieces { try use(piece.content) }
         reading.next = end

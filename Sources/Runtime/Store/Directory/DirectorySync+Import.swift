@@ -1,12 +1,12 @@
 import Cluster
 
-// An import becomes a version of the engine's.
+// An import becomes a version of the shared store's.
 
 extension DirectorySync {
   /// A version while its parts are staged.
   private final class Writing {
     let one: Import
-    /// The engine's version that it is made of.
+    /// The shared store's version that it is made of.
     let expected: Int
     let clock: Int
     let made: ContactList
@@ -33,7 +33,7 @@ extension DirectorySync {
       let isCurrent = here.isCopy && here.version == version && head != nil
       let fault = faults[scope]
       if let fault, !fault.isUnreadable, !isCurrent { throw StoreError(fault.why) }
-      // the engine's comes first: it is later, or this one was made here without it
+      // the shared store's comes first: it is later, or this one was made here without it
       if !isCurrent, head != nil, fault == nil, version > here.base {
         if one.isOwn {
           current = nil
@@ -41,7 +41,7 @@ extension DirectorySync {
         }
         return again(one) ? () : finish(.failure(.conflict))
       }
-      // own once more: another import has made it the engine's meanwhile
+      // own once more: another import has made it the shared store's meanwhile
       if one.isOwn, here.base > 0 {
         return finish(.success(.init(version: version, entries: 0, added: 0, changed: 0, removed: 0)))
       }
@@ -104,7 +104,7 @@ extension DirectorySync {
       guard case .committed(let outcome, _, let highest)? = reply else {
         // it may have been done
         return askHead(scope) { [unowned self] head, now, _ in
-          guard now == version, head == writing.head(version) else { throw Fault.engine }
+          guard now == version, head == writing.head(version) else { throw Fault.sharedStore }
           done(writing, version)
         }
       }
@@ -119,19 +119,19 @@ extension DirectorySync {
   }
 
   /// Nil: there was no reply.
-  private func askToCommit(_ commit: DirectoryCommit, _ then: @escaping (EngineReply?) throws -> Void) {
+  private func askToCommit(_ commit: DirectoryCommit, _ then: @escaping (SharedStoreReply?) throws -> Void) {
     askOnce(.commitDirectory(commit), commit.scope) { result in
       switch result {
       case .success(let reply): try then(reply)
       case .failure(.timeout): try then(nil)
-      case .failure: throw Fault.engine
+      case .failure: throw Fault.sharedStore
       }
     }
   }
 
   private func done(_ writing: Writing, _ version: Int) {
     counters.given.increment()
-    engine.request(.broadcast(.directories))
+    sharedStore.request(.broadcast(.directories))
     var change = writing.change
     change.version = version
     committed = Committed(

@@ -3,17 +3,17 @@ import Cluster
 import Logging
 import Platform
 
-/// Keeps this node's copies of directories those of the engine, which owns them, and brings imports to it: one request at a time, so that leases and
+/// Keeps this node's copies of directories those of the shared store, which owns them, and brings imports to it: one request at a time, so that leases and
 /// calls never wait behind an import. One thread.
 ///
 /// | event | does |
 /// |---|---|
-/// | the start; the engine is back, is another, or has lost something; a request that failed | compares all directories |
+/// | the start; the shared store is back, is another, or has lost something; a request that failed | compares all directories |
 /// | a message of another node, and every `Limits.sharedLook` | asks for versions later than the last one seen |
-/// | the engine has a later version | reads the parts that it does not have, and takes it whole or not at all |
-/// | the engine has none, an older one, or one that cannot be read | serves the copy as before, and reports that |
+/// | the shared store has a later version | reads the parts that it does not have, and takes it whole or not at all |
+/// | the shared store has none, an older one, or one that cannot be read | serves the copy as before, and reports that |
 /// | an import | stages the parts that it changes, and makes them the current version if no other import did so meanwhile; else begins again |
-/// | a directory that was made here when this gateway was alone | as an import, if the engine has none; else the engine's |
+/// | a directory that was made here when this gateway was alone | as an import, if the shared store has none; else the shared store's |
 ///
 /// **One order for all directories.** A device has one version of all of its directories, so whoever has been told of one must not miss an
 /// earlier one of another. Hence versions grow over all directories and are taken in ascending order. One that is taken late all the same (it could not
@@ -21,7 +21,7 @@ import Platform
 final class DirectorySync {
   typealias Scope = String
   typealias Done = (Result<DirectoryFile.Change, DirectoryService.Fault>) -> Void
-  enum Fault: Error { case engine, unreadable(String) }
+  enum Fault: Error { case sharedStore, unreadable(String) }
 
   struct Import {
     let scope: Scope
@@ -32,7 +32,7 @@ final class DirectorySync {
     var tries = 0
     let done: Done
   }
-  /// A version of this node's that is the engine's, and is to be taken in its turn.
+  /// A version of this node's that is the shared store's, and is to be taken in its turn.
   struct Committed {
     let scope: Scope
     let version: Int
@@ -40,7 +40,7 @@ final class DirectorySync {
     let change: DirectoryFile.Change
     var done: Done?
   }
-  /// Why a copy is not what the engine has.
+  /// Why a copy is not what the shared store has.
   enum Stale: Equatable {
     case lost
     case older(Int)
@@ -48,13 +48,13 @@ final class DirectorySync {
   }
 
   let file: DirectoryFile
-  let engine: EngineClient
+  let sharedStore: SharedStoreClient
   let counters: DirectoryCounters
   let logger: Logger
   /// The file has other versions.
   let changed: () -> Void
   let clock: () -> Instant
-  /// What the engine has and this node does not, ascending by version; what is behind `nextPending` is to be taken.
+  /// What the shared store has and this node does not, ascending by version; what is behind `nextPending` is to be taken.
   private var pending: [Scope] = []
   private var nextPending = 0
   private var imports: [Import] = []
@@ -88,21 +88,21 @@ final class DirectorySync {
   private var named = 0
 
   init(
-    _ file: DirectoryFile, _ engine: EngineClient, _ counters: DirectoryCounters, logger: Logger,
+    _ file: DirectoryFile, _ sharedStore: SharedStoreClient, _ counters: DirectoryCounters, logger: Logger,
     clock: @escaping () -> Instant = { MonotonicClock.now() }, changed: @escaping () -> Void
   ) {
-    (self.file, self.engine, self.counters, self.logger) = (file, engine, counters, logger)
+    (self.file, self.sharedStore, self.counters, self.logger) = (file, sharedStore, counters, logger)
     (self.clock, self.changed) = (clock, changed)
   }
 
   /// Another node has changed something.
   func received() { mustLook = true }
-  /// The engine is there again: it may have lost something, or be another.
+  /// The shared store is there again: it may have lost something, or be another.
   func reconnected() { (mustCompareAll, waitUntil) = (true, .zero) }
 
   /// `done` is called once, now or later.
   func write(_ list: ContactList, into scope: Scope, replaces: Bool, done: @escaping Done) {
-    if isAway { return done(.failure(.engine)) }
+    if isAway { return done(.failure(.sharedStore)) }
     guard imports.count < Limits.waitingImports else { return done(.failure(.busy)) }
     imports.append(Import(scope: scope, list: list, replaces: replaces, done: done))
   }
@@ -115,7 +115,7 @@ final class DirectorySync {
   }
 
   /// Nothing is taken or given any more.
-  func stop() { fail(.engine) }
+  func stop() { fail(.sharedStore) }
 
   /// When it wants a turn; the past: now.
   var nextStep: Instant {
@@ -167,17 +167,17 @@ final class DirectorySync {
   // MARK: asking
 
   /// `scope`: whose fault it is if this fails.
-  func ask(_ request: EngineRequest, _ scope: Scope?, _ then: @escaping (EngineReply) throws -> Void) {
+  func ask(_ request: SharedStoreRequest, _ scope: Scope?, _ then: @escaping (SharedStoreReply) throws -> Void) {
     askOnce(request, scope) { result in
-      guard case .success(let reply) = result else { throw Fault.engine }
+      guard case .success(let reply) = result else { throw Fault.sharedStore }
       try then(reply)
     }
   }
 
-  func askOnce(_ request: EngineRequest, _ scope: Scope?, _ then: @escaping (SharedEngine.Result) throws -> Void) {
+  func askOnce(_ request: SharedStoreRequest, _ scope: Scope?, _ then: @escaping (SharedStoreHandle.Result) throws -> Void) {
     isAsking = true
     sent += 1
-    engine.ask(request, at: clock()) { [unowned self] result in
+    sharedStore.ask(request, at: clock()) { [unowned self] result in
       isAsking = false
       attempt(scope) {
         if case .success = result { isAway = false }
@@ -186,10 +186,10 @@ final class DirectorySync {
     }
   }
 
-  /// The head of a directory in the engine; nil: there is none, or none of ours, or not the one of its version.
+  /// The head of a directory in the shared store; nil: there is none, or none of ours, or not the one of its version.
   func askHead(_ scope: Scope, _ then: @escaping (DirectoryHead?, _ version: Int, _ clock: Int) throws -> Void) {
     ask(.directoryHead(scope), scope) { reply in
-      guard case .directoryHead(let bytes, let version, let clock) = reply else { throw Fault.engine }
+      guard case .directoryHead(let bytes, let version, let clock) = reply else { throw Fault.sharedStore }
       let head = bytes.flatMap(DirectoryText.head)
       try then(head?.version == Int(version) ? head : nil, Int(version), Int(clock))
     }
@@ -198,11 +198,11 @@ final class DirectorySync {
   func attempt(_ scope: Scope?, _ body: () throws -> Void) {
     do {
       try body()
-    } catch Fault.engine {
+    } catch Fault.sharedStore {
       // what was asked may have been done, and what was there may be lost
       (mustCompareAll, isAway) = (true, true)
       waitUntil = clock() + Limits.retry + .milliseconds(Int64.random(in: 0...1_000))
-      fail(.engine)
+      fail(.sharedStore)
     } catch {
       failed(scope, error)
     }
@@ -210,7 +210,7 @@ final class DirectorySync {
 
   private func failed(_ scope: Scope?, _ error: any Error) {
     let (isUnreadable, why) = if case Fault.unreadable(let why) = error { (true, why) } else { (false, "\(error)") }
-    // the engine has it, whatever becomes of the copy here
+    // the shared store has it, whatever becomes of the copy here
     if let committed, committed.scope == scope { landed() }
     if let current {
       self.current = nil
@@ -238,7 +238,7 @@ final class DirectorySync {
     for one in all { one.done(.failure(fault)) }
   }
 
-  /// Answers the import whose version is the engine's.
+  /// Answers the import whose version is the shared store's.
   func landed() {
     guard let done = committed?.done, let change = committed?.change else { return }
     committed?.done = nil
@@ -274,7 +274,7 @@ final class DirectorySync {
       }
     logger.error(
       "the served version of a directory is not the shared store's: import the directory again",
-      metadata: serving(scope, here.version, ["engine": "\(text)"]))
+      metadata: serving(scope, here.version, ["shared-store": "\(text)"]))
   }
 
   func served(_ scope: Scope) {
@@ -308,10 +308,10 @@ final class DirectorySync {
     }
   }
 
-  /// - Parameter here: all directories here, to compare them with all of the engine's.
+  /// - Parameter here: all directories here, to compare them with all of the shared store's.
   private func askForVersions(_ here: [Scope: DirectoryFile.SyncState]?) {
     ask(.directories(since: since), nil) { [unowned self] reply in
-      guard case .directories(let seen) = reply else { throw Fault.engine }
+      guard case .directories(let seen) = reply else { throw Fault.sharedStore }
       if seen.epoch != epoch || seen.last < last {
         (epoch, last) = (seen.epoch, Int(seen.last))
         if here == nil {
@@ -325,7 +325,7 @@ final class DirectorySync {
         guard Self.isScope(scope), pending.count < Limits.directories else { continue }
         if here != nil { found.insert(scope) }
         let known = try here.map { $0[scope] ?? .init() } ?? file.syncState(scope)
-        if known.engine != Int(version) { versions[scope] = Int(version) }
+        if known.sharedStore != Int(version) { versions[scope] = Int(version) }
         if known.isCopy, known.version == Int(version) { served(scope) } else { pending.append(scope) }
       }
       try file.saw(versions)
@@ -338,7 +338,7 @@ final class DirectorySync {
   private func compared(_ here: [Scope: DirectoryFile.SyncState]) throws {
     let lost = here.filter { $0.value.base > 0 && !found.contains($0.key) }
     found = []
-    try file.saw(lost.filter { $0.value.engine != 0 }.mapValues { _ in 0 })
+    try file.saw(lost.filter { $0.value.sharedStore != 0 }.mapValues { _ in 0 })
     let isNew = lost.keys.contains { stale[$0]?.why != .lost }
     for scope in lost.keys { report(scope, .lost) }
     if isNew, let (scope, syncState) = lost.min(by: { $0.value.version < $1.value.version }) {

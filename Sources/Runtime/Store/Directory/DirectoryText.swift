@@ -19,13 +19,13 @@ struct DirectoryHead: Equatable {
   var pages: [String] = []
 }
 
-/// Directories as the engine has them: lines.
+/// Directories as the shared store has them: lines.
 ///
 ///     2 VERSION FROM CONTACTS parts N        a head; N lines FIRST NAME follow
 ///     2 VERSION FROM CONTACTS pages N        N lines NAME follow: of pages, which are lines FIRST NAME
 ///     +15550000001,Ann Example,identify      a part: contacts as an import has them, without its first line
 ///
-/// The first number is the format. Whatever is not so is nil: who may write to the engine may have written it.
+/// The first number is the format. Whatever is not so is nil: who may write to the shared store may have written it.
 enum DirectoryText {
   static func line(_ contact: Contact) -> String {
     "+\(contact.number),\(CSVLine.quoted(contact.label ?? "")),\(contact.isBlocked ? "block" : "identify")\n"

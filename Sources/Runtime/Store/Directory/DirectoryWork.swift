@@ -20,7 +20,7 @@ final class DirectoryWork {
   private let block: (String, [Int64]) -> Bool
   private var history: HistorySettings
   /// Of a cluster.
-  private let engine: EngineClient?
+  private let sharedStore: SharedStoreClient?
   private var sync: DirectorySync?
   private var sharedHistory: SharedHistory?
   private var versions: [String: Int]
@@ -39,14 +39,14 @@ final class DirectoryWork {
 
   init(
     _ file: DirectoryFile, _ versions: [String: Int], _ history: HistorySettings, _ counters: DirectoryCounters,
-    _ engine: EngineClient?,
+    _ sharedStore: SharedStoreClient?,
     logger: Logger, send: @escaping (SessionCommand) -> Void, block: @escaping (String, [Int64]) -> Bool
   ) {
     (self.file, self.versions, self.history, self.counters) = (file, versions, history, counters)
-    (self.engine, self.logger, self.send, self.block) = (engine, logger, send, block)
-    guard let engine else { return }
-    sync = DirectorySync(file, engine, counters, logger: logger) { [unowned self] in isStale = true }
-    sharedHistory = SharedHistory(engine, history, counters) { [unowned self] user, row in
+    (self.sharedStore, self.logger, self.send, self.block) = (sharedStore, logger, send, block)
+    guard let sharedStore else { return }
+    sync = DirectorySync(file, sharedStore, counters, logger: logger) { [unowned self] in isStale = true }
+    sharedHistory = SharedHistory(sharedStore, history, counters) { [unowned self] user, row in
       self.send(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
     }
   }
@@ -90,9 +90,9 @@ final class DirectoryWork {
 
   /// The cluster's part of a turn.
   private func share() {
-    guard let engine else { return }
+    guard let sharedStore else { return }
     let now = MonotonicClock.now()
-    engine.expire(at: now)
+    sharedStore.expire(at: now)
     sharedHistory?.step(at: now)
     sync?.step(at: now)
     // each telling reads all versions: many that come together are told together
@@ -118,14 +118,14 @@ final class DirectoryWork {
       done(
         result {
           let question = DirectoryFile.Question(
-            version: version, after: after, page: Limits.directoryPage, isShared: engine != nil)
+            version: version, after: after, page: Limits.directoryPage, isShared: sharedStore != nil)
           let found = try file.answer(question, to: device, accounts: accounts, now: WallClock.nowMilliseconds())
           let part = found.parts.first ?? DirectoryPart(version: found.answer.version)
           return DirectoryPage(part: part, of: found.answer.of, next: found.answer.next)
         })
     case .list(let done): done(result { try file.directories() })
     case .erase(let user, let done): erase(user, done)
-    case .answer(let number, let result): engine?.answered(number, result)
+    case .answer(let number, let result): sharedStore?.answered(number, result)
     case .reconnected: sync?.reconnected()
     case .news(.directories): sync?.received()
     case .news(.history(let user, let row)): send(of: user) { .histChanged(HistoryChanged(id: Int(row))) }
@@ -153,7 +153,7 @@ final class DirectoryWork {
       case .failure(let fault): return done(.failure(fault))
       }
       sharedHistory.erase(user, at: MonotonicClock.now()) { [unowned self] count in
-        guard let count else { return done(.failure(.engine)) }
+        guard let count else { return done(.failure(.sharedStore)) }
         done(
           result {
             var all = try file.erase(user: user, now: WallClock.nowMilliseconds(), isCopied: true)
@@ -182,7 +182,7 @@ final class DirectoryWork {
       live[device] = Live(session: session, accounts: info.accounts)
       devicesOfUser[device.user, default: []].insert(device.device)
       attempt {
-        if engine != nil {
+        if sharedStore != nil {
           // it may come from another node, with other directories
           let (version, mark) = try file.sharedVersion(of: device, accounts: info.accounts)
           return send(.notify(device, .dirChanged(DirectoryChanged(version: version, of: mark))))
@@ -217,7 +217,7 @@ final class DirectoryWork {
       switch message {
       case .dirGet(let get):
         let found = try file.answer(
-          .init(get, isShared: engine != nil), to: device, accounts: accounts, now: WallClock.nowMilliseconds())
+          .init(get, isShared: sharedStore != nil), to: device, accounts: accounts, now: WallClock.nowMilliseconds())
         let isFull = found.answer.from == nil
         return [.ok(Success(dir: found.answer))] + found.parts.map { isFull ? .dirFull($0) : .dirDelta($0) }
       case .dirFind(let find): return [.ok(Success(names: try file.names(for: find, of: device, accounts: accounts)))]
@@ -262,7 +262,7 @@ final class DirectoryWork {
       attempt {
         let seen = try file.stamp()
         if seen != stamp {
-          // also one that has the same version: an operator gives it back to the engine
+          // also one that has the same version: an operator gives it back to the shared store
           try sync?.changedHere()
           refresh()
         }
@@ -289,7 +289,7 @@ final class DirectoryWork {
       }
       for (device, known) in live {
         let version = DirectoryScope.of(device, accounts: known.accounts).compactMap { changed[$0] }.max()
-        let mark = engine == nil ? nil : DirectoryFile.mark(device, known.accounts)
+        let mark = sharedStore == nil ? nil : DirectoryFile.mark(device, known.accounts)
         if let version { send(.notify(device, .dirChanged(DirectoryChanged(version: version, of: mark)))) }
       }
       for scope in unnotified { sendBlocked(scope) }

@@ -5,7 +5,7 @@ import Cluster
 import Foundation
 import Platform
 
-/// Histories of a cluster: in the engine only, a list of the last calls of each user. One thread.
+/// Histories of a cluster: in the shared store only, a list of the last calls of each user. One thread.
 ///
 /// | event | does |
 /// |---|---|
@@ -20,7 +20,7 @@ final class SharedHistory {
     var call: CallID
     var content: [UInt8]
   }
-  private let engine: EngineClient
+  private let sharedStore: SharedStoreClient
   private let counters: DirectoryCounters
   private let changed: (_ user: String, _ row: Int64) -> Void
   private var waiting: [Row] = []
@@ -32,10 +32,10 @@ final class SharedHistory {
 
   /// - Parameter changed: a user's history has this row; for devices here.
   init(
-    _ engine: EngineClient, _ settings: HistorySettings, _ counters: DirectoryCounters,
+    _ sharedStore: SharedStoreClient, _ settings: HistorySettings, _ counters: DirectoryCounters,
     changed: @escaping (_ user: String, _ row: Int64) -> Void
   ) {
-    (self.engine, self.settings, self.counters, self.changed) = (engine, settings, counters, changed)
+    (self.sharedStore, self.settings, self.counters, self.changed) = (sharedStore, settings, counters, changed)
   }
 
   private var most: Int { min(settings.perUser, Cluster.Limits.historyRows) }
@@ -64,15 +64,15 @@ final class SharedHistory {
     for row in rows {
       number += 1
       underWay[number] = row
-      engine.ask(request(row), at: now) { [unowned self, number] in answered(number, $0) }
+      sharedStore.ask(request(row), at: now) { [unowned self, number] in answered(number, $0) }
     }
   }
 
-  private func request(_ row: Row) -> EngineRequest {
+  private func request(_ row: Row) -> SharedStoreRequest {
     .addHistory(row.call, user: row.user, row: row.content, most: most, keep: settings.keep)
   }
 
-  private func answered(_ question: UInt64, _ result: SharedEngine.Result) {
+  private func answered(_ question: UInt64, _ result: SharedStoreHandle.Result) {
     // nil: erased since
     guard let row = underWay.removeValue(forKey: question) else { return }
     guard case .success(.added(let number, let nodes)) = result else {
@@ -83,20 +83,20 @@ final class SharedHistory {
     guard let number else { return }
     counters.calls.increment()
     changed(row.user, number)
-    for node in nodes where node.node != engine.node.node {
-      engine.request(.publish(.history(user: row.user, row: number), to: node.node))
+    for node in nodes where node.node != sharedStore.node.node {
+      sharedStore.request(.publish(.history(user: row.user, row: number), to: node.node))
     }
   }
 
   /// What waits is sent; whether it comes is not waited for.
   func stop() {
-    for row in waiting { engine.request(request(row)) }
+    for row in waiting { sharedStore.request(request(row)) }
     waiting = []
   }
 
   func page(_ list: HistoryList, of user: String, at now: Instant, _ answer: @escaping (HistoryPage?) -> Void) {
     let limit = min(list.limit ?? Limits.historyPage, Limits.historyPage)
-    engine.ask(.history(of: user, before: list.before.map(Int64.init), most: limit, keep: settings.keep), at: now) {
+    sharedStore.ask(.history(of: user, before: list.before.map(Int64.init), most: limit, keep: settings.keep), at: now) {
       [counters] result in
       guard case .success(.values(let rows, let more)) = result else { return answer(nil) }
       let calls = rows.compactMap(StoredCall.entry)
@@ -105,24 +105,24 @@ final class SharedHistory {
     }
   }
 
-  /// How many calls are gone; nil: the engine has not answered.
+  /// How many calls are gone; nil: the shared store has not answered.
   func erase(_ user: String, at now: Instant, _ answer: @escaping (Int?) -> Void) {
     waiting.removeAll { $0.user == user }
     underWay = underWay.filter { $0.value.user != user }
-    engine.ask(.forgetHistory(of: user), at: now) { [engine, changed] result in
+    sharedStore.ask(.forgetHistory(of: user), at: now) { [sharedStore, changed] result in
       guard case .success(.count(let count)) = result else { return answer(nil) }
       changed(user, 0)
-      engine.request(.broadcast(.history(user: user, row: 0)))
+      sharedStore.request(.broadcast(.history(user: user, row: 0)))
       answer(count)
     }
   }
 }
 
-/// A row of a history in the engine, which puts the number, `n`, before it.
+/// A row of a history in the shared store, which puts the number, `n`, before it.
 private struct StoredCall: Codable {
   var n: Int?
   var v = Cluster.Limits.format
-  /// The engine looks for it: a call is added once.
+  /// The shared store looks for it: a call is added once.
   var c: CallID
   var d: CallSnapshot.Direction
   var p: String

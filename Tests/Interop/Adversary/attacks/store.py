@@ -1,5 +1,5 @@
-"""Whoever can write to the engine: forged grants, leases and messages, good ones in another place, at another time, by the key of before."""
-from engine import *
+"""Whoever can write to the shared store: forged grants, leases and messages, good ones in another place, at another time, by the key of before."""
+from shared_store import *
 
 options, arena, chance = arguments()
 redis = Redis(arena.redis)

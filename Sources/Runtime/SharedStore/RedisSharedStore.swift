@@ -1,0 +1,73 @@
+public import Bytes
+public import Cluster
+public import Logging
+public import Platform
+import Synchronization
+
+/// The shared shared store of a cluster's nodes, by Redis or Valkey (single, behind Sentinel, or Redis Cluster): a thread with two connections, one
+/// for commands (of a Redis Cluster one for each shard) and one that hears this node's channel and everybody's. Nobody waits for it, and it
+/// knows of no call. Docs: docs/design/cluster.md, The shared store's thread.
+///
+///     let shared store = try RedisSharedStore(settings, node: incarnation, readiness: readiness, logger: logger) { event in control.post(event) }
+///     shared store.post(SharedStoreRequestID(1), .locate(user: "alice", entering: nil))   // → .reply(1, …) within 250 ms
+///     shared store.stop()
+public final class RedisSharedStore: Sendable {
+  enum Message: Sendable {
+    case request(SharedStoreRequestID, SharedStoreRequest)
+    case stop
+  }
+
+  private let statistics = SharedStoreMetrics()
+  private let mailbox: Mailbox<Message>
+  private let thread: Mutex<NamedThread?>
+
+  /// Starts the thread `shared_store`. Throws if certificates cannot be read (`TLSFailure`) or the system has no thread (`SystemError`); a shared store that
+  /// is away is no error.
+  /// - Parameters:
+  ///   - readiness: gets a component `shared_store`, always ready: a node without shared store takes calls. Its note says what is wrong.
+  ///   - deliver: called on the thread, in order. Each request that `post` took has exactly one `reply`.
+  public init(
+    _ settings: SharedStoreSettings, node: Incarnation, readiness: Readiness? = nil, logger: Logger,
+    random: RandomSource = .system,
+    deliver: @escaping @Sendable (SharedStoreEvent) -> Void
+  ) throws {
+    // read once to tell the operator now
+    if let tls = settings.tls { _ = try TLSContext(client: TLSClientSettings(identity: tls, host: "")) }
+    let mailbox = try Mailbox<Message>(capacity: Limits.mailbox)
+    let loop = try EventLoop(name: "shared-store")
+    self.mailbox = mailbox
+    thread = Mutex(nil)
+    let running = try NamedThread.start(name: "shared-store", logger: logger) { [statistics] in
+      let worker = SharedStoreWorker(
+        settings, node: node, loop: loop, metrics: statistics, readiness: readiness, logger: logger, random: random,
+        deliver: deliver)
+      worker.run(mailbox)
+    }
+    thread.withLock { $0 = running }
+  }
+
+  /// Any thread. False when the queue is full: no reply follows. With `gathers` the thread hears of it with the next `wake`.
+  @discardableResult public func post(_ id: SharedStoreRequestID, _ request: SharedStoreRequest, gathers: Bool = false) -> Bool {
+    if mailbox.post(.request(id, request), gathers ? .gathered : .now) { return true }
+    statistics.failures[.full].increment()
+    return false
+  }
+
+  /// Any thread, after `post` with `gathers`: what was posted goes out in one write.
+  public func wake() { mailbox.wake() }
+
+  /// Any thread but its own. What was posted before is sent, and answers are waited for as long as a command may take; then the connections
+  /// are closed and the thread ends.
+  public func stop() {
+    let running = thread.withLock { thread in
+      defer { thread = nil }
+      return thread
+    }
+    guard let running else { return }
+    while !mailbox.post(.stop) { _ = mailbox.depth }
+    running.join()
+  }
+
+  public var metrics: [MetricFamily] { statistics.families }
+  public var queue: MailboxReading { mailbox.reading("shared-store") }
+}

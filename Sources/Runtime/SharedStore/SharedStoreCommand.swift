@@ -1,0 +1,296 @@
+import AppSessions
+import Bytes
+import CallFlow
+import Cluster
+import Devices
+import RESP
+
+/// An `SharedStoreRequest` as a command of Redis, and how its reply is read.
+struct SharedStoreCommand: Sendable {
+  enum Form: Sendable {
+    /// A command by its name.
+    case plain(RESPCommand)
+    /// A script on keys, with arguments.
+    case script(SharedStoreScript, keys: [String], arguments: [[UInt8]])
+  }
+  /// How the reply becomes an `SharedStoreReply`.
+  enum Reading: Sendable {
+    case done
+    case isOne
+    case claim(showsHolder: ClaimHolder)
+    case nodes
+    case entered(DeviceKey)
+    case located(String)
+    case entries(Incarnation)
+    case entry(CallID, Incarnation)
+    case tombstone(CallID)
+    case record
+    case added
+    case count
+    case history(String)
+    case directoryHead(String)
+    case directoryParts([String])
+    case directories
+    case grants
+    case grantsPut
+    case committed
+  }
+  enum ClaimHolder: Sendable { case always, ifRefused }
+
+  /// Metrics and logs know it by this.
+  var name: String
+  /// What is in braces in its keys: the slot. Nil: any node of a Redis Cluster will do.
+  var tag: String?
+  var form: Form
+  var reading: Reading
+  /// Sent again without harm, after another of its slot had to be: whoever changes one key does it in the order of the requests.
+  var mayRepeat = true
+  /// The renewal of our lease.
+  var isOfLease: Bool { name == SharedStoreScript.renew.rawValue }
+  /// No reader would take what it writes.
+  var isTooLong = false
+  /// What signs its values, and what is asked again if a forged one stood in the way.
+  var keys: SharedStoreKeys?
+  var request: SharedStoreRequest?
+
+  /// - Parameter digest: of a script in the shared store; nil sends the script itself.
+  func command(digest: (SharedStoreScript) -> String?) -> RESPCommand {
+    switch form {
+    case .plain(let command): return command
+    case .script(let script, let keys, let arguments):
+      var command: RESPCommand
+      if let digest = digest(script) {
+        command = RESPCommand("EVALSHA", digest)
+      } else {
+        command = RESPCommand("EVAL", script.source)
+      }
+      command.add(Int64(keys.count))
+      for key in keys { command.add(key) }
+      for argument in arguments { command.add(argument) }
+      return command
+    }
+  }
+
+  /// The bytes of its values: what is longer than a reader takes is not written.
+  var valueBytes: Int {
+    switch form {
+    case .plain(let command): command.byteCount
+    case .script(_, _, let arguments): arguments.map(\.count).max() ?? 0
+    }
+  }
+}
+
+func bytes(_ text: some CustomStringConvertible) -> [UInt8] { Array(text.description.utf8) }
+func milliseconds(_ duration: Duration) -> [UInt8] { bytes(max(1, duration.milliseconds)) }
+
+extension SharedStoreCommand {
+  /// - Parameters:
+  ///   - node: who says it, in messages.
+  ///   - forged: values that stand where these are to be and are none of ours, by field: what is read as they are gives way.
+  init(_ request: SharedStoreRequest, _ keys: SharedStoreKeys, from node: Incarnation, over forged: [String: [UInt8]] = [:]) {
+    self.init(request, keys, node, forged)
+    self.keys = keys
+    if keys.seal != nil, forged.isEmpty { self.request = request }
+  }
+
+  private init(_ request: SharedStoreRequest, _ keys: SharedStoreKeys, _ node: Incarnation, _ forged: [String: [UInt8]]) {
+    let displaced = forged[""] ?? []
+    switch request {
+    case .renew(let lease, let length):
+      self.init(
+        script: .renew, SharedStoreKeys.nodes,
+        [keys.key(SharedStoreKeys.nodes, "names"), keys.lease(of: lease.incarnation)],
+        [
+          bytes(SharedStoreKeys.escaped(lease.incarnation.node)), bytes(lease.incarnation),
+          keys.sealed(ValueCoding.encode(StoredLease(lease, until: keys.seal?.end)), keys.lease(of: lease.incarnation)),
+          milliseconds(length), bytes(keys.key(SharedStoreKeys.nodes, "lease:")), bytes(Limits.namesPerRead), displaced,
+        ], .nodes)
+    case .endLease(let incarnation):
+      self.init(
+        script: .endLease, SharedStoreKeys.nodes, [keys.key(SharedStoreKeys.nodes, "names"), keys.lease(of: incarnation)],
+        [bytes(SharedStoreKeys.escaped(incarnation.node)), bytes(incarnation)], .done)
+    case .enter, .update, .leave, .locate, .leaveCall, .register, .consumeQuota:
+      self.init(ofUser: request, keys, forged)
+    case .put, .remove, .entries, .entry, .claimReaping, .reaped, .claimStart, .putTombstone, .tombstone:
+      self.init(ofCall: request, keys, displaced)
+    case .admit(let trunk, let most, let incarnation):
+      let tag = SharedStoreKeys.trunk(trunk)
+      self.init(script: .admit, tag, [keys.key(tag, "calls")], [bytes(incarnation), bytes(most)], .isOne)
+    case .share(let trunk, let count, let incarnation):
+      let tag = SharedStoreKeys.trunk(trunk)
+      let key = keys.key(tag, "calls")
+      let command =
+        count > 0 ? RESPCommand("HSET", key, "\(incarnation)", "\(count)") : RESPCommand("HDEL", key, "\(incarnation)")
+      self.init(plain: "share", tag, command)
+    case .lead(let task, let incarnation):
+      let tag = SharedStoreKeys.task(task)
+      self.init(
+        script: .claim, tag, [keys.key(tag)],
+        [
+          keys.sealed(lines: bytes(incarnation), keys.key(tag)), milliseconds(Cluster.Limits.leadership), bytes(1), displaced,
+        ],
+        .claim(showsHolder: .always), name: "lead")
+    case .resign(let task, let incarnation):
+      let tag = SharedStoreKeys.task(task)
+      self.init(
+        script: .release, tag, [keys.key(tag)], [keys.sealed(lines: bytes(incarnation), keys.key(tag))], .done, name: "resign")
+    case .publish(let message, let to): self.init(message, keys, channel: keys.channel(to: to), from: node, name: "publish")
+    case .broadcast(let message): self.init(message, keys, channel: keys.everybody, from: node, name: "broadcast")
+    case .append(let call, let record):
+      let tag = SharedStoreKeys.records
+      self.init(
+        script: .append, tag, [keys.key(tag), keys.key(tag, call.description)],
+        [record, milliseconds(Limits.recordMark), bytes(Limits.records)], .isOne)
+      mayRepeat = false
+    case .addHistory, .history, .forgetHistory: self.init(ofHistory: request, keys)
+    case .directories, .directoryHead, .directoryParts, .stageDirectoryParts, .commitDirectory:
+      self.init(ofDirectory: request, keys)
+    case .putGrants, .grants: self.init(ofGrants: request, keys, forged)
+    case .record(let call):
+      let tag = SharedStoreKeys.records
+      self.init(script: .record, tag, [keys.key(tag), keys.key(tag, call.description)], [], .record)
+    }
+  }
+
+  private init(ofUser request: SharedStoreRequest, _ keys: SharedStoreKeys, _ forged: [String: [UInt8]]) {
+    func key(_ user: String, _ rest: String) -> String { keys.ofUser(user, rest) }
+    func value(_ place: Whereabouts) -> [UInt8] {
+      let user = place.device.user
+      return Array(keys.sealed(ValueCoding.encode(StoredWhereabouts(place)), key(user, "where"), place.device.device).dropFirst())
+    }
+    switch request {
+    case .enter(let place, let since):
+      let user = place.device.user
+      self.init(
+        script: .enter, SharedStoreKeys.user(user), [key(user, "where"), key(user, "calls"), key(user, "devices")],
+        [
+          bytes(place.device.device), bytes(place.session), value(place), bytes(Cluster.Limits.whereaboutsPerUser),
+          bytes(since ?? 0), forged[""] ?? [],
+        ], .entered(place.device))
+    case .update(let place):
+      let user = place.device.user
+      self.init(
+        script: .update, SharedStoreKeys.user(user), [key(user, "where")],
+        [bytes(place.device.device), bytes(place.session), value(place)], .done)
+    case .leave(let device, let session):
+      self.init(
+        script: .leave, SharedStoreKeys.user(device.user), [key(device.user, "where")], [bytes(device.device), bytes(session)],
+        .done)
+    case .locate(let user, let place):
+      let value =
+        place.map { place in
+          Array(
+            keys.sealed(ValueCoding.encode(StoredCallLocation(place)), key(user, "calls"), place.call.description).dropFirst())
+        } ?? []
+      self.init(
+        script: .locate, SharedStoreKeys.user(user), [key(user, "where"), key(user, "devices"), key(user, "calls")],
+        [
+          place.map { bytes($0.call) } ?? [], place.map { bytes($0.incarnation) } ?? [], value,
+          bytes(Cluster.Limits.callsPerUser),
+        ], .located(user))
+    case .leaveCall(let user, let call):
+      self.init(plain: "leaveCall", SharedStoreKeys.user(user), RESPCommand("HDEL", key(user, "calls"), call.description))
+    case .register(let user, let changes):
+      var arguments = [bytes(Cluster.Limits.devicesPerUser)]
+      for change in changes {
+        switch change {
+        case .stored(let device) where device.key.user == user:
+          arguments += [
+            bytes(device.key.device), bytes(device.lastChange),
+            keys.sealed(
+              bytes("{\"w\":\(device.lastChange),") + ValueCoding.encode(StoredDevice(device)).dropFirst(), key(user, "devices"),
+              device.key.device),
+            forged[device.key.device] ?? [],
+          ]
+        case .removed(let device) where device.user == user:
+          arguments += [bytes(device.device), [], [], forged[device.device] ?? []]
+        default: break
+        }
+      }
+      self.init(script: .register, SharedStoreKeys.user(user), [key(user, "devices")], arguments, .done)
+    case .consumeQuota(let user, let most):
+      self.init(
+        script: .consumeQuota, SharedStoreKeys.user(user), [key(user, "hour")], [bytes(most), milliseconds(Limits.hour)], .isOne)
+      mayRepeat = false
+    default: preconditionFailure("a request that is of no user")
+    }
+  }
+
+  private init(ofCall request: SharedStoreRequest, _ keys: SharedStoreKeys, _ displaced: [UInt8]) {
+    func sealed(_ claim: String, _ key: String) -> [UInt8] { keys.sealed(lines: bytes(claim), key) }
+    switch request {
+    case .put(let entry, let incarnation):
+      let tag = SharedStoreKeys.incarnation(incarnation)
+      let call = entry.line.call.description
+      var command = RESPCommand("HSET", keys.calls(of: incarnation), call)
+      command.add(keys.sealed(ValueCoding.encode(StoredEntry(entry)), keys.calls(of: incarnation), call))
+      self.init(plain: "put", tag, command)
+    case .remove(let call, let incarnation):
+      let tag = SharedStoreKeys.incarnation(incarnation)
+      self.init(plain: "remove", tag, RESPCommand("HDEL", keys.key(tag, "calls"), call.description))
+    case .entries(let incarnation, let cursor):
+      let tag = SharedStoreKeys.incarnation(incarnation)
+      // a scan may give some more than it is asked for
+      let count = Cluster.Limits.entriesPerRead / 2
+      let command = RESPCommand("HSCAN", keys.key(tag, "calls"), "\(cursor)", "COUNT", "\(count)")
+      self.init(plain: "entries", tag, command, .entries(incarnation))
+    case .entry(let call, let incarnation):
+      let tag = SharedStoreKeys.incarnation(incarnation)
+      self.init(plain: "entry", tag, RESPCommand("HGET", keys.key(tag, "calls"), call.description), .entry(call, incarnation))
+    case .claimReaping(let call, let incarnation, let reaper):
+      let tag = SharedStoreKeys.incarnation(incarnation)
+      self.init(
+        script: .claim, tag, [keys.key(tag, "reap:\(call)")],
+        [
+          sealed("\(reaper)", keys.key(tag, "reap:\(call)")), milliseconds(Cluster.Limits.reapClaim), bytes(0), displaced,
+        ], .claim(showsHolder: .always), name: "claimReaping")
+    case .reaped(let call, let incarnation, let reaper):
+      let tag = SharedStoreKeys.incarnation(incarnation)
+      self.init(
+        script: .reaped, tag, [keys.key(tag, "calls"), keys.key(tag, "reap:\(call)")],
+        [
+          bytes(call.description), sealed("\(reaper)", keys.key(tag, "reap:\(call)")), milliseconds(Cluster.Limits.reaped),
+        ], .done)
+    case .claimStart(let call, let device, let incarnation):
+      let tag = SharedStoreKeys.call(call.description)
+      self.init(
+        script: .claim, tag, [keys.key(tag, "start")],
+        [
+          sealed("\(incarnation)\n\(device.user)\n\(device.device)", keys.key(tag, "start")),
+          milliseconds(Cluster.Limits.startClaim), bytes(0), displaced,
+        ], .claim(showsHolder: .ifRefused), name: "claimStart")
+    case .tombstone(let call):
+      let tag = SharedStoreKeys.call(call.description)
+      self.init(plain: "tombstone", tag, RESPCommand("GET", keys.key(tag, "over")), .tombstone(call))
+    case .putTombstone(let call, let tombstone):
+      let tag = SharedStoreKeys.call(call.description)
+      var command = RESPCommand("SET", keys.key(tag, "over"))
+      command.add(keys.sealed(ValueCoding.encode(StoredEnd(tombstone)), keys.over(call)))
+      command.add("PX")
+      command.add(Cluster.Limits.tombstone.milliseconds)
+      self.init(plain: "putTombstone", tag, command)
+    default: preconditionFailure("a request that is of no call")
+    }
+  }
+
+  private init(_ message: ClusterMessage, _ keys: SharedStoreKeys, channel: String, from node: Incarnation, name: String) {
+    var command = RESPCommand("PUBLISH", channel)
+    let content = keys.sealed(ValueCoding.encode(StoredMessage(message, from: node, until: keys.seal?.end)), channel)
+    command.add(content)
+    self.init(name: name, tag: nil, form: .plain(command), reading: .done, mayRepeat: false)
+    isTooLong = content.count > Cluster.Limits.messageBytes
+  }
+
+  init(plain name: String, _ tag: String, _ command: RESPCommand, _ reading: Reading = .done) {
+    self.init(name: name, tag: tag, form: .plain(command), reading: reading)
+    isTooLong = valueBytes > Cluster.Limits.valueBytes
+  }
+
+  init(
+    script: SharedStoreScript, _ tag: String, _ keys: [String], _ arguments: [[UInt8]], _ reading: Reading, name: String? = nil
+  ) {
+    self.init(
+      name: name ?? script.rawValue, tag: tag, form: .script(script, keys: keys, arguments: arguments), reading: reading)
+    isTooLong = valueBytes > Cluster.Limits.valueBytes
+  }
+}

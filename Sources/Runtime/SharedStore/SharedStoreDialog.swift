@@ -1,0 +1,90 @@
+import Bytes
+import Logging
+import Platform
+import RESP
+
+/// A connection that is being made, until its first questions are answered: then its owner has it.
+final class SharedStoreDialog {
+  enum Outcome {
+    /// The connection is open and its owner's: it must set `handler`.
+    case answered(SharedStoreLink, [RESPValue])
+    case failed(String)
+  }
+  let address: SharedStoreSettings.Address
+  let deadline: Instant
+  private let expected: Int
+  private var replies: [RESPValue] = []
+  private var link: SharedStoreLink?
+  private var then: ((Outcome) -> Void)?
+
+  init(_ address: SharedStoreSettings.Address, expected: Int, deadline: Instant, then: @escaping (Outcome) -> Void) {
+    (self.address, self.expected, self.deadline, self.then) = (address, expected, deadline, then)
+  }
+
+  var isOver: Bool { then == nil }
+
+  /// The name of the host is known.
+  func begin(
+    _ place: SocketAddress, _ commands: [RESPCommand], tls: TLSSession?, bounds: RESPReader.Bounds, loop: EventLoop
+  ) {
+    guard !isOver else { return }
+    do {
+      let link = try SharedStoreLink(place, tls: tls, bounds: bounds, loop: loop) { [weak self] in self?.handle($0) }
+      self.link = link
+      for command in commands { link.send(command) }
+    } catch {
+      finish(.failed("\(error)"))
+    }
+  }
+
+  func flush() { link?.flush() }
+
+  func fail(_ why: String) { finish(.failed(why)) }
+
+  /// Nobody is told.
+  func cancel() {
+    then = nil
+    link?.close()
+  }
+
+  private func handle(_ event: SharedStoreLink.Event) {
+    switch event {
+    case .closed(let why): finish(.failed(why))
+    case .value(let value):
+      replies.append(value)
+      guard replies.count == expected, let link else { return }
+      finish(.answered(link, replies))
+    }
+  }
+
+  private func finish(_ outcome: Outcome) {
+    guard let then else { return }
+    self.then = nil
+    if case .failed = outcome { link?.close() }
+    link = nil
+    then(outcome)
+  }
+}
+
+extension SharedStoreDialog {
+  /// Looks the host up, begins TLS if there is any, and says the commands; what is wrong is its outcome.
+  func connect(_ commands: [RESPCommand], tls: TLSFiles?, bounds: RESPReader.Bounds, loop: EventLoop, logger: Logger) {
+    let address = address
+    HostLookup.find(address.host, address.port, for: .sharedStore, by: deadline, loop: loop, logger: logger) {
+      [weak self] found in
+      guard let self, !isOver else { return }
+      guard let place = found.first else { return fail("its name \(address.host) has no address") }
+      var session: TLSSession?
+      if let tls {
+        do throws(TLSFailure) {
+          let context = try TLSContext(client: TLSClientSettings(identity: tls, host: address.host))
+          session = TLSSession(context, isServer: false, host: address.host, verifying: TLSPeer(host: address.host))
+        } catch {
+          return fail("\(error)")
+        }
+        guard session != nil else { return fail("no memory for TLS") }
+      }
+      begin(place, commands, tls: session, bounds: bounds, loop: loop)
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import AppSessions
+import Bytes
+import Cluster
+import Devices
+import RESP
+
+/// A value that is none of ours, where one of ours is to be: the shared store, which cannot tell, let it stand as the later word or as another's claim.
+/// The request goes once more, and says which value gives way; if that one has changed meanwhile, the shared store decides as ever.
+extension SharedStoreCommand {
+  func repair(_ value: RESPValue, from node: Incarnation) -> SharedStoreCommand? {
+    guard let request, let keys, let parts = value.elements else { return nil }
+    let forged = Self.forged(in: parts, request, keys)
+    return forged.isEmpty ? nil : SharedStoreCommand(request, keys, from: node, over: forged)
+  }
+
+  private static func forged(in parts: [RESPValue], _ request: SharedStoreRequest, _ keys: SharedStoreKeys) -> [String: [UInt8]] {
+    func only(_ value: RESPValue?, _ isGenuine: ([UInt8]) -> Bool) -> [String: [UInt8]] {
+      guard let bytes = value?.content, !bytes.isEmpty, !isGenuine(bytes) else { return [:] }
+      return ["": bytes]
+    }
+    func fields(_ value: [RESPValue]?, _ isGenuine: (String, [UInt8]) -> Bool) -> [String: [UInt8]] {
+      guard let value else { return [:] }
+      var out: [String: [UInt8]] = [:]
+      for index in stride(from: 0, to: value.count - 1, by: 2) {
+        guard let name = value[index].text, let bytes = value[index + 1].content, !isGenuine(name, bytes) else { continue }
+        out[name] = bytes
+      }
+      return out
+    }
+    func claim(_ tag: String, _ rest: String = "") -> [String: [UInt8]] {
+      guard parts.first?.number == 0 else { return [:] }
+      return only(parts.last) { keys.opened(lines: $0, keys.key(tag, rest)) != nil }
+    }
+    switch request {
+    case .renew(let lease, _):
+      return parts.count < 4 ? [:] : only(parts[3]) { keys.isGenuine($0, keys.lease(of: lease.incarnation)) }
+    case .enter(let place, _):
+      guard parts.count == 5, parts[4].number == 1 else { return [:] }
+      let key = place.device
+      return only(parts[0]) { keys.isGenuine($0, keys.ofUser(key.user, "where"), key.device, counted: "t") }
+    case .register(let user, _): return fields(parts) { keys.isGenuine($1, keys.ofUser(user, "devices"), $0) }
+    case .putGrants: return fields(parts.last?.elements) { keys.isGenuine($1, keys.grantRows, $0) }
+    case .claimReaping(let call, let incarnation, _): return claim(SharedStoreKeys.incarnation(incarnation), "reap:\(call)")
+    case .claimStart(let call, _, _): return claim(SharedStoreKeys.call(call.description), "start")
+    case .lead(let task, _): return claim(SharedStoreKeys.task(task))
+    default: return [:]
+    }
+  }
+}

@@ -1,0 +1,146 @@
+import Bytes
+import JSONWebToken
+import Platform
+import Synchronization
+
+/// The signature of what nodes write into the shared store and believe when they read it: HMAC under a key of `cluster.key`, over the name of the key,
+/// the field in it and the value. So whoever may write to the shared store makes no value, and moves none to another place.
+///
+/// | value | signed | not signed |
+/// |---|---|---|
+/// | JSON | all between its braces; `"h"`, the tag, comes last | what a script counts and puts in front: `"t"`, `"n"` |
+/// | text of a claim | all; the tag is its last line | |
+/// | part of a directory | all; the tag is its last line | of which directory, and which part |
+///
+/// What it cannot hold: a value that is withheld, and an old one that is put back. Docs: docs/design/cluster.md, What is signed.
+final class SharedStoreSeal: Sendable {
+  private let key: PurposeKey
+  private let clock: @Sendable () -> Int64
+  private let failures = Mutex<(count: Int, place: String)>((0, ""))
+
+  /// Nil: the key is empty. `clock`: milliseconds since 1970.
+  init?(clusterKey: [UInt8], clock: @escaping @Sendable () -> Int64 = { WallClock.nowMilliseconds() }) {
+    guard let key = PurposeKey("trunkline shared store values 1", from: clusterKey) else { return nil }
+    (self.key, self.clock) = (key, clock)
+  }
+
+  // MARK: JSON
+
+  private static let mark = Array(#","h":""#.utf8)
+  private static let end = Array(#""}"#.utf8)
+  private static let tagCharacters = 22
+  private static let tail = mark.count + tagCharacters + end.count
+
+  /// An object that is not empty.
+  func seal(_ value: [UInt8], at place: String) -> [UInt8] {
+    guard value.count > 2, value.first == UInt8(ascii: "{"), value.last == UInt8(ascii: "}") else { return value }
+    let content = value[1..<value.count - 1]
+    return value.dropLast() + Self.mark + Array(Base64URL.encode(tag(content, place)).utf8) + Self.end
+  }
+
+  /// - Parameter counted: the name of the number that a script may have put in front.
+  func isGenuine(_ value: [UInt8], at place: String, counted: Character? = nil) -> Bool {
+    isSealed(value, place, counted) || failed(place)
+  }
+
+  private func isSealed(_ value: [UInt8], _ place: String, _ counted: Character?) -> Bool {
+    guard value.count > Self.tail, value.first == UInt8(ascii: "{"), value.suffix(Self.end.count).elementsEqual(Self.end) else {
+      return false
+    }
+    let start = value.count - Self.tail
+    let tagStart = start + Self.mark.count
+    guard value[start..<tagStart].elementsEqual(Self.mark),
+      let tag = Base64URL.decode(value[tagStart..<tagStart + Self.tagCharacters])
+    else { return false }
+    let content = value[1..<start]
+    return key.isTag(tag, of: message(content.dropFirst(Self.counted(content, counted)), place))
+  }
+
+  /// The bytes of `"t":123,` in front.
+  private static func counted(_ content: ArraySlice<UInt8>, _ name: Character?) -> Int {
+    guard let name else { return 0 }
+    let head = Array("\"\(name)\":".utf8)
+    guard content.starts(with: head) else { return 0 }
+    let digits = content.dropFirst(head.count).prefix { (48...57).contains($0) }
+    guard !digits.isEmpty, digits.count <= 19, digits.endIndex < content.endIndex, content[digits.endIndex] == UInt8(ascii: ",")
+    else { return 0 }
+    return head.count + digits.count + 1
+  }
+
+  // MARK: lines
+
+  func sealed(lines: [UInt8], at place: String) -> [UInt8] {
+    lines + [10] + Array(Base64URL.encode(tag(lines[...], place)).utf8)
+  }
+
+  /// Without its last line; nil: that is no signature of it.
+  func opened(lines: [UInt8], at place: String) -> [UInt8]? {
+    let last = lines.suffix(Self.tagCharacters + 1)
+    let content = lines.dropLast(Self.tagCharacters + 1)
+    guard last.count == Self.tagCharacters + 1, last.first == 10, let tag = Base64URL.decode(last.dropFirst()),
+      key.isTag(tag, of: message(content, place))
+    else {
+      _ = failed(place)
+      return nil
+    }
+    return Array(content)
+  }
+
+  // MARK: time
+
+  /// Of a lease or message, in seconds since 1970: `Limits.sealed` from now at least, on a grid, so that what has not changed has the same bytes.
+  var end: Int64 {
+    (clock() / 1_000 + Limits.sealed.seconds) / Limits.sealedGrid.seconds * Limits.sealedGrid.seconds + Limits.sealedGrid.seconds
+  }
+  /// Nil: it has none, and is none.
+  func isOver(_ end: Int64?, at place: String) -> Bool {
+    if let end, end > clock() / 1_000 { return false }
+    return !failed(place)
+  }
+
+  // MARK: failures
+
+  /// How many were not signed as they should be since the last time, and where the last one stands.
+  func drainFailures() -> (count: Int, place: String)? {
+    failures.withLock { failures in
+      defer { failures = (0, "") }
+      return failures.count > 0 ? failures : nil
+    }
+  }
+
+  private func failed(_ place: String) -> Bool {
+    failures.withLock { $0 = ($0.count + 1, String(place.prefix { $0 != "\n" }.prefix(200))) }
+    return false
+  }
+
+  private func tag(_ content: ArraySlice<UInt8>, _ place: String) -> [UInt8] { key.tag(message(content, place)) }
+
+  /// The length of the place comes first: no place and value together read as another two.
+  private func message(_ content: ArraySlice<UInt8>, _ place: String) -> [UInt8] {
+    let name = Array(place.utf8)
+    return withUnsafeBytes(of: UInt32(clamping: name.count).bigEndian) { Array($0) } + name + content
+  }
+}
+
+extension Duration { fileprivate var seconds: Int64 { components.seconds } }
+
+/// Where a value stands, and whether it is one of ours. Without a seal nothing is signed, and everything is.
+extension SharedStoreKeys {
+  func sealed(_ value: [UInt8], _ key: String, _ field: String = "") -> [UInt8] {
+    seal?.seal(value, at: Self.place(key, field)) ?? value
+  }
+  func isGenuine(_ value: [UInt8], _ key: String, _ field: String = "", counted: Character? = nil) -> Bool {
+    seal?.isGenuine(value, at: Self.place(key, field), counted: counted) ?? true
+  }
+  func sealed(lines: [UInt8], _ key: String, _ field: String = "") -> [UInt8] {
+    seal?.sealed(lines: lines, at: Self.place(key, field)) ?? lines
+  }
+  func opened(lines: [UInt8], _ key: String, _ field: String = "") -> [UInt8]? {
+    guard let seal else { return lines }
+    return seal.opened(lines: lines, at: Self.place(key, field))
+  }
+  func isOver(_ end: Int64?, _ key: String) -> Bool { seal?.isOver(end, at: Self.place(key, "")) ?? false }
+
+  /// No key holds a line break.
+  private static func place(_ key: String, _ field: String) -> String { "\(key)\n\(field)" }
+}

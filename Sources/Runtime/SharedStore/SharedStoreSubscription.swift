@@ -1,0 +1,27 @@
+import Bytes
+import RESP
+
+/// The connection that hears. Asked every second whether it is there: a half-open one would be silent for ever.
+final class SharedStoreSubscription {
+  private let link: SharedStoreLink
+  private(set) var nextPing: Instant
+  private var awaitsAnswer = false
+
+  init(_ link: SharedStoreLink, at now: Instant) { (self.link, nextPing) = (link, now + Limits.ping) }
+
+  func received() { awaitsAnswer = false }
+  func flush() { link.flush() }
+  func readArrived() { link.readArrived() }
+  func close() { link.close() }
+
+  func pingIsDue(at now: Instant) -> Bool { nextPing <= now }
+
+  /// False: the last one was not answered.
+  func ping(at now: Instant) -> Bool {
+    guard !awaitsAnswer else { return false }
+    awaitsAnswer = true
+    nextPing = now + Limits.ping
+    link.send(RESPCommand("PING"))
+    return true
+  }
+}

@@ -1,0 +1,70 @@
+import Cluster
+import SharedStore
+import Store
+import Synchronization
+
+/// What others than control ask of the shared store: the store's thread appends records, an operator asks who is where. Control has no part in it: an
+/// answer is told from one to control by its number.
+///
+///     let questions = SharedStoreQuestions()
+///     let shared store = try RedisSharedStore(…) { event in if !questions.takes(event) { inbox.post(.shared store(event)) } }
+///     questions.ask(.locate(user: "alice", entering: nil), of: shared store) { result in … }
+///     questions.stop()     // before the shared store
+final class SharedStoreQuestions: Sendable {
+  typealias Answer = @Sendable (Result<SharedStoreReply, SharedStoreFailure>) -> Void
+  /// One question; the answer comes once, on any thread.
+  typealias Ask = @Sendable (SharedStoreRequest, @escaping Answer) -> Void
+  private struct Waiting {
+    var number = SharedStoreQuestions.numbers
+    /// No more than the shared store's thread takes: whatever it does not take is answered at once.
+    var answers: [UInt64: Answer] = [:]
+    var isOver = false
+  }
+  /// Control counts from 0.
+  private static let numbers: UInt64 = 1 << 63
+  private let waiting = Mutex(Waiting())
+
+  /// Any thread; `answer` is called once, on the shared store's thread or at once.
+  func ask(_ request: SharedStoreRequest, of sharedStore: RedisSharedStore, _ answer: @escaping Answer) {
+    let number = waiting.withLock { waiting -> UInt64? in
+      guard !waiting.isOver else { return nil }
+      waiting.number += 1
+      waiting.answers[waiting.number] = answer
+      return waiting.number
+    }
+    guard let number else { return answer(.failure(.away)) }
+    if !sharedStore.post(SharedStoreRequestID(number), request) { finish(number, .failure(.full)) }
+  }
+
+  /// The shared store's thread. True: the event is an answer to `ask`.
+  func accepts(_ event: SharedStoreEvent) -> Bool {
+    guard case .reply(let id, let result) = event, id.number >= Self.numbers else { return false }
+    finish(id.number, result)
+    return true
+  }
+
+  /// Before the shared store's thread ends: nobody waits for an answer that will not come.
+  func stop() {
+    let left = waiting.withLock { waiting in
+      defer { waiting.answers = [:] }
+      waiting.isOver = true
+      return waiting.answers.values.map(\.self)
+    }
+    for answer in left { answer(.failure(.away)) }
+  }
+
+  private func finish(_ number: UInt64, _ result: Result<SharedStoreReply, SharedStoreFailure>) {
+    waiting.withLock { $0.answers.removeValue(forKey: number) }?(result)
+  }
+}
+
+extension RecordAnswer {
+  /// What the shared store said of a record that was to be appended.
+  init(_ result: Result<SharedStoreReply, SharedStoreFailure>) {
+    guard case .success(.granted(let isNew, _)) = result else {
+      self = .failed
+      return
+    }
+    self = isNew ? .added : .superseded
+  }
+}

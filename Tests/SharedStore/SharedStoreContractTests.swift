@@ -1,0 +1,48 @@
+import Bytes
+import Cluster
+import SharedStore
+import Testing
+
+/// Each starts what it needs, on free ports of loopback.
+@Suite(.serialized) struct SharedStoreContractTests {
+  @Test func `the shared store in memory, which stands for the others in tests on virtual time`() throws {
+    let hub = MemoryHub()
+    try SharedStoreContract("memory") { name, started in try MemoryNode(name, hub, started: started) }.check()
+  }
+
+  @Test func `Redis alone`() throws {
+    let redis = try RedisPeer()
+    try SharedStoreContract("Redis") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
+  }
+
+  @Test(.enabled(if: RedisPeer.oldest != nil, "no Redis 6.2: run Scripts/install test"))
+  func `Redis 6.2: nothing beyond the commands of the oldest version that is taken`() throws {
+    let redis = try RedisPeer(server: #require(RedisPeer.oldest))
+    #expect(redis.say("INFO", "server").contains("redis_version:6.2"))
+    try SharedStoreContract("Redis 6.2") { name, started in try RedisNode(name, settings(redis.port), started: started) }.check()
+  }
+
+  @Test func `Redis alone, with signed values`() throws {
+    let redis = try RedisPeer()
+    var settings = settings(redis.port)
+    settings.key = Redacted(Array("a cluster's key of thirty-two bytes".utf8))
+    let chosen = settings
+    try SharedStoreContract("signed") { name, started in try RedisNode(name, chosen, started: started) }.check()
+  }
+
+  @Test func `Redis behind Sentinel`() throws {
+    let peers = try SentinelPeers()
+    var settings = settings(0)
+    settings.place = .sentinels(peers.sentinels.map { .init("127.0.0.1", $0.port) }, name: SentinelPeers.name)
+    let chosen = settings
+    try SharedStoreContract("Sentinel") { name, started in try RedisNode(name, chosen, started: started) }.check()
+  }
+
+  @Test func `Redis Cluster`() throws {
+    let peers = try ClusterPeers()
+    var settings = settings(0)
+    settings.place = .cluster([.init("127.0.0.1", peers.nodes[1].port)])
+    let chosen = settings
+    try SharedStoreContract("Cluster") { name, started in try RedisNode(name, chosen, started: started) }.check()
+  }
+}
