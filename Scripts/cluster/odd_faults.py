@@ -9,7 +9,7 @@ from node_faults import after_death
 
 
 def signed(bench, value, key, field="", counted=""):
-    """A JSON object as a node with the cluster's key writes it (docs/design/cluster.md, What is signed)."""
+    """A JSON object as a node with the cluster's key writes it (docs/design/cluster-shared-store.md, What is signed)."""
     with open(f"{bench.cluster.folder}/cluster.key", "rb") as file:
         secret = file.read()
     value = value if isinstance(value, bytes) else json.dumps(value).encode()

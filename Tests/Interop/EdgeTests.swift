@@ -164,7 +164,7 @@ extension Interop {
       try await edge.stop()
     }
 
-    /// What a reaper builds on: docs/design/cluster.md, Edge.
+    /// What a reaper builds on: docs/design/cluster-failures.md.
     @Test(arguments: ["udp", "tcp"])
     func `a ringing INVITE of a dead node is tried at the next one once somebody says 503 for it, from whatever address`(
       transport: String

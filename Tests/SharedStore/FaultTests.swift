@@ -192,9 +192,9 @@ import Testing
 
   @Test func `a user without a right: the commands are named`() throws {
     let redis = try RedisPeer()
-    // the rule as docs/design/cluster.md has it
+    // the rule as docs/design/cluster-shared-store.md has it
     let page = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("docs/design/cluster.md")
+      .appendingPathComponent("docs/design/cluster-shared-store.md")
     let lines = try String(contentsOf: page, encoding: .utf8).split(separator: "\n")
     let rule = try #require(lines.first { $0.hasPrefix("ACL SETUSER") }).split(separator: " ").map(String.init)
       .map { $0 == "trunkline" ? "node" : $0 == ">PASSWORD" ? ">pass" : $0 }

@@ -5,7 +5,8 @@ import Devices
 
 /// What this node says of itself to the others, and what it believes of them: leases, incarnations, whereabouts, wakes, limits, single tasks,
 /// and the calls of nodes that died. Sans I/O; on the control thread beside `CallMachine`, which it never touches. Speaks `SharedStoreRequest`,
-/// `SharedStoreReply` and `SharedStoreEvent`. Docs: docs/design/cluster.md.
+/// `SharedStoreReply` and `SharedStoreEvent`. Docs: docs/design/cluster.md; what each part is for:
+/// docs/design/cluster-failures.md, Mechanisms.
 ///
 ///     machine.handle(.locate(question), at: now, into: &output)
 ///     for action in output.actions { … }      // .shared store(id, .locate(…)), and after its reply .located(call, .here(…))

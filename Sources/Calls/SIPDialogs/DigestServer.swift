@@ -9,7 +9,7 @@ import SIP
 /// cannot use a count up.
 ///
 /// Nodes of a cluster have one key and one clock, the shared store's, so each takes the others' nonces; what was used is remembered by the node where
-/// it was (docs/design/cluster.md, Edge).
+/// it was (docs/design/cluster.md, Nonces).
 struct DigestServer {
   enum Verdict: Equatable {
     case admitted

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The shared shared store of a cluster's nodes, by Redis or Valkey (single, behind Sentinel, or Redis Cluster): a thread with two connections, one
 /// for commands (of a Redis Cluster one for each shard) and one that hears this node's channel and everybody's. Nobody waits for it, and it
-/// knows of no call. Docs: docs/design/cluster.md, The shared store's thread.
+/// knows of no call. Docs: docs/design/cluster-shared-store.md, Connections.
 ///
 ///     let shared store = try RedisSharedStore(settings, node: incarnation, readiness: readiness, logger: logger) { event in control.post(event) }
 ///     shared store.post(SharedStoreRequestID(1), .locate(user: "alice", entering: nil))   // → .reply(1, …) within 250 ms

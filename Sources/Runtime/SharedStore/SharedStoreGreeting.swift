@@ -71,7 +71,7 @@ struct SharedStoreGreeting {
     guard let refused = replies[count + 2].elements else { throw problem(replies[count + 2], "EVAL") }
     let commands = Array(Set(refused.compactMap(\.text))).sorted()
     guard commands.isEmpty else {
-      throw Problem("its user has no right to \(commands.joined(separator: ", ")): see the rule in docs/design/cluster.md")
+      throw Problem("its user has no right to \(commands.joined(separator: ", ")): \(Self.seeRule)")
     }
     return found
   }
@@ -101,6 +101,8 @@ struct SharedStoreGreeting {
     }
   }
 
+  private static let seeRule = "see the rule in docs/design/cluster-shared-store.md"
+
   private static func isNewEnough(_ version: Substring) -> Bool {
     let parts = version.split(separator: ".").map { Int($0) ?? 0 }
     guard let major = parts.first else { return true }
@@ -111,7 +113,7 @@ struct SharedStoreGreeting {
     guard case .error(let why) = reply else { return Problem("its reply to \(command) is not one of Redis") }
     if why.hasPrefix("NOAUTH") { return Problem("Redis requires a password: set password_file of cluster.shared_store") }
     if why.hasPrefix("NOPERM") {
-      return Problem("its user has no right to \(command) (\(why)): see the rule in docs/design/cluster.md")
+      return Problem("its user has no right to \(command) (\(why)): \(Self.seeRule)")
     }
     return Problem("\(command): \(why)")
   }

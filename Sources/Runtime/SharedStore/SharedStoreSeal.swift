@@ -12,7 +12,7 @@ import Synchronization
 /// | text of a claim | all; the tag is its last line | |
 /// | part of a directory | all; the tag is its last line | of which directory, and which part |
 ///
-/// What it cannot hold: a value that is withheld, and an old one that is put back. Docs: docs/design/cluster.md, What is signed.
+/// What it cannot hold: a value that is withheld, and an old one that is put back. Docs: docs/design/cluster-shared-store.md, What is signed.
 final class SharedStoreSeal: Sendable {
   private let key: PurposeKey
   private let clock: @Sendable () -> Int64
