@@ -7,7 +7,7 @@ import MemorySharedStore
 import SIPDialogs
 import Testing
 
-/// One record of each call, whatever a node has missed while it was without shared store: written when others have not closed the call, and once that
+/// One record of each call, whatever a node has missed while it was without the shared store: written when others have not closed the call, and once that
 /// is known. (Here a lease is 2 s, and `lost_after` 5 s.)
 @Suite struct ManyNodesRecordTests {
   private func world(isAnswered: Bool = false, seed: UInt64 = 1) -> (nodes: ManyNodes, call: ManyNodes.EdgeCall) {

@@ -137,7 +137,7 @@ import Testing
         let (user, call) = ("user\(number)@example.com", CallID(random: .seeded(UInt64(number))))
         return [.remove(call, at: node.incarnation), .leaveCall(user: user, call)]
       } + [.share(trunk: "carrier", count: 0, of: node.incarnation)])
-    let left = redis.say("KEYS", "*").split(separator: "\n").filter { !$0.hasSuffix(":shared store") }
+    let left = redis.say("KEYS", "*").split(separator: "\n").filter { !$0.hasSuffix(":shared-store") }
     #expect(left.isEmpty, "nothing of a call that is over: \(left.prefix(3))")
   }
 }

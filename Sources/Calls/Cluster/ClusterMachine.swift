@@ -9,7 +9,7 @@ import Devices
 /// docs/design/cluster-failures.md, Mechanisms.
 ///
 ///     machine.handle(.locate(question), at: now, into: &output)
-///     for action in output.actions { … }      // .shared store(id, .locate(…)), and after its reply .located(call, .here(…))
+///     for action in output.actions { … }      // .sharedStore(id, .locate(…)), and after its reply .located(call, .here(…))
 ///     output.removeAll()
 ///
 /// This node and the shared store (`SharedStoreState`):

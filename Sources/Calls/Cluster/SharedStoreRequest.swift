@@ -3,7 +3,7 @@ public import Bytes
 public import CallFlow
 public import Devices
 
-/// What the cluster asks of the shared shared store. One request is one command or one script on keys of one hash slot; none is a transaction
+/// What the cluster asks of the shared store. One request is one command or one script on keys of one hash slot; none is a transaction
 /// over two users, calls or trunks. Docs: docs/design/cluster-shared-store.md.
 ///
 /// Every request may be carried out though its reply is lost, and may be sent again: each is idempotent, or (`take`) errs on the safe side.

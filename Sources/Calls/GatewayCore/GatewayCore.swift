@@ -47,13 +47,14 @@ public struct GatewayCore {
     case silent(Flow, since: Instant)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
-    /// `shared_store`, `probe`, `close`, `reapedBefore`, `forgotten`, `lead`, `taken` or `state`; `shared_store` is answered with `cluster(.sharedStore)`.
+    /// `sharedStore`, `probe`, `close`, `reapedBefore`, `forgotten`, `nameInUse`, `incompatible`, `state` or `news`; `sharedStore` is answered with
+    /// `cluster(.sharedStore)`.
     case cluster(ClusterMachine.Action)
-    /// An action of the call machine; never `sip`, `reserveMedia` or what the cluster answers. The `journal` ones are the turn's last.
+    /// An action of the call machine; never `sip`, `reserveMedia` or what the cluster answers. The `journal` ones are the step's last.
     case action(CallMachine.Action)
   }
 
-  /// What a `handle` call caused, in order: media is told before the trunk can send. Owned by the caller and reused.
+  /// What a `handle` call caused, in order: media is notified before the trunk can send. Owned by the caller and reused.
   public struct Output: Sendable {
     public var effects: [Effect] = []
     public init() {}

@@ -4,11 +4,11 @@ public import Logging
 public import Platform
 import Synchronization
 
-/// The shared shared store of a cluster's nodes, by Redis or Valkey (single, behind Sentinel, or Redis Cluster): a thread with two connections, one
+/// The shared store of a cluster's nodes, by Redis or Valkey (single, behind Sentinel, or Redis Cluster): a thread with two connections, one
 /// for commands (of a Redis Cluster one for each shard) and one that hears this node's channel and everybody's. Nobody waits for it, and it
 /// knows of no call. Docs: docs/design/cluster-shared-store.md, Connections.
 ///
-///     let shared store = try RedisSharedStore(settings, node: incarnation, readiness: readiness, logger: logger) { event in control.post(event) }
+///     let sharedStore = try RedisSharedStore(settings, node: incarnation, readiness: readiness, logger: logger) { event in control.post(event) }
 ///     shared store.post(SharedStoreRequestID(1), .locate(user: "alice", entering: nil))   // → .reply(1, …) within 250 ms
 ///     shared store.stop()
 public final class RedisSharedStore: Sendable {
@@ -21,10 +21,10 @@ public final class RedisSharedStore: Sendable {
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
-  /// Starts the thread `shared_store`. Throws if certificates cannot be read (`TLSFailure`) or the system has no thread (`SystemError`); a shared store that
+  /// Starts the thread `shared-store`. Throws if certificates cannot be read (`TLSFailure`) or the system has no thread (`SystemError`); a shared store that
   /// is away is no error.
   /// - Parameters:
-  ///   - readiness: gets a component `shared_store`, always ready: a node without shared store takes calls. Its note says what is wrong.
+  ///   - readiness: gets a component `shared-store`, always ready: a node without the shared store takes calls. Its note says what is wrong.
   ///   - deliver: called on the thread, in order. Each request that `post` took has exactly one `reply`.
   public init(
     _ settings: SharedStoreSettings, node: Incarnation, readiness: Readiness? = nil, logger: Logger,

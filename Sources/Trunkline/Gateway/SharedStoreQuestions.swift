@@ -3,12 +3,12 @@ import SharedStore
 import Store
 import Synchronization
 
-/// What others than control ask of the shared store: the store's thread appends records, an operator asks who is where. Control has no part in it: an
-/// answer is told from one to control by its number.
+/// Requests to the shared store that are not the control thread's: the store's thread appends records, an operator asks where a user is. An
+/// answer is distinguished from one to control by its number.
 ///
 ///     let questions = SharedStoreQuestions()
-///     let shared store = try RedisSharedStore(…) { event in if !questions.takes(event) { inbox.post(.shared store(event)) } }
-///     questions.ask(.locate(user: "alice", entering: nil), of: shared store) { result in … }
+///     let sharedStore = try RedisSharedStore(…) { event in if !questions.accepts(event) { inbox.post(.sharedStore(event)) } }
+///     questions.ask(.locate(user: "alice", entering: nil), of: sharedStore) { result in … }
 ///     questions.stop()     // before the shared store
 final class SharedStoreQuestions: Sendable {
   typealias Answer = @Sendable (Result<SharedStoreReply, SharedStoreFailure>) -> Void

@@ -58,7 +58,7 @@ public final class DirectoryService: Sendable {
   private let thread = Mutex<NamedThread?>(nil)
 
   /// Opens the file. Blocks; throws `StoreError`.
-  /// - Parameter shared store: of a cluster: directories are shared with its other nodes, and histories are in the shared store only.
+  /// - Parameter sharedStore: of a cluster: directories are shared with its other nodes, and histories are in the shared store only.
   public init(path: String, history: HistorySettings, sharedStore: SharedStoreHandle? = nil, logger: Logger) throws {
     (self.history, self.sharedStore, self.logger) = (history, sharedStore, logger)
     file = try DirectoryFile(path: path)
