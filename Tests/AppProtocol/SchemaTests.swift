@@ -72,9 +72,9 @@ import Testing
 
   /// The value with one field left out, or one value replaced by another.
   static func variants(_ value: JSON) -> [(change: String, value: JSON)] {
-    func changed(_ child: JSON, _ name: String, _ place: (JSON) -> JSON) -> [(change: String, value: JSON)] {
+    func changed(_ child: JSON, _ name: String, _ wrap: (JSON) -> JSON) -> [(change: String, value: JSON)] {
       let others: [JSON] = [.object([:]), .list([]), .text("☎"), .integer(7), .number(0.5)]
-      return others.map { ("\(name) = \($0)", place($0)) } + variants(child).map { ("\(name).\($0.change)", place($0.value)) }
+      return others.map { ("\(name) = \($0)", wrap($0)) } + variants(child).map { ("\(name).\($0.change)", wrap($0.value)) }
     }
     switch value {
     case .object(let fields):

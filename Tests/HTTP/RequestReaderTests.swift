@@ -193,11 +193,11 @@ private func refusal(_ text: String) -> Int? {
       var random = SplitMix64(seed: UInt64(number))
       var octets = seed
       for _ in 0..<Int.random(in: 1...6, using: &random) {
-        let place = Int.random(in: 0..<octets.count, using: &random)
+        let index = Int.random(in: 0..<octets.count, using: &random)
         switch Int.random(in: 0..<3, using: &random) {
-        case 0: octets[place] = UInt8.random(in: 0...255, using: &random)
-        case 1: octets.remove(at: place)
-        default: octets.insert(contentsOf: [13, 10, 0x20, 0x3a].shuffled(using: &random).prefix(2), at: place)
+        case 0: octets[index] = UInt8.random(in: 0...255, using: &random)
+        case 1: octets.remove(at: index)
+        default: octets.insert(contentsOf: [13, 10, 0x20, 0x3a].shuffled(using: &random).prefix(2), at: index)
         }
       }
       let cut = Int.random(in: 0..<octets.count, using: &random)

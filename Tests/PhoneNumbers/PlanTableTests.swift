@@ -17,10 +17,10 @@ import Testing
       #expect(throws: length < 96 ? PlanTable.Fault.notATable : .damaged) { try PlanTable(bytes.prefix(length)) }
     }
     #expect(throws: PlanTable.Fault.damaged) { try PlanTable(bytes + [0]) }
-    for place in [48, 56, 97, bytes.count / 2, bytes.count - 1] {
+    for offset in [48, 56, 97, bytes.count / 2, bytes.count - 1] {
       var changed = bytes
-      changed[place] ^= 1
-      #expect(throws: PlanTable.Fault.damaged, "\(place)") { try PlanTable(changed) }
+      changed[offset] ^= 1
+      #expect(throws: PlanTable.Fault.damaged, "\(offset)") { try PlanTable(changed) }
     }
     var other = bytes
     other[20] ^= 1

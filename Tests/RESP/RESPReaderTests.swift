@@ -7,18 +7,18 @@ import Testing
 private func read(_ stream: [UInt8], step: Int, _ bounds: RESPReader.Bounds = Limits.reply) -> ([RESPValue], RESPFailure?) {
   guard let reader = RESPReader(bounds) else { return ([], .malformed("no memory")) }
   var values: [RESPValue] = []
-  var place = 0
+  var offset = 0
   do throws(RESPFailure) {
-    while place < stream.count {
-      let end = min(stream.count, place + step)
-      let chunk = Array(stream[place..<end])
+    while offset < stream.count {
+      let end = min(stream.count, offset + step)
+      let chunk = Array(stream[offset..<end])
       var failure: RESPFailure?
       chunk.withUnsafeBytes { bytes in
         do throws(RESPFailure) { try reader.append(bytes) } catch { failure = error }
       }
       if let failure { throw failure }
       while let value = try reader.next() { values.append(value) }
-      place = end
+      offset = end
     }
     return (values, nil)
   } catch {
@@ -83,11 +83,11 @@ private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     for _ in 0..<400 {
       var stream = Self.stream
       for _ in 0..<Int.random(in: 1...6, using: &random) {
-        let place = Int.random(in: 0..<stream.count, using: &random)
+        let offset = Int.random(in: 0..<stream.count, using: &random)
         switch Int.random(in: 0..<3, using: &random) {
-        case 0: stream[place] = UInt8.random(in: 0...255, using: &random)
-        case 1: stream.remove(at: place)
-        default: stream.insert(Array("*$+-:0123456789\r\n".utf8).randomElement(using: &random) ?? 0, at: place)
+        case 0: stream[offset] = UInt8.random(in: 0...255, using: &random)
+        case 1: stream.remove(at: offset)
+        default: stream.insert(Array("*$+-:0123456789\r\n".utf8).randomElement(using: &random) ?? 0, at: offset)
         }
       }
       let whole = read(stream, step: stream.count)

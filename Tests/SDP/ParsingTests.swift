@@ -95,12 +95,12 @@ import Testing
     for round in 0..<1_500 {
       var bytes = samples[Int(random.next() % UInt64(samples.count))]
       for _ in 0..<1 + random.next() % 8 where !bytes.isEmpty {
-        let place = Int(random.next() % UInt64(bytes.count))
+        let offset = Int(random.next() % UInt64(bytes.count))
         switch random.next() % 4 {
-        case 0: bytes[place] = UInt8(truncatingIfNeeded: random.next())
-        case 1: bytes.removeSubrange(place..<min(bytes.count, place + Int(random.next() % 30)))
-        case 2: bytes.insert(contentsOf: tokens[Int(random.next() % UInt64(tokens.count))], at: place)
-        default: bytes.insert(contentsOf: bytes[place..<min(bytes.count, place + Int(random.next() % 200))], at: place)
+        case 0: bytes[offset] = UInt8(truncatingIfNeeded: random.next())
+        case 1: bytes.removeSubrange(offset..<min(bytes.count, offset + Int(random.next() % 30)))
+        case 2: bytes.insert(contentsOf: tokens[Int(random.next() % UInt64(tokens.count))], at: offset)
+        default: bytes.insert(contentsOf: bytes[offset..<min(bytes.count, offset + Int(random.next() % 200))], at: offset)
         }
       }
       exercise(bytes)

@@ -46,7 +46,7 @@ import Testing
   }
 
   /// Where an address can stand.
-  enum Place: CaseIterable, Sendable { case session, media, both, secondSection, attribute }
+  enum Position: CaseIterable, Sendable { case session, media, both, secondSection, attribute }
   /// By which way a description comes.
   enum Way: CaseIterable, Sendable { case offer, reoffer, answer, reanswer }
   static let hosts = [
@@ -59,14 +59,15 @@ import Testing
     "fd00:ec2::254", "::ffff:198.51.100.9",
   ]
 
-  @Test(arguments: Place.allCases, Way.allCases)
-  func `in no place of no description, first or later, is there an address of ours that we send to`(place: Place, way: Way) throws
-  {
+  @Test(arguments: Position.allCases, Way.allCases)
+  func `in no place of no description, first or later, is there an address of ours that we send to`(
+    position: Position, way: Way
+  ) throws {
     for host in Self.hosts + Self.hosts6 {
       var negotiation = TrunkNegotiation(local: SocketAddress("198.51.100.9:4000")!, sessionID: 1)
       (negotiation.refusesLocal, negotiation.ownAddresses) = (true, [IPAddress("198.51.100.10")!])
       let good = Self.description("203.0.113.7", .session)
-      let bad = Self.description(host, place)
+      let bad = Self.description(host, position)
       var agreed: TrunkMedia?
       switch way {
       case .offer: agreed = try? negotiation.answer(to: bad).media
@@ -82,23 +83,23 @@ import Testing
         agreed = try? negotiation.apply(answer: bad)
       }
       for media in [agreed, negotiation.agreed].compactMap(\.self) {
-        #expect(media.remote.ip == IPAddress("203.0.113.7")!, "\(host) \(place) \(way)")
-        #expect(media.control.map { $0.ip == media.remote.ip } ?? true, "\(host) \(place) \(way)")
+        #expect(media.remote.ip == IPAddress("203.0.113.7")!, "\(host) \(position) \(way)")
+        #expect(media.control.map { $0.ip == media.remote.ip } ?? true, "\(host) \(position) \(way)")
       }
       // what is refused leaves the leg where it was
       if way == .reoffer, agreed == nil { #expect(negotiation.agreed?.remote.ip == IPAddress("203.0.113.7")!) }
     }
   }
 
-  private static func description(_ host: String, _ place: Place) -> String {
+  private static func description(_ host: String, _ position: Position) -> String {
     let (bad, good) = ("IN \(host.contains(":") ? "IP6" : "IP4") \(host)", "IN IP4 203.0.113.7")
     var lines = ["v=0", "o=- 1 1 \(good)", "s=-"]
-    lines.append("c=\(place == .session || place == .both ? bad : good)")
+    lines.append("c=\(position == .session || position == .both ? bad : good)")
     lines += ["t=0 0"]
-    if place == .secondSection { lines += ["m=audio 4002 RTP/AVP 0", "c=\(bad)"] }
+    if position == .secondSection { lines += ["m=audio 4002 RTP/AVP 0", "c=\(bad)"] }
     lines.append("m=audio 4000 RTP/AVP 0")
-    if place == .media || place == .both { lines.append("c=\(bad)") }
-    if place == .attribute { lines += ["a=rtcp:5060 \(bad)", "a=candidate:1 1 UDP 2130706431 \(host) 5060 typ host"] }
+    if position == .media || position == .both { lines.append("c=\(bad)") }
+    if position == .attribute { lines += ["a=rtcp:5060 \(bad)", "a=candidate:1 1 UDP 2130706431 \(host) 5060 typ host"] }
     return lines.map { $0 + "\r\n" }.joined()
   }
 

@@ -14,8 +14,8 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
   /// A key, and where its entry stands in the heap: an entry that moves hashes nothing.
   @usableFromInline struct Slot: Sendable {
     @usableFromInline var key: Key
-    @usableFromInline var place: Int
-    @inlinable init(key: Key, place: Int) { (self.key, self.place) = (key, place) }
+    @usableFromInline var index: Int
+    @inlinable init(key: Key, index: Int) { (self.key, self.index) = (key, index) }
   }
   @usableFromInline var heap: [Entry] = []
   @usableFromInline var slots: [Slot] = []
@@ -33,26 +33,26 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     guard let due else { return cancel(key) }
     order &+= 1
     let slot = slotOf[key] ?? added(key)
-    let place = slots[slot].place
-    heap[place] = Entry(due: due, order: order, slot: slot)
-    restoreOrder(from: place)
+    let index = slots[slot].index
+    heap[index] = Entry(due: due, order: order, slot: slot)
+    restoreOrder(from: index)
   }
 
   /// For a key whose deadline mostly moves later without firing: it comes up at `due` or before, and its owner schedules it
   /// again. Moving later costs a look-up.
   @inlinable public mutating func schedule(_ key: Key, notLaterThan due: Instant) {
-    if let slot = slotOf[key], heap[slots[slot].place].due <= due { return }
+    if let slot = slotOf[key], heap[slots[slot].index].due <= due { return }
     schedule(key, at: due)
   }
 
   @inlinable public mutating func cancel(_ key: Key) {
     guard let slot = slotOf.removeValue(forKey: key) else { return }
     free.append(slot)
-    let place = slots[slot].place
+    let index = slots[slot].index
     let last = heap.removeLast()
-    guard place < heap.count else { return }
-    put(last, place)
-    restoreOrder(from: place)
+    guard index < heap.count else { return }
+    put(last, index)
+    restoreOrder(from: index)
   }
 
   /// A key whose deadline has come, once.
@@ -66,7 +66,7 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
   /// A slot for a new key; its entry is the heap's last.
   @inlinable mutating func added(_ key: Key) -> Int {
     let slot = free.popLast() ?? slots.count
-    let new = Slot(key: key, place: heap.count)
+    let new = Slot(key: key, index: heap.count)
     if slot == slots.count { slots.append(new) } else { slots[slot] = new }
     slotOf[key] = slot
     heap.append(Entry(due: .zero, order: 0, slot: slot))
@@ -76,24 +76,24 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
   /// Moves the entry at a place up or down to where it belongs.
   @inlinable mutating func restoreOrder(from start: Int) {
     let entry = heap[start]
-    var place = start
-    while place > 0, entry.isBefore(heap[(place - 1) / 2]) {
-      put(heap[(place - 1) / 2], place)
-      place = (place - 1) / 2
+    var index = start
+    while index > 0, entry.isBefore(heap[(index - 1) / 2]) {
+      put(heap[(index - 1) / 2], index)
+      index = (index - 1) / 2
     }
     while true {
-      var child = 2 * place + 1
+      var child = 2 * index + 1
       guard child < heap.count else { break }
       if child + 1 < heap.count, heap[child + 1].isBefore(heap[child]) { child += 1 }
       guard heap[child].isBefore(entry) else { break }
-      put(heap[child], place)
-      place = child
+      put(heap[child], index)
+      index = child
     }
-    put(entry, place)
+    put(entry, index)
   }
 
-  @inlinable mutating func put(_ entry: Entry, _ place: Int) {
-    heap[place] = entry
-    slots[entry.slot].place = place
+  @inlinable mutating func put(_ entry: Entry, _ index: Int) {
+    heap[index] = entry
+    slots[entry.slot].index = index
   }
 }

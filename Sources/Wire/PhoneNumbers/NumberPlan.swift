@@ -77,8 +77,8 @@ public struct NumberPlan: Sendable, Equatable {
   }
 
   private var usualNational: String? {
-    guard let table = PlanTable.shared, let place = table.regions[index].nationalPrefix else { return nil }
-    return String(decoding: table.text(place), as: UTF8.self)
+    guard let table = PlanTable.shared, let offset = table.regions[index].nationalPrefix else { return nil }
+    return String(decoding: table.text(offset), as: UTF8.self)
   }
 
   private var row: PlanTable.Region? { PlanTable.shared?.regions[index] }

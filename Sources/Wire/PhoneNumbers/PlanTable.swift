@@ -71,7 +71,7 @@ final class PlanTable: Sendable {
 
   let version: String
   let regions: [Region]
-  private let places: [UInt16: Int]
+  private let regionIndexes: [UInt16: Int]
   /// The first region of a calling code; -1: none.
   private let ofCode: [Int16]
   private let marks: [UInt16]
@@ -89,21 +89,21 @@ final class PlanTable: Sendable {
   init(_ bytes: some RandomAccessCollection<UInt8>) throws(Fault) {
     let bytes = Array(bytes)
     guard bytes.count >= Self.headerBytes, bytes.starts(with: Self.name) else { throw .notATable }
-    func integer(_ place: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * $1) } }
+    func integer(_ offset: Int) -> Int { (0..<4).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) } }
     let sizes = (0..<6).map { integer(56 + 4 * $0) }
     guard integer(52) == bytes.count, Self.headerBytes + sizes[..<5].reduce(0, +) * 2 + sizes[5] == bytes.count,
       sizes[0] % Region.words == 0,
       bytes[Self.headerBytes...].reduce(0x811C_9DC5 as UInt32, { ($0 ^ UInt32($1)) &* 0x0100_0193 }) == UInt32(integer(48))
     else { throw .damaged }
     version = String(decoding: bytes[Self.name.count..<48].prefix { $0 != 10 }, as: UTF8.self)
-    var place = Self.headerBytes
+    var offset = Self.headerBytes
     func section(_ size: Int) -> [UInt16] {
-      defer { place += 2 * size }
-      return (0..<size).map { UInt16(bytes[place + 2 * $0]) | UInt16(bytes[place + 2 * $0 + 1]) << 8 }
+      defer { offset += 2 * size }
+      return (0..<size).map { UInt16(bytes[offset + 2 * $0]) | UInt16(bytes[offset + 2 * $0 + 1]) << 8 }
     }
     let rows = section(sizes[0])
     (marks, national, short, programs) = (section(sizes[1]), section(sizes[2]), section(sizes[3]), section(sizes[4]))
-    texts = Array(bytes[place...])
+    texts = Array(bytes[offset...])
     func optional(_ word: UInt16) -> Int? { word == .max ? nil : Int(word) }
     regions = stride(from: 0, to: rows.count, by: Region.words).map { start in
       let row = rows[start..<start + Region.words].map { $0 }
@@ -114,21 +114,21 @@ final class PlanTable: Sendable {
         transform: optional(row[12]),
         groups: Int(row[13]), nationalPrefix: optional(row[14]))
     }
-    var (ofCode, places) = ([Int16](repeating: -1, count: 1_000), [UInt16: Int]())
+    var (ofCode, regionIndexes) = ([Int16](repeating: -1, count: 1_000), [UInt16: Int]())
     for (index, region) in regions.enumerated() {
       if region.isMain { ofCode[Int(region.code)] = Int16(index) }
-      if region.isRegion { places[region.id] = index }
+      if region.isRegion { regionIndexes[region.id] = index }
     }
-    (self.ofCode, self.places) = (ofCode, places)
+    (self.ofCode, self.regionIndexes) = (ofCode, regionIndexes)
   }
 
   /// By two letters, upper case.
   func region(_ id: String) -> Int? {
     let letters = Array(id.utf8)
-    return letters.count == 2 ? places[UInt16(letters[0]) | UInt16(letters[1]) << 8] : nil
+    return letters.count == 2 ? regionIndexes[UInt16(letters[0]) | UInt16(letters[1]) << 8] : nil
   }
 
-  func text(_ place: Int) -> ArraySlice<UInt8> { texts[(place + 1)...].prefix(Int(texts[place])) }
+  func text(_ offset: Int) -> ArraySlice<UInt8> { texts[(offset + 1)...].prefix(Int(texts[offset])) }
 
   /// The main region of a calling code.
   func region(code: Int) -> Int? {
@@ -190,28 +190,28 @@ final class PlanTable: Sendable {
   /// The beginning of `digits` as a regular expression takes it: alternatives in their order, as many repeats as there are, groups kept.
   /// Bounded by `Limits.steps`.
   func match(_ program: Int?, _ digits: some RandomAccessCollection<UInt8>) -> Match? {
-    guard var place = program else { return nil }
+    guard var counter = program else { return nil }
     var (found, at, steps) = (Match(), 0, 0)
-    var others: [(place: Int, at: Int, bounds: SIMD8<Int8>)] = []
+    var others: [(counter: Int, at: Int, bounds: SIMD8<Int8>)] = []
     while steps < Limits.steps {
       steps += 1
-      let (operation, operand) = (programs[place] >> 12, Int(programs[place] & 0xFFF))
+      let (operation, operand) = (programs[counter] >> 12, Int(programs[counter] & 0xFFF))
       var continues = true
       switch operation {
       case 0:
         if at < digits.count, operand >> Int(digits[digits.index(digits.startIndex, offsetBy: at)]) & 1 == 1 {
-          (place, at) = (place + 1, at + 1)
+          (counter, at) = (counter + 1, at + 1)
         } else {
           continues = false
         }
       case 1:
-        others.append((place + operand, at, found.bounds))
-        place += 1
-      case 2: place += operand
+        others.append((counter + operand, at, found.bounds))
+        counter += 1
+      case 2: counter += operand
       case 3:
         if operand < 6 { found.bounds[operand] = Int8(truncatingIfNeeded: at) }
-        place += 1
-      case 4 where at == digits.count: place += 1
+        counter += 1
+      case 4 where at == digits.count: counter += 1
       case 5:
         found.end = at
         return found
@@ -219,7 +219,7 @@ final class PlanTable: Sendable {
       }
       guard !continues else { continue }
       guard let other = others.popLast() else { return nil }
-      (place, at, found.bounds) = other
+      (counter, at, found.bounds) = other
     }
     return nil
   }

@@ -48,20 +48,20 @@ public struct RESPCommand: Hashable, Sendable {
   /// `\r\n`, kind, number, `\r\n`.
   private static func withHead(_ kind: Unicode.Scalar, _ number: Int, _ use: (UnsafeBufferPointer<UInt8>) -> Void) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 32) { head in
-      var place = head.count - 2
-      head[place] = 13
-      head[place + 1] = 10
+      var offset = head.count - 2
+      head[offset] = 13
+      head[offset + 1] = 10
       var rest = UInt(bitPattern: number)
       repeat {
-        place -= 1
-        head[place] = 48 + UInt8(truncatingIfNeeded: rest % 10)
+        offset -= 1
+        head[offset] = 48 + UInt8(truncatingIfNeeded: rest % 10)
         rest /= 10
       } while rest > 0
-      place -= 3
-      head[place] = 13
-      head[place + 1] = 10
-      head[place + 2] = UInt8(ascii: kind)
-      use(UnsafeBufferPointer(rebasing: head[place...]))
+      offset -= 3
+      head[offset] = 13
+      head[offset + 1] = 10
+      head[offset + 2] = UInt8(ascii: kind)
+      use(UnsafeBufferPointer(rebasing: head[offset...]))
     }
   }
 }

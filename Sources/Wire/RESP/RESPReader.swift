@@ -95,7 +95,7 @@ private struct Tape {
   private(set) var failure: RESPFailure?
   private var nodes: [Node] = []
   private var bytes = 0
-  private var place = 0
+  private var cursor = 0
 
   init(_ bounds: RESPReader.Bounds) {
     let depth = min(max(bounds.depth, Limits.depth.lowerBound), Limits.depth.upperBound)
@@ -132,7 +132,7 @@ private struct Tape {
 
   mutating func removeAll() {
     nodes.removeAll(keepingCapacity: nodes.capacity <= Limits.keptNodes)
-    (place, bytes) = (0, 0)
+    (cursor, bytes) = (0, 0)
   }
 
   mutating func pop() -> RESPValue {
@@ -141,9 +141,9 @@ private struct Tape {
   }
 
   private mutating func value() -> RESPValue {
-    guard place < nodes.count else { return .null }
-    let node = nodes[place]
-    place &+= 1
+    guard cursor < nodes.count else { return .null }
+    let node = nodes[cursor]
+    cursor &+= 1
     guard let count = node.count else { return node.value }
     var elements: [RESPValue] = []
     elements.reserveCapacity(min(count, nodes.count))

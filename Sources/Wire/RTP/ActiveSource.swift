@@ -6,15 +6,15 @@ public import Bytes
 /// | packet | condition | verdict |
 /// |---|---|---|
 /// | the first | – | `began` |
-/// | of the present source | – | `heard` |
+/// | of the present source | – | `active` |
 /// | of another | signalling has released the present one less than a second ago | `began` |
 /// | of another | the present one has been silent for 100 ms | `began` |
 /// | of another, the third in a row | the present one is overdue by more than it was lately | `began` |
-/// | of another | else | `notHeard` |
+/// | of another | else | `inactive` |
 ///
 /// A value of 64 octets; `admit` allocates nothing and takes some nanoseconds. One thread at a time.
 public struct ActiveSource: Sendable {
-  public enum Verdict: Sendable, Equatable { case heard, began, notHeard }
+  public enum Verdict: Sendable, Equatable { case active, began, inactive }
 
   public private(set) var current: SSRC?
   private var lastReceived = Instant.zero
@@ -36,7 +36,7 @@ public struct ActiveSource: Sendable {
     if source == current {
       longestGap = max(min(quiet, Self.silence), longestGap &- longestGap >> 4)
       (lastReceived, run) = (now, 0)
-      return .heard
+      return .active
     }
     return judge(source, quiet, at: now)
   }
@@ -45,7 +45,7 @@ public struct ActiveSource: Sendable {
     if current != nil, quiet < Self.silence, now >= releasedUntil {
       run = rival == source ? run &+ 1 : 1
       rival = source
-      guard run >= Self.rivalPackets, quiet >= min(Self.silence, 2 &* longestGap &+ Self.margin) else { return .notHeard }
+      guard run >= Self.rivalPackets, quiet >= min(Self.silence, 2 &* longestGap &+ Self.margin) else { return .inactive }
     }
     (current, rival, run, lastReceived, longestGap, releasedUntil) = (source, nil, 0, now, 0, .zero)
     return .began

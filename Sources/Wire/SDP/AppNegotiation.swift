@@ -89,8 +89,8 @@ extension SecureAudioWriter {
       Attribute("ice-ufrag", endpoint.ufrag), Attribute("ice-pwd", endpoint.password),
       Attribute("fingerprint", endpoint.fingerprint.text), Attribute("setup", setup.rawValue),
     ]
-    let sections = offer.media.enumerated().map { place, other -> MediaDescription in
-      guard place != index else { return section() }
+    let sections = offer.media.enumerated().map { position, other -> MediaDescription in
+      guard position != index else { return section() }
       var refused = other.refusal
       refused.attributes += transport + (other.attributes.has("rtcp-mux") ? [Attribute("rtcp-mux")] : [])
       return refused

@@ -97,7 +97,7 @@ func base64Text(_ bytes: [UInt8]) -> String {
   for start in stride(from: 0, to: bytes.count, by: 3) {
     let group = bytes[start..<min(start + 3, bytes.count)]
     let word = group.enumerated().reduce(0) { $0 | Int($1.element) << (16 - 8 * $1.offset) }
-    for place in 0..<4 { out.append(place <= group.count ? base64Alphabet[word >> (18 - 6 * place) & 63] : UInt8(ascii: "=")) }
+    for index in 0..<4 { out.append(index <= group.count ? base64Alphabet[word >> (18 - 6 * index) & 63] : UInt8(ascii: "=")) }
   }
   return String(decoding: out, as: UTF8.self)
 }

@@ -89,8 +89,8 @@ public struct TrunkNegotiation: Sendable {
     for (index, suite) in CryptoSuite.offered.enumerated() {
       let key = ownKeys[suite] ?? MediaKey(random.bytes(suite.keyBytes + suite.saltBytes))
       ownKeys[suite] = key
-      let place = suite == agreed?.protection?.suite ? 0 : keys.count
-      keys.insert(CryptoAttribute(tag: index + 1, suite: suite, key: key), at: place)
+      let position = suite == agreed?.protection?.suite ? 0 : keys.count
+      keys.insert(CryptoAttribute(tag: index + 1, suite: suite, key: key), at: position)
     }
     return keys
   }
@@ -152,8 +152,8 @@ public struct TrunkNegotiation: Sendable {
       keys = [CryptoAttribute(tag: line.tag, suite: line.suite, key: own)]
       media.protection = MediaProtection(suite: line.suite, ours: own, theirs: line.key)
     }
-    sections = description.media.enumerated().map { place, other in
-      place == index ? .audio(transport: other.transport, mid: other.mid) : .off(other.refusal)
+    sections = description.media.enumerated().map { position, other in
+      position == index ? .audio(transport: other.transport, mid: other.mid) : .off(other.refusal)
     }
     media.incoming = formats.answering(choice.formats)
     agreed = media

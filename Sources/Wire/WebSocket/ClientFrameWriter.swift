@@ -16,6 +16,6 @@ public enum ClientFrameWriter {
     let key = (0..<4).map { UInt8(truncatingIfNeeded: mask >> UInt32(24 - 8 * $0)) }
     out += key
     out.reserveCapacity(out.count + payload.count)
-    for (place, octet) in payload.enumerated() { out.append(octet ^ key[place & 3]) }
+    for (index, octet) in payload.enumerated() { out.append(octet ^ key[index & 3]) }
   }
 }

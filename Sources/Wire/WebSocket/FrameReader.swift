@@ -134,10 +134,10 @@ public struct FrameReader: Sendable {
     let (mask, offset) = (frame.mask, frame.offset)
     func unmask(_ out: inout [UInt8]) {
       out.reserveCapacity(out.count + piece.count)
-      var place = offset
+      var position = offset
       for octet in piece {
-        out.append(octet ^ UInt8(truncatingIfNeeded: mask >> UInt32(24 - 8 * (place & 3))))
-        place &+= 1
+        out.append(octet ^ UInt8(truncatingIfNeeded: mask >> UInt32(24 - 8 * (position & 3))))
+        position &+= 1
       }
     }
     if frame.opcode.rawValue < 8 { unmask(&message) } else { unmask(&control) }
