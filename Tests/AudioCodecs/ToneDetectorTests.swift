@@ -23,8 +23,8 @@ struct Tone {
   private static let keys = Array("123A456B789C*0#D")
 
   var samples: [Double] {
-    let place = Self.keys.firstIndex(of: key) ?? 0
-    let (a, b) = (Self.low[place / 4] * (1 + lowOffset), Self.high[place % 4] * (1 + highOffset))
+    let index = Self.keys.firstIndex(of: key) ?? 0
+    let (a, b) = (Self.low[index / 4] * (1 + lowOffset), Self.high[index % 4] * (1 + highOffset))
     // A sine of amplitude 1 has −3.01 dBov.
     let low = 32_768 * pow(10, (level + 3.01) / 20)
     let high = low * pow(10, twist / 20)

@@ -9,7 +9,7 @@ import Testing
 /// The mixer by itself, on frames of narrow- and wideband.
 private struct Table: ~Copyable {
   var mixer = GroupMixer()
-  let places: [Int]
+  let slots: [Int]
   var now = Instant.zero
   /// What each place heard.
   var heard: [[Int16]]
@@ -18,34 +18,34 @@ private struct Table: ~Copyable {
   init(_ bands: [AudioBand]) {
     self.bands = bands
     var mixer = GroupMixer()
-    var places: [Int] = []
-    for _ in bands { places.append(mixer.join() ?? -1) }
-    (self.places, heard) = (places, Array(repeating: [], count: bands.count))
+    var slots: [Int] = []
+    for _ in bands { slots.append(mixer.join() ?? -1) }
+    (self.slots, heard) = (slots, Array(repeating: [], count: bands.count))
     self.mixer = mixer
   }
   init(_ count: Int) { self.init(Array(repeating: .narrowband, count: count)) }
 
-  mutating func say(_ place: Int, _ samples: [Int16]) {
-    samples.withUnsafeBufferPointer { mixer.mix($0.baseAddress!, bands[place], from: places[place], at: now) }
+  mutating func say(_ member: Int, _ samples: [Int16]) {
+    samples.withUnsafeBufferPointer { mixer.mix($0.baseAddress!, bands[member], from: slots[member], at: now) }
   }
 
   /// What `place` hears beside its own app.
-  mutating func listen(_ place: Int, app: [Int16]? = nil) {
-    let band = bands[place]
+  mutating func listen(_ member: Int, app: [Int16]? = nil) {
+    let band = bands[member]
     var frame = app ?? [Int16](repeating: 0, count: band.samplesPerTick)
-    let place = places[place]
+    let member = slots[member]
     let isHeard = frame.withUnsafeMutableBufferPointer { [now] room in
-      mixer.add(to: room.baseAddress!, band, hasAudio: app != nil, for: place, at: now)
+      mixer.add(to: room.baseAddress!, band, hasAudio: app != nil, for: member, at: now)
     }
-    heard[place] += isHeard ? frame : [Int16](repeating: 0, count: band.samplesPerTick)
+    heard[member] += isHeard ? frame : [Int16](repeating: 0, count: band.samplesPerTick)
   }
 
   /// A round in which all of `talk` say their frame and all hear.
   mutating func round(_ talk: [Int: [Int16]]) {
-    for place in bands.indices {
-      say(place, talk[place] ?? [Int16](repeating: 0, count: bands[place].samplesPerTick))
+    for member in bands.indices {
+      say(member, talk[member] ?? [Int16](repeating: 0, count: bands[member].samplesPerTick))
     }
-    for place in bands.indices { listen(place) }
+    for member in bands.indices { listen(member) }
     now = now + .milliseconds(20)
   }
 }
@@ -58,16 +58,16 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
   @Test func `one talker at a time comes out sample for sample, and nobody hears himself`() {
     var table = Table(5)
     for (index, frame) in speech.enumerated() { table.round([(index / 100) % 5: frame]) }
-    for place in 0..<5 {
+    for member in 0..<5 {
       var differing = 0
       for (index, frame) in speech.enumerated().dropFirst() {
-        let talks = (index / 100) % 5 == place
+        let talks = (index / 100) % 5 == member
         // the first frame of a turn may be one that fades in
         if index % 100 == 0 { continue }
-        let got = Array(table.heard[place][index * 160..<(index + 1) * 160])
+        let got = Array(table.heard[member][index * 160..<(index + 1) * 160])
         if got != (talks ? quiet : frame) { differing += 1 }
       }
-      #expect(differing == 0, "place \(place)")
+      #expect(differing == 0, "member \(member)")
     }
   }
 
@@ -79,7 +79,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
       table.round(Dictionary(uniqueKeysWithValues: talk))
     }
     let first = Array(table.heard[0].suffix(8_000))
-    for place in 1...3 { #expect(strength(first, 300 + 170 * Double(place)) > 0.95 * amplitudes[place], "\(place)") }
+    for member in 1...3 { #expect(strength(first, 300 + 170 * Double(member)) > 0.95 * amplitudes[member], "\(member)") }
     #expect(strength(first, 300 + 170 * 4) < 30)
     // he himself hears the loudest three of the others
     let last = Array(table.heard[4].suffix(8_000))
@@ -153,7 +153,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     for index in 20..<270 {
       table.say(1, tone(index, hertz: 700))
       table.say(2, quiet)
-      for place in 1..<3 { table.listen(place) }
+      for member in 1..<3 { table.listen(member) }
       table.now = table.now + .milliseconds(20)
     }
     #expect(strength(Array(table.heard[2].suffix(8_000)), 440) < 10)
@@ -192,7 +192,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     table.mixer.leave(7)
     let (again, isEmpty) = (table.mixer.join(), table.mixer.isEmpty)
     #expect(again == 0 && !isEmpty)
-    for place in 0..<5 { table.mixer.leave(place) }
+    for member in 0..<5 { table.mixer.leave(member) }
     let isOver = table.mixer.isEmpty
     #expect(isOver)
     // nobody is there: nothing happens

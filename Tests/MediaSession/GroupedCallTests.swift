@@ -12,7 +12,7 @@ private struct Group: ~Copyable {
   static let id = MediaGroupID(raw: 1)
   let mixer: UnsafeMutablePointer<GroupMixer>
   var calls: [UnsafeMutablePointer<Bench>] = []
-  var places: [Int?] = []
+  var members: [Int?] = []
 
   init(_ trunks: [AudioEncoding], apps: [AudioEncoding]? = nil, adjust: (inout TrunkLegParameters) -> Void = { _ in }) throws {
     mixer = .allocate(capacity: 1)
@@ -22,7 +22,7 @@ private struct Group: ~Copyable {
       let call = UnsafeMutablePointer<Bench>.allocate(capacity: 1)
       call.initialize(to: try Bench(app: app, trunk: encoding, band: min(app.band, encoding.band), adjust: adjust))
       calls.append(call)
-      places.append(nil)
+      members.append(nil)
       call.pointee.connect()
     }
   }
@@ -37,12 +37,12 @@ private struct Group: ~Copyable {
 
   mutating func join(_ index: Int) {
     calls[index].pointee.command(.group(Bench.id, Self.id))
-    places[index] = mixer.pointee.join()
+    members[index] = mixer.pointee.join()
   }
   mutating func leave(_ index: Int) {
     calls[index].pointee.command(.group(Bench.id, nil))
-    if let place = places[index] { mixer.pointee.leave(place) }
-    places[index] = nil
+    if let member = members[index] { mixer.pointee.leave(member) }
+    members[index] = nil
   }
   mutating func joinAll() { for index in calls.indices { join(index) } }
 
@@ -67,8 +67,8 @@ private struct Group: ~Copyable {
   private func tick(_ index: Int, _ call: UnsafeMutablePointer<Bench>, _ direction: AudioDirection) {
     guard !call.pointee.session.skipsTick(direction) else { return }
     let now = call.pointee.now
-    if let place = places[index] {
-      call.pointee.session.tick(direction, in: mixer, as: place, at: now, into: &call.pointee.output)
+    if let member = members[index] {
+      call.pointee.session.tick(direction, in: mixer, as: member, at: now, into: &call.pointee.output)
     } else {
       call.pointee.session.tick(direction, at: now, into: &call.pointee.output)
     }

@@ -16,8 +16,8 @@ import Testing
   /// What both ends do in frame `index`, of 1,500.
   private func frame(_ habit: Habit, _ index: Int, _ bench: inout Bench) throws {
     // words of 1.2 s, pauses of 3 s
-    let place = index % 210
-    let (isWord, isResuming) = (place < 60, place == 0 && index > 0)
+    let position = index % 210
+    let (isWord, isResuming) = (position < 60, position == 0 && index > 0)
     var (trunkTalks, appTalks) = (true, true)
     switch habit {
     case .talksAllTheTime, .muteOfTheApp: break
@@ -42,7 +42,7 @@ import Testing
     } else if trunkTalks {
       bench.trunkSays(speech[index % speech.count])
     } else {
-      if habit == .comfortNoise, place == 60 { bench.trunkSends([60], payloadType: 13) }
+      if habit == .comfortNoise, position == 60 { bench.trunkSends([60], payloadType: 13) }
       if habit != .pausesWithoutClock { bench.trunkTimestamp &+= 160 }
     }
     if appTalks { try bench.appSays(speech[index % speech.count]) } else { bench.appTimestamp &+= 960 }

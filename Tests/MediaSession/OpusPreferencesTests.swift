@@ -50,7 +50,7 @@ import Testing
   }
 
   /// Speech, then two seconds of silence, then speech: as an app hears it that asks for this.
-  private func heard(_ preferences: OpusPreferences) throws -> [Bench.Packet] {
+  private func received(_ preferences: OpusPreferences) throws -> [Bench.Packet] {
     var bench = try Bench(preferences: preferences)
     bench.connect()
     try bench.run(frames: 400, trunk: { (150..<250).contains($0) ? quiet : speech[$0 % speech.count] })
@@ -66,7 +66,7 @@ import Testing
       OpusPreferences(maximumBitrate: 6_000),
       OpusPreferences(isConstantRate: true), OpusPreferences(acceptsPauses: true, maximumBitrate: 6_000, isConstantRate: true),
     ] {
-      let packets = try heard(preferences)
+      let packets = try received(preferences)
       #expect(preferences.acceptsPauses ? packets.count < 380 : packets.count > 390, "\(preferences): \(packets.count)")
       let bytes = packets.reduce(0) { $0 + $1.payload.count }
       // 8 s; RFC 7587's 6000 is below what libopus makes of 20 ms of speech
@@ -75,9 +75,9 @@ import Testing
   }
 
   @Test func `cbr=1 makes all packets one length, in pauses too, with copies or without`() throws {
-    let packets = try heard(OpusPreferences(isConstantRate: true))
+    let packets = try received(OpusPreferences(isConstantRate: true))
     #expect(Set(packets.map(\.payload.count)).count == 1, "\(Set(packets.map(\.payload.count)))")
-    #expect(try Set(heard(OpusPreferences()).map(\.payload.count)).count > 10)
+    #expect(try Set(received(OpusPreferences()).map(\.payload.count)).count > 10)
     var encoder = try AudioEncoder(encoding: .opus, control: OpusPreferences().control(.narrowband), isConstantRate: true)
     encoder.reported(lossFraction: 0.05, roundTripMilliseconds: nil, at: .zero)
     var lengths: Set<Int> = []

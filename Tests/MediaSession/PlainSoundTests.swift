@@ -143,11 +143,11 @@ import Testing
     let octets = [UInt8](try Data(contentsOf: file))
     let encodings: [String: Encoding] = ["opus": .opus, "g722": .g722, "pcmu": .pcmu]
     let encoding = try #require(encodings[String(decoding: octets.prefix(4), as: UTF8.self)])
-    var (place, payloads): (Int, [[UInt8]]) = (5, [])
-    while place < octets.count {
-      let end = place + 2 + Int(octets[place]) << 8 + Int(octets[place + 1])
-      payloads.append(Array(octets[place + 2..<end]))
-      place = end
+    var (offset, payloads): (Int, [[UInt8]]) = (5, [])
+    while offset < octets.count {
+      let end = offset + 2 + Int(octets[offset]) << 8 + Int(octets[offset + 1])
+      payloads.append(Array(octets[offset + 2..<end]))
+      offset = end
     }
     #expect(payloads.count > 140)
     try check(payloads, encoding, "\(name)")

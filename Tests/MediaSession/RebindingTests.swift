@@ -153,10 +153,10 @@ import Testing
     throws
   {
     var bench = try connected()
-    let heard = bench.toTrunk.count
+    let received = bench.toTrunk.count
     try speak(&bench, frames: 120, from: Self.moved)
     #expect(moves(bench).isEmpty, "not yet")
-    #expect(bench.toTrunk.count - heard >= 118, "the trunk hears it from wherever it speaks")
+    #expect(bench.toTrunk.count - received >= 118, "the trunk hears it from wherever it speaks")
     try speak(&bench, frames: 10, from: Self.moved)
     #expect(moves(bench) == [Self.moved])
     #expect(try destination(&bench) == Self.moved)
@@ -267,9 +267,9 @@ import Testing
     checkAgain(&bench, nominate: true, from: address)
     let starts = bench.handshakes.filter { if case .start(let key) = $0 { key.association == 1 } else { false } }
     #expect(starts.count == 1, "our ClientHello, once")
-    let heard = bench.toTrunk.count
+    let received = bench.toTrunk.count
     try speak(&bench, frames: 10, from: address)
-    #expect(bench.toTrunk.count - heard >= 9, "under the old keys")
+    #expect(bench.toTrunk.count - received >= 9, "under the old keys")
     let keys = Bench.keyMaterial(77)
     bench.complete(keys, association: 1)
     try bench.run(frames: 4, trunk: { tone($0) })

@@ -73,8 +73,8 @@ import Testing
       var (sequence, timestamp, source) = (1, 0, 1 as UInt32)
       for tick in 0..<(6 * (60 + pause)) {
         let now = Instant.zero + .milliseconds(tick * 20)
-        let place = tick % (60 + pause)
-        if place == 0, tick > 0 {
+        let position = tick % (60 + pause)
+        if position == 0, tick > 0 {
           switch silence {
           case .clockGoesOn: timestamp += pause * units
           case .clockStandsStill: break
@@ -83,13 +83,13 @@ import Testing
           case .otherSource: (sequence, timestamp, source) = (sequence + 20_000, timestamp / 2, source + 1)
           }
         }
-        if place < 60 {
+        if position < 60 {
           let samples = (0..<160).map { ReceiverSimulation.voice(tick * 160 + $0) }
           var payload = [UInt8](repeating: 0, count: 1275)
           var room = payload.mutableSpan
           payload.removeLast(1275 - (try simulation.encoder.encode(samples.span, into: &room)))
           let header = RTPHeader(
-            payloadType: 0, marker: place == 0, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: sequence)),
+            payloadType: 0, marker: position == 0, sequence: SequenceNumber(raw: UInt16(truncatingIfNeeded: sequence)),
             timestamp: RTPTimestamp(raw: UInt32(timestamp)), ssrc: SSRC(raw: source))
           _ = simulation.receiver.insert(header, payload: payload.span, at: now)
           (sequence, timestamp) = (sequence + 1, timestamp + units)

@@ -52,9 +52,9 @@ import Testing
     #expect(bench.codecFromApp == .pcmu && bench.codecFromTrunk == nil)
     try bench.run(frames: 10, trunk: { tone($0) }, app: { tone($0) })
     bench.command(.hold(Bench.id, false))
-    let heard = bench.toApp.count
+    let received = bench.toApp.count
     try bench.run(frames: 10, trunk: { tone($0) }, app: { _ in quiet })
-    #expect(bench.toApp.count == heard + 10)
+    #expect(bench.toApp.count == received + 10)
     #expect(bench.codecFromApp == nil && bench.codecFromTrunk == nil)
   }
 

@@ -120,10 +120,10 @@ import Testing
       $0.peers = [IPNetwork("10.0.0.0/8")!, IPNetwork("192.0.2.1")!]
       $0.signalling = [pbx.ip]
     }
-    for (source, heard) in [(third, 10), (pbx, 16), (third, 0), (Bench.trunkAddress, 16), (pbx, 0), (third, 0)] {
+    for (source, accepted) in [(third, 10), (pbx, 16), (third, 0), (Bench.trunkAddress, 16), (pbx, 0), (third, 0)] {
       let before = taken(&bench)
-      for frame in 0..<(heard == 0 ? 20 : heard == 10 ? 10 : 20) { bench.trunkSays(tone(frame), from: source) }
-      #expect(taken(&bench) == before + UInt64(heard), "\(source)")
+      for frame in 0..<(accepted == 0 ? 20 : accepted == 10 ? 10 : 20) { bench.trunkSays(tone(frame), from: source) }
+      #expect(taken(&bench) == before + UInt64(accepted), "\(source)")
     }
   }
 

@@ -77,12 +77,12 @@ import Testing
     for frame in 0..<150 {
       bench.trunkSays(tone(frame))
       for (index, ssrc) in [UInt32(7), 8, 9].enumerated() {
-        let place = frame % 50
+        let position = frame % 50
         // three presses of 160 ms each, with three ends, on each of three sources
-        guard place < 11 else { continue }
+        guard position < 11 else { continue }
         let start = 1_000_000 * (index + 1) + frame / 50 * 8_000
         sends(
-          &bench, ssrc, 500 + frame, event(UInt8(index + 1), min(place + 1, 8) * 160, end: place >= 8), type: 101,
+          &bench, ssrc, 500 + frame, event(UInt8(index + 1), min(position + 1, 8) * 160, end: position >= 8), type: 101,
           timestamp: start)
       }
       bench.tick()

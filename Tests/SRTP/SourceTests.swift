@@ -105,15 +105,15 @@ import Testing
     let packets = try sealed(profile, 1, [65_530] + (0..<20))
     let flood = try (0..<200).map { try forger.protected(rtpPacket(UInt16($0), ssrc: 8)) }
     for packet in flood { #expect(throws: SRTPError.authenticationFailed) { try receiver.unprotected(packet) } }
-    var heard = 0
+    var opened = 0
     for (index, packet) in packets.dropFirst().enumerated() {
       for number in 0..<3 {
         let forged = try forger.protected(rtpPacket(UInt16(3 * index + number), ssrc: 9))
         #expect(throws: SRTPError.authenticationFailed) { try receiver.unprotected(forged) }
       }
-      if (try? receiver.unprotected(packet)) != nil { heard += 1 }
+      if (try? receiver.unprotected(packet)) != nil { opened += 1 }
     }
-    #expect(heard >= 12)
+    #expect(opened >= 12)
   }
 
   @Test func `a table finds what was put in and not taken out`() {

@@ -20,8 +20,8 @@ enum Tonality {
     let middle = Float(length &- 1) * 0.5
     for index in 1..<length {
       let next = sample(index)
-      let place = (Float(index) - middle) / Float(length) * 2
-      let window = 1 - place * place
+      let position = (Float(index) - middle) / Float(length) * 2
+      let window = 1 - position * position
       room[index] = (next - 0.95 * last) * window * window
       last = next
     }

@@ -239,10 +239,10 @@ struct TwoSines {
     var basis = SIMD4<Float>(1, 0, 1, 0)
     var (g0, g1, g2, g3) = (SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero, SIMD4<Float>.zero)
     var target = SIMD4<Float>.zero
-    var place = from
+    var index = from
     for _ in 0..<count {
-      target += basis * samples[place]
-      place = place &+ 1 == count ? 0 : place &+ 1
+      target += basis * samples[index]
+      index = index &+ 1 == count ? 0 : index &+ 1
       g0 += basis * basis.x
       g1 += basis * basis.y
       g2 += basis * basis.z

@@ -16,8 +16,8 @@ extension PlayoutBuffer {
     statistics.inserted &+= 1
     let audio = Incoming(duration: Int32(clamping: max(0, duration)), carriesRepair: carriesRepair, format: format)
     // What is no audio chooses no source.
-    let verdict = duration > 0 || header.ssrc == source ? active.admit(header.ssrc, at: now) : .notHeard
-    guard verdict == .heard, let source, let sequence = place(header, source: source) else {
+    let verdict = duration > 0 || header.ssrc == source ? active.admit(header.ssrc, at: now) : .inactive
+    guard verdict == .active, let source, let sequence = extendedSequence(header, source: source) else {
       return resynchronise(header, payload, audio, verdict, arrival)
     }
     // Before play-out an overtaken packet still becomes the first, as long as all stored ones lie within the store's size.
@@ -87,7 +87,7 @@ extension PlayoutBuffer {
   }
 
   /// The packet's extended number, nil if it is not of this stream's range.
-  @inline(__always) private mutating func place(_ header: RTPHeader, source: SSRC) -> Int64? {
+  @inline(__always) private mutating func extendedSequence(_ header: RTPHeader, source: SSRC) -> Int64? {
     guard header.ssrc == source else { return nil }
     let distance = header.sequence.distance(from: SequenceNumber(raw: UInt16(truncatingIfNeeded: highest)))
     guard distance < Limits.packets &* 4 else { return nil }
@@ -136,12 +136,12 @@ extension PlayoutBuffer {
     let isBelieved =
       switch verdict {
       case .began: true
-      case .notHeard: false
-      case .heard:
+      case .inactive: false
+      case .active:
         source == nil || candidate?.next == header.sequence || arrival &- lastArrival >= 100 &* unitsPerMillisecond
       }
     guard isBelieved, audio.duration > 0 else {
-      if verdict == .heard { candidate = header.sequence }
+      if verdict == .active { candidate = header.sequence }
       statistics.outOfRange &+= 1
       return .outOfRange
     }

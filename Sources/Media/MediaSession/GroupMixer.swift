@@ -43,45 +43,45 @@ public struct GroupMixer: ~Copyable {
 
   /// The place of a new member; nil when all are taken. It hears and is heard from the next frame on.
   public mutating func join() -> Int? {
-    guard let place = (0..<Limits.groupMembers).first(where: { !members[$0].isUsed }) else { return nil }
-    members[place].begin()
+    guard let member = (0..<Limits.groupMembers).first(where: { !members[$0].isUsed }) else { return nil }
+    members[member].begin()
     for other in 0..<Limits.groupMembers {
-      members[place].cursors[other] = GroupCursor(read: members[other].written)
-      members[other].cursors[place] = GroupCursor(read: members[place].written)
+      members[member].cursors[other] = GroupCursor(read: members[other].written)
+      members[other].cursors[member] = GroupCursor(read: members[member].written)
     }
-    return place
+    return member
   }
 
   /// What it said last fades out at the others.
-  public mutating func leave(_ place: Int) {
-    guard members.indexIsValid(place) else { return }
-    members[place].isUsed = false
+  public mutating func leave(_ member: Int) {
+    guard members.indexIsValid(member) else { return }
+    members[member].isUsed = false
   }
 
   public var isEmpty: Bool { !(0..<Limits.groupMembers).contains { members[$0].isUsed } }
 
   /// 20 ms of `band` that a member's trunk said, at the member's tick from its trunk; nothing for one that has said nothing. HOT
-  public mutating func mix(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from place: Int, at now: Instant) {
-    guard members.indexIsValid(place), members[place].isUsed else { return }
-    let needsOther = (0..<Limits.groupMembers).contains { members[$0].isUsed && $0 != place && members[$0].band != band }
-    members[place].band = band
-    members[place].mix(samples, band, inBoth: needsOther, at: now)
+  public mutating func mix(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from member: Int, at now: Instant) {
+    guard members.indexIsValid(member), members[member].isUsed else { return }
+    let needsOther = (0..<Limits.groupMembers).contains { members[$0].isUsed && $0 != member && members[$0].band != band }
+    members[member].band = band
+    members[member].mix(samples, band, inBoth: needsOther, at: now)
   }
 
   /// Adds what the other members say to `frame`, 20 ms of what the member's own app says, and returns whether anybody is heard. Where
   /// several talk the sum bends below full scale, sample by sample: one talker alone comes out as it went in. HOT
   public mutating func add(
-    to frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, hasAudio: Bool, for place: Int, at now: Instant
+    to frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, hasAudio: Bool, for member: Int, at now: Instant
   ) -> Bool {
-    guard members.indexIsValid(place), members[place].isUsed else { return hasAudio }
-    members[place].band = band
+    guard members.indexIsValid(member), members[member].isUsed else { return hasAudio }
+    members[member].band = band
     let count = band.samplesPerTick
     sum.update(repeating: 0, count: count)
-    let left = leftOut(for: place)
+    let left = leftOut(for: member)
     var heard = 0
-    for other in 0..<Limits.groupMembers where other != place {
+    for other in 0..<Limits.groupMembers where other != member {
       let source = members + other
-      if source.pointee.add(to: sum, band, &members[place].cursors[other], isChosen: other != left, at: now) { heard &+= 1 }
+      if source.pointee.add(to: sum, band, &members[member].cursors[other], isChosen: other != left, at: now) { heard &+= 1 }
     }
     guard heard > 0 else { return hasAudio }
     Self.join(sum, to: frame, count, bends: heard &+ (hasAudio ? 1 : 0) > 1)
@@ -89,21 +89,21 @@ public struct GroupMixer: ~Copyable {
   }
 
   /// The quietest where more than three could be heard, with hysteresis; −1: nobody.
-  private mutating func leftOut(for place: Int) -> Int {
+  private mutating func leftOut(for member: Int) -> Int {
     var (quietest, others) = (-1, 0)
-    let former = members[place].leavesOut
-    for other in 0..<Limits.groupMembers where other != place && members[other].isUsed {
+    let former = members[member].leavesOut
+    for other in 0..<Limits.groupMembers where other != member && members[other].isUsed {
       others &+= 1
       guard other != former, quietest < 0 || members[other].power < members[quietest].power else { continue }
       quietest = other
     }
     guard others > Limits.groupTalkers else {
-      members[place].leavesOut = -1
+      members[member].leavesOut = -1
       return -1
     }
     let stays = former >= 0 && members[former].isUsed && members[former].power <= Limits.louderTalker * members[quietest].power
-    if !stays { members[place].leavesOut = quietest }
-    return members[place].leavesOut
+    if !stays { members[member].leavesOut = quietest }
+    return members[member].leavesOut
   }
 
   /// HOT
@@ -129,5 +129,5 @@ public struct GroupMixer: ~Copyable {
 }
 
 extension UnsafeMutablePointer<GroupMember> {
-  @inline(__always) fileprivate func indexIsValid(_ place: Int) -> Bool { place >= 0 && place < Limits.groupMembers }
+  @inline(__always) fileprivate func indexIsValid(_ member: Int) -> Bool { member >= 0 && member < Limits.groupMembers }
 }

@@ -401,7 +401,7 @@ extension MediaSession {
     if !uplink.relays, !uplink.event.isActive(at: now) { clearPacketizer() }
     let parts = uplink.event.forward(
       event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: trunk.eventClocks,
-      next: trunk.stream.place(of: header, relays: uplink.relays),
+      next: trunk.stream.eventTimestamp(of: header, relays: uplink.relays),
       at: now)
     if let opening = parts.opening { sendEventToTrunk(opening, header, &number, at: now, into: &output) }
     if let closing = parts.closing { sendEventToTrunk(closing, header, &number, at: now, into: &output) }

@@ -20,10 +20,10 @@ extension MediaSession {
   ///   - mixer: of the group; not touched after the return.
   ///   - place: what `GroupMixer.join` gave.
   public mutating func tick(
-    _ direction: AudioDirection, in mixer: UnsafeMutablePointer<GroupMixer>, as place: Int, at now: Instant,
+    _ direction: AudioDirection, in mixer: UnsafeMutablePointer<GroupMixer>, as member: Int, at now: Instant,
     into output: inout MediaOutput
   ) {
-    tick(direction, in: GroupSlot(mixer: mixer, number: place), at: now, into: &output)
+    tick(direction, in: GroupSlot(mixer: mixer, number: member), at: now, into: &output)
   }
 
   mutating func group(_ next: MediaGroupID?) {
@@ -33,16 +33,16 @@ extension MediaSession {
   }
 
   /// The trunk's frame, as decoded. What a trunk plays to a call that it holds is not for the others. HOT
-  mutating func feedGroup(_ place: GroupSlot, at now: Instant) {
+  mutating func feedGroup(_ slot: GroupSlot, at now: Instant) {
     guard trunk.sends else { return }
-    place.mixer.pointee.mix(frame, band, from: place.number, at: now)
+    slot.mixer.pointee.mix(frame, band, from: slot.number, at: now)
   }
 
   /// The app's next frame and what the others' trunks say. HOT
-  mutating func pullUplink(in place: GroupSlot, at now: Instant) -> SilenceGate.Step {
+  mutating func pullUplink(in slot: GroupSlot, at now: Instant) -> SilenceGate.Step {
     let step = pullUplink(at: now)
     guard !isHeld else { return step }
-    let isHeard = place.mixer.pointee.add(to: frame, band, hasAudio: step == .send, for: place.number, at: now)
+    let isHeard = slot.mixer.pointee.add(to: frame, band, hasAudio: step == .send, for: slot.number, at: now)
     return isHeard ? .send : step
   }
 }

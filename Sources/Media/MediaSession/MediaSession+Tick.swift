@@ -27,16 +27,16 @@ extension MediaSession {
   }
 
   mutating func tick(
-    _ direction: AudioDirection, in place: GroupSlot?, at now: Instant, into output: inout MediaOutput
+    _ direction: AudioDirection, in slot: GroupSlot?, at now: Instant, into output: inout MediaOutput
   ) {
     guard !isClosed else { return }
     switch direction {
-    case .trunkToApp: tickFromTrunk(in: place, at: now, into: &output)
-    case .appToTrunk: tickFromApp(in: place, at: now, into: &output)
+    case .trunkToApp: tickFromTrunk(in: slot, at: now, into: &output)
+    case .appToTrunk: tickFromApp(in: slot, at: now, into: &output)
     }
   }
 
-  private mutating func tickFromTrunk(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickFromTrunk(in slot: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
     if now >= playoutAssumedAt { releaseDownlink(at: now) }
     if let digit = trunk.digits.expire(at: now), connectedAt != nil { report(digit, from: .trunkToApp, into: &output) }
     endPresses(.trunkToApp, at: now, into: &output)
@@ -45,11 +45,11 @@ extension MediaSession {
     } else if stream != nil {
       tickStream(at: now, into: &output)
     } else if !downlink.relays {
-      tickDownlink(in: place, at: now, into: &output)
+      tickDownlink(in: slot, at: now, into: &output)
     }
   }
 
-  private mutating func tickFromApp(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickFromApp(in slot: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
     if let digit = uplink.digits.expire(at: now) { report(digit, from: .appToTrunk, into: &output) }
     endPresses(.appToTrunk, at: now, into: &output)
     if playback != nil, tickPlayback(at: now, into: &output) {
@@ -57,7 +57,7 @@ extension MediaSession {
     } else if bridge != nil {
       // the other session's ticks send
     } else if connectedAt != nil {
-      tickUplink(in: place, at: now, into: &output)
+      tickUplink(in: slot, at: now, into: &output)
     } else if uplink.kept != nil {
       keepUplink(at: now)
     }
@@ -68,12 +68,12 @@ extension MediaSession {
 
   // MARK: Trunk → app
 
-  private mutating func tickDownlink(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickDownlink(in slot: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
     let legs = legs
     guard isDownlinkOpen, hasLeg(winner), legs[winner].isReady else { return }
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, band, at: now) }
-    if let place, hasAudio { feedGroup(place, at: now) }
+    if let slot, hasAudio { feedGroup(slot, at: now) }
     if hasAudio { tapFrame(.trunkToApp, at: now) }
     if downlink.tones != nil { hearTones(frame, hasAudio ? band.samplesPerTick : 0, band, at: now, into: &output) }
     if downlink.kept != nil { hasAudio = throughKeptDownlink(hasAudio) }
@@ -121,7 +121,7 @@ extension MediaSession {
     uplink.kept?.push(frame)
   }
 
-  private mutating func tickUplink(in place: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
+  private mutating func tickUplink(in slot: GroupSlot?, at now: Instant, into output: inout MediaOutput) {
     guard trunk.isSet, trunk.sends, let destination = trunk.destination else {
       if !uplink.relays { _ = uplink.receiver.pull(into: frame, band, at: now) }
       return
@@ -137,7 +137,7 @@ extension MediaSession {
       guard now - max(uplink.lastForwarded, connectedAt ?? now) >= Limits.relaySilence else { return }
       step = absentUplink()
     } else {
-      step = place.map { pullUplink(in: $0, at: now) } ?? pullUplink(at: now)
+      step = slot.map { pullUplink(in: $0, at: now) } ?? pullUplink(at: now)
     }
     if !isHeld { tapFrame(.appToTrunk, at: now) }
     let audible = isHeld ? false : !uplink.isFirstAudioReported || canRelayUplink ? !KeptAudio.isPause(frame, band) : true

@@ -10,7 +10,7 @@ extension MediaSession {
   ) {
     guard trunk.isProtected else { return receiveTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
     // What a stranger sends is not worth decrypting.
-    guard trunk.source?.mayBeHeard(source, at: now) == true else { return rejectSource(source, into: &output) }
+    guard trunk.source?.mayAccept(source, at: now) == true else { return rejectSource(source, into: &output) }
     guard let count = openTrunk(packet, isControl: false, into: &output) else { return }
     receiveTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
@@ -109,9 +109,9 @@ extension MediaSession {
   /// Whether a packet is of the source that is heard, and in its numbers; else it is counted and dropped. HOT
   private mutating func admit(_ header: RTPHeader, at now: Instant, into output: inout MediaOutput) -> Bool {
     switch trunk.active.admit(header.ssrc, at: now) {
-    case .heard: break
+    case .active: break
     case .began: downlink.receiver.release(at: now)
-    case .notHeard:
+    case .inactive:
       trunk.unheard.otherSources &+= 1
       trunk.dropped &+= 1
       trunk.reception.receivedBeside()
@@ -316,7 +316,7 @@ extension MediaSession {
     let clocks = EventForward.Clocks(event: format.clockRateHz, stream: legs[winner].encoding.clockRateHz)
     let parts = downlink.event.forward(
       event, of: header.ssrc.raw, timestamp: timestamp, from: incoming, to: clocks,
-      next: legs[winner].stream.place(of: header, relays: downlink.relays),
+      next: legs[winner].stream.eventTimestamp(of: header, relays: downlink.relays),
       at: now)
     if let opening = parts.opening { sendEventToApp(opening, header, &number, at: now, into: &output) }
     if let closing = parts.closing { sendEventToApp(closing, header, &number, at: now, into: &output) }

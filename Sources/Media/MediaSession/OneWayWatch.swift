@@ -18,7 +18,7 @@ struct OneWayWatch {
   }
 
   /// A report block about our stream: its highest number (extended) so far, and how many packets we have sent.
-  mutating func peerHasHeard(_ highest: UInt32, sent: UInt64, at now: Instant) -> Bool {
+  mutating func peerHasReceived(_ highest: UInt32, sent: UInt64, at now: Instant) -> Bool {
     Self.isStuck(&toPeer, Reading(sent: sent, arrived: UInt64(highest), at: now))
   }
 

@@ -71,7 +71,7 @@ struct OutgoingStream {
   }
 
   /// Where a press of a relayed source lies on our timeline: as the source says, if that is near, else behind what was sent.
-  func place(of header: RTPHeader, relays: Bool) -> UInt32 {
+  func eventTimestamp(of header: RTPHeader, relays: Bool) -> UInt32 {
     let mapped = header.timestamp.raw &+ timestampOffset
     let isNear = Int32(bitPattern: mapped &- nextTimestamp).magnitude < unitsPerFrame &* 500
     return relays && maps && header.ssrc.raw == sourceSSRC && isNear ? mapped : nextTimestamp

@@ -61,10 +61,10 @@ struct ReportState {
   private mutating func handle(
     _ blocks: ReportBlocks, of datagram: Span<UInt8>, about stream: OutgoingStream, at now: Instant, wallClock: NTPTimestamp
   ) -> Bool {
-    var isUnheard = false
+    var isOneWay = false
     for index in 0..<blocks.count {
       guard let block = blocks.block(index, in: datagram), block.source.raw == stream.ssrc else { continue }
-      if watch.peerHasHeard(block.highestSequence, sent: stream.packets, at: now) { isUnheard = true }
+      if watch.peerHasReceived(block.highestSequence, sent: stream.packets, at: now) { isOneWay = true }
       reportedLossFraction = Double(block.fractionLost) / 256
       hasReport = true
       if let units = block.roundTrip(receivedAt: wallClock) {
@@ -72,7 +72,7 @@ struct ReportState {
         roundTripMilliseconds = roundTripMilliseconds.map { $0 * 0.75 + milliseconds * 0.25 } ?? milliseconds
       }
     }
-    return isUnheard
+    return isOneWay
   }
 }
 

@@ -34,7 +34,7 @@ struct SourcePolicyState {
   /// The one source, once learnt; reset by a new signalled address.
   private(set) var learnt: SocketAddress?
   /// Its last packet.
-  private var learntHeard = Instant.zero
+  private var learntReceivedAt = Instant.zero
   private var candidate: SocketAddress?
   private var candidateSince = Instant.zero
   private var agreeing = 0
@@ -62,19 +62,19 @@ struct SourcePolicyState {
   @inline(__always) mutating func classify(_ source: SocketAddress, at now: Instant) -> Verdict {
     guard let learnt else { return learn(source, at: now) }
     guard learnt == source else { return challenge(learnt, by: source, at: now) }
-    learntHeard = now
+    learntReceivedAt = now
     return .accepted
   }
 
   /// False for a source whose packets need not be decrypted. HOT
-  @inline(__always) func mayBeHeard(_ source: SocketAddress, at now: Instant) -> Bool {
+  @inline(__always) func mayAccept(_ source: SocketAddress, at now: Instant) -> Bool {
     learnt == source || isCloser(source) || mayHaveMoved(to: source, at: now)
   }
 
   /// The learnt source is silent, and this is another port of its address.
   private func mayHaveMoved(to source: SocketAddress, at now: Instant) -> Bool {
     guard let learnt, policy != .strict, source.ip == learnt.ip else { return false }
-    return now - learntHeard >= Limits.sourceSilence
+    return now - learntReceivedAt >= Limits.sourceSilence
   }
 
   /// RTCP is taken from the address RTP may come from, whatever the port (`strict`: the signalled port + 1).
@@ -109,14 +109,14 @@ struct SourcePolicyState {
       // A closer one takes over; any other rival waits for the window's end.
       guard proximity > self.proximity(candidate, policy) else { return .rejected }
     }
-    if agrees(source, at: now) { (learnt, learntHeard) = (source, now) }
+    if agrees(source, at: now) { (learnt, learntReceivedAt) = (source, now) }
     return .accepted
   }
 
   /// A stray packet of a closer address does not interrupt what is heard: five have to agree.
   private mutating func challenge(_ learnt: SocketAddress, by source: SocketAddress, at now: Instant) -> Verdict {
     guard isCloser(source) || mayHaveMoved(to: source, at: now), agrees(source, at: now) else { return .rejected }
-    (self.learnt, learntHeard) = (source, now)
+    (self.learnt, learntReceivedAt) = (source, now)
     return .replaced
   }
 

@@ -11,7 +11,7 @@ extension TURNClient {
     switch (message.messageClass, message.method) {
     case (.indication, .data):
       guard let peer = message.peerAddress, let octets = message.dataRange, isPermitted(peer.ip) else { return ignore() }
-      heardAt = now
+      receivedAt = now
       return Payload(peer: peer, octets: octets)
     case (.success, _), (.error, _): answered(message, now, &output)
     case (.request, _), (.indication, _): return ignore()
@@ -34,7 +34,7 @@ extension TURNClient {
     guard message.count >= 4 else { return ignore() }
     let (number, length) = (UInt16(message[0]) << 8 | UInt16(message[1]), Int(message[2]) << 8 | Int(message[3]))
     guard 4 + length <= message.count, let channel = channels.first(where: { $0.number == number }) else { return ignore() }
-    heardAt = now
+    receivedAt = now
     return Payload(peer: channel.peer, octets: 4..<4 + length)
   }
 
@@ -46,7 +46,7 @@ extension TURNClient {
       guard let key = credentials?.key, message.hasIntegrity(key) else { return _ = ignore() }
     }
     transactions.remove(at: index)
-    heardAt = now
+    receivedAt = now
     if isChallenge { return challenged(message, transaction, now, &output) }
     message.messageClass == .success
       ? succeeded(message, transaction.purpose, now, &output) : refused(message, transaction.purpose, &output)

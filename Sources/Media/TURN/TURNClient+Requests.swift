@@ -16,7 +16,7 @@ extension TURNClient {
   /// When the server has been silent for too long.
   private var silentAt: Instant? {
     guard channels.contains(where: \.isBound), !transactions.contains(where: { $0.purpose == .refresh }) else { return nil }
-    return heardAt + Limits.silence
+    return receivedAt + Limits.silence
   }
 
   /// Sends again and refreshes what is due. Safe to call at any time.

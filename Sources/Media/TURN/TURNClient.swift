@@ -87,7 +87,7 @@ public struct TURNClient: Sendable {
   var permissions: [Permission] = []
   var channels: [Channel] = []
   var refreshAt: Instant?
-  var heardAt = Instant.zero
+  var receivedAt = Instant.zero
 
   /// - Parameters:
   ///   - isStream: the connection is TCP or TLS: nothing is sent again, and ChannelData is padded.

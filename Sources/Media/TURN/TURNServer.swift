@@ -37,11 +37,11 @@ public struct TURNServer: Sendable, Hashable {
     case ("", true), ("transport=tcp", true): transport = .tls
     default: return nil
     }
-    guard let (host, port) = Self.place(parts[0], usual: isSecure ? 5_349 : 3_478) else { return nil }
+    guard let (host, port) = Self.hostAndPort(parts[0], usual: isSecure ? 5_349 : 3_478) else { return nil }
     (self.host, self.port, self.username, self.password) = (host, port, username, Redacted(password))
   }
 
-  private static func place(_ text: Substring, usual: UInt16) -> (String, UInt16)? {
+  private static func hostAndPort(_ text: Substring, usual: UInt16) -> (String, UInt16)? {
     var (host, rest) = (text, Substring())
     if text.hasPrefix("[") {
       guard let end = text.firstIndex(of: "]"), IPAddress(text[text.index(after: text.startIndex)..<end])?.family == .v6 else {
