@@ -124,11 +124,11 @@ private struct World {
     case 91..<94: nodes[index].bench.perform(.callDead(DeviceKey(user: "alice", device: "d\(below(3))"), callA))
     default: tell(index)
     }
-    try checkPlaces()
+    try checkSessions()
   }
 
   /// One session a device at a node, and one socket of it.
-  mutating func checkPlaces() throws {
+  mutating func checkSessions() throws {
     for index in nodes.indices {
       sockets.removeAll { $0.node == index && nodes[index].bench.closed($0.client.connection) != nil }
       let here = sockets.filter { $0.node == index }

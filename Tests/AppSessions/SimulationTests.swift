@@ -15,7 +15,7 @@ private struct HonestClient {
   var open: [Identifier] = []
   var answered: [Identifier: Int] = [:]
   /// What arrived of the gateway's numbered messages, over all sessions.
-  var heard: [Int64] = []
+  var received: [Int64] = []
 
   mutating func request(_ id: Identifier) {
     open.append(id)
@@ -37,7 +37,7 @@ private struct HonestClient {
         lastSeq = seq
       }
       switch frame.body {
-      case .message(.callProgress(let d)): heard.append(d.at)
+      case .message(.callProgress(let d)): received.append(d.at)
       case .message(.ok), .message(.err):
         guard let re = frame.re else { continue }
         answered[re, default: 0] += 1
@@ -129,7 +129,7 @@ private struct HonestClient {
       client.take(bench.frames(socket))
     }
     #expect(bench.closed(socket) == nil)
-    #expect(client.heard == Array(1...max(1, told)).prefix(Int(told)).map { $0 }, "seed \(seed)")
+    #expect(client.received == Array(1...max(1, told)).prefix(Int(told)).map { $0 }, "seed \(seed)")
     #expect(client.open.isEmpty, "seed \(seed)")
     #expect(client.outbox.isEmpty, "seed \(seed)")
     #expect(effects.count == Int(requests) && effects.values.allSatisfy { $0 == 1 }, "seed \(seed)")

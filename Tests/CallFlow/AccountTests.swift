@@ -76,7 +76,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     let world = world { $0.users[0].account = "work" }
     connect(world, phone, ["default"])
     world.invite()
-    #expect(world.trunkHeard.last?.hasPrefix("480") == true && offered(world, phone).isEmpty)
+    #expect(world.trunkReceived.last?.hasPrefix("480") == true && offered(world, phone).isEmpty)
     #expect(world.records.first?.end.detail == "no device is logged in to account work")
   }
 

@@ -91,7 +91,7 @@ private let call = Identifier(high: 5, low: 5)
     #expect(limits(started(world)) == Self.wide)
     world.openOutgoingGate(call)
     world.feed(.sip(.answered(try #require(world.outgoingLeg), sdp: Surroundings.trunkSDP())))
-    #expect(trunk(world)?.encoding == .pcmu && world.heard[phone]?.last == "call.connected")
+    #expect(trunk(world)?.encoding == .pcmu && world.received[phone]?.last == "call.connected")
     let restart = MediaRestart(sdp: Surroundings.appSDP(setup: "actpass"), gen: 2)
     guard case .mediaAnswer(let answer) = world.request(phone, .mediaRestart(restart), call: call) else {
       return #expect(Bool(false), "no media.answer")

@@ -29,7 +29,7 @@ private let caller: Int64 = 15_550_000_042
     let world = world { configuration, _ in configuration.declineCode = code }
     world.feed(.blocked(scope: "user:alice", [12_125_550_000, caller, 49_301_234_567]))
     world.invite()
-    #expect(world.trunkHeard == ["\(code)"] && world.heard[phone] == nil && world.pushes.isEmpty && world.session == nil)
+    #expect(world.trunkReceived == ["\(code)"] && world.received[phone] == nil && world.pushes.isEmpty && world.session == nil)
     world.expectRecord(.blocked, by: .gateway, sip: code)
     #expect(world.records[0].end.detail == "user:alice" && world.records[0].user == "alice" && world.records[0].devices == 0)
     #expect(!world.actions.contains { if case .trace(_, .ringing, _, _) = $0 { true } else { false } })
@@ -42,7 +42,7 @@ private let caller: Int64 = 15_550_000_042
     world.feed(.blocked(scope: "account:default", [caller]))
     world.feed(.blocked(scope: "account:default", []))
     world.invite()
-    #expect(world.heard[phone] == ["call.offer"] && world.records.isEmpty)
+    #expect(world.received[phone] == ["call.offer"] && world.records.isEmpty)
   }
 
   @Test func `an account's directory blocks for its calls only`() {
@@ -60,7 +60,7 @@ private let caller: Int64 = 15_550_000_042
     let world = world()
     world.feed(.blocked(scope: "user:alice", [caller]))
     world.invite(isPrivate: true)
-    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.received[phone] == ["call.offer"])
     for text in ["", "+", "anonymous", "0155500042", "+1555000004212345678", "1555#", "\u{661}\u{662}\u{663}1234567", "155500"] {
       #expect(BlockedCallers.number(text) == nil, "\(text)")
     }
@@ -78,8 +78,8 @@ private let caller: Int64 = 15_550_000_042
       for user in blocking { world.feed(.blocked(scope: "user:" + user, [caller])) }
       world.invite()
       world.feed(.routed(try #require(world.questions.last?.call), RouteAnswer(users: ["alice", "bob"])))
-      #expect(world.heard[phone] == nil)
-      #expect((world.heard[bob] == ["call.offer"]) == (blocking.count == 1))
+      #expect(world.received[phone] == nil)
+      #expect((world.received[bob] == ["call.offer"]) == (blocking.count == 1))
       if blocking.count == 2 { world.expectRecord(.blocked, by: .gateway, sip: 486) }
     }
   }
@@ -90,7 +90,7 @@ private let caller: Int64 = 15_550_000_042
     world.feed(.blocked(scope: "user:bob", [caller]))
     let (_, call) = try world.ringing()
     world.request(phone, .callReject(CallReject(scope: .all, reason: .declined)), call: call)
-    #expect(world.heard[bob] == nil)
+    #expect(world.received[bob] == nil)
     world.expectRecord(.declined)
     #expect(world.records[0].end.detail == "diversion: bob blocks the caller")
   }

@@ -42,9 +42,9 @@ private let tablet = Surroundings.tablet
     let question = try #require(world.locates.first)
     #expect(question.users == ["alice"] && question.trunk == "carrier" && question.connectedHere == ["alice"])
     #expect(!question.mayRedirect, "no edge sent it")
-    #expect(world.machine.summaries.isEmpty && world.heard[phone] == nil)
+    #expect(world.machine.summaries.isEmpty && world.received[phone] == nil)
     let call = try located(world)
-    #expect(world.heard[phone] == ["call.offer"] && world.machine.summaries.map(\.call) == [call])
+    #expect(world.received[phone] == ["call.offer"] && world.machine.summaries.map(\.call) == [call])
     #expect(world.wakes.isEmpty)
   }
 
@@ -52,7 +52,7 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     world.connect(phone)
     world.invite()
-    #expect(world.locates.isEmpty && world.heard[phone] == ["call.offer"])
+    #expect(world.locates.isEmpty && world.received[phone] == ["call.offer"])
   }
 
   @Test func `a user who is elsewhere is called there: 302, counted, no record`() throws {
@@ -61,7 +61,7 @@ private let tablet = Surroundings.tablet
     let question = try #require(world.locates.first)
     #expect(question.mayRedirect && question.connectedHere.isEmpty)
     world.feed(.located(question.call, .redirect(to: "sip:10.0.0.6:5060;transport=tcp")))
-    #expect(world.trunkHeard == ["302 sip:10.0.0.6:5060;transport=tcp"])
+    #expect(world.trunkReceived == ["302 sip:10.0.0.6:5060;transport=tcp"])
     #expect(world.refusals.map(\.reason) == [.steered] && world.refusals.first?.isRoutine == true)
     #expect(world.records.isEmpty && world.machine.summaries.isEmpty)
   }
@@ -70,7 +70,7 @@ private let tablet = Surroundings.tablet
     let world = world()
     world.invite(isFromEdge: true)
     let call = try located(world, isHeard: false)
-    #expect(world.trunkHeard == ["503"] && world.unclaimed == [call])
+    #expect(world.trunkReceived == ["503"] && world.unclaimed == [call])
     #expect(world.refusals.map(\.reason) == [.unlocated] && world.records.isEmpty && world.machine.summaries.isEmpty)
   }
 
@@ -79,7 +79,7 @@ private let tablet = Surroundings.tablet
     world.invite()
     _ = try located(world, isHeard: false)
     #expect(
-      world.trunkHeard == ["480 Q.850;cause=20"] && world.records.map(\.end.reason) == [.unanswered] && world.refusals.isEmpty)
+      world.trunkReceived == ["480 Q.850;cause=20"] && world.records.map(\.end.reason) == [.unanswered] && world.refusals.isEmpty)
   }
 
   @Test func `the shared store knows of no device: 480 to an edge, too`() throws {
@@ -87,7 +87,7 @@ private let tablet = Surroundings.tablet
     world.invite(isFromEdge: true)
     _ = try located(world)
     #expect(
-      world.trunkHeard == ["480 Q.850;cause=20"] && world.records.map(\.end.reason) == [.unanswered] && world.refusals.isEmpty)
+      world.trunkReceived == ["480 Q.850;cause=20"] && world.records.map(\.end.reason) == [.unanswered] && world.refusals.isEmpty)
   }
 
   @Test func `a silent shared store, and a device here: it rings`() throws {
@@ -95,7 +95,7 @@ private let tablet = Surroundings.tablet
     world.connect(phone)
     world.invite(isFromEdge: true)
     _ = try located(world, isHeard: false)
-    #expect(world.heard[phone] == ["call.offer"] && world.refusals.isEmpty)
+    #expect(world.received[phone] == ["call.offer"] && world.refusals.isEmpty)
   }
 
   @Test func `an INVITE is sent on once only`() throws {
@@ -113,7 +113,7 @@ private let tablet = Surroundings.tablet
     world.feed(.sip(.legClosed(leg)))
     #expect(world.records.map(\.end.reason) == [.callerCancelled])
     world.feed(.located(call, .here(remoteDevices: [remote(tablet)], registry: [:])))
-    #expect(world.heard[phone] == nil && world.wakes.isEmpty && world.records.count == 1)
+    #expect(world.received[phone] == nil && world.wakes.isEmpty && world.records.count == 1)
   }
 
   @Test(arguments: [Refusal.Reason.trunkLimit, .userLimit])
@@ -123,7 +123,7 @@ private let tablet = Surroundings.tablet
     world.invite()
     #expect(world.locates.first?.mostOfTrunk == 2 && world.locates.first?.mostOfUser == 8)
     world.feed(.located(try #require(world.locates.first?.call), .refused(reason)))
-    #expect(world.trunkHeard == ["503"] && world.refusals.map(\.reason) == [reason] && world.records.isEmpty)
+    #expect(world.trunkReceived == ["503"] && world.refusals.map(\.reason) == [reason] && world.records.isEmpty)
   }
 
   @Test func `a call that finds no media is taken back`() throws {
@@ -132,7 +132,7 @@ private let tablet = Surroundings.tablet
     world.mediaRefusal = "no ports"
     world.invite()
     let call = try located(world)
-    #expect(world.unclaimed == [call] && world.trunkHeard == ["503"])
+    #expect(world.unclaimed == [call] && world.trunkReceived == ["503"])
   }
 
   @Test func `a device elsewhere is woken through its socket, and comes here`() throws {
@@ -145,10 +145,10 @@ private let tablet = Surroundings.tablet
     world.connect(phone, "woken", wake: call)
     #expect(world.welcomes[SessionID("woken")]?.calls.map(\.call) == [call])
     world.notify(phone, .callRinging(CallRinging()), call: call)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     #expect(world.machine.statistics.wakesSent == 1 && world.machine.statistics.wakesCome == 1)
     world.pass(.seconds(20))
-    #expect(world.wakes.count == 1 && world.pushes.isEmpty && world.trunkHeard == ["180"])
+    #expect(world.wakes.count == 1 && world.pushes.isEmpty && world.trunkReceived == ["180"])
   }
 
   @Test func `one that does not come in 1.5 s is pushed to, once`() throws {
@@ -173,7 +173,7 @@ private let tablet = Surroundings.tablet
     world.pass(.milliseconds(8_001))
     #expect(world.wakes.count == 5 && world.records.isEmpty)
     world.pass(.seconds(2))
-    #expect(world.wakes.count == 5 && world.trunkHeard == ["480 Q.850;cause=20"])
+    #expect(world.wakes.count == 5 && world.trunkReceived == ["480 Q.850;cause=20"])
     #expect(world.records.first?.end.detail == "no device left, no push accepted: did not come from its node")
   }
 
@@ -190,7 +190,7 @@ private let tablet = Surroundings.tablet
     let world = world()
     world.invite()
     _ = try located(world, [remote(phone, caps: [])])
-    #expect(world.wakes.isEmpty && world.trunkHeard.first?.hasPrefix("480") == true)
+    #expect(world.wakes.isEmpty && world.trunkReceived.first?.hasPrefix("480") == true)
   }
 
   @Test func `what the shared store knows of a user's devices is pushed to; what it no longer has is not`() throws {
@@ -274,7 +274,7 @@ private let tablet = Surroundings.tablet
     #expect(world.welcomes[SessionID(phone.device)]?.gone.map(\.call) == [call])
     #expect(world.welcomes[SessionID(phone.device)]?.gone.map(\.over.reason) == [.gatewayRestart])
     world.feed(.remoteCallLost(call, user: "alice"))
-    #expect(world.heard[phone] == nil, "it has heard it")
+    #expect(world.received[phone] == nil, "it has heard it")
     world.connect(tablet)
     #expect(world.welcomes[SessionID(tablet.device)]?.gone.map(\.call) == [call], "each device is told")
     #expect(world.records.isEmpty, "who closed it writes the record")
@@ -289,9 +289,9 @@ private let tablet = Surroundings.tablet
     world.connect(tablet)
     world.feed(.orphaned(line, users: ["alice"]))
     world.feed(.orphaned(line, users: ["alice"]))
-    #expect(world.heard[tablet] == ["call.gone gatewayRestart"])
+    #expect(world.received[tablet] == ["call.gone gatewayRestart"])
     world.feed(.remoteCallLost(CallID(random: .seeded(4)), user: "alice"))
-    #expect(world.heard[tablet]?.count == 2 && world.heard[phone] == nil)
+    #expect(world.received[tablet]?.count == 2 && world.received[phone] == nil)
     #expect(world.records.map(\.call) == [call] && world.records.first?.end.detail == "node lost")
     #expect(world.records.first?.end.reason == .gatewayRestart)
     world.connect(phone, "woken", wake: call)
@@ -307,8 +307,8 @@ private let tablet = Surroundings.tablet
     #expect(world.isOK(world.request(tablet, .callAnswer(CallAnswer()), call: call)))
     world.feed(.reaped(call))
     world.pass(.seconds(2))
-    #expect(world.records.isEmpty && world.disowned == [call] && world.trunkHeard.last == "BYE")
-    #expect(world.heard[tablet]?.last == "call.ended gatewayRestart")
+    #expect(world.records.isEmpty && world.disowned == [call] && world.trunkReceived.last == "BYE")
+    #expect(world.received[tablet]?.last == "call.ended gatewayRestart")
   }
 
   // MARK: outgoing
@@ -404,7 +404,7 @@ private let tablet = Surroundings.tablet
     world.feed(.app(.callLost(phone, SessionID("phone"), call: call)))
     #expect(world.askedTombstones == [call] && world.answers[token] == nil, "asked once")
     world.feed(.tombstone(call, RemoteTombstone(users: ["alice"], CallOver(.callerCancelled, by: .trunk))))
-    #expect(failure(world.answers[token])?.reason == .callerCancelled && world.heard[phone] == ["call.gone callerCancelled"])
+    #expect(failure(world.answers[token])?.reason == .callerCancelled && world.received[phone] == ["call.gone callerCancelled"])
     // beyond the limit the answer is today's
     for number in 0..<1_010 as Range<UInt64> {
       world.request(tablet, .callAnswer(CallAnswer()), call: CallID(random: .seeded(number + 100)))

@@ -47,17 +47,17 @@ extension Surroundings {
 
 /// What an operator's program does to a live call: as the device that has it would, and that device's screen is told.
 @Suite struct CommandTests {
-  private let nobody = Identifier(high: 9, low: 9)
+  private let unknown = Identifier(high: 9, low: 9)
 
   @Test func `hold is the app's own hold, and the app hears who did it`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.command(call, .hold(true)) == nil)
-    #expect(world.heard[phone]?.last == "call.held gateway true" && world.machine.summaries.first?.held == true)
+    #expect(world.received[phone]?.last == "call.held gateway true" && world.machine.summaries.first?.held == true)
     // the phone's own word follows, and changes nothing
     #expect(world.isOK(world.request(phone, .callHold(CallHold(on: true)), call: call)))
     #expect(world.command(call, .hold(false)) == nil)
-    #expect(world.heard[phone]?.last == "call.held gateway false" && world.machine.summaries.first?.held == false)
+    #expect(world.received[phone]?.last == "call.held gateway false" && world.machine.summaries.first?.held == false)
     #expect(world.actions.count { if case .media(.hold) = $0 { true } else { false } } == 2)
   }
 
@@ -65,7 +65,7 @@ extension Surroundings {
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.command(call, .mute(true)) == nil && world.command(call, .mute(false)) == nil)
-    #expect(world.heard[phone]?.suffix(2) == ["call.muted true", "call.muted false"])
+    #expect(world.received[phone]?.suffix(2) == ["call.muted true", "call.muted false"])
     let mutes = world.actions.compactMap { if case .media(.mute(_, let on)) = $0 { on } else { nil } }
     #expect(mutes == [true, false])
   }
@@ -74,7 +74,7 @@ extension Surroundings {
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.command(call, .digits(CallDTMF(digits: "12#"))) == nil)
-    #expect(world.mediaHeard.last == "digits 12# to caller")
+    #expect(world.mediaReceived.last == "digits 12# to caller")
   }
 
   @Test func `a program plays to the trunk of a connected call, and the call goes on behind it`() throws {
@@ -82,10 +82,10 @@ extension Surroundings {
     let (_, call) = try world.connected()
     let notice = Announcement(Recording([Int16](repeating: 1, count: 800)))
     #expect(world.command(call, .play(notice)) == nil)
-    #expect(world.mediaHeard.last == "play 800")
+    #expect(world.mediaReceived.last == "play 800")
     world.feed(.media(.played(try #require(world.session))))
     #expect(world.machine.summaries.first?.state == .connected)
-    #expect(world.command(nobody, .play(notice))?.code == .gone)
+    #expect(world.command(unknown, .play(notice))?.code == .gone)
   }
 
   @Test func `a program stops what it plays, and nothing else`() throws {
@@ -95,9 +95,9 @@ extension Surroundings {
     let (_, call) = try world.connected()
     let file = Announcement(Recording([Int16](repeating: 1, count: 800)))
     func stop() -> [String] {
-      world.mediaHeard = []
+      world.mediaReceived = []
       #expect(world.command(call, .play(nil)) == nil, "stopping is safe to repeat")
-      return world.mediaHeard
+      return world.mediaReceived
     }
     #expect(stop() == [], "nothing plays")
     #expect(world.command(call, .play(file)) == nil && stop() == ["no play"] && stop() == [])
@@ -105,8 +105,8 @@ extension Surroundings {
     world.feed(.media(.played(try #require(world.session))))
     #expect(stop() == [], "it is over")
     #expect(world.command(call, .play(file)) == nil && world.command(call, .record(true)) == nil)
-    #expect(world.mediaHeard.last == "play 400" && stop() == [], "a recording's notice is heard to its end")
-    #expect(world.command(nobody, .play(nil))?.code == .gone)
+    #expect(world.mediaReceived.last == "play 400" && stop() == [], "a recording's notice is heard to its end")
+    #expect(world.command(unknown, .play(nil))?.code == .gone)
   }
 
   @Test func `a call that nobody has can be ended and nothing else; one that is not there cannot be either`() throws {
@@ -119,9 +119,9 @@ extension Surroundings {
     ]
     for command in others {
       #expect(world.command(call, command)?.code == .badState)
-      #expect(world.command(nobody, command)?.code == .gone)
+      #expect(world.command(unknown, command)?.code == .gone)
     }
-    #expect(world.command(nobody, .hangUp(nil))?.code == .gone)
+    #expect(world.command(unknown, .hangUp(nil))?.code == .gone)
     #expect(world.command(call, .hangUp(nil)) == nil)
     #expect(world.command(call, .hangUp(nil))?.code == .gone)
   }
@@ -137,9 +137,10 @@ extension Surroundings {
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])
     #expect(world.command(call, .hangUp(reason)) == nil)
-    #expect(world.trunkHeard.last == sent)
+    #expect(world.trunkReceived.last == sent)
     #expect(
-      world.heard[phone]?.last == "call.cancel \(recorded.rawValue)" && world.heard[tablet]?.last == world.heard[phone]?.last)
+      world.received[phone]?.last == "call.cancel \(recorded.rawValue)"
+        && world.received[tablet]?.last == world.received[phone]?.last)
     #expect(world.records.first?.end.reason == recorded && world.records.first?.end.by == .gateway)
   }
 
@@ -150,7 +151,7 @@ extension Surroundings {
       #expect(world.command(call, .hangUp(reason))?.code == .badState)
     }
     #expect(world.command(call, .hangUp(.localEnd)) == nil)
-    #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended localEnd")
+    #expect(world.trunkReceived.last == "BYE" && world.received[phone]?.last == "call.ended localEnd")
   }
 
   @Test func `a transfer is asked of the trunk, to a number or a user, and the app hears how it goes`() throws {
@@ -159,13 +160,13 @@ extension Surroundings {
     #expect(world.command(call, .transferToUser("nobody"))?.code == .notFound)
     #expect(world.command(call, .transfer(CallTransfer(target: Handle(k: .phone, h: "112"))))?.code == .emergency)
     #expect(world.command(call, .transferToUser("bob")) == nil)
-    #expect(world.trunkHeard.last == "REFER sip:+15551230009@127.0.0.1:5080")
+    #expect(world.trunkReceived.last == "REFER sip:+15551230009@127.0.0.1:5080")
     #expect(world.command(call, .transferToUser("bob"))?.code == .badState, "one at a time")
     world.feed(.sip(.referAnswered(leg, code: 202)))
     world.feed(.sip(.referProgress(leg, code: 486, isFinal: true)))
-    #expect(world.heard[phone]?.suffix(2).contains("call.transferred failed") == true)
+    #expect(world.received[phone]?.suffix(2).contains("call.transferred failed") == true)
     #expect(world.command(call, .transfer(CallTransfer(target: Handle(k: .phone, h: "+15558880000")))) == nil)
-    #expect(world.trunkHeard.last == "REFER sip:+15558880000@127.0.0.1:5080")
+    #expect(world.trunkReceived.last == "REFER sip:+15558880000@127.0.0.1:5080")
   }
 
   @Test func `a trunk that takes no transfers is asked for none`() throws {

@@ -135,7 +135,7 @@ private let tablet = Surroundings.tablet
     world.pass(.milliseconds(4_999))
     #expect(world.records.isEmpty, "a page that is loaded again opens its next session by then")
     world.pass(.milliseconds(1))
-    #expect(world.trunkHeard == ["180", "480 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["180", "480 Q.850;cause=20"])
     world.expectRecord(.unanswered)
   }
 
@@ -155,9 +155,9 @@ private let tablet = Surroundings.tablet
     let keys = (0..<Limits.devicesPerCall + 2).map { DeviceKey(user: "alice", device: "d\($0)") }
     for key in keys { world.connect(key) }
     let leg = world.invite()
-    #expect(keys.count { world.heard[$0] == ["call.offer"] } == Limits.devicesPerCall)
+    #expect(keys.count { world.received[$0] == ["call.offer"] } == Limits.devicesPerCall)
     world.feed(.sip(.cancelled(leg, nil)))
-    #expect(keys.count { world.heard[$0]?.last == "call.cancel callerCancelled" } == Limits.devicesPerCall)
+    #expect(keys.count { world.received[$0]?.last == "call.cancel callerCancelled" } == Limits.devicesPerCall)
     world.expectRecord(.callerCancelled)
   }
 
@@ -168,7 +168,7 @@ private let tablet = Surroundings.tablet
     let session = try #require(world.session)
     let appLeg = try #require(world.legs[phone]).0
     world.feed(.sip(.byeReceived(leg, nil)))
-    let (trunk, heard) = (world.trunkHeard, world.heard[phone])
+    let (trunk, received) = (world.trunkReceived, world.received[phone])
     let late: [CallMachine.Input] = [
       .sip(.byeReceived(leg, nil)), .sip(.cancelled(leg, nil)), .sip(.ackTimedOut(leg)), .sip(.acknowledged(leg, sdp: nil)),
       .sip(.pingAnswered(leg, alive: false)), .sip(.legClosed(leg)), .hangUp(call), .journalled(call), .timer,
@@ -185,8 +185,8 @@ private let tablet = Surroundings.tablet
     }
     #expect(world.code(world.request(phone, .callMute(CallMute(on: true)), call: call)) == .gone)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.trunkHeard == trunk + ["481 re-INVITE"])
-    #expect(world.heard[phone] == heard)
+    #expect(world.trunkReceived == trunk + ["481 re-INVITE"])
+    #expect(world.received[phone] == received)
     world.pass(.seconds(1))
     world.expectRecord(.remoteHangup)
   }

@@ -43,19 +43,19 @@ private let mobile = "+15558887777"
     let world = world([.noAnswer: toMobile])
     let (leg, call) = try world.ringing([phone, tablet])
     world.pass(.seconds(45))
-    #expect(world.heard[phone] == ["call.offer", "call.cancel diverted"] && world.heard[tablet] == world.heard[phone])
-    #expect(world.trunkHeard == ["180", "INVITE \(mobile)"])
+    #expect(world.received[phone] == ["call.offer", "call.cancel diverted"] && world.received[tablet] == world.received[phone])
+    #expect(world.trunkReceived == ["180", "INVITE \(mobile)"])
     let second = try #require(world.outgoingLeg)
     world.feed(.sip(.progress(second, code: 180, sdp: nil)))
     world.feed(.sip(.answered(second, sdp: Surroundings.trunkSDP(port: 7_000))))
-    #expect(world.trunkHeard == ["180", "INVITE \(mobile)", "200"])
-    #expect(world.mediaHeard == ["bridge caller → number", "bridge number → caller"])
+    #expect(world.trunkReceived == ["180", "INVITE \(mobile)", "200"])
+    #expect(world.mediaReceived == ["bridge caller → number", "bridge number → caller"])
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     world.pass(.seconds(60))
     #expect(world.machine.summaries.first?.state == .connected)
     #expect(world.request(phone, .callAnswer(CallAnswer()), call: call).flatMap { world.reason($0) } == .diverted)
     world.feed(.sip(.byeReceived(second, nil)))
-    #expect(world.trunkHeard.last == "BYE")
+    #expect(world.trunkReceived.last == "BYE")
     world.feed(.sip(.legClosed(second)))
     world.feed(.sip(.legClosed(leg)))
     world.expectRecord(.remoteHangup, by: .trunk)
@@ -70,11 +70,11 @@ private let mobile = "+15558887777"
     world.pass(.seconds(45))
     let second = try #require(world.outgoingLeg)
     world.feed(.sip(.progress(second, code: 183, sdp: Surroundings.trunkSDP(port: 7_000))))
-    #expect(world.trunkHeard.last == "183" && world.mediaHeard == ["bridge number → caller early"])
+    #expect(world.trunkReceived.last == "183" && world.mediaReceived == ["bridge number → caller early"])
     world.feed(.sip(.progress(second, code: 183, sdp: Surroundings.trunkSDP(port: 7_000))))
-    #expect(world.trunkHeard.count(where: { $0 == "183" }) == 1)
+    #expect(world.trunkReceived.count(where: { $0 == "183" }) == 1)
     world.feed(.sip(.answered(second, sdp: nil)))
-    #expect(world.trunkHeard.last == "200" && world.mediaHeard.count == 3)
+    #expect(world.trunkReceived.last == "200" && world.mediaReceived.count == 3)
   }
 
   @Test func `the INVITE to the number names who diverts it, why, and who diverted it before; it shows the user's number`() throws
@@ -98,7 +98,7 @@ private let mobile = "+15558887777"
         "Diversion: <sip:+15550000043@127.0.0.1:5080>;reason=unknown;counter=1",
       ])
     // the device said busy itself: its `ok` was its terminal message
-    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.received[phone] == ["call.offer"])
   }
 
   @Test func `a caller who withholds the number stays withheld, one who does not is shown where the rule says so`() throws {
@@ -113,11 +113,11 @@ private let mobile = "+15558887777"
   @Test func `a diversion beyond the third, and one to a number of our own, is 482 and makes no leg`() throws {
     let circle = world([.unreached: .init(.number("+15551230009", showsCaller: false))])
     circle.invite()
-    #expect(circle.trunkHeard == ["482 Q.850;cause=20"] && circle.invites.isEmpty)
+    #expect(circle.trunkReceived == ["482 Q.850;cause=20"] && circle.invites.isEmpty)
     circle.expectRecord(.unanswered, sip: 482)
     let often = world([.unreached: toMobile])
     often.invite(diversions: 3)
-    #expect(often.trunkHeard == ["482 Q.850;cause=20"] && often.invites.isEmpty)
+    #expect(often.trunkReceived == ["482 Q.850;cause=20"] && often.invites.isEmpty)
     often.expectRecord(.unanswered, sip: 482)
   }
 
@@ -128,7 +128,7 @@ private let mobile = "+15558887777"
     ] as [(String, (inout Routing) -> Void)] {
       let world = world([.unreached: toMobile]) { change(&$1) }
       world.invite()
-      #expect(world.trunkHeard == ["480 Q.850;cause=20"], "\(name)")
+      #expect(world.trunkReceived == ["480 Q.850;cause=20"], "\(name)")
       world.expectRecord(.unanswered)
     }
   }
@@ -137,13 +137,13 @@ private let mobile = "+15558887777"
     (486, "486", EndReason.busy), (603, "486", .declined), (480, "480 Q.850;cause=19", .unanswered),
     (404, "480 Q.850;cause=20", .unanswered), (503, "480 Q.850;cause=20", .unanswered),
   ])
-  func `what the number says reaches the caller`(code: Int, heard: String, reason: EndReason) throws {
+  func `what the number says reaches the caller`(code: Int, received: String, reason: EndReason) throws {
     let world = world([.unreached: toMobile])
     world.invite()
     let second = try #require(world.outgoingLeg)
     world.feed(.sip(.failed(second, code: code, cause: nil, byTransport: false)))
     world.feed(.sip(.legClosed(second)))
-    #expect(world.trunkHeard.last == heard)
+    #expect(world.trunkReceived.last == received)
     world.expectRecord(reason)
   }
 
@@ -163,9 +163,9 @@ private let mobile = "+15558887777"
     let second = try #require(world.outgoingLeg)
     #expect(second != first && world.invites.map(\.trunk.name) == ["carrier", "other"])
     world.feed(.sip(.answered(second, sdp: Surroundings.trunkSDP())))
-    #expect(world.trunkHeard.last == "200")
+    #expect(world.trunkReceived.last == "200")
     world.feed(.sip(.byeReceived(leg, nil)))
-    #expect(world.trunkHeard.last == "BYE")
+    #expect(world.trunkReceived.last == "BYE")
     world.feed(.sip(.legClosed(second)))
     world.feed(.sip(.legClosed(leg)))
     world.expectRecord(.remoteHangup)
@@ -177,7 +177,7 @@ private let mobile = "+15558887777"
     let world = world([.unreached: toMobile])
     world.invite()
     world.pass(.seconds(45))
-    #expect(world.trunkHeard == ["INVITE \(mobile)", "CANCEL", "480 Q.850;cause=19"])
+    #expect(world.trunkReceived == ["INVITE \(mobile)", "CANCEL", "480 Q.850;cause=19"])
     world.expectRecord(.unanswered)
   }
 
@@ -185,7 +185,7 @@ private let mobile = "+15558887777"
     let world = world([.unreached: toMobile])
     let leg = world.invite()
     world.feed(.sip(.cancelled(leg, nil)))
-    #expect(world.trunkHeard == ["INVITE \(mobile)", "CANCEL"])
+    #expect(world.trunkReceived == ["INVITE \(mobile)", "CANCEL"])
     world.expectRecord(.callerCancelled)
   }
 
@@ -196,14 +196,14 @@ private let mobile = "+15558887777"
       _ = world.prepare(phone, call)
       #expect(world.isOK(world.request(phone, .callAnswer(CallAnswer()), call: call)))
       if says { world.notify(phone, .mediaFail(MediaFail(gen: 1, stage: .ice)), call: call) } else { world.pass(.seconds(20)) }
-      #expect(world.heard[phone]?.last == (says ? "call.ended mediaFailed" : "call.ended mediaTimeout"))
-      #expect(world.heard[tablet]?.last == "call.cancel answeredElsewhere")
+      #expect(world.received[phone]?.last == (says ? "call.ended mediaFailed" : "call.ended mediaTimeout"))
+      #expect(world.received[tablet]?.last == "call.cancel answeredElsewhere")
       let second = try #require(world.outgoingLeg)
       world.feed(.sip(.answered(second, sdp: Surroundings.trunkSDP())))
-      #expect(world.trunkHeard.last == "200")
+      #expect(world.trunkReceived.last == "200")
       // what the app still says of its media changes nothing
       world.ready(phone, call)
-      #expect(world.trunkHeard.count(where: { $0 == "200" }) == 1)
+      #expect(world.trunkReceived.count(where: { $0 == "200" }) == 1)
     }
   }
 
@@ -213,9 +213,9 @@ private let mobile = "+15558887777"
     let second = try #require(world.outgoingLeg)
     world.feed(.sip(.progress(second, code: 183, sdp: Surroundings.trunkSDP())))
     world.feed(.sip(.answered(second, sdp: Surroundings.trunkSDP())))
-    #expect(world.trunkHeard.last == "200" && world.mediaHeard.isEmpty)
+    #expect(world.trunkReceived.last == "200" && world.mediaReceived.isEmpty)
     world.feed(.sip(.acknowledged(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.mediaHeard == ["bridge caller → number", "bridge number → caller"])
+    #expect(world.mediaReceived == ["bridge caller → number", "bridge number → caller"])
   }
 
   @Test func `digits, holds and silence of either trunk of a diverted call`() throws {
@@ -227,17 +227,17 @@ private let mobile = "+15558887777"
     let (first, other) = (try #require(world.firstSession), try #require(world.session))
     world.feed(.media(.digit(first, from: .trunkToApp, digit: "5", durationMilliseconds: 100)))
     world.feed(.media(.digit(other, from: .trunkToApp, digit: "7", durationMilliseconds: 100)))
-    #expect(world.mediaHeard.suffix(2) == ["digits 5 to number", "digits 7 to caller"])
+    #expect(world.mediaReceived.suffix(2) == ["digits 5 to number", "digits 7 to caller"])
     world.feed(.sip(.reinviteReceived(second, sdp: Surroundings.trunkSDP(direction: "sendonly"))))
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(direction: "sendonly"))))
-    #expect(world.trunkHeard.suffix(2) == ["200 re-INVITE", "200 re-INVITE"])
+    #expect(world.trunkReceived.suffix(2) == ["200 re-INVITE", "200 re-INVITE"])
     world.feed(.media(.trunkSilent(other)))
-    #expect(world.trunkHeard.last == "200 re-INVITE", "who holds need not send")
+    #expect(world.trunkReceived.last == "200 re-INVITE", "who holds need not send")
     world.feed(.sip(.reinviteReceived(second, sdp: Surroundings.trunkSDP())))
     world.feed(.media(.trunkSilent(other)))
-    #expect(world.trunkHeard.last == "OPTIONS")
+    #expect(world.trunkReceived.last == "OPTIONS")
     world.feed(.sip(.pingAnswered(second, alive: false)))
-    #expect(world.trunkHeard.suffix(2) == ["BYE", "BYE"])
+    #expect(world.trunkReceived.suffix(2) == ["BYE", "BYE"])
     world.expectRecord(.trunkLost)
   }
 
@@ -245,7 +245,7 @@ private let mobile = "+15558887777"
     let world = world([.unreached: .init(.number(mobile, showsCaller: false), after: .seconds(10))], pushes: true)
     let (leg, call) = try world.parked([phone, tablet])
     world.pass(.seconds(10))
-    #expect(world.trunkHeard == ["180", "INVITE \(mobile)"] && world.pushesOver.isEmpty)
+    #expect(world.trunkReceived == ["180", "INVITE \(mobile)"] && world.pushesOver.isEmpty)
     world.connect(phone, wake: call)
     #expect(world.gone("phone") == [.diverted] && world.welcomes[SessionID("phone")]?.calls.isEmpty == true)
     let second = try #require(world.outgoingLeg)
@@ -262,16 +262,16 @@ private let mobile = "+15558887777"
     let world = world([.unreached: .init(.number(mobile, showsCaller: false), after: .seconds(10))])
     _ = try world.ringing()
     world.pass(.seconds(44))
-    #expect(world.invites.isEmpty && world.trunkHeard == ["180"])
+    #expect(world.invites.isEmpty && world.trunkReceived == ["180"])
   }
 
   @Test func `the INVITE to the number waits for the start line on disk`() throws {
     let world = world([.unreached: toMobile])
     world.journals = false
     world.invite()
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.pass(.milliseconds(100))
-    #expect(world.trunkHeard == ["INVITE \(mobile)"])
+    #expect(world.trunkReceived == ["INVITE \(mobile)"])
   }
 
   @Test func `no media port for the second leg: the call ends as without the rule`() throws {
@@ -279,7 +279,7 @@ private let mobile = "+15558887777"
     _ = try world.ringing()
     world.mediaRefusal = "no port"
     world.pass(.seconds(45))
-    #expect(world.heard[phone] == ["call.offer", "call.cancel unanswered"] && world.invites.isEmpty)
+    #expect(world.received[phone] == ["call.offer", "call.cancel unanswered"] && world.invites.isEmpty)
     world.expectRecord(.unanswered)
   }
 
@@ -290,7 +290,7 @@ private let mobile = "+15558887777"
     world.connect(bob)
     let (leg, call) = try world.ringing()
     world.pass(.seconds(15))
-    #expect(world.heard[phone] == ["call.offer", "call.cancel diverted"])
+    #expect(world.received[phone] == ["call.offer", "call.cancel diverted"])
     #expect(world.offeredCall(bob) == call)
     let offer = world.messages[bob]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.first
     #expect(offer?.pstn?.diverted?.first?.h == "+15551230001")
@@ -302,7 +302,7 @@ private let mobile = "+15558887777"
     #expect(world.gone("tablet") == [.diverted])
     world.warm(bob, call)
     #expect(world.isOK(world.request(bob, .callAnswer(CallAnswer()), call: call)))
-    #expect(world.trunkHeard == ["180", "200"])
+    #expect(world.trunkReceived == ["180", "200"])
     world.feed(.sip(.byeReceived(leg, nil)))
     world.expectRecord(.remoteHangup)
     #expect(world.records[0].user == "bob" && world.records[0].device == "desk")
@@ -329,7 +329,7 @@ private let mobile = "+15558887777"
       routing.users[1].diversions = Diversions([.unreached: .init(.user("alice"))])
     }
     world.invite()
-    #expect(world.trunkHeard == ["482 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["482 Q.850;cause=20"])
     world.expectRecord(.unanswered, sip: 482)
   }
 
@@ -339,11 +339,11 @@ private let mobile = "+15558887777"
     let world = world([.declined: recording()])
     let (leg, call) = try world.ringing([phone, tablet])
     #expect(world.isOK(world.request(phone, .callReject(CallReject()), call: call)))
-    #expect(world.heard[phone] == ["call.offer"] && world.heard[tablet] == ["call.offer", "call.cancel declinedElsewhere"])
-    #expect(world.trunkHeard == ["180", "200"] && world.mediaHeard == ["play 8000"])
+    #expect(world.received[phone] == ["call.offer"] && world.received[tablet] == ["call.offer", "call.cancel declinedElsewhere"])
+    #expect(world.trunkReceived == ["180", "200"] && world.mediaReceived == ["play 8000"])
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     world.feed(.media(.played(try #require(world.session))))
-    #expect(world.trunkHeard == ["180", "200", "BYE"])
+    #expect(world.trunkReceived == ["180", "200", "BYE"])
     guard case .sip(.bye(_, let reason))? = world.actions.last(where: { if case .sip(.bye) = $0 { true } else { false } }) else {
       return
     }
@@ -362,7 +362,7 @@ private let mobile = "+15558887777"
       let (leg, call) = try world.ringing()
       world.pushed(to: tablet)
       world.pass(.seconds(45))
-      #expect(world.heard[phone] == ["call.offer", "call.cancel \(reason.rawValue)"])
+      #expect(world.received[phone] == ["call.offer", "call.cancel \(reason.rawValue)"])
       world.connect(tablet, "woken", wake: call)
       #expect(world.gone("woken") == [reason], "during the recording")
       world.feed(.media(.played(try #require(world.session))))
@@ -376,9 +376,9 @@ private let mobile = "+15558887777"
   @Test func `an early recording is heard before the answer, which never comes`() throws {
     let world = world([.unreached: recording(early: true)])
     world.invite()
-    #expect(world.trunkHeard == ["183"] && world.mediaHeard == ["play 8000"])
+    #expect(world.trunkReceived == ["183"] && world.mediaReceived == ["play 8000"])
     world.feed(.media(.played(try #require(world.session))))
-    #expect(world.trunkHeard == ["183", "480 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["183", "480 Q.850;cause=20"])
     world.expectRecord(.unanswered)
   }
 
@@ -394,9 +394,9 @@ private let mobile = "+15558887777"
   @Test func `a caller who hangs up during the recording, or offers late`() throws {
     let world = world([.unreached: recording()])
     let leg = world.invite(sdp: nil)
-    #expect(world.trunkHeard == ["200"] && world.mediaHeard.isEmpty)
+    #expect(world.trunkReceived == ["200"] && world.mediaReceived.isEmpty)
     world.feed(.sip(.acknowledged(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.mediaHeard == ["play 8000"])
+    #expect(world.mediaReceived == ["play 8000"])
     world.feed(.sip(.byeReceived(leg, nil)))
     world.expectRecord(.remoteHangup)
   }
@@ -421,8 +421,8 @@ private let mobile = "+15558887777"
       world.pass(.seconds(20))
       told = "answeredElsewhere"
     }
-    #expect(world.trunkHeard.last?.hasPrefix("404") == true)
-    if trigger != .unreached { #expect(world.heard[tablet]?.last == "call.cancel \(told)") }
+    #expect(world.trunkReceived.last?.hasPrefix("404") == true)
+    if trigger != .unreached { #expect(world.received[tablet]?.last == "call.cancel \(told)") }
     #expect(world.records.first?.end.sip == 404 && diversion(world)?.code == 404)
   }
 
@@ -433,7 +433,7 @@ private let mobile = "+15558887777"
         if own { routing.users[0].diversions = Diversions([.unreached: .init(.code(410))]) }
       }
       world.invite()
-      #expect(world.trunkHeard == [own ? "410 Q.850;cause=20" : "404 Q.850;cause=20"])
+      #expect(world.trunkReceived == [own ? "410 Q.850;cause=20" : "404 Q.850;cause=20"])
     }
   }
 
@@ -443,11 +443,11 @@ private let mobile = "+15558887777"
     let world = world([.unreached: toMobile], pushes: true)
     _ = try world.parked([phone, tablet], accepted: false)
     for key in [phone, tablet] { world.pushed(.failed, to: key, reason: "timeout") }
-    #expect(world.trunkHeard == ["INVITE \(mobile)"])
+    #expect(world.trunkReceived == ["INVITE \(mobile)"])
     let silent = self.world([.unreached: toMobile], pushes: true)
     _ = try silent.parked([phone], accepted: false)
     silent.pass(.seconds(20))
-    #expect(silent.trunkHeard == ["INVITE \(mobile)"])
+    #expect(silent.trunkReceived == ["INVITE \(mobile)"])
     silent.pushed(.failed)
     silent.pass(.seconds(45))
     silent.expectRecord(.unanswered)
@@ -480,6 +480,6 @@ private let mobile = "+15558887777"
     let leg = try #require(world.outgoingLeg)
     world.feed(.sip(.progress(leg, code: 181, sdp: nil)))
     world.feed(.sip(.progress(leg, code: 181, sdp: nil)))
-    #expect(world.heard[phone]?.filter { $0 == "call.progress divertedPstn" }.count == 1)
+    #expect(world.received[phone]?.filter { $0 == "call.progress divertedPstn" }.count == 1)
   }
 }

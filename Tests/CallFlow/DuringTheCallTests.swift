@@ -39,8 +39,8 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
-    #expect(world.heard[phone]?.last == "call.ended localEnd")
-    #expect(world.trunkHeard.last == "BYE")
+    #expect(world.received[phone]?.last == "call.ended localEnd")
+    #expect(world.trunkReceived.last == "BYE")
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
     world.expectRecord(.localEnd, by: .app, sip: 200)
   }
@@ -49,8 +49,8 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd(reason: .appRestart)), call: call)))
-    #expect(world.heard[phone]?.last == "call.ended appRestart")
-    #expect(world.trunkHeard.last == "BYE")
+    #expect(world.received[phone]?.last == "call.ended appRestart")
+    #expect(world.trunkReceived.last == "BYE")
     world.expectRecord(.appRestart, by: .app, sip: 200)
   }
 
@@ -78,14 +78,14 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (_, call) = try world.connected()
     #expect(world.isOK(world.request(phone, .callHold(CallHold(on: true)), call: call)))
-    #expect(world.heard[phone]?.last == "call.held local true")
+    #expect(world.received[phone]?.last == "call.held local true")
     world.connect(phone, "again")
     #expect(world.welcomes[SessionID("again")]?.calls.map(\.state) == [.held])
     // the trunk's silence does not count while held
     world.feed(.media(.trunkSilent(try #require(world.session))))
-    #expect(world.trunkHeard.last == "200")
+    #expect(world.trunkReceived.last == "200")
     world.request(phone, .callHold(CallHold(on: false)), call: call, on: "again")
-    #expect(world.heard[phone]?.last == "call.held local false")
+    #expect(world.received[phone]?.last == "call.held local false")
   }
 
   @Test func `mute and digits reach the media thread (MID-1, MID-2)`() throws {
@@ -139,21 +139,21 @@ private let phone = Surroundings.phone
     }
     #expect(trunks().count == 1)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.trunkHeard.last == "200 re-INVITE" && trunks().count == 1)
+    #expect(world.trunkReceived.last == "200 re-INVITE" && trunks().count == 1)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_000))))
     #expect(trunks().last?.remote.port == 7_000)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_000, direction: "sendonly"))))
-    #expect(world.heard[phone]?.last == "call.held remote true" && trunks().last?.receives == true)
+    #expect(world.received[phone]?.last == "call.held remote true" && trunks().last?.receives == true)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_000, direction: "inactive"))))
-    #expect(world.heard[phone]?.count { $0 == "call.held remote true" } == 1)
+    #expect(world.received[phone]?.count { $0 == "call.held remote true" } == 1)
     #expect(trunks().last?.sends == false && trunks().last?.receives == false)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_000))))
-    #expect(world.heard[phone]?.last == "call.held remote false")
+    #expect(world.received[phone]?.last == "call.held remote false")
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(formats: "18"))))
-    #expect(world.trunkHeard.last == "488 re-INVITE")
+    #expect(world.trunkReceived.last == "488 re-INVITE")
     // without an offer: ours, and the ACK brings the answer
     world.feed(.sip(.reinviteReceived(leg, sdp: nil)))
-    #expect(world.trunkHeard.last == "200 re-INVITE")
+    #expect(world.trunkReceived.last == "200 re-INVITE")
     world.feed(.sip(.acknowledged(leg, sdp: Surroundings.trunkSDP(port: 8_000))))
     #expect(trunks().last?.remote.port == 8_000)
     #expect(world.records.isEmpty)
@@ -175,9 +175,9 @@ private let phone = Surroundings.phone
     world.warm(phone, call)
     world.request(phone, .callAnswer(CallAnswer()), call: call)
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
-    #expect(world.heard[phone] == ["call.offer", "call.connected", "call.held remote true"])
+    #expect(world.received[phone] == ["call.offer", "call.connected", "call.held remote true"])
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.heard[phone]?.last == "call.held remote false")
+    #expect(world.received[phone]?.last == "call.held remote false")
   }
 
   @Test func `one way only: the app is asked for a restart, once for each generation`() throws {
@@ -204,7 +204,7 @@ private let phone = Surroundings.phone
       _ = try world.connected()
       let (session, leg) = try #require(media(world))
       world.feed(.media(.appLegSilent(session, leg)))
-      #expect(world.heard[phone]?.last == "media.restart")
+      #expect(world.received[phone]?.last == "media.restart")
       world.pass(.milliseconds(29_999))
       if returns {
         world.feed(.media(.appLegBack(session, leg)))
@@ -212,7 +212,7 @@ private let phone = Surroundings.phone
         #expect(world.records.isEmpty)
       } else {
         world.pass(.milliseconds(1))
-        #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended networkLost")
+        #expect(world.trunkReceived.last == "BYE" && world.received[phone]?.last == "call.ended networkLost")
         world.pass(.seconds(1))
         world.expectRecord(.networkLost, by: .app)
       }
@@ -224,17 +224,17 @@ private let phone = Surroundings.phone
     let (leg, _) = try world.connected()
     let session = try #require(world.session)
     world.feed(.media(.trunkSilent(session)))
-    #expect(world.trunkHeard.last == "OPTIONS")
+    #expect(world.trunkReceived.last == "OPTIONS")
     world.feed(.sip(.pingAnswered(leg, alive: true)))
     // alive and still silent: asked again
     world.pass(.seconds(20))
-    #expect(world.trunkHeard.count { $0 == "OPTIONS" } == 2)
+    #expect(world.trunkReceived.count { $0 == "OPTIONS" } == 2)
     world.feed(.media(.trunkBack(session)))
     world.pass(.seconds(100))
-    #expect(world.records.isEmpty && world.trunkHeard.count { $0 == "OPTIONS" } == 2)
+    #expect(world.records.isEmpty && world.trunkReceived.count { $0 == "OPTIONS" } == 2)
     world.feed(.media(.trunkSilent(session)))
     world.pass(.seconds(20))
-    #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended trunkLost")
+    #expect(world.trunkReceived.last == "BYE" && world.received[phone]?.last == "call.ended trunkLost")
     world.expectRecord(.trunkLost, by: .trunk)
   }
 
@@ -250,7 +250,7 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     _ = try world.connected()
     world.pass(.seconds(4 * 3600))
-    #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended server")
+    #expect(world.trunkReceived.last == "BYE" && world.received[phone]?.last == "call.ended server")
     world.expectRecord(.server, by: .gateway)
   }
 
@@ -282,7 +282,7 @@ private let phone = Surroundings.phone
       return #expect(Bool(false))
     }
     #expect(restarts().last?.1 == false && fourth.sdp.contains("a=setup:active\r\n"))
-    #expect(world.trunkHeard.last == "200")
+    #expect(world.trunkReceived.last == "200")
     #expect(world.code(world.request(phone, .mediaRestart(MediaRestart(gen: 6)), call: call)) == .badRequest)
   }
 
@@ -338,7 +338,7 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     _ = try world.connected()
     world.feed(.media(.closed(try #require(world.session), MediaStatistics())))
-    #expect(world.trunkHeard.last == "BYE")
+    #expect(world.trunkReceived.last == "BYE")
     world.expectRecord(.server, by: .gateway)
   }
 

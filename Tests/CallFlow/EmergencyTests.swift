@@ -166,7 +166,7 @@ private let phone = Surroundings.phone
       let world = world("DE") { _, routing in routing.users[0].allowance = UserAllowance(prefixes: ["+4930"]) }
       #expect(dial(world, text) == nil, "\(text)")
       open(world)
-      #expect(world.trunkHeard.contains("INVITE +49301234567"), "\(text): \(world.trunkHeard)")
+      #expect(world.trunkReceived.contains("INVITE +49301234567"), "\(text): \(world.trunkReceived)")
       #expect(dial(world, "089 1234567", 6)?.code == .forbidden)
     }
   }

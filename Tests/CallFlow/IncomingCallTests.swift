@@ -13,19 +13,19 @@ private let tablet = Surroundings.tablet
   @Test func `a warm call is answered when media is ready (sequence 1, INC-7, ANS-5)`() throws {
     let world = Surroundings()
     let (leg, call) = try world.ringing()
-    #expect(world.heard[phone] == ["call.offer"])
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.received[phone] == ["call.offer"])
+    #expect(world.trunkReceived == ["180"])
     world.warm(phone, call)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     let answer = world.request(phone, .callAnswer(CallAnswer(ageMs: 20)), call: call)
     #expect(answer == .ok(Success(won: true)))
-    #expect(world.trunkHeard == ["180", "200"])
-    #expect(world.heard[phone] == ["call.offer", "call.connected"])
+    #expect(world.trunkReceived == ["180", "200"])
+    #expect(world.received[phone] == ["call.offer", "call.connected"])
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     world.notify(phone, .mediaActive(MediaActive(capture: true, playout: true)), call: call)
     world.pass(.seconds(12))
     world.feed(.sip(.byeReceived(leg, nil)))
-    #expect(world.heard[phone]?.last == "call.ended remoteHangup")
+    #expect(world.received[phone]?.last == "call.ended remoteHangup")
     world.expectRecord(.remoteHangup, by: .trunk, sip: 200)
     let record = try #require(world.records.first)
     #expect(record.connectedMs == 12_000)
@@ -60,8 +60,8 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     world.connect(phone)
     world.invite(sdp: Surroundings.trunkSDP(formats: "96").replacing("a=sendrecv", with: "a=rtpmap:96 EVS/16000\r\na=sendrecv"))
-    #expect(world.heard[phone, default: []].isEmpty)
-    #expect(world.trunkHeard == ["488"])
+    #expect(world.received[phone, default: []].isEmpty)
+    #expect(world.trunkReceived == ["488"])
   }
 
   @Test func `no 200 before pair, keys and media-ready all hold, in any order (ANS-5)`() throws {
@@ -71,7 +71,7 @@ private let tablet = Surroundings.tablet
       let (_, call) = try world.ringing()
       _ = world.prepare(phone, call)
       for (index, step) in order.enumerated() {
-        #expect(!world.trunkHeard.contains("200"), "\(order) after \(index) steps")
+        #expect(!world.trunkReceived.contains("200"), "\(order) after \(index) steps")
         switch step {
         case "answer": world.request(phone, .callAnswer(CallAnswer()), call: call)
         case "pair": world.pair(phone)
@@ -79,7 +79,7 @@ private let tablet = Surroundings.tablet
         default: world.ready(phone, call)
         }
       }
-      #expect(world.trunkHeard == ["180", "200"], "\(order)")
+      #expect(world.trunkReceived == ["180", "200"], "\(order)")
     }
   }
 
@@ -87,14 +87,14 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     world.journals = false
     let (_, call) = try world.ringing()
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.pass(.milliseconds(99))
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.pass(.milliseconds(1))
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     #expect(world.machine.statistics.journalLate == 1)
     world.feed(.journalled(call))
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
   }
 
   @Test func `two devices answer: one wins, the other is told (sequence 8)`() throws {
@@ -103,7 +103,7 @@ private let tablet = Surroundings.tablet
     #expect(world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call) == .ok(Success(won: true)))
     let late = world.request(tablet, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
     #expect(world.code(late) == .answeredElsewhere)
-    #expect(world.heard[tablet] == ["call.offer", "call.cancel answeredElsewhere"])
+    #expect(world.received[tablet] == ["call.offer", "call.cancel answeredElsewhere"])
     let rejected = world.request(tablet, .callReject(CallReject()), call: call)
     #expect(world.code(rejected) == .gone && world.reason(rejected) == .answeredElsewhere)
     // a third comes late
@@ -120,9 +120,9 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     let (leg, call) = try world.ringing([phone, tablet])
     world.feed(.sip(.cancelled(leg, nil)))
-    #expect(world.heard[phone] == ["call.offer", "call.cancel callerCancelled"])
-    #expect(world.heard[tablet] == ["call.offer", "call.cancel callerCancelled"])
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.received[phone] == ["call.offer", "call.cancel callerCancelled"])
+    #expect(world.received[tablet] == ["call.offer", "call.cancel callerCancelled"])
+    #expect(world.trunkReceived == ["180"])
     let late = world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
     #expect(world.code(late) == .gone && world.reason(late) == .callerCancelled)
     world.expectRecord(.callerCancelled, by: .trunk, sip: 487)
@@ -133,7 +133,7 @@ private let tablet = Surroundings.tablet
     let (leg, call) = try world.ringing()
     world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
     world.feed(.sip(.cancelled(leg, .sip(200, "Call completed elsewhere"))))
-    #expect(world.heard[phone] == ["call.offer", "call.ended answeredElsewhere"])
+    #expect(world.received[phone] == ["call.offer", "call.ended answeredElsewhere"])
     world.expectRecord(.answeredElsewhere, by: .trunk)
   }
 
@@ -141,17 +141,17 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     _ = try world.ringing([phone, tablet])
     world.pass(.milliseconds(44_999))
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.pass(.milliseconds(1))
-    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
-    #expect(world.heard[tablet] == ["call.offer", "call.cancel unanswered"])
+    #expect(world.trunkReceived == ["180", "480 Q.850;cause=19"])
+    #expect(world.received[tablet] == ["call.offer", "call.cancel unanswered"])
     world.expectRecord(.unanswered, sip: 480)
   }
 
   @Test func `no device: 480 with cause 20`() throws {
     let world = Surroundings()
     world.invite()
-    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["480 Q.850;cause=20"])
     world.expectRecord(.unanswered, sip: 480)
   }
 
@@ -159,7 +159,7 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     world.connect(phone)
     world.invite(to: "+15559999999")
-    #expect(world.trunkHeard == ["404 Q.850;cause=1"])
+    #expect(world.trunkReceived == ["404 Q.850;cause=1"])
     world.expectRecord(.notFound, sip: 404)
     #expect(world.records.first?.user == nil)
   }
@@ -168,10 +168,10 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     world.connect(phone)
     world.invite(sdp: Surroundings.trunkSDP(formats: "18"))
-    #expect(world.trunkHeard == ["488"])
+    #expect(world.trunkReceived == ["488"])
     world.expectRecord(.codec, by: .trunk, sip: 488)
     world.invite(sdp: "nonsense")
-    #expect(world.trunkHeard == ["488", "400"])
+    #expect(world.trunkReceived == ["488", "400"])
     #expect(world.records.count == 2)
   }
 
@@ -179,11 +179,11 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])
     world.notify(phone, .callUnavailable(CallUnavailable(why: .dnd)), call: call)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.notify(tablet, .callUnavailable(CallUnavailable(why: .blocked)), call: call)
-    #expect(world.trunkHeard == ["180", "480"])
+    #expect(world.trunkReceived == ["180", "480"])
     // receipt of call.unavailable was the terminal message
-    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.received[phone] == ["call.offer"])
     world.expectRecord(.dnd)
   }
 
@@ -191,7 +191,7 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     let (_, call) = try world.ringing()
     world.notify(phone, .callUnavailable(CallUnavailable(why: .blocked)), call: call)
-    #expect(world.trunkHeard == ["180", "486"])
+    #expect(world.trunkReceived == ["180", "486"])
     world.expectRecord(.blocked, sip: 486)
   }
 
@@ -200,9 +200,9 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])
     #expect(world.isOK(world.request(phone, .callReject(CallReject(reason: reason)), call: call)))
-    #expect(world.trunkHeard == ["180", "486"])
-    #expect(world.heard[phone] == ["call.offer"])
-    #expect(world.heard[tablet] == ["call.offer", "call.cancel \(reason.rawValue)Elsewhere"])
+    #expect(world.trunkReceived == ["180", "486"])
+    #expect(world.received[phone] == ["call.offer"])
+    #expect(world.received[tablet] == ["call.offer", "call.cancel \(reason.rawValue)Elsewhere"])
     world.expectRecord(reason == .busy ? .busy : .declined, by: .app, sip: 486)
   }
 
@@ -210,10 +210,10 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])
     world.request(phone, .callReject(CallReject(scope: .device)), call: call)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.request(tablet, .callReject(CallReject(scope: .device, reason: .busy)), call: call)
-    #expect(world.trunkHeard == ["180", "486"])
-    #expect(world.heard[tablet] == ["call.offer"])
+    #expect(world.trunkReceived == ["180", "486"])
+    #expect(world.received[tablet] == ["call.offer"])
     world.expectRecord(.declined)
   }
 
@@ -222,11 +222,11 @@ private let tablet = Surroundings.tablet
     let (_, call) = try world.ringing([phone, tablet])
     let unusable = Surroundings.appSDP(setup: "holdconn")
     #expect(world.code(world.request(phone, .callAnswer(CallAnswer(sdp: unusable)), call: call)) == .codec)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     #expect(world.code(world.request(tablet, .callAnswer(CallAnswer(sdp: "v=0")), call: call)) == .codec)
-    #expect(world.trunkHeard == ["180", "488"])
+    #expect(world.trunkReceived == ["180", "488"])
     // the refusing err was the terminal message of each
-    #expect(world.heard[phone] == ["call.offer"] && world.heard[tablet] == ["call.offer"])
+    #expect(world.received[phone] == ["call.offer"] && world.received[tablet] == ["call.offer"])
     world.expectRecord(.codec, by: .app, sip: 488)
   }
 
@@ -238,14 +238,14 @@ private let tablet = Surroundings.tablet
       let (_, call) = try world.ringing([phone, tablet])
       let prepare = ClientMessage.callPrepare(CallPrepare(sdp: bad, gen: 1))
       #expect(world.code(world.request(phone, prepare, call: call)) == .codec)
-      #expect(world.trunkHeard == ["180"])
+      #expect(world.trunkReceived == ["180"])
       #expect(world.code(world.request(phone, .callAnswer(CallAnswer()), call: call)) == .codec)
-      #expect(world.trunkHeard == ["180"])
+      #expect(world.trunkReceived == ["180"])
       #expect(world.code(world.request(tablet, prepare, call: call)) == .codec)
-      #expect(world.trunkHeard == ["180", "488"])
+      #expect(world.trunkReceived == ["180", "488"])
       #expect(world.code(world.request(tablet, .callAnswer(CallAnswer()), call: call)) == .codec)
       // the refusing err was the terminal message of each
-      #expect(world.heard[phone] == ["call.offer"] && world.heard[tablet] == ["call.offer"])
+      #expect(world.received[phone] == ["call.offer"] && world.received[tablet] == ["call.offer"])
       world.expectRecord(.codec, by: .app, sip: 488)
     }
   }
@@ -262,8 +262,8 @@ private let tablet = Surroundings.tablet
     let world = Surroundings()
     let (_, call) = try world.ringing([phone, tablet])
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
-    #expect(world.trunkHeard == ["180", "486"])
-    #expect(world.heard[tablet]?.last == "call.cancel declinedElsewhere")
+    #expect(world.trunkReceived == ["180", "486"])
+    #expect(world.received[tablet]?.last == "call.cancel declinedElsewhere")
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: Identifier(high: 9, low: 9))))
     world.expectRecord(.declined)
@@ -305,7 +305,7 @@ private let tablet = Surroundings.tablet
     #expect(
       world.refusals.map(\.reason) == [.unknownTrunk, .diversions, .userLimit, .overload, .mediaPorts, .mediaOverload, .draining])
     #expect(world.refusals.allSatisfy { $0.caller.number != nil && $0.caller.call != nil && $0.caller.device == nil })
-    #expect(world.trunkHeard.filter { $0 == "503" }.count == 5)
+    #expect(world.trunkReceived.filter { $0 == "503" }.count == 5)
     #expect(world.machine.statistics.incoming == 2)
   }
 
@@ -316,7 +316,7 @@ private let tablet = Surroundings.tablet
       let surroundings = Surroundings()
       surroundings.connect(phone)
       surroundings.invite(to: number)
-      if surroundings.heard[phone] == ["call.offer"] { world += 1 }
+      if surroundings.received[phone] == ["call.offer"] { world += 1 }
     }
     #expect(world == 3 && routing.users.count == 2)
   }

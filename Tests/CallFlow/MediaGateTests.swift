@@ -23,13 +23,13 @@ private let phone = Surroundings.phone
     world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP(), ageMs: age, timeoutMs: timeout)), call: call)
     if expected > 0 {
       world.pass(.milliseconds(expected - 1))
-      #expect(world.heard[phone]?.contains("call.ended mediaTimeout") == false)
+      #expect(world.received[phone]?.contains("call.ended mediaTimeout") == false)
       world.pass(.milliseconds(1))
     } else {
       world.pass(.zero)
     }
-    #expect(world.heard[phone]?.last == "call.ended mediaTimeout")
-    #expect(world.trunkHeard == ["480 Q.850;cause=41"])
+    #expect(world.received[phone]?.last == "call.ended mediaTimeout")
+    #expect(world.trunkReceived == ["480 Q.850;cause=41"])
     world.expectRecord(.mediaTimeout, sip: 480)
     _ = leg
   }
@@ -39,8 +39,8 @@ private let phone = Surroundings.phone
     let (_, call) = try world.ringing()
     world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call)
     world.notify(phone, .mediaFail(MediaFail(gen: 1, stage: .dtls, detail: "alert")), call: call)
-    #expect(world.heard[phone]?.last == "call.ended mediaFailed")
-    #expect(world.trunkHeard == ["180", "480 Q.850;cause=41"])
+    #expect(world.received[phone]?.last == "call.ended mediaFailed")
+    #expect(world.trunkReceived == ["180", "480 Q.850;cause=41"])
     world.expectRecord(.mediaFailed, by: .app, sip: 480)
     #expect(world.records.first?.end.detail == "dtls alert")
   }
@@ -50,7 +50,7 @@ private let phone = Surroundings.phone
     let (_, call) = try world.ringing()
     _ = world.prepare(phone, call)
     world.notify(phone, .mediaFail(MediaFail(gen: 1, stage: .ice)), call: call)
-    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.received[phone] == ["call.offer"])
     let answer = world.request(phone, .mediaRestart(MediaRestart(sdp: Surroundings.appSDP(setup: "actpass"), gen: 2)), call: call)
     guard case .mediaAnswer(let media) = answer else { throw Surroundings.Wrong(answer) }
     #expect(media.gen == 2)
@@ -59,9 +59,9 @@ private let phone = Surroundings.phone
     world.pair(phone)
     world.keys(phone)
     world.ready(phone, call, gen: 1)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.ready(phone, call, gen: 2)
-    #expect(world.trunkHeard == ["180", "200"])
+    #expect(world.trunkReceived == ["180", "200"])
   }
 
   @Test func `a wrong fingerprint ends the call at once, whenever it shows`() throws {
@@ -75,7 +75,7 @@ private let phone = Surroundings.phone
       if failsFirst { fail() }
       #expect(world.isOK(world.request(phone, .callAnswer(CallAnswer()), call: call)))
       if !failsFirst { fail() }
-      #expect(world.heard[phone]?.last == "call.ended mediaFailed")
+      #expect(world.received[phone]?.last == "call.ended mediaFailed")
       world.expectRecord(.mediaFailed)
     }
   }
@@ -94,7 +94,7 @@ private let phone = Surroundings.phone
         world.pair(phone)
         world.keys(phone)
         world.ready(phone, call, gen: 2)
-        #expect(world.trunkHeard == ["180", "200"])
+        #expect(world.trunkReceived == ["180", "200"])
       } else {
         world.pass(.milliseconds(100))
         world.expectRecord(.mediaFailed)
@@ -121,10 +121,10 @@ private let phone = Surroundings.phone
     world.feed(.media(.nominated(session, old.0, generation: old.1.generation, remote: SocketAddress(.loopback, 1))))
     world.feed(.media(.keysInstalled(session, old.0, generation: old.1.generation, profile: "x")))
     world.ready(phone, call)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.pair(phone)
     world.keys(phone)
-    #expect(world.trunkHeard == ["180", "200"])
+    #expect(world.trunkReceived == ["180", "200"])
   }
 
   @Test func `a device that is back and answers with its description has that one, not what it had prepared before`() throws {
@@ -137,12 +137,12 @@ private let phone = Surroundings.phone
     world.connect(phone, "second")
     #expect(world.isOK(world.request(phone, .callAnswer(CallAnswer(sdp: Surroundings.appSDP())), call: call, on: "second")))
     let new = try #require(world.lastRemote)
-    #expect(new.1.generation == old.1.generation + 1 && world.trunkHeard == ["180"], "the media of before opens no gate")
+    #expect(new.1.generation == old.1.generation + 1 && world.trunkReceived == ["180"], "the media of before opens no gate")
     world.legs[phone] = new
     world.ready(phone, call)
     world.pair(phone)
     world.keys(phone)
-    #expect(world.trunkHeard == ["180", "200"])
+    #expect(world.trunkReceived == ["180", "200"])
   }
 
   @Test func `a late offer connects with the ACK's answer`() throws {
@@ -150,10 +150,10 @@ private let phone = Surroundings.phone
     let (leg, call) = try world.ringing(sdp: nil)
     world.warm(phone, call)
     world.request(phone, .callAnswer(CallAnswer()), call: call)
-    #expect(world.trunkHeard == ["180", "200"])
-    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.trunkReceived == ["180", "200"])
+    #expect(world.received[phone] == ["call.offer"])
     world.feed(.sip(.acknowledged(leg, sdp: Surroundings.trunkSDP(formats: "8"))))
-    #expect(world.heard[phone] == ["call.offer", "call.connected"])
+    #expect(world.received[phone] == ["call.offer", "call.connected"])
   }
 
   @Test func `a late offer without a common codec in the ACK: BYE`() throws {
@@ -163,8 +163,8 @@ private let phone = Surroundings.phone
       world.warm(phone, call)
       world.request(phone, .callAnswer(CallAnswer()), call: call)
       world.feed(.sip(.acknowledged(leg, sdp: sdp)))
-      #expect(world.trunkHeard == ["180", "200", "BYE"])
-      #expect(world.heard[phone]?.last == "call.ended codec")
+      #expect(world.trunkReceived == ["180", "200", "BYE"])
+      #expect(world.received[phone]?.last == "call.ended codec")
       world.expectRecord(.codec)
     }
   }
@@ -175,8 +175,8 @@ private let phone = Surroundings.phone
     world.warm(phone, call)
     world.request(phone, .callAnswer(CallAnswer()), call: call)
     world.feed(.sip(.ackTimedOut(leg)))
-    #expect(world.heard[phone]?.last == "call.ended server")
-    #expect(world.trunkHeard == ["180", "200"])
+    #expect(world.received[phone]?.last == "call.ended server")
+    #expect(world.trunkReceived == ["180", "200"])
     world.expectRecord(.server, sip: 200)
   }
 
@@ -235,9 +235,9 @@ private let phone = Surroundings.phone
       world.keys(phone)
       world.ready(phone, call)
       world.request(phone, .callAnswer(CallAnswer()), call: call)
-      #expect(world.trunkHeard == ["180", "200"], "\(fmtp ?? "none")")
+      #expect(world.trunkReceived == ["180", "200"], "\(fmtp ?? "none")")
       world.feed(.sip(.acknowledged(leg, sdp: nil)))
-      #expect(world.mediaHeard.contains("connect"))
+      #expect(world.mediaReceived.contains("connect"))
     }
   }
 }

@@ -88,7 +88,7 @@ import Testing
       case 29:
         if let push = pick(world.pushes) {
           let outcomes: [PushReport.Outcome] = [
-            .accepted, .failed, .wrongPlace, .unregistered(before: nil), .unregistered(before: 5),
+            .accepted, .failed, .tokenMismatch, .unregistered(before: nil), .unregistered(before: 5),
           ]
           let report = PushReport(
             key: push.key, target: push.target, outcome: pick(outcomes) ?? .failed, reason: "x", isFault: false,

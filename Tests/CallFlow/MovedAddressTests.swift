@@ -26,7 +26,7 @@ private let phone = Surroundings.phone
     let (_, call) = try world.connected()
     #expect(isOffered(restart(world, call, 2), Self.old))
     world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
-    #expect(world.trunkHeard.last == "200" && world.heard[phone]?.last == "call.connected", "nothing is said to anybody")
+    #expect(world.trunkReceived.last == "200" && world.received[phone]?.last == "call.connected", "nothing is said to anybody")
     var sdp = restart(world, call, 3)
     #expect(isOffered(sdp, Self.new) && !isOffered(sdp, Self.old))
     world.feed(.appCandidates([[]], of: world.machine.liveCalls))
@@ -65,7 +65,7 @@ private let phone = Surroundings.phone
   @Test func `an app that is silent is asked to restart as soon as there are other addresses; one that is heard is not`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
-    func asked() -> Int { world.heard[phone]?.count { $0 == "media.restart" } ?? 0 }
+    func asked() -> Int { world.received[phone]?.count { $0 == "media.restart" } ?? 0 }
     world.feed(.appCandidates([[Self.old]], of: world.machine.liveCalls))
     world.feed(.appCandidates([[Self.old, Self.new]], of: world.machine.liveCalls))
     #expect(asked() == 0)
@@ -88,11 +88,11 @@ private let phone = Surroundings.phone
     let moved = SocketAddress(IPAddress(192, 0, 2, 2), 41_010)
     world.movedMedia = moved
     world.feed(.appCandidates([[Self.new]], of: world.machine.liveCalls))
-    #expect(world.trunkHeard.last == "200", "it may be back in a moment")
+    #expect(world.trunkReceived.last == "200", "it may be back in a moment")
     world.feed(.moveTrunkLegs(world.machine.liveCalls))
     // its signalling goes from the other address as well
     world.feed(.sip(.addressMoved(leg)))
-    #expect(world.trunkHeard.suffix(2) == ["200", "modify"], "one")
+    #expect(world.trunkReceived.suffix(2) == ["200", "modify"], "one")
     world.feed(.sip(.offerWanted(leg)))
     let offer = try #require(
       world.actions.compactMap { if case .sip(.offer(leg, let sdp)) = $0 { sdp } else { nil } }.last)
@@ -102,7 +102,7 @@ private let phone = Surroundings.phone
     #expect(remote.last == 6_002)
     // a next change is told as well
     world.feed(.sip(.addressMoved(leg)))
-    #expect(world.trunkHeard.last == "modify")
+    #expect(world.trunkReceived.last == "modify")
   }
 
   @Test(arguments: [488, 501, 491]) func `a peer that refuses to learn our new address ends the call only if it falls silent`(
@@ -144,13 +144,13 @@ private let phone = Surroundings.phone
   @Test func `a trunk leg whose address is still there is not touched, and one that refuses to move goes on as it is`() throws {
     let world = Surroundings()
     let (leg, _) = try world.connected()
-    let before = world.trunkHeard
+    let before = world.trunkReceived
     world.feed(.moveTrunkLegs(world.machine.liveCalls))
-    #expect(world.trunkHeard == before)
+    #expect(world.trunkReceived == before)
     world.feed(.sip(.addressMoved(leg)))
     world.feed(.sip(.offerWanted(leg)))
     world.feed(.sip(.offerRefused(leg, code: 488)))
-    #expect(world.records.isEmpty && world.trunkHeard.last == "re-INVITE sendrecv")
+    #expect(world.records.isEmpty && world.trunkReceived.last == "re-INVITE sendrecv")
     world.feed(.sip(.byeReceived(leg, nil)))
     world.pass(.seconds(1))
     world.expectRecord(.remoteHangup, by: .trunk)

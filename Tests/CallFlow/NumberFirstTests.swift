@@ -19,7 +19,7 @@ private let number = "+15557654321"
   private func begin(_ world: Surroundings, _ devices: [DeviceKey] = [phone]) throws -> CallID {
     for device in devices { world.connect(device) }
     let call = try #require(try world.originate(.init(user: "alice", to: number, first: .number))?.get())
-    #expect(world.trunkHeard == ["INVITE \(number)"] && world.offeredCall() == nil)
+    #expect(world.trunkReceived == ["INVITE \(number)"] && world.offeredCall() == nil)
     return call
   }
 
@@ -69,25 +69,25 @@ private let number = "+15557654321"
     let offer = world.messages[phone]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.first
     #expect(offer?.from == Handle(k: .phone, h: number) && offer?.to.h == "+15551230001")
     #expect(world.invites.last?.from == "+15551230001")
-    #expect(world.mediaHeard == ["play 40000"], "ringback of ours")
+    #expect(world.mediaReceived == ["play 40000"], "ringback of ours")
     world.feed(.media(.played(try #require(world.session))))
-    #expect(world.mediaHeard == ["play 40000", "play 40000"], "over and over")
+    #expect(world.mediaReceived == ["play 40000", "play 40000"], "over and over")
     world.notify(phone, .callRinging(CallRinging()), call: call)
-    #expect(world.trunkHeard == ["INVITE \(number)"], "there is nobody to send a 180 to")
+    #expect(world.trunkReceived == ["INVITE \(number)"], "there is nobody to send a 180 to")
     world.pass(.seconds(3))
     _ = world.prepare(phone, call)
     #expect(world.isOK(world.request(phone, .callAnswer(CallAnswer()), call: call)))
-    #expect(world.heard[tablet]?.last == "call.cancel answeredElsewhere" && world.mediaHeard.last == "lock", "no media yet")
+    #expect(world.received[tablet]?.last == "call.cancel answeredElsewhere" && world.mediaReceived.last == "lock", "no media yet")
     world.pair(phone)
     world.keys(phone)
     world.ready(phone, call)
-    #expect(world.mediaHeard.suffix(3) == ["lock", "no play", "connect"])
-    #expect(world.heard[phone] == ["call.offer", "call.connected"])
+    #expect(world.mediaReceived.suffix(3) == ["lock", "no play", "connect"])
+    #expect(world.received[phone] == ["call.offer", "call.connected"])
     world.feed(.media(.played(try #require(world.session))))
-    #expect(world.mediaHeard.last == "connect", "a word of the ringback that crossed its end")
+    #expect(world.mediaReceived.last == "connect", "a word of the ringback that crossed its end")
     world.pass(.seconds(10))
     world.feed(.sip(.byeReceived(leg, nil)))
-    #expect(world.heard[phone]?.last == "call.ended remoteHangup")
+    #expect(world.received[phone]?.last == "call.ended remoteHangup")
     world.expectRecord(.remoteHangup, by: .trunk, sip: 200)
     let record = try #require(world.records.first)
     #expect(record.direction == .outgoing && record.from == "+15551230001" && record.to == number)
@@ -112,7 +112,7 @@ private let number = "+15557654321"
     let world = Surroundings()
     _ = try waiting(world)
     world.pass(.seconds(46))
-    #expect(world.heard[phone]?.last == "call.cancel unanswered" && world.trunkHeard.last == "BYE")
+    #expect(world.received[phone]?.last == "call.cancel unanswered" && world.trunkReceived.last == "BYE")
     #expect(cause(world) == "Q.850;cause=19")
     world.expectRecord(.unanswered, by: .gateway)
     #expect(world.records.first?.connectedMs == 45_000 && world.records.first?.times["connected"] == nil)
@@ -122,14 +122,14 @@ private let number = "+15557654321"
     var world = Surroundings()
     let (call, _) = try waiting(world, [phone, tablet])
     #expect(world.isOK(world.request(phone, .callReject(CallReject()), call: call)))
-    #expect(world.heard[tablet]?.last == "call.cancel declinedElsewhere" && cause(world) == "Q.850;cause=21")
+    #expect(world.received[tablet]?.last == "call.cancel declinedElsewhere" && cause(world) == "Q.850;cause=21")
     world.expectRecord(.declined, by: .app)
     world = Surroundings()
     _ = try begin(world)
     world.disconnect(phone, forGood: true)
     world.pass(.seconds(10))
     world.feed(.sip(.answered(try #require(world.outgoingLeg), sdp: Surroundings.trunkSDP())))
-    #expect(world.heard[phone] == nil && cause(world) == "Q.850;cause=20")
+    #expect(world.received[phone] == nil && cause(world) == "Q.850;cause=20")
     world.expectRecord(.unanswered)
   }
 
@@ -138,11 +138,11 @@ private let number = "+15557654321"
     _ = try begin(world)
     world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 486, cause: nil, byTransport: false)))
     world.expectRecord(.busy, by: .trunk, sip: 486)
-    #expect(world.heard[phone] == nil)
+    #expect(world.received[phone] == nil)
     world = Surroundings()
     _ = try reach(.calling, world)
     world.pass(.seconds(181))
-    #expect(world.trunkHeard.last == "CANCEL" && world.heard[phone] == nil)
+    #expect(world.trunkReceived.last == "CANCEL" && world.received[phone] == nil)
     world.expectRecord(.unanswered, by: .trunk)
   }
 
@@ -152,8 +152,8 @@ private let number = "+15557654321"
     let world = Surroundings()
     _ = try reach(stage, world)
     world.feed(.sip(.byeReceived(try #require(world.outgoingLeg), nil)))
-    #expect(world.heard[phone]?.last == (stage == .ringing ? "call.cancel" : "call.ended") + " callerCancelled")
-    #expect(!world.trunkHeard.contains("BYE"))
+    #expect(world.received[phone]?.last == (stage == .ringing ? "call.cancel" : "call.ended") + " callerCancelled")
+    #expect(!world.trunkReceived.contains("BYE"))
     world.expectRecord(.callerCancelled, by: .trunk)
   }
 
@@ -161,7 +161,7 @@ private let number = "+15557654321"
     let world = Surroundings()
     _ = try reach(.answering, world)
     world.pass(.seconds(21))
-    #expect(world.heard[phone]?.last == "call.ended mediaTimeout" && world.trunkHeard.last == "BYE")
+    #expect(world.received[phone]?.last == "call.ended mediaTimeout" && world.trunkReceived.last == "BYE")
     world.expectRecord(.mediaTimeout, by: .gateway)
   }
 
@@ -169,7 +169,7 @@ private let number = "+15557654321"
     let world = Surroundings()
     _ = try begin(world)
     world.feed(.sip(.answered(try #require(world.outgoingLeg), sdp: Surroundings.trunkSDP(formats: "97"))))
-    #expect(world.heard[phone] == nil && world.trunkHeard.last == "BYE" && world.mediaHeard == [])
+    #expect(world.received[phone] == nil && world.trunkReceived.last == "BYE" && world.mediaReceived == [])
     world.expectRecord(.codec, by: .trunk)
   }
 
@@ -180,14 +180,14 @@ private let number = "+15557654321"
     let call = try reach(stage, world)
     #expect(world.command(call, .hangUp(.busy))?.code == .badState, "the number did not call")
     #expect(world.command(call, .hangUp(reason)) == nil)
-    #expect(world.trunkHeard.last == ([.dialling, .calling].contains(stage) ? "CANCEL" : "BYE"))
+    #expect(world.trunkReceived.last == ([.dialling, .calling].contains(stage) ? "CANCEL" : "BYE"))
     let word: String? =
       switch stage {
       case .dialling, .calling: nil
       case .ringing: "call.cancel"
       case .answering, .connected: "call.ended"
       }
-    #expect(world.heard[phone]?.last == word.map { "\($0) \(reason == nil ? "server" : "localEnd")" })
+    #expect(world.received[phone]?.last == word.map { "\($0) \(reason == nil ? "server" : "localEnd")" })
     world.pass(.seconds(200))
     #expect(world.records.count == 1 && world.records.first?.end.by == .gateway)
   }
@@ -196,7 +196,7 @@ private let number = "+15557654321"
     let world = Surroundings()
     let call = try reach(stage, world)
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
-    #expect(world.trunkHeard.last == "BYE")
+    #expect(world.trunkReceived.last == "BYE")
     world.pass(.seconds(200))
     #expect(world.records.count == 1 && world.records.first?.end.reason == (stage == .ringing ? .declined : .localEnd))
   }
@@ -227,7 +227,7 @@ private let number = "+15557654321"
     world.journals = false
     world.connect(phone)
     let call = try #require(try world.originate(.init(user: "alice", to: number, first: .number))?.get())
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.feed(.journalled(call))
     world.feed(.sip(.answered(try #require(world.outgoingLeg), sdp: Surroundings.trunkSDP())))
     let lines = world.actions.compactMap { if case .journal(let line) = $0 { line } else { nil } }
@@ -243,7 +243,7 @@ private let number = "+15557654321"
     }
     _ = try begin(world)
     world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 503, cause: nil, byTransport: false)))
-    #expect(world.trunkHeard == ["INVITE \(number)", "INVITE \(number)"])
+    #expect(world.trunkReceived == ["INVITE \(number)", "INVITE \(number)"])
     world.feed(.sip(.answered(try #require(world.outgoingLeg), sdp: Surroundings.trunkSDP())))
     #expect(world.offeredCall() != nil && world.machine.summaries.first?.trunk == "second")
   }
@@ -257,7 +257,7 @@ private let number = "+15557654321"
     guard case .failure(let failure)? = world.originate(.init(user: "alice", to: to, first: .number)) else {
       return #expect(Bool(false), "it was taken")
     }
-    #expect(failure.code == code && world.trunkHeard == [] && world.records.isEmpty)
+    #expect(failure.code == code && world.trunkReceived == [] && world.records.isEmpty)
   }
 
   @Test func `a user whom nobody could reach costs no call to the number`() {
@@ -265,7 +265,7 @@ private let number = "+15557654321"
     guard case .failure(let failure)? = world.originate(.init(user: "alice", to: number, first: .number)) else {
       return #expect(Bool(false), "it was taken")
     }
-    #expect(failure.code == .badState && world.trunkHeard == [])
+    #expect(failure.code == .badState && world.trunkReceived == [])
   }
 
   @Test func `among nodes it is claimed before the number is dialled, and devices are looked for when it has answered`() throws {
@@ -274,7 +274,7 @@ private let number = "+15557654321"
     #expect(world.originate(.init(user: "alice", to: number, first: .number)) == nil)
     let claim = try #require(world.claims.last)
     world.feed(.claimed(claim.call, .granted))
-    #expect(world.trunkHeard == ["INVITE \(number)"] && world.locates.isEmpty)
+    #expect(world.trunkReceived == ["INVITE \(number)"] && world.locates.isEmpty)
     world.feed(.sip(.answered(try #require(world.outgoingLeg), sdp: Surroundings.trunkSDP())))
     #expect(world.locates.last?.call == claim.call && world.offeredCall() == nil)
     world.feed(.located(claim.call, .here(remoteDevices: [], registry: [:])))
@@ -292,12 +292,12 @@ private let number = "+15557654321"
     #expect(other != call && world.offeredCall() == nil)
     world.warm(bob, other)
     #expect(world.isOK(world.request(bob, .callAnswer(CallAnswer()), call: other)))
-    #expect(world.heard[bob]?.last == "call.connected" && world.offeredCall() == call)
+    #expect(world.received[bob]?.last == "call.connected" && world.offeredCall() == call)
     world.session = world.firstSession
     answer(world, call)
-    #expect(world.heard[phone] == ["call.offer", "call.connected"])
+    #expect(world.received[phone] == ["call.offer", "call.connected"])
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
-    #expect(world.heard[bob]?.last == "call.ended remoteHangup")
+    #expect(world.received[bob]?.last == "call.ended remoteHangup")
     world.pass(.seconds(10))
     #expect(world.records.count == 2 && world.records.allSatisfy { $0.peer != nil })
   }

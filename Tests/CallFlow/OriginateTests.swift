@@ -50,21 +50,21 @@ private let number = "+15557654321"
     let call = try begin(world, [phone, tablet])
     let offer = world.messages[phone]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.first
     #expect(offer?.from == Handle(k: .phone, h: number) && offer?.to.h == "+15551230001")
-    #expect(world.trunkHeard == [], "nobody has answered")
+    #expect(world.trunkReceived == [], "nobody has answered")
     _ = world.prepare(phone, call)
     #expect(world.isOK(world.request(phone, .callAnswer(CallAnswer()), call: call)))
-    #expect(world.heard[tablet]?.last == "call.cancel answeredElsewhere" && world.trunkHeard == [], "no media yet")
+    #expect(world.received[tablet]?.last == "call.cancel answeredElsewhere" && world.trunkReceived == [], "no media yet")
     world.pair(phone)
     world.keys(phone)
     world.ready(phone, call)
-    #expect(world.trunkHeard == ["INVITE \(number)"])
+    #expect(world.trunkReceived == ["INVITE \(number)"])
     let leg = try #require(world.outgoingLeg)
     #expect(world.invites.last?.from == "+15551230001")
     world.feed(.sip(.progress(leg, code: 180, sdp: nil)))
     world.feed(.sip(.progress(leg, code: 183, sdp: Surroundings.trunkSDP())))
     world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP())))
     #expect(
-      world.heard[phone] == ["call.offer", "call.progress ringing", "call.progress early", "call.connected"])
+      world.received[phone] == ["call.offer", "call.progress ringing", "call.progress early", "call.connected"])
     world.feed(.sip(.byeReceived(leg, nil)))
     world.expectRecord(.remoteHangup, by: .trunk, sip: 200)
     let record = try #require(world.records.first)
@@ -88,7 +88,7 @@ private let number = "+15557654321"
     let world = Surroundings()
     _ = try begin(world)
     world.pass(.seconds(46))
-    #expect(world.heard[phone]?.last == "call.cancel unanswered" && world.trunkHeard == [])
+    #expect(world.received[phone]?.last == "call.cancel unanswered" && world.trunkReceived == [])
     world.expectRecord(.unanswered, by: .gateway)
     #expect(world.machine.summaries.isEmpty && world.machine.callsOfTrunk.isEmpty && world.machine.legs.isEmpty)
   }
@@ -97,7 +97,7 @@ private let number = "+15557654321"
     let world = Surroundings()
     let call = try begin(world, [phone, tablet])
     #expect(world.isOK(world.request(phone, .callReject(CallReject()), call: call)))
-    #expect(world.heard[tablet]?.last == "call.cancel declinedElsewhere" && world.trunkHeard == [])
+    #expect(world.received[tablet]?.last == "call.cancel declinedElsewhere" && world.trunkReceived == [])
     world.expectRecord(.declined, by: .app)
   }
 
@@ -106,7 +106,7 @@ private let number = "+15557654321"
     let call = try begin(world)
     answer(world, call)
     world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 486, cause: nil, byTransport: false)))
-    #expect(world.heard[phone]?.last == "call.ended busy")
+    #expect(world.received[phone]?.last == "call.ended busy")
     world.expectRecord(.busy, by: .trunk, sip: 486)
   }
 
@@ -114,7 +114,7 @@ private let number = "+15557654321"
     let world = Surroundings()
     let call = try reach(.answering, world)
     world.pass(.seconds(21))
-    #expect(world.heard[phone]?.last == "call.ended mediaTimeout" && world.trunkHeard == [])
+    #expect(world.received[phone]?.last == "call.ended mediaTimeout" && world.trunkReceived == [])
     world.expectRecord(.mediaTimeout, by: .gateway)
     #expect(world.code(world.request(phone, .callHold(CallHold(on: true)), call: call)) == .gone)
   }
@@ -124,7 +124,7 @@ private let number = "+15557654321"
     let call = try reach(stage, world)
     #expect(world.isOK(world.request(phone, .callEnd(CallEnd()), call: call)))
     let sent: [Stage: String] = [.ready: "CANCEL", .progress: "CANCEL", .connected: "BYE"]
-    #expect(world.trunkHeard.last == sent[stage])
+    #expect(world.trunkReceived.last == sent[stage])
     world.pass(.seconds(200))
     #expect(world.records.count == 1 && world.records.first?.end.by == .app)
     #expect(world.records.first?.end.reason == (stage == .ringing ? .declined : .localEnd))
@@ -138,9 +138,9 @@ private let number = "+15557654321"
     #expect(world.command(call, .hangUp(.busy))?.code == .badState, "the number did not call")
     #expect(world.command(call, .hangUp(reason)) == nil)
     let sent: [Stage: String] = [.ready: "CANCEL", .progress: "CANCEL", .connected: "BYE"]
-    #expect(world.trunkHeard.last == sent[stage])
+    #expect(world.trunkReceived.last == sent[stage])
     let word = stage == .ringing ? "call.cancel" : "call.ended"
-    #expect(world.heard[phone]?.last == "\(word) \(reason == nil ? "server" : "localEnd")")
+    #expect(world.received[phone]?.last == "\(word) \(reason == nil ? "server" : "localEnd")")
     world.pass(.seconds(200))
     #expect(world.records.count == 1 && world.records.first?.end.by == .gateway)
   }
@@ -161,7 +161,7 @@ private let number = "+15557654321"
     #expect(world.pushes.last?.key.call == call && world.pushes.last?.content.handle == number)
     world.pushed()
     world.pass(.seconds(3))
-    #expect(world.trunkHeard == [], "there is nobody to ring to")
+    #expect(world.trunkReceived == [], "there is nobody to ring to")
     world.connect(phone, "woken", wake: call)
     #expect(world.welcomes[SessionID("woken")]?.calls.map(\.call) == [call])
   }

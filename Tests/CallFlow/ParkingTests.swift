@@ -14,7 +14,7 @@ private let tablet = Surroundings.tablet
   @Test func `SRV-6: an INVITE for a killed app is parked, pushed at once, and rings when the app says so (sequence 2)`() throws {
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked(accepted: false)
-    #expect(world.pushes.count == 1 && world.trunkHeard == [])
+    #expect(world.pushes.count == 1 && world.trunkReceived == [])
     let push = try #require(world.pushes.first)
     #expect(push.key == PushKey(call: call, user: "alice", device: "phone"))
     #expect(push.deadline == world.now + .seconds(45))
@@ -27,12 +27,12 @@ private let tablet = Surroundings.tablet
     world.connect(phone, wake: call)
     let snapshot = try #require(world.welcomes[SessionID("phone")]?.calls.first)
     #expect(snapshot.call == call && snapshot.state == .ringing && snapshot.sdp != nil)
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.notify(phone, .callRinging(CallRinging()), call: call)
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.warm(phone, call)
     #expect(world.request(phone, .callAnswer(CallAnswer()), call: call) == .ok(Success(won: true)))
-    #expect(world.trunkHeard == ["180", "200"])
+    #expect(world.trunkReceived == ["180", "200"])
     world.pass(.seconds(60))
     #expect(world.pushes.count == 1)
   }
@@ -54,7 +54,7 @@ private let tablet = Surroundings.tablet
     world.register()
     _ = try world.ringing()
     world.pass(.seconds(40))
-    #expect(world.pushes.isEmpty && world.heard[phone] == ["call.offer"])
+    #expect(world.pushes.isEmpty && world.received[phone] == ["call.offer"])
   }
 
   @Test func `EXC-4: a device that does not ack its offer within 1.5 s is pushed to`() throws {
@@ -98,7 +98,7 @@ private let tablet = Surroundings.tablet
       world.register()
       world.connect(phone, platform: platform, state: state)
       world.invite()
-      #expect(world.heard[phone] == ["call.offer"])
+      #expect(world.received[phone] == ["call.offer"])
       #expect(world.pushes.count == count, "\(platform) \(state)")
     }
     // and when it goes there before it rang
@@ -146,7 +146,7 @@ private let tablet = Surroundings.tablet
     }
     #expect(world.pushes.count == 1)
     world.pass(.seconds(30))
-    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
+    #expect(world.trunkReceived == ["180", "480 Q.850;cause=19"])
     world.pass(.seconds(1))
     world.expectRecord(.unanswered, by: .gateway)
     #expect(world.pushes.count == 1)
@@ -157,17 +157,17 @@ private let tablet = Surroundings.tablet
       let world = Surroundings(pushes: true) { configuration, _ in configuration.timers.early180 = early }
       _ = try world.parked([phone, tablet], accepted: false)
       world.pass(.seconds(3))
-      #expect(world.trunkHeard == [])
+      #expect(world.trunkReceived == [])
       world.pushed(to: tablet)
       world.pass(.milliseconds(1_000))
       world.pushed(to: phone)
       world.pass(.milliseconds(999))
-      #expect(world.trunkHeard == [])
+      #expect(world.trunkReceived == [])
       world.pass(.milliseconds(1))
-      #expect(world.trunkHeard == (early == nil ? [] : ["180"]))
+      #expect(world.trunkReceived == (early == nil ? [] : ["180"]))
       world.connect(phone)
       world.notify(phone, .callRinging(CallRinging()), call: try #require(world.pushes.last?.key.call))
-      #expect(world.trunkHeard == ["180"])
+      #expect(world.trunkReceived == ["180"])
     }
   }
 
@@ -175,9 +175,9 @@ private let tablet = Surroundings.tablet
     let world = Surroundings(pushes: true)
     _ = try world.parked()
     world.pass(.milliseconds(44_999))
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.pass(.milliseconds(1))
-    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
+    #expect(world.trunkReceived == ["180", "480 Q.850;cause=19"])
     world.connect(phone)
     #expect(world.gone("phone") == [.unanswered])
     world.pass(.seconds(1))
@@ -187,23 +187,23 @@ private let tablet = Surroundings.tablet
   @Test func `no device and no push target: 480 with cause 20 at once`() throws {
     let world = Surroundings(pushes: true)
     world.invite()
-    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["480 Q.850;cause=20"])
     world.pass(.seconds(1))
     world.expectRecord(.unanswered, by: .app)
     // and where nobody can be pushed to, a registration is none
     let silent = Surroundings()
     silent.register()
     silent.invite()
-    #expect(silent.trunkHeard == ["480 Q.850;cause=20"] && silent.pushes.isEmpty)
+    #expect(silent.trunkReceived == ["480 Q.850;cause=20"] && silent.pushes.isEmpty)
   }
 
   @Test func `TOK-4: when every push failed and nobody is there the call ends at once, with the service's word`() throws {
     let world = Surroundings(pushes: true)
     _ = try world.parked([phone, tablet], accepted: false)
     world.pushed(.failed, to: phone, reason: "circuitOpen", attempts: 0)
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.pushed(.unregistered(before: nil), to: tablet, reason: "Unregistered")
-    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["480 Q.850;cause=20"])
     world.pass(.seconds(1))
     world.expectRecord(.unanswered, by: .app, sip: 480)
     #expect(world.records.first?.end.detail == "no device left, no push accepted: Unregistered")
@@ -221,7 +221,7 @@ private let tablet = Surroundings.tablet
       world.now = try #require(world.pushes.last).deadline
       if !isPushFirst { world.feed(.timer) }
       world.pushed(.failed, reason: "tooLate")
-      #expect(world.trunkHeard == ["480 Q.850;cause=19"], "push first: \(isPushFirst)")
+      #expect(world.trunkReceived == ["480 Q.850;cause=19"], "push first: \(isPushFirst)")
     }
   }
 
@@ -230,7 +230,7 @@ private let tablet = Surroundings.tablet
     let (_, call) = try world.parked()
     world.now = try #require(world.pushes.last).deadline
     _ = world.reject(phone, call)
-    #expect(world.trunkHeard == ["486"])
+    #expect(world.trunkReceived == ["486"])
   }
 
   @Test func `a device that connects while another's push is open still wins, though its own push failed`() throws {
@@ -258,10 +258,10 @@ private let tablet = Surroundings.tablet
       world.pass(.milliseconds(10))
       world.pushed(.failed, reason: "circuitOpen", attempts: 0)
       world.pass(.milliseconds(4_900))
-      #expect(world.trunkHeard == [])
+      #expect(world.trunkReceived == [])
       if returns { world.connect(phone, resumed: true) }
       world.pass(.milliseconds(200))
-      #expect(world.trunkHeard == (returns ? [] : ["480 Q.850;cause=20"]))
+      #expect(world.trunkReceived == (returns ? [] : ["480 Q.850;cause=20"]))
     }
   }
 
@@ -273,27 +273,27 @@ private let tablet = Surroundings.tablet
       world.pass(.milliseconds(gone))
       world.invite()
       guard gone < 5_000 else {
-        #expect(world.trunkHeard == ["480 Q.850;cause=20"] && world.heard[phone] == nil)
+        #expect(world.trunkReceived == ["480 Q.850;cause=20"] && world.received[phone] == nil)
         world.expectRecord(.unanswered, sip: 480)
         continue
       }
-      #expect(world.trunkHeard == [] && world.heard[phone] == ["call.offer"])
+      #expect(world.trunkReceived == [] && world.received[phone] == ["call.offer"])
       let call = try #require(world.offeredCall())
       if let returnsAfter {
         world.pass(.milliseconds(returnsAfter))
         world.connect(phone, resumed: true)
         world.pass(.seconds(10))
-        #expect(world.trunkHeard == [])
+        #expect(world.trunkReceived == [])
         world.notify(phone, .callRinging(CallRinging()), call: call)
         world.warm(phone, call)
         #expect(world.request(phone, .callAnswer(CallAnswer()), call: call) == .ok(Success(won: true)))
-        #expect(world.trunkHeard == ["180", "200"])
+        #expect(world.trunkReceived == ["180", "200"])
       } else {
         world.pass(.milliseconds(5_000 - gone - 1))
-        #expect(world.trunkHeard == [])
+        #expect(world.trunkReceived == [])
         world.pass(.milliseconds(1))
-        #expect(world.trunkHeard == ["480 Q.850;cause=20"])
-        #expect(world.heard[phone] == ["call.offer", "call.cancel unanswered"])
+        #expect(world.trunkReceived == ["480 Q.850;cause=20"])
+        #expect(world.received[phone] == ["call.offer", "call.cancel unanswered"])
         world.expectRecord(.unanswered, sip: 480)
       }
     }
@@ -306,12 +306,12 @@ private let tablet = Surroundings.tablet
     world.disconnect(phone)
     world.pass(.milliseconds(300))
     world.invite()
-    #expect(world.pushes.count == 1 && world.heard[phone] == ["call.offer"] && world.trunkHeard == [])
+    #expect(world.pushes.count == 1 && world.received[phone] == ["call.offer"] && world.trunkReceived == [])
     world.pushed(.failed, reason: "circuitOpen", attempts: 0)
     world.pass(.milliseconds(4_699))
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.pass(.milliseconds(1))
-    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["480 Q.850;cause=20"])
   }
 
   @Test func `while one device may come back, the refusal of another ends nothing`() throws {
@@ -323,9 +323,9 @@ private let tablet = Surroundings.tablet
     let call = try #require(world.offeredCall(tablet))
     world.notify(tablet, .callUnavailable(CallUnavailable(why: .dnd)), call: call)
     world.pass(.milliseconds(4_999))
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.pass(.milliseconds(1))
-    #expect(world.trunkHeard == ["480"])
+    #expect(world.trunkReceived == ["480"])
   }
 
   @Test func `a device that no push reaches is waited for 5 s where its socket breaks before it rang, or its session ends`()
@@ -342,13 +342,13 @@ private let tablet = Surroundings.tablet
         world.pass(.milliseconds(500))
         world.disconnect(phone, forGood: forGood)
         world.pass(.milliseconds(4_999))
-        #expect(world.trunkHeard == before)
+        #expect(world.trunkReceived == before)
         if returns { world.connect(phone, forGood ? "again" : nil, resumed: !forGood) }
         world.pass(.milliseconds(1))
-        #expect(world.trunkHeard == (returns ? before : before + ["480 Q.850;cause=20"]), "rang \(rang), for good \(forGood)")
+        #expect(world.trunkReceived == (returns ? before : before + ["480 Q.850;cause=20"]), "rang \(rang), for good \(forGood)")
         if returns {
           world.pass(.seconds(10))
-          #expect(world.trunkHeard == before)
+          #expect(world.trunkReceived == before)
         } else {
           world.expectRecord(.unanswered, sip: 480)
         }
@@ -364,9 +364,9 @@ private let tablet = Surroundings.tablet
     world.notify(phone, .callRinging(CallRinging()), call: try #require(world.offeredCall()))
     world.disconnect(phone)
     world.pass(.seconds(44))
-    #expect(world.trunkHeard == ["180"])
+    #expect(world.trunkReceived == ["180"])
     world.pass(.seconds(1))
-    #expect(world.trunkHeard == ["180", "480 Q.850;cause=19"])
+    #expect(world.trunkReceived == ["180", "480 Q.850;cause=19"])
   }
 
   @Test func `a session that ended for good is not waited for`() throws {
@@ -374,7 +374,7 @@ private let tablet = Surroundings.tablet
     world.connect(phone)
     world.disconnect(phone, forGood: true)
     world.invite()
-    #expect(world.trunkHeard == ["480 Q.850;cause=20"])
+    #expect(world.trunkReceived == ["480 Q.850;cause=20"])
   }
 
   @Test func `a registration that was renewed while the push was refused is pushed to, once`() throws {
@@ -461,12 +461,12 @@ private let tablet = Surroundings.tablet
         world.connect(phone, wake: call)
         world.connect(tablet, wake: call)
         world.notify(phone, .callUnavailable(CallUnavailable(why: first)), call: call)
-        #expect(world.trunkHeard == [] && world.pushes.count == 2)
+        #expect(world.trunkReceived == [] && world.pushes.count == 2)
         world.notify(tablet, .callRinging(CallRinging()), call: call)
         world.notify(tablet, .callUnavailable(CallUnavailable(why: second)), call: call)
-        #expect(world.trunkHeard == ["180", first == .blocked && second == .blocked ? "486" : "480"])
+        #expect(world.trunkReceived == ["180", first == .blocked && second == .blocked ? "486" : "480"])
         // receipt was the terminal message of both
-        #expect(world.heard[phone] == nil && world.heard[tablet] == nil)
+        #expect(world.received[phone] == nil && world.received[tablet] == nil)
         world.pass(.seconds(1))
         #expect(world.records.count == 1)
       }
@@ -506,7 +506,8 @@ private let tablet = Surroundings.tablet
 
   @Test func `a push that turns out refused after the end leaves nothing to tell, one without an answer does`() throws {
     for (outcome, attempts, told) in [
-      (PushReport.Outcome.unregistered(before: nil), 1, false), (.wrongPlace, 1, false), (.failed, 0, false), (.failed, 2, true),
+      (PushReport.Outcome.unregistered(before: nil), 1, false), (.tokenMismatch, 1, false), (.failed, 0, false),
+      (.failed, 2, true),
       (.accepted, 1, true),
     ] {
       let world = Surroundings(pushes: true)
@@ -525,9 +526,9 @@ private let tablet = Surroundings.tablet
     let named = Handle(k: .phone, h: "+15550000042", n: "Carol of Accounts")
     world.connect(phone, wake: call)
     world.feed(.callerKnown(call, named))
-    #expect(world.messages[phone] == [.callUpdate(CallUpdate(from: named))] && world.heard[tablet] == nil)
+    #expect(world.messages[phone] == [.callUpdate(CallUpdate(from: named))] && world.received[tablet] == nil)
     world.feed(.callerKnown(call, named))
-    #expect(world.heard[phone] == ["call.update"], "said once")
+    #expect(world.received[phone] == ["call.update"], "said once")
     world.connect(tablet, wake: call)
     #expect(world.welcomes[SessionID("tablet")]?.calls.first?.from == named)
     world.notify(phone, .callRinging(CallRinging()), call: call)
@@ -536,6 +537,6 @@ private let tablet = Surroundings.tablet
     world.feed(.callerKnown(call, Handle(k: .phone, h: "+15550000042")))
     world.pass(.seconds(200))
     #expect(world.pushes.count == 2, "one for each device")
-    #expect(world.heard[phone]?.last == "call.ended callerCancelled")
+    #expect(world.received[phone]?.last == "call.ended callerCancelled")
   }
 }

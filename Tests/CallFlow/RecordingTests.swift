@@ -36,7 +36,7 @@ import Testing
     let (leg, call) = try world.connected()
     let recording = try #require(started(world).first)
     #expect(started(world).count == 1 && recording.file == "\(call)-1.ogg" && recording.facts.call == call)
-    #expect(world.mediaHeard.suffix(1) == ["tap"] || world.mediaHeard.contains("tap"))
+    #expect(world.mediaReceived.suffix(1) == ["tap"] || world.mediaReceived.contains("tap"))
     #expect(world.machine.calls[call]?.times[.recording] != nil)
     world.feed(.sip(.byeReceived(leg, nil)))
     #expect(stopped(world) == ["\(call)-1.ogg callEnded"])
@@ -67,9 +67,9 @@ import Testing
     #expect(world.command(ringing, .record(true))?.code == .gone)
     let (_, call) = try world.connected()
     for _ in 0..<2 { #expect(world.command(call, .record(true)) == nil) }
-    #expect(world.mediaHeard.suffix(2) == ["tap", "play 800"])
+    #expect(world.mediaReceived.suffix(2) == ["tap", "play 800"])
     for _ in 0..<2 { #expect(world.command(call, .record(false)) == nil) }
-    #expect(world.mediaHeard.last == "no tap")
+    #expect(world.mediaReceived.last == "no tap")
     #expect(world.command(call, .record(true)) == nil)
     #expect(started(world).map(\.file) == ["\(call)-1.wav", "\(call)-2.wav"])
     #expect(stopped(world) == ["\(call)-1.wav stopped"])
@@ -106,7 +106,7 @@ import Testing
     let (leg, call) = try world.connected()
     let recording = try #require(started(world).first)
     world.feed(.recorded(report(recording, .diskFull)))
-    #expect(world.machine.summaries.first?.state == .connected && world.mediaHeard.last == "no tap")
+    #expect(world.machine.summaries.first?.state == .connected && world.mediaReceived.last == "no tap")
     #expect(world.events.last?.kind == .callRecorded)
     // nothing is left to be stopped
     world.feed(.recorded(report(recording, .diskFull)))

@@ -39,7 +39,7 @@ import Testing
       #expect(code(world.reject(phone, call, CallReject(scope: scope))) == .revoked)
       #expect(code(world.request(phone, .callReject(CallReject(scope: scope)), call: call)) == .revoked)
     }
-    #expect(world.heard[tablet] == ["call.offer"] && world.machine.summaries.count == 1)
+    #expect(world.received[tablet] == ["call.offer"] && world.machine.summaries.count == 1)
     world.feed(.app(.httpLogin(HTTPRequestID(900), phone)))
     world.feed(.app(.httpLogin(HTTPRequestID(901), tablet)))
     #expect(code(world.httpAnswers[HTTPRequestID(900)]) == .revoked && world.httpAnswers[HTTPRequestID(901)] == .ok)
@@ -72,12 +72,12 @@ import Testing
         #expect(code(world.request(phone, message, call: call)) == .revoked, "\(message.type)")
       }
       world.notify(phone, .callUnavailable(CallUnavailable(why: .busyOther)), call: call)
-      #expect(!world.trunkHeard.contains("200") && world.machine.summaries.count == 1, "the call is untouched")
+      #expect(!world.trunkReceived.contains("200") && world.machine.summaries.count == 1, "the call is untouched")
       world.warm(tablet, call)
       #expect(world.request(tablet, .callAnswer(CallAnswer()), call: call) != nil)
-      #expect(world.trunkHeard.contains("200"), "another phone takes it")
+      #expect(world.trunkReceived.contains("200"), "another phone takes it")
     } else {
-      #expect(world.trunkHeard.contains("200"))
+      #expect(world.trunkReceived.contains("200"))
       #expect(
         code(world.request(phone, .callTransfer(CallTransfer(target: Handle(k: .phone, h: "+15559"))), call: call)) == .revoked)
       #expect(code(world.request(phone, .devicePut(Surroundings.put(phone)), call: nil)) == .revoked)
@@ -86,7 +86,7 @@ import Testing
       #expect(world.turnedAway == [SessionID("second")], "a second socket does not take it")
       #expect(world.records.isEmpty)
       world.request(phone, .callEnd(CallEnd()), call: call)
-      #expect(world.trunkHeard.contains("BYE") && world.records.count == 1)
+      #expect(world.trunkReceived.contains("BYE") && world.records.count == 1)
     }
     _ = leg
   }

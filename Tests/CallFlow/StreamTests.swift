@@ -31,9 +31,9 @@ import Testing
     let request = try #require(opened(world).first)
     #expect(
       request.target == Self.target && request.parameters["to"] == "+15551230001" && request.parameters["trunk"] == "carrier")
-    #expect(!world.trunkHeard.contains("200") && world.machine.summaries.first?.state == .answering)
+    #expect(!world.trunkReceived.contains("200") && world.machine.summaries.first?.state == .answering)
     world.feed(.stream(.opened(request.call)))
-    #expect(world.trunkHeard.last == "200" && world.mediaHeard.contains("stream"))
+    #expect(world.trunkReceived.last == "200" && world.mediaReceived.contains("stream"))
     #expect(world.machine.summaries.first?.state == .connected)
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     world.feed(.media(.digit(try #require(world.session), from: .trunkToApp, digit: "7", durationMilliseconds: 100)))
@@ -51,9 +51,9 @@ import Testing
     _ = world.invite()
     let call = try #require(opened(world).first?.call)
     world.feed(.stream(.opened(call)))
-    #expect(!world.trunkHeard.contains("200"))
+    #expect(!world.trunkReceived.contains("200"))
     world.feed(.journalled(call))
-    #expect(world.trunkHeard.last == "200")
+    #expect(world.trunkReceived.last == "200")
   }
 
   @Test func `a stream that cannot be reached, or is not there in time, is a refusal with its cause`() throws {
@@ -62,7 +62,7 @@ import Testing
       _ = world.invite()
       let call = try #require(opened(world).first?.call)
       if isRefused { world.feed(.stream(.refused(call, "connection refused"))) } else { world.pass(.seconds(6)) }
-      #expect(world.trunkHeard.last == "480 Q.850;cause=41", "\(world.trunkHeard)")
+      #expect(world.trunkReceived.last == "480 Q.850;cause=41", "\(world.trunkReceived)")
       let end = try #require(world.records.first?.end)
       #expect(end.detail == (isRefused ? "stream: connection refused" : "no stream"))
       #expect(closes(world) == (isRefused ? 0 : 1))
@@ -78,7 +78,7 @@ import Testing
     _ = world.invite()
     let call = try #require(opened(world).first?.call)
     world.feed(.stream(.refused(call, "it answered 503")))
-    #expect(world.heard[Surroundings.phone]?.last == "call.offer")
+    #expect(world.received[Surroundings.phone]?.last == "call.offer")
     #expect(world.machine.summaries.first?.state == .parked)
   }
 
@@ -91,7 +91,7 @@ import Testing
     world.feed(.stream(.opened(call)))
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     world.feed(.stream(.ended(call, "closed", isByPeer: isByPeer)))
-    #expect(world.trunkHeard.last == "BYE" && closes(world) == 0)
+    #expect(world.trunkReceived.last == "BYE" && closes(world) == 0)
     #expect(world.records.first?.end.reason == (isByPeer ? .localEnd : .networkLost))
   }
 
@@ -106,14 +106,14 @@ import Testing
     let world = world(numbers: ["+15557770000"])
     world.connect(Surroundings.phone)
     _ = world.invite()
-    #expect(opened(world).isEmpty && world.heard[Surroundings.phone]?.last == "call.offer")
+    #expect(opened(world).isEmpty && world.received[Surroundings.phone]?.last == "call.offer")
   }
 
   @Test func `without room for media it is refused as any call`() {
     let world = world()
     world.mediaRefusal = "no ports"
     _ = world.invite()
-    #expect(world.trunkHeard.last?.hasPrefix("503") == true && world.streams.isEmpty && world.records.isEmpty)
+    #expect(world.trunkReceived.last?.hasPrefix("503") == true && world.streams.isEmpty && world.records.isEmpty)
   }
 
   @Test func `a program gives a call that rings to a stream: the devices hear that it is over, once`() throws {
@@ -121,11 +121,11 @@ import Testing
     let (_, call) = try world.ringing([Surroundings.phone, Surroundings.tablet])
     #expect(world.command(call, Self.command) == nil)
     for device in [Surroundings.phone, Surroundings.tablet] {
-      #expect(world.heard[device]?.last == "call.cancel answeredElsewhere")
+      #expect(world.received[device]?.last == "call.cancel answeredElsewhere")
     }
     #expect(world.command(call, Self.command)?.code == .badState)
     world.feed(.stream(.opened(call)))
-    #expect(world.trunkHeard.last == "200")
+    #expect(world.trunkReceived.last == "200")
     let (_, other) = try Surroundings().connected()
     #expect(Surroundings().command(other, Self.command)?.code == .gone)
   }

@@ -37,9 +37,9 @@ final class Surroundings {
   var revoked: [DeviceKey] = []
   var turnedAway: [SessionID] = []
   /// Messages to each device, in order, as `type` or `type reason`.
-  var heard: [DeviceKey: [String]] = [:]
+  var received: [DeviceKey: [String]] = [:]
   var messages: [DeviceKey: [ServerMessage]] = [:]
-  var trunkHeard: [String] = []
+  var trunkReceived: [String] = []
   var answers: [RequestToken: RequestAnswer] = [:]
   /// Numbered requests of this test.
   var nextRequest: UInt64 = 1
@@ -58,7 +58,7 @@ final class Surroundings {
   /// Of the newest reservation, and of the first.
   var session: MediaSessionID?
   var firstSession: MediaSessionID?
-  var mediaHeard: [String] = []
+  var mediaReceived: [String] = []
   var questions: [RouteQuestion] = []
   var userQuestions: [UserQuestion] = []
   /// Asked of the cluster, with what was taken back; and devices woken at other nodes.
@@ -176,28 +176,28 @@ final class Surroundings {
 
   private func note(_ command: UserAgent.Command) {
     switch command {
-    case .respondProvisional(_, let code, _, _): trunkHeard.append("\(code)")
-    case .answer: trunkHeard.append("200")
-    case .refuse(_, let code, _, let cause, _): trunkHeard.append("\(code)" + (cause.map { " \($0)" } ?? ""))
-    case .redirect(_, let node): trunkHeard.append("302 \(node)")
+    case .respondProvisional(_, let code, _, _): trunkReceived.append("\(code)")
+    case .answer: trunkReceived.append("200")
+    case .refuse(_, let code, _, let cause, _): trunkReceived.append("\(code)" + (cause.map { " \($0)" } ?? ""))
+    case .redirect(_, let node): trunkReceived.append("302 \(node)")
     case .invite(_, let invite):
-      trunkHeard.append("INVITE \(invite.to)")
+      trunkReceived.append("INVITE \(invite.to)")
       invites.append(invite)
-    case .cancel: trunkHeard.append("CANCEL")
-    case .bye: trunkHeard.append("BYE")
-    case .answerReinvite: trunkHeard.append("200 re-INVITE")
-    case .refuseReinvite(_, let code): trunkHeard.append("\(code) re-INVITE")
-    case .ping: trunkHeard.append("OPTIONS")
-    case .request(_, let request): trunkHeard.append("\(request.method.name) \(request.trunk.name)")
-    case .modify: trunkHeard.append("modify")
-    case .offer(_, let sdp): trunkHeard.append("re-INVITE \(Self.direction(of: sdp))")
-    case .acknowledge: trunkHeard.append("ACK with SDP")
-    case .sendDigit(_, let digit, _): trunkHeard.append("INFO \(digit)")
-    case .refer(_, let to, let replaces): trunkHeard.append("REFER \(to)" + (replaces == nil ? "" : " Replaces"))
-    case .referToLeg(_, let other): trunkHeard.append("REFER \(other)")
-    case .acceptRefer: trunkHeard.append("202 REFER")
-    case .refuseRefer(_, let code): trunkHeard.append("\(code) REFER")
-    case .notifyRefer(_, let code): trunkHeard.append("NOTIFY \(code)")
+    case .cancel: trunkReceived.append("CANCEL")
+    case .bye: trunkReceived.append("BYE")
+    case .answerReinvite: trunkReceived.append("200 re-INVITE")
+    case .refuseReinvite(_, let code): trunkReceived.append("\(code) re-INVITE")
+    case .ping: trunkReceived.append("OPTIONS")
+    case .request(_, let request): trunkReceived.append("\(request.method.name) \(request.trunk.name)")
+    case .modify: trunkReceived.append("modify")
+    case .offer(_, let sdp): trunkReceived.append("re-INVITE \(Self.direction(of: sdp))")
+    case .acknowledge: trunkReceived.append("ACK with SDP")
+    case .sendDigit(_, let digit, _): trunkReceived.append("INFO \(digit)")
+    case .refer(_, let to, let replaces): trunkReceived.append("REFER \(to)" + (replaces == nil ? "" : " Replaces"))
+    case .referToLeg(_, let other): trunkReceived.append("REFER \(other)")
+    case .acceptRefer: trunkReceived.append("202 REFER")
+    case .refuseRefer(_, let code): trunkReceived.append("\(code) REFER")
+    case .notifyRefer(_, let code): trunkReceived.append("NOTIFY \(code)")
     }
   }
 
@@ -217,7 +217,7 @@ final class Surroundings {
       case .callMuted(let muted): text += " \(muted.on)"
       default: break
       }
-      heard[key, default: []].append(text)
+      received[key, default: []].append(text)
       messages[key, default: []].append(message)
     case .answer(let token, let answer):
       #expect(answers[token] == nil, "a request was answered twice")
@@ -236,17 +236,17 @@ final class Surroundings {
   private func note(_ command: MediaCommand) {
     switch command {
     case .bridge(let from, let to, let connects):
-      mediaHeard.append(
+      mediaReceived.append(
         "bridge \(from == firstSession ? "caller" : "number") → \(to == firstSession ? "caller" : "number")"
           + (connects ? "" : " early"))
-    case .tap(_, let tap): mediaHeard.append(tap == nil ? "no tap" : "tap")
-    case .stream: mediaHeard.append("stream")
-    case .play(_, let announcement): mediaHeard.append(announcement.map { "play \($0.milliseconds * 8)" } ?? "no play")
+    case .tap(_, let tap): mediaReceived.append(tap == nil ? "no tap" : "tap")
+    case .stream: mediaReceived.append("stream")
+    case .play(_, let announcement): mediaReceived.append(announcement.map { "play \($0.milliseconds * 8)" } ?? "no play")
     case .sendDigits(let id, let request):
-      mediaHeard.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
+      mediaReceived.append("digits \(request.digits) to \(id == firstSession ? "caller" : "number")")
     case .group(let id, let group): groups[id] = group
-    case .lockWinner: mediaHeard.append("lock")
-    case .connect: mediaHeard.append("connect")
+    case .lockWinner: mediaReceived.append("lock")
+    case .connect: mediaReceived.append("connect")
     case .addAppLeg(_, let leg, _): addedLegs.insert(leg)
     case .setAppRemote(_, let leg, let remote, _, _):
       if let key = keyOf[leg] { legs[key] = (leg, remote) }

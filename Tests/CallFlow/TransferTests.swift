@@ -35,7 +35,7 @@ private let phone = Surroundings.phone
     #expect(made.invite.extraHeaders.map(\.name) == ["Referred-By"])
     world.feed(.sip(.progress(made.leg, code: 180, sdp: nil)))
     world.feed(.sip(.answered(made.leg, sdp: Surroundings.trunkSDP(port: 6_800))))
-    #expect(world.trunkHeard.suffix(5) == ["202 REFER", "INVITE +15558880000", "NOTIFY 180", "NOTIFY 200", "BYE"])
+    #expect(world.trunkReceived.suffix(5) == ["202 REFER", "INVITE +15558880000", "NOTIFY 180", "NOTIFY 200", "BYE"])
     world.feed(.sip(.legClosed(leg)))
     #expect(world.machine.summaries.count == 1 && world.records.isEmpty)
     world.feed(.sip(.byeReceived(made.leg, nil)))
@@ -55,7 +55,7 @@ private let phone = Surroundings.phone
     let made = try #require(invites(world).last)
     world.feed(.sip(.failed(made.leg, code: 486, cause: nil, byTransport: false)))
     world.feed(.sip(.legClosed(made.leg)))
-    #expect(world.trunkHeard.last == "NOTIFY 486" && world.machine.summaries.count == 1)
+    #expect(world.trunkReceived.last == "NOTIFY 486" && world.machine.summaries.count == 1)
     world.feed(.sip(.byeReceived(leg, nil)))
     world.expectRecord(.remoteHangup, by: .trunk)
     #expect(world.records.first?.transfers?.map(\.sip) == [486])
@@ -115,7 +115,7 @@ private let phone = Surroundings.phone
     world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
     let made = try #require(invites(world).last)
     world.request(phone, .callEnd(CallEnd()), call: call)
-    #expect(world.trunkHeard.suffix(2) == ["CANCEL", "BYE"])
+    #expect(world.trunkReceived.suffix(2) == ["CANCEL", "BYE"])
     for leg in [made.leg, leg] { world.feed(.sip(.legClosed(leg))) }
     world.expectRecord(.localEnd, by: .app)
     #expect(world.machine.legs.isEmpty)
@@ -126,7 +126,7 @@ private let phone = Surroundings.phone
       let world = world()
       let (leg, _) = try world.connected()
       world.feed(.sip(.referReceived(leg, referral(number))))
-      #expect(world.trunkHeard.last == "\(code) REFER", "\(number)")
+      #expect(world.trunkReceived.last == "\(code) REFER", "\(number)")
       #expect(invites(world).isEmpty && world.machine.summaries.count == 1)
     }
   }
@@ -163,7 +163,7 @@ private let phone = Surroundings.phone
     #expect(made.invite.trunk.name == "carrier" && made.invite.maxForwards == 69)
     #expect(made.invite.extraHeaders.map { "\($0.name): \($0.value)" } == ["Referred-By: <sip:bob@x>"])
     world.feed(.sip(.answered(made.leg, sdp: Surroundings.trunkSDP(port: 6_800))))
-    #expect(world.trunkHeard.suffix(2) == ["NOTIFY 200", "BYE"])
+    #expect(world.trunkReceived.suffix(2) == ["NOTIFY 200", "BYE"])
     world.feed(.sip(.legClosed(leg)))
     world.feed(.sip(.byeReceived(made.leg, nil)))
     world.feed(.sip(.legClosed(made.leg)))
@@ -175,7 +175,7 @@ private let phone = Surroundings.phone
     let world = world()
     let (leg, _) = try world.connected()
     world.feed(.sip(.referReceived(leg, opaque("", "other.example"))))
-    #expect(world.trunkHeard.last == "404 REFER" && invites(world).isEmpty)
+    #expect(world.trunkReceived.last == "404 REFER" && invites(world).isEmpty)
     world.feed(.sip(.referReceived(leg, opaque("+15558880000", "other.example"))))
     #expect(invites(world).last?.invite.uri == nil && invites(world).last?.invite.to == "+15558880000")
   }
@@ -185,7 +185,7 @@ private let phone = Surroundings.phone
       let world = world()
       let (leg, _) = try world.connected()
       world.feed(.sip(.referReceived(leg, opaque(number, "127.0.0.1"))))
-      #expect(world.trunkHeard.last == "\(code) REFER" && invites(world).isEmpty, "\(number)")
+      #expect(world.trunkReceived.last == "\(code) REFER" && invites(world).isEmpty, "\(number)")
     }
     for allowance in [UserAllowance(prefixes: ["+1"]), .init(calls: 0), .init(callsPerHour: 0)] {
       let world = Surroundings { _, routing in
@@ -194,19 +194,19 @@ private let phone = Surroundings.phone
       }
       let (leg, _) = try world.connected()
       world.feed(.sip(.referReceived(leg, opaque("", "127.0.0.1"))))
-      #expect(world.trunkHeard.last == "603 REFER" && invites(world).isEmpty, "\(allowance)")
+      #expect(world.trunkReceived.last == "603 REFER" && invites(world).isEmpty, "\(allowance)")
     }
     let diverted = world()
     let (leg, _) = try diverted.connected(diversions: 3)
     diverted.feed(.sip(.referReceived(leg, opaque("", "127.0.0.1"))))
-    #expect(diverted.trunkHeard.last == "482 REFER")
+    #expect(diverted.trunkReceived.last == "482 REFER")
   }
 
   @Test func `a call that was diverted three times is transferred no more`() throws {
     let world = world()
     let (leg, _) = try world.connected(diversions: 3)
     world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
-    #expect(world.trunkHeard.last == "482 REFER")
+    #expect(world.trunkReceived.last == "482 REFER")
   }
 
   @Test func `transfers of transfers end after three`() throws {
@@ -220,7 +220,7 @@ private let phone = Surroundings.phone
       leg = made.leg
     }
     world.feed(.sip(.referReceived(leg, referral("+15558880000"))))
-    #expect(world.trunkHeard.last == "482 REFER")
+    #expect(world.trunkReceived.last == "482 REFER")
   }
 
   @Test func `an attended transfer carries Replaces to the same trunk`() throws {
@@ -244,7 +244,7 @@ private let phone = Surroundings.phone
     invite.replaces = leg
     let next = LegID.inbound(77)
     world.feed(.sip(.inviteReceived(next, invite)))
-    #expect(world.trunkHeard.suffix(2) == ["BYE", "200"])
+    #expect(world.trunkReceived.suffix(2) == ["BYE", "200"])
     world.feed(.sip(.legClosed(leg)))
     world.feed(.sip(.acknowledged(next, sdp: nil)))
     #expect(
@@ -261,14 +261,14 @@ private let phone = Surroundings.phone
     let (leg, call) = try world.connected()
     let target = Handle(k: .phone, h: "+1 555 888-0000")
     #expect(world.isOK(world.request(phone, .callTransfer(CallTransfer(target: target)), call: call)))
-    #expect(world.trunkHeard.last == "REFER sip:+15558880000@127.0.0.1:5080")
+    #expect(world.trunkReceived.last == "REFER sip:+15558880000@127.0.0.1:5080")
     #expect(world.code(world.request(phone, .callTransfer(CallTransfer(target: target)), call: call)) == .badState)
     world.feed(.sip(.referAnswered(leg, code: 202)))
     world.feed(.sip(.referProgress(leg, code: 180, isFinal: false)))
     world.feed(.sip(.referProgress(leg, code: 200, isFinal: true)))
-    let told = world.heard[phone]?.filter { $0.hasPrefix("call.transferred") }
+    let told = world.received[phone]?.filter { $0.hasPrefix("call.transferred") }
     #expect(told == ["call.transferred trying", "call.transferred ringing", "call.transferred done"])
-    #expect(world.trunkHeard.last == "BYE" && world.heard[phone]?.last == "call.ended localEnd")
+    #expect(world.trunkReceived.last == "BYE" && world.received[phone]?.last == "call.ended localEnd")
     world.expectRecord(.localEnd, by: .app)
     let transfer = try #require(world.records.first?.transfers?.first)
     #expect(transfer.by == .app && transfer.number == "+15558880000" && transfer.sip == 200 && transfer.sipCallId == nil)
@@ -284,7 +284,7 @@ private let phone = Surroundings.phone
     #expect(world.isOK(world.request(phone, .callTransfer(target), call: call)))
     world.feed(.sip(.referAnswered(leg, code: 202)))
     world.feed(.sip(.referProgress(leg, code: code, isFinal: true)))
-    #expect(world.heard[phone]?.contains("call.transferred failed") == true && world.trunkHeard.last != "BYE")
+    #expect(world.received[phone]?.contains("call.transferred failed") == true && world.trunkReceived.last != "BYE")
     #expect(world.machine.summaries.count == 1, "nobody hung up")
     #expect(world.isOK(world.request(phone, .callTransfer(target), call: call)), "it can be asked again")
     world.feed(.sip(.byeReceived(leg, nil)))
@@ -310,10 +310,11 @@ private let phone = Surroundings.phone
     let code = world.code(world.request(phone, .callTransfer(transfer), call: call))
     guard let sent else {
       // North America does not dial 00: that is no number there, and none elsewhere
-      #expect(code == (dialled.hasPrefix("00") ? .badRequest : .forbidden) && world.trunkHeard.last?.hasPrefix("REFER") == false)
+      #expect(
+        code == (dialled.hasPrefix("00") ? .badRequest : .forbidden) && world.trunkReceived.last?.hasPrefix("REFER") == false)
       return
     }
-    #expect(code == nil && world.trunkHeard.last == "REFER sip:\(sent)@127.0.0.1:5080")
+    #expect(code == nil && world.trunkReceived.last == "REFER sip:\(sent)@127.0.0.1:5080")
     world.request(phone, .callEnd(CallEnd()), call: call)
     #expect(world.records.first?.transfers?.map(\.number) == [sent])
   }
@@ -326,7 +327,7 @@ private let phone = Surroundings.phone
     let (_, call) = try world.connected()
     let transfer = CallTransfer(target: Handle(k: .phone, h: "+15558880000"))
     #expect(world.isOK(world.request(phone, .callTransfer(transfer), call: call)))
-    #expect(world.trunkHeard.last == "REFER sip:0015558880000@127.0.0.1:5080")
+    #expect(world.trunkReceived.last == "REFER sip:0015558880000@127.0.0.1:5080")
   }
 
   @Test func `what is no telephone number is no target, whatever its text`() throws {
@@ -346,7 +347,7 @@ private let phone = Surroundings.phone
     let (leg, _) = try world.connected()
     world.feed(.sip(.referReceived(leg, referral(target))))
     #expect(invites(world).last?.invite.to == called)
-    if called == nil { #expect(world.trunkHeard.last == "603 REFER") }
+    if called == nil { #expect(world.trunkReceived.last == "603 REFER") }
   }
 
   @Test func `a refused transfer leaves the call to the app, and a trunk that takes none says so`() throws {
@@ -355,7 +356,7 @@ private let phone = Surroundings.phone
     let target = Handle(k: .phone, h: "+15558880000")
     _ = world.request(phone, .callTransfer(CallTransfer(target: target)), call: call)
     world.feed(.sip(.referAnswered(leg, code: 603)))
-    #expect(world.heard[phone]?.last == "call.transferred failed" && world.machine.summaries.count == 1)
+    #expect(world.received[phone]?.last == "call.transferred failed" && world.machine.summaries.count == 1)
     #expect(
       world.code(world.request(phone, .callTransfer(CallTransfer(target: Handle(k: .phone, h: "112"))), call: call)) == .emergency
     )
@@ -380,7 +381,7 @@ private let phone = Surroundings.phone
     #expect(transfer(target) == .badState, "one is under way")
     world.feed(.sip(.referAnswered(leg, code: 603)))
     #expect(transfer(target) == .tooMany)
-    #expect(world.trunkHeard.count { $0.hasPrefix("REFER") } == 1)
+    #expect(world.trunkReceived.count { $0.hasPrefix("REFER") } == 1)
     world.pass(.seconds(3_600))
     #expect(transfer(target) == nil)
   }

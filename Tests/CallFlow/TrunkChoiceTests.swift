@@ -148,7 +148,7 @@ private let call = Identifier(high: 5, low: 5)
     try world.started(call)
     world.openOutgoingGate(call)
     for _ in 0..<2 { world.feed(.sip(.failed(try #require(world.outgoingLeg), code: 503, cause: nil, byTransport: false))) }
-    #expect(world.heard[phone]?.last == "call.ended trunkFailed")
+    #expect(world.received[phone]?.last == "call.ended trunkFailed")
     world.expectRecord(.trunkFailed, by: .trunk, sip: 503)
   }
 
@@ -257,7 +257,7 @@ private let call = Identifier(high: 5, low: 5)
   @Test func `incoming calls over the trunk's rate get 503`() {
     let world = world { $0.trunks[0].callsPerSecond = 2 }
     for _ in 0..<3 { world.invite(trunk: "a") }
-    #expect(world.trunkHeard.last == "503" && world.refusals.map(\.reason) == [.trunkRate])
+    #expect(world.trunkReceived.last == "503" && world.refusals.map(\.reason) == [.trunkRate])
     world.pass(.seconds(1))
     world.invite(trunk: "a")
     #expect(world.refusals.count == 1)
@@ -330,7 +330,7 @@ private let call = Identifier(high: 5, low: 5)
     #expect(status.trunk == "a" && status.why == .disabled && !status.up && status.calls == 1)
     #expect(world.machine.summaries.count == 1)
     world.invite(trunk: "a")
-    #expect(world.trunkHeard.last == "503" && world.refusals.last?.reason == .trunkDisabled)
+    #expect(world.trunkReceived.last == "503" && world.refusals.last?.reason == .trunkDisabled)
     guard case .refused(.trunkDisabled) = world.machine.trunks(of: world.machine.routing.outbound[0], world.now) else {
       Issue.record("an outgoing call takes it")
       return

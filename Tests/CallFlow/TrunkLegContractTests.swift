@@ -85,19 +85,19 @@ import Testing
     let world = world(role)
     let leg = try connected(role, world)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_000, direction: "sendonly"))))
-    #expect(world.trunkHeard.last == "200 re-INVITE")
+    #expect(world.trunkReceived.last == "200 re-INVITE")
     #expect(media(role, world)?.remote.port == 7_000 && media(role, world)?.sends == false)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_002))))
     #expect(media(role, world)?.remote.port == 7_002 && media(role, world)?.sends == true)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(formats: "18"))))
-    #expect(world.trunkHeard.last == "488 re-INVITE" && media(role, world)?.remote.port == 7_002)
+    #expect(world.trunkReceived.last == "488 re-INVITE" && media(role, world)?.remote.port == 7_002)
   }
 
   @Test(arguments: Role.allCases) func `a re-INVITE without an offer gets ours, and its ACK the answer`(role: Role) throws {
     let world = world(role)
     let leg = try connected(role, world)
     world.feed(.sip(.reinviteReceived(leg, sdp: nil)))
-    #expect(world.trunkHeard.last == "200 re-INVITE")
+    #expect(world.trunkReceived.last == "200 re-INVITE")
     world.feed(.sip(.acknowledged(leg, sdp: Surroundings.trunkSDP(port: 7_004))))
     #expect(media(role, world)?.remote.port == 7_004)
   }
@@ -106,7 +106,7 @@ import Testing
     let world = world(role)
     let leg = try connected(role, world)
     world.feed(.sip(.offerWanted(leg)))
-    #expect(world.trunkHeard.last == "re-INVITE sendrecv")
+    #expect(world.trunkReceived.last == "re-INVITE sendrecv")
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(port: 7_006))))
     #expect(media(role, world)?.remote.port == 7_006)
     world.feed(.sip(.offerWanted(leg)))
@@ -120,9 +120,9 @@ import Testing
     let leg = try connected(role, world)
     let call = try #require(world.machine.summaries.first?.call)
     world.request(Self.phone, .callHold(CallHold(on: true)), call: call)
-    #expect(world.trunkHeard.last == "modify")
+    #expect(world.trunkReceived.last == "modify")
     world.feed(.sip(.offerWanted(leg)))
-    #expect(world.trunkHeard.last == "re-INVITE sendonly")
+    #expect(world.trunkReceived.last == "re-INVITE sendonly")
   }
 
   // MARK: our INVITE
@@ -139,10 +139,10 @@ import Testing
     let world = world(role)
     let leg = try invited(role, world)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_102))))
-    #expect(world.trunkHeard.last == "491 re-INVITE", "nothing has been answered yet")
+    #expect(world.trunkReceived.last == "491 re-INVITE", "nothing has been answered yet")
     world.feed(.sip(.progress(leg, code: 183, sdp: Surroundings.trunkSDP(port: 7_100))))
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 7_102))))
-    #expect(world.trunkHeard.last == "200 re-INVITE")
+    #expect(world.trunkReceived.last == "200 re-INVITE")
     world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP(port: 7_100))))
     #expect(media(role, world)?.remote.port == 7_102)
   }
@@ -175,7 +175,7 @@ import Testing
     let leg = try invited(role, world)
     #expect(world.invites.last?.sdp == nil)
     world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP(port: 7_300))))
-    #expect(world.trunkHeard.contains("ACK with SDP") && media(role, world)?.remote.port == 7_300)
+    #expect(world.trunkReceived.contains("ACK with SDP") && media(role, world)?.remote.port == 7_300)
   }
 
   @Test(arguments: Role.allCases) func `SRTP is agreed on with keys in the descriptions`(role: Role) throws {
@@ -207,9 +207,9 @@ import Testing
       let call = try #require(world.machine.summaries.first?.call)
       world.request(Self.phone, .callDTMF(CallDTMF(digits: "12")), call: call)
     }
-    #expect(world.trunkHeard.filter { $0.hasPrefix("INFO") } == ["INFO 1"])
+    #expect(world.trunkReceived.filter { $0.hasPrefix("INFO") } == ["INFO 1"])
     world.feed(.sip(.digitSent(leg, code: 200)))
-    #expect(world.trunkHeard.filter { $0.hasPrefix("INFO") } == ["INFO 1", "INFO 2"])
+    #expect(world.trunkReceived.filter { $0.hasPrefix("INFO") } == ["INFO 1", "INFO 2"])
   }
 
   @Test(arguments: Role.allCases) func `a silent leg is asked until it is back, and ends the call if nobody is there`(role: Role)
@@ -219,11 +219,11 @@ import Testing
     let leg = try connected(role, world)
     let session = try #require(role == .diversion ? world.session : world.firstSession)
     world.feed(.media(.trunkSilent(session)))
-    #expect(world.trunkHeard.last == "OPTIONS")
+    #expect(world.trunkReceived.last == "OPTIONS")
     world.feed(.sip(.pingAnswered(leg, alive: true)))
     world.feed(.media(.trunkBack(session)))
     world.pass(.seconds(60))
-    #expect(world.trunkHeard.count { $0 == "OPTIONS" } == 1)
+    #expect(world.trunkReceived.count { $0 == "OPTIONS" } == 1)
     world.feed(.media(.trunkSilent(session)))
     world.feed(.sip(.pingAnswered(leg, alive: false)))
     world.expectRecord(.trunkLost)

@@ -24,17 +24,18 @@ private let phone = Surroundings.phone
     let world = world { $0.signalsHold = true }
     let (leg, call) = try world.connected()
     hold(world, call, true)
-    #expect(world.trunkHeard.last == "modify" && world.heard[phone]?.last == "call.held local true")
+    #expect(world.trunkReceived.last == "modify" && world.received[phone]?.last == "call.held local true")
     world.feed(.sip(.offerWanted(leg)))
-    #expect(world.trunkHeard.last == "re-INVITE sendonly")
+    #expect(world.trunkReceived.last == "re-INVITE sendonly")
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(direction: "recvonly"))))
     #expect(
-      world.heard[phone]?.last == "call.held local true", "the peer's recvonly is the answer to our hold, not a hold of its own")
+      world.received[phone]?.last == "call.held local true",
+      "the peer's recvonly is the answer to our hold, not a hold of its own")
     hold(world, call, false)
     world.feed(.sip(.offerWanted(leg)))
-    #expect(world.trunkHeard.last == "re-INVITE sendrecv")
+    #expect(world.trunkReceived.last == "re-INVITE sendrecv")
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.heard[phone]?.last == "call.held local false")
+    #expect(world.received[phone]?.last == "call.held local false")
   }
 
   @Test func `a refused hold stays local and the call goes on`() throws {
@@ -43,7 +44,7 @@ private let phone = Surroundings.phone
     hold(world, call, true)
     world.feed(.sip(.offerWanted(leg)))
     world.feed(.sip(.offerRefused(leg, code: 488)))
-    #expect(world.machine.summaries.count == 1 && world.heard[phone]?.last == "call.held local true")
+    #expect(world.machine.summaries.count == 1 && world.received[phone]?.last == "call.held local true")
     world.feed(.sip(.byeReceived(leg, .q850(16))))
     world.expectRecord(.remoteHangup, by: .trunk)
     #expect(world.records.first?.end.detail == "Q.850;cause=16")
@@ -55,20 +56,20 @@ private let phone = Surroundings.phone
     hold(world, call, true)
     world.feed(.sip(.offerWanted(leg)))
     hold(world, call, false)
-    let asked = world.trunkHeard.count { $0 == "modify" }
+    let asked = world.trunkReceived.count { $0 == "modify" }
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(direction: "recvonly"))))
-    #expect(world.trunkHeard.count { $0 == "modify" } == asked + 1)
+    #expect(world.trunkReceived.count { $0 == "modify" } == asked + 1)
     world.feed(.sip(.offerWanted(leg)))
-    #expect(world.trunkHeard.last == "re-INVITE sendrecv")
+    #expect(world.trunkReceived.last == "re-INVITE sendrecv")
   }
 
   @Test(arguments: ["sendonly", "inactive"]) func `the trunk holds, in both spellings, and resumes`(direction: String) throws {
     let world = Surroundings()
     let (leg, _) = try world.connected()
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(direction: direction))))
-    #expect(world.trunkHeard.last == "200 re-INVITE" && world.heard[phone]?.last == "call.held remote true")
+    #expect(world.trunkReceived.last == "200 re-INVITE" && world.received[phone]?.last == "call.held remote true")
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.heard[phone]?.last == "call.held remote false")
+    #expect(world.received[phone]?.last == "call.held remote false")
   }
 
   @Test func `0-0-0-0 is hold, recvonly is not`() throws {
@@ -76,9 +77,9 @@ private let phone = Surroundings.phone
     let (leg, _) = try world.connected()
     let old = Surroundings.trunkSDP().replacing("c=IN IP4 127.0.0.1", with: "c=IN IP4 0.0.0.0")
     world.feed(.sip(.reinviteReceived(leg, sdp: old)))
-    #expect(world.heard[phone]?.last == "call.held remote true")
+    #expect(world.received[phone]?.last == "call.held remote true")
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(direction: "recvonly"))))
-    #expect(world.heard[phone]?.last == "call.held remote false", "a peer that only listens still hears us")
+    #expect(world.received[phone]?.last == "call.held remote false", "a peer that only listens still hears us")
   }
 
   @Test func `both hold: the answer to the trunk's hold is inactive while ours is on`() throws {
@@ -106,7 +107,7 @@ private let phone = Surroundings.phone
       world.feed(.sip(.sessionLost(leg, loss)))
       world.expectRecord(.trunkLost, by: .trunk)
       #expect(world.records.first?.end.detail == detail)
-      #expect(!world.trunkHeard.contains("BYE"), "the user agent has sent it")
+      #expect(!world.trunkReceived.contains("BYE"), "the user agent has sent it")
     }
   }
 
@@ -114,7 +115,7 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (leg, _) = try world.connected()
     world.feed(.sip(.offerWanted(leg)))
-    #expect(world.trunkHeard.last == "re-INVITE sendrecv")
+    #expect(world.trunkReceived.last == "re-INVITE sendrecv")
     world.feed(.sip(.offerAnswered(leg, sdp: Surroundings.trunkSDP(port: 6_100))))
     let moved = world.actions.contains {
       if case .media(.setTrunk(_, let media)) = $0 { media.remote.port == 6_100 } else { false }
@@ -144,9 +145,9 @@ private let phone = Surroundings.phone
       if case .sip(.answer(_, let sdp)) = action { .some(sdp) } else { nil }
     }
     #expect(answers.count == 1 && answers[0] == nil, "the 200 says nothing new")
-    #expect(world.heard[phone]?.contains("call.connected") == false)
+    #expect(world.received[phone]?.contains("call.connected") == false)
     world.feed(.sip(.provisionallyAnswered(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.heard[phone]?.contains("call.connected") == true)
+    #expect(world.received[phone]?.contains("call.connected") == true)
     world.feed(.sip(.acknowledged(leg, sdp: nil)))
     #expect(world.machine.summaries.count == 1)
   }
@@ -168,7 +169,7 @@ private let phone = Surroundings.phone
     let invites = world.actions.compactMap { if case .sip(.invite(_, let invite)) = $0 { invite } else { nil } }
     #expect(invites.count == 1 && invites[0].sdp == nil)
     world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.trunkHeard.last == "ACK with SDP" && world.heard[phone]?.last?.hasPrefix("call.connected") == true)
+    #expect(world.trunkReceived.last == "ACK with SDP" && world.received[phone]?.last?.hasPrefix("call.connected") == true)
   }
 
   @Test func `early media of several 18x: the last one heard, the winner's after the 200`() throws {
@@ -183,7 +184,7 @@ private let phone = Surroundings.phone
     world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP(port: 6_000))))
     let ports = world.actions.compactMap { if case .media(.setTrunk(_, let media)) = $0 { media.remote.port } else { nil } }
     #expect(ports == [6_000, 6_200, 6_000])
-    #expect(world.heard[phone]?.filter { $0 == "call.progress early" }.count == 1)
+    #expect(world.received[phone]?.filter { $0 == "call.progress early" }.count == 1)
   }
 
   @Test func `an UPDATE before the 200 moves early media, and the 200 changes nothing back`() throws {
@@ -193,10 +194,10 @@ private let phone = Surroundings.phone
     world.openOutgoingGate(call)
     let leg = try #require(world.outgoingLeg)
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP())))
-    #expect(world.trunkHeard.last == "491 re-INVITE", "no answer yet, no second offer")
+    #expect(world.trunkReceived.last == "491 re-INVITE", "no answer yet, no second offer")
     world.feed(.sip(.progress(leg, code: 183, sdp: Surroundings.trunkSDP(port: 6_000))))
     world.feed(.sip(.reinviteReceived(leg, sdp: Surroundings.trunkSDP(port: 6_400))))
-    #expect(world.trunkHeard.last == "200 re-INVITE")
+    #expect(world.trunkReceived.last == "200 re-INVITE")
     world.feed(.sip(.answered(leg, sdp: Surroundings.trunkSDP(port: 6_000))))
     let ports = world.actions.compactMap { if case .media(.setTrunk(_, let media)) = $0 { media.remote.port } else { nil } }
     #expect(ports == [6_000, 6_400] && world.machine.summaries.count == 1)
@@ -208,12 +209,12 @@ private let phone = Surroundings.phone
     let world = world { $0.sendsDigitsByInfo = true }
     let (leg, call) = try world.connected()
     world.request(phone, .callDTMF(CallDTMF(digits: "12#", durMs: 100, gapMs: 60)), call: call)
-    #expect(world.trunkHeard.last == "INFO 1")
+    #expect(world.trunkReceived.last == "INFO 1")
     world.feed(.sip(.digitSent(leg, code: 200)))
     world.feed(.sip(.digitSent(leg, code: 200)))
-    #expect(world.trunkHeard.suffix(3) == ["INFO 1", "INFO 2", "INFO #"])
+    #expect(world.trunkReceived.suffix(3) == ["INFO 1", "INFO 2", "INFO #"])
     world.feed(.sip(.digitSent(leg, code: 200)))
-    #expect(world.trunkHeard.last == "INFO #")
+    #expect(world.trunkReceived.last == "INFO #")
     #expect(!world.actions.contains { if case .media(.sendDigits) = $0 { true } else { false } })
   }
 
@@ -221,7 +222,7 @@ private let phone = Surroundings.phone
     let events = Surroundings()
     let (leg, _) = try events.connected()
     events.feed(.sip(.digit(leg, "5", milliseconds: 160)))
-    #expect(events.heard[phone]?.contains("call.digit") == false)
+    #expect(events.received[phone]?.contains("call.digit") == false)
     let plain = Surroundings()
     let (other, _) = try plain.ringing(sdp: Surroundings.trunkSDP(formats: "0"))
     let call = try #require(plain.offeredCall())
@@ -235,7 +236,7 @@ private let phone = Surroundings.phone
     let world = Surroundings()
     let (_, call) = try world.ringing()
     world.feed(.hangUp(call))
-    #expect(world.trunkHeard.last == "480 Q.850;cause=31")
+    #expect(world.trunkReceived.last == "480 Q.850;cause=31")
     world.expectRecord(.server, by: .gateway, sip: 480)
   }
 

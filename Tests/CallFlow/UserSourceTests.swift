@@ -40,7 +40,7 @@ private let number = "+15557000001"
     world.connect(phone)
     #expect(world.userQuestions == [.user("carol")], "asked ahead")
     world.invite(to: number)
-    #expect(world.userQuestions.last == .number(number) && world.offeredCall(phone) == nil && world.trunkHeard == [])
+    #expect(world.userQuestions.last == .number(number) && world.offeredCall(phone) == nil && world.trunkReceived == [])
     known(world, .number(number))
     #expect(world.offeredCall(phone) != nil)
     world.invite(to: number)

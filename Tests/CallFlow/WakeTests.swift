@@ -19,13 +19,13 @@ private let bob = DeviceKey(user: "bob", device: "b")
     world.invite(to: "+15551230002")
     let second = try #require(world.pushes.last?.key.call)
     #expect(second != first && world.pushes.count == 2, "the second call is pushed, not offered")
-    #expect(world.heard[phone] == nil)
+    #expect(world.received[phone] == nil)
     world.pushed()
     world.feed(.app(.upgraded(phone, SessionID("phone"), DeviceInfo(caps: ["media.active"]))))
-    #expect(world.heard[phone] == ["call.offer"] && world.offeredCall() == second)
+    #expect(world.received[phone] == ["call.offer"] && world.offeredCall() == second)
     #expect(world.pushes.count == 2)
     world.notify(phone, .callRinging(CallRinging()), call: second)
-    #expect(world.trunkHeard == ["180", "180"])
+    #expect(world.trunkReceived == ["180", "180"])
   }
 
   @Test func `a woken device that may show two calls is told of both`() throws {
@@ -77,7 +77,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
     let call = try #require(world.offeredCall(tablet))
     world.pushed(to: phone)
     #expect(world.reject(phone, call) == .ok)
-    #expect(world.trunkHeard == ["486"] && world.heard[tablet] == ["call.offer", "call.cancel declinedElsewhere"])
+    #expect(world.trunkReceived == ["486"] && world.received[tablet] == ["call.offer", "call.cancel declinedElsewhere"])
     #expect(world.reject(phone, call) == .ok)
     #expect(world.code(world.reject(tablet, call)) == .gone)
     #expect(world.reason(world.reject(tablet, call)) == .declinedElsewhere)
@@ -93,11 +93,11 @@ private let bob = DeviceKey(user: "bob", device: "b")
     let world = Surroundings(pushes: true)
     let (_, call) = try world.parked([phone, tablet])
     #expect(world.reject(phone, call, CallReject(scope: .device, reason: .busy)) == .ok)
-    #expect(world.trunkHeard == [])
+    #expect(world.trunkReceived == [])
     world.connect(tablet, wake: call)
     world.notify(tablet, .callRinging(CallRinging()), call: call)
     #expect(world.reject(tablet, call, CallReject(scope: .device, reason: .busy)) == .ok)
-    #expect(world.trunkHeard == ["180", "486"])
+    #expect(world.trunkReceived == ["180", "486"])
     world.pass(.seconds(1))
     world.expectRecord(.busy, by: .app)
   }
@@ -113,10 +113,10 @@ private let bob = DeviceKey(user: "bob", device: "b")
       let bySocket = { world.request(phone, .callReject(reject), call: call) }
       let byHTTP = { world.reject(phone, call, reject) }
       for way in socketFirst ? [bySocket, byHTTP, bySocket] : [byHTTP, bySocket, byHTTP] { #expect(way() == .ok) }
-      #expect(world.heard[phone] == ["call.offer"], "its ok is the terminal message")
+      #expect(world.received[phone] == ["call.offer"], "its ok is the terminal message")
       let isOver = !other || scope == .all
-      #expect(world.trunkHeard == (isOver ? ["180", "486"] : ["180"]))
-      if other { #expect(world.heard[tablet] == ["call.offer"] + (isOver ? ["call.cancel busyElsewhere"] : [])) }
+      #expect(world.trunkReceived == (isOver ? ["180", "486"] : ["180"]))
+      if other { #expect(world.received[tablet] == ["call.offer"] + (isOver ? ["call.cancel busyElsewhere"] : [])) }
       // also while nothing but the tombstone is left
       world.pass(.seconds(1))
       #expect(bySocket() == .ok && byHTTP() == .ok)
@@ -140,9 +140,9 @@ private let bob = DeviceKey(user: "bob", device: "b")
     world.notify(phone, .callRinging(CallRinging()), call: call)
     world.notify(tablet, .callRinging(CallRinging()), call: call)
     #expect(world.request(phone, .callReject(CallReject(scope: .all, reason: .mediaFailed)), call: call) == .ok)
-    #expect(world.trunkHeard == ["180"] && world.heard[tablet] == ["call.offer"])
+    #expect(world.trunkReceived == ["180"] && world.received[tablet] == ["call.offer"])
     #expect(world.request(tablet, .callReject(CallReject(scope: .device, reason: .mediaFailed)), call: call) == .ok)
-    #expect(world.trunkHeard == ["180", "480 Q.850;cause=41"])
+    #expect(world.trunkReceived == ["180", "480 Q.850;cause=41"])
     world.pass(.seconds(1))
     world.expectRecord(.mediaFailed, by: .app, sip: 480)
   }
@@ -172,7 +172,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
         #expect(world.revoked == [phone])
       }
       world.invite()
-      #expect(world.pushes.isEmpty && world.trunkHeard == ["480 Q.850;cause=20"], "\(how)")
+      #expect(world.pushes.isEmpty && world.trunkReceived == ["480 Q.850;cause=20"], "\(how)")
     }
   }
 
@@ -188,7 +188,7 @@ private let bob = DeviceKey(user: "bob", device: "b")
         world.request(phone, .deviceDel, call: nil)
       }
       world.pass(.seconds(44))
-      #expect(world.pushes.isEmpty && world.trunkHeard == [])
+      #expect(world.pushes.isEmpty && world.trunkReceived == [])
     }
   }
 
@@ -199,12 +199,12 @@ private let bob = DeviceKey(user: "bob", device: "b")
     world.connect(phone)
     #expect(world.revoked == [phone] && world.turnedAway == [SessionID("phone")])
     world.invite()
-    #expect(world.heard[phone] == nil && world.trunkHeard.count == 1 && world.trunkHeard[0].hasPrefix("480"))
+    #expect(world.received[phone] == nil && world.trunkReceived.count == 1 && world.trunkReceived[0].hasPrefix("480"))
     #expect(world.operate { .devices(.allow(phone, $0)) } == .done)
     world.connect(phone, "again")
     #expect(world.revoked == [phone] && world.turnedAway.count == 1)
     world.invite()
-    #expect(world.heard[phone] == ["call.offer"])
+    #expect(world.received[phone] == ["call.offer"])
   }
 
   @Test func `an operator sees who was woken and who was not reached`() throws {
@@ -247,13 +247,13 @@ private let bob = DeviceKey(user: "bob", device: "b")
       world.connect(phone)
       #expect(world.request(phone, .devicePut(DevicePut(prefs: prefs)), call: nil) == .ok)
       world.invite()
-      #expect(world.heard[phone] == nil && world.pushes.map(\.key.device) == ["tablet"])
+      #expect(world.received[phone] == nil && world.pushes.map(\.key.device) == ["tablet"])
       world.request(tablet, .deviceDel, call: nil)
       world.connect(tablet)
       world.request(tablet, .deviceDel, call: nil)
       world.disconnect(tablet, forGood: true)
       world.invite()
-      #expect(world.trunkHeard.last == "480" && world.pushes.count == 1)
+      #expect(world.trunkReceived.last == "480" && world.pushes.count == 1)
     }
   }
 

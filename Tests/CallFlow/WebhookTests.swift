@@ -33,7 +33,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
   {
     let world = world()
     let leg = world.invite()
-    #expect(world.heard[phone] == nil && world.heard[bob] == nil && world.trunkHeard.isEmpty)
+    #expect(world.received[phone] == nil && world.received[bob] == nil && world.trunkReceived.isEmpty)
     let question = try #require(world.questions.first)
     #expect(
       question.from == "+15550000042" && question.name == "Carol" && question.to == "+15551230001" && question.trunk == "carrier")
@@ -44,11 +44,11 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     for key in [phone, bob] {
       let offer = world.messages[key]?.compactMap { if case .callOffer(let offer) = $0 { offer } else { nil } }.first
       #expect(offer?.from.n == "Carol of Accounts" && offer?.from.h == "+15550000042")
-      #expect(world.heard[key] == ["call.offer"])
+      #expect(world.received[key] == ["call.offer"])
     }
     world.warm(bob, question.call)
     #expect(world.isOK(world.request(bob, .callAnswer(CallAnswer()), call: question.call)))
-    #expect(world.heard[phone]?.last == "call.cancel answeredElsewhere" && world.trunkHeard == ["200"])
+    #expect(world.received[phone]?.last == "call.cancel answeredElsewhere" && world.trunkReceived == ["200"])
     world.feed(.sip(.byeReceived(leg, nil)))
     world.expectRecord(.remoteHangup)
     #expect(world.records[0].user == "bob")
@@ -56,18 +56,18 @@ private let bob = DeviceKey(user: "bob", device: "desk")
 
   @Test func `without an answer in 1 s, or with none, the fallback rule holds`() throws {
     for isSilent in [true, false] {
-      for (fallback, heard) in [(Routing.Hook.Fallback.users, phone), (.user("bob"), bob)] {
+      for (fallback, received) in [(Routing.Hook.Fallback.users, phone), (.user("bob"), bob)] {
         let world = world(fallback)
         world.invite()
         if isSilent { world.pass(.milliseconds(999)) }
-        #expect(world.heard.isEmpty)
+        #expect(world.received.isEmpty)
         if isSilent { world.pass(.milliseconds(1)) } else { try answer(world, nil) }
-        #expect(world.heard == [heard: ["call.offer"]])
+        #expect(world.received == [received: ["call.offer"]])
       }
       let world = world(.code(503))
       world.invite()
       if isSilent { world.pass(.seconds(1)) } else { try answer(world, nil) }
-      #expect(world.trunkHeard == ["503"])
+      #expect(world.trunkReceived == ["503"])
       world.expectRecord(.overload, sip: 503)
     }
   }
@@ -76,16 +76,16 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     let unknown = world()
     unknown.invite()
     try answer(unknown, RouteAnswer(users: ["mallory"]))
-    #expect(unknown.heard == [phone: ["call.offer"]])
-    let nobody = world()
-    nobody.invite(to: "+19995550000")
-    try answer(nobody, RouteAnswer(users: []))
-    #expect(nobody.trunkHeard == ["404 Q.850;cause=1"])
-    nobody.expectRecord(.notFound)
+    #expect(unknown.received == [phone: ["call.offer"]])
+    let unrouted = world()
+    unrouted.invite(to: "+19995550000")
+    try answer(unrouted, RouteAnswer(users: []))
+    #expect(unrouted.trunkReceived == ["404 Q.850;cause=1"])
+    unrouted.expectRecord(.notFound)
     let refused = world()
     refused.invite()
     try answer(refused, RouteAnswer(users: ["alice"], code: 603))
-    #expect(refused.trunkHeard == ["603"] && refused.heard.isEmpty)
+    #expect(refused.trunkReceived == ["603"] && refused.received.isEmpty)
     refused.expectRecord(.declined, sip: 603)
   }
 
@@ -97,11 +97,11 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     world.pass(.seconds(1))
     world.pass(.seconds(3))
     try answer(world, RouteAnswer(users: ["bob"], name: "Carol of Accounts"))
-    #expect(world.heard[phone] == ["call.offer", "call.update"] && world.heard[bob] == nil && world.pushes.isEmpty)
+    #expect(world.received[phone] == ["call.offer", "call.update"] && world.received[bob] == nil && world.pushes.isEmpty)
     guard case .callUpdate(let update)? = world.messages[phone]?.last else { return }
     #expect(update.from?.n == "Carol of Accounts")
     try answer(world, RouteAnswer(users: ["bob"], name: "Carol of Accounts"))
-    #expect(world.heard[phone]?.count == 2)
+    #expect(world.received[phone]?.count == 2)
   }
 
   @Test func `the caller gives up while the webhook is asked: one record, and its answer rings nobody`() throws {
@@ -109,7 +109,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     let leg = world.invite()
     world.feed(.sip(.cancelled(leg, nil)))
     try answer(world, RouteAnswer(users: ["bob"]))
-    #expect(world.heard.isEmpty)
+    #expect(world.received.isEmpty)
     world.expectRecord(.callerCancelled)
     try answer(world, RouteAnswer(users: ["bob"]))
   }
@@ -128,13 +128,13 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     quiet.disconnect(bob, forGood: true)
     quiet.invite()
     try answer(quiet, RouteAnswer(users: ["bob"]))
-    #expect(quiet.trunkHeard == ["480 Q.850;cause=20"])
+    #expect(quiet.trunkReceived == ["480 Q.850;cause=20"])
     quiet.expectRecord(.unanswered)
     let full = world()
     full.invite()
     full.mediaRefusal = "no port"
     try answer(full, RouteAnswer(users: ["bob"]))
-    #expect(full.trunkHeard == ["503"])
+    #expect(full.trunkReceived == ["503"])
     full.expectRecord(.overload)
   }
 }

@@ -132,7 +132,7 @@ import Testing
     try rig.put(key("alice", "d3"), .init(kind: .fcm, token: "t3b"))
     try rig.put(key("bob", "d0"), .init(kind: .fcm, token: "b"))
     // One whose app is gone makes room at once, one long unseen as well.
-    rig.take(rig.registry.wrongPlace(PushTarget(.fcm, token: "t5")))
+    rig.take(rig.registry.tokenMismatch(PushTarget(.fcm, token: "t5")))
     try rig.put(key("alice", "new"), .init(kind: .fcm, token: "new"))
     #expect(rig.tokens("alice")["d5"] == nil && rig.tokens("alice").count == 16)
     rig.now += Limits.staleMilliseconds + 100_000

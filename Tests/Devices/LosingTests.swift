@@ -42,7 +42,7 @@ import Testing
     var rig = Rig()
     let phone = key("alice", "phone")
     try rig.put(phone, apns("ab"))
-    let wrong = report(rig, phone, .wrongPlace)
+    let wrong = report(rig, phone, .tokenMismatch)
     rig.take(rig.registry.finished(wrong))
     #expect(rig.tokens("alice").isEmpty && rig.stored[phone]?.bindings.map(\.isUsable) == [false])
     #expect(rig.registry.finished(wrong).isEmpty)
@@ -57,7 +57,7 @@ import Testing
     let phone = key("alice", "phone")
     try rig.put(phone, apns("ab"))
     try rig.put(phone, apns("cd", topic: "org.example.beta.voip"))
-    rig.take(rig.registry.finished(report(rig, phone, .wrongPlace)))
+    rig.take(rig.registry.finished(report(rig, phone, .tokenMismatch)))
     #expect(rig.tokens("alice") == ["phone": token("ab")])
   }
 

@@ -85,7 +85,7 @@ extension Interop {
       let wrong = try #require(try gateway.testPush().first)
       #expect(wrong["reason"] as? String == (name == "apns" ? "BadDeviceToken" : "SENDER_ID_MISMATCH"), "\(wrong)")
       #expect((wrong["advice"] as? String ?? "").contains(name == "apns" ? "env: sandbox" : "Firebase project"), "\(wrong)")
-      #expect(try gateway.sum("trunkline_push_wrong_place_total", "service=\"\(name)\",environment=\"production\"") == 1)
+      #expect(try gateway.sum("trunkline_push_token_mismatches_total", "service=\"\(name)\",environment=\"production\"") == 1)
       #expect(await gateway.logs("a push token is of another environment or app"))
       let status = { try HTTP.request("POST", "/v1/push/test?user=alice", port: gateway.admin).status }
       #expect(await eventually(within: 5) { try status() == 409 }, "until it registers again")

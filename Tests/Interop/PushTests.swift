@@ -187,7 +187,7 @@ extension Interop {
       #expect(try await app.field("reason", of: "gone") == "unknown", "\(app.text)")
       let wrong = try await run(["push", "test", "--user", "alice", "--device", "cell"])
       #expect(wrong.status == 1 && wrong.text.contains("BadDeviceToken") && wrong.text.contains("env: sandbox"), "\(wrong.text)")
-      #expect(try gateway.sum("trunkline_push_wrong_place_total", "environment=\"production\"") == 1)
+      #expect(try gateway.sum("trunkline_push_token_mismatches_total", "environment=\"production\"") == 1)
       let resting = try await run(["push", "test", "--user", "alice"])
       #expect(resting.status == 1 && resting.text.contains("409"), "unusable until the app registers again: \(resting.text)")
       app.signal(SIGTERM)

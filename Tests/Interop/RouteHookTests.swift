@@ -119,7 +119,7 @@ extension Interop {
 
       try await gateway.use("users: [ { id: bob, numbers: [\"+15551230002\"] } ]")
       let list = try HTTP.request("GET", "/v1/devices", port: gateway.admin).body
-      #expect(list.contains("\"isOfNobody\":true"), "kept and marked: \(list)")
+      #expect(list.contains("\"isUserUnknown\":true"), "kept and marked: \(list)")
       app.signal(SIGTERM)
       _ = try? await app.finish(within: 10)
       hook.signal(SIGKILL)

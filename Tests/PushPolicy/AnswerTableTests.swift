@@ -14,8 +14,8 @@ import Testing
   @Test(
     arguments: [
       (200, nil, PushVerdict.accepted),
-      (400, "BadDeviceToken", .wrongPlace(reason: "BadDeviceToken")),
-      (400, "DeviceTokenNotForTopic", .wrongPlace(reason: "DeviceTokenNotForTopic")),
+      (400, "BadDeviceToken", .tokenMismatch(reason: "BadDeviceToken")),
+      (400, "DeviceTokenNotForTopic", .tokenMismatch(reason: "DeviceTokenNotForTopic")),
       (400, "IdleTimeout", .retry(.otherConnection, reason: "IdleTimeout")),
       (400, "BadTopic", .refused(reason: "BadTopic", isFault: true)),
       (400, "PayloadEmpty", .refused(reason: "PayloadEmpty", isFault: true)),
@@ -61,7 +61,7 @@ import Testing
         .unregistered(before: nil, reason: "UNREGISTERED")
       ),
       (400, #"{"error":{"status":"INVALID_ARGUMENT"}}"#, nil, .refused(reason: "INVALID_ARGUMENT", isFault: true)),
-      (403, #"{"error":{"details":[{},{"errorCode":"SENDER_ID_MISMATCH"}]}}"#, nil, .wrongPlace(reason: "SENDER_ID_MISMATCH")),
+      (403, #"{"error":{"details":[{},{"errorCode":"SENDER_ID_MISMATCH"}]}}"#, nil, .tokenMismatch(reason: "SENDER_ID_MISMATCH")),
       (401, "", nil, .retry(.newToken, reason: "status 401")),
       (429, #"{"error":{"details":[{"errorCode":"QUOTA_EXCEEDED"}]}}"#, 3, .retry(.after(seconds: 3), reason: "QUOTA_EXCEEDED")),
       (503, "", 2, .retry(.after(seconds: 2), reason: "status 503")),

@@ -264,7 +264,7 @@ import Testing
       #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .failed, reason: reason)) != nil, "\(reason)")
     }
     #expect(
-      PushAdvice.text(PushReport(key: key, target: target, outcome: .wrongPlace, reason: "BadDeviceToken"))?.contains(
+      PushAdvice.text(PushReport(key: key, target: target, outcome: .tokenMismatch, reason: "BadDeviceToken"))?.contains(
         "env: production") == true)
     #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .accepted)) == nil)
     #expect(PushAdvice.text(PushReport(key: key, target: target, outcome: .failed, reason: "odd", status: 503)) != nil)

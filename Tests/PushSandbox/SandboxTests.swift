@@ -58,11 +58,11 @@ import Testing
 
     static func providers(_ sandbox: PushSandbox, _ pem: String, keyID: String = "K1") throws -> PushProviders {
       let signer = try TokenSigner(keys: try keys(pem), kid: keyID)
-      let place = ("127.0.0.1", sandbox.address.port)
+      let endpoint = ("127.0.0.1", sandbox.address.port)
       return PushProviders([
-        APNsProvider(.key(signer, keyID: keyID, team: "T1"), production: place, sandbox: place),
+        APNsProvider(.key(signer, keyID: keyID, team: "T1"), production: endpoint, sandbox: endpoint),
         FCMProvider(
-          project: "p1", account: "a@example.org", signer: signer, service: place, tokens: (place.0, place.1, "/token")),
+          project: "p1", account: "a@example.org", signer: signer, service: endpoint, tokens: (endpoint.0, endpoint.1, "/token")),
       ])
     }
 

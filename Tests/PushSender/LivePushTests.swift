@@ -76,7 +76,7 @@ import Testing
     let outcomes = Dictionary(uniqueKeysWithValues: bench.reports.wait(5).map { ($0.key.device, $0.outcome) })
     #expect(
       outcomes == [
-        "d0": .accepted, "d1": .unregistered(before: 1_700_000_000_123), "d2": .wrongPlace, "d3": .failed, "d4": .accepted,
+        "d0": .accepted, "d1": .unregistered(before: 1_700_000_000_123), "d2": .tokenMismatch, "d3": .failed, "d4": .accepted,
       ])
     for _ in 0..<5 {
       let request = try bench.peer.request()

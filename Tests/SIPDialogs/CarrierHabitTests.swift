@@ -206,9 +206,9 @@ import Testing
     wire.receive(reply(invite, 200, extra: ["Contact: <sip:c@203.0.113.7>"], sdp: answer))
     #expect(fields(try #require(wire.command(.bye(Wire.out, nil)).first)) == [])
     let peer = TrunkPeer(name: "carrier", domain: "carrier.example", flow: udp)
-    for (place, method) in [Method.register, .options].enumerated() {
-      let request = OutboundRequest(trunk: peer, method: method, uri: "sip:carrier.example", to: "sip:a@b", callID: "c\(place)")
-      #expect(fields(try #require(wire.command(.request(RequestID(UInt64(place)), request)).first)) == ["7", "IEEE-802.3"])
+    for (index, method) in [Method.register, .options].enumerated() {
+      let request = OutboundRequest(trunk: peer, method: method, uri: "sip:carrier.example", to: "sip:a@b", callID: "c\(index)")
+      #expect(fields(try #require(wire.command(.request(RequestID(UInt64(index)), request)).first)) == ["7", "IEEE-802.3"])
     }
   }
 

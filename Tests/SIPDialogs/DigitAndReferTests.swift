@@ -207,7 +207,7 @@ import Testing
     wire.receive(reply(next, 202))
     // the call it asks for rings for as long as calls may, whatever is said again and again
     let first = try next.text(#require(next.field(.cseq)).value).split(separator: " ")[0]
-    for place in 3..<30 where wire.receive(notify(tag, place, "SIP/2.0 180 Ringing\r\n", "active")).first?.statusCode == 200 {
+    for number in 3..<30 where wire.receive(notify(tag, number, "SIP/2.0 180 Ringing\r\n", "active")).first?.statusCode == 200 {
       _ = wire.advance(.seconds(10))
     }
     #expect(wire.events().map(\.name).last == "referProgress unknown final")

@@ -178,9 +178,9 @@ extension CallRecord {
   mutating func join(_ second: TrunkLeg, _ first: MediaStatistics?) {
     codecs.app = second.media.map { $0.codec.name }
     guard let other = second.statistics else { return }
-    var heard = other.fromTrunk
-    heard.sentPackets = first?.fromApp.sentPackets ?? 0
-    fromApp = Stream(heard)
+    var received = other.fromTrunk
+    received.sentPackets = first?.fromApp.sentPackets ?? 0
+    fromApp = Stream(received)
     fromTrunk?.sent = other.fromApp.sentPackets
   }
 }

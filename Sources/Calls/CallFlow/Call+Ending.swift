@@ -67,7 +67,7 @@ extension Call {
   /// diversion is carried out by the machine, behind the input that caused it.
   mutating func endUnlessDiverted(_ trigger: DiversionTrigger, _ ending: Ending, _ step: inout Step) {
     guard isLive, diversions.planned == nil else { return }
-    mark(.nobodyCame, detail: trigger.rawValue, &step)
+    mark(.noDeviceAnswered, detail: trigger.rawValue, &step)
     if let rule = diversions.rules.rules[trigger], trunkLeg.phase == .invited {
       let wanted = PlannedDiversion(trigger: trigger, rule: rule, ending: ending)
       diversions.planned = wanted
@@ -234,11 +234,11 @@ extension CallRecord.Bursts {
 extension StreamStats {
   /// What the device needs to know: the stream it heard.
   init(_ statistics: MediaStatistics) {
-    let heard = statistics.fromTrunk
-    let expected = heard.packets &+ heard.lost
+    let received = statistics.fromTrunk
+    let expected = received.packets &+ received.lost
     self.init(
-      rttMs: statistics.fromApp.roundTripMilliseconds, jitterMs: heard.jitterMilliseconds,
-      loss: expected == 0 ? 0 : Double(heard.lost) / Double(expected), bytes: Int64(clamping: heard.bytes),
-      plc: Double(heard.playout.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: heard.meanOpinionScore)
+      rttMs: statistics.fromApp.roundTripMilliseconds, jitterMs: received.jitterMilliseconds,
+      loss: expected == 0 ? 0 : Double(received.lost) / Double(expected), bytes: Int64(clamping: received.bytes),
+      plc: Double(received.playout.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: received.meanOpinionScore)
   }
 }

@@ -21,63 +21,63 @@ extension Call {
 
   /// An event of one of its legs, or of one that another has taken the place of.
   mutating func handle(_ event: UserAgent.Event, of id: LegID, _ step: inout Step) {
-    guard isLive, let place = legs.firstIndex(where: { $0.id == id }) else {
+    guard isLive, let index = legs.firstIndex(where: { $0.id == id }) else {
       // an offer on a leg that is on its way out
       if case .reinviteReceived = event { step.sip(.refuseReinvite(id, code: 481)) }
       return
     }
     switch event {
     case .cancelled(_, let cause): cancelled(cause, &step)
-    case .acknowledged(_, let sdp): acknowledged(place, sdp, &step)
+    case .acknowledged(_, let sdp): acknowledged(index, sdp, &step)
     case .ackTimedOut: ackTimedOut(&step)
     case .provisionallyAnswered(_, let sdp): provisionallyAnswered(sdp, &step)
     case .provisionalTimedOut: provisionalTimedOut(&step)
-    case .progress(_, let code, let sdp): progressed(place, code, sdp, &step)
-    case .answered(_, let sdp): answered(place, sdp, &step)
-    case .failed(_, let code, let cause, let byTransport): refused(place, code, cause, byTransport: byTransport, &step)
+    case .progress(_, let code, let sdp): progressed(index, code, sdp, &step)
+    case .answered(_, let sdp): answered(index, sdp, &step)
+    case .failed(_, let code, let cause, let byTransport): refused(index, code, cause, byTransport: byTransport, &step)
     case .reinviteReceived(_, let sdp):
-      if legs[place].offered(sdp, isHeld: appMedia.isHeld, &step), place == 0 { noteTrunkHold(&step) }
-    case .addressMoved: legs[place].offerNewAddress(&step)
-    case .addressLost: legs[place].hasLostAddress = true
-    case .offerWanted: legs[place].sendOffer(isHeld: appMedia.isHeld, &step)
+      if legs[index].offered(sdp, isHeld: appMedia.isHeld, &step), index == 0 { noteTrunkHold(&step) }
+    case .addressMoved: legs[index].offerNewAddress(&step)
+    case .addressLost: legs[index].hasLostAddress = true
+    case .offerWanted: legs[index].sendOffer(isHeld: appMedia.isHeld, &step)
     case .offerAnswered(_, let sdp):
-      legs[place].offerAnswered(sdp, isHeld: appMedia.isHeld, &step)
-      if place == 0, state == .connected { noteTrunkHold(&step) }
+      legs[index].offerAnswered(sdp, isHeld: appMedia.isHeld, &step)
+      if index == 0, state == .connected { noteTrunkHold(&step) }
     case .offerRefused(_, let code):
       // docs/reference/protocol.md: a failed re-INVITE for hold does not end the call; the hold stays local
-      legs[place].offerRefused(code)
+      legs[index].offerRefused(code)
       mark(.offerRefused, detail: String(code), &step)
-    case .digit(_, let digit, let milliseconds): digitInfo(place, digit, milliseconds, &step)
+    case .digit(_, let digit, let milliseconds): digitInfo(index, digit, milliseconds, &step)
     case .digitSent(_, let code):
-      if !legs[place].digitSent(code, &step) { mark(.digitRefused, detail: String(code), &step) }
+      if !legs[index].digitSent(code, &step) { mark(.digitRefused, detail: String(code), &step) }
     case .referAnswered(_, let code): referAnswered(code, &step)
     case .referProgress(_, let code, let isFinal): referProgress(code, isFinal: isFinal, &step)
-    case .byeReceived(_, let reason): byeReceived(place, reason, &step)
-    case .sessionLost(_, let loss): sessionLost(place, loss, &step)
-    case .pingAnswered(_, let alive): pingAnswered(place, alive: alive, &step)
-    case .legClosed: legClosed(place, &step)
+    case .byeReceived(_, let reason): byeReceived(index, reason, &step)
+    case .sessionLost(_, let loss): sessionLost(index, loss, &step)
+    case .pingAnswered(_, let alive): pingAnswered(index, alive: alive, &step)
+    case .legClosed: legClosed(index, &step)
     default: break  // the machine's
     }
   }
 
   /// The same leg by another trunk of its route.
-  mutating func retry(_ place: Int, over next: Routing.Trunk, as id: LegID, alternatives: [Routing.Trunk], _ step: inout Step) {
-    step.outcomes.append(.legLeft(legs[place]))
-    legs[place] = legs[place].retried(over: next, as: id, alternatives: alternatives, step.random)
-    switch legs[place].purpose {
+  mutating func retry(_ index: Int, over next: Routing.Trunk, as id: LegID, alternatives: [Routing.Trunk], _ step: inout Step) {
+    step.outcomes.append(.legLeft(legs[index]))
+    legs[index] = legs[index].retried(over: next, as: id, alternatives: alternatives, step.random)
+    switch legs[index].purpose {
     case .call: inviteAgain(&step)
     case .diversion:
       if let last = diversions.made.indices.last {
-        (diversions.made[last].trunk, diversions.made[last].sipCallId) = (next.name, legs[place].sipCallID)
+        (diversions.made[last].trunk, diversions.made[last].sipCallId) = (next.name, legs[index].sipCallID)
       }
       inviteDiversion(&step)
     case .transfer: inviteTransfer(&step)
     }
   }
 
-  private mutating func progressed(_ place: Int, _ code: Int, _ sdp: String?, _ step: inout Step) {
-    guard legs[place].phase == .invited else { return }
-    switch legs[place].purpose {
+  private mutating func progressed(_ index: Int, _ code: Int, _ sdp: String?, _ step: inout Step) {
+    guard legs[index].phase == .invited else { return }
+    switch legs[index].purpose {
     case .call where callsNumberFirst: numberProgressed(code, sdp, &step)
     case .call: calleeProgressed(code, sdp, &step)
     case .diversion: diversionProgressed(code, sdp, &step)
@@ -85,10 +85,10 @@ extension Call {
     }
   }
 
-  private mutating func answered(_ place: Int, _ sdp: String?, _ step: inout Step) {
-    guard legs[place].phase == .invited else { return }
-    let problem = legs[place].answered(sdp, &step)
-    switch legs[place].purpose {
+  private mutating func answered(_ index: Int, _ sdp: String?, _ step: inout Step) {
+    guard legs[index].phase == .invited else { return }
+    let problem = legs[index].answered(sdp, &step)
+    switch legs[index].purpose {
     case .call where callsNumberFirst: numberAnswered(problem, &step)
     case .call: calleeAnswered(problem, &step)
     case .diversion: diversionAnswered(problem, &step)
@@ -96,15 +96,15 @@ extension Call {
     }
   }
 
-  private mutating func refused(_ place: Int, _ code: Int, _ cause: ReasonValue?, byTransport: Bool, _ step: inout Step) {
-    let failure = legs[place].localFailure
+  private mutating func refused(_ index: Int, _ code: Int, _ cause: ReasonValue?, byTransport: Bool, _ step: inout Step) {
+    let failure = legs[index].localFailure
     // a code of ours is none of the trunk's
-    (legs[place].phase, legs[place].finalStatus) = (.over, failure == nil ? code : nil)
-    switch legs[place].purpose {
+    (legs[index].phase, legs[index].finalStatus) = (.over, failure == nil ? code : nil)
+    switch legs[index].purpose {
     case .call:
       let reason: EndReason = byTransport ? .trunkLost : code == 487 ? .unanswered : EndReason(sipStatus: code)
       let detail =
-        legs[place].hasLostAddress
+        legs[index].hasLostAddress
         ? "our address changed before an answer" : failure?.rawValue ?? (byTransport ? "transport" : cause?.description)
       end(reason, by: .trunk, sip: failure == nil ? code : nil, detail: detail, &step)
     case .diversion: diversionRefused(code, &step)
@@ -114,105 +114,105 @@ extension Call {
 
   // MARK: the end of a leg
 
-  private mutating func byeReceived(_ place: Int, _ reason: ReasonValue?, _ step: inout Step) {
-    mark(.bye, detail: place == 0 ? "received" : "received from the diversion", &step)
+  private mutating func byeReceived(_ index: Int, _ reason: ReasonValue?, _ step: inout Step) {
+    mark(.bye, detail: index == 0 ? "received" : "received from the diversion", &step)
     let isGivenUp = ringsBack
-    legs[place].phase = .over
+    legs[index].phase = .over
     if isGivenUp { return end(.callerCancelled, by: .trunk, detail: reason?.description, &step) }
     // who asked for a transfer need not wait for it
-    if place == 0, isBeingTransferred { return }
+    if index == 0, isBeingTransferred { return }
     end(.remoteHangup, by: .trunk, detail: reason?.description, &step)
   }
 
   /// The session timer ran out, or the dialog was gone when we refreshed it; the user agent has sent the BYE.
-  private mutating func sessionLost(_ place: Int, _ loss: SessionLoss, _ step: inout Step) {
+  private mutating func sessionLost(_ index: Int, _ loss: SessionLoss, _ step: inout Step) {
     let detail =
       switch loss {
       case .expired: "session expired"
       case .refreshFailed(let code): "session refresh failed with \(code)"
       }
     mark(.bye, detail: detail, &step)
-    lost(place, detail, &step)
+    lost(index, detail, &step)
   }
 
   /// The leg is gone without a word that ended it.
-  private mutating func legClosed(_ place: Int, _ step: inout Step) {
-    if place == 0, isBeingTransferred, trunkLeg.phase == .over { return }
-    if legs[place].transfer != nil { return transferFailed(500, &step) }
-    lost(place, "leg closed", &step)
+  private mutating func legClosed(_ index: Int, _ step: inout Step) {
+    if index == 0, isBeingTransferred, trunkLeg.phase == .over { return }
+    if legs[index].transfer != nil { return transferFailed(500, &step) }
+    lost(index, "leg closed", &step)
   }
 
-  private mutating func lost(_ place: Int, _ detail: String, _ step: inout Step) {
-    legs[place].phase = .over
-    end(.trunkLost, by: .trunk, detail: place == 0 ? detail : "diversion: " + detail, &step)
+  private mutating func lost(_ index: Int, _ detail: String, _ step: inout Step) {
+    legs[index].phase = .over
+    end(.trunkLost, by: .trunk, detail: index == 0 ? detail : "diversion: " + detail, &step)
   }
 
   // MARK: silence
 
   /// RTP came and then not for 20 s: is anybody there? Never asked while held.
   mutating func trunkSilent(_ session: MediaSessionID, _ step: inout Step) {
-    guard let place = legs.firstIndex(where: { $0.session == session }), state == .connected,
-      legs[place].phase == .confirmed, !appMedia.isHeld, !legs[place].isHeldByPeer
+    guard let index = legs.firstIndex(where: { $0.session == session }), state == .connected,
+      legs[index].phase == .confirmed, !appMedia.isHeld, !legs[index].isHeldByPeer
     else { return }
     mark(.trunkSilent, &step)
-    ping(place, &step)
+    ping(index, &step)
   }
 
-  private mutating func ping(_ place: Int, _ step: inout Step) {
-    legs[place].ping(&step)
+  private mutating func ping(_ index: Int, _ step: inout Step) {
+    legs[index].ping(&step)
     timers[.trunkPing] = step.now + step.configuration.timers.trunkPing
   }
 
   mutating func trunkBack(_ session: MediaSessionID, _ step: inout Step) {
-    guard let place = legs.firstIndex(where: { $0.session == session }), legs[place].isSilent else { return }
+    guard let index = legs.firstIndex(where: { $0.session == session }), legs[index].isSilent else { return }
     mark(.trunkBack, &step)
-    stopTrunkWatch(place)
+    stopTrunkWatch(index)
   }
 
-  mutating func stopTrunkWatch(_ place: Int = 0) {
-    legs[place].stopPinging()
+  mutating func stopTrunkWatch(_ index: Int = 0) {
+    legs[index].stopPinging()
     if !legs.contains(where: \.isSilent) { timers[.trunkPing] = nil }
   }
 
-  private mutating func pingAnswered(_ place: Int, alive: Bool, _ step: inout Step) {
-    guard legs[place].isPinging else { return }
+  private mutating func pingAnswered(_ index: Int, alive: Bool, _ step: inout Step) {
+    guard legs[index].isPinging else { return }
     // alive: asked again while it stays silent
-    legs[place].isPinging = false
-    if !alive { peerVanished(place, "OPTIONS not answered", &step) }
+    legs[index].isPinging = false
+    if !alive { peerVanished(index, "OPTIONS not answered", &step) }
   }
 
   mutating func trunkPingDue(_ step: inout Step) {
-    for place in legs.indices where legs[place].isSilent {
-      if legs[place].isPinging { return peerVanished(place, "no answer to OPTIONS", &step) }
+    for index in legs.indices where legs[index].isSilent {
+      if legs[index].isPinging { return peerVanished(index, "no answer to OPTIONS", &step) }
       // alive, and it sends to where we were
-      if let code = legs[place].moveRefusal {
-        return peerVanished(place, "our address changed, and the re-INVITE with the new one was refused by \(code)", &step)
+      if let code = legs[index].moveRefusal {
+        return peerVanished(index, "our address changed, and the re-INVITE with the new one was refused by \(code)", &step)
       }
-      ping(place, &step)
+      ping(index, &step)
     }
   }
 
-  private mutating func peerVanished(_ place: Int, _ detail: String, _ step: inout Step) {
-    end(.trunkLost, by: .trunk, detail: place == 0 ? detail : "diversion: " + detail, &step)
+  private mutating func peerVanished(_ index: Int, _ detail: String, _ step: inout Step) {
+    end(.trunkLost, by: .trunk, detail: index == 0 ? detail : "diversion: " + detail, &step)
   }
 
   // MARK: digits
 
   /// A digit of a trunk by INFO. Where RFC 4733 events are agreed on, they tell it already.
-  private mutating func digitInfo(_ place: Int, _ digit: Character, _ milliseconds: Int, _ step: inout Step) {
-    let leg = legs[place]
+  private mutating func digitInfo(_ index: Int, _ digit: Character, _ milliseconds: Int, _ step: inout Step) {
+    let leg = legs[index]
     guard leg.trunk.sendsDigitsByInfo || leg.media?.telephoneEventPayloadType == nil else { return }
-    if isDivertedToNumber { return relayDigit(digit, milliseconds, from: place, byInfo: true, &step) }
-    if let session = leg.session { digitHeard(digit, milliseconds, in: session, &step) }
+    if isDivertedToNumber { return relayDigit(digit, milliseconds, from: index, byInfo: true, &step) }
+    if let session = leg.session { digitReceived(digit, milliseconds, in: session, &step) }
   }
 
   /// A digit of one trunk for the other; what comes as tones is in the audio already.
-  mutating func relayDigit(_ digit: Character, _ milliseconds: Int, from place: Int, byInfo: Bool = false, _ step: inout Step) {
+  mutating func relayDigit(_ digit: Character, _ milliseconds: Int, from index: Int, byInfo: Bool = false, _ step: inout Step) {
     guard state == .connected, isDivertedToNumber else { return }
-    let leg = legs[place]
+    let leg = legs[index]
     guard byInfo || (leg.trunk.digits != .inband && leg.media?.telephoneEventPayloadType != nil) else { return }
     let length = min(max(milliseconds, 40), 6_000)
     let request = DigitRequest(digits: String(digit), durationMilliseconds: length, gapMilliseconds: 80)
-    legs[1 - place].send(request, infoMilliseconds: milliseconds, &step)
+    legs[1 - index].send(request, infoMilliseconds: milliseconds, &step)
   }
 }

@@ -155,8 +155,8 @@ extension Call {
     timers[.appGrace] = nil
   }
 
-  mutating func digitHeard(_ digit: Character, _ durationMilliseconds: Int, in heard: MediaSessionID, _ step: inout Step) {
-    if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: heard == session ? 0 : 1, &step) }
+  mutating func digitReceived(_ digit: Character, _ durationMilliseconds: Int, in source: MediaSessionID, _ step: inout Step) {
+    if isDivertedToNumber { return relayDigit(digit, durationMilliseconds, from: source == session ? 0 : 1, &step) }
     guard isLive, winner != nil || appMedia.stream != nil else { return }
     reportDigits(String(digit), from: .trunk, &step)
     if appMedia.stream != nil { step.output.actions.append(.stream(.digit(id, digit))) }
@@ -171,10 +171,10 @@ extension Call {
   }
 
   mutating func measured(_ statistics: MediaStatistics, of measured: MediaSessionID, _ step: inout Step) {
-    guard isLive, let place = legs.firstIndex(where: { $0.session == measured }) else { return }
-    let before = legs[place].statistics
-    legs[place].statistics = statistics
-    guard place == 0, state == .connected, let winner else { return }
+    guard isLive, let index = legs.firstIndex(where: { $0.session == measured }) else { return }
+    let before = legs[index].statistics
+    legs[index].statistics = statistics
+    guard index == 0, state == .connected, let winner else { return }
     // Held or muted a device need not send. `before` is of a connected call too: it is nil until then or has what came in the call's first seconds.
     let isAppQuiet =
       !appMedia.isHeld && !appMedia.isMuted && before.map { $0.fromApp.packets == statistics.fromApp.packets } == true

@@ -85,14 +85,14 @@ extension Call {
   /// The time of one or more devices to answer their offer is over.
   mutating func pushesDue(_ step: inout Step) {
     for index in pushes.indices {
-      if let due = pushes[index].dueAt, due <= step.now { notHeard(index, &step) }
+      if let due = pushes[index].dueAt, due <= step.now { offerTimedOut(index, &step) }
     }
     schedulePushes()
     if pushes.contains(where: { $0.target == nil && $0.phase == .failed }) { endIfNoDeviceRings(&step) }
   }
 
   /// Of a device that was offered the call, or woken at another node: a push, or what there is in its place.
-  private mutating func notHeard(_ index: Int, _ step: inout Step) {
+  private mutating func offerTimedOut(_ index: Int, _ step: inout Step) {
     if pushes[index].target != nil { return push(index, &step) }
     let isHere = self.index(of: pushes[index].key).map { devices[$0].isConnected } ?? false
     if isHere {
@@ -116,7 +116,7 @@ extension Call {
       if isUndecided, !trunkLeg.wantsRinging, timers[.early180] == nil, let early = step.configuration.timers.early180 {
         timers[.early180] = step.now + early
       }
-    case .unregistered, .wrongPlace:
+    case .unregistered, .tokenMismatch:
       pushes[index].mayShow = false
       failed(index, report, other: other, &step)
     case .failed:

@@ -80,8 +80,8 @@ extension Call {
 
   /// The call goes on on another leg; the one before gets BYE (RFC 3891 §3), and so does a transfer that was being made.
   mutating func moved(to next: TrunkLeg, _ step: inout Step) {
-    for place in legs.indices.reversed() {
-      var old = legs[place]
+    for index in legs.indices.reversed() {
+      var old = legs[index]
       _ = old.end(.localEnd, q850: 16, &step)
       step.outcomes.append(.legLeft(old))
     }

@@ -15,15 +15,15 @@ extension Call {
     end(isAnsweredElsewhere ? .answeredElsewhere : .callerCancelled, by: .trunk, sip: 487, &step)
   }
 
-  mutating func acknowledged(_ place: Int, _ sdp: String?, _ step: inout Step) {
-    if legs[place].phase == .answered {
-      legs[place].phase = .confirmed
+  mutating func acknowledged(_ index: Int, _ sdp: String?, _ step: inout Step) {
+    if legs[index].phase == .answered {
+      legs[index].phase = .confirmed
       let isFirst = times[.acknowledged] == nil && times[.transferred] == nil
       markOnce(.acknowledged, &step)
       if isFirst, let since = times[.connected] { step.measure(.answerToACK(step.now - since)) }
       if trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered { lateAnswer(sdp, in: "ACK", &step) }
-    } else if legs[place].awaitsReinviteAnswer {
-      guard legs[place].reinviteAnswered(sdp, &step) else {
+    } else if legs[index].awaitsReinviteAnswer {
+      guard legs[index].reinviteAnswered(sdp, &step) else {
         return end(.codec, by: .trunk, detail: "no usable answer in the ACK", &step)
       }
       noteTrunkHold(&step)

@@ -21,7 +21,7 @@ extension CallMachine {
       change(sessions[session], &step) { $0.firstAudio(direction, at: at, &$1) }
     case .trunkSourceRejected, .trunkStreamUnknown, .trunkSendsTones: break  // for the log of whoever carries this event
     case .digit(let session, .trunkToApp, let digit, let milliseconds):
-      change(sessions[session], &step) { $0.digitHeard(digit, milliseconds, in: session, &$1) }
+      change(sessions[session], &step) { $0.digitReceived(digit, milliseconds, in: session, &$1) }
     case .digit: break  // an app's own telephone-event goes to the trunk on the media thread
     case .quality(let session, let statistics): change(sessions[session], &step) { $0.measured(statistics, of: session, &$1) }
     case .played(let session): change(sessions[session], &step) { $0.played(&$1) }

@@ -21,8 +21,8 @@ extension CallMachine {
   mutating func networkChanged(_ candidates: [[SocketAddress]], of ids: [CallID], _ step: inout Step) {
     for id in ids {
       // in its place: the call would be copied
-      guard let place = calls.index(forKey: id), calls.values[place].isLive,
-        let reservation = calls.values[place].appMedia.reservation, candidates.indices.contains(reservation.thread)
+      guard let index = calls.index(forKey: id), calls.values[index].isLive,
+        let reservation = calls.values[index].appMedia.reservation, candidates.indices.contains(reservation.thread)
       else { continue }
       let now = candidates[reservation.thread]
       if !now.isEmpty, now != reservation.appCandidates { change(id, &step) { $0.networkChanged(now, &$1) } }
@@ -63,7 +63,7 @@ extension Call {
 
   /// The trunk leg of a session has ports at another address.
   mutating func mediaMoved(_ session: MediaSessionID, to local: SocketAddress, _ step: inout Step) {
-    guard isLive, let place = legs.firstIndex(where: { $0.session == session }) else { return }
-    legs[place].move(to: local, &step)
+    guard isLive, let index = legs.firstIndex(where: { $0.session == session }) else { return }
+    legs[index].move(to: local, &step)
   }
 }

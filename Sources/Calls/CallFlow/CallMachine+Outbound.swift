@@ -19,8 +19,8 @@ extension CallMachine {
     var unregistered: [Routing.Trunk] = []
     for priority in Set(rule.choices.map(\.priority)).sorted() {
       let group = rule.choices.filter { $0.priority == priority }
-      for place in weightedOrder(group.map(\.weight), random) {
-        guard var trunk = routing.trunk(group[place].trunk) else { continue }
+      for index in weightedOrder(group.map(\.weight), random) {
+        guard var trunk = routing.trunk(group[index].trunk) else { continue }
         guard let trunking, trunk.settings != nil else {
           if trunk.peer != nil { usable.append(trunk) }
           continue
@@ -65,9 +65,9 @@ extension CallMachine {
   mutating func tryNextTrunk(
     _ id: LegID, _ code: Int, byTransport: Bool, _ failure: UserAgent.Event, _ step: inout Step
   ) -> Bool {
-    guard let owner = legs[id], let call = calls[owner], call.isLive, let place = call.legs.firstIndex(where: { $0.id == id })
+    guard let owner = legs[id], let call = calls[owner], call.isLive, let index = call.legs.firstIndex(where: { $0.id == id })
     else { return false }
-    let leg = call.legs[place]
+    let leg = call.legs[index]
     let isFault = leg.isTrunkFault(code, byTransport: byTransport)
     judgeTrunk(of: id, byFault: isFault && !leg.hasLostAddress, &step)
     // 487 is the answer to our CANCEL
@@ -103,10 +103,10 @@ extension CallMachine {
 
   /// What a leg of ours has learnt about its trunk.
   mutating func judgeTrunk(of id: LegID, byFault: Bool, _ step: inout Step) {
-    guard id.isOutbound, let owner = legs[id], let place = calls[owner]?.legs.firstIndex(where: { $0.id == id }),
-      let name = calls[owner]?.legs[place].trunk.name
+    guard id.isOutbound, let owner = legs[id], let index = calls[owner]?.legs.firstIndex(where: { $0.id == id }),
+      let name = calls[owner]?.legs[index].trunk.name
     else { return }
-    calls[owner]?.legs[place].isTrunkOutcomeReported = true
+    calls[owner]?.legs[index].isTrunkOutcomeReported = true
     trunking?.callFinished(name, byFault: byFault, at: step.now, into: &trunkOutput)
     forwardTrunkOutput(&step)
   }

@@ -69,13 +69,13 @@ extension CallMachine {
   }
 
   private mutating func retry(_ id: CallID, _ leg: LegID, over next: Routing.Trunk, _ left: [Routing.Trunk], _ step: inout Step) {
-    guard let place = calls[id]?.legs.firstIndex(where: { $0.id == leg }) else { return }
+    guard let index = calls[id]?.legs.firstIndex(where: { $0.id == leg }) else { return }
     let number = LegID.outbound(makeNumber())
     claim(number, next, for: id, at: step.now)
     let holdsSlot = needsSlot(next)
     change(id, &step) {
-      $0.retry(place, over: next, as: number, alternatives: left, &$1)
-      $0.legs[place].holdsSlot = holdsSlot
+      $0.retry(index, over: next, as: number, alternatives: left, &$1)
+      $0.legs[index].holdsSlot = holdsSlot
     }
   }
 

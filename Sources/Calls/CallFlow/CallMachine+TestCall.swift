@@ -79,12 +79,12 @@ extension Call {
   /// For the end of a test call; nil: nothing was measured.
   var testResult: StreamStats? {
     guard isTest, let statistics = trunkLeg.statistics else { return nil }
-    let heard = statistics.fromApp
-    let expected = heard.packets &+ heard.lost
+    let received = statistics.fromApp
+    let expected = received.packets &+ received.lost
     var out = StreamStats(
-      rttMs: heard.roundTripMilliseconds, jitterMs: heard.jitterMilliseconds,
-      loss: expected == 0 ? nil : Double(heard.lost) / Double(expected), bytes: Int64(clamping: heard.bytes),
-      plc: Double(heard.playout.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: heard.meanOpinionScore)
+      rttMs: received.roundTripMilliseconds, jitterMs: received.jitterMilliseconds,
+      loss: expected == 0 ? nil : Double(received.lost) / Double(expected), bytes: Int64(clamping: received.bytes),
+      plc: Double(received.playout.concealedMilliseconds), codec: statistics.appEncoding?.name, mos: received.meanOpinionScore)
     out.audio = times[.firstAudioToTrunk] != nil
     return out
   }

@@ -31,10 +31,10 @@ extension CallMachine {
       trunking?.requestUnanswered(request.trunk, request.method.name, request.failure, at: step.now)
       return step.output.actions.append(.requestUnanswered(legs[request.leg], request))
     }
-    guard let owner = legs[request.leg], let place = calls[owner]?.legs.firstIndex(where: { $0.id == request.leg }) else {
+    guard let owner = legs[request.leg], let index = calls[owner]?.legs.firstIndex(where: { $0.id == request.leg }) else {
       return
     }
-    calls[owner]?.legs[place].localFailure = request.failure
+    calls[owner]?.legs[index].localFailure = request.failure
   }
 
   private mutating func handle(_ event: UserAgent.Event, of leg: LegID, _ step: inout Step) {

@@ -118,8 +118,8 @@ extension CallMachine {
   private mutating func callRow(
     _ id: CallID, _ groups: inout [String: [MediaGroupID: [CallID]]], _ looked: inout Int
   ) -> CallRow? {
-    guard let place = calls.index(forKey: id) else { return nil }
-    var row = CallRow(&calls.values[place], wallOffset: wallOffset)
+    guard let index = calls.index(forKey: id) else { return nil }
+    var row = CallRow(&calls.values[index], wallOffset: wallOffset)
     guard let group = row.groupID, let user = row.groupOwner else { return row }
     if groups[user] == nil {
       let all = callsOfUser[user] ?? []

@@ -58,7 +58,7 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   /// 181: the far side of an outgoing call has diverted it.
   case forwarded
   /// Nobody takes an incoming call: a diversion may begin.
-  case nobodyCame
+  case noDeviceAnswered
   /// It begins: to another user, a number, a recording; the number rings, answers, refuses.
   case diverting, divertedRinging, divertedAnswered, divertedFailed
   /// A recording begins.

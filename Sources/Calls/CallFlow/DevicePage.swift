@@ -14,10 +14,10 @@ public struct DeviceRow: Sendable {
   public let key: DeviceKey
   private let device: Device?
   private let presence: DevicePresence?
-  private let isOfNobody: Bool
+  private let isUserUnknown: Bool
 
-  fileprivate init(_ key: DeviceKey, _ device: Device?, _ presence: DevicePresence?, isOfNobody: Bool) {
-    (self.key, self.device, self.presence, self.isOfNobody) = (key, device, presence, isOfNobody)
+  fileprivate init(_ key: DeviceKey, _ device: Device?, _ presence: DevicePresence?, isUserUnknown: Bool) {
+    (self.key, self.device, self.presence, self.isUserUnknown) = (key, device, presence, isUserUnknown)
   }
 
   /// Any thread.
@@ -31,7 +31,7 @@ public struct DeviceRow: Sendable {
     } else {
       out = DeviceSummary(Device(key: key, at: 0))
     }
-    if isOfNobody { out.isOfNobody = true }
+    if isUserUnknown { out.isUserUnknown = true }
     return out
   }
 }
@@ -85,13 +85,13 @@ extension CallMachine {
   private func look(at user: String, _ filter: DeviceFilter, _ page: inout DevicePage) {
     let (known, present) = (devices.devices(of: user), presences[user] ?? [])
     page.looked += known.count + present.count
-    let isOfNobody = !routing.directory.contains(user)
+    let isUserUnknown = !routing.directory.contains(user)
     func fits(_ key: DeviceKey) -> Bool { filter.device.map { $0 == key.device } ?? true }
     for device in known where fits(device.key) {
-      page.rows.append(DeviceRow(device.key, device, present.first { $0.key == device.key }, isOfNobody: isOfNobody))
+      page.rows.append(DeviceRow(device.key, device, present.first { $0.key == device.key }, isUserUnknown: isUserUnknown))
     }
     for presence in present where presence.isConnected && fits(presence.key) && devices[presence.key] == nil {
-      page.rows.append(DeviceRow(presence.key, nil, presence, isOfNobody: isOfNobody))
+      page.rows.append(DeviceRow(presence.key, nil, presence, isUserUnknown: isUserUnknown))
     }
   }
 

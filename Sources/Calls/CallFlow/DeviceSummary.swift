@@ -35,7 +35,7 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
   public var revokedAt: Int64?
   /// The configuration has no such user (any more): nobody can log in here, and no call comes. The registration is kept, in case
   /// the user comes back, until it is revoked.
-  public var isOfNobody: Bool?
+  public var isUserUnknown: Bool?
   public var push: [Push]
 
   /// Of what is registered; not connected.

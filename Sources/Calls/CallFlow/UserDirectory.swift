@@ -23,9 +23,9 @@ public struct UserDirectory: Sendable {
   private let known: [Routing.User]
   private let byID: [String: Int]
   /// By canonical number; of two with the same number the first has it.
-  private let byNumber: [Substring: Place]
+  private let byNumber: [Substring: NumberPosition]
 
-  private struct Place {
+  private struct NumberPosition {
     var user: Int
     var number: Int
   }
@@ -37,10 +37,10 @@ public struct UserDirectory: Sendable {
   ) {
     (self.listed, self.anyone, self.imported, self.grantRules) = (listed, anyone, imported, grantRules)
     byID = Dictionary(listed.enumerated().map { ($0.element.id, $0.offset) }) { first, _ in first }
-    var numbers: [Substring: Place] = [:]
-    for (place, user) in listed.enumerated() {
+    var numbers: [Substring: NumberPosition] = [:]
+    for (userIndex, user) in listed.enumerated() {
       for (index, number) in user.numbers.enumerated() where numbers[Routing.canonical(number)] == nil {
-        numbers[Routing.canonical(number)] = Place(user: place, number: index)
+        numbers[Routing.canonical(number)] = NumberPosition(user: userIndex, number: index)
       }
     }
     byNumber = numbers
@@ -56,7 +56,7 @@ public struct UserDirectory: Sendable {
 
   /// Nil: there is no such user.
   public func user(_ id: String) -> Routing.User? {
-    if let place = byID[id] { return known[place] }
+    if let index = byID[id] { return known[index] }
     guard var user = anyone, !id.isEmpty else { return nil }
     user.id = id
     user.numbers = []
@@ -70,8 +70,8 @@ public struct UserDirectory: Sendable {
 
   /// Who has a number, and how the user's settings or the import write it; compared by `Routing.canonical`.
   public func owner(of number: String) -> (user: String, number: String)? {
-    if let place = byNumber[Routing.canonical(number)] {
-      return (listed[place.user].id, listed[place.user].numbers[place.number])
+    if let position = byNumber[Routing.canonical(number)] {
+      return (listed[position.user].id, listed[position.user].numbers[position.number])
     }
     guard let found = imported.owner(of: number) ?? grants.owner(of: number), contains(found.user) else { return nil }
     return found

@@ -13,7 +13,7 @@ public import PushPolicy
 /// | `delete` (logout, `device.del`) | all removed | removed, unless revoked |
 /// | `revoke` | all removed | stays, marked: refuses `put` until `allow` |
 /// | `unregistered(before)` (410) | removed if registered earlier | removed with its last binding |
-/// | `wrongPlace` | unusable until `put` again | – |
+/// | `tokenMismatch` | unusable until `put` again | – |
 ///
 /// A device is kept while it has a binding, a preference or a revocation.
 ///
@@ -148,8 +148,8 @@ public struct DeviceRegistry: Sendable {
     }
     if let target {
       device.bindings.removeAll { binding in
-        let isSamePlace = binding.target.service == target.service && binding.target.topic == target.topic
-        return isSamePlace || Token(binding.target) == Token(target)
+        let isSameTopic = binding.target.service == target.service && binding.target.topic == target.topic
+        return isSameTopic || Token(binding.target) == Token(target)
       }
       guard device.bindings.count < Limits.bindingsPerDevice else { throw .tooManyBindings(limit: Limits.bindingsPerDevice) }
       device.bindings.append(PushBinding(target, registeredAt: now))
@@ -224,7 +224,7 @@ public struct DeviceRegistry: Sendable {
   public mutating func finished(_ report: PushReport) -> [DeviceChange] {
     switch report.outcome {
     case .unregistered(let before): unregistered(report.target, before: before)
-    case .wrongPlace: wrongPlace(report.target)
+    case .tokenMismatch: tokenMismatch(report.target)
     case .accepted, .failed: []
     }
   }
@@ -239,7 +239,7 @@ public struct DeviceRegistry: Sendable {
   }
 
   /// Only the registration exactly as it was pushed to: one that was renewed meanwhile may be right.
-  public mutating func wrongPlace(_ target: PushTarget) -> [DeviceChange] {
+  public mutating func tokenMismatch(_ target: PushTarget) -> [DeviceChange] {
     guard let key = owners[Token(target)], var device = devices[key] else { return [] }
     guard let index = device.bindings.firstIndex(where: { $0.target == target && $0.isUsable }) else { return [] }
     device.bindings[index].isUsable = false

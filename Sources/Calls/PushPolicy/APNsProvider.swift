@@ -81,10 +81,10 @@ extension APNsProvider: PushProvider {
       return payload.json()
     }
     guard let body, let connection = connection(target.environment) else { return .unusable }
-    let place = target.environment == .production ? production : sandbox
+    let endpoint = target.environment == .production ? production : sandbox
     return .send(
       HTTPClientRequest(
-        connection: connection, url: "https://\(place.host):\(place.port)/3/device/\(text.lowercased())", headers: headers,
+        connection: connection, url: "https://\(endpoint.host):\(endpoint.port)/3/device/\(text.lowercased())", headers: headers,
         body: body, timeout: Limits.attemptTime, showsCertificate: showsCertificate))
   }
 
@@ -161,7 +161,7 @@ extension APNsProvider {
     let body = try? JSONDecoder().decode(AnswerBody.self, from: Data(answer.body))
     let reason = body?.reason.map { String($0.prefix(64)) } ?? "status \(answer.status)"
     switch (answer.status, body?.reason) {
-    case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): return .wrongPlace(reason: reason)
+    case (400, "BadDeviceToken"), (400, "DeviceTokenNotForTopic"): return .tokenMismatch(reason: reason)
     case (400, "IdleTimeout"): return .retry(.otherConnection, reason: reason)
     case (403, "ExpiredProviderToken"): return .retry(.newToken, reason: reason)
     case (410, _): return .unregistered(before: body?.timestamp, reason: reason)

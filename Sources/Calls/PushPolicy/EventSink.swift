@@ -115,11 +115,11 @@ public struct EventSink: Sendable {
     let most = failures == 0 ? Limits.eventsUnderWay : 1
     guard underWay < most, now >= leftAloneUntil else { return nil }
     guard
-      let place = heads.firstIndex(where: { position in
+      let index = heads.firstIndex(where: { position in
         waiting[position].map { !$0.isUnderWay && $0.due <= now } ?? false
       })
     else { return nil }
-    let position = heads[place]
+    let position = heads[index]
     waiting[position]?.isUnderWay = true
     underWay += 1
     return position
@@ -151,7 +151,7 @@ public struct EventSink: Sendable {
         failures += 1
         leftAloneUntil = now + max(backoff(failures, most: Limits.sinkRetry), retryAfter ?? .zero)
         // others have their turn as the next probe
-        if let place = heads.firstIndex(of: position) { heads.append(heads.remove(at: place)) }
+        if let index = heads.firstIndex(of: position) { heads.append(heads.remove(at: index)) }
       } else if failures > 0 {
         serverIsBack(now)
       }

@@ -155,7 +155,7 @@ extension FCMProvider {
     case (404, _):
       return code == nil || code == "UNREGISTERED" || code == "NOT_FOUND"
         ? .unregistered(before: nil, reason: reason) : .refused(reason: reason, isFault: true)
-    case (403, "SENDER_ID_MISMATCH"): return .wrongPlace(reason: reason)
+    case (403, "SENDER_ID_MISMATCH"): return .tokenMismatch(reason: reason)
     case (401, _): return .retry(.newToken, reason: reason)
     case (429, _), (500..., _): return .retry(.after(seconds: answer.retryAfter ?? 1), reason: reason)
     default: return .refused(reason: reason, isFault: true)

@@ -22,7 +22,7 @@ extension PushMachine {
     switch service.provider.verdict(answer) {
     case .accepted: finish(key, .accepted, "accepted", at: now, &output)
     case .unregistered(let before, let reason): finish(key, .unregistered(before: before), reason, at: now, &output)
-    case .wrongPlace(let reason): finish(key, .wrongPlace, reason, isFault: true, at: now, &output)
+    case .tokenMismatch(let reason): finish(key, .tokenMismatch, reason, isFault: true, at: now, &output)
     case .refused(let reason, let isFault, let freezesToken):
       if freezesToken { providers[service]?.freezeToken(at: seconds) }
       finish(key, .failed, reason, isFault: isFault, at: now, &output)

@@ -49,7 +49,7 @@ public struct PushReport: Sendable, Hashable {
     /// The registration is to be deleted, if it is older than `before` (milliseconds since 1970).
     case unregistered(before: Int64?)
     /// No push to this registration until the app renews it.
-    case wrongPlace
+    case tokenMismatch
     case failed
   }
   public var key: PushKey

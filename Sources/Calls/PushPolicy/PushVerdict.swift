@@ -8,7 +8,7 @@ public enum PushVerdict: Hashable, Sendable {
   /// The registration is gone. `before`: only one that is older than this, in milliseconds since 1970; nil: whatever its age.
   case unregistered(before: Int64?, reason: String)
   /// The token belongs to another environment or topic: no more pushes until the app registers again.
-  case wrongPlace(reason: String)
+  case tokenMismatch(reason: String)
   /// This call's push is lost; the device stays. `isFault`: configuration or program is wrong, an operator must look. `freezesToken`:
   /// no new token for a while.
   case refused(reason: String, isFault: Bool, freezesToken: Bool = false)
@@ -28,7 +28,7 @@ public enum PushVerdict: Hashable, Sendable {
   public var reason: String {
     switch self {
     case .accepted: "accepted"
-    case .retry(_, let reason), .unregistered(_, let reason), .wrongPlace(let reason), .refused(let reason, _, _): reason
+    case .retry(_, let reason), .unregistered(_, let reason), .tokenMismatch(let reason), .refused(let reason, _, _): reason
     }
   }
 }

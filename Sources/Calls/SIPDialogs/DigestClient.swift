@@ -50,17 +50,17 @@ struct DigestClient {
     guard !challenges.isEmpty else { return false }
     var next = answers
     for challenge in challenges {
-      guard let place = next.firstIndex(where: { $0.challenge.key == challenge.key }) else {
+      guard let index = next.firstIndex(where: { $0.challenge.key == challenge.key }) else {
         guard next.count < Limits.answeredRealms else { return false }
         next.append(Answer(challenge: challenge))
         continue
       }
-      guard challenge.nonce != next[place].challenge.nonce, challenge.isStale ? !next[place].wasStale : !next[place].wasRefused
+      guard challenge.nonce != next[index].challenge.nonce, challenge.isStale ? !next[index].wasStale : !next[index].wasRefused
       else {
         return false
       }
-      if challenge.isStale { next[place].wasStale = true } else { next[place].wasRefused = true }
-      (next[place].challenge, next[place].nonceCount) = (challenge, 0)
+      if challenge.isStale { next[index].wasStale = true } else { next[index].wasRefused = true }
+      (next[index].challenge, next[index].nonceCount) = (challenge, 0)
     }
     answers = next
     return true
@@ -69,12 +69,12 @@ struct DigestClient {
   /// Challenges to another request of the leg, which has its own single try at each realm.
   mutating func answer(_ challenges: [Challenge]) {
     for challenge in challenges {
-      guard let place = answers.firstIndex(where: { $0.challenge.key == challenge.key }) else {
+      guard let index = answers.firstIndex(where: { $0.challenge.key == challenge.key }) else {
         if answers.count < Limits.answeredRealms { answers.append(Answer(challenge: challenge)) }
         continue
       }
-      if challenge.nonce != answers[place].challenge.nonce { answers[place].nonceCount = 0 }
-      answers[place].challenge = challenge
+      if challenge.nonce != answers[index].challenge.nonce { answers[index].nonceCount = 0 }
+      answers[index].challenge = challenge
     }
   }
 
@@ -108,9 +108,9 @@ struct DigestClient {
 
   /// The headers that answer all realms for one request (RFC 3261 §22.3).
   mutating func authorizations(method: Method, uri: String, cnonce: String) -> [(HeaderName, String)] {
-    answers.indices.map { place in
-      answers[place].nonceCount += 1
-      return authorization(answers[place], method: method, uri: uri, cnonce: cnonce)
+    answers.indices.map { index in
+      answers[index].nonceCount += 1
+      return authorization(answers[index], method: method, uri: uri, cnonce: cnonce)
     }
   }
 

@@ -31,10 +31,10 @@ extension Message {
   fileprivate var historicDiversions: [InboundInvite.Party?] {
     let entries = (try? history) ?? []
     var out: [InboundInvite.Party?] = []
-    for (place, entry) in entries.enumerated() where isDiversion(entry) {
+    for (position, entry) in entries.enumerated() where isDiversion(entry) {
       let index = parameter("mp", of: entry).map(text)
-      let named = index.flatMap { index in entries[..<place].last { parameter("index", of: $0).map(text) == index } }
-      let by = named ?? (place > 0 ? entries[place - 1] : nil)
+      let named = index.flatMap { index in entries[..<position].last { parameter("index", of: $0).map(text) == index } }
+      let by = named ?? (position > 0 ? entries[position - 1] : nil)
       out.append(by.map { $0.isHidden(in: self) ? .hidden : InboundInvite.Party(self, $0) })
     }
     return out.reversed()

@@ -38,10 +38,10 @@ extension UserAgent {
     func routed(_ flow: Flow) -> Flow { hop(to: route, from: flow, own: configuration.own, reach: reach) ?? flow }
     var out = trunk
     out.further = []
-    for (place, target) in ([trunk.target] + trunk.further).enumerated() {
+    for (index, target) in ([trunk.target] + trunk.further).enumerated() {
       let large = target.large.map(routed).flatMap { $0.transport.isReliable ? $0 : nil }
       let next = TrunkTarget(routed(target.flow), large: large)
-      if place == 0 { out.target = next } else if next != out.target, !out.further.contains(next) { out.further.append(next) }
+      if index == 0 { out.target = next } else if next != out.target, !out.further.contains(next) { out.further.append(next) }
     }
     return out
   }

@@ -32,8 +32,8 @@ struct TargetPlan: Equatable {
     let groups = Dictionary(grouping: rows.indices) { [rows[$0].order, rows[$0].priority] }
     for key in groups.keys.sorted(by: { ($0[0], $0[1]) < ($1[0], $1[1]) }) {
       let members = (groups[key] ?? []).sorted()
-      for place in weightedOrder(members.map { rows[$0].weight }, random) {
-        let row = rows[members[place]]
+      for index in weightedOrder(members.map { rows[$0].weight }, random) {
+        let row = rows[members[index]]
         for address in row.addresses {
           let server = Server(transport: row.transport, address: address)
           if !out.contains(server) { out.append(server) }
@@ -59,8 +59,8 @@ public func weightedOrder(_ weights: [UInt64], _ random: RandomSource) -> [Int] 
     let mark = weights[first] == 0 ? random.next() % (sum &+ 1) : random.next() % sum &+ 1
     var running: UInt64 = 0
     let pick =
-      left.firstIndex { place in
-        running &+= weights[place]
+      left.firstIndex { index in
+        running &+= weights[index]
         return running >= mark
       } ?? 0
     out.append(left.remove(at: pick))

@@ -3,7 +3,7 @@ import PushPolicy
 
 /// What the push thread counts. Any thread reads.
 public final class PushStatistics: Sendable {
-  /// By service and outcome: accepted, unregistered, wrongPlace, failed.
+  /// By service and outcome: accepted, unregistered, tokenMismatch, failed.
   let outcomes = CounterTable(labelNames: ["service", "outcome"])
   /// By service and the service's word: what an operator searches for.
   let failures = CounterTable(labelNames: ["service", "reason"])
@@ -12,7 +12,7 @@ public final class PushStatistics: Sendable {
   let open = LabelledGauges<PushService>()
   let answerTime = Histogram(bounds: Histogram.secondsBounds)
   /// By service, environment and word: tokens of another environment or app.
-  let wrongPlaces = CounterTable(labelNames: ["service", "environment", "reason"])
+  let tokenMismatches = CounterTable(labelNames: ["service", "environment", "reason"])
   let inviteToPush = Histogram(bounds: Histogram.secondsBounds)
   let elapsed = Histogram(bounds: Histogram.secondsBounds)
 
@@ -22,9 +22,9 @@ public final class PushStatistics: Sendable {
     switch report.outcome {
     case .accepted: outcomes.counter(service, "accepted").increment()
     case .unregistered: outcomes.counter(service, "unregistered").increment()
-    case .wrongPlace:
-      outcomes.counter(service, "wrongPlace").increment()
-      wrongPlaces.counter(service, report.target.environment.rawValue, report.reason).increment()
+    case .tokenMismatch:
+      outcomes.counter(service, "tokenMismatch").increment()
+      tokenMismatches.counter(service, report.target.environment.rawValue, report.reason).increment()
     case .failed: outcomes.counter(service, "failed").increment()
     }
     if report.outcome != .accepted { failures.counter(service, report.reason).increment() }
@@ -38,9 +38,9 @@ public final class PushStatistics: Sendable {
       .gauge("trunkline_pushes_under_way", "Pushes without an outcome yet.", underWay),
       .gauges("trunkline_push_circuit_open", "1 while a push service gets no requests because it fails.", label: "service", open),
       .counters(
-        "trunkline_push_wrong_place_total",
+        "trunkline_push_token_mismatches_total",
         "Tokens refused because they are of another environment (a sandbox token sent to production, or the reverse) or app.",
-        wrongPlaces),
+        tokenMismatches),
       .histogram(
         "trunkline_invite_to_push_seconds",
         "From an INVITE to the request for the service, for devices that are pushed to at once.",

@@ -105,7 +105,7 @@ final class PushWorker: HTTPWorker {
   }
 
   private func log(_ outcome: PushReport) {
-    guard outcome.isFault || outcome.outcome == .wrongPlace else { return }
+    guard outcome.isFault || outcome.outcome == .tokenMismatch else { return }
     let target = outcome.target
     var metadata: Logger.Metadata = [
       "service": "\(target.service.rawValue)", "why": "\(outcome.reason)", "call": "\(outcome.key.call)",
@@ -114,7 +114,7 @@ final class PushWorker: HTTPWorker {
     ]
     if target.service.provider.hasEnvironments { metadata["env"] = "\(target.environment.rawValue)" }
     if let advice = PushAdvice.text(outcome) { metadata["do"] = "\(advice)" }
-    let text = outcome.outcome == .wrongPlace ? "a push token is of another environment or app" : "push refused"
+    let text = outcome.outcome == .tokenMismatch ? "a push token is of another environment or app" : "push refused"
     logger.error("\(text)", metadata: metadata)
   }
 

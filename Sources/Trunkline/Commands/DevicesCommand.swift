@@ -98,7 +98,7 @@ enum DeviceTable {
 
   private static func state(_ row: DeviceSummary) -> String {
     if row.revokedAt != nil { return "revoked" }
-    if row.isOfNobody == true { return "no such user" }
+    if row.isUserUnknown == true { return "no such user" }
     let words = [
       row.connected ? "connected" : "away", row.state == "bg" ? "background" : nil, row.dnd ? "dnd" : nil,
       row.rings ? nil : "silent",
