@@ -47,8 +47,8 @@ public struct CertificateNames: Sendable, Equatable {
 
   private static func commonName(_ certificate: OpaquePointer) -> String? {
     guard let subject = X509_get_subject_name(certificate) else { return nil }
-    let place = X509_NAME_get_index_by_NID(subject, NID_commonName, -1)
-    guard place >= 0, let entry = X509_NAME_get_entry(subject, place) else { return nil }
+    let index = X509_NAME_get_index_by_NID(subject, NID_commonName, -1)
+    guard index >= 0, let entry = X509_NAME_get_entry(subject, index) else { return nil }
     return text(X509_NAME_ENTRY_get_data(entry))
   }
 }

@@ -48,8 +48,8 @@ public final class ClientConnection {
   private var sent = 0
 
   /// Throws what the kernel says at once.
-  public init(_ place: SocketAddress, tls: TLSSession?, bounds: Bounds, loop: EventLoop) throws(SystemError) {
-    socket = try TCPSocket(connect: place)
+  public init(_ address: SocketAddress, tls: TLSSession?, bounds: Bounds, loop: EventLoop) throws(SystemError) {
+    socket = try TCPSocket(connect: address)
     socket.limit(bounds.patience)
     (self.loop, self.tls, self.bounds, readLast) = (loop, tls, bounds, loop.now)
     try loop.register(socket.fd, [.readable, .writable]) { [weak self] events in self?.ready(events) }

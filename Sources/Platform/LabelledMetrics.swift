@@ -64,12 +64,12 @@ public final class CounterTable: Sendable {
   /// What has come to an end, such as the counters of a trunk that left the configuration, is counted on under `removed` in that label:
   /// sums never fall.
   public func fold(_ label: String, where isGone: (String) -> Bool) {
-    guard let place = labelNames.firstIndex(of: label) else { return }
+    guard let index = labelNames.firstIndex(of: label) else { return }
     counters.withLock { table in
-      for (labels, counter) in table where labels[place] != "removed" && isGone(labels[place]) {
+      for (labels, counter) in table where labels[index] != "removed" && isGone(labels[index]) {
         table[labels] = nil
         var rest = labels
-        rest[place] = "removed"
+        rest[index] = "removed"
         let sum = table[rest] ?? Counter()
         sum.increment(by: counter.value)
         table[rest] = sum

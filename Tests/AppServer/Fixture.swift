@@ -16,7 +16,7 @@ final class Ears: @unchecked Sendable {
   private var refusing = false
   private var hold: DispatchSemaphore?
 
-  func heard(_ event: SessionEvent) -> Bool {
+  func received(_ event: SessionEvent) -> Bool {
     condition.lock()
     guard !refusing else {
       condition.unlock()
@@ -66,7 +66,7 @@ final class Fixture {
   init(_ change: (inout AppServer.Settings) -> Void = { _ in }) throws {
     var settings = AppServer.Settings(address: SocketAddress(.loopback, 0), sessions: Self.sessions)
     change(&settings)
-    app = try AppServer.start(settings, logger: Self.logger) { [ears] in ears.heard($0) }
+    app = try AppServer.start(settings, logger: Self.logger) { [ears] in ears.received($0) }
     ears.app = app
   }
 

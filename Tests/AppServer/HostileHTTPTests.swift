@@ -55,16 +55,16 @@ import Testing
       var order = [Int](repeating: 0, count: count)
       for number in 0..<Int(pow(3.0, Double(count))) {
         var rest = number
-        for place in 0..<count { (order[place], rest) = (rest % 3, rest / 3) }
+        for index in 0..<count { (order[index], rest) = (rest % 3, rest / 3) }
         let octets = Array(order.map { kinds[$0].text }.joined().utf8)
         for (address, isAdmin) in [(fixture.app.address, false), (admin.address, true)] {
           let socket = try TestSocket(address)
           var random = SplitMix64(seed: UInt64(number))
-          var place = 0
-          while place < octets.count {
-            let end = number % 2 == 0 ? octets.count : min(octets.count, place + Int.random(in: 1...40, using: &random))
-            socket.write(Array(octets[place..<end]))
-            place = end
+          var offset = 0
+          while offset < octets.count {
+            let end = number % 2 == 0 ? octets.count : min(octets.count, offset + Int.random(in: 1...40, using: &random))
+            socket.write(Array(octets[offset..<end]))
+            offset = end
           }
           let statuses = order.map { _ in socket.response()?.head.split(separator: " ")[1] }
           #expect(statuses == order.map { Substring(isAdmin ? kinds[$0].admin : kinds[$0].app) }, "\(order)")

@@ -7,11 +7,11 @@ import Testing
 @Suite struct StreamPlacesTests {
   /// The table, in a box: an expectation cannot change a value.
   private final class Table {
-    var places: StreamSlots
-    init(_ places: StreamSlots = StreamSlots()) { self.places = places }
-    func begin(_ number: UInt64, of client: String, at now: Instant) -> UInt64? { places.begin(number, of: client, at: now) }
+    var slots: StreamSlots
+    init(_ slots: StreamSlots = StreamSlots()) { self.slots = slots }
+    func begin(_ number: UInt64, of client: String, at now: Instant) -> UInt64? { slots.begin(number, of: client, at: now) }
     func look(_ number: UInt64, sent: UInt64, unread: Int, at now: Instant) -> Bool {
-      places.look(number, sent: sent, unread: unread, at: now)
+      slots.look(number, sent: sent, unread: unread, at: now)
     }
   }
   private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
@@ -22,8 +22,8 @@ import Testing
     for number in 0..<8 as Range<UInt64> { #expect(table.begin(number, of: "bi", at: at(1 + Int64(number))) == nil) }
     #expect(table.look(0, sent: 0, unread: 0, at: at(20)))
     #expect(table.begin(8, of: "bi", at: at(21)) == 1, "the one that was read last the longest time ago")
-    #expect(table.places.numbers == [0, 2, 3, 4, 5, 6, 7, 8, 100])
-    #expect(table.places.places[100]?.client == "crm")
+    #expect(table.slots.numbers == [0, 2, 3, 4, 5, 6, 7, 8, 100])
+    #expect(table.slots.slots[100]?.client == "crm")
   }
 
   @Test func `where all places are taken, the token with the most gives one; so each new token gets in`() {
@@ -34,8 +34,8 @@ import Testing
     }
     #expect(table.begin(200, of: "c", at: at(3)) == 0)
     #expect(table.begin(201, of: "d", at: at(4)) == 100)
-    #expect(table.places.places.count == 16)
-    table.places.end(200)
+    #expect(table.slots.slots.count == 16)
+    table.slots.end(200)
     #expect(table.begin(202, of: "e", at: at(5)) == nil, "a place that is free is taken")
   }
 

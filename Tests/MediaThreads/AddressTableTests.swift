@@ -8,28 +8,28 @@ import Testing
     struct Key: Hashable { var address: SocketAddress, route: Int32 }
     var random = SplitMix64(seed: 11)
     var table = AddressTable(limit: 200)
-    var model: [Key: AddressTable.Place] = [:]
+    var model: [Key: AddressTable.Owner] = [:]
     for step in 0..<20_000 {
       let word = random.next()
       let address = SocketAddress(IPAddress(10, 0, 0, UInt8(word % 7)), UInt16(word >> 8 % 60))
       let key = Key(address: address, route: Int32(word >> 20 % 2))
-      let place = AddressTable.Place(session: Int32(word >> 24 % 9), leg: 0)
+      let owner = AddressTable.Owner(session: Int32(word >> 24 % 9), leg: 0)
       if word >> 40 % 3 == 0 {
-        table.remove(key.address, key.route, of: place.session)
-        if model[key]?.session == place.session { model[key] = nil }
+        table.remove(key.address, key.route, of: owner.session)
+        if model[key]?.session == owner.session { model[key] = nil }
       } else {
-        let fits = table.bind(key.address, key.route, to: place)
+        let fits = table.bind(key.address, key.route, to: owner)
         #expect(fits == (model[key] != nil || model.count < 200), "step \(step)")
-        if fits { model[key] = place }
+        if fits { model[key] = owner }
       }
       let found = table.find(key.address, key.route)
       #expect(found == model[key], "step \(step)")
     }
     let count = table.count
     #expect(count == model.count)
-    for (key, place) in model {
+    for (key, owner) in model {
       let found = table.find(key.address, key.route)
-      #expect(found == place)
+      #expect(found == owner)
     }
   }
 }
@@ -72,9 +72,9 @@ extension TickWheelTests {
       return wheel.phase(of: wheel.move(tick, from: slots[session].toApp, toPhase: 12))
     }
     #expect(move(0) == 12)
-    var places: [Int: Int] = [:]
-    for session in 1..<20 { places[move(session), default: 0] += 1 }
-    #expect((places.values.max() ?? 99) <= 8, "\(places)")
+    var phases: [Int: Int] = [:]
+    for session in 1..<20 { phases[move(session), default: 0] += 1 }
+    #expect((phases.values.max() ?? 99) <= 8, "\(phases)")
     var ticks = [Int](repeating: 0, count: 20)
     while let due = wheel.nextDue, due < start + .milliseconds(200) { for tick in wheel.popDue() { ticks[tick.session] += 1 } }
     #expect(ticks.allSatisfy { $0 == 2 * 10 })

@@ -35,7 +35,7 @@ import Testing
     #expect(NamedThread.live.value == threads)
     // What others of the process had open before may be closed by now: only more of a kind is left behind by the call.
     var left = openDescriptors()
-    for kind in descriptors { if let place = left.firstIndex(of: kind) { left.remove(at: place) } }
+    for kind in descriptors { if let index = left.firstIndex(of: kind) { left.remove(at: index) } }
     #expect(left.isEmpty)
   }
 

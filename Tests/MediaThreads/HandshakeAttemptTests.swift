@@ -90,7 +90,7 @@ import Testing
     let suites = cookie + 1 + Int(bytes[cookie])
     let count = Int(bytes[suites]) << 8 | Int(bytes[suites + 1])
     switch way % 3 {
-    case 0: for place in (suites + 2)..<(suites + 2 + count) { bytes[place] = 0x5a }
+    case 0: for index in (suites + 2)..<(suites + 2 + count) { bytes[index] = 0x5a }
     case 1: bytes[suites + 2 + count + 1] = 77
     default: bytes[suites + 2 + count + 2] ^= 0x40  // the length of all extensions
     }

@@ -130,9 +130,9 @@ import Testing
     var sockets = AppSockets()
     let one = try UDPSocket(bind: SocketAddress(.loopback, 0))
     let two = try UDPSocket(bind: SocketAddress(address(2).bind, 0))
-    var places = [sockets.add(one), sockets.add(two)]
+    var slots = [sockets.add(one), sockets.add(two)]
     var descriptors = (0...2).map { sockets.descriptor($0) }
-    #expect(places == [0, 1] && descriptors == [one.fd, two.fd, -1])
+    #expect(slots == [0, 1] && descriptors == [one.fd, two.fd, -1])
     sockets.retire(.loopback, after: 5)
     let (before, after) = (sockets.over(oldest: 4), sockets.over(oldest: 5))
     #expect(before == [] && after == [one.fd])
@@ -140,7 +140,7 @@ import Testing
     descriptors = (0...1).map { sockets.descriptor($0) }
     let hasRetired = sockets.hasRetired
     #expect(!hasRetired && descriptors == [-1, two.fd])
-    places = [sockets.add(one)]
-    #expect(places == [0], "the place is used again")
+    slots = [sockets.add(one)]
+    #expect(slots == [0], "the slot is reused")
   }
 }

@@ -8,9 +8,9 @@ import Testing
   private static let bounds = ClientConnection.Bounds(readBytes: 4_096, readsPerStep: 4, unsentBytes: 100_000)
   private let loop: EventLoop
   private let listener: TCPListener
-  private let heard = Heard()
+  private let received = Received()
 
-  private final class Heard {
+  private final class Received {
     var bytes: [UInt8] = []
     var ends: [String] = []
     var peer: TCPSocket?
@@ -23,11 +23,11 @@ import Testing
 
   private func connect(_ bounds: ClientConnection.Bounds = bounds) throws -> ClientConnection {
     let connection = try ClientConnection(listener.localAddress, tls: nil, bounds: bounds, loop: loop)
-    connection.handler = { [heard, loop] event in
+    connection.handler = { [received, loop] event in
       switch event {
-      case .received(let bytes): heard.bytes += bytes
+      case .received(let bytes): received.bytes += bytes
       case .closed(let why):
-        heard.ends.append(why)
+        received.ends.append(why)
         loop.stop()
       }
     }
@@ -35,9 +35,9 @@ import Testing
   }
 
   private func accept(_ then: @escaping (TCPSocket) -> Void) throws {
-    try loop.register(listener.fd, .readable) { [heard, listener] _ in
+    try loop.register(listener.fd, .readable) { [received, listener] _ in
       guard let peer = try? listener.accept() else { return }
-      heard.peer = peer
+      received.peer = peer
       then(peer)
     }
   }
@@ -54,20 +54,20 @@ import Testing
     let connection = try connect()
     connection.send { $0 += [1, 2, 3] }
     #expect(connection.waiting == 3)
-    try accept { [heard, loop] peer in
+    try accept { [received, loop] peer in
       try? loop.register(peer.fd, .readable) { _ in
         var buffer = [UInt8](repeating: 0, count: 16)
         guard case .bytes(let count)? = try? buffer.withUnsafeMutableBytes({ try peer.read(into: $0) }) else { return }
         _ = try? buffer.prefix(count).reversed().withUnsafeBytes { try peer.write($0) }
         loop.unregister(peer.fd)
-        heard.peer = nil
+        received.peer = nil
       }
     }
     run()
-    #expect(heard.bytes == [3, 2, 1] && heard.ends == ["it closed the connection"])
+    #expect(received.bytes == [3, 2, 1] && received.ends == ["it closed the connection"])
     #expect(!connection.isOpen && connection.waiting == 0)
     connection.close()
-    #expect(heard.ends.count == 1)
+    #expect(received.ends.count == 1)
   }
 
   @Test func `a peer that reads nothing is given up at the bound`() throws {
@@ -86,7 +86,7 @@ import Testing
     }
     if let timer { loop.setTimer(timer, at: MonotonicClock.now()) }
     run()
-    #expect(heard.ends == ["the peer accepts no more bytes"] && sent > 100_000, "\(sent)")
+    #expect(received.ends == ["the peer accepts no more bytes"] && sent > 100_000, "\(sent)")
   }
 
   @Test func `a peer that takes nothing any more is given up by the kernel, in the time that it is given`() throws {
@@ -98,7 +98,7 @@ import Testing
     // more than the kernels of both ends take
     connection.send { $0 += [UInt8](repeating: 0, count: 32 << 20) }
     run()
-    #expect(heard.ends.count == 1 && heard.ends[0].contains("timed out"), "\(heard.ends)")
+    #expect(received.ends.count == 1 && received.ends[0].contains("timed out"), "\(received.ends)")
     #expect(!connection.isOpen)
   }
 
@@ -116,15 +116,15 @@ import Testing
   @Test func `a refused connection says why, and one that we close says nothing`() throws {
     let refused = try SocketAddress(.loopback, TCPListener(bind: SocketAddress(.loopback, 0)).localAddress.port)
     let connection = try ClientConnection(refused, tls: nil, bounds: Self.bounds, loop: loop)
-    let (heard, loop) = (heard, loop)
+    let (received, loop) = (received, loop)
     connection.handler = { event in
-      if case .closed(let why) = event { heard.ends.append(why) }
+      if case .closed(let why) = event { received.ends.append(why) }
       loop.stop()
     }
     let ours = try connect()
     ours.close()
     run()
-    #expect(heard.ends.count == 1 && heard.ends[0].contains("refused"), "\(heard.ends)")
+    #expect(received.ends.count == 1 && received.ends[0].contains("refused"), "\(received.ends)")
     #expect(!ours.isOpen)
   }
 }

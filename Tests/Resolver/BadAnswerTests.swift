@@ -55,16 +55,16 @@ import Trunking
 
     /// The port that it has got.
     private static func bind(_ fd: Int32, _ port: UInt16) -> UInt16? {
-      var place = sockaddr_in()
-      (place.sin_family, place.sin_port) = (sa_family_t(AF_INET), port.bigEndian)
-      place.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+      var address = sockaddr_in()
+      (address.sin_family, address.sin_port) = (sa_family_t(AF_INET), port.bigEndian)
+      address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
       var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-      let isBound = withUnsafeMutablePointer(to: &place) { pointer in
+      let isBound = withUnsafeMutablePointer(to: &address) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
           Glibc.bind(fd, $0, length) == 0 && getsockname(fd, $0, &length) == 0
         }
       }
-      return isBound ? UInt16(bigEndian: place.sin_port) : nil
+      return isBound ? UInt16(bigEndian: address.sin_port) : nil
     }
 
     private static func serve(datagrams fd: Int32, _ asked: Flag, _ answer: ([UInt8]) -> [UInt8]?) {

@@ -19,7 +19,7 @@ import Testing
     #expect(Set(messages.map(\.flow)).count == 1)
     #expect(flow.local == rig.sockets.tcpAddresses.first && flow.remote == peer.localAddress)
     rig.send(ok, flow)
-    #expect(try peer.hear(ok.utf8.count) == ok)
+    #expect(try peer.receive(ok.utf8.count) == ok)
     #expect(rig.metric("trunkline_sip_connections") == 1)
     #expect(rig.metric("trunkline_sip_messages_total", "in", "tcp", "OPTIONS") == 3)
   }
@@ -29,7 +29,7 @@ import Testing
     defer { rig.stop() }
     let peer = try TCPSocket(connect: try #require(rig.sockets.tcpAddresses.first))
     try peer.say("\r\n\r\n")
-    #expect(try peer.hear(2) == "\r\n")
+    #expect(try peer.receive(2) == "\r\n")
   }
 
   @Test func `a message to a peer opens one connection, which both directions then use`() throws {
@@ -41,12 +41,12 @@ import Testing
     rig.send(options, flow)
     #expect(ready(carrier.fd))
     let peer = try #require(try carrier.accept())
-    #expect(try peer.hear(2 * options.utf8.count) == options + options)
+    #expect(try peer.receive(2 * options.utf8.count) == options + options)
     try peer.say(ok)
     let answer = try #require(rig.messages(1).first)
     #expect(answer.text == ok && answer.flow == flow)
     rig.send(options, flow)
-    #expect(try peer.hear(options.utf8.count) == options)
+    #expect(try peer.receive(options.utf8.count) == options)
     #expect(try carrier.accept() == nil)
   }
 
@@ -89,8 +89,8 @@ import Testing
       rig.stop()
       other.stop()
     }
-    let place = try #require(other.sockets.tcpAddresses.first)
-    let flow = try #require(try rig.flow(.tcp, toward: place))
+    let address = try #require(other.sockets.tcpAddresses.first)
+    let flow = try #require(try rig.flow(.tcp, toward: address))
     rig.send(options, flow)
     #expect(rig.failures(1) == [flow] && rig.peerFailures == [.closed])
   }
@@ -151,12 +151,12 @@ import Testing
     let other = try TCPSocket(connect: address)
     try other.say(options)
     let deadline = MonotonicClock.now() + .seconds(5)
-    var isHeard = false
-    for count in 3... where !isHeard && MonotonicClock.now() < deadline {
-      isHeard = rig.messages(count).contains { $0.flow.remote == other.localAddress }
-      if isHeard || MonotonicClock.now() >= deadline { break }
+    var isReceived = false
+    for count in 3... where !isReceived && MonotonicClock.now() < deadline {
+      isReceived = rig.messages(count).contains { $0.flow.remote == other.localAddress }
+      if isReceived || MonotonicClock.now() >= deadline { break }
     }
-    #expect(isHeard)
+    #expect(isReceived)
   }
 
   @Test func `closing ends every connection`() throws {

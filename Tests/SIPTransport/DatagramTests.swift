@@ -19,8 +19,8 @@ import Testing
     #expect(text == options && trunk == "carrier")
     #expect(flow == Flow(transport: .udp, local: ours, remote: peer.localAddress))
     rig.send(ok, flow)
-    let heard = try #require(try peer.hear())
-    #expect(heard.text == ok && heard.from == ours)
+    let received = try #require(try peer.receive())
+    #expect(received.text == ok && received.from == ours)
     #expect(rig.metric("trunkline_sip_messages_total", "in", "udp", "OPTIONS") == 1)
     #expect(rig.metric("trunkline_sip_messages_total", "out", "udp", "200") == 1)
   }
@@ -36,7 +36,7 @@ import Testing
     try peer.say(options, to: ours)
     #expect(rig.messages(1).map(\.flow.remote) == [peer.localAddress])
     #expect(rig.metric("trunkline_sip_dropped_total", "stranger") == 2)
-    #expect(try stranger.hear(milliseconds: 0) == nil)
+    #expect(try stranger.receive(milliseconds: 0) == nil)
   }
 
   @Test func `a wildcard listener names the address that the peer sees`() throws {
@@ -48,7 +48,7 @@ import Testing
     let flow = try #require(rig.messages(1).first).flow
     #expect(flow.local == SocketAddress(.loopback, port))
     rig.send(ok, flow)
-    #expect(try peer.hear()?.from == SocketAddress(.loopback, port))
+    #expect(try peer.receive()?.from == SocketAddress(.loopback, port))
     #expect(try rig.flow(.udp, toward: peer.localAddress) == flow)
     #expect(try rig.flow(.tcp, toward: SocketAddress(.loopback, 1)) == nil)
   }
@@ -69,7 +69,7 @@ import Testing
     try rig.onLoop { sockets in
       for flow in flows { sockets.send(.init(bytes: Array(ok.utf8), flow: flow)) }
     }
-    for address in own { #expect(try peer.hear()?.from == address) }
+    for address in own { #expect(try peer.receive()?.from == address) }
   }
 
   @Test func `a listener on loopback has no flow to another machine, one to this machine's other addresses`() throws {
@@ -103,7 +103,7 @@ import Testing
     let peer = try UDPSocket(bind: SocketAddress(.loopback, 0))
     let gone = Flow(transport: .udp, local: SocketAddress(IPAddress(198, 51, 100, 77), port), remote: peer.localAddress)
     rig.send(ok, gone)
-    #expect(try peer.hear()?.from == SocketAddress(.loopback, port))
+    #expect(try peer.receive()?.from == SocketAddress(.loopback, port))
     #expect(rig.failures(0) == [])
   }
 
@@ -143,7 +143,7 @@ import Testing
       rig.send(options, dead)
       rig.send(ok, live)
     }
-    for _ in 0..<20 { #expect(try peer.hear()?.text == ok) }
+    for _ in 0..<20 { #expect(try peer.receive()?.text == ok) }
     let failed = rig.failures(1)
     #expect(!failed.isEmpty && failed.allSatisfy { $0 == dead } && rig.peerFailures.allSatisfy { $0 == .refused })
     #expect(rig.metric("trunkline_sip_transport_failures_total", "udp") ?? 0 >= 1)
@@ -158,7 +158,7 @@ import Testing
     try rig.onLoop { sockets in
       for number in 0..<150 { sockets.send(.init(bytes: Array("INFO \(number)".utf8), flow: flow)) }
     }
-    for number in 0..<150 { #expect(try peer.hear()?.text == "INFO \(number)") }
+    for number in 0..<150 { #expect(try peer.receive()?.text == "INFO \(number)") }
   }
 
   @Test func `a message for a flow without a listener fails`() throws {

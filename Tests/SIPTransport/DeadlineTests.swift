@@ -27,37 +27,37 @@ import Testing
   }
 
   /// Has the peer say something and reads it at `now`.
-  private func hear(_ connection: inout TCPConnection, _ text: String, at now: Instant) throws -> [String] {
+  private func receive(_ connection: inout TCPConnection, _ text: String, at now: Instant) throws -> [String] {
     try peer.say(text)
     #expect(ready(socket.fd))
-    var heard: [String] = []
+    var received: [String] = []
     var buffer = [UInt8](repeating: 0, count: 4_096)
     let outcome = buffer.withUnsafeMutableBytes { raw in
-      connection.read(into: raw, at: now, message: { heard.append(String(decoding: $0, as: UTF8.self)) }, broken: { _ in })
+      connection.read(into: raw, at: now, message: { received.append(String(decoding: $0, as: UTF8.self)) }, broken: { _ in })
     }
     #expect(outcome == .continues)
-    return heard
+    return received
   }
 
   @Test func `a peer that connects and trickles has 32 s for its first message`() throws {
     var connection = connection()
     #expect(connection.deadline == start + .seconds(32))
-    #expect(try hear(&connection, String(options.prefix(10)), at: start + .seconds(30)).isEmpty)
+    #expect(try receive(&connection, String(options.prefix(10)), at: start + .seconds(30)).isEmpty)
     #expect(connection.deadline == start + .seconds(32), "bytes do not lengthen it")
     #expect(connection.lateness == .framing)
   }
 
   @Test func `a message has 20 s from its first byte, then the connection may idle for hours`() throws {
     var connection = connection()
-    #expect(try hear(&connection, options, at: start).count == 1)
+    #expect(try receive(&connection, options, at: start).count == 1)
     #expect(connection.deadline == start + .seconds(5 * 3_600))
     #expect(connection.lateness == nil)
     let later = start + .seconds(100)
-    #expect(try hear(&connection, String(options.prefix(10)), at: later).isEmpty)
+    #expect(try receive(&connection, String(options.prefix(10)), at: later).isEmpty)
     #expect(connection.deadline == later + .seconds(20))
-    #expect(try hear(&connection, String(options.dropFirst(10).prefix(5)), at: later + .seconds(19)).isEmpty)
+    #expect(try receive(&connection, String(options.dropFirst(10).prefix(5)), at: later + .seconds(19)).isEmpty)
     #expect(connection.deadline == later + .seconds(20), "the clock runs from the first byte")
-    #expect(try hear(&connection, String(options.dropFirst(15)), at: later + .seconds(19)) == [options])
+    #expect(try receive(&connection, String(options.dropFirst(15)), at: later + .seconds(19)) == [options])
     #expect(connection.deadline == later + .seconds(19 + 5 * 3_600))
   }
 
@@ -68,7 +68,7 @@ import Testing
     let flow = Flow(transport: .tls, local: listener.localAddress, remote: socket.remoteAddress)
     var connection = TCPConnection(accepted: socket, flow: flow, trunk: "carrier", tls: session, at: start)
     #expect(connection.deadline == start + .seconds(10))
-    #expect(try hear(&connection, "\r\n\r\n", at: start + .seconds(9)).isEmpty)
+    #expect(try receive(&connection, "\r\n\r\n", at: start + .seconds(9)).isEmpty)
     #expect(connection.deadline == start + .seconds(10), "bytes do not lengthen it")
     #expect(connection.lateness == .handshake)
     let end = connection.expired(at: start + .seconds(10))
@@ -78,20 +78,20 @@ import Testing
   @Test func `a guest has 30 s without traffic and 60 s in all, until it has authenticated`() throws {
     var connection = connection(isGuest: true)
     #expect(connection.deadline == start + .seconds(30) && connection.lateness == .unauthenticated)
-    #expect(try hear(&connection, options, at: start + .seconds(25)).count == 1)
+    #expect(try receive(&connection, options, at: start + .seconds(25)).count == 1)
     #expect(connection.deadline == start + .seconds(55))
-    #expect(try hear(&connection, "\r\n\r\n", at: start + .seconds(50)).isEmpty)
+    #expect(try receive(&connection, "\r\n\r\n", at: start + .seconds(50)).isEmpty)
     #expect(connection.deadline == start + .seconds(60), "traffic does not lengthen it for ever")
     #expect(connection.lateness == .unauthenticated)
     connection.authenticated(at: start + .seconds(59))
     #expect(connection.deadline == start + .seconds(59 + 5 * 3_600) && connection.lateness == nil)
-    #expect(try hear(&connection, options, at: start + .seconds(70)).count == 1)
+    #expect(try receive(&connection, options, at: start + .seconds(70)).count == 1)
     #expect(connection.deadline == start + .seconds(70 + 5 * 3_600))
   }
 
   @Test func `a guest's message that trickles has the same 20 s as anybody's`() throws {
     var connection = connection(isGuest: true)
-    #expect(try hear(&connection, String(options.prefix(10)), at: start).isEmpty)
+    #expect(try receive(&connection, String(options.prefix(10)), at: start).isEmpty)
     #expect(connection.deadline == start + .seconds(20) && connection.lateness == .framing)
   }
 
@@ -116,7 +116,7 @@ import Testing
       let now = start + .seconds(seconds)
       return [connection.expired(at: now), connection.write(at: now)]
     }
-    func hear(_ seconds: Int) -> TCPConnection.Outcome {
+    func receive(_ seconds: Int) -> TCPConnection.Outcome {
       buffer.withUnsafeMutableBytes {
         connection.read(into: $0, at: start + .seconds(seconds), message: { _ in }, broken: { _ in })
       }
@@ -128,8 +128,8 @@ import Testing
     #expect(read == .bytes(4) && buffer.prefix(4) == [13, 10, 13, 10])
     try socket.say("\r\n")
     #expect(ready(peer.fd))
-    let heard = hear(97)
-    #expect(heard == .continues && connection.deadline > start + .seconds(180))
+    let received = receive(97)
+    #expect(received == .continues && connection.deadline > start + .seconds(180))
     let again = step(193)
     #expect(again.first == .continues && connection.deadline == start + .seconds(193 + 10))
     let late = step(204)

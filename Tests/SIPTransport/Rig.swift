@@ -139,7 +139,7 @@ func ready(_ fd: Int32, _ events: Int32 = POLLIN, milliseconds: Int32 = 5_000) -
 }
 
 extension UDPSocket {
-  func hear(milliseconds: Int32 = 5_000) throws -> (text: String, from: SocketAddress)? {
+  func receive(milliseconds: Int32 = 5_000) throws -> (text: String, from: SocketAddress)? {
     guard ready(fd, milliseconds: milliseconds) else { return nil }
     var buffer = [UInt8](repeating: 0, count: 65_536)
     guard let (count, from) = try buffer.withUnsafeMutableBytes({ try receive(into: $0) }) else { return nil }
@@ -150,7 +150,7 @@ extension UDPSocket {
 
 extension TCPSocket {
   /// Reads until `count` bytes are here, or the peer closed (then what came before).
-  func hear(_ count: Int) throws -> String {
+  func receive(_ count: Int) throws -> String {
     var all: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while all.count < count, ready(fd) {

@@ -92,18 +92,18 @@ private let now: Int64 = 1_790_000_000_000
 
   private let ann = Contact(15_550_000_001, label: "Ann")
   private let spam = Contact(15_550_000_002, label: "Spam", isBlocked: true)
-  private let nobody = Contact(49_301_234_567, isBlocked: true)
+  private let unlabelled = Contact(49_301_234_567, isBlocked: true)
 
   @Test func `DIR-1, DIR-5: an import in any order comes back ascending, names and blocks apart; versions are times that grow`()
     throws
   {
-    let first = try replace([nobody, spam, ann])
+    let first = try replace([unlabelled, spam, ann])
     #expect(first == .init(version: Int(now), entries: 3, added: 3, changed: 0, removed: 0))
     let told = try ask()
     #expect(told.version == Int(now) && told.from == nil)
-    #expect(told.part.identify?.map(\.n) == [ann.number, spam.number] && told.part.block == [spam.number, nobody.number])
-    #expect(try file.blocked(in: "user:alice") == [spam.number, nobody.number])
-    #expect(try replace([ann, spam, nobody]).version == Int(now), "the same again is no change")
+    #expect(told.part.identify?.map(\.n) == [ann.number, spam.number] && told.part.block == [spam.number, unlabelled.number])
+    #expect(try file.blocked(in: "user:alice") == [spam.number, unlabelled.number])
+    #expect(try replace([ann, spam, unlabelled]).version == Int(now), "the same again is no change")
     #expect(try replace([ann], at: now - 5_000).version == Int(now) + 2, "a clock that went back")
     var all: [Contact] = []
     try file.forEach(in: "user:alice") { all.append($0) }
@@ -123,11 +123,11 @@ private let now: Int64 = 1_790_000_000_000
     let first = try replace([ann, spam]).version
     _ = try ask()
     #expect(try ask(first).part.block == [] && ask(first).version == first)
-    let second = try change([Contact(spam.number, label: "Bill"), nobody], removing: [ann.number]).version
+    let second = try change([Contact(spam.number, label: "Bill"), unlabelled], removing: [ann.number]).version
     let told = try ask(first)
     #expect(told.version == second && told.from == first)
-    #expect(told.part.identify == [.init(spam.number, "Bill")] && told.part.unidentify == [ann.number, nobody.number])
-    #expect(told.part.block == [nobody.number] && told.part.unblock == [ann.number, spam.number])
+    #expect(told.part.identify == [.init(spam.number, "Bill")] && told.part.unidentify == [ann.number, unlabelled.number])
+    #expect(told.part.block == [unlabelled.number] && told.part.unblock == [ann.number, spam.number])
     #expect(try ask(second).part.identify == [])
   }
 

@@ -65,7 +65,7 @@ final class ShipperRig {
     try write([])
   }
 
-  var place: RecordPosition? { (try? folder.read("calls.jsonl.shipped")).flatMap { RecordPosition($0) } }
+  var position: RecordPosition? { (try? folder.read("calls.jsonl.shipped")).flatMap { RecordPosition($0) } }
   var isIdle: Bool { shipper?.isIdle ?? true }
   var nextTurn: Instant? { shipper?.nextStep }
 
@@ -121,14 +121,14 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
       rig.restart()
       let lines = bytes[...number].count { $0 == 0x0a }
       #expect(rig.stream.calls.count == lines, "only whole lines are given, at once: byte \(number)")
-      let place = try Data(contentsOf: URL(fileURLWithPath: rig.path + ".shipped"))
-      if kept.last != place { kept.append(place) }
+      let position = try Data(contentsOf: URL(fileURLWithPath: rig.path + ".shipped"))
+      if kept.last != position { kept.append(position) }
     }
     #expect(rig.stream.calls == calls(1...4) && rig.counters.superseded.value == 0)
     #expect(kept.count == 5, "none, and one behind each line")
-    for (number, place) in kept.enumerated() {
+    for (number, position) in kept.enumerated() {
       // killed after the answers and before the place was written
-      try place.write(to: URL(fileURLWithPath: rig.path + ".shipped"))
+      try position.write(to: URL(fileURLWithPath: rig.path + ".shipped"))
       let before = rig.counters.superseded.value
       rig.restart()
       rig.turn()
@@ -139,7 +139,8 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
       try kept[4].prefix(cut).write(to: URL(fileURLWithPath: rig.path + ".shipped"))
       rig.restart()
       rig.turn()
-      #expect(rig.stream.calls == calls(1...4) && rig.place?.offset == Int64(bytes.count), "half a place is none: \(cut)")
+      #expect(
+        rig.stream.calls == calls(1...4) && rig.position?.offset == Int64(bytes.count), "half a position is refused: \(cut)")
     }
   }
 
@@ -148,7 +149,7 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
     try rig.write(1...3)
     rig.stream.mode = .holds
     rig.turn()
-    #expect(rig.counters.streamed.value == 0 && rig.place == nil)
+    #expect(rig.counters.streamed.value == 0 && rig.position == nil)
     rig.restart()
     rig.stream.mode = .answers
     rig.turn()
@@ -175,7 +176,7 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
       rig.turn()
     }
     #expect(rig.stream.given == 16 && rig.nextTurn == rig.now + .seconds(5))
-    #expect(rig.place == nil && rig.counters.waitingBytes.value > 0)
+    #expect(rig.position == nil && rig.counters.waitingBytes.value > 0)
     rig.stream.mode = .answers
     rig.now = rig.now + .seconds(5)
     rig.turn()
@@ -318,7 +319,8 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
     try rig.write(4...4)
     rig.turn()
     #expect(
-      rig.place?.offset == rig.counters.waitingBytes.value + Int64((1...4 as ClosedRange<UInt64>).flatMap(ShipperRig.line).count))
+      rig.position?.offset == rig.counters.waitingBytes.value
+        + Int64((1...4 as ClosedRange<UInt64>).flatMap(ShipperRig.line).count))
   }
 
   @Test func `the store's thread gives each record to the stream, the last ones while it stops`() throws {

@@ -42,9 +42,9 @@ import Testing
   }
 
   @Test func `a call is a row of each user whom it was for, at once, and nodes of their devices are told`() throws {
-    let place = Whereabouts(
+    let whereabouts = Whereabouts(
       DeviceKey(user: "bob", device: "phone"), at: Incarnation(node: "n2", started: 1), session: SessionID("s"))
-    _ = hub.answer(.enter(place))
+    _ = hub.answer(.enter(whereabouts))
     history.add([record(1) { $0.otherUsers = ["bob"] }, record(1)])
     turn()
     #expect(Set(heard.list.map(\.user)) == ["alice", "bob"] && heard.list.count == 2, "the second record of a call adds nothing")

@@ -13,7 +13,7 @@ import Bytes
 /// | none, or fewer than before | it is read |
 /// | as many as before, or more, for `unreadTime` | its reader is gone |
 struct StreamSlots {
-  struct Place: Equatable {
+  struct Slot: Equatable {
     let client: String
     let began: Instant
     /// When the peer was last seen to take something, or had nothing to take.
@@ -21,46 +21,46 @@ struct StreamSlots {
     /// Octets that it had taken then.
     fileprivate var acknowledged: UInt64 = 0
   }
-  private(set) var places: [UInt64: Place] = [:]
+  private(set) var slots: [UInt64: Slot] = [:]
   private let most: Int
   private let perToken: Int
 
   init(most: Int = Limits.streams, perToken: Int = Limits.streamsPerToken) { (self.most, self.perToken) = (most, perToken) }
 
-  var isEmpty: Bool { places.isEmpty }
-  var numbers: [UInt64] { places.keys.sorted() }
+  var isEmpty: Bool { slots.isEmpty }
+  var numbers: [UInt64] { slots.keys.sorted() }
 
   /// - Parameter client: the token's name; empty without one.
   /// - Returns: the stream that has to end for it.
   mutating func begin(_ number: UInt64, of client: String, at now: Instant) -> UInt64? {
-    let counts = Dictionary(grouping: places.values, by: \.client).mapValues(\.count)
+    let counts = Dictionary(grouping: slots.values, by: \.client).mapValues(\.count)
     var leaving: UInt64?
     if counts[client, default: 0] >= perToken {
       leaving = idlest(of: client)
-    } else if places.count >= most, let busiest = counts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })?.key {
+    } else if slots.count >= most, let busiest = counts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) })?.key {
       leaving = idlest(of: busiest)
     }
-    if let leaving { places[leaving] = nil }
-    places[number] = Place(client: client, began: now, read: now)
+    if let leaving { slots[leaving] = nil }
+    slots[number] = Slot(client: client, began: now, read: now)
     return leaving
   }
 
-  mutating func end(_ number: UInt64) { places[number] = nil }
+  mutating func end(_ number: UInt64) { slots[number] = nil }
 
   /// False: its reader has taken nothing for too long.
   mutating func look(_ number: UInt64, sent: UInt64, unread: Int, at now: Instant) -> Bool {
-    guard let place = places[number] else { return true }
+    guard let slot = slots[number] else { return true }
     let acknowledged = sent - min(sent, UInt64(max(0, unread)))
-    if unread <= 0 || acknowledged > place.acknowledged {
-      places[number]?.read = now
-      places[number]?.acknowledged = max(acknowledged, place.acknowledged)
+    if unread <= 0 || acknowledged > slot.acknowledged {
+      slots[number]?.read = now
+      slots[number]?.acknowledged = max(acknowledged, slot.acknowledged)
       return true
     }
-    return now - place.read < Limits.unreadTime
+    return now - slot.read < Limits.unreadTime
   }
 
   private func idlest(of client: String) -> UInt64? {
-    places.filter { $0.value.client == client }.min { a, b in
+    slots.filter { $0.value.client == client }.min { a, b in
       (a.value.read, a.value.began, a.key) < (b.value.read, b.value.began, b.key)
     }?.key
   }

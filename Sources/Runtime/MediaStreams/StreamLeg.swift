@@ -56,7 +56,7 @@ final class StreamLeg {
   private func connect() {
     guard !isOver else { return }
     guard !addresses.isEmpty else { return refuse() }
-    let place = addresses.removeFirst()
+    let address = addresses.removeFirst()
     let key = Self.key()
     let request = UpgradeAnswer.request(
       host: url.hostField, path: url.path, key: key, token: request.target.token?.exposed)
@@ -66,7 +66,7 @@ final class StreamLeg {
         session = TLSSession(tls, isServer: false, host: url.host, verifying: TLSPeer(host: url.host))
         guard session != nil else { return refuse() }
       }
-      link = try StreamLink(place, request: request, key: key, tls: session, loop: loop) { [weak self] in self?.handle($0) }
+      link = try StreamLink(address, request: request, key: key, tls: session, loop: loop) { [weak self] in self?.handle($0) }
     } catch {
       why = "\(error)"
       connect()

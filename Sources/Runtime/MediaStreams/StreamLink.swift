@@ -31,10 +31,10 @@ final class StreamLink {
   private var masks = SystemRandomNumberGenerator()
 
   init(
-    _ place: SocketAddress, request: [UInt8], key: String, tls: TLSSession?, loop: EventLoop, handler: @escaping (Event) -> Void
+    _ address: SocketAddress, request: [UInt8], key: String, tls: TLSSession?, loop: EventLoop, handler: @escaping (Event) -> Void
   ) throws(SystemError) {
     connection = try ClientConnection(
-      place, tls: tls,
+      address, tls: tls,
       bounds: .init(
         readBytes: Limits.readBytes, readsPerStep: Limits.readsPerStep, unsentBytes: Limits.surelyUnreadBytes), loop: loop)
     (self.key, self.handler) = (key, handler)

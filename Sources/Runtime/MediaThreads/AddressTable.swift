@@ -3,7 +3,7 @@ import Bytes
 /// Which leg a datagram's source belongs to: a flat table with open addressing, no allocation after it is made.
 /// Keyed by the socket it came in on and the remote address. Removal shifts followers back, so there are no tombstones.
 struct AddressTable: ~Copyable {
-  struct Place: Equatable {
+  struct Owner: Equatable {
     var session: Int32
     var leg: Int32
   }
@@ -30,11 +30,11 @@ struct AddressTable: ~Copyable {
   deinit { slots.deallocate() }
 
   /// HOT
-  @inline(__always) func find(_ address: SocketAddress, _ route: Int32) -> Place? {
+  @inline(__always) func find(_ address: SocketAddress, _ route: Int32) -> Owner? {
     var index = hash(address, route)
     while slots[index].session >= 0 {
       if slots[index].address == address, slots[index].route == route {
-        return Place(session: slots[index].session, leg: slots[index].leg)
+        return Owner(session: slots[index].session, leg: slots[index].leg)
       }
       index = (index &+ 1) & mask
     }
@@ -42,17 +42,17 @@ struct AddressTable: ~Copyable {
   }
 
   /// Binds the address to a leg, whoever had it before. False when the table is full.
-  mutating func bind(_ address: SocketAddress, _ route: Int32, to place: Place) -> Bool {
+  mutating func bind(_ address: SocketAddress, _ route: Int32, to owner: Owner) -> Bool {
     var index = hash(address, route)
     while slots[index].session >= 0 {
       if slots[index].address == address, slots[index].route == route {
-        (slots[index].session, slots[index].leg) = (place.session, place.leg)
+        (slots[index].session, slots[index].leg) = (owner.session, owner.leg)
         return true
       }
       index = (index &+ 1) & mask
     }
     guard count < limit else { return false }
-    slots[index] = Slot(address: address, route: route, session: place.session, leg: place.leg)
+    slots[index] = Slot(address: address, route: route, session: owner.session, leg: owner.leg)
     count += 1
     return true
   }

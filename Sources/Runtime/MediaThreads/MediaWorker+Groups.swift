@@ -17,14 +17,14 @@ extension MediaWorker {
       mixer.initialize(to: GroupMixer())
       mixers[id] = mixer
     }
-    guard let place = mixer.pointee.join() else { return }
-    entry.pointee.group = (id, mixer, place)
+    guard let member = mixer.pointee.join() else { return }
+    entry.pointee.group = (id, mixer, member)
   }
 
   mutating func leaveGroup(_ slot: Int) {
     guard let entry = entries[slot], let group = entry.pointee.group else { return }
     entry.pointee.group = nil
-    group.mixer.pointee.leave(group.place)
+    group.mixer.pointee.leave(group.member)
     guard group.mixer.pointee.isEmpty else { return }
     mixers[group.id] = nil
     group.mixer.deinitialize(count: 1)

@@ -112,7 +112,7 @@ extension MediaWorker {
   private mutating func pruneUfrags(_ slot: Int) {
     guard let entry = entries[slot] else { return }
     for key in entry.pointee.ufrags {
-      guard let place = legOfUfrag[key], place.slot == slot, entry.pointee.session.index(of: place.leg) == nil else { continue }
+      guard let owner = legOfUfrag[key], owner.slot == slot, entry.pointee.session.index(of: owner.leg) == nil else { continue }
       legOfUfrag[key] = nil
     }
     entry.pointee.ufrags.removeAll { legOfUfrag[$0]?.slot != slot }
@@ -198,15 +198,15 @@ extension MediaWorker {
           continue
         }
         // Everything but STUN belongs to whoever validated the address, or to the leg that has its SSRC, whose keys decide.
-        guard let place = addresses.find(source, fd) ?? findSource(UnsafeRawBufferPointer(bytes)),
-          let entry = entries[Int(place.session)]
+        guard let owner = addresses.find(source, fd) ?? findSource(UnsafeRawBufferPointer(bytes)),
+          let entry = entries[Int(owner.session)]
         else {
           counters.stranger.increment()
           continue
         }
         entry.pointee.session.handleApp(
-          bytes, leg: Int(place.leg), from: source, route: PacketRoute(raw: fd), at: now, into: &output)
-        afterSession(Int(place.session))
+          bytes, leg: Int(owner.leg), from: source, route: PacketRoute(raw: fd), at: now, into: &output)
+        afterSession(Int(owner.session))
       }
       flushIfMany()
       guard receiving.isFull else { return }
@@ -214,12 +214,12 @@ extension MediaWorker {
   }
 
   /// Of RTP or RTCP, by its SSRC: a NAT may give an app another port, and not every app checks it.
-  private func findSource(_ packet: UnsafeRawBufferPointer) -> AddressTable.Place? {
+  private func findSource(_ packet: UnsafeRawBufferPointer) -> AddressTable.Owner? {
     guard packet.count >= 12, packet[0] >> 6 == 2 else { return nil }
     let isControl = (192..<224).contains(packet[1])
     let ssrc = UInt32(bigEndian: packet.loadUnaligned(fromByteOffset: isControl ? 4 : 8, as: UInt32.self))
     guard let (slot, id) = legOfSource[ssrc], let leg = entries[slot]?.pointee.session.index(of: id) else { return nil }
-    return AddressTable.Place(session: Int32(slot), leg: Int32(leg))
+    return AddressTable.Owner(session: Int32(slot), leg: Int32(leg))
   }
 
   /// STUN requests belong to the leg whose ufrag they name.

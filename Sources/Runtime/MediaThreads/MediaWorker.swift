@@ -152,7 +152,7 @@ struct MediaWorker: ~Copyable {
         shared.metrics.tickLateness.record(late)
         meter.ticked(late: late)
         if let group = entry.pointee.group {
-          entry.pointee.session.tick(direction, in: group.mixer, as: group.place, at: now, into: &output)
+          entry.pointee.session.tick(direction, in: group.mixer, as: group.member, at: now, into: &output)
         } else {
           entry.pointee.session.tick(direction, at: now, into: &output)
         }
@@ -236,9 +236,9 @@ struct MediaWorker: ~Copyable {
     guard let entry = entries[slot] else { return }
     for binding in output.bindings {
       guard let leg = entry.pointee.session.index(of: binding.leg) else { continue }
-      let place = AddressTable.Place(session: Int32(slot), leg: Int32(leg))
-      if addresses.find(binding.address, binding.route.raw) == place { continue }
-      guard addresses.bind(binding.address, binding.route.raw, to: place) else {
+      let owner = AddressTable.Owner(session: Int32(slot), leg: Int32(leg))
+      if addresses.find(binding.address, binding.route.raw) == owner { continue }
+      guard addresses.bind(binding.address, binding.route.raw, to: owner) else {
         shared.metrics.appAddressesRefused.increment()
         continue
       }

@@ -10,7 +10,7 @@ struct SessionEntry: ~Copyable {
   var tickSlots: TickSlots
   var session: MediaSession
   /// Its group's mixer and its place there; nil outside of groups. The thread's table owns the mixer, and frees it after the last has left.
-  var group: (id: MediaGroupID, mixer: UnsafeMutablePointer<GroupMixer>, place: Int)?
+  var group: (id: MediaGroupID, mixer: UnsafeMutablePointer<GroupMixer>, member: Int)?
   private var sockets: TrunkSockets
   /// How many sessions the thread had opened before.
   let serial: UInt64

@@ -83,7 +83,7 @@ struct RecordingWriter: ~Copyable {
       end = error.isDiskFull ? .diskFull : .failed
       try? close()
     }
-    let dropped = recording.tap.dropped + (channels?.misplaced ?? 0)
+    let dropped = recording.tap.dropped + (channels?.droppedFrames ?? 0)
     return RecordingReport(
       recording.facts, file: recording.file, end: end, milliseconds: slots * 20, bytes: file.count, dropped: dropped)
   }

@@ -15,7 +15,7 @@ struct TwoChannels {
   /// Pairs that were given out.
   private(set) var slots = 0
   /// Frames that came for a time that was given out already, or twice.
-  private(set) var misplaced = 0
+  private(set) var droppedFrames = 0
 
   fileprivate struct Side {
     /// The slot behind the last frame.
@@ -38,7 +38,7 @@ struct TwoChannels {
     var slot = sides[side].next
     if due - slot >= Limits.slotsOff || slot == 0 { slot = max(slot, due) }
     guard slot - due <= Limits.slotsOff, slot >= slots, slot - slots < Limits.slots else {
-      misplaced += 1
+      droppedFrames += 1
       return
     }
     sides[side].frames[slot] = sides[side].converted(samples, frame.band, to: band)

@@ -36,35 +36,35 @@ private struct NameReader {
 
   init(_ message: UnsafeBufferPointer<UInt8>) { self.message = message }
 
-  func word(_ place: Int) -> Int? {
-    guard place >= 0, place + 1 < message.count else { return nil }
-    return Int(message[place]) << 8 | Int(message[place + 1])
+  func word(_ offset: Int) -> Int? {
+    guard offset >= 0, offset + 1 < message.count else { return nil }
+    return Int(message[offset]) << 8 | Int(message[offset + 1])
   }
 
   /// Nil if it does not end within the message, or is too long: as one that points at itself.
   mutating func name() -> [UInt8]? {
     var out: [UInt8] = []
-    var (place, isBehindPointer, pointers) = (at, false, 0)
-    while place < message.count {
-      let length = message[place]
+    var (offset, isBehindPointer, pointers) = (at, false, 0)
+    while offset < message.count {
+      let length = message[offset]
       if length == 0 {
-        if !isBehindPointer { at = place + 1 }
+        if !isBehindPointer { at = offset + 1 }
         return out
       }
       if length & 0xc0 == 0xc0 {
-        guard let pointer = word(place), pointers < Self.nameBytes else { return nil }
-        if !isBehindPointer { at = place + 2 }
-        (place, isBehindPointer, pointers) = (pointer & 0x3fff, true, pointers + 1)
+        guard let pointer = word(offset), pointers < Self.nameBytes else { return nil }
+        if !isBehindPointer { at = offset + 2 }
+        (offset, isBehindPointer, pointers) = (pointer & 0x3fff, true, pointers + 1)
         continue
       }
-      let end = place + 1 + Int(length)
+      let end = offset + 1 + Int(length)
       guard length & 0xc0 == 0, end <= message.count, out.count + Int(length) < Self.nameBytes else { return nil }
       out.append(length)
-      for index in (place + 1)..<end {
+      for index in (offset + 1)..<end {
         let octet = message[index]
         out.append((UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(octet) ? octet | 0x20 : octet)
       }
-      place = end
+      offset = end
     }
     return nil
   }

@@ -2,9 +2,9 @@
 /// does not tell the times of NAPTR and SRV. Nil if the message does not hold together.
 func shortestTimeToLive(_ message: UnsafeBufferPointer<UInt8>) -> UInt32? {
   var at = 12
-  func word(_ place: Int) -> Int? {
-    guard place >= 0, place + 1 < message.count else { return nil }
-    return Int(message[place]) << 8 | Int(message[place + 1])
+  func word(_ offset: Int) -> Int? {
+    guard offset >= 0, offset + 1 < message.count else { return nil }
+    return Int(message[offset]) << 8 | Int(message[offset + 1])
   }
   /// Steps over a name: labels up to a zero, or a pointer.
   func skipName() -> Bool {

@@ -45,9 +45,9 @@ final class RecordPositionFile {
     return RecordPosition(String(decoding: bytes.prefix(max(0, count)), as: UTF8.self))
   }
 
-  func write(_ place: RecordPosition) throws(StoreError) {
+  func write(_ position: RecordPosition) throws(StoreError) {
     guard open() else { throw fault() }
-    let text = place.text
+    let text = position.text
     let count = text.withCString { pwrite(fd, $0, text.utf8.count, 0) }
     guard count == text.utf8.count else {
       if count >= 0 { errno = ENOSPC }

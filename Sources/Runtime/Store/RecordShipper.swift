@@ -89,9 +89,9 @@ final class RecordShipper {
   ) {
     (self.append, self.counters, self.logger) = (append, counters, logger)
     (tail, file, answers) = (RecordTail(path: path), RecordPositionFile(path: path + ".shipped"), Answers(wake))
-    let place = file.read()
-    let isFound = tail.open(at: place)
-    done = isFound ? place?.offset ?? 0 : 0
+    let position = file.read()
+    let isFound = tail.open(at: position)
+    done = isFound ? position?.offset ?? 0 : 0
     if !isFound {
       logger.warning(
         "the records file that was being streamed was removed: its last records may be missing in the stream; let log rotation keep one file unpacked (delaycompress)",
@@ -174,7 +174,7 @@ final class RecordShipper {
 
   private func write() {
     do throws(StoreError) {
-      try file.write(tail.place(done))
+      try file.write(tail.position(done))
       isUnwritten = false
       problem = nil
     } catch {

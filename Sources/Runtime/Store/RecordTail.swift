@@ -30,21 +30,21 @@ final class RecordTail {
 
   /// Opens the file that `place` is of, wherever it was moved in its folder. False: it is not there, and the current one is open from its
   /// beginning, if there is any (`isOpen`).
-  func open(at place: RecordPosition?) -> Bool {
-    if let place {
+  func open(at position: RecordPosition?) -> Bool {
+    if let position {
       for candidate in [path] + rotated().map(\.path) where open(candidate) {
-        if inode == place.inode, isSame(head: place.head, place.offset) {
-          seek(place.offset)
+        if inode == position.inode, isSame(head: position.head, position.offset) {
+          seek(position.offset)
           return true
         }
       }
     }
     _ = open(path)
-    return place == nil
+    return position == nil
   }
 
   /// The place behind `offset` of the file that is open.
-  func place(_ offset: Int64) -> RecordPosition {
+  func position(_ offset: Int64) -> RecordPosition {
     if head == 0, offset >= Self.headBytes { head = Self.head(fd) }
     return RecordPosition(inode: inode, offset: offset, head: offset >= Self.headBytes ? head : 0)
   }
@@ -126,10 +126,10 @@ final class RecordTail {
   /// Bytes read; nil: the file is another than it was.
   private func refill() -> Int? {
     guard fd >= 0 else { return 0 }
-    let place = base + Int64(buffer.count)
-    guard isSame(head: head, place) else { return nil }
+    let position = base + Int64(buffer.count)
+    guard isSame(head: head, position) else { return nil }
     let count = withUnsafeTemporaryAllocation(byteCount: Limits.streamReadBytes, alignment: 16) { room in
-      let count = pread(fd, room.baseAddress, room.count, off_t(place))
+      let count = pread(fd, room.baseAddress, room.count, off_t(position))
       if count > 0 { buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count])) }
       return count
     }

@@ -83,8 +83,8 @@ public struct ContactList: Sendable {
   }
 
   /// The contact at a place in the order of numbers, and whether it is to be removed.
-  public func contact(_ place: Int) -> (contact: Contact, isRemoved: Bool) {
-    let index = Int(order[place])
+  public func contact(_ position: Int) -> (contact: Contact, isRemoved: Bool) {
+    let index = Int(order[position])
     let start = index == 0 ? 0 : Int(ends[index - 1])
     let label = start == Int(ends[index]) ? nil : String(decoding: bytes[start..<Int(ends[index])], as: UTF8.self)
     return (Contact(numbers[index], label: label, isBlocked: flags[index] == Self.blocked), flags[index] == Self.removed)

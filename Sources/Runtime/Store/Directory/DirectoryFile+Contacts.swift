@@ -27,22 +27,22 @@ extension DirectoryFile {
     var added = 0
 
     /// Both come in the order of numbers. `place`: of the list, behind what was compared.
-    mutating func compare(_ stored: Contact, with list: ContactList, _ place: inout Int) {
-      while place < list.count, list.contact(place).contact.number < stored.number {
-        self.stored.append(place)
+    mutating func compare(_ stored: Contact, with list: ContactList, _ position: inout Int) {
+      while position < list.count, list.contact(position).contact.number < stored.number {
+        self.stored.append(position)
         added += 1
-        place += 1
+        position += 1
       }
-      if place < list.count, list.contact(place).contact.number == stored.number {
-        if list.contact(place).contact != stored { self.stored.append(place) }
-        place += 1
+      if position < list.count, list.contact(position).contact.number == stored.number {
+        if list.contact(position).contact != stored { self.stored.append(position) }
+        position += 1
       } else {
         removed.append(stored.number)
       }
     }
-    mutating func finish(_ list: ContactList, _ place: Int) {
-      added += list.count - place
-      stored.append(contentsOf: place..<max(place, list.count))
+    mutating func finish(_ list: ContactList, _ position: Int) {
+      added += list.count - position
+      stored.append(contentsOf: position..<max(position, list.count))
     }
   }
 
@@ -167,16 +167,16 @@ extension DirectoryFile {
   /// Both are in the order of numbers: one pass.
   func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
-    var place = 0
+    var position = 0
     let rows = try Row.fetchCursor(
       database, sql: "SELECT number, label, blocked FROM contact WHERE scope = ? ORDER BY number", arguments: [scope])
     var count = 0
     while let row = try rows.next() {
-      out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &place)
+      out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &position)
       count += 1
       if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
     }
-    out.finish(list, place)
+    out.finish(list, position)
     return out
   }
 
@@ -184,14 +184,14 @@ extension DirectoryFile {
   static func named(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     let find = try database.makeStatement(sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number = ?")
-    for place in 0..<list.count {
-      let (contact, isRemoved) = list.contact(place)
+    for position in 0..<list.count {
+      let (contact, isRemoved) = list.contact(position)
       let row = try Row.fetchOne(find, arguments: [scope, contact.number])
       let stored = row.map { Contact($0[0], label: $0[1], isBlocked: $0[2]) }
       if isRemoved {
         if stored != nil { out.removed.append(contact.number) }
       } else if stored != contact {
-        out.stored.append(place)
+        out.stored.append(position)
         if stored == nil { out.added += 1 }
       }
     }
@@ -205,9 +205,9 @@ extension DirectoryFile {
       try delete.execute(arguments: [scope, number])
     }
     let insert = try database.makeStatement(sql: "INSERT OR REPLACE INTO contact VALUES (?, ?, ?, ?)")
-    for (count, place) in difference.stored.enumerated() {
+    for (count, position) in difference.stored.enumerated() {
       if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
-      let contact = list.contact(place).contact
+      let contact = list.contact(position).contact
       try insert.execute(arguments: [scope, contact.number, contact.label, contact.isBlocked])
     }
   }

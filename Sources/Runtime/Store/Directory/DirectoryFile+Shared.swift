@@ -158,8 +158,8 @@ extension DirectoryFile {
     init(_ difference: Difference, _ list: ContactList) {
       all = difference.removed.map { ($0, nil) }
       all.reserveCapacity(all.count + difference.stored.count)
-      for place in difference.stored {
-        let contact = list.contact(place).contact
+      for position in difference.stored {
+        let contact = list.contact(position).contact
         all.append((contact.number, contact))
       }
       if !difference.removed.isEmpty { all.sort { $0.number < $1.number } }
@@ -175,18 +175,18 @@ extension DirectoryFile {
   private func copy(
     _ parts: [DirectoryPartName], _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
   ) throws {
-    var (changes, place) = (changes, 0)
-    func end(_ place: Int) -> Int64 { place + 1 < parts.count ? parts[place + 1].first : .max }
+    var (changes, index) = (changes, 0)
+    func end(_ index: Int) -> Int64 { index + 1 < parts.count ? parts[index + 1].first : .max }
     if parts.isEmpty { return try make(.min, .max, changes, scope, &draft, database) }
-    while place < parts.count {
-      guard let number = changes.number, number < end(place) else {
-        draft.parts.append(.kept(parts[place]))
-        place += 1
+    while index < parts.count {
+      guard let number = changes.number, number < end(index) else {
+        draft.parts.append(.kept(parts[index]))
+        index += 1
         continue
       }
-      let start = place == 0 ? .min : parts[place].first
+      let start = index == 0 ? .min : parts[index].first
       // all that touch each other at once: parts that have shrunk become one
-      var last = place
+      var last = index
       var scout = changes
       while last < parts.count, let number = scout.number, number < end(last) {
         while let number = scout.number, number < end(last) { _ = (number, scout.popFirst()) }
@@ -194,7 +194,7 @@ extension DirectoryFile {
         last += 1
       }
       try make(start, end(last - 1), changes, scope, &draft, database)
-      (changes, place) = (scout, last)
+      (changes, index) = (scout, last)
     }
   }
 
@@ -295,8 +295,8 @@ extension DirectoryFile {
   private static func ranges(of parts: [DirectoryPartName], without kept: Set<DirectoryPartName>) -> [Range<Int64>] {
     if parts.isEmpty { return [.min..<(.max)] }
     var out: [Range<Int64>] = []
-    for (place, part) in parts.enumerated() where !kept.contains(part) {
-      let end = place + 1 < parts.count ? parts[place + 1].first : .max
+    for (index, part) in parts.enumerated() where !kept.contains(part) {
+      let end = index + 1 < parts.count ? parts[index + 1].first : .max
       if let last = out.last, last.upperBound == part.first {
         out[out.count - 1] = last.lowerBound..<end
       } else {
@@ -310,18 +310,18 @@ extension DirectoryFile {
     _ list: ContactList, _ ranges: [Range<Int64>], _ scope: Int64, _ database: Database
   ) throws -> Difference {
     var out = Difference()
-    var (place, count) = (0, 0)
+    var (position, count) = (0, 0)
     let statement = try database.cachedStatement(
       sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number >= ? AND number < ? ORDER BY number")
     for range in ranges {
       let rows = try Row.fetchCursor(statement, arguments: [scope, range.lowerBound, range.upperBound])
       while let row = try rows.next() {
-        out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &place)
+        out.compare(Contact(row[0], label: row[1], isBlocked: row[2]), with: list, &position)
         count += 1
         if count.isMultiple(of: Limits.rowsPerSign) { getsOn() }
       }
     }
-    out.finish(list, place)
+    out.finish(list, position)
     return out
   }
 

@@ -198,15 +198,15 @@ extension DirectoryFile {
       }
       // beyond the end of a scope's rows its next ones are not known yet
       let end = rows.compactMap { $0.count == Limits.directoryRows ? $0.last?.number : nil }.min()
-      var places = [Int](repeating: 0, count: rows.count)
+      var cursors = [Int](repeating: 0, count: rows.count)
       while true {
-        let next = rows.indices.compactMap { places[$0] < rows[$0].count ? rows[$0][places[$0]].number : nil }.min()
+        let next = rows.indices.compactMap { cursors[$0] < rows[$0].count ? rows[$0][cursors[$0]].number : nil }.min()
         guard let next, next <= end ?? .max else { break }
         var merged = Contact(next)
-        for index in rows.indices where places[index] < rows[index].count && rows[index][places[index]].number == next {
-          merged.label = merged.label ?? rows[index][places[index]].label
-          merged.isBlocked = merged.isBlocked || rows[index][places[index]].isBlocked
-          places[index] += 1
+        for index in rows.indices where cursors[index] < rows[index].count && rows[index][cursors[index]].number == next {
+          merged.label = merged.label ?? rows[index][cursors[index]].label
+          merged.isBlocked = merged.isBlocked || rows[index][cursors[index]].isBlocked
+          cursors[index] += 1
         }
         guard parts.add(merged, isDifference: false) else { return parts.last }
       }
