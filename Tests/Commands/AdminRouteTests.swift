@@ -97,9 +97,9 @@ import Yams
     func ask(_ request: AdminRequest, _ scope: APIScope?) -> (status: Int, body: String, response: HTTPResponse?) {
       var request = request
       request.authorization = scope.map { Redacted("Bearer secret-\($0)") }
-      let heard = Mutex<HTTPResponse?>(nil)
-      door.handle(request, at: Instant(nanoseconds: 1_000_000_000)) { response in heard.withLock { $0 = response } }
-      guard let response = heard.withLock({ $0 }) else { return (0, "", nil) }
+      let answer = Mutex<HTTPResponse?>(nil)
+      door.handle(request, at: Instant(nanoseconds: 1_000_000_000)) { response in answer.withLock { $0 = response } }
+      guard let response = answer.withLock({ $0 }) else { return (0, "", nil) }
       let line = response.body.last == UInt8(ascii: "\n") ? response.body.dropLast() : response.body[...]
       return (response.status, String(decoding: line, as: UTF8.self), response)
     }
@@ -119,16 +119,16 @@ import Yams
     let slashes = [
       "//", "%2f", "%2F", "%252f", "/./", "/%2e/", "/%2E/", "/x/../", "%c0%af", "%e0%80%af", "%5c", "\\", "/%00/", ";/",
     ]
-    for place in parts.indices {
+    for index in parts.indices {
       for slash in slashes {
-        out.append("/" + parts[..<place].joined(separator: "/") + slash + parts[place...].joined(separator: "/"))
+        out.append("/" + parts[..<index].joined(separator: "/") + slash + parts[index...].joined(separator: "/"))
       }
-      for letter in parts[place].utf8.indices {
-        let code = parts[place].utf8[letter]
+      for letter in parts[index].utf8.indices {
+        let code = parts[index].utf8[letter]
         for hex in [String(format: "%%%02x", code), String(format: "%%%02X", code), String(format: "%%25%02x", code)] {
-          var spelled = Array(parts[place].utf8.map { String(UnicodeScalar($0)) })
-          spelled[parts[place].utf8.distance(from: parts[place].utf8.startIndex, to: letter)] = hex
-          out.append("/" + (parts[..<place] + [spelled.joined()] + parts[(place + 1)...]).joined(separator: "/"))
+          var spelled = Array(parts[index].utf8.map { String(UnicodeScalar($0)) })
+          spelled[parts[index].utf8.distance(from: parts[index].utf8.startIndex, to: letter)] = hex
+          out.append("/" + (parts[..<index] + [spelled.joined()] + parts[(index + 1)...]).joined(separator: "/"))
         }
       }
     }

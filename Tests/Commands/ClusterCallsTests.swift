@@ -145,7 +145,7 @@ import Testing
 
   // MARK: a user
 
-  private static func place(_ device: String, _ incarnation: Incarnation) -> Whereabouts {
+  private static func whereabouts(_ device: String, _ incarnation: Incarnation) -> Whereabouts {
     Whereabouts(
       DeviceKey(user: "alice", device: device), at: incarnation, session: SessionID("s-\(device)"), state: .bg, caps: ["nodes"],
       accounts: ["work"])
@@ -156,23 +156,28 @@ import Testing
     var found = LocatedUser("alice")
     // what the shared store says of a device here that is not here any more counts for nothing
     found.whereabouts = [
-      Self.place("cell", Self.node("n1")), Self.place("old", Incarnation(node: "n1", started: 3)), Self.place("stale", Self.own),
+      Self.whereabouts("cell", Self.node("n1")), Self.whereabouts("old", Incarnation(node: "n1", started: 3)),
+      Self.whereabouts("stale", Self.own),
     ]
     found.calls = [
       CallLocation(CallID(high: 0, low: 1), at: Self.node("n1"), .outgoing),
       CallLocation(CallID(high: 0, low: 2), at: Self.own, .incoming),
     ]
     var mine = LocatedUser("alice")
-    mine.whereabouts = [Self.place("desk", Self.own)]
+    mine.whereabouts = [Self.whereabouts("desk", Self.own)]
     mine.calls = [CallLocation(CallID(high: 0, low: 3), at: Self.own, .incoming)]
-    let places = UserLocations("alice", found, mine: mine, registered: [], view)
-    #expect(places.devices.map(\.device) == ["cell", "desk", "old"])
-    #expect(places.devices.map(\.node) == ["n1", "n2", "n1"] && places.devices.map(\.liveness) == ["living", "living", "gone"])
-    #expect(places.devices[0].caps == ["nodes"] && places.devices[0].state == "bg" && places.devices[0].accounts == ["work"])
-    #expect(places.calls.map(\.node) == ["n1", "n2"] && places.calls.map { $0.call.suffix(1) } == ["1", "3"] && !places.partial)
+    let locations = UserLocations("alice", found, mine: mine, registered: [], view)
+    #expect(locations.devices.map(\.device) == ["cell", "desk", "old"])
+    #expect(
+      locations.devices.map(\.node) == ["n1", "n2", "n1"] && locations.devices.map(\.liveness) == ["living", "living", "gone"])
+    #expect(
+      locations.devices[0].caps == ["nodes"] && locations.devices[0].state == "bg" && locations.devices[0].accounts == ["work"])
+    #expect(
+      locations.calls.map(\.node) == ["n1", "n2"] && locations.calls.map { $0.call.suffix(1) } == ["1", "3"] && !locations.partial
+    )
     let alone = UserLocations("alice", nil, mine: mine, registered: [], view)
     #expect(alone.partial && alone.devices.map(\.device) == ["desk"] && alone.calls.count == 1)
-    let text = LocationTable.render(places)
+    let text = LocationTable.render(locations)
     #expect(text.contains("n1 (gone)") && text.contains("s-desk") && text.contains("out"))
     let nothing = UserLocations("bob", LocatedUser("bob"), mine: LocatedUser("bob"), registered: [], view)
     #expect(LocationTable.render(nothing) == "no device of bob is connected or registered\n\nbob has no live call")

@@ -115,11 +115,11 @@ private struct Mutator {
     guard below(8) == 0 else { return text }
     // And faults of YAML itself.
     var characters = Array(text)
-    let place = below(characters.count)
+    let index = below(characters.count)
     switch below(3) {
-    case 0: characters.remove(at: place)
-    case 1: characters.insert(Array("\t :-[]{}\"'&*#\n\u{2028}")[below(15)], at: place)
-    default: characters.removeSubrange(place..<min(characters.count, place + 20))
+    case 0: characters.remove(at: index)
+    case 1: characters.insert(Array("\t :-[]{}\"'&*#\n\u{2028}")[below(15)], at: index)
+    default: characters.removeSubrange(index..<min(characters.count, index + 20))
     }
     return String(characters)
   }
@@ -149,12 +149,12 @@ private struct Mutator {
 
   /// `new`: by place, nil to delete. The root stays.
   private static func replaced(_ tree: Node, _ new: [Int: Node?]) -> Node {
-    var place = -1
+    var index = -1
     func visit(_ node: Node) -> Node? {
-      place += 1
-      if let found = new[place] {
-        walk(node) { _ in place += 1 }
-        place -= 1
+      index += 1
+      if let found = new[index] {
+        walk(node) { _ in index += 1 }
+        index -= 1
         return found
       }
       switch node {

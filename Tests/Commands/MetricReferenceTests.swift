@@ -52,9 +52,9 @@ import Testing
     var lines = try String(contentsOf: Self.page, encoding: .utf8).components(separatedBy: "\n")
     let isRow = { (line: String) in line.hasPrefix("| `trunkline_") || line.hasPrefix("| `process_") }
     let rows = lines.filter(isRow)
-    if ProcessInfo.processInfo.environment["TRUNKLINE_GOLDEN"] == "write", let place = lines.firstIndex(of: "|---|---|---|---|") {
+    if ProcessInfo.processInfo.environment["TRUNKLINE_GOLDEN"] == "write", let index = lines.firstIndex(of: "|---|---|---|---|") {
       lines.removeAll(where: isRow)
-      lines.insert(contentsOf: expected, at: place + 1)
+      lines.insert(contentsOf: expected, at: index + 1)
       try lines.joined(separator: "\n").write(to: Self.page, atomically: true, encoding: .utf8)
     }
     #expect(rows == expected, "TRUNKLINE_GOLDEN=write swift test --filter MetricReferenceTests writes the table")

@@ -27,8 +27,8 @@ import Testing
   func `a name stands wherever the product's stood, and its markup is text`(isStatus: Bool) throws {
     let page = try text(acme, "/", status: isStatus)
     let escaped = "&lt;b&gt;Ac&quot;me &amp; Co"
-    for place in ["<title>\(escaped)", "<meta name=\"application-name\" content=\"\(escaped)\">", ">\(escaped)</h1>"] {
-      #expect(page.contains(place), "\(place)")
+    for markup in ["<title>\(escaped)", "<meta name=\"application-name\" content=\"\(escaped)\">", ">\(escaped)</h1>"] {
+      #expect(page.contains(markup), "\(markup)")
     }
     #expect(!page.contains("Trunkline") && !page.contains("<b>"))
     #expect(

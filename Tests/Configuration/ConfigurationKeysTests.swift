@@ -224,8 +224,8 @@ import Yams
   }
 
   @Test func `each place stands in the table once, each key once in its section`() {
-    let places = ConfigurationKeys.sections.flatMap(\.paths)
-    #expect(Set(places).count == places.count)
+    let paths = ConfigurationKeys.sections.flatMap(\.paths)
+    #expect(Set(paths).count == paths.count)
     for section in ConfigurationKeys.sections { #expect(Set(section.keys.map(\.name)).count == section.keys.count) }
     #expect(ConfigurationKeys.tablePath("trunks[12].numbers.inbound[0]") == "trunks[].numbers.inbound[]")
   }

@@ -23,8 +23,8 @@ import Testing
     ("media:\n  addresses: 2001:db8::", "2:23", address), ("trunks: [ { uri: sip:[::1]:5060 } ]", "1:21", address),
     ("users: [ a", "2:1", "not YAML: did not find expected ',' or ']'"),
   ])
-  func `the commonest faults of YAML are said in our words`(text: String, place: String, message: String) throws {
-    #expect(try TemporaryFolder().problems(text) == ["gateway.yaml:\(place): \(message)"])
+  func `the commonest faults of YAML are said in our words`(text: String, position: String, message: String) throws {
+    #expect(try TemporaryFolder().problems(text) == ["gateway.yaml:\(position): \(message)"])
   }
 
   private func drawn(_ text: String) throws -> String {

@@ -62,8 +62,8 @@ struct RecordsCommand: ParsableCommand {
 
     func run() throws {
       let settings = try sharedStore()
-      let place = position.map { PositionFile($0) }
-      let start = try place?.read() ?? (fromStart || place != nil ? .beginning : .now)
+      let file = position.map { PositionFile($0) }
+      let start = try file?.read() ?? (fromStart || file != nil ? .beginning : .now)
       let follower = try RecordFollower(settings, from: start)
       var left = count
       var isOpen = true
@@ -71,7 +71,7 @@ struct RecordsCommand: ParsableCommand {
         try follower.run { entry in
           isOpen = Self.write(Array((TerminalText.json(String(decoding: entry.record, as: UTF8.self)) + "\n").utf8))
           guard isOpen else { return false }
-          place?.write(entry.id)
+          file?.write(entry.id)
           left = left.map { $0 - 1 }
           return left != 0
         }

@@ -37,9 +37,9 @@ struct WhereCommand: ParsableCommand {
     if json { return Console.json(body) }
     let data = Data(body.utf8)
     if user != nil {
-      let places = try JSONDecoder().decode(UserLocations.self, from: data)
-      Self.warn(places.partial, places.asked)
-      Console.line(LocationTable.render(places))
+      let locations = try JSONDecoder().decode(UserLocations.self, from: data)
+      Self.warn(locations.partial, locations.asked)
+      Console.line(LocationTable.render(locations))
     } else {
       let found = try JSONDecoder().decode(CallWhere.self, from: data)
       Self.warn(found.partial, found.asked)
@@ -54,21 +54,21 @@ struct WhereCommand: ParsableCommand {
 
 /// Places for people.
 enum LocationTable {
-  static func render(_ places: UserLocations) -> String {
+  static func render(_ locations: UserLocations) -> String {
     var parts: [String] = []
-    if places.devices.isEmpty {
-      parts.append("no device of \(places.user) is connected or registered")
+    if locations.devices.isEmpty {
+      parts.append("no device of \(locations.user) is connected or registered")
     } else {
       let head = ["DEVICE", "NODE", "STATE", "SESSION", "ACCOUNTS", "CAPS", "PUSH", "RINGS", "LAST SEEN"]
-      parts.append(TextTable.render([head] + places.devices.map(row)))
+      parts.append(TextTable.render([head] + locations.devices.map(row)))
     }
-    if places.calls.isEmpty {
-      parts.append("\(places.user) has no live call")
+    if locations.calls.isEmpty {
+      parts.append("\(locations.user) has no live call")
     } else {
       parts.append(
         TextTable.render(
           [["CALL", "NODE", "DIRECTION"]]
-            + places.calls.map { [$0.call, node($0.node, $0.liveness), $0.direction.rawValue] }))
+            + locations.calls.map { [$0.call, node($0.node, $0.liveness), $0.direction.rawValue] }))
     }
     return parts.joined(separator: "\n\n")
   }

@@ -84,13 +84,13 @@ extension ConfigurationParser {
   }
 
   private func sharedStore(_ sharedStore: Section) -> SharedStoreSettings {
-    let places = ["redis", "sentinels", "cluster"].filter(sharedStore.has)
-    if places.count != 1 {
+    let kinds = ["redis", "sentinels", "cluster"].filter(sharedStore.has)
+    if kinds.count != 1 {
       problem(
         sharedStore.path,
-        places.isEmpty
+        kinds.isEmpty
           ? "is none: write redis: HOST:PORT, or sentinels and name, or cluster"
-          : "has \(places.joined(separator: " and ")): give exactly one of them")
+          : "has \(kinds.joined(separator: " and ")): give exactly one of them")
     }
     func addresses(_ key: String, _ limit: Int) -> [SharedStoreSettings.Address] {
       sharedStore.list(key, limit: limit, "host:port") { SharedStoreSettings.Address($0) }
@@ -98,23 +98,23 @@ extension ConfigurationParser {
     let name = sharedStore.string("name")
     if name != nil, !sharedStore.has("sentinels") { problem(sharedStore.path("name"), "goes with sentinels") }
     var all: [SharedStoreSettings.Address] = []
-    var place = SharedStoreSettings.Place.redis(.init("127.0.0.1", 6_379))
-    switch places.first {
+    var endpoint = SharedStoreSettings.Place.redis(.init("127.0.0.1", 6_379))
+    switch kinds.first {
     case "sentinels":
       all = addresses("sentinels", 16)
-      place = .sentinels(all, name: name ?? "")
+      endpoint = .sentinels(all, name: name ?? "")
       if name == nil { problem(sharedStore.path, "name is missing: what Sentinel calls the primary") }
     case "cluster":
       all = addresses("cluster", 64)
-      place = .cluster(all)
+      endpoint = .cluster(all)
     default:
       if let address = sharedStore.value("redis", "host:port", { SharedStoreSettings.Address($0) }) {
         all = [address]
-        place = .redis(address)
+        endpoint = .redis(address)
       }
     }
-    if let key = places.first, all.isEmpty { problem(sharedStore.path(key), "is empty") }
-    var out = SharedStoreSettings(place)
+    if let key = kinds.first, all.isEmpty { problem(sharedStore.path(key), "is empty") }
+    var out = SharedStoreSettings(endpoint)
     out.username = sharedStore.string("user")
     if let bytes = sharedStore.fileContent("password_file") {
       out.password = Redacted(String(decoding: bytes, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))

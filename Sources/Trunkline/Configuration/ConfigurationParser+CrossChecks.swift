@@ -140,8 +140,8 @@ extension ConfigurationParser {
       if !prefixes.insert(row.prefix + (row.allowsEmergency ? "!" : "")).inserted {
         problem(path + ".prefix", "\"\(row.prefix)\" is given twice")
       }
-      for (place, choice) in row.choices.enumerated() {
-        let own = isWritten(path + ".trunks") ? path + ".trunks[\(place)]" : path + ".trunk"
+      for (position, choice) in row.choices.enumerated() {
+        let own = isWritten(path + ".trunks") ? path + ".trunks[\(position)]" : path + ".trunk"
         guard let trunk = trunks[choice.trunk] else {
           problem(own, "there is no trunk \"\(choice.trunk)\"")
           continue

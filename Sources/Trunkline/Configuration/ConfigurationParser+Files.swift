@@ -109,9 +109,9 @@ extension ConfigurationParser {
     if FileManager.default.fileExists(atPath: file, isDirectory: &isFolder), isFolder.boolValue {
       return problem(path, "\(file) is a folder: name a file in it")
     }
-    for place in [folder, file] where access(place, F_OK) == 0 && access(place, W_OK) != 0 {
+    for entry in [folder, file] where access(entry, F_OK) == 0 && access(entry, W_OK) != 0 {
       return problem(
-        path, "cannot write \(place): \(String(cString: strerror(errno))); the user that runs trunkline must own it")
+        path, "cannot write \(entry): \(String(cString: strerror(errno))); the user that runs trunkline must own it")
     }
   }
 }

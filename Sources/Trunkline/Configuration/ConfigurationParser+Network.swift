@@ -37,8 +37,8 @@ extension ConfigurationParser {
         // that a transport which is named is not served has been said
         guard !listeners.isEmpty || (uri.transport == nil && !uri.isSecure) else { continue }
         let missing = listeners.isEmpty ? transport.rawValue.uppercased() : name(address.family)
-        let place = uri.transport == nil ? "listen.sip" : "listen.sip.\(transport.rawValue)"
-        problem(path + ".uri", "no \(missing) listener of \(place) reaches \(address): add one, or leave the trunk out")
+        let section = uri.transport == nil ? "listen.sip" : "listen.sip.\(transport.rawValue)"
+        problem(path + ".uri", "no \(missing) listener of \(section) reaches \(address): add one, or leave the trunk out")
       } else if trunk.uri == nil, !trunk.peers.isEmpty, trunk.routing.peerNames.isEmpty {
         let families = Set((listen.sipUDP + listen.sipTCP + listen.sipTLS).map(\.ip.family))
         guard trunk.peers.allSatisfy({ !families.contains($0.address.unmapped.family) }) else { continue }

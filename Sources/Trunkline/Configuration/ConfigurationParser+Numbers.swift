@@ -13,7 +13,7 @@ extension ConfigurationParser {
       checkDiversions(user.diversions, user.country, "users[\(index)]")
     }
     for (index, row) in configuration.routes.inbound.enumerated() {
-      for (place, number) in row.numbers.enumerated() { check(number, nil, "routes.inbound[\(index)].numbers[\(place)]") }
+      for (position, number) in row.numbers.enumerated() { check(number, nil, "routes.inbound[\(index)].numbers[\(position)]") }
       checkDiversions(row.diversions, nil, "routes.inbound[\(index)]")
     }
     for (index, row) in configuration.routes.outbound.enumerated() {

@@ -40,11 +40,11 @@ extension ConfigurationParser {
     }
     out.environment = apns.choice("environment", default: out.environment)
     if apns.node("url")?.text != nil {
-      if let server = server(apns, "url") { (provider.production, provider.sandbox) = (server.place, server.place) }
+      if let server = server(apns, "url") { (provider.production, provider.sandbox) = (server.endpoint, server.endpoint) }
     } else {
       let url = apns.section("url")
-      if let server = server(url, "production") { provider.production = server.place }
-      if let server = server(url, "sandbox") { provider.sandbox = server.place }
+      if let server = server(url, "production") { provider.production = server.endpoint }
+      if let server = server(url, "sandbox") { provider.sandbox = server.endpoint }
     }
     return provider
   }
@@ -116,7 +116,7 @@ extension ConfigurationParser {
     guard let signer = signer(own, Array(key.utf8), .RS256) else { return nil }
     var provider = FCMProvider(project: project, account: email, signer: signer)
     provider.tokens = (tokens.host, tokens.port, tokens.path.isEmpty ? "/token" : tokens.path)
-    if let service { provider.service = service.place }
+    if let service { provider.service = service.endpoint }
     return provider
   }
 
@@ -166,7 +166,7 @@ extension ConfigurationParser {
     var host: String
     var port: UInt16
     var path: String
-    var place: (host: String, port: UInt16) { (host, port) }
+    var endpoint: (host: String, port: UInt16) { (host, port) }
   }
 
   private func server(_ section: Section, _ key: String) -> Server? {
@@ -177,20 +177,20 @@ extension ConfigurationParser {
   static func server(_ text: String) -> Server? {
     guard text.hasPrefix("https://") else { return nil }
     let rest = text.dropFirst("https://".count)
-    let place = rest.prefix { $0 != "/" }
-    var path = String(rest.dropFirst(place.count))
+    let authority = rest.prefix { $0 != "/" }
+    var path = String(rest.dropFirst(authority.count))
     if path == "/" { path = "" }
-    guard !place.isEmpty, !place.contains("@"), !text.contains(where: \.isWhitespace) else { return nil }
-    if place.hasPrefix("[") {
-      guard let end = place.firstIndex(of: "]") else { return nil }
-      let host = String(place[...end])
-      let after = place[place.index(after: end)...]
+    guard !authority.isEmpty, !authority.contains("@"), !text.contains(where: \.isWhitespace) else { return nil }
+    if authority.hasPrefix("[") {
+      guard let end = authority.firstIndex(of: "]") else { return nil }
+      let host = String(authority[...end])
+      let after = authority[authority.index(after: end)...]
       guard IPAddress(host.dropFirst().dropLast()) != nil else { return nil }
       if after.isEmpty { return .init(host: host, port: 443, path: path) }
       guard after.hasPrefix(":"), let port = UInt16(after.dropFirst()), port > 0 else { return nil }
       return .init(host: host, port: port, path: path)
     }
-    let parts = place.split(separator: ":", omittingEmptySubsequences: false)
+    let parts = authority.split(separator: ":", omittingEmptySubsequences: false)
     guard let host = parts.first, !host.isEmpty, parts.count <= 2 else { return nil }
     guard parts.count == 2 else { return .init(host: String(host), port: 443, path: path) }
     guard let port = UInt16(parts[1]), port > 0 else { return nil }

@@ -131,12 +131,12 @@ extension ConfigurationParser {
 extension ConfigurationParser {
   /// `[ a, b ]` in that order, or `{ trunk: a, priority: 1, weight: 70 }`.
   private func choices(_ row: Section) -> [Routing.TrunkChoice] {
-    row.items("trunks", limit: 32).enumerated().compactMap { place, item in
-      if let name = item.node.text { return .init(trunk: name, priority: place + 1) }
+    row.items("trunks", limit: 32).enumerated().compactMap { index, item in
+      if let name = item.node.text { return .init(trunk: name, priority: index + 1) }
       let choice = Section(item.node, item.path, self)
       guard case .mapping = item.node, let name = choice.required("trunk") else { return nil }
       return .init(
-        trunk: name, priority: choice.integer("priority", in: 1...1_000, default: place + 1),
+        trunk: name, priority: choice.integer("priority", in: 1...1_000, default: index + 1),
         weight: UInt64(choice.integer("weight", in: 0...65_535, default: 1)))
     }
   }

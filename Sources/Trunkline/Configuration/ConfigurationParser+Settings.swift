@@ -124,10 +124,10 @@ extension ConfigurationParser {
   private func isTURN(_ text: String) -> Bool {
     guard let colon = text.firstIndex(of: ":"), ["turn", "turns"].contains(text[..<colon]) else { return false }
     let parts = text[text.index(after: colon)...].split(separator: "?", omittingEmptySubsequences: false)
-    guard parts.count <= 2, parts.count == 1 || ["transport=udp", "transport=tcp"].contains(parts[1]), let place = parts.first,
-      !place.isEmpty, place.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") })
+    guard parts.count <= 2, parts.count == 1 || ["transport=udp", "transport=tcp"].contains(parts[1]), let host = parts.first,
+      !host.isEmpty, host.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != UInt8(ascii: "@") && $0 != UInt8(ascii: "/") })
     else { return false }
-    return AdvertisedHost(String(place)) != nil
+    return AdvertisedHost(String(host)) != nil
   }
 
   private func listen(_ top: Section) -> Settings.Listen {

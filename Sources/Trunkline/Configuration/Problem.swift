@@ -24,8 +24,8 @@ public struct Problem: Sendable, Equatable, CustomStringConvertible {
   private static let (drawnBefore, drawnCharacters) = (60, 110)
 
   public var description: String {
-    let place = line > 0 ? "\(file):\(line):\(column): " : "\(file): "
-    return place + (severity == .warning ? "warning: " : "") + (path.isEmpty ? "" : path + ": ") + message
+    let location = line > 0 ? "\(file):\(line):\(column): " : "\(file): "
+    return location + (severity == .warning ? "warning: " : "") + (path.isEmpty ? "" : path + ": ") + message
   }
 }
 

@@ -7,11 +7,11 @@ enum SecretFile {
   static func isOpenToAll(_ path: String) -> Bool {
     guard let real = realpath(path, nil) else { return false }
     defer { free(real) }
-    var place = String(cString: real)
-    guard hasMode(place, S_IROTH) else { return false }
-    while let slash = place.lastIndex(of: "/"), slash > place.startIndex {
-      place = String(place[..<slash])
-      guard hasMode(place, S_IXOTH) else { return false }
+    var resolved = String(cString: real)
+    guard hasMode(resolved, S_IROTH) else { return false }
+    while let slash = resolved.lastIndex(of: "/"), slash > resolved.startIndex {
+      resolved = String(resolved[..<slash])
+      guard hasMode(resolved, S_IXOTH) else { return false }
     }
     return true
   }

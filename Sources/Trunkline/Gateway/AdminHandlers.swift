@@ -15,7 +15,7 @@ struct AdminHandlers: Sendable {
   let devices: DeviceHandlers
   let logs: LogHandlers
   let recent: RecentCalls
-  let places: LocationHandlers
+  let locations: LocationHandlers
   let events: EventHandlers
   let directory: DirectoryHandlers
   /// Has the server ask streams of answers for more; any thread.

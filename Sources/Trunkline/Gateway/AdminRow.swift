@@ -52,8 +52,8 @@ struct AdminRow: Sendable {
     get("getNode", "/v1/nodes/{node}", .read) { $0.nodes.show($1, $2) },
     post("drainNode", "/v1/nodes/{node}/drain", .admin) { $0.nodes.drain($1, $2) },
     post("forgetNode", "/v1/nodes/{node}/forget", .admin) { $0.nodes.forget($1, $2) },
-    get("getPlaces", "/v1/where", .read) { try $0.places.find($1, $2) },
-    get("listClusterCalls", "/v1/cluster/calls", .read) { try $0.places.calls($1, $2) },
+    get("getLocations", "/v1/where", .read) { try $0.locations.find($1, $2) },
+    get("listClusterCalls", "/v1/cluster/calls", .read) { try $0.locations.calls($1, $2) },
   ]
 
   private static let devices: [AdminRow] = [

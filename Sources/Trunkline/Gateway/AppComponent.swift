@@ -94,13 +94,13 @@ final class AppComponent: Sendable {
     registry.register(server.metrics)
     try asker.start(logger: logs.logger("admin"))
     let wake: @Sendable () -> Void = { [self] in wakeStreams() }
-    let places = LocationHandlers(asker: asker, cluster: cluster)
+    let locations = LocationHandlers(asker: asker, cluster: cluster)
     let adminPages = AdminHandlers(
       health: pages, asker: asker, site: site.status, status: StatusBoard(statusFacts, read: asker.readCalls),
-      calls: CallHandlers(asker: asker, places: places, wake: wake) { [self] in recordings.withLock { $0 } },
+      calls: CallHandlers(asker: asker, locations: locations, wake: wake) { [self] in recordings.withLock { $0 } },
       traces: TraceHandlers(collector: traces, asker: asker) { [self] name in trunkNames.withLock { $0.contains(name) } },
       devices: DeviceHandlers(asker: asker, push: push, wake: wake, gateway: { [self] in gateway.withLock { $0 } }, wakes: wakes),
-      logs: LogHandlers(levels: logs.levels), recent: recent, places: places,
+      logs: LogHandlers(levels: logs.levels), recent: recent, locations: locations,
       events: EventHandlers(folder: settings.events.map { _ in settings.eventFolder }, asker: asker),
       directory: DirectoryHandlers(service: directory, asker: asker), wake: wake)
     let admin = try AdminServer.start(

@@ -30,7 +30,7 @@ struct CallHandlers: Sendable {
   enum Action: String, CaseIterable { case hangup, hold, mute, digits, play, record, stream, transfer }
 
   let asker: Asker
-  let places: LocationHandlers
+  let locations: LocationHandlers
   /// Has the server ask streams of answers for more; any thread.
   let wake: @Sendable () -> Void
   /// What can be played now.
@@ -38,10 +38,10 @@ struct CallHandlers: Sendable {
   private let repeats = IdempotencyTable()
 
   init(
-    asker: Asker, places: LocationHandlers, wake: @escaping @Sendable () -> Void,
+    asker: Asker, locations: LocationHandlers, wake: @escaping @Sendable () -> Void,
     recordings: @escaping @Sendable () -> [String: Announcement]
   ) {
-    (self.asker, self.places, self.wake, self.recordings) = (asker, places, wake, recordings)
+    (self.asker, self.locations, self.wake, self.recordings) = (asker, locations, wake, recordings)
   }
 
   // MARK: rows
@@ -109,10 +109,10 @@ struct CallHandlers: Sendable {
 
   /// The same request at the node that has the call.
   private func sendOn(_ request: AdminRequest, _ id: CallID, else unknown: APIError, _ answer: @escaping Answer) {
-    guard let cluster = places.cluster else { return answer(unknown.response) }
-    places.find(id, cluster, for: request.client) { found in
-      let place = try? JSONDecoder().decode(CallWhere.self, from: Data(found.body))
-      guard let live = place?.live, live.node != place?.asked else { return answer(unknown.response) }
+    guard let cluster = locations.cluster else { return answer(unknown.response) }
+    locations.find(id, cluster, for: request.client) { found in
+      let location = try? JSONDecoder().decode(CallWhere.self, from: Data(found.body))
+      guard let live = location?.live, live.node != location?.asked else { return answer(unknown.response) }
       guard let admin = live.admin else {
         return answer(
           APIError(.unknownCall, "the call is at node \(live.node): use its own admin port, or set its cluster.admin").response)

@@ -55,9 +55,11 @@ final class ClusterComponent: Sendable {
     logger = logs.logger("cluster")
     let questions = SharedStoreQuestions()
     self.questions = questions
-    var place = nodes.sharedStore
-    place.key = nodes.key
-    sharedStore = try RedisSharedStore(place, node: incarnation, readiness: readiness, logger: logs.logger("shared-store")) {
+    var storeSettings = nodes.sharedStore
+    storeSettings.key = nodes.key
+    sharedStore = try RedisSharedStore(
+      storeSettings, node: incarnation, readiness: readiness, logger: logs.logger("shared-store")
+    ) {
       [inbox, questions] event in
       if !questions.accepts(event) { inbox.post(.sharedStore(event)) }
     }

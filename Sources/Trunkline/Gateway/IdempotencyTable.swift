@@ -61,12 +61,12 @@ final class IdempotencyTable: Sendable {
           entry.answer ?? APIError(.inFlight, "the first request with this Idempotency-Key is not answered yet").response)
       }
       let ticket = Ticket(key: key, number: state.next)
-      let place = Int(state.next % UInt64(capacity))
+      let index = Int(state.next % UInt64(capacity))
       state.next += 1
-      if place < state.ring.count {
-        let oldest = state.ring[place]
+      if index < state.ring.count {
+        let oldest = state.ring[index]
         if state.entries[oldest.key]?.number == oldest.number { state.entries[oldest.key] = nil }
-        state.ring[place] = ticket
+        state.ring[index] = ticket
       } else {
         state.ring.append(ticket)
       }

@@ -69,10 +69,10 @@ extension Settings {
   /// Somebody on another machine is to be reached. Apps may be behind a proxy on this one; whoever has trunks here alone has the address of none
   /// to wait for, and nor has who named loopback alone for media: nobody outside could be heard.
   private var needsOutside: Bool {
-    let isHeardHereAlone = media.addresses.allSatisfy {
+    let isLoopbackOnly = media.addresses.allSatisfy {
       if case .fixed(let bind, nil) = $0 { bind.isLoopback } else { false }
     }
-    if isHeardHereAlone { return false }
+    if isLoopbackOnly { return false }
     guard listen.app.ip.isLoopback else { return true }
     return trunks.contains { trunk in
       if let server = trunk.serverAddress { return !server.ip.isLoopback }

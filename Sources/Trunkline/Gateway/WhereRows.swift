@@ -72,21 +72,23 @@ extension UserLocations {
   init(_ user: String, _ found: LocatedUser?, mine: LocatedUser, registered: [DeviceSummary], _ view: ClusterView) {
     (self.user, asked, sharedStore) = (user, view.own.node, view.state.rawValue)
     partial = found == nil
-    let places = (found?.whereabouts.filter { $0.incarnation != view.own } ?? []) + mine.whereabouts
+    let locations = (found?.whereabouts.filter { $0.incarnation != view.own } ?? []) + mine.whereabouts
     let known = found?.devices.map { DeviceSummary($0) } ?? registered
     var rows: [String: DeviceLocation] = [:]
     for device in known { rows[device.device] = DeviceLocation(device) }
-    for place in places {
-      var row = rows[place.device.device] ?? DeviceLocation(place.device.device)
-      (row.node, row.liveness, row.session) = (place.incarnation.node, view.liveness(place.incarnation), place.session.text)
-      (row.state, row.caps, row.accounts) = (place.state.rawValue, place.caps.sorted(), place.accounts)
+    for location in locations {
+      var row = rows[location.device.device] ?? DeviceLocation(location.device.device)
+      (row.node, row.liveness, row.session) = (
+        location.incarnation.node, view.liveness(location.incarnation), location.session.text
+      )
+      (row.state, row.caps, row.accounts) = (location.state.rawValue, location.caps.sorted(), location.accounts)
       rows[row.device] = row
     }
     devices = rows.values.sorted { $0.device < $1.device }
-    calls = ((found?.calls.filter { $0.incarnation != view.own } ?? []) + mine.calls).map { place in
+    calls = ((found?.calls.filter { $0.incarnation != view.own } ?? []) + mine.calls).map { call in
       UserCall(
-        call: place.call.description, node: place.incarnation.node, liveness: view.liveness(place.incarnation),
-        direction: place.direction)
+        call: call.call.description, node: call.incarnation.node, liveness: view.liveness(call.incarnation),
+        direction: call.direction)
     }
   }
 }
