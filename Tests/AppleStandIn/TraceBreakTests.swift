@@ -38,9 +38,10 @@ import Testing
     let text = verdict.text(name: "trace") + "\n" + rig.phone.trace
     let finding = try #require(verdict.findings.first { $0.rule == one.rule && $0.side == one.side }, "\(text)")
     #expect(verdict.contradicted.subtracting(one.besides) == [one.rule], "\(text)")
-    #expect(finding.place.line > 1 && finding.place.line <= rig.lines.count + 5 && finding.text.count > 10)
+    #expect(finding.position.line > 1 && finding.position.line <= rig.lines.count + 5 && finding.text.count > 10)
     #expect(verdict.exitCode == 1 && verdict.problem == nil)
-    let said = "line \(finding.place.line), \(LogLine.text(finding.place.time)) s, by the \(one.side.rawValue): \(finding.text)"
+    let said =
+      "line \(finding.position.line), \(LogLine.text(finding.position.time)) s, by the \(one.side.rawValue): \(finding.text)"
     #expect(verdict.text(name: "trace").contains(said) && !verdict.confirmed.contains(one.rule))
   }
 

@@ -31,10 +31,12 @@ import Testing
       #expect(session.nextDeadline.map { $0 > now } ?? true)
     }
 
-    mutating func hear(_ message: ServerMessage, re: Identifier? = nil) { give(.frame(ServerFrame(message, re: re).encoded())) }
+    mutating func receive(_ message: ServerMessage, re: Identifier? = nil) {
+      give(.frame(ServerFrame(message, re: re).encoded()))
+    }
 
     /// One in five is missing before it.
-    mutating func hearNumbered() {
+    mutating func receiveNumbered() {
       number += pick([1, 1, 1, 1, 2])
       let over = ServerMessage.callCancel(CallOver(.callerCancelled))
       give(.frame(ServerFrame(over, seq: number, call: Identifier(high: 5, low: 1)).encoded()))
@@ -46,7 +48,7 @@ import Testing
       let welcome = Welcome(
         sid: "s", resumeToken: "r", resumed: resumed, replayFrom: 1, time: 0, hb: pick([.min, 0, 1_000, 15_000, .max]), ice: [],
         calls: resumed ? nil : [])
-      hear(.welcome(welcome), re: hello)
+      receive(.welcome(welcome), re: hello)
     }
 
     mutating func step() {
@@ -56,10 +58,10 @@ import Testing
       case 1, 2: give(.socketOpened)
       case 3: give(.socketClosed(pick([1000, 1001, 1005, 1006, 1012, 1013, 4001, 4002, 4008])))
       case 4, 5: welcome()
-      case 6: hear(.bye(Bye(code: Int(CloseCode.draining.rawValue), url: elsewhere, afterMs: pick([nil, 0, 5_000]))))
-      case 7: hear(.err(Failure(.overload, retryMs: pick([nil, 0, 3_000]), url: elsewhere)), re: pick(questions + [hello]))
-      case 8: hearNumbered()
-      case 9: if let id = questions.popLast() { hear(.ok(Success()), re: id) }
+      case 6: receive(.bye(Bye(code: Int(CloseCode.draining.rawValue), url: elsewhere, afterMs: pick([nil, 0, 5_000]))))
+      case 7: receive(.err(Failure(.overload, retryMs: pick([nil, 0, 3_000]), url: elsewhere)), re: pick(questions + [hello]))
+      case 8: receiveNumbered()
+      case 9: if let id = questions.popLast() { receive(.ok(Success()), re: id) }
       case 10:
         actions.removeAll()
         questions.append(session.request(.deviceDel, call: nil, at: now, into: &actions))

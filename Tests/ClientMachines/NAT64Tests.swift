@@ -27,10 +27,10 @@ import Testing
 extension IPAddress {
   /// 192.0.0.170 where 192.0.2.33 stands.
   fileprivate func replacing192_0_2_33(_ length: Int) -> IPAddress? {
-    let places = Array((length / 8..<16).filter { $0 != 8 || length == 96 }.prefix(4))
+    let indexes = Array((length / 8..<16).filter { $0 != 8 || length == 96 }.prefix(4))
     var bytes = self.bytes
-    guard places.map({ bytes[$0] }) == [192, 0, 2, 33] else { return nil }
-    for (place, octet) in zip(places, [192, 0, 0, 170] as [UInt8]) { bytes[place] = octet }
+    guard indexes.map({ bytes[$0] }) == [192, 0, 2, 33] else { return nil }
+    for (index, octet) in zip(indexes, [192, 0, 0, 170] as [UInt8]) { bytes[index] = octet }
     func word(_ range: Range<Int>) -> UInt64 { bytes[range].reduce(0) { $0 << 8 | UInt64($1) } }
     return IPAddress(v6High: word(0..<8), low: word(8..<16))
   }

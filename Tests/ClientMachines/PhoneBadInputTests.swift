@@ -14,10 +14,10 @@ import Testing
     let tap = rig.perform(.answer(call))
     #expect(tap.written.contains("call.answer"), sourceLocation: location)
     rig.answer("call.answer")
-    let done = rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), call)
+    let done = rig.receive(.callConnected(CallConnected(at: 1, codec: "opus")), call)
     #expect(done.completions == [true], sourceLocation: location)
     #expect(rig.give(.audioActivated).audio == [.start], sourceLocation: location)
-    let end = rig.hear(.callEnded(CallOver(.remoteHangup)), call)
+    let end = rig.receive(.callEnded(CallOver(.remoteHangup)), call)
     #expect(end.ends == [.remoteEnded] && end.audio == [.stop, .release], sourceLocation: location)
     rig.give(.audioDeactivated)
     #expect(rig.phone.liveCalls == [], sourceLocation: location)
@@ -32,12 +32,12 @@ import Testing
       ServerMessage.callProgress(CallProgress(.early, at: 0)), .callConnected(CallConnected(at: 1, codec: "opus")),
       .callProgress(CallProgress(.trying, at: 0)),
     ] {
-      let done = rig.hear(message, first)
+      let done = rig.receive(message, first)
       #expect(done.audio == [] && rig.phone.info(of: first)?.state == .ringing, "\(message)")
     }
     rig.give(.audioDeactivated)
     #expect(rig.perform(.answer(first)).written.contains("call.answer"))
-    rig.hear(.callEnded(CallOver(.remoteHangup)), first)
+    rig.receive(.callEnded(CallOver(.remoteHangup)), first)
     expectCall(&rig, second)
   }
 
@@ -47,10 +47,10 @@ import Testing
     rig.offer(first, gen: .max)
     rig.give(.reported(first, nil))
     rig.perform(.answer(first))
-    rig.hear(.mediaRestart(MediaRestart(gen: 2)), first)
+    rig.receive(.mediaRestart(MediaRestart(gen: 2)), first)
     rig.give(.pathChanged)
     _ = rig.welcome()
-    rig.hear(.callCancel(CallOver(.callerCancelled)), first)
+    rig.receive(.callCancel(CallOver(.callerCancelled)), first)
     expectCall(&rig, second)
   }
 
@@ -62,7 +62,7 @@ import Testing
     rig.give(.token("a.b.c"))
     _ = rig.welcome(hb: hb)
     for _ in 0..<3 {
-      rig.hear(.pong)
+      rig.receive(.pong)
       guard let due = rig.phone.nextDeadline else { return #expect(Bool(false), "no ping is due") }
       #expect(due > rig.now && due <= rig.now + .seconds(600))
       rig.now = due
@@ -76,7 +76,7 @@ import Testing
     var puts = 0
     for second in 0..<300 {
       puts += rig.give(.pushToken(.init(kind: .apnsVoIP, token: "\(second)"))).written.count { $0 == "device.put" }
-      rig.hear(.pong)
+      rig.receive(.pong)
       puts += rig.wait(.seconds(1)).written.count { $0 == "device.put" }
     }
     #expect(puts == 1 && rig.waiting("device.put") == 1)
@@ -96,7 +96,7 @@ import Testing
     rig.ring(first)
     rig.perform(.answer(first))
     rig.answer("call.answer")
-    rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), first)
+    rig.receive(.callConnected(CallConnected(at: 1, codec: "opus")), first)
     // unnumbered, so that only the number of open questions is met
     for index in 0..<256 { rig.give(.foreground(index % 2 == 1)) }
     #expect(rig.perform(.hold(first, true)).completions == [false])
@@ -218,12 +218,12 @@ import Testing
         let call = PhoneRig.call(UInt64.random(in: 10...30, using: &random))
         let node = nodes[Int.random(in: 0..<12, using: &random)]
         let socket = Int.random(in: 0...12, using: &random)
-        func hear(_ message: ServerMessage, call: Identifier? = nil, re: Identifier? = nil, seq: Int? = nil) {
+        func receive(_ message: ServerMessage, call: Identifier? = nil, re: Identifier? = nil, seq: Int? = nil) {
           let frame = ServerFrame(message, re: re, seq: seq, call: call).encoded()
           rig.give(socket == 0 ? .socket(.frame(frame)) : .further(socket, .frame(frame)))
         }
         switch Int.random(in: 0..<9, using: &random) {
-        case 0: hear(.callWake(CallWake(call: call, exp: 0, gw: node, wake: "w")), call: call)
+        case 0: receive(.callWake(CallWake(call: call, exp: 0, gw: node, wake: "w")), call: call)
         case 1: rig.give(.pushed(.init(call: call, caller: PhoneRig.handle, wake: "w", gateway: node), mustReport: turn % 2 == 0))
         case 2: rig.give(socket == 0 ? .socket(.socketOpened) : .further(socket, .socketOpened))
         case 3:
@@ -231,12 +231,12 @@ import Testing
             sid: "s", resumeToken: "r", resumed: turn % 5 == 0, replayFrom: 1, time: 0, hb: 15_000, ice: [],
             calls: turn % 5 == 0 ? nil : turn % 2 == 0 ? [] : [snapshot(call)], node: node, url: node, spreadMs: 500)
           if turn % 3 == 0 { welcome.url = "no address" }
-          hear(.welcome(welcome), re: PhoneRig.call(0))
-        case 4: hear(.bye(Bye(code: 1012, url: node, afterMs: turn)))
+          receive(.welcome(welcome), re: PhoneRig.call(0))
+        case 4: receive(.bye(Bye(code: 1012, url: node, afterMs: turn)))
         case 5:
           let code = [1000, 1006, 1012, 4001, 4002, 4009, 4003][Int.random(in: 0..<(socket == 0 ? 3 : 7), using: &random)]
           rig.give(socket == 0 ? .socket(.socketClosed(UInt16(code))) : .further(socket, .socketClosed(UInt16(code))))
-        case 6: hear(.callGone(CallOver(.callerCancelled)), call: call, seq: Int.random(in: 1...3, using: &random))
+        case 6: receive(.callGone(CallOver(.callerCancelled)), call: call, seq: Int.random(in: 1...3, using: &random))
         case 7: rig.give(.reported(call, nil))
         default: _ = rig.wait(.milliseconds(Int64.random(in: 0...4_000, using: &random)))
         }
@@ -344,7 +344,7 @@ import Testing
       rig.ring(call)
       rig.perform(.answer(call))
       rig.answer("call.answer")
-      rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), call)
+      rig.receive(.callConnected(CallConnected(at: 1, codec: "opus")), call)
       if call == first {
         rig.perform(.hold(call, true))
         rig.answer("call.hold", .ok(Success()))

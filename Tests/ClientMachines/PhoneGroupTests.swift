@@ -13,8 +13,8 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
     rig.ring(call)
     rig.perform(.answer(call))
     rig.answer("call.answer")
-    rig.hear(.callConnected(CallConnected(at: at, codec: "opus")), call)
-    rig.hear(.callUpdate(CallUpdate(caps: able)), call)
+    rig.receive(.callConnected(CallConnected(at: at, codec: "opus")), call)
+    rig.receive(.callUpdate(CallUpdate(caps: able)), call)
   }
 
   /// The first on hold, the second talks.
@@ -69,7 +69,7 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
     var rig = two()
     for other in [second, third] { #expect(rig.perform(.group(second, other)).completions == [false]) }
     #expect(rig.perform(.group(second, nil)).completions == [false], "it is in none")
-    rig.hear(.callUpdate(CallUpdate(caps: CallCapabilities(hold: true))), first)
+    rig.receive(.callUpdate(CallUpdate(caps: CallCapabilities(hold: true))), first)
     #expect(rig.perform(.group(second, first)).completions == [false] && rig.waiting("call.group") == 0)
     #expect(rig.give(.act(second, .group(first))).isEmpty)
   }
@@ -79,7 +79,7 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
     rig.perform(.group(second, first))
     #expect(rig.answer("call.group", .err(Failure(.tooMany))).completions == [false])
     rig.perform(.group(second, first))
-    #expect(rig.hear(.callEnded(CallOver(.remoteHangup)), second).completions == [false])
+    #expect(rig.receive(.callEnded(CallOver(.remoteHangup)), second).completions == [false])
     #expect(rig.answer("call.group", .ok(Success())).completions.isEmpty && rig.phone.info(of: first)?.group == nil)
     rig = two()
     rig.perform(.group(second, first))
@@ -107,7 +107,7 @@ private let (first, second, third) = (PhoneRig.call(1), PhoneRig.call(2), PhoneR
     let out = rig.give(.act(third, .answer))
     let held = out.compactMap { if case .request(.hold(let call, true)) = $0 { call } else { nil } }
     #expect(Set(held) == [first, second])
-    rig.hear(.callEnded(CallOver(.remoteHangup)), first)
+    rig.receive(.callEnded(CallOver(.remoteHangup)), first)
     #expect(rig.phone.info(of: second)?.group == nil)
   }
 

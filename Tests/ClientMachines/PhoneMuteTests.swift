@@ -13,7 +13,7 @@ private let call = PhoneRig.call(1)
     rig.ring(call)
     rig.perform(.answer(call))
     rig.answer("call.answer")
-    rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), call)
+    rig.receive(.callConnected(CallConnected(at: 1, codec: "opus")), call)
     return rig
   }
 

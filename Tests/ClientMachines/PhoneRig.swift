@@ -44,7 +44,7 @@ struct PhoneRig {
     return give(.perform(SystemActionID(actions), request, timeout: timeout))
   }
 
-  @discardableResult mutating func hear(_ message: ServerMessage, _ call: Identifier? = nil) -> [PhoneMachine.Action] {
+  @discardableResult mutating func receive(_ message: ServerMessage, _ call: Identifier? = nil) -> [PhoneMachine.Action] {
     var seq: Int?
     if message.content.type.isNumbered {
       number += 1
@@ -98,7 +98,7 @@ struct PhoneRig {
     answer("call.prepare")
   }
   @discardableResult mutating func offer(_ call: Identifier, gen: Int = 1) -> [PhoneMachine.Action] {
-    hear(.callOffer(CallOffer(from: Self.handle, to: Self.handle, acct: "default", sdp: "v=0", gen: gen, exp: 0)), call)
+    receive(.callOffer(CallOffer(from: Self.handle, to: Self.handle, acct: "default", sdp: "v=0", gen: gen, exp: 0)), call)
   }
 
   func waiting(_ type: String) -> Int { requests.count { $0.message.content.type.rawValue == type } }

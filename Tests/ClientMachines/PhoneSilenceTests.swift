@@ -14,7 +14,7 @@ import Testing
     rig.give(.media(Self.call, .connected(generation: 1, pair: nil, roundTripMilliseconds: nil, profile: "AEAD_AES_128_GCM")))
     rig.perform(.answer(Self.call))
     rig.answer("call.answer")
-    rig.hear(.callConnected(CallConnected(at: 0, codec: "opus")), Self.call)
+    rig.receive(.callConnected(CallConnected(at: 0, codec: "opus")), Self.call)
     return rig
   }
 
@@ -32,7 +32,7 @@ import Testing
   @Test func `the socket is asked when silence begins, and media is made anew when it stays`() {
     var rig = connected()
     #expect(rig.give(.media(Self.call, .silence(.began))).written == ["ping"])
-    rig.hear(.pong)
+    rig.receive(.pong)
     let stays = rig.give(.media(Self.call, .silence(.stays)))
     #expect(offers(stays) == 1 && stays.states.last?.isReconnecting == true)
     let ended = rig.give(.media(Self.call, .silence(.ended)))
@@ -70,7 +70,7 @@ import Testing
       let actions = rig.give(.media(Self.call, .silence(silence)))
       #expect(actions.written.isEmpty && actions.states.isEmpty && offers(actions) == 0)
     }
-    rig.hear(.callCancel(CallOver(.callerCancelled)), Self.call)
+    rig.receive(.callCancel(CallOver(.callerCancelled)), Self.call)
     for silence in [ClientCall.Silence.began, .stays, .ended] {
       #expect(rig.give(.media(Self.call, .silence(silence))).isEmpty)
     }

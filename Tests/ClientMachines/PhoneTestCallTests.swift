@@ -42,12 +42,12 @@ import Testing
     #expect(start.to == TestCall.destination)
     all += rig.answer("call.start")
     all += rig.give(.media(Self.id, .connected(generation: 1, pair: nil, roundTripMilliseconds: 12, profile: "p")))
-    all += rig.hear(.callConnected(CallConnected(at: 1, codec: "opus")), Self.id)
+    all += rig.receive(.callConnected(CallConnected(at: 1, codec: "opus")), Self.id)
     #expect(orders(all) == ["offer", "apply", "activate"])
     #expect(all.written.contains("media.ready") && all.written.contains("media.active"))
     var over = CallOver(.remoteHangup, by: .gateway)
     over.received = StreamStats(loss: 0.02, mos: 4.1)
-    let end = rig.hear(.callEnded(over), Self.id)
+    let end = rig.receive(.callEnded(over), Self.id)
     #expect(end.names.suffix(2) == ["media", "tested"] && orders(end) == ["close"])
     #expect(outcomes(end) == [.ended(.remoteHangup, codec: "opus", received: over.received)])
     all += end
@@ -55,7 +55,7 @@ import Testing
     #expect(!all.names.contains("report") && !all.names.contains("request") && !all.names.contains("listen"))
     #expect(rig.phone.liveCalls.isEmpty && rig.phone.info(of: Self.id) == nil)
     // what is behind the end is nothing
-    #expect(outcomes(rig.hear(.callEnded(CallOver(.unknown)), Self.id) + rig.wait(.seconds(60))).isEmpty)
+    #expect(outcomes(rig.receive(.callEnded(CallOver(.unknown)), Self.id) + rig.wait(.seconds(60))).isEmpty)
   }
 
   @Test func `a gateway without test calls, a phone offline, a call that goes on, a test that runs: none is made`() {
@@ -90,7 +90,7 @@ import Testing
   @Test func `media that fails is said to the gateway, which ends it`() {
     var rig = started()
     #expect(rig.give(.media(Self.id, .failed(.ice, "no pair"))).written == ["media.fail"])
-    let all = rig.hear(.callEnded(CallOver(.mediaFailed, by: .gateway)), Self.id)
+    let all = rig.receive(.callEnded(CallOver(.mediaFailed, by: .gateway)), Self.id)
     #expect(outcomes(all) == [.ended(.mediaFailed, codec: nil, received: nil)])
   }
 
@@ -109,7 +109,7 @@ import Testing
     var rig = started()
     #expect(rig.offer(PhoneRig.call(1)).names.contains("report"))
     rig.give(.media(Self.id, .connected(generation: 1, pair: nil, roundTripMilliseconds: nil, profile: "p")))
-    let all = rig.hear(.callEnded(CallOver(.remoteHangup)), Self.id)
+    let all = rig.receive(.callEnded(CallOver(.remoteHangup)), Self.id)
     #expect(outcomes(all).count == 1 && rig.phone.liveCalls == [PhoneRig.call(1)])
   }
 }

@@ -93,13 +93,13 @@ struct VectorPhone {
       session = owner
       (word, rest) = VectorFile.split(rest)
     }
-    func heard(_ input: ClientSession.Input) -> PhoneMachine.Input { session == 0 ? .socket(input) : .further(session, input) }
+    func received(_ input: ClientSession.Input) -> PhoneMachine.Input { session == 0 ? .socket(input) : .further(session, input) }
     let words = rest.split(separator: " ").map(String.init)
     switch word {
-    case "opened": return heard(.socketOpened)
-    case "closed": return heard(.socketClosed(UInt16(rest) ?? 1006))
-    case "raw": return heard(.frame(Array(rest.utf8)))
-    case "recv": return heard(.frame(Array(try frame(rest).utf8)))
+    case "opened": return received(.socketOpened)
+    case "closed": return received(.socketClosed(UInt16(rest) ?? 1006))
+    case "raw": return received(.frame(Array(rest.utf8)))
+    case "recv": return received(.frame(Array(try frame(rest).utf8)))
     case "start": return .start
     case "path": return .pathChanged
     case "reset": return .reset
@@ -280,12 +280,12 @@ extension VectorPhone {
     case .reportConnected(let id, let at): "reportConnected \(name(id)) \(at.map(String.init) ?? "-")"
     case .request(let request): "request \(text(request))"
     case .complete(let action, let isDone): (isDone ? "fulfil " : "fail ") + String(action.raw)
-    case .socket(let order): line(order, of: 0)
-    case .further(let session, let order): line(order, of: session)
+    case .socket(let action): line(action, of: 0)
+    case .further(let session, let action): line(action, of: session)
     case .post(let reject, let id, let wake, _):
       "post \(name(id)) bearer=\(wake.exposed) " + canonical(String(decoding: reject.json, as: UTF8.self))
-    case .media(let id, let order): "media \(name(id)) \(text(order))"
-    case .audio(let order): "audio \(order)"
+    case .media(let id, let request): "media \(name(id)) \(text(request))"
+    case .audio(let request): "audio \(request)"
     case .mix(let others): "mix " + (others.isEmpty ? "-" : others.map { name($0) }.joined(separator: ","))
     case .listen(let id): "listen " + (id.map { name($0) } ?? "-")
     case .relays(let servers): "relays \(servers.count)"
@@ -315,9 +315,9 @@ extension VectorPhone {
     }
   }
 
-  private mutating func line(_ order: ClientSession.Action, of session: Int) -> String? {
+  private mutating func line(_ action: ClientSession.Action, of session: Int) -> String? {
     let name = hasNodes ? newest[session].map { "#\($0) " } ?? "" : ""
-    switch order {
+    switch action {
     case .connect:
       socket += 1
       owners[socket] = session
@@ -397,8 +397,8 @@ extension VectorPhone {
     }
   }
 
-  private func text(_ order: ClientCall.MediaRequest) -> String {
-    switch order {
+  private func text(_ request: ClientCall.MediaRequest) -> String {
+    switch request {
     case .answer(let offer, let generation): "answer \(generation) \(offer)"
     case .offer(let generation): "offer \(generation)"
     case .apply(let answer, let generation): "apply \(generation) \(answer)"

@@ -18,8 +18,8 @@ import Testing
   @Test(arguments: ["sessions", "replay", "races", "reasons", "nodes", "questions"]) func `the machines do what the vectors say`(
     _ name: String
   ) throws {
-    let place = Self.folder.appendingPathComponent("\(name).txt")
-    let file = try VectorFile(name: "\(name).txt", text: String(contentsOf: place, encoding: .utf8))
+    let url = Self.folder.appendingPathComponent("\(name).txt")
+    let file = try VectorFile(name: "\(name).txt", text: String(contentsOf: url, encoding: .utf8))
     var seen: [Int: [String]] = [:]
     for one in file.cases {
       // rows are a table: they are never written
@@ -32,10 +32,10 @@ import Testing
         Issue.record(
           "\(file.name):\(difference.line): \(difference.text)",
           sourceLocation: SourceLocation(
-            fileID: "Vectors/\(file.name)", filePath: place.path, line: difference.line, column: 1))
+            fileID: "Vectors/\(file.name)", filePath: url.path, line: difference.line, column: 1))
       }
     }
-    if Self.isWriting { try file.rewritten(seen).write(to: place, atomically: true, encoding: .utf8) }
+    if Self.isWriting { try file.rewritten(seen).write(to: url, atomically: true, encoding: .utf8) }
   }
 
   @Test func `no line of the log holds a token, a secret of a push, a description, a name or a whole number, over all vectors`()

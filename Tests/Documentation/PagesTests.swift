@@ -51,10 +51,10 @@ import Testing
     try withFolder { folder in
       let client = Self.root.appendingPathComponent("Sources/Client")
       for library in ["AppleStandIn", "TrunklineClient", "TrunklineCallKit", "CallDirectory"] {
-        let place = folder.appendingPathComponent(library)
-        try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+        let target = folder.appendingPathComponent(library)
+        try FileManager.default.createDirectory(at: target, withIntermediateDirectories: true)
         try FileManager.default.copyItem(
-          at: client.appendingPathComponent("\(library)/\(library).docc"), to: place.appendingPathComponent("\(library).docc"))
+          at: client.appendingPathComponent("\(library)/\(library).docc"), to: target.appendingPathComponent("\(library).docc"))
       }
       let page = folder.appendingPathComponent("TrunklineClient/TrunklineClient.docc/WithoutCallKit.md")
       let text = try String(contentsOf: page, encoding: .utf8) + "\nSee ``Phone/nothing``.\n"

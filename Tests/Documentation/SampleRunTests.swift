@@ -52,7 +52,7 @@ import TrunklineCallKit
     func fulfill() { screen.say("fulfilled") }
     func fail() { screen.say("failed") }
   }
-  private final class Heard: Sendable {
+  private final class Received: Sendable {
     let words = Mutex<[String]>([])
     func take(_ event: CallSystemEvent) {
       let word =
@@ -69,33 +69,33 @@ import TrunklineCallKit
   }
 
   @Test func `another call screen's sample: a call is shown, answered once it is connected, asked to be held, and ended`() {
-    let (screen, heard, queue) = (Screen(), Heard(), DispatchQueue(label: "engine"))
+    let (screen, received, queue) = (Screen(), Received(), DispatchQueue(label: "engine"))
     let system = ConversationSystem(screen)
-    system.attach(to: queue) { heard.take($0) }
+    system.attach(to: queue) { received.take($0) }
     let uuid = UUID()
-    func order(_ order: CallSystemRequest) { queue.sync { system.perform(order) } }
-    order(.report(.init(uuid), .init(k: .phone, h: "+15550000001", n: "Jane"), isVideo: false))
+    func perform(_ request: CallSystemRequest) { queue.sync { system.perform(request) } }
+    perform(.report(.init(uuid), .init(k: .phone, h: "+15550000001", n: "Jane"), isVideo: false))
     system.perform(Tap(button: .join, conversationUUID: uuid, screen: screen))
-    order(.complete(.init(1), true))
+    perform(.complete(.init(1), true))
     system.audio(isActive: true)
-    order(.request(.hold(.init(uuid), true)))
-    order(.request(.digits(.init(uuid), "1")))
+    perform(.request(.hold(.init(uuid), true)))
+    perform(.request(.digits(.init(uuid), "1")))
     system.perform(Tap(button: .end, conversationUUID: uuid, screen: screen))
-    order(.complete(.init(2), false))
-    order(.complete(.init(2), true))  // completed once
-    order(.reportEnded(.init(uuid), .remoteEnded))
+    perform(.complete(.init(2), false))
+    perform(.complete(.init(2), true))  // completed once
+    perform(.reportEnded(.init(uuid), .remoteEnded))
     queue.sync {}
     #expect(screen.shown.withLock { $0 } == ["report Jane", "fulfilled", "asked for pause(true)", "failed", "ended"])
-    #expect(heard.words.withLock { $0 } == ["shown", "answer 1", "audio", "no", "end 2"])
+    #expect(received.words.withLock { $0 } == ["shown", "answer 1", "audio", "no", "end 2"])
   }
 
   @Test func `a call that the other call screen refuses to show is told as refused`() {
-    let (heard, queue) = (Heard(), DispatchQueue(label: "engine"))
+    let (received, queue) = (Received(), DispatchQueue(label: "engine"))
     let system = ConversationSystem(Screen(refuses: true))
-    system.attach(to: queue) { heard.take($0) }
+    system.attach(to: queue) { received.take($0) }
     queue.sync { system.perform(.report(.init(UUID()), .init(k: .generic, h: "Unknown"), isVideo: false)) }
     queue.sync {}
-    #expect(heard.words.withLock { $0 } == ["refused"])
+    #expect(received.words.withLock { $0 } == ["refused"])
   }
 
   @Test func `the tone of the audio sample is captured until it is stopped, and starts again`() throws {

@@ -65,7 +65,7 @@ extension Interop {
       await expect("recent: to +15557654321 ended")
       #expect(try await trunk.finish(within: 10) == 0, "\(trunk.text)")
       phone.type("fly")
-      await expect("no order fly")
+      await expect("unknown command fly")
       phone.type("quit")
       #expect(try await phone.finish(within: 5) == 0, "\(phone.text)")
       try await gateway.finish()

@@ -60,7 +60,7 @@ import Testing
     }
     /// What the app has put on its own queue is done.
     func drain() { queue.sync {} }
-    func order(_ order: CallSystemRequest) { queue.sync { system.perform(order) } }
+    func perform(_ request: CallSystemRequest) { queue.sync { system.perform(request) } }
   }
 
   /// A phone with the app installed; what the app was at its last start.
@@ -196,16 +196,16 @@ import Testing
     let calls = phone.screen.calls.map(\.id)
     try #require(calls.count == 2)
     let handle = Handle(k: .phone, h: "+15550001")
-    host.order(.update(calls[0], handle, CallCapabilities(hold: true)))
+    host.perform(.update(calls[0], handle, CallCapabilities(hold: true)))
     #expect(phone.inApp { host.system.configuration.maximumCallsPerCallGroup } == 1)
-    for call in calls { host.order(.update(call, handle, CallCapabilities(hold: true, group: true))) }
+    for call in calls { host.perform(.update(call, handle, CallCapabilities(hold: true, group: true))) }
     #expect(phone.inApp { host.system.configuration.maximumCallsPerCallGroup } == 5)
-    host.order(.request(.group(calls[1], calls[0])))
+    host.perform(.request(.group(calls[1], calls[0])))
     phone.advance(.milliseconds(100))
     #expect(host.events.last == "perform group true", "\(host.events)")
     host.complete()
     phone.advance(.seconds(1))
-    host.order(.request(.group(calls[1], nil)))
+    host.perform(.request(.group(calls[1], nil)))
     phone.advance(.milliseconds(100))
     host.complete(false)
     phone.advance(.seconds(10))
@@ -221,7 +221,7 @@ import Testing
     phone.advance(.milliseconds(100))
     let host = try #require(app())
     #expect(host.events.last == "perform answer true" && !phone.isAudioActive)
-    host.order(.configureAudio)
+    host.perform(.configureAudio)
     host.complete()
     phone.advance(.seconds(1))
     #expect(host.events.last == "audio on" && phone.isAudioActive)
@@ -270,16 +270,16 @@ import Testing
     let host = try #require(box.value)
     #expect(host.events.contains("foreground true"))
     let call = Identifier(high: 1, low: 2)
-    host.order(.request(.start(call, Self.jane)))
+    host.perform(.request(.start(call, Self.jane)))
     phone.advance(.seconds(1))
     #expect(host.events.last == "perform start true")
     host.complete()
-    host.order(.reportConnecting(call))
-    host.order(.reportConnected(call, at: 1_700_000_000_000))
+    host.perform(.reportConnecting(call))
+    host.perform(.reportConnected(call, at: 1_700_000_000_000))
     phone.advance(.seconds(1))
     #expect(phone.screen.calls.map(\.phase) == [.active])
     for low in UInt64(3)...4 {
-      host.order(.request(.start(Identifier(high: 1, low: low), Self.jane)))
+      host.perform(.request(.start(Identifier(high: 1, low: low), Self.jane)))
       phone.advance(.seconds(1))
       host.complete()
     }
@@ -333,7 +333,7 @@ import Testing
       try #require(app()).complete()
       phone.advance(.seconds(1))
       let call = try #require(phone.screen.calls.first?.id)
-      try #require(app()).order(.reportEnded(call, .remoteEnded))
+      try #require(app()).perform(.reportEnded(call, .remoteEnded))
       phone.advance(.seconds(1))
       #expect(phone.screen.calls.isEmpty)
       if index == 2 { phone.kill() }

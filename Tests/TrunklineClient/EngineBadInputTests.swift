@@ -55,9 +55,9 @@ import Testing
       let text = sockets.sent.last { $0.contains(#""t":"call.start""#) } ?? ""
       let fields = try? JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
       let id = (fields?["id"] as? String).flatMap { Identifier($0) }
-      sockets.hear(.received(ServerFrame(.ok(Success(sdp: "v=0")), re: id).encoded()))
+      sockets.deliver(.received(ServerFrame(.ok(Success(sdp: "v=0")), re: id).encoded()))
       let progress = ServerMessage.callProgress(CallProgress(.ringing, at: 0))
-      sockets.hear(.received(ServerFrame(progress, seq: seq, call: call).encoded()))
+      sockets.deliver(.received(ServerFrame(progress, seq: seq, call: call).encoded()))
     }
     func push(_ call: Identifier, extra: String = "") {
       let payload = #"{"call":"\#(call)","wake":"w","from":{"k":"phone","h":"+1555","n":"Jane"}\#(extra)}"#
@@ -117,7 +117,7 @@ import Testing
     await rig.until { device.isHanging }
     // the device hangs: a push is reported nevertheless, in its own turn
     rig.push(Self.second)
-    #expect(rig.system.orders.contains { if case .report(Self.second, _, _) = $0 { true } else { false } })
+    #expect(rig.system.performed.contains { if case .report(Self.second, _, _) = $0 { true } else { false } })
     await rig.until { rig.isOver(Self.first) }
     #expect(rig.info(Self.first)?.reason == (phase == .configure || phase == .start ? .mediaFailed : .localEnd))
     rig.give(.act(Self.second, .end))
@@ -144,7 +144,7 @@ import Testing
     await rig.until { rig.count(of: "device.put") == 1 }
     #expect(!rig.sockets.sent.contains { $0.contains("sealKey") }, "a key that is not kept opens nothing")
     rig.push(Self.second, extra: #","enc":"AAAA""#)
-    #expect(rig.system.orders.contains { if case .report(Self.second, _, _) = $0 { true } else { false } })
+    #expect(rig.system.performed.contains { if case .report(Self.second, _, _) = $0 { true } else { false } })
     rig.dial(Self.first)
     await rig.takeCall(Self.first, seq: 1)
     await rig.until { rig.info(Self.first)?.state == .progress }
@@ -164,7 +164,7 @@ import Testing
     let rig = Rig(token: { throw NoToken() })
     rig.push(Self.first, extra: #","gw":"wss://nowhere.invalid/v1/connect""#)
     rig.drain()
-    rig.sockets.hear(.closed(1006, "no such host"))
+    rig.sockets.deliver(.closed(1006, "no such host"))
     rig.system.tell(.perform(SystemActionID(900), .end(Self.first), timeout: .seconds(5)))
     #expect(rig.isOver(Self.first) && rig.system.completed == [true])
     #expect(rig.sockets.posts == ["https://nowhere.invalid/v1/calls/\(Self.first)/reject"])
@@ -186,10 +186,10 @@ import Testing
     let offer = ServerMessage.callOffer(
       CallOffer(
         from: Handle(k: .phone, h: "+1555"), to: Handle(k: .phone, h: "+1666"), acct: "a", sdp: "v=0", gen: 1, exp: 0))
-    rig.sockets.hear(.received(ServerFrame(offer, seq: 1, call: Self.first).encoded()))
+    rig.sockets.deliver(.received(ServerFrame(offer, seq: 1, call: Self.first).encoded()))
     rig.drain()
     #expect(rig.info(Self.first)?.state == .answering)
-    rig.sockets.hear(
+    rig.sockets.deliver(
       .received(ServerFrame(.callConnected(CallConnected(at: 1, codec: "opus")), seq: 2, call: Self.first).encoded()))
     rig.drain()
     #expect(rig.info(Self.first)?.state == .connected && rig.system.completed == [true])
@@ -204,7 +204,7 @@ import Testing
     let rig = Rig()
     let payload = Array(#"{"call":"\#(Self.first)","wake":"w"}"#.utf8)
     Thread { rig.system.tellHere(.pushed(payload: payload, mustReport: true)) }.start()
-    await rig.until { rig.system.orders.contains { if case .report = $0 { true } else { false } } }
+    await rig.until { rig.system.performed.contains { if case .report = $0 { true } else { false } } }
     rig.engine.stop()
   }
 }
@@ -218,7 +218,7 @@ private final class WatchedSystem: CallSystem {
   private struct State {
     var queue: DispatchQueue?
     var events: (@Sendable (CallSystemEvent) -> Void)?
-    var orders: [CallSystemRequest] = []
+    var performed: [CallSystemRequest] = []
     var actions = 0
     var requests: [SystemActionID: SystemRequest] = [:]
   }
@@ -227,9 +227,9 @@ private final class WatchedSystem: CallSystem {
   func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
     state.withLock { ($0.queue, $0.events) = (queue, events) }
   }
-  func perform(_ order: CallSystemRequest) {
-    state.withLock { $0.orders.append(order) }
-    switch order {
+  func perform(_ request: CallSystemRequest) {
+    state.withLock { $0.performed.append(request) }
+    switch request {
     case .report(let call, _, _): later(.reported(call, nil))
     case .request(let request):
       let id = state.withLock { state -> SystemActionID in
@@ -253,8 +253,8 @@ private final class WatchedSystem: CallSystem {
     queue?.sync { events?(event) }
   }
   func tellHere(_ event: CallSystemEvent) { state.withLock { $0.events }?(event) }
-  var orders: [CallSystemRequest] { state.withLock { $0.orders } }
-  var completed: [Bool] { orders.compactMap { if case .complete(_, let isDone) = $0 { isDone } else { nil } } }
+  var performed: [CallSystemRequest] { state.withLock { $0.performed } }
+  var completed: [Bool] { performed.compactMap { if case .complete(_, let isDone) = $0 { isDone } else { nil } } }
 }
 
 /// Hangs in one phase until `goOn`.
@@ -271,9 +271,9 @@ private final class HangingAudio: AudioDevice {
     state.withLock { $0.isOpen = true }
     gate.signal()
   }
-  private func hang(_ order: AudioRequest) {
+  private func hang(_ request: AudioRequest) {
     let waits = state.withLock { state -> Bool in
-      guard order == phase, !state.isOpen else { return false }
+      guard request == phase, !state.isOpen else { return false }
       state.isHanging = true
       return true
     }

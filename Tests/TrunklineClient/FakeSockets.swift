@@ -67,7 +67,7 @@ final class FakeSockets: SocketConnector {
   let closings = AsyncStream.makeStream(of: String.self)
 
   /// - Parameter number: of the socket; nil: of the newest.
-  func hear(_ event: SocketEvent, on number: Int? = nil) {
+  func deliver(_ event: SocketEvent, on number: Int? = nil) {
     let heard = state.withLock { state in number.map { state.events[$0] } ?? state.events.last }
     heard?(event)
   }
@@ -80,7 +80,7 @@ final class FakeSockets: SocketConnector {
     let welcome = Welcome(
       sid: "s", resumeToken: "r", resumed: false, replayFrom: 1, time: 0, hb: 15_000, ice: [], calls: calls, node: node,
       url: node.map { "wss://\($0)" })
-    hear(.received(ServerFrame(.welcome(welcome), re: id).encoded()))
+    deliver(.received(ServerFrame(.welcome(welcome), re: id).encoded()))
   }
 
   var opened: [String] { state.withLock { $0.opened } }

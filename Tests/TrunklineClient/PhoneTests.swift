@@ -47,7 +47,7 @@ import Testing
     await wait(for: .online, phone)
     let call = Identifier(high: 7, low: 7)
     let wake = CallWake(call: call, exp: 1, from: Handle(k: .phone, h: "+15550001"), gw: "wss://n2", wake: "w1")
-    sockets.hear(.received(ServerFrame(.callWake(wake), call: call).encoded()))
+    sockets.deliver(.received(ServerFrame(.callWake(wake), call: call).encoded()))
     for await hello in sockets.hellos.stream {
       #expect(hello.contains(#""wake":"w1""#))
       break
@@ -55,13 +55,13 @@ import Testing
     #expect(sockets.opened == [Self.gateway, "wss://n2"])
     sockets.welcome(node: "n2")
     let gone = ServerFrame(.callGone(CallOver(.callerCancelled)), seq: 1, call: call)
-    sockets.hear(.received(gone.encoded()), on: 1)
+    sockets.deliver(.received(gone.encoded()), on: 1)
     for await closing in sockets.closings.stream {
       #expect(closing == "wss://n2 1000")
       break
     }
-    sockets.hear(.closed(1000, nil), on: 1)
-    sockets.hear(.received(Array(#"{"t":"ping"}"#.utf8)), on: 0)
+    sockets.deliver(.closed(1000, nil), on: 1)
+    sockets.deliver(.received(Array(#"{"t":"ping"}"#.utf8)), on: 0)
     #expect(phone.state == .online && sockets.opened.count == 2 && sockets.closes.count == 1)
   }
 
@@ -74,16 +74,16 @@ import Testing
       #expect(url == Self.gateway)
       break
     }
-    sockets.hear(.opened, on: 1)
+    sockets.deliver(.opened, on: 1)
     await online(phone, sockets)
     for await closing in sockets.closings.stream {
       #expect(closing == "\(Self.gateway) 1000")
       break
     }
     // what the loser still says is not the session's
-    sockets.hear(.opened, on: 0)
-    sockets.hear(.closed(1006, "late"), on: 0)
-    sockets.hear(.received(Array(#"{"t":"ping"}"#.utf8)), on: 1)
+    sockets.deliver(.opened, on: 0)
+    sockets.deliver(.closed(1006, "late"), on: 0)
+    sockets.deliver(.received(Array(#"{"t":"ping"}"#.utf8)), on: 1)
     #expect(phone.state == .online && sockets.opened == [Self.gateway])
   }
 
@@ -94,8 +94,8 @@ import Testing
     let phone = phone(sockets)
     let events = phone.events
     for await _ in sockets.alternates.stream { break }
-    sockets.hear(.closed(1006, "the first"), on: 0)
-    sockets.hear(.closed(1006, "the second"), on: 1)
+    sockets.deliver(.closed(1006, "the first"), on: 0)
+    sockets.deliver(.closed(1006, "the second"), on: 1)
     for await event in events {
       guard case .disconnected(let why) = event else { continue }
       #expect(why == "the second")
@@ -138,9 +138,9 @@ import Testing
       return "old"
     }
     for await _ in sockets.hellos.stream { break }
-    sockets.hear(.closed(4001, nil))
+    sockets.deliver(.closed(4001, nil))
     for await _ in sockets.hellos.stream { break }
-    sockets.hear(.closed(4001, nil))
+    sockets.deliver(.closed(4001, nil))
     await wait(for: .failed(.loginRefused), phone)
     #expect(asked.withLock { $0 } == 2)
   }
@@ -150,7 +150,7 @@ import Testing
     let sockets = FakeSockets()
     let phone = phone(sockets)
     await online(phone, sockets)
-    sockets.hear(.closed(code, nil))
+    sockets.deliver(.closed(code, nil))
     await wait(for: .failed(error), phone)
   }
 
@@ -172,7 +172,7 @@ import Testing
     await online(phone, sockets)
     let call = phone.call("112")
     let id = try await request("call.start", sockets)
-    sockets.hear(.received(ServerFrame(.err(Failure(code)), re: id).encoded()))
+    sockets.deliver(.received(ServerFrame(.err(Failure(code)), re: id).encoded()))
     for await state in call.states { if case .ended = state { break } }
     #expect(call.error == error && call.endReason == .forbidden)
   }
@@ -212,7 +212,7 @@ import Testing
     async let out: Void = phone.logOut()
     let id = try await request("device.del", sockets)
     #expect(phone.state == .online, "not before the gateway has said so")
-    sockets.hear(.received(ServerFrame(.ok(Success()), re: id).encoded()))
+    sockets.deliver(.received(ServerFrame(.ok(Success()), re: id).encoded()))
     await out
     await wait(for: .loggedOut, phone)
     let call = phone.call("+15551230001")
@@ -255,8 +255,8 @@ import Testing
     let call = phone.call("+15551230001")
     if phase == .start {
       let id = try await request("call.start", sockets)
-      sockets.hear(.received(ServerFrame(.ok(Success(sdp: "v=0")), re: id).encoded()))
-      sockets.hear(.received(numbered(.callProgress(CallProgress(.ringing, at: 0)), 1, call)))
+      sockets.deliver(.received(ServerFrame(.ok(Success(sdp: "v=0")), re: id).encoded()))
+      sockets.deliver(.received(numbered(.callProgress(CallProgress(.ringing, at: 0)), 1, call)))
     }
     for await state in call.states { if case .ended = state { break } }
     #expect(call.endReason == .mediaFailed)
@@ -288,12 +288,12 @@ import Testing
     let offer = CallOffer(
       from: Handle(k: .phone, h: "+1555", n: "Jane"), to: Handle(k: .phone, h: "+1556"), acct: "default", sdp: gatewayOffer,
       gen: 1, exp: 0)
-    sockets.hear(.received(ServerFrame(.callOffer(offer), seq: 1, call: id).encoded()))
+    sockets.deliver(.received(ServerFrame(.callOffer(offer), seq: 1, call: id).encoded()))
     #expect(await reporter.next("report") == "report Jane")
     while !sockets.sent.contains(where: { $0.contains("call.ringing") }) { await Task.yield() }
     reporter.perform(.answer(id))
     #expect(await reporter.next("configure") == "configureAudio")
-    sockets.hear(.received(ServerFrame(.callCancel(CallOver(.answeredElsewhere)), seq: 2, call: id).encoded()))
+    sockets.deliver(.received(ServerFrame(.callCancel(CallOver(.answeredElsewhere)), seq: 2, call: id).encoded()))
     #expect(await reporter.next("ended") == "ended answeredElsewhere")
     #expect(await reporter.next("complete") == "complete false")
   }
@@ -310,10 +310,10 @@ import Testing
     await online(phone, sockets)
     let random = RandomSource.seeded(3)
     for _ in 0..<2_000 {
-      sockets.hear(.received(random.bytes(Int(random.next() % 300))))
-      sockets.hear(.opened)
+      sockets.deliver(.received(random.bytes(Int(random.next() % 300))))
+      sockets.deliver(.opened)
     }
-    sockets.hear(.received(Array(#"{"t":"call.offer","seq":1,"call":"x","d":{}}"#.utf8)))
+    sockets.deliver(.received(Array(#"{"t":"call.offer","seq":1,"call":"x","d":{}}"#.utf8)))
     for await state in phone.states where state == .connecting || state == .online { break }
     #expect(phone.calls.isEmpty)
   }
@@ -326,20 +326,20 @@ private final class Reporter: CallSystem {
     var events: (@Sendable (CallSystemEvent) -> Void)?
   }
   private let state = Mutex(State())
-  private let orders = AsyncStream.makeStream(of: String.self)
+  private let requests = AsyncStream.makeStream(of: String.self)
 
   func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
     state.withLock { $0 = State(queue: queue, events: events) }
   }
 
-  func perform(_ order: CallSystemRequest) {
-    switch order {
+  func perform(_ request: CallSystemRequest) {
+    switch request {
     case .report(let call, let caller, _):
-      orders.continuation.yield("report \(caller.n ?? caller.h)")
+      requests.continuation.yield("report \(caller.n ?? caller.h)")
       tell(.reported(call, nil))
-    case .reportEnded(_, let reason): orders.continuation.yield("ended \(reason.rawValue)")
-    case .complete(_, let isDone): orders.continuation.yield("complete \(isDone)")
-    case .configureAudio: orders.continuation.yield("configureAudio")
+    case .reportEnded(_, let reason): requests.continuation.yield("ended \(reason.rawValue)")
+    case .complete(_, let isDone): requests.continuation.yield("complete \(isDone)")
+    case .configureAudio: requests.continuation.yield("configureAudio")
     case .update, .reportConnecting, .reportConnected, .request: break
     }
   }
@@ -352,9 +352,9 @@ private final class Reporter: CallSystem {
     state.queue?.async { state.events?(event) }
   }
 
-  /// The next order of this kind; others are passed over.
+  /// The next request of this kind; others are skipped.
   func next(_ kind: String) async -> String? {
-    for await order in orders.stream where order.hasPrefix(kind) { return order }
+    for await request in requests.stream where request.hasPrefix(kind) { return request }
     return nil
   }
 }

@@ -89,7 +89,7 @@ extension PhoneTests {
         {
           // a refusal is an answer, too
           let body: ServerMessage = answered == 1 ? .err(Failure(.badState)) : .ok(Success())
-          sockets.hear(.received(ServerFrame(body, re: id).encoded()))
+          sockets.deliver(.received(ServerFrame(body, re: id).encoded()))
           answered += 1
         }
         await Task.yield()

@@ -158,7 +158,7 @@ extension PhoneMachine {
           give(.answered(tag, .failure(Failure(.tooMany))), to: id, now, &out)
         }
       case .notify(let message): send(message, call: id, now, &out)
-      case .media(let order): out.append(.media(id, order))
+      case .media(let request): out.append(.media(id, request))
       case .stateChanged(let state): changed(id, state, now, &out)
       case .digit(let digit): out.append(.digit(id, digit))
       case .quality(let quality):
@@ -322,12 +322,12 @@ extension PhoneMachine {
   }
 
   /// A call without audio is none: before the answer it rings on elsewhere, after it the other side is told that it failed.
-  mutating func audioFailed(_ order: AudioRequest, _ now: Instant, _ out: inout [Action]) {
-    guard order == .configure || order == .start || order == .restart else { return }
+  mutating func audioFailed(_ request: AudioRequest, _ now: Instant, _ out: inout [Action]) {
+    guard request == .configure || request == .start || request == .restart else { return }
     // a second call's configuration may fail while the first one's audio runs
-    if order != .configure { isAudioRunning = false }
+    if request != .configure { isAudioRunning = false }
     // not the system's word: the next activation may still start it
-    if order == .start, isAudioForced { return }
+    if request == .start, isAudioForced { return }
     for id in liveCalls where calls[id]?.isConfigured == true && calls[id]?.hold.isOn == false {
       if calls[id]?.call != nil {
         give(.hangUp(.mediaFailed), to: id, now, &out)

@@ -166,11 +166,11 @@ final class RelayConnection: RelaySocket {
 
   private func serveDatagrams(_ socket: Int32) throws(Ended) {
     events(.opened)
-    var (isHeard, refusals) = (false, 0)
+    var (hasReceived, refusals) = (false, 0)
     func refused(_ error: Int32) throws(Ended) {
       refusals += 1
       // no server is there; once one has answered, a few datagrams may be lost
-      if !isHeard || refusals == Self.refusals { throw Ended(why: String(cString: strerror(error))) }
+      if !hasReceived || refusals == Self.refusals { throw Ended(why: String(cString: strerror(error))) }
     }
     var buffer = [UInt8](repeating: 0, count: Self.datagramBytes)
     while true {
@@ -187,7 +187,7 @@ final class RelayConnection: RelaySocket {
         let count = recv(socket, &buffer, buffer.count, 0)
         if count > 0 {
           refusals = 0
-          isHeard = true
+          hasReceived = true
           events(.received(Array(buffer.prefix(count))))
         } else if count == 0 || errno == EINTR {
           continue

@@ -10,7 +10,7 @@ public final class WebSocketPool: Sendable {
   /// Runs a body on a thread of its own, and returns what waits for its end.
   public typealias ThreadStart = @Sendable (@escaping @Sendable () -> Void) throws -> @Sendable () -> Void
 
-  private enum Order: Sendable {
+  private enum Command: Sendable {
     case connect(Int, Endpoint, over: Interface?)
     case send(Int, [UInt8])
     case close(Int, UInt16)
@@ -20,7 +20,7 @@ public final class WebSocketPool: Sendable {
   static let messageLimit = 65_536
   private let endpoint: Endpoint
   private let handler: @Sendable (Int, Event) -> Void
-  private let orders = Mutex<[Order]>([])
+  private let commands = Mutex<[Command]>([])
   private let context = Mutex<ContextBox?>(nil)
   private let join = Mutex<(@Sendable () -> Void)?>(nil)
   /// The address at which a socket of an endpoint opened last, by host and port.
@@ -83,8 +83,8 @@ public final class WebSocketPool: Sendable {
     join.withLock { $0 }?()
   }
 
-  private func post(_ order: Order) {
-    orders.withLock { $0.append(order) }
+  private func post(_ command: Command) {
+    commands.withLock { $0.append(command) }
     context.withLock { if let box = $0 { lws_cancel_service(box.pointer) } }
   }
 
@@ -138,7 +138,7 @@ public final class WebSocketPool: Sendable {
         info.options = UInt64(LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT)
         guard let context = lws_create_context(&info) else { return refuseAll() }
         owner.context.withLock { $0 = ContextBox(pointer: context) }
-        drainRequests(context)
+        drainCommands(context)
         while !stopping || slots.contains(where: \.isOpen) { if lws_service(context, 0) < 0 { break } }
         owner.context.withLock { $0 = nil }
         lws_context_destroy(context)
@@ -147,13 +147,13 @@ public final class WebSocketPool: Sendable {
 
     private func refuseAll() { for slot in slots { owner.handler(slot.number, .closed(1006, "libwebsockets did not start")) } }
 
-    private func drainRequests(_ context: OpaquePointer) {
-      let drained = owner.orders.withLock { list in
+    private func drainCommands(_ context: OpaquePointer) {
+      let drained = owner.commands.withLock { list in
         defer { list.removeAll() }
         return list
       }
-      for order in drained {
-        switch order {
+      for command in drained {
+        switch command {
         case .connect(let number, let endpoint, let interface):
           if slots.indices.contains(number) { open(slots[number], endpoint, interface, context) }
         case .send(let number, let text):
@@ -208,7 +208,7 @@ public final class WebSocketPool: Sendable {
       -> Int32
     {
       if reason == LWS_CALLBACK_EVENT_WAIT_CANCELLED {
-        if let context = lws_get_context(wsi) { drainRequests(context) }
+        if let context = lws_get_context(wsi) { drainCommands(context) }
         return 0
       }
       guard let wsi, let data = lws_get_opaque_user_data(wsi) else { return 0 }

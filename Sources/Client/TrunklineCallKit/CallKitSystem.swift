@@ -136,11 +136,11 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
 
   var configuration: CXProviderConfiguration { provider.configuration }
 
-  // MARK: orders
+  // MARK: requests
 
-  /// Hands the order to CallKit or to the audio session.
-  public func perform(_ order: CallSystemRequest) {
-    switch order {
+  /// Passes the request to CallKit or to the audio session.
+  public func perform(_ request: CallSystemRequest) {
+    switch request {
     case .report(let call, let caller, let isVideo): report(call, caller, isVideo: isVideo)
     case .update(let call, let caller, let capabilities):
       let update = CXCallUpdate()

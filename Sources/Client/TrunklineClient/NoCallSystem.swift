@@ -25,8 +25,8 @@ public final class NoCallSystem: CallSystem {
   }
 
   /// Does at once what the phone asks for: nobody else is asked.
-  public func perform(_ order: CallSystemRequest) {
-    switch order {
+  public func perform(_ request: CallSystemRequest) {
+    switch request {
     case .report(let call, _, _): report(.reported(call, nil))
     case .request(let request):
       let id = state.withLock { state -> SystemActionID in

@@ -34,8 +34,8 @@ final class ConversationSystem: CallSystem {
     state.withLock { ($0.queue, $0.events) = (queue, events) }
   }
 
-  func perform(_ order: CallSystemRequest) {
-    switch order {
+  func perform(_ request: CallSystemRequest) {
+    switch request {
     case .report(let call, let caller, _):
       conversations.report(call.uuid, from: caller.n ?? caller.h) { [weak self] error in
         self?.tell(.reported(call, error.map { .other(($0 as NSError).code) }))

@@ -67,8 +67,8 @@ import TrunklineCallKit
   // MARK: what a user does
 
   /// False: the app ends.
-  func take(_ order: String) -> Bool {
-    let words = order.split(separator: " ").map(String.init)
+  func handle(_ command: String) -> Bool {
+    let words = command.split(separator: " ").map(String.init)
     let rest = words.dropFirst().joined(separator: " ")
     let isOn = rest == "on"
     switch words.first {
@@ -86,7 +86,7 @@ import TrunklineCallKit
     case "recents": for recent in model.recents { say("- " + Self.text(recent)) }
     case "logout": Task { await model.logOut() }
     case "quit": return false
-    case let word?: say("no order \(word); --help names them")
+    case let word?: say("unknown command \(word); --help lists all")
     }
     return true
   }

@@ -48,8 +48,8 @@ let screen = TextScreen(model, answers: options.answers, dials: options.call)
 screen.show()
 // A push may have started the process: nobody types then, and the end of the input ends nothing.
 let reader = Thread {
-  while let order = readLine() {
-    DispatchQueue.main.async { MainActor.assumeIsolated { if !screen.take(order) { exit(0) } } }
+  while let command = readLine() {
+    DispatchQueue.main.async { MainActor.assumeIsolated { if !screen.handle(command) { exit(0) } } }
   }
 }
 reader.start()

@@ -3,7 +3,7 @@ public import Foundation
 
 /// A phone as a person holds it: the system's machine, what is on the screen, Recents, and a log. No clock, I/O or thread: a
 /// shell feeds
-/// it and carries out its orders, in this process (`StandInPhone`) or over a socket (`trunkline-lab handset`).
+/// it and performs its requests, in this process (`StandInPhone`) or over a socket (`trunkline-lab handset`).
 public struct PhoneModel: Sendable {
   public private(set) var machine: SystemMachine
   public internal(set) var log: [LogLine] = []
@@ -45,18 +45,18 @@ public struct PhoneModel: Sendable {
   /// What the user does, or the system by itself. The app's words go through `receive`.
   public mutating func handle(_ input: SystemMachine.Input, at now: Instant) -> [PhoneRequest] {
     let before = machine.isForeground
-    var orders: [PhoneRequest] = []
+    var requests: [PhoneRequest] = []
     if machine.isRunning {
       switch input {
-      case .cellular(let isOn): orders.append(.send(.interrupted(isOn)))
-      case .restarted: orders.append(.kill)
+      case .cellular(let isOn): requests.append(.send(.interrupted(isOn)))
+      case .restarted: requests.append(.kill)
       default: break
       }
     }
     if case .tap(.end(let call)) = input, machine.calls[call]?.phase == .ringing { declined.insert(call) }
-    orders += give(input, LogLine(input, now), at: now)
-    if machine.isRunning, machine.isForeground != before { orders.append(.send(.foreground(machine.isForeground))) }
-    return orders
+    requests += give(input, LogLine(input, now), at: now)
+    if machine.isRunning, machine.isForeground != before { requests.append(.send(.foreground(machine.isForeground))) }
+    return requests
   }
 
   /// The network changes: open sockets are gone, new ones can be made.
@@ -68,24 +68,24 @@ public struct PhoneModel: Sendable {
   public mutating func timeout(at now: Instant) -> [PhoneRequest] {
     var actions: [SystemMachine.Action] = []
     machine.timeout(at: now, into: &actions)
-    return orders(of: actions, at: now)
+    return requests(of: actions, at: now)
   }
 
   mutating func give(_ input: SystemMachine.Input, _ line: LogLine?, at now: Instant) -> [PhoneRequest] {
     if let line { log.append(line) }
     var actions: [SystemMachine.Action] = []
     machine.handle(input, at: now, into: &actions)
-    return orders(of: actions, at: now)
+    return requests(of: actions, at: now)
   }
 
   // MARK: the system's actions
 
-  private mutating func orders(of actions: [SystemMachine.Action], at now: Instant) -> [PhoneRequest] {
-    let orders = actions.compactMap { action in
+  private mutating func requests(of actions: [SystemMachine.Action], at now: Instant) -> [PhoneRequest] {
+    let requests = actions.compactMap { action in
       log.append(line(of: action, now))
-      return order(action, now)
+      return request(action, now)
     }
-    return orders + changes(now)
+    return requests + changes(now)
   }
 
   /// An action with its time (R6).
@@ -95,7 +95,7 @@ public struct PhoneModel: Sendable {
     return line
   }
 
-  private mutating func order(_ action: SystemMachine.Action, _ now: Instant) -> PhoneRequest? {
+  private mutating func request(_ action: SystemMachine.Action, _ now: Instant) -> PhoneRequest? {
     switch action {
     case .launch: return .launch
     case .kill(let rule):
@@ -141,19 +141,19 @@ public struct PhoneModel: Sendable {
 
   /// Observers hear of each call that changed, Recents of each that ended.
   private mutating func changes(_ now: Instant) -> [PhoneRequest] {
-    var orders: [PhoneRequest] = []
+    var requests: [PhoneRequest] = []
     for id in machine.ordered(where: { _ in true }) {
       guard let call = machine.calls[id] else { continue }
       let facts = CallFacts(id, call)
       guard reported[id] != facts else { continue }
       let had = reported.updateValue(facts, forKey: id)
-      orders.append(.send(.call(facts)))
+      requests.append(.send(.call(facts)))
       if call.phase == .active, had?.hasConnected != true, dates[id]?.connected == nil {
         dates[id, default: (nil, nil)].connected = date(at: now)
       }
       if call.phase == .ended { over(id, call, now) }
     }
-    return orders
+    return requests
   }
 
   private mutating func over(_ id: Identifier, _ call: SystemMachine.Call, _ now: Instant) {

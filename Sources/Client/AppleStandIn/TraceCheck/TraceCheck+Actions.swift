@@ -84,7 +84,7 @@ extension TraceCheck {
       }
       if one.rule == .r16 { rang(request.call) }
       // in order is what waited for the action before it
-      if one.rule != .r7 || lastCompletion.map({ one.place.line < $0.place.line }) == true { confirm(one.rule) }
+      if one.rule != .r7 || lastCompletion.map({ one.position.line < $0.position.line }) == true { confirm(one.rule) }
       return true
     }
     guard let call = machine.calls[request.call] else { return explainGone(request) }

@@ -75,7 +75,7 @@ extension TraceCheck {
       if reportsOfNow.accepted > 0 {
         confirm(.r1)
       } else if reportsOfNow.refused > 0 {
-        unconfirmedReport = Since(time: now, place: place)
+        unconfirmedReport = Since(time: now, position: position)
       }
     }
     give(.pushHandled(push))
@@ -137,7 +137,7 @@ extension TraceCheck {
   private mutating func completed(_ line: LogLine, _ completion: SystemMachine.Completion) {
     guard let id = number(line, "action") else { return }
     if foreign.remove(id) != nil { return isAudioUnknown = true }
-    lastCompletion = Since(time: now, place: place)
+    lastCompletion = Since(time: now, position: position)
     if let action = overlapping.removeValue(forKey: id) {
       let open = machine.pending
       machine.pending = action

@@ -12,11 +12,11 @@ extension TraceCheck {
   mutating func absorb(_ out: [SystemMachine.Action], owing rule: (SystemMachine.Request) -> Rule = { _ in .r7 }) {
     if machine.beginsAt != nil {
       machine.beginsAt = nil
-      if !hasBegun, firstUse == nil { firstUse = Since(time: now, place: place) }
+      if !hasBegun, firstUse == nil { firstUse = Since(time: now, position: position) }
     }
     group += 1
     for request in machine.queue {
-      owed.append(Owed(request: request, rule: rule(request), due: now + Self.patience, place: place, group: group))
+      owed.append(Owed(request: request, rule: rule(request), due: now + Self.patience, position: position, group: group))
     }
     machine.queue = []
     for action in out { absorb(action) }
@@ -24,7 +24,7 @@ extension TraceCheck {
     if machine.activatesAt == nil {
       activation = nil
     } else if activation == nil {
-      activation = Since(time: now, place: place)
+      activation = Since(time: now, position: position)
     }
   }
 
@@ -32,7 +32,7 @@ extension TraceCheck {
     switch action {
     case .violation(let rule, let text):
       found(rule, .app, text)
-      if rule == .r1 { unpunished = Since(time: now, place: place) }
+      if rule == .r1 { unpunished = Since(time: now, position: position) }
     case .reported(let call, let code): expect(.reported(call), code: code?.rawValue, .r4, nil, "")
     case .requested(let id, let code):
       expect(.requested(id.raw), code: code?.rawValue, .r7, Self.patience, "the request was not answered within 5 s")
@@ -62,7 +62,7 @@ extension TraceCheck {
 
   mutating func expect(_ output: Output, code: Int? = nil, _ rule: Rule, _ time: Duration?, _ text: String) {
     awaited.append(
-      Awaited(output: output, code: code, rule: rule, due: time.map { now + $0 }, place: place, text: text))
+      Awaited(output: output, code: code, rule: rule, due: time.map { now + $0 }, position: position, text: text))
   }
 
   /// What was awaited and has come.
@@ -97,12 +97,12 @@ extension TraceCheck {
     if let since = firstUse, now > since.time + Self.patience + Self.patience {
       firstUse = nil
       if !hasBegun {
-        found(.r12, .system, "providerDidBegin did not come within 10 s of the provider's first use", at: since.place)
+        found(.r12, .system, "providerDidBegin did not come within 10 s of the provider's first use", at: since.position)
       }
     }
     if let since = unpunished, now > since.time + rules.reportTime + Self.slack {
       unpunished = nil
-      found(.r1, .system, "the app lives on after a push that it did not report", at: since.place)
+      found(.r1, .system, "the app lives on after a push that it did not report", at: since.position)
     }
     if let since = unconfirmedReport, now > since.time + rules.reportTime + Self.slack {
       unconfirmedReport = nil
@@ -110,7 +110,7 @@ extension TraceCheck {
     }
     if let since = zeroRate, now > since.time + Self.slack {
       zeroRate = nil
-      found(.r28, .system, "the route stayed at 0 Hz for more than 1 s", at: since.place)
+      found(.r28, .system, "the route stayed at 0 Hz for more than 1 s", at: since.position)
     }
   }
 
@@ -118,7 +118,7 @@ extension TraceCheck {
     let late = awaited.filter { $0.due.map { $0 < now } == true }
     guard !late.isEmpty else { return }
     awaited.removeAll { $0.due.map { $0 < now } == true }
-    for one in late { found(one.rule, .system, one.text, at: one.place) }
+    for one in late { found(one.rule, .system, one.text, at: one.position) }
   }
 
   /// Only the action that is next can be late, and only while none is open.
@@ -139,7 +139,7 @@ extension TraceCheck {
         case .r9: "a cellular call began, and the call that talks was not held within 5 s"
         default: "the \(one.request.name) that was asked for was not performed within 5 s"
         }
-      found(one.rule, .system, text, at: one.place)
+      found(one.rule, .system, text, at: one.position)
     }
   }
 
@@ -148,7 +148,7 @@ extension TraceCheck {
     activation = nil
     guard !isActivationOptional else { return confirm(.r9) }
     if isAudioUnknown || machine.isCellularCall || rules.activationTime == nil { return }
-    found(.r8, .system, "didActivate did not come in its time after the fulfilled action", at: since.place)
+    found(.r8, .system, "didActivate did not come in its time after the fulfilled action", at: since.position)
   }
 
   // MARK: processes
@@ -158,10 +158,10 @@ extension TraceCheck {
   mutating func processEnded(isKilled: Bool = false, isEnd: Bool = false) {
     if unpunished != nil { deaths += 1 }
     // of a killed process nothing comes any more
-    if let since = unconfirmedReport, isKilled || header?.writer == .sdk && !isEnd && since.place == place {
+    if let since = unconfirmedReport, isKilled || header?.writer == .sdk && !isEnd && since.position == position {
       found(
         .r4, .system, "the process ended after a push whose only report was refused as existing: it did not count",
-        at: since.place)
+        at: since.position)
     }
     (unpunished, unconfirmedReport, reportsOfNow, hasReported) = (nil, nil, (0, 0), false)
     (hasBegun, firstUse, owed, awaited, actions) = (false, nil, [], [], [:])

@@ -39,7 +39,7 @@ extension TraceCheck {
     guard let rule = line["rule"].flatMap({ Rule(rawValue: $0) }) else { return }
     if rule == .r2 { return confirm(.r2) }
     let near = verdict.findings.last { $0.rule == rule }
-    if let near, near.place.line + 10 > place.line { return }
+    if let near, near.position.line + 10 > position.line { return }
     found(rule, .app, line["text"] ?? rule.title)
   }
 
@@ -120,7 +120,7 @@ extension TraceCheck {
     }
     guard code != nil, asked.code == nil else { return }
     // what it asked for does not come
-    let group = owed.first { $0.place == asked.place }?.group
+    let group = owed.first { $0.position == asked.position }?.group
     for one in owed where one.group == group {
       if case .start(let call, _) = one.request { machine.calls[call] = nil }
     }
@@ -198,7 +198,7 @@ extension TraceCheck {
     if came(.route(to)) != nil { confirm(.r20) }
     if let route = SystemMachine.Route(rawValue: to) { machine.route = route }
     if rate == 0 {
-      if zeroRate == nil { zeroRate = Since(time: now, place: place) }
+      if zeroRate == nil { zeroRate = Since(time: now, position: position) }
       return
     }
     if ![8_000, 16_000, 48_000].contains(rate) {

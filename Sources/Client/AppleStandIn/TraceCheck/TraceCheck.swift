@@ -11,7 +11,7 @@ public import PhoneLog
 /// it is the user's, where a user could have wanted it.
 public struct TraceCheck: Sendable {
   typealias Rule = SystemMachine.Rule
-  typealias Place = TraceVerdict.Place
+  typealias Position = TraceVerdict.Position
 
   /// How long the system may take for what follows at once.
   static let patience = Duration.seconds(5)
@@ -23,7 +23,7 @@ public struct TraceCheck: Sendable {
     var request: SystemMachine.Request
     var rule: Rule
     var due: Instant
-    var place: Place
+    var position: Position
     /// Of one transaction or one tap: these come in their order.
     var group: Int
   }
@@ -39,12 +39,12 @@ public struct TraceCheck: Sendable {
     var rule: Rule
     /// Nil: it may come at any time, or never.
     var due: Instant?
-    var place: Place
+    var position: Position
     var text: String
   }
   struct Since: Sendable {
     var time: Instant
-    var place: Place
+    var position: Position
   }
 
   let rules: SystemRules
@@ -54,7 +54,7 @@ public struct TraceCheck: Sendable {
   /// The machine's time: traces of one file follow each other.
   var now = Instant.zero
   private var base = Instant.zero
-  var place = Place(line: 0, time: .zero)
+  var position = Position(line: 0, time: .zero)
 
   // of the process that runs
   var header: TraceHeader?
@@ -144,7 +144,7 @@ public struct TraceCheck: Sendable {
     }
     let time = base + (next.line.time - .zero)
     advance(to: time)
-    place = Place(line: next.number, time: next.line.time)
+    position = Position(line: next.number, time: next.line.time)
     if next.line["queue"] == "other" { receivedElsewhere(next.line) }
     switch next.line.who {
     case .app: app(next.line)
@@ -177,8 +177,8 @@ public struct TraceCheck: Sendable {
     if !isExact { give(.launched) }
   }
 
-  mutating func found(_ rule: Rule, _ side: TraceVerdict.Finding.Side, _ text: String, at place: Place? = nil) {
-    verdict.found(.init(rule: rule, side: side, place: place ?? self.place, text: text))
+  mutating func found(_ rule: Rule, _ side: TraceVerdict.Finding.Side, _ text: String, at position: Position? = nil) {
+    verdict.found(.init(rule: rule, side: side, position: position ?? self.position, text: text))
   }
-  mutating func confirm(_ rule: Rule) { if verdict.seen[rule] == nil { verdict.seen[rule] = place.line } }
+  mutating func confirm(_ rule: Rule) { if verdict.seen[rule] == nil { verdict.seen[rule] = position.line } }
 }

@@ -15,12 +15,12 @@ public struct TraceVerdict: Sendable {
     }
     public var rule: Rule
     public var side: Side
-    public var place: Place
+    public var position: Position
     public var text: String
   }
 
   /// A line of the file; `time` is the line's own, since its trace began.
-  public struct Place: Sendable, Equatable {
+  public struct Position: Sendable, Equatable {
     public var line: Int
     public var time: Instant
   }
@@ -82,7 +82,7 @@ extension TraceVerdict {
       let own = findings.filter { $0.rule == rule }
       for finding in own.prefix(Self.shown) {
         let who = finding.side == .app ? "the app" : "the system"
-        out.append("       line \(finding.place.line), \(LogLine.text(finding.place.time)) s, by \(who): \(finding.text)")
+        out.append("       line \(finding.position.line), \(LogLine.text(finding.position.time)) s, by \(who): \(finding.text)")
       }
       if own.count > Self.shown { out.append("       and \(own.count - Self.shown) times more") }
     }

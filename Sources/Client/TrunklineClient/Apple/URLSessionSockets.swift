@@ -34,23 +34,23 @@
       monitor.cancel()
     }
 
-    public func open(_ url: String, events heard: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
+    public func open(_ url: String, events handler: @escaping @Sendable (SocketEvent) -> Void) -> any Socket {
       // URLSession raises an exception for a WebSocket task of another scheme
       guard let url = URL(string: url), ["ws", "wss"].contains(url.scheme), url.host != nil else {
-        heard(.closed(1006, "\(url): a ws:// or wss:// address is wanted"))
+        handler(.closed(1006, "\(url): a ws:// or wss:// address is wanted"))
         return NoSocket()
       }
       let task = session.webSocketTask(with: url, protocols: ["trunkline.v1"])
       task.maximumMessageSize = Self.longestMessage
-      events.add(task, heard)
+      events.add(task, handler)
       task.resume()
       return TaskSocket(task: task)
     }
 
     /// Over cellular where the default route is not, else over Wi-Fi.
-    public func openAlternate(_ url: String, events heard: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)? {
+    public func openAlternate(_ url: String, events handler: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)? {
       guard let url = URL(string: url), ["ws", "wss"].contains(url.scheme), url.host != nil else { return nil }
-      return NetworkSocket(url, over: monitor.currentPath.usesInterfaceType(.cellular) ? .wifi : .cellular, events: heard)
+      return NetworkSocket(url, over: monitor.currentPath.usesInterfaceType(.cellular) ? .wifi : .cellular, events: handler)
     }
 
     public func post(_ url: String, bearer: String, body: [UInt8]) {
@@ -93,16 +93,16 @@
   private final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
     private let handlers = Mutex<[Int: @Sendable (SocketEvent) -> Void]>([:])
 
-    func add(_ task: URLSessionWebSocketTask, _ heard: @escaping @Sendable (SocketEvent) -> Void) {
-      handlers.withLock { $0[task.taskIdentifier] = heard }
+    func add(_ task: URLSessionWebSocketTask, _ handler: @escaping @Sendable (SocketEvent) -> Void) {
+      handlers.withLock { $0[task.taskIdentifier] = handler }
     }
 
     /// Asks for the next message until there is none: a task hands over one at a time.
     private func listen(_ task: URLSessionWebSocketTask) {
       task.receive { [weak self] result in
-        guard let self, let heard = self.handlers.withLock({ $0[task.taskIdentifier] }) else { return }
+        guard let self, let handler = self.handlers.withLock({ $0[task.taskIdentifier] }) else { return }
         switch result {
-        case .success(.string(let text)): heard(.received(Array(text.utf8)))
+        case .success(.string(let text)): handler(.received(Array(text.utf8)))
         case .success: return task.cancel(with: .unsupportedData, reason: nil)
         case .failure: return  // the task's end follows
         }
@@ -111,8 +111,8 @@
     }
 
     private func end(_ task: URLSessionTask, _ code: Int, _ why: String?) {
-      let heard = handlers.withLock { $0.removeValue(forKey: task.taskIdentifier) }
-      heard?(.closed(UInt16(clamping: code), why))
+      let handler = handlers.withLock { $0.removeValue(forKey: task.taskIdentifier) }
+      handler?(.closed(UInt16(clamping: code), why))
     }
 
     func urlSession(_ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?) {

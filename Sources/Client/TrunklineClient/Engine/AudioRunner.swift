@@ -19,11 +19,11 @@ final class AudioRunner: Sendable {
 
   /// - Parameter done: called once, on a queue of the runner's: false if the device refused, or has not returned in time. What it says
   ///   later is not heard; the phases after it still run once it has returned, so that a late start is released.
-  func run(_ order: AudioRequest, _ done: @escaping @Sendable (Bool) -> Void) {
+  func run(_ request: AudioRequest, _ done: @escaping @Sendable (Bool) -> Void) {
     let answer = Answer(done)
     queue.async { [device, handle] in
       let isDone =
-        switch order {
+        switch request {
         case .configure: device.configure(handle)
         case .start: device.start()
         case .restart: Self.void(device.stop()) && device.start()
@@ -31,7 +31,7 @@ final class AudioRunner: Sendable {
         case .release: Self.void(device.release())
         }
       // too late: nobody counts with it any more
-      if !answer.give(isDone), order == .start || order == .restart, isDone { device.stop() }
+      if !answer.give(isDone), request == .start || request == .restart, isDone { device.stop() }
     }
     deadlines.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: time.nanoseconds))) { _ = answer.give(false) }
   }

@@ -14,11 +14,11 @@ extension PhoneEngine {
     case .reportConnected(let call, let at): parts.system.perform(.reportConnected(call, at: at))
     case .request(let request): parts.system.perform(.request(request))
     case .complete(let id, let isDone): parts.system.perform(.complete(id, isDone))
-    case .socket(let order): perform(order, of: 0)
-    case .further(let session, let order): perform(order, of: session)
+    case .socket(let action): perform(action, of: 0)
+    case .further(let session, let action): perform(action, of: session)
     case .post(let reject, let call, let wake, let gateway): post(reject, call, wake, gateway)
-    case .media(let call, let order): media?.give(.call(call, order))
-    case .audio(let order): perform(order)
+    case .media(let call, let request): media?.give(.call(call, request))
+    case .audio(let request): perform(request)
     case .listen(let call): media?.give(.listen(call))
     case .mix(let others): media?.give(.mix(others))
     case .relays(let servers):
@@ -53,8 +53,8 @@ extension PhoneEngine {
     }
   }
 
-  private func perform(_ order: AudioRequest) {
-    switch order {
+  private func perform(_ request: AudioRequest) {
+    switch request {
     case .configure:
       // before the action is fulfilled: the system activates what it has been told by then
       parts.system.perform(.configureAudio)
@@ -64,27 +64,27 @@ extension PhoneEngine {
     }
     audioNumber += 1
     let number = audioNumber
-    audio.run(order) { [weak self] isDone in self?.enqueue { $0.performed(order, number, isDone) } }
+    audio.run(request) { [weak self] isDone in self?.enqueue { $0.performed(request, number, isDone) } }
   }
 
-  private func performed(_ order: AudioRequest, _ number: Int, _ isDone: Bool) {
-    switch order {
+  private func performed(_ request: AudioRequest, _ number: Int, _ isDone: Bool) {
+    switch request {
     // stopped or started again since
     case .start where number != audioNumber, .restart where number != audioNumber: break
-    case .configure: if !isDone { give(.audioFailed(order)) }
+    case .configure: if !isDone { give(.audioFailed(request)) }
     case .start where isDone, .restart where isDone:
       give(.audioRuns(.running))
       audioStarted()
     case .start, .restart:
       media?.give(.audio(false))
-      give(.audioFailed(order))
+      give(.audioFailed(request))
     case .stop, .release: give(.audioRuns(.idle))
     }
   }
 
   /// - Parameter session: 0 is the phone's own, others are at further nodes.
-  private func perform(_ order: ClientSession.Action, of session: Int) {
-    switch order {
+  private func perform(_ action: ClientSession.Action, of session: Int) {
+    switch action {
     case .connect:
       sockets[session]?.abandon()
       sockets[session] = SocketRace()

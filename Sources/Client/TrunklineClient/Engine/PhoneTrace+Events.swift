@@ -28,7 +28,7 @@ extension PhoneTrace.State {
     // the device
     case .audioRuns(let audio):
       return Line(.app, "audioRuns", [("capture", "\(audio.capture)"), ("playout", "\(audio.playout)")])
-    case .audioFailed(let order): return Line(.app, "audioFailed", [("do", "\(order)")])
+    case .audioFailed(let request): return Line(.app, "audioFailed", [("do", "\(request)")])
     case .pathChanged: return Line(.network, "changed")
     case .foreground(let isOn): return Line(.user, "foreground", [("on", "\(isOn)")])
     case .microphone(let permission): return Line(.user, "microphone", [("says", "\(permission)")])
@@ -66,15 +66,15 @@ extension PhoneTrace.State {
     case .request(let request): return [asks(request)]
     case .complete(let id, let isDone): return [Line(.app, isDone ? "fulfill" : "fail", [("action", "\(id.raw)")])]
     // to the device; the category is set before the action is fulfilled
-    case .audio(let order):
-      let line = Line(.app, "audio", [("do", "\(order)")])
-      return order == .configure ? [Line(.app, "setCategory"), line] : [line]
+    case .audio(let request):
+      let line = Line(.app, "audio", [("do", "\(request)")])
+      return request == .configure ? [Line(.app, "setCategory"), line] : [line]
     // to the gateway, media and the app
-    case .socket(let order): return [Line(.app, "socket", [("do", Self.name(order))])]
-    case .further(let number, let order):
-      return [Line(.app, "socket", [("do", Self.name(order)), ("further", "\(number)")])]
+    case .socket(let action): return [Line(.app, "socket", [("do", Self.name(action))])]
+    case .further(let number, let action):
+      return [Line(.app, "socket", [("do", Self.name(action)), ("further", "\(number)")])]
     case .post(_, let call, _, _): return [Line(.app, "post", Self.call(call))]
-    case .media(let call, let order): return [Line(.app, "media", Self.call(call) + [("do", Self.name(order))])]
+    case .media(let call, let request): return [Line(.app, "media", Self.call(call) + [("do", Self.name(request))])]
     case .mix(let others): return [Line(.app, "mix", others.flatMap { Self.call($0) })]
     case .listen(let call): return [Line(.app, "listen", call.map { Self.call($0) } ?? [])]
     case .relays: return []
@@ -133,8 +133,8 @@ extension PhoneTrace.State {
     }
   }
 
-  private static func name(_ order: ClientSession.Action) -> String {
-    switch order {
+  private static func name(_ action: ClientSession.Action) -> String {
+    switch action {
     case .connect: "connect"
     case .connectAlternate: "connectAlternate"
     case .write: "write"

@@ -34,7 +34,7 @@ struct LogLines: Sendable {
     case .audioDeactivated: [Line(.info, .audioSession, nil, [("isOn", "false")])]
     case .audioChanged(let isReset): [Line(.info, .audioSession, nil, [("isReset", "\(isReset)")])]
     case .reset: [Line(.warning, .systemReset)]
-    case .audioFailed(let order): [Line(.error, .audioFailed, nil, [("does", "\(order)")])]
+    case .audioFailed(let request): [Line(.error, .audioFailed, nil, [("does", "\(request)")])]
     case .pathChanged: [Line(.info, .networkChanged)]
     case .foreground(let isOn): [Line(.info, .foreground, nil, [("isOn", "\(isOn)")])]
     case .microphone(let permission):
@@ -91,10 +91,10 @@ struct LogLines: Sendable {
 
   mutating func lines(of action: PhoneMachine.Action, gateway: String?, isDetailed: Bool) -> [Line] {
     switch action {
-    case .socket(let order), .further(_, let order): return lines(of: order, gateway, isDetailed)
+    case .socket(let action), .further(_, let action): return lines(of: action, gateway, isDetailed)
     case .media(let call, .offer(let generation)) where generation > 1:
       return [Line(.warning, .mediaRestart, call, [("generation", "\(generation)")])]
-    case .audio(let order): return [Line(.info, .audioOrder, nil, [("does", "\(order)")])]
+    case .audio(let request): return [Line(.info, .audioOrder, nil, [("does", "\(request)")])]
     case .needsToken: return [Line(.info, .tokenAsked)]
     case .tokenStale: return [Line(.warning, .tokenStale)]
     case .state(.refused(let code)): return [Line(.error, .sessionState, nil, [("is", "refused"), ("code", "\(code)")])]
@@ -111,8 +111,8 @@ struct LogLines: Sendable {
     }
   }
 
-  private func lines(of order: ClientSession.Action, _ gateway: String?, _ isDetailed: Bool) -> [Line] {
-    switch order {
+  private func lines(of action: ClientSession.Action, _ gateway: String?, _ isDetailed: Bool) -> [Line] {
+    switch action {
     case .connect: [Line(.info, .socketConnect, nil, [("host", Self.host(gateway))])]
     case .connectAlternate: [Line(.warning, .socketConnect, nil, [("host", Self.host(gateway)), ("isAlternate", "true")])]
     case .write(let bytes):

@@ -4,8 +4,8 @@ enum MediaLimits {
   /// Calls that the audio is exchanged with beside the first one.
   static let mixedCalls = 4
   static let localAddresses = 8
-  /// Orders that wait for the thread; the machine gives a handful for each event.
-  static let orders = 1_024
+  /// Commands that wait for the thread; the machine gives a handful for each event.
+  static let commands = 1_024
   /// Sockets of an older generation, which serve until the newer one has a pair.
   static let sockets = 32
   /// Events of connections to TURN servers that wait for the thread. Beyond it a datagram is lost, and a stream is given up.

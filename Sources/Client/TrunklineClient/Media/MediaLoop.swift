@@ -60,11 +60,11 @@ final class MediaLoop {
         for socket in live.oldSockets { polls.append(pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)) }
       }
       let ready = poll(&polls, nfds_t(polls.count), timeout)
-      // before the orders, which may open and close sockets
+      // before the commands, which may open and close sockets
       if ready > 0 { receive(polls[1...], buffer) }
       if ready > 0, polls[0].revents != 0 {
         drainWakeUp()
-        for order in thread.drainRequests() { handle(order) }
+        for command in thread.drainCommands() { handle(command) }
         for news in thread.drainRelayNews() { handle(news) }
       }
       timers(MonotonicTime.now())
@@ -95,20 +95,20 @@ final class MediaLoop {
   private var isExchanging: Bool { isAudioOn && listening != nil }
   private var isTesting: Bool { testing.map { calls[$0] != nil } ?? false }
 
-  // MARK: orders
+  // MARK: commands
 
-  private func handle(_ order: MediaThread.Order) {
+  private func handle(_ command: MediaThread.Command) {
     let now = MonotonicTime.now()
-    switch order {
+    switch command {
     case .call(let id, .close):
       let live = calls.removeValue(forKey: id)
       live?.media.handle(.close, at: now, into: &output)
       if let live { update(id, live, now) }
       report(.closed(id, live?.media.statistics ?? .init()))
-    case .call(let id, let order):
-      guard let live = calls[id] ?? open(id, order) else { return }
-      if case .offer(let generation) = order, generation > 1 { renew(live) }
-      live.media.handle(order, at: now, into: &output)
+    case .call(let id, let request):
+      guard let live = calls[id] ?? open(id, request) else { return }
+      if case .offer(let generation) = request, generation > 1 { renew(live) }
+      live.media.handle(request, at: now, into: &output)
       update(id, live, now)
       reportConnected()
     case .listen(let id):
@@ -144,8 +144,8 @@ final class MediaLoop {
     return lookUpIPv6(NAT64.name).lazy.compactMap { NAT64(answer: $0) }.first
   }
 
-  private func open(_ id: Identifier, _ order: ClientCall.MediaRequest) -> Live? {
-    switch order {
+  private func open(_ id: Identifier, _ request: ClientCall.MediaRequest) -> Live? {
+    switch request {
     case .answer, .offer: break
     case .apply, .activate, .mute, .close: return nil
     }

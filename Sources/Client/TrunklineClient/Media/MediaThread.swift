@@ -15,7 +15,7 @@ import TURN
 /// The one thread of all media: sockets, ICE, DTLS, SRTP, jitter buffers and codecs of every call. Orders come from the engine by a mailbox;
 /// reports go back by a closure.
 final class MediaThread: Sendable {
-  enum Order: Sendable {
+  enum Command: Sendable {
     case call(Identifier, ClientCall.MediaRequest)
     /// The call that the device's rings belong to.
     case listen(Identifier?)
@@ -48,7 +48,7 @@ final class MediaThread: Sendable {
     }
   }
 
-  private let orders = Mutex<[Order]>([])
+  private let commands = Mutex<[Command]>([])
   private let relayEvents = Mutex<[RelayNews]>([])
   private let wakeUp: (read: Int32, write: Int32)
   let handle: AudioHandle
@@ -82,12 +82,12 @@ final class MediaThread: Sendable {
     thread.start()
   }
 
-  /// From any thread. Beyond the limit an order is dropped: the thread hangs then, and the call fails by its deadlines.
-  func give(_ order: Order) {
-    let isFirst = orders.withLock { orders -> Bool in
-      guard orders.count < MediaLimits.orders else { return false }
-      orders.append(order)
-      return orders.count == 1
+  /// From any thread. Beyond the limit a command is dropped: the thread then hangs, and the call fails by its deadlines.
+  func give(_ command: Command) {
+    let isFirst = commands.withLock { commands -> Bool in
+      guard commands.count < MediaLimits.commands else { return false }
+      commands.append(command)
+      return commands.count == 1
     }
     if isFirst { wake() }
   }
@@ -124,10 +124,10 @@ final class MediaThread: Sendable {
     }
   }
 
-  func drainRequests() -> [Order] {
-    orders.withLock { orders in
-      defer { orders.removeAll(keepingCapacity: true) }
-      return orders
+  func drainCommands() -> [Command] {
+    commands.withLock { commands in
+      defer { commands.removeAll(keepingCapacity: true) }
+      return commands
     }
   }
 }

@@ -10,7 +10,7 @@ public protocol CallSystem: Sendable {
   /// Called once, before the phone does anything else.
   func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void)
   /// Does what the phone asks for. On the queue of ``attach(to:_:)``; answers come as events, also where the system answers at once.
-  func perform(_ order: CallSystemRequest)
+  func perform(_ request: CallSystemRequest)
 }
 
 /// What the system tells the phone.
