@@ -22,11 +22,11 @@ import Testing
       """)
     #expect(script.lines.map(\.number) == [2, 4, 5, 6, 7])
     #expect(script.lines.map(\.at) == [.milliseconds(1_500), nil, nil, nil, nil])
-    let orders: [HandsetRequest] = [
+    let requests: [HandsetRequest] = [
       .tap(.answer), .tap(.hold(true)), .expect(.violation("R1", times: 1), within: .milliseconds(300)), .input(.cellular(false)),
       .push(#"{"a": "b"}"#),
     ]
-    #expect(script.lines.map(\.order) == orders)
+    #expect(script.lines.map(\.request) == requests)
   }
 
   @Test(arguments: [
@@ -52,9 +52,9 @@ import Testing
     #expect(
       drawn.contains { $0.contains("J\u{fffd}[2J\u{fffd}x") }
         && !drawn.joined().unicodeScalars.contains { $0.value < 32 || $0.value == 0x9b })
-    #expect(HandsetTerminal.order(UInt8(ascii: "a"), phone) == .tap(.answer))
-    #expect(HandsetTerminal.order(UInt8(ascii: "d"), phone) == .tap(.decline))
-    #expect(HandsetTerminal.order(UInt8(ascii: "?"), phone) == nil)
+    #expect(HandsetTerminal.request(UInt8(ascii: "a"), phone) == .tap(.answer))
+    #expect(HandsetTerminal.request(UInt8(ascii: "d"), phone) == .tap(.decline))
+    #expect(HandsetTerminal.request(UInt8(ascii: "?"), phone) == nil)
   }
 
   // MARK: an app in a process of its own

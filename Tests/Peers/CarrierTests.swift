@@ -57,9 +57,9 @@ import Testing
         $0.jitterMilliseconds = 20
       })
     #expect(try #require(callee).digits == "12#*0")
-    let heard = try #require(callee)
+    let report = try #require(callee)
     let sent = try #require(caller).sent
-    #expect(heard.lost > 0 && heard.received < sent && heard.jitterMilliseconds > 1)
+    #expect(report.lost > 0 && report.received < sent && report.jitterMilliseconds > 1)
   }
 
   @Test func `a refusing carrier ends the call with its code`() throws {

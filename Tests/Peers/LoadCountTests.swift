@@ -70,7 +70,7 @@ import Testing
     for index in 0..<frames {
       audio.spoke(at: at(20 * Double(index)))
       guard !lost.contains(index) else { continue }
-      audio.heard(
+      audio.received(
         .init(raw: UInt32(units * index)), sentence[index % sentence.count], at: at(20 * Double(index) + 30))
     }
     audio.callEnds()

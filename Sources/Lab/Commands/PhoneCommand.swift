@@ -137,11 +137,11 @@ struct PhoneCommand: ParsableCommand {
   }
 
   /// A killed app: each push is a start of its own, until `--calls` of them are over.
-  private func wait(at place: String, _ options: LabPhone.Options, _ stop: StopBox) throws -> [LabPhone.CallReport] {
+  private func wait(at address: String, _ options: LabPhone.Options, _ stop: StopBox) throws -> [LabPhone.CallReport] {
     let hex = pushToken ?? hexString(RandomSource.system.bytes(32))
     let waiter: PushWaiter
     do {
-      waiter = try PushWaiter(try source(place, hex))
+      waiter = try PushWaiter(try source(address, hex))
     } catch {
       throw ValidationError("--wait-for-push: \(error)")
     }
@@ -173,9 +173,9 @@ struct PhoneCommand: ParsableCommand {
     return reports
   }
 
-  private func source(_ place: String, _ token: String) throws -> PushWaiter.Source {
-    if place == "-" { return .standardInput }
-    guard let address = SocketAddress(place) else { throw ValidationError("\"\(place)\" is no ADDRESS:PORT") }
+  private func source(_ text: String, _ token: String) throws -> PushWaiter.Source {
+    if text == "-" { return .standardInput }
+    guard let address = SocketAddress(text) else { throw ValidationError("\"\(text)\" is no ADDRESS:PORT") }
     return .sandbox(address, token: token)
   }
 }

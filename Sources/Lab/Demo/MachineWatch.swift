@@ -44,12 +44,12 @@ struct TickCounts: Sendable {
 
   var lateness: MachineLateness {
     // One in a hundred is later than this.
-    var (above, place) = (total / 100, counts.count - 1)
-    while place > 0, Int(counts[place]) <= above {
-      above -= Int(counts[place])
-      place -= 1
+    var (above, bucket) = (total / 100, counts.count - 1)
+    while bucket > 0, Int(counts[bucket]) <= above {
+      above -= Int(counts[bucket])
+      bucket -= 1
     }
-    return MachineLateness(worstMilliseconds: Double(worst.nanoseconds) / 1e6, p99Milliseconds: Double(place) / 10)
+    return MachineLateness(worstMilliseconds: Double(worst.nanoseconds) / 1e6, p99Milliseconds: Double(bucket) / 10)
   }
 }
 

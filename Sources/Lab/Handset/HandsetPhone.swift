@@ -52,10 +52,10 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
 
   func give(_ input: SystemMachine.Input) { step { $0.handle(input, at: $1) } }
 
-  /// Orders are carried out in the turn that gave them, so that messages keep their order.
+  /// Requests are performed in the step that made them, so that messages keep their order.
   func step(_ body: (inout PhoneModel, Instant) -> [PhoneRequest]) {
     locked {
-      for order in body(&model, now) { perform(order) }
+      for request in body(&model, now) { perform(request) }
       for line in model.log[reported...] { report(line) }
       reported = model.log.count
       changed.broadcast()
@@ -69,8 +69,8 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
     if let due = locked({ model.nextTimeout }), due <= now { step { $0.timeout(at: $1) } }
   }
 
-  private func perform(_ order: PhoneRequest) {
-    switch order {
+  private func perform(_ request: PhoneRequest) {
+    switch request {
     case .launch: start()
     case .kill:
       launcher?.kill()

@@ -31,12 +31,12 @@ enum HandsetRequest: Equatable {
     }
   }
 
-  /// Nil: no such order.
+  /// Nil: an unknown request.
   init?(_ words: [String]) {
     let rest = Array(words.dropFirst())
     func isOn(_ index: Int = 0) -> Bool? { rest.count > index ? ["on": true, "off": false][rest[index]] : nil }
     func plain(_ value: Plain?) -> HandsetRequest? { value.map { .input($0) } }
-    let order: HandsetRequest? =
+    let request: HandsetRequest? =
       switch words.first {
       case "tap": Self.button(rest).map { .tap($0) }
       case "open" where rest.isEmpty: .open
@@ -58,8 +58,8 @@ enum HandsetRequest: Equatable {
       case "expect": Self.expectation(rest)
       default: nil
       }
-    guard let order else { return nil }
-    self = order
+    guard let request else { return nil }
+    self = request
   }
 
   private static func button(_ words: [String]) -> StandInPhone.Button? {

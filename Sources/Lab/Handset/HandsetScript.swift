@@ -8,7 +8,7 @@ struct HandsetScript: Equatable {
   struct Line: Equatable {
     var number: Int
     var at: Duration?
-    var order: HandsetRequest
+    var request: HandsetRequest
   }
   struct Problem: Error, CustomStringConvertible { let description: String }
 
@@ -22,15 +22,16 @@ struct HandsetScript: Equatable {
       if words[0] == "at" {
         time = words.count > 2 ? HandsetRequest.duration(words[1]) : nil
         guard time != nil else {
-          throw Problem(description: "line \(index + 1): after `at` comes a time like 2s or 300ms, and an order")
+          throw Problem(description: "line \(index + 1): after `at` comes a time like 2s or 300ms, and a command")
         }
         words.removeFirst(2)
       }
-      guard let order = HandsetRequest(words) else {
+      guard let request = HandsetRequest(words) else {
         throw Problem(
-          description: "line \(index + 1): no order: \(line)\(words[0] == "expect" ? "; there are: \(Expectation.names)" : "")")
+          description:
+            "line \(index + 1): unknown command: \(line)\(words[0] == "expect" ? "; there are: \(Expectation.names)" : "")")
       }
-      return Line(number: index + 1, at: time, order: order)
+      return Line(number: index + 1, at: time, request: request)
     }
   }
 
@@ -38,8 +39,8 @@ struct HandsetScript: Equatable {
   func run(on phone: HandsetPhone) -> String? {
     for line in lines {
       if let at = line.at { _ = phone.wait(at - phone.uptime) { _ in false } }
-      if line.order == .quit { return nil }
-      if let problem = line.order.run(on: phone) { return "line \(line.number): \(problem)" }
+      if line.request == .quit { return nil }
+      if let problem = line.request.run(on: phone) { return "line \(line.number): \(problem)" }
     }
     return nil
   }

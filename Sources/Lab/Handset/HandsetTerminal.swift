@@ -32,12 +32,12 @@ final class HandsetTerminal {
       guard Glibc.poll(&poll, 1, 100) > 0 else { continue }
       var key: UInt8 = 0
       guard read(0, &key, 1) == 1, key != UInt8(ascii: "q") else { return }
-      if let order = Self.order(key, state) { _ = order.run(on: phone) }
+      if let request = Self.request(key, state) { _ = request.run(on: phone) }
     }
   }
 
   /// What a key does, by what is on the screen.
-  static func order(_ key: UInt8, _ phone: PhoneModel) -> HandsetRequest? {
+  static func request(_ key: UInt8, _ phone: PhoneModel) -> HandsetRequest? {
     let screen = phone.screen
     let newest = screen.calls.last
     return switch Character(UnicodeScalar(key)) {

@@ -82,9 +82,9 @@ public final class SimulatedCarrier: @unchecked Sendable {
   private let userAgent: CarrierUserAgent
   private var calls: [LegID: Call] = [:]
   private var finished = 0
-  private var placed: UInt64 = 0
+  private var dialled: UInt64 = 0
   private var tickTimer: EventLoop.TimerID?
-  private var placeTimer: EventLoop.TimerID?
+  private var dialTimer: EventLoop.TimerID?
   private var nextTick = Instant.zero
   public private(set) var reports: [CallReport] = []
 
@@ -97,7 +97,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
       random: random)
     userAgent.handler = { [unowned self] in handle($0) }
     tickTimer = loop.addTimer("tick") { [unowned self] in tick() }
-    placeTimer = loop.addTimer("place") { [unowned self] in place() }
+    dialTimer = loop.addTimer("dial") { [unowned self] in dial() }
   }
 
   /// May be called from any thread: hangs up, then `run` returns.
@@ -107,7 +107,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
   public func run() {
     loop.post { [unowned self] in
       emit(PeerEvent("listening", ["address": "\(options.listen)"]))
-      if options.call != nil { place() }
+      if options.call != nil { dial() }
     }
     loop.run()
     userAgent.close()
@@ -202,10 +202,10 @@ public final class SimulatedCarrier: @unchecked Sendable {
     }
   }
 
-  private func place() {
+  private func dial() {
     guard let number = options.call, !isStopping else { return }
-    placed += 1
-    let leg = LegID.outbound(placed)
+    dialled += 1
+    let leg = LegID.outbound(dialled)
     guard let call = try? makeCall(leg) else { return noRoute() }
     emit(PeerEvent("invite", ["to": number]))
     let isSent = userAgent.invite(
@@ -264,8 +264,8 @@ public final class SimulatedCarrier: @unchecked Sendable {
           "srtp": heard.profile ?? "none", "refused": "\(heard.refused)",
         ]))
     if options.call != nil {
-      if placed >= UInt64(max(1, options.calls ?? 1)) { isStopping = true }
-      if !isStopping, let placeTimer { loop.setTimer(placeTimer, at: loop.now + options.gap) }
+      if dialled >= UInt64(max(1, options.calls ?? 1)) { isStopping = true }
+      if !isStopping, let dialTimer { loop.setTimer(dialTimer, at: loop.now + options.gap) }
     }
     endIfDone()
   }

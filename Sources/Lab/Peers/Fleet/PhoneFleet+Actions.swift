@@ -39,15 +39,15 @@ extension PhoneFleet {
       phone.open[id] = request
       phone.waiting.append(.perform(id, request))
     case .complete(let id, let isDone): complete(id, isDone, phone)
-    case .socket(let order):
-      pool?.perform([order], phone.number * Self.sockets, gateway: phone.machine.gateway)
-    case .further(let session, let order):
+    case .socket(let action):
+      pool?.perform([action], phone.number * Self.sockets, gateway: phone.machine.gateway)
+    case .further(let session, let action):
       let socket = 1 + (session - 1) % (Self.sockets - 1)
       phone.further[socket] = session
-      pool?.perform([order], phone.number * Self.sockets + socket, gateway: phone.machine.gateway(of: session))
-    case .media(let call, let order): perform(order, call, phone)
-    case .audio(let order):
-      switch order {
+      pool?.perform([action], phone.number * Self.sockets + socket, gateway: phone.machine.gateway(of: session))
+    case .media(let call, let request): perform(request, call, phone)
+    case .audio(let request):
+      switch request {
       case .start, .restart: phone.waiting.append(.audioRuns(.running))
       case .stop, .release: phone.waiting.append(.audioRuns(.idle))
       case .configure: break
@@ -71,7 +71,7 @@ extension PhoneFleet {
     phone.waiting.append(.audioActivated)
   }
 
-  private func perform(_ order: ClientCall.MediaRequest, _ id: Identifier, _ phone: FleetPhone) {
+  private func perform(_ request: ClientCall.MediaRequest, _ id: Identifier, _ phone: FleetPhone) {
     if phone.calls[id] == nil {
       guard let made = try? FleetCall(phone.number * 53, address: options.mediaAddress, identity: identity, random: random),
         (try? loop.register(
@@ -82,9 +82,9 @@ extension PhoneFleet {
     }
     guard let call = phone.calls[id] else { return }
     var output = ClientMedia.Output()
-    call.media.handle(order, at: MonotonicClock.now(), into: &output)
+    call.media.handle(request, at: MonotonicClock.now(), into: &output)
     handle(output, phone, id, call)
-    guard case .close = order else { return }
+    guard case .close = request else { return }
     loop.unregister(call.socket.fd)
     phone.calls[id] = nil
   }

@@ -18,7 +18,7 @@ final class AppLoadLeg {
   var answerAt: Instant?
   var isConnected = false
   var unsent: UInt64 = 0
-  var heard: StreamCount
+  var received: StreamCount
   private var position: Int
 
   /// - Parameter position: the frame of the sentence that it begins with.
@@ -28,7 +28,7 @@ final class AppLoadLeg {
   ) throws {
     self.position = position
     let codec: AudioEncoding = relays ? .pcmu : .opus
-    heard = StreamCount(clockRateHz: Int64(codec.clockRateHz))
+    received = StreamCount(clockRateHz: Int64(codec.clockRateHz))
     socket = try UDPSocket(bind: SocketAddress(address, 0))
     guard
       var configuration = ClientMedia.Configuration(

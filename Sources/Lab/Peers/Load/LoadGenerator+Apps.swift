@@ -184,9 +184,9 @@ extension LoadGenerator {
 
   private func received(_ frame: ClientMedia.Output.Frame, _ call: LoadCall) {
     let now = MonotonicClock.now()
-    call.app.heard.receive(
+    call.app.received.receive(
       sequence: frame.header.sequence.raw, timestamp: frame.header.timestamp.raw, at: now, counted: stage == .held)
-    if call.isSampled, !call.heardByApp.isFull { call.heardByApp.heard(frame.header.timestamp, frame.payload, at: now) }
+    if call.isSampled, !call.heardByApp.isFull { call.heardByApp.received(frame.header.timestamp, frame.payload, at: now) }
   }
 
   func advanceApp(_ call: LoadCall, _ now: Instant) {

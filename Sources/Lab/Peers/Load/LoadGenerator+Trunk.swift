@@ -67,10 +67,10 @@ extension LoadGenerator {
       let now = MonotonicClock.now()
       let packet = Span<UInt8>(_unsafeBytes: bytes)
       guard let header = try? RTPHeader(parsing: packet) else { return }
-      call.trunk.heard.receive(
+      call.trunk.received.receive(
         sequence: header.sequence.raw, timestamp: header.timestamp.raw, at: now, counted: stage == .held)
       if call.isSampled, !call.heardByTrunk.isFull {
-        call.heardByTrunk.heard(header.timestamp, header.payload(of: packet).withUnsafeBufferPointer { Array($0) }, at: now)
+        call.heardByTrunk.received(header.timestamp, header.payload(of: packet).withUnsafeBufferPointer { Array($0) }, at: now)
       }
     }
   }

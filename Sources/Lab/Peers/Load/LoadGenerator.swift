@@ -227,17 +227,18 @@ public final class LoadGenerator: @unchecked Sendable {
     var (down, up, setUps) = (DelayCounts(), DelayCounts(), DelayCounts())
     for call in calls {
       let (trunk, app, sender) = (call.trunk, call.app, call.trunk.sender)
-      result.trunkToApp.add(sent: sender.sent, withheld: sender.withheld, unsent: sender.unsent, heard: app.heard)
-      result.appToTrunk.add(sent: app.media.statistics.sentPackets, withheld: 0, unsent: app.unsent, heard: trunk.heard)
+      result.trunkToApp.add(sent: sender.sent, withheld: sender.withheld, unsent: sender.unsent, counted: app.received)
+      result.appToTrunk.add(sent: app.media.statistics.sentPackets, withheld: 0, unsent: app.unsent, counted: trunk.received)
       result.trunkToApp.refused += app.media.statistics.refusedPackets
-      down.addAboveSmallest(app.heard.delays)
-      up.addAboveSmallest(trunk.heard.delays)
+      down.addAboveSmallest(app.received.delays)
+      up.addAboveSmallest(trunk.received.delays)
       if let time = call.setUp {
         result.connected += 1
         result.calls.append(
           .init(
-            id: call.app.call.map { "\($0.id)" } ?? "", sentByTrunk: sender.sent - sender.withheld, missedByApp: app.heard.lost,
-            sentByApp: app.media.statistics.sentPackets, missedByTrunk: trunk.heard.lost))
+            id: call.app.call.map { "\($0.id)" } ?? "", sentByTrunk: sender.sent - sender.withheld,
+            missedByApp: app.received.lost,
+            sentByApp: app.media.statistics.sentPackets, missedByTrunk: trunk.received.lost))
         setUps.count(time)
       }
       if call.isSampled { score(call) }
@@ -273,13 +274,13 @@ public final class LoadGenerator: @unchecked Sendable {
 }
 
 extension LoadResult.Direction {
-  fileprivate mutating func add(sent: UInt64, withheld: UInt64, unsent: UInt64, heard: StreamCount) {
+  fileprivate mutating func add(sent: UInt64, withheld: UInt64, unsent: UInt64, counted: StreamCount) {
     self.sent += sent
     self.withheld += withheld
     self.unsent += unsent
-    received += heard.received
-    lost += heard.lost
-    reordered += heard.reordered
+    received += counted.received
+    lost += counted.lost
+    reordered += counted.reordered
   }
 
   fileprivate mutating func set(_ delays: DelayCounts) {

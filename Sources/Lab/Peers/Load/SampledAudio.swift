@@ -30,7 +30,7 @@ struct SampledAudio {
   /// The call is hung up now: what is said from here on need not be heard.
   mutating func callEnds() { isEnding = true }
 
-  mutating func heard(_ timestamp: RTPTimestamp, _ payload: [UInt8], at now: Instant) {
+  mutating func received(_ timestamp: RTPTimestamp, _ payload: [UInt8], at now: Instant) {
     if spokenAt != nil, kept.count < Self.frames { kept.append((timestamp, now, payload)) }
   }
 

@@ -15,7 +15,7 @@ final class TrunkLoadLeg {
   var isAnswered = false
   var isOver = false
   private(set) var sender: RTPSender
-  var heard = StreamCount(clockRateHz: 8000)
+  var received = StreamCount(clockRateHz: 8000)
   private var position: Int
 
   /// - Parameter position: the frame of the sentence that it begins with.
