@@ -86,13 +86,13 @@ import Testing
     let tree = SourceTree()
     let top = tree.root.deletingLastPathComponent()
     var count = 0
-    func check(_ text: String, _ place: String) {
+    func check(_ text: String, _ location: String) {
       count += 1
       let words = Self.words(text)
       let parts = Set(words.split(separator: " ").map(String.init))
       for row in Self.rows where !row.heads.isDisjoint(with: parts) {
         if let phrase = row.found(in: words) {
-          Issue.record("\(place): \"\(phrase)\": write \(row.instead), with a subject: \(text.prefix(200))")
+          Issue.record("\(location): \"\(phrase)\": write \(row.instead), with a subject: \(text.prefix(200))")
         }
       }
     }
@@ -165,11 +165,11 @@ struct SwiftLiterals {
   )
 
   /// 0 behind the end.
-  private func byte(_ place: Int) -> UInt8 { place < bytes.count ? bytes[place] : 0 }
+  private func byte(_ index: Int) -> UInt8 { index < bytes.count ? bytes[index] : 0 }
 
-  private func count(of mark: UInt8, at place: Int, most: Int = .max) -> Int {
+  private func count(of mark: UInt8, at index: Int, most: Int = .max) -> Int {
     var count = 0
-    while count < most, byte(place + count) == mark { count += 1 }
+    while count < most, byte(index + count) == mark { count += 1 }
     return count
   }
 

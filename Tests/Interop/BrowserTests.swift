@@ -46,10 +46,10 @@ extension Interop {
     }
 
     @Test func `the page calls a number, mutes and hangs up (OUT-4)`() async throws {
-      try await expectGoodAudio { try await placed() }
+      try await expectGoodAudio { try await call() }
     }
 
-    private func placed() async throws -> [String] {
+    private func call() async throws -> [String] {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       let tone = (0..<8_000).map { Int16(8_000 * sin(Double($0) * 2 * .pi * 440 / 8_000)) }
       try Speech.write(tone, gateway.folder + "/tone.wav")

@@ -165,8 +165,8 @@ extension Interop {
       _ = try await curl(gateway, "hangup", call)
       #expect(try await ringing.finish(within: 10) == 0, "\(ringing.text.suffix(6_000))")
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
-      let nobody = try await curl(gateway, "call", "bob", Self.number, refused: true)
-      #expect(code(nobody) == "badState", "\(nobody)")
+      let refused = try await curl(gateway, "call", "bob", Self.number, refused: true)
+      #expect(code(refused) == "badState", "\(refused)")
       try await gateway.finish()
     }
 

@@ -136,8 +136,8 @@ extension Interop {
       let records = try await gateway.records(4)
       #expect(records.allSatisfy { ($0["end"] as? [String: Any])?["reason"] as? String == "remoteHangup" }, "\(records)")
       for record in records {
-        let heard = try #require(record["fromTrunk"] as? [String: Any])
-        #expect(heard["late"] as? Int ?? 99 < 20, "\(heard)")
+        let received = try #require(record["fromTrunk"] as? [String: Any])
+        #expect(received["late"] as? Int ?? 99 < 20, "\(received)")
         let name = try #require((record["recordings"] as? [String])?.first)
         let told = try await read(small.outside + "/rec/" + name, gateway)
         #expect(told["faults"] as? Int == 0 && (told["seconds"] as? Double ?? 0) > 0.5, "\(told)")

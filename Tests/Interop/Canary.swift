@@ -45,10 +45,10 @@ enum Canary {
     var lateness = Lateness()
     lateness.worstMilliseconds = ticks.lastIndex { $0 > 0 }.map(Scale.milliseconds) ?? 0
     var left = ticks.reduce(0, +) / 100
-    for place in ticks.indices.reversed() {
-      left -= ticks[place]
+    for bucket in ticks.indices.reversed() {
+      left -= ticks[bucket]
       guard left < 0 else { continue }
-      lateness.p99Milliseconds = Scale.milliseconds(place)
+      lateness.p99Milliseconds = Scale.milliseconds(bucket)
       break
     }
     let took = Double((end.at - start.at) / .microseconds(1))
@@ -75,11 +75,11 @@ enum Canary {
   /// Half milliseconds up to 50, then tens up to 2 s and more.
   private enum Scale {
     static let count = 100 + 196
-    static func place(_ milliseconds: Double) -> Int {
+    static func bucket(_ milliseconds: Double) -> Int {
       milliseconds < 50 ? Int(max(0, milliseconds) * 2) : min(count - 1, 100 + Int((milliseconds - 50) / 10))
     }
     /// The upper end.
-    static func milliseconds(_ place: Int) -> Double { place < 100 ? Double(place + 1) / 2 : Double(60 + (place - 100) * 10) }
+    static func milliseconds(_ bucket: Int) -> Double { bucket < 100 ? Double(bucket + 1) / 2 : Double(60 + (bucket - 100) * 10) }
   }
 
   private final class Watch: Sendable {
@@ -123,7 +123,7 @@ enum Canary {
           waited = now
         }
         state.withLock { state in
-          state.reading.ticks[Scale.place(late)] += 1
+          state.reading.ticks[Scale.bucket(late)] += 1
           state.reading.waitedMicroseconds = (waited ?? 0) - start
           if late < 5 { state.elapsed += .microseconds(Int(1_000 * state.pace)) }
         }

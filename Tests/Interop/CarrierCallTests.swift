@@ -116,7 +116,7 @@ extension Interop {
       script.replies(202)
       script.asks("NOTIFY", ["Event: refer", "Subscription-State: terminated;reason=noresource"])
       script.response()
-      script.hearsNo("BYE", milliseconds: 1_000)
+      script.expectsNo("BYE", milliseconds: 1_000)
       script.asks("BYE")
       script.response()
       let (record, events) = try await incoming(
@@ -211,7 +211,7 @@ extension Interop {
 
     @Test func `answered elsewhere: the CANCEL's reason is the app's, and the record's`() async throws {
       var script = SippScript.caller()
-      script.hears(180)
+      script.expects(180)
       script.cancels(["Reason: SIP;cause=200;text=\"Call completed elsewhere\""])
       let (record, events) = try await incoming(script, "cancel-elsewhere", answers: false)
       let cancel = events.first { $0["event"] as? String == "call.cancel" }

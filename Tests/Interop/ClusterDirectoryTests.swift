@@ -22,7 +22,7 @@ extension Interop {
       let peer = try Peers.python(
         "stranger", "directory_stranger.py",
         ["--url", "ws://127.0.0.1:\(node.app)/v1/connect", "--token", token, "--device", device], node)
-      let welcome = try await peer.event("heard") { $0["t"] as? String == "welcome" }
+      let welcome = try await peer.event("received") { $0["t"] as? String == "welcome" }
       let caps = (welcome["d"] as? [String: Any])?["caps"] as? [String] ?? []
       #expect(caps.contains("dir") && caps.contains("hist") && caps.contains("nodes"), "\(caps)")
       return peer
@@ -33,8 +33,8 @@ extension Interop {
     ) {
       let id = UUID().uuidString.lowercased()
       peer.type(#"{"t":"\#(type)","id":"\#(id)","d":\#(d)}"#)
-      let heard = try await peer.event("heard") { $0["re"] as? String == id }
-      return (heard["t"] as? String ?? "", heard["d"] as? [String: Any] ?? [:], id)
+      let received = try await peer.event("received") { $0["re"] as? String == id }
+      return (received["t"] as? String ?? "", received["d"] as? [String: Any] ?? [:], id)
     }
 
     private struct Answer {
@@ -51,15 +51,15 @@ extension Interop {
       let dir = try #require(said.d["dir"] as? [String: Any], "\(said)")
       var out = Answer(version: dir["version"] as? Int ?? 0, from: dir["from"] as? Int, of: dir["of"] as? String ?? "")
       guard dir["parts"] as? Int == 1 else { return out }
-      let heard = try await peer.event("heard") { $0["re"] as? String == said.id && $0["t"] as? String != "ok" }
-      let part = try #require(heard["d"] as? [String: Any])
+      let received = try await peer.event("received") { $0["re"] as? String == said.id && $0["t"] as? String != "ok" }
+      let part = try #require(received["d"] as? [String: Any])
       for name in part["identify"] as? [[String: Any]] ?? [] { out.names[name["n"] as? Int ?? 0] = name["l"] as? String }
       out.block = part["block"] as? [Int] ?? []
       return out
     }
     /// Until a device has heard of this version.
     private func changed(_ peer: Spawned, _ version: Int) async throws {
-      _ = try await peer.event("heard") {
+      _ = try await peer.event("received") {
         $0["t"] as? String == "dir.changed" && ($0["d"] as? [String: Any])?["version"] as? Int == version
       }
     }
@@ -104,7 +104,7 @@ extension Interop {
       #expect(try await caller.finish(within: 20) == 0, "\(caller.text.suffix(6_000))")
       #expect(try await desk.finish(within: 10) == 0, "\(desk.text)")
       let call = try #require(try await first.records(1).first?["call"] as? String)
-      let news = try await tablet.event("heard") { event in
+      let news = try await tablet.event("received") { event in
         event["t"] as? String == "hist.changed" && ((event["d"] as? [String: Any])?["id"] as? Int ?? 0) > 0
       }
       _ = news
@@ -132,7 +132,7 @@ extension Interop {
 
       let gone = try admin("DELETE", "/v1/users/alice/data", second)
       #expect(gone.status == 200 && gone.json["calls"] as? Int == 2 && gone.json["contacts"] as? Int == 2, "\(gone)")
-      _ = try await moved.event("heard") {
+      _ = try await moved.event("received") {
         $0["t"] as? String == "hist.changed" && ($0["d"] as? [String: Any])?["id"] as? Int == 0
       }
       #expect(try await history(moved).isEmpty)

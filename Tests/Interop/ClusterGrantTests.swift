@@ -81,20 +81,20 @@ extension Interop {
         ["127.0.0.1:\(second.sip)", "-s", Self.number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "9"])
       #expect(try await known.finish(within: 40) == 0, "\(known.text.suffix(6_000))")
 
-      // erased at one node: the number is nobody's at both
+      // erased at one node: the number has no user at either
       let erased = try HTTP.request("DELETE", "/v1/users/dora/data", port: first.admin)
       #expect(erased.status == 200 && erased.body.contains("\"grants\":1"), "\(erased)")
       for node in [first, second] {
-        // the other node hears of it a moment later
-        var (isNobodys, said) = (false, "")
-        for _ in 0..<20 where !isNobodys {
-          let nobody = try Peers.sipp(
+        // the other node receives the change a moment later
+        var (isUnassigned, said) = (false, "")
+        for _ in 0..<20 where !isUnassigned {
+          let caller = try Peers.sipp(
             first, "refused_404",
             ["127.0.0.1:\(node.sip)", "-s", Self.number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "9"])
-          isNobodys = try await nobody.finish(within: 20) == 0
-          said = "\(nobody.text.suffix(6_000))"
+          isUnassigned = try await caller.finish(within: 20) == 0
+          said = "\(caller.text.suffix(6_000))"
         }
-        #expect(isNobodys, "\(said)")
+        #expect(isUnassigned, "\(said)")
       }
       await leave(carol)
       dora.signal(SIGTERM)

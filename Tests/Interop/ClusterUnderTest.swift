@@ -123,9 +123,9 @@ final class ClusterUnderTest {
     guard value.hasPrefix("{"), value.hasSuffix("}"), value.utf8.count > 2,
       let signer = Self.signer
     else { return value }
-    let (place, content) = (Array("\(key)\n\(field)".utf8), Array(value.utf8.dropFirst().dropLast()))
-    let length = withUnsafeBytes(of: UInt32(place.count).bigEndian) { Array($0) }
-    return value.dropLast() + #","h":"\#(Base64URL.encode(signer.tag(length + place + content)))"}"#
+    let (name, content) = (Array("\(key)\n\(field)".utf8), Array(value.utf8.dropFirst().dropLast()))
+    let length = withUnsafeBytes(of: UInt32(name.count).bigEndian) { Array($0) }
+    return value.dropLast() + #","h":"\#(Base64URL.encode(signer.tag(length + name + content)))"}"#
   }
   static let key = "0123456789abcdef0123456789abcdef\n"
   private static let signer = PurposeKey("trunkline shared store values 1", from: Array(key.utf8))

@@ -57,8 +57,8 @@ extension Interop {
       #expect(alone.status == 0 && alone.text.contains("this is the data of n2 alone") && alone.text.contains("desk"), "\(alone)")
       let own = try await trunkline(second, "calls", "list", "--cluster")
       #expect(own.status == 0 && own.text.contains("this is the data of n2 alone") && own.text.contains(call), "\(own)")
-      let unheard = try await trunkline(first, "where", "--call", call)
-      #expect(unheard.status == 1 && unheard.text.contains("the shared store does not answer"), "\(unheard)")
+      let unanswered = try await trunkline(first, "where", "--call", call)
+      #expect(unanswered.status == 1 && unanswered.text.contains("the shared store does not answer"), "\(unanswered)")
       let memory = try await trunkline(second, "where", "--call", over)
       #expect(memory.status == 0 && memory.text.contains("ended"), "a node remembers its calls for two minutes: \(memory)")
 

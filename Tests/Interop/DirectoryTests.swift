@@ -90,7 +90,7 @@ extension Interop {
       let stranger = try await stranger(gateway, "tablet")
       let answered = try call(gateway)
       #expect(try await answered.finish(within: 15) == 0, "\(answered.text)")
-      let mine = try await stranger.event("heard") { $0["t"] as? String == "hist.changed" }
+      let mine = try await stranger.event("received") { $0["t"] as? String == "hist.changed" }
       #expect((mine["d"] as? [String: Any])?["id"] as? Int == 1)
       _ = try await first.finish(within: 10)
 
@@ -135,8 +135,8 @@ extension Interop {
       func say(_ t: String, _ d: String) async throws -> (String, [String: Any]) {
         let id = UUID().uuidString.lowercased()
         stranger.type(#"{"t":"\#(t)","id":"\#(id)","d":\#(d)}"#)
-        let heard = try await stranger.event("heard") { $0["re"] as? String == id }
-        return (heard["t"] as? String ?? "", heard["d"] as? [String: Any] ?? [:])
+        let received = try await stranger.event("received") { $0["re"] as? String == id }
+        return (received["t"] as? String ?? "", received["d"] as? [String: Any] ?? [:])
       }
       let bad: [(String, String)] = [
         ("dir.get", #"{"have":-1}"#), ("dir.get", #"{"have":"x"}"#), ("dir.get", #"{"after":1e300}"#),
@@ -210,7 +210,7 @@ extension Interop {
       let peer = try Peers.python(
         "stranger", "directory_stranger.py",
         ["--url", "ws://127.0.0.1:\(gateway.app)/v1/connect", "--token", token, "--device", device], gateway)
-      let welcome = try await peer.event("heard") { $0["t"] as? String == "welcome" }
+      let welcome = try await peer.event("received") { $0["t"] as? String == "welcome" }
       let caps = (welcome["d"] as? [String: Any])?["caps"] as? [String] ?? []
       #expect(caps.contains("dir") && caps.contains("hist"), "\(caps)")
       return peer
@@ -219,7 +219,7 @@ extension Interop {
     /// The call of an offer that is not of a call that is over.
     private func newOffer(_ peer: Spawned, _ gateway: GatewayUnderTest) async throws -> String {
       let known = Set(gateway.records.compactMap { $0["call"] as? String })
-      let offer = try await peer.event("heard") { event in
+      let offer = try await peer.event("received") { event in
         event["t"] as? String == "call.offer" && !known.contains(event["call"] as? String ?? "")
       }
       return try #require(offer["call"] as? String)
@@ -227,12 +227,12 @@ extension Interop {
 
     /// The history once it has so many calls.
     private func history(_ peer: Spawned, _ count: Int) async throws -> [[String: Any]] {
-      _ = try await peer.event("heard") {
+      _ = try await peer.event("received") {
         $0["t"] as? String == "hist.changed" && ($0["d"] as? [String: Any])?["id"] as? Int ?? 0 >= count
       }
       let id = UUID().uuidString.lowercased()
       peer.type(#"{"t":"hist.list","id":"\#(id)","d":{"limit":10}}"#)
-      let answer = try await peer.event("heard") { $0["re"] as? String == id }
+      let answer = try await peer.event("received") { $0["re"] as? String == id }
       return ((answer["d"] as? [String: Any])?["hist"] as? [String: Any])?["calls"] as? [[String: Any]] ?? []
     }
   }

@@ -57,8 +57,8 @@ extension Interop {
       // Lengths are on the event's clock; timestamps on the audio's, right behind it.
       let pressed = try #require(done["milliseconds"] as? [Int])
       #expect(pressed.allSatisfy { (80...320).contains($0) }, "\(done)")
-      let places = try #require(done["places"] as? [Int])
-      #expect(places.allSatisfy { $0 % 960 == 0 && (960...4_800).contains($0) }, "\(done)")
+      let positions = try #require(done["places"] as? [Int])
+      #expect(positions.allSatisfy { $0 % 960 == 0 && (960...4_800).contains($0) }, "\(done)")
       try await gateway.finish()
     }
 

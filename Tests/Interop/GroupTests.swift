@@ -72,17 +72,17 @@ extension Interop {
             "--talk", "\(Self.silence + 10)",
           ], in: gateway.folder)
       }
-      func heard(_ event: String, _ count: Int, within seconds: Double = 10) async -> Bool {
+      func received(_ event: String, _ count: Int, within seconds: Double = 10) async -> Bool {
         await eventually(within: seconds) { phone.events.count { $0["event"] as? String == event } == count }
       }
-      #expect(await heard("call.connected", 3), "\(phone.text.suffix(6_000))")
-      #expect(await heard("played", 3, within: 20), "\(phone.text.suffix(6_000))")
+      #expect(await received("call.connected", 3), "\(phone.text.suffix(6_000))")
+      #expect(await received("played", 3, within: 20), "\(phone.text.suffix(6_000))")
       phone.type("group")
-      #expect(await heard("grouped", 2), "\(phone.text.suffix(6_000))")
+      #expect(await received("grouped", 2), "\(phone.text.suffix(6_000))")
       #expect(phone.events.allSatisfy { $0["event"] as? String != "grouped" || $0["ok"] as? Bool == true })
       phone.type("say")
       for caller in callers { #expect(try await caller.finish(within: Double(Self.silence) + 25) == 0, "\(caller.text)") }
-      #expect(await heard("ended", 3))
+      #expect(await received("ended", 3))
       phone.signal(SIGTERM)
 
       func score(_ said: String, _ heard: String, _ from: Int, _ to: Int) async throws -> Double {

@@ -68,9 +68,9 @@ extension Interop {
           """)
         let phone = try await Peers.phone(gateway, ["--record", "app-heard.wav", "--calls", "1"])
         try await call(gateway, phone, audio: stranger.port, answer: SippScript.sdp("0 101"), milliseconds: 2_500)
-        let heard = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
-        let others = (heard["unheard"] as? [String: Any])?["otherSources"] as? Int ?? 0
-        #expect((45...56).contains(others), "the second was counted for a second: \(heard)")
+        let received = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
+        let others = (received["unheard"] as? [String: Any])?["otherSources"] as? Int ?? 0
+        #expect((45...56).contains(others), "the second was counted for a second: \(received)")
         let samples = try Speech.read(gateway.folder + "/app-heard.wav")
         // frames of 20 ms, by the tone that is all of them
         let frames = stride(from: 0, to: samples.count - 160, by: 160).map { start -> Int in
@@ -153,8 +153,8 @@ extension Interop {
         let audio = try await Peers.trunkAudio(gateway, ["--record", "trunk-heard.wav", "--silence", "0.7"])
         try await call(gateway, phone, audio: audio.port, answer: SippScript.sdp("0 101"), milliseconds: 6_300)
         _ = try await audio.peer.event("done")
-        let heard = try #require(try await gateway.records(1).first?["fromApp"] as? [String: Any])
-        let (lost, concealed) = (heard["lost"] as? Int ?? 0, heard["concealedMs"] as? Int ?? 0)
+        let received = try #require(try await gateway.records(1).first?["fromApp"] as? [String: Any])
+        let (lost, concealed) = (received["lost"] as? Int ?? 0, received["concealedMs"] as? Int ?? 0)
         // Nothing would be made up where each step of 480 was taken for 10 ms: no packet would be missed.
         let isMadeUp = lost >= 5 && concealed >= 15 * lost && concealed <= 20 * lost + JudgedCalls.concealedMilliseconds
         let faults = try Speech.faults(

@@ -273,8 +273,10 @@ extension Interop {
       #expect(reinvite.contains("@\(Self.second):\(ports.sip)>"), "\(reinvite)")
       moved.reply(to: reinvite, "200 OK", sdp: offer, at: SocketAddress(IPAddress(198, 51, 100, 2), ports.sip))
       #expect(moved.awaited("ACK") != nil)
-      let heard = bye(moved, first, answer, to: SocketAddress(IPAddress(198, 51, 100, 2), ports.sip)) + bye(other, second, stays)
-      #expect(heard.count { $0.hasPrefix("SIP/2.0 200") } == 2 && !heard.contains { $0.hasPrefix("INVITE ") }, "\(heard)")
+      let received =
+        bye(moved, first, answer, to: SocketAddress(IPAddress(198, 51, 100, 2), ports.sip)) + bye(other, second, stays)
+      #expect(
+        received.count { $0.hasPrefix("SIP/2.0 200") } == 2 && !received.contains { $0.hasPrefix("INVITE ") }, "\(received)")
       let ends = try await gateway.records(2).compactMap { ($0["end"] as? [String: Any])?["reason"] as? String }
       #expect(ends == ["remoteHangup", "remoteHangup"])
       for phone in phones { #expect(try await phone.finish(within: 10) == 0, "\(phone.text)") }
@@ -329,13 +331,13 @@ extension Interop {
     private func bye(_ trunk: RawTrunk, _ invite: RawTrunk.Request, _ answer: RawTrunk.Answer, to address: SocketAddress? = nil)
       -> [String]
     {
-      var heard: [String] = []
+      var received: [String] = []
       trunk.send(Array(trunk.request("BYE", sequence: 2, in: invite, answer).text.utf8), to: address)
       while let text = trunk.receive(within: 5_000) {
-        heard.append(text)
+        received.append(text)
         if text.contains("2 BYE") { break }
       }
-      return heard
+      return received
     }
 
     @Test func `our address is replaced: the registrar gets the new Contact, and is asked to forget the old one`() async throws {

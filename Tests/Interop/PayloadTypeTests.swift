@@ -44,8 +44,9 @@ extension Interop {
       #expect(digits(phone) == "42#", "\(phone.text)")
       #expect(done["presses"] as? String == "79" && done["whole"] as? Bool == true, "\(done)")
       let record = try #require(try await gateway.records(1).first)
-      let heard = try #require(record["fromTrunk"] as? [String: Any])
-      #expect(heard["unheard"] == nil && heard["dropped"] as? Int == 0 && heard["mos"] as? Double ?? 0 > 4, "\(heard)")
+      let received = try #require(record["fromTrunk"] as? [String: Any])
+      #expect(
+        received["unheard"] == nil && received["dropped"] as? Int == 0 && received["mos"] as? Double ?? 0 > 4, "\(received)")
       try await gateway.finish()
     }
 
@@ -54,10 +55,10 @@ extension Interop {
       let stranger = try await Peers.stranger(gateway, #"[{"type": 18, "law": null, "ssrc": 77}]"#)
       let (phone, _) = try await call(gateway, stranger, answer: SippScript.sdp("0 101"))
       #expect(!phone.events.contains { $0["event"] as? String == "first_sound" })
-      let heard = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
-      let unheard = try #require(heard["unheard"] as? [String: Any])
-      #expect(unheard["payloadType"] as? Int == 18 && unheard["packets"] as? Int ?? 0 > 50, "\(heard)")
-      #expect(heard["mos"] == nil)
+      let received = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
+      let unheard = try #require(received["unheard"] as? [String: Any])
+      #expect(unheard["payloadType"] as? Int == 18 && unheard["packets"] as? Int ?? 0 > 50, "\(received)")
+      #expect(received["mos"] == nil)
       let lines = gateway.process.text.split(separator: "\n").filter { $0.contains("that was not agreed on is dropped") }
       #expect(lines.count == 1 && lines[0].contains("18"), "\(lines)")
       try await gateway.finish()
@@ -72,9 +73,9 @@ extension Interop {
         ["--events", #"[{"at": 0.5, "digits": "123", "type": 101, "ssrc": 9}]"#])
       let (phone, _) = try await call(gateway, stranger, answer: SippScript.sdp("0 101"))
       #expect(digits(phone) == "123", "\(phone.text)")
-      let heard = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
-      #expect((heard["unheard"] as? [String: Any])?["otherSources"] as? Int ?? 0 > 80, "\(heard)")
-      #expect(heard["lost"] as? Int ?? 1 == 0 && heard["concealedMs"] as? Int ?? 1_000 < 200, "\(heard)")
+      let received = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
+      #expect((received["unheard"] as? [String: Any])?["otherSources"] as? Int ?? 0 > 80, "\(received)")
+      #expect(received["lost"] as? Int ?? 1 == 0 && received["concealedMs"] as? Int ?? 1_000 < 200, "\(received)")
       try await gateway.finish()
     }
 
@@ -89,9 +90,9 @@ extension Interop {
         """
       let stranger = try await Peers.stranger(gateway, streams)
       let (_, done) = try await call(gateway, stranger, answer: SippScript.sdp("0 101"), milliseconds: 5_000)
-      let heard = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
+      let received = try #require(try await gateway.records(1).first?["fromTrunk"] as? [String: Any])
       // 1 s before, a little more than 1 s of silence, the rest after
-      let (sent, packets) = (done["sent"] as? Int ?? 0, heard["packets"] as? Int ?? 0)
+      let (sent, packets) = (done["sent"] as? Int ?? 0, received["packets"] as? Int ?? 0)
       #expect(packets > sent - 90 && packets < sent, "\(packets) of \(sent)")
       #expect(try gateway.sum("trunkline_media_trunk_source_takeovers_total") == 1)
       try await gateway.finish()

@@ -83,12 +83,12 @@ final class PushServiceUnderTest {
 
   /// `push:` of its configuration.
   func section(_ way: Way) async throws -> String {
-    let place = "https://127.0.0.1:\(apnsPort)"
+    let url = "https://127.0.0.1:\(apnsPort)"
     let service: String
     switch way {
-    case .apns: service = "apns: { key_file: \(folder)/AuthKey.p8, key_id: KEY1, team_id: TEAM1, url: \"\(place)\" }"
+    case .apns: service = "apns: { key_file: \(folder)/AuthKey.p8, key_id: KEY1, team_id: TEAM1, url: \"\(url)\" }"
     case .certificate(let name):
-      service = "apns: { certificate: { cert: \(folder)/\(name).pem, key: \(folder)/\(name).key }, url: \"\(place)\" }"
+      service = "apns: { certificate: { cert: \(folder)/\(name).pem, key: \(folder)/\(name).key }, url: \"\(url)\" }"
     case .webPush:
       service =
         "webpush: { key_file: \(folder)/AuthKey.p8, subject: \"mailto:ops@example.com\", hosts: [ \"127.0.0.1:\(apnsPort)\" ] }"
@@ -96,11 +96,11 @@ final class PushServiceUnderTest {
       let made = try Spawned("openssl", "/usr/bin/env", ["openssl", "genrsa", "-out", "rsa.pem", "2048"], in: folder)
       try await made.finish(within: 20)
       let account = [
-        "project_id": "p1", "client_email": "gateway@p1.example", "token_uri": place + "/token",
+        "project_id": "p1", "client_email": "gateway@p1.example", "token_uri": url + "/token",
         "private_key": try String(contentsOfFile: folder + "/rsa.pem", encoding: .utf8),
       ]
       try JSONSerialization.data(withJSONObject: account).write(to: URL(fileURLWithPath: folder + "/firebase.json"))
-      service = "fcm: { service_account: \(folder)/firebase.json, url: \"\(place)\" }"
+      service = "fcm: { service_account: \(folder)/firebase.json, url: \"\(url)\" }"
     }
     return "push: { gateway: \"ws://127.0.0.1:\(ports.app)/v1/connect\", ca: \(folder)/cert.pem, \(service) }"
   }

@@ -122,13 +122,13 @@ struct SippScript {
   mutating func awaits(_ method: String, containing wanted: [String] = []) { receive("request=\"\(method)\"", wanted) }
 
   /// A provisional response to sipp's own INVITE.
-  mutating func hears(_ code: Int, containing wanted: [String] = []) {
+  mutating func expects(_ code: Int, containing wanted: [String] = []) {
     receive("response=\"100\" optional=\"true\" response_txn=\"inv1\"", [])
     receive("response=\"\(code)\" response_txn=\"inv1\" rrs=\"true\"", wanted)
   }
 
   /// For so long nothing of this kind comes; what does fails the call.
-  mutating func hearsNo(_ method: String, milliseconds: Int) {
+  mutating func expectsNo(_ method: String, milliseconds: Int) {
     let label = "\(steps.count)"
     steps.append("<recv request=\"\(method)\" timeout=\"\(milliseconds)\" ontimeout=\"\(label)\" />")
     steps.append("<nop><action><error message=\"\(method) came within \(milliseconds) ms\" /></action></nop>")
@@ -136,7 +136,7 @@ struct SippScript {
   }
 
   /// It comes within so long.
-  mutating func hearsWithin(_ method: String, milliseconds: Int, containing wanted: [String] = []) {
+  mutating func expectsWithin(_ method: String, milliseconds: Int, containing wanted: [String] = []) {
     receive("request=\"\(method)\" timeout=\"\(milliseconds)\"", wanted)
   }
 

@@ -21,15 +21,15 @@ extension Interop {
           "listen: { sip: { udp: 127.0.0.1:\(sip), tls: { address: 127.0.0.1:\(tls), \(files) } }, app: { address: 127.0.0.1:\(app) }, admin: 127.0.0.1:\(admin) }"
         ], ports: (sip, app, admin))
       let theirs = ["-cert", client + "/sip.pem", "-key", client + "/sip.key"]
-      for (arguments, isHeard) in [
+      for (arguments, isAnswered) in [
         (["-tls1_2"] + theirs, true), (["-tls1_3"] + theirs, true), (["-tls1_2"], false), (["-tls1_3"], false),
         (["-tls1_2", "-cert", stranger + "/sip.pem", "-key", stranger + "/sip.key"], false),
         (["-tls1_1", "-cipher", "DEFAULT:@SECLEVEL=0"] + theirs, false),
         (["-tls1_2", "-cipher", "ECDHE-ECDSA-CHACHA20-POLY1305"] + theirs, true),
         (["-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-SHA256:ECDHE-ECDSA-AES128-SHA"] + theirs, false),
       ] {
-        let heard = try await asks(tls, arguments, in: own)
-        #expect(heard == isHeard, "\(arguments)")
+        let answered = try await asks(tls, arguments, in: own)
+        #expect(answered == isAnswered, "\(arguments)")
       }
       // It is one of two days, so that is told.
       let expires = try gateway.sum("trunkline_certificate_expires_seconds", "use=\"sip\"")

@@ -269,8 +269,8 @@ extension Interop {
       await site.app?.logOut()
       #expect(await site.app?.state == .loggedOut)
       let pushes = service.requests.count
-      let nobody = try Peers.caller(gateway, says: .high)
-      #expect(try await nobody.finish(within: 10) != 0, "\(nobody.text)")
+      let refused = try Peers.caller(gateway, says: .high)
+      #expect(try await refused.finish(within: 10) != 0, "\(refused.text)")
       #expect(service.requests.count == pushes)
       let before = iphone.recents.count
       iphone.push(late)

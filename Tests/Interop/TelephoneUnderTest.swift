@@ -98,8 +98,8 @@ import TrunklineCallKit
   }
 
   /// Waits for what is pushed to this telephone, at a push service's `apps`.
-  func pushes(at place: String) throws -> PushWaiter {
-    try PushWaiter(.sandbox(try #require(SocketAddress(place)), token: pushToken()))
+  func pushes(at address: String) throws -> PushWaiter {
+    try PushWaiter(.sandbox(try #require(SocketAddress(address)), token: pushToken()))
   }
 
   /// The loudspeaker plays this tone now, and nothing else.

@@ -58,8 +58,8 @@ extension Interop {
       try await gateway.process.finish(within: 5)
       try await gateway.restart()
       // her number is known, and no device of hers is there: no 404
-      let nobody = try Peers.caller(gateway, "refused_480", to: Self.number)
-      #expect(try await nobody.finish(within: 20) == 0, "\(nobody.text.suffix(6_000))")
+      let refused = try Peers.caller(gateway, "refused_480", to: Self.number)
+      #expect(try await refused.finish(within: 20) == 0, "\(refused.text.suffix(6_000))")
 
       let moved = try HTTP.request(
         "PUT", "/users/dora", host: "127.0.0.1", port: port, body: "{\"numbers\":[\"\(Self.number)\"]}")

@@ -141,9 +141,9 @@ final class WebPage {
       (() => { const at = document.getElementById('\(id)'); at.scrollIntoView({ block: "center" });
         const box = at.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()
       """
-    let place = try #require(try await evaluate(script) as? [Double])
+    let point = try #require(try await evaluate(script) as? [Double])
     for type in ["mousePressed", "mouseReleased"] {
-      try await send("Input.dispatchMouseEvent", ["type": type, "x": place[0], "y": place[1], "button": "left", "clickCount": 1])
+      try await send("Input.dispatchMouseEvent", ["type": type, "x": point[0], "y": point[1], "button": "left", "clickCount": 1])
     }
   }
 

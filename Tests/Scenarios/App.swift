@@ -52,7 +52,7 @@ final class App: Device {
 
   // what it knows
   /// Messages in order, without those of the session.
-  var heard: [(call: CallID?, text: String)] = []
+  var received: [(call: CallID?, text: String)] = []
   var answers: [Identifier: ServerMessage] = [:]
   var closeCodes: [CloseCode] = []
   var offered: [CallID] = []
@@ -207,7 +207,7 @@ final class App: Device {
       world.after(.milliseconds(50)) { [self] in send(.ack) }
     }
     if let re = frame.re { answered(re, message) }
-    if let call = frame.call { heard.append((call, Self.text(message))) }
+    if let call = frame.call { received.append((call, Self.text(message))) }
     switch message {
     case .welcome(let welcome):
       self.welcome = welcome
@@ -261,6 +261,6 @@ final class App: Device {
   }
 
   /// What it heard of one call.
-  func heard(_ call: CallID) -> [String] { heard.filter { $0.call == call }.map(\.text) }
+  func received(_ call: CallID) -> [String] { received.filter { $0.call == call }.map(\.text) }
   var errors: [ErrorCode] { answers.values.compactMap { if case .err(let failure) = $0 { failure.code } else { nil } } }
 }

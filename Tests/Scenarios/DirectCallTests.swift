@@ -43,18 +43,18 @@ import Trunking
     let tablet = bobs(world, "bobTablet")
     alice.start(Self.call, to: to, kind: kind)
     world.run(.milliseconds(250))
-    #expect(alice.heard(Self.call) == ["call.progress ringing"], "\(alice.heard(Self.call))")
+    #expect(alice.received(Self.call) == ["call.progress ringing"], "\(alice.received(Self.call))")
     world.run(.seconds(2))
-    #expect(alice.heard(Self.call).last == "call.connected")
+    #expect(alice.received(Self.call).last == "call.connected")
     let theirs = try other(world)
-    #expect(theirs != Self.call && phone.heard(theirs) == ["call.offer", "call.connected"], "\(phone.heard(theirs))")
-    #expect(tablet.heard(theirs).last == "call.cancel answeredElsewhere")
+    #expect(theirs != Self.call && phone.received(theirs) == ["call.offer", "call.connected"], "\(phone.received(theirs))")
+    #expect(tablet.received(theirs).last == "call.cancel answeredElsewhere")
     #expect(phone.offers.first?.from == Handle(k: .phone, h: World.number) && phone.offers.first?.pstn?.trunk == "direct")
     // Opus at both ends of both legs: every packet is relayed
     #expect(world.media.trunks.count == 2 && world.media.trunks.allSatisfy { $0.encoding == .opus })
     alice.end(Self.call)
     world.run(.seconds(1))
-    #expect(phone.heard(theirs).last == "call.ended remoteHangup")
+    #expect(phone.received(theirs).last == "call.ended remoteHangup")
     Invariants.check(world)
     #expect(world.sentINVITEs.isEmpty && world.receivedINVITEs.isEmpty)
     let (mine, its) = (world.records.first { $0.call == Self.call }, world.records.first { $0.call == theirs })
@@ -75,7 +75,7 @@ import Trunking
     #expect(phone.offers.first?.from == Handle(k: .generic, h: "carol"))
     carol.end(Self.call)
     world.run(.seconds(1))
-    #expect(phone.heard(try #require(phone.offered.first)).last == "call.cancel callerCancelled")
+    #expect(phone.received(try #require(phone.offered.first)).last == "call.cancel callerCancelled")
     Invariants.check(world)
   }
 
@@ -88,17 +88,17 @@ import Trunking
     }
     alice.start(Self.call, to: Self.bobsNumber)
     world.run(.seconds(4))
-    #expect(alice.heard(Self.call).last == "call.connected", "\(alice.heard(Self.call))")
+    #expect(alice.received(Self.call).last == "call.connected", "\(alice.received(Self.call))")
     phone.end(try other(world))
     world.run(.seconds(1))
-    #expect(alice.heard(Self.call).last == "call.ended remoteHangup")
+    #expect(alice.received(Self.call).last == "call.ended remoteHangup")
     Invariants.check(world)
   }
 
   @Test(arguments: [
     (CallReject(), "call.ended declined"), (CallReject(reason: .busy), "call.ended busy"),
   ])
-  func `what the called user says, the caller is told`(reject: CallReject, heard: String) throws {
+  func `what the called user says, the caller is told`(reject: CallReject, received: String) throws {
     let world = world()
     let alice = world.app("phone")
     let phone = bobs(world)
@@ -106,7 +106,7 @@ import Trunking
     world.run(.milliseconds(500))
     phone.send(.callReject(reject), call: try other(world))
     world.run(.seconds(1))
-    #expect(alice.heard(Self.call).last == heard)
+    #expect(alice.received(Self.call).last == received)
     Invariants.check(world)
   }
 
@@ -115,14 +115,14 @@ import Trunking
     let alice = world.app("phone")
     alice.start(Self.call, to: Self.bobsNumber)
     world.run(.seconds(1))
-    #expect(alice.heard(Self.call).last == "call.ended unanswered")
+    #expect(alice.received(Self.call).last == "call.ended unanswered")
     let phone = bobs(world)
     let second = CallID(high: 1, low: 2)
     alice.start(second, to: Self.bobsNumber)
     world.run(.seconds(44))
-    #expect(alice.heard(second).last == "call.progress ringing")
+    #expect(alice.received(second).last == "call.progress ringing")
     world.run(.seconds(3))
-    #expect(alice.heard(second).last == "call.ended unanswered")
+    #expect(alice.received(second).last == "call.ended unanswered")
     #expect(phone.terminals.values.first == ["call.cancel unanswered"])
     Invariants.check(world)
   }
@@ -136,7 +136,7 @@ import Trunking
     }
     alice.start(Self.call, to: Self.bobsNumber)
     world.run(.seconds(25))
-    #expect(alice.heard(Self.call) == ["call.progress ringing", "call.ended unanswered"])
+    #expect(alice.received(Self.call) == ["call.progress ringing", "call.ended unanswered"])
     #expect(phone.terminals.values.first == ["call.ended mediaTimeout"])
     Invariants.check(world)
   }
@@ -147,7 +147,7 @@ import Trunking
     let phone = bobs(world)
     alice.start(Self.call, to: Self.bobsNumber)
     world.run(.seconds(7))
-    #expect(alice.heard(Self.call).last == "call.ended mediaFailed" && phone.offered.isEmpty)
+    #expect(alice.received(Self.call).last == "call.ended mediaFailed" && phone.offered.isEmpty)
     Invariants.check(world)
   }
 
@@ -160,14 +160,14 @@ import Trunking
     let theirs = try other(world)
     alice.send(.callHold(CallHold(on: true)), call: Self.call)
     world.run(.milliseconds(200))
-    #expect(phone.heard(theirs).last == "call.held remote true")
+    #expect(phone.received(theirs).last == "call.held remote true")
     phone.send(.callHold(CallHold(on: true)), call: theirs)
     world.run(.milliseconds(200))
-    #expect(alice.heard(Self.call).last == "call.held remote true")
+    #expect(alice.received(Self.call).last == "call.held remote true")
     alice.send(.callHold(CallHold(on: false)), call: Self.call)
     phone.send(.callHold(CallHold(on: false)), call: theirs)
     world.run(.milliseconds(200))
-    #expect(alice.heard(Self.call).last == "call.held remote false")
+    #expect(alice.received(Self.call).last == "call.held remote false")
     #expect(world.media.trunks.suffix(2).allSatisfy { $0.sends && $0.receives })
     phone.end(theirs)
     world.run(.seconds(1))
@@ -204,7 +204,7 @@ import Trunking
     alice.start(Self.call, to: Self.bobsNumber)
     alice.start(CallID(high: 1, low: 2), to: Self.bobsNumber)
     world.run(.milliseconds(500))
-    #expect(alice.heard(Self.call).last == "call.progress ringing" && alice.errors == [.tooMany])
+    #expect(alice.received(Self.call).last == "call.progress ringing" && alice.errors == [.tooMany])
   }
 
   @Test func `no outbound route is needed, and no trunk`() {
@@ -213,7 +213,7 @@ import Trunking
     _ = bobs(world) { $0.answersAfter = .milliseconds(100) }
     alice.start(Self.call, to: Self.bobsNumber)
     world.run(.seconds(1))
-    #expect(alice.heard(Self.call).last == "call.connected")
+    #expect(alice.received(Self.call).last == "call.connected")
   }
 
   @Test func `two users who call each other at the same moment have two calls, and may take either`() throws {
@@ -225,10 +225,10 @@ import Trunking
     phone.start(second, to: World.number)
     world.run(.milliseconds(500))
     let theirs = try #require(phone.offered.first { $0 != second })
-    #expect(alice.heard(Self.call).last == "call.progress ringing" && phone.heard(second).last == "call.progress ringing")
+    #expect(alice.received(Self.call).last == "call.progress ringing" && phone.received(second).last == "call.progress ringing")
     phone.tap(theirs)
     world.run(.seconds(1))
-    #expect(alice.heard(Self.call).last == "call.connected")
+    #expect(alice.received(Self.call).last == "call.connected")
     phone.end(second)
     world.run(.seconds(1))
     phone.end(theirs)
@@ -250,10 +250,10 @@ import Trunking
     alice.start(Self.call, to: Self.bobsNumber)
     world.run(.seconds(8))
     #expect(phone.terminals.values.first == ["call.cancel diverted"])
-    #expect(alice.heard(Self.call).last == "call.connected" && world.sentINVITEs.count == 1)
+    #expect(alice.received(Self.call).last == "call.connected" && world.sentINVITEs.count == 1)
     world.carrier.hangUp(try #require(world.carrier.inboundLeg))
     world.run(.seconds(1))
-    #expect(alice.heard(Self.call).last == "call.ended remoteHangup")
+    #expect(alice.received(Self.call).last == "call.ended remoteHangup")
     Invariants.check(world)
     #expect(world.records.first { $0.user == "bob" }?.diversions?.first?.number == "+15557654321")
   }
@@ -268,7 +268,7 @@ import Trunking
     let tablet = world.app("tablet")
     alice.start(Self.call, to: Self.bobsNumber)
     world.run(.seconds(30))
-    #expect(alice.heard(Self.call).last?.hasPrefix("call.ended") == true && tablet.offered.isEmpty)
+    #expect(alice.received(Self.call).last?.hasPrefix("call.ended") == true && tablet.offered.isEmpty)
     Invariants.check(world)
     #expect(world.records.first { $0.user != "alice" }?.end.sip == 482)
   }

@@ -26,8 +26,8 @@ extension Handset {
     if !system.isAudioActive, !isLate { violations.append("INV: audio starts before didActivate") }
   }
 
-  func lookAt(_ order: ClientCall.MediaRequest, of call: CallID) {
-    if closedMedia.contains(call) { violations.append("INV: \(order) of \(call) behind its end") }
+  func lookAt(_ request: ClientCall.MediaRequest, of call: CallID) {
+    if closedMedia.contains(call) { violations.append("INV: \(request) of \(call) behind its end") }
   }
 
   // MARK: a second after the last event

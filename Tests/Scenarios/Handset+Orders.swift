@@ -12,8 +12,8 @@ extension Handset {
     case .report(let call, let caller, _):
       reports[call, default: 0] += 1
       callers.append(caller)
-      let order: () -> Void = { [self] in give(system: .report(call, .init(caller.h, name: caller.n))) }
-      if snippet == .reportInTask { world.after(.zero, order) } else { order() }
+      let report: () -> Void = { [self] in give(system: .report(call, .init(caller.h, name: caller.n))) }
+      if snippet == .reportInTask { world.after(.zero, report) } else { report() }
     case .updated(let call, let caller, _):
       updates[call, default: []].append(caller)
       give(system: .update(call, .init(caller.h, name: caller.n)))
@@ -37,20 +37,20 @@ extension Handset {
       if isDone { fulfilled(id) }
       if snippet == .fulfilAtOnce, case .answer? = actions[id] { return }
       give(system: .complete(.init(id.raw), isDone ? .fulfilled : .failed))
-    case .socket(let order): perform(order)
+    case .socket(let action): perform(action)
     case .media(let call, .answer(_, let generation)): describe(call, generation, setup: "active")
     case .media(let call, .offer(let generation)):
       if generation > 1 { restarts += 1 }
       describe(call, generation, setup: "actpass")
     case .media(let call, .close): closedMedia.insert(call)
-    case .media(let call, let order): lookAt(order, of: call)
-    case .audio(let order):
-      audio.append(order)
-      steps.append("device  \(order)")
-      if isAudioBroken, order == .configure { give(.audioFailed(.configure)) }
-      if order == .start { lookAtStart() }
-      guard order == .start || order == .stop else { return }
-      isAudioRunning = order == .start
+    case .media(let call, let request): lookAt(request, of: call)
+    case .audio(let request):
+      audio.append(request)
+      steps.append("device  \(request)")
+      if isAudioBroken, request == .configure { give(.audioFailed(.configure)) }
+      if request == .start { lookAtStart() }
+      guard request == .start || request == .stop else { return }
+      isAudioRunning = request == .start
       // the unit takes a moment
       let runs = isAudioRunning
       world.after(.milliseconds(15)) { [self] in if isAudioRunning == runs { give(.audioRuns(runs ? .running : .idle)) } }
@@ -69,8 +69,8 @@ extension Handset {
     }
   }
 
-  func perform(_ order: ClientSession.Action) {
-    switch order {
+  func perform(_ action: ClientSession.Action) {
+    switch action {
     case .connect:
       traffic?.note(.connection, world.now)
       let id = world.newConnection(self)

@@ -39,7 +39,7 @@ final class Handset: Device {
       guard isLinkUp else { return }
       let late = held
       held = []
-      for order in late { order() }
+      for work in late { work() }
     }
   }
   /// One of the source documents' own wrong snippets, in place of what the SDK does.
@@ -135,9 +135,9 @@ final class Handset: Device {
     whenLinked(id) { [self] in give(.socket(.frame(bytes))) }
   }
 
-  func whenLinked(_ id: ConnectionID, _ order: @escaping () -> Void) {
-    guard isLinkUp else { return held.append { [self] in whenLinked(id, order) } }
-    if id == connection { order() }
+  func whenLinked(_ id: ConnectionID, _ work: @escaping () -> Void) {
+    guard isLinkUp else { return held.append { [self] in whenLinked(id, work) } }
+    if id == connection { work() }
   }
 
   func closed(_ id: ConnectionID, _ code: CloseCode) {
@@ -167,8 +167,8 @@ final class Handset: Device {
 
   // MARK: the two machines
 
-  func run(_ order: @escaping () -> Void) {
-    waiting.append(order)
+  func run(_ work: @escaping () -> Void) {
+    waiting.append(work)
     guard !isRunning else { return }
     isRunning = true
     defer { isRunning = false }

@@ -34,11 +34,11 @@ import Testing
   @Test(arguments: Course.allCases)
   func `AUD-5, C6, C7: the golden sequences of actions, audio session and device, in both orders`(_ course: Course) throws {
     let steps = try steps(course)
-    let place = Self.folder.appendingPathComponent(course.rawValue + ".txt")
+    let file = Self.folder.appendingPathComponent(course.rawValue + ".txt")
     if Self.isWriting {
-      let text = (try? String(contentsOf: place, encoding: .utf8)) ?? "# \(course.rawValue)\n"
+      let text = (try? String(contentsOf: file, encoding: .utf8)) ?? "# \(course.rawValue)\n"
       let written = text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("#") } + steps
-      try (written.joined(separator: "\n") + "\n").write(to: place, atomically: true, encoding: .utf8)
+      try (written.joined(separator: "\n") + "\n").write(to: file, atomically: true, encoding: .utf8)
     }
     let golden = try Self.lines(course.rawValue)
     let changes = steps.difference(from: golden).map { change in
@@ -47,7 +47,7 @@ import Testing
       case .insert(let offset, let line, _): "+ \(offset + 1): \(line)"
       }
     }
-    #expect(changes.isEmpty, "\(place.lastPathComponent)\n\(changes.joined(separator: "\n"))")
+    #expect(changes.isEmpty, "\(file.lastPathComponent)\n\(changes.joined(separator: "\n"))")
     #expect(Self.problems(steps, startsUnasked: course == .neverActivated) == [])
   }
 
@@ -105,15 +105,15 @@ import Testing
     let name = "reference-\(isConfiguredFirst ? "action" : "activated")-\(isReleasedFirst ? "performEnd" : "deactivated")"
     let lines = try Self.lines(name)
     #expect(Self.problems(lines) == [], "\(name)")
-    func place(_ line: String) throws -> Int { try #require(lines.firstIndex(of: line), "\(name) has no \(line)") }
-    #expect((try place("device  configure") < place("system  didActivate")) == isConfiguredFirst)
-    #expect((try place("device  release") < place("system  didDeactivate")) == isReleasedFirst)
+    func index(_ line: String) throws -> Int { try #require(lines.firstIndex(of: line), "\(name) has no \(line)") }
+    #expect((try index("device  configure") < index("system  didActivate")) == isConfiguredFirst)
+    #expect((try index("device  release") < index("system  didDeactivate")) == isReleasedFirst)
     // any two neighbours of these phases changed over
     for (first, second) in [
       ("device  configure", "device  start"), ("device  start", "device  stop"), ("device  stop", "device  release"),
     ] {
       var wrong = lines
-      wrong.swapAt(try place(first), try place(second))
+      wrong.swapAt(try index(first), try index(second))
       #expect(Self.problems(wrong) != [], "\(second) before \(first)")
     }
     #expect(Self.problems(lines.filter { $0 != "device  release" }) != [], "not released")

@@ -293,7 +293,7 @@ struct Checklist {
     phone.advance(.seconds(1))
     #expect(phone.screen.calls.first?.isMuted == true && host.infos[call]?.isMuted == true)
     // the device runs on, the call is not held, and what the other side says is heard
-    #expect(host.audio == before && host.audio == [.configure, .start] && host.heard(.callHold) == 0)
+    #expect(host.audio == before && host.audio == [.configure, .start] && host.received(.callHold) == 0)
     guard case .mute(true) = host.media.last else { return #expect(Bool(false), "\(host.media)") }
     phone.advance(.seconds(10))
     #expect(phone.violations == [], "every action is completed")
@@ -305,8 +305,8 @@ struct Checklist {
     let (phone, app) = iphone()
     answered(phone)
     let host = try #require(app.value)
-    #expect(host.heard(.devicePut) == 1)
-    guard case .devicePut(let put)? = host.heard.last(where: { $0.type == .devicePut }) else { return #expect(Bool(false)) }
+    #expect(host.received(.devicePut) == 1)
+    guard case .devicePut(let put)? = host.received.last(where: { $0.type == .devicePut }) else { return #expect(Bool(false)) }
     #expect(put.push?.kind == .apnsVoIP && put.push?.token.count == 64)
     #expect(put.push?.token.allSatisfy { "0123456789abcdef".contains($0) } == true)
     phone.tap(.end)
@@ -314,7 +314,7 @@ struct Checklist {
     // every launch tells it anew, and so does every new token (HandsetRequirementTests has the gateway's side)
     phone.kill()
     answered(phone, 2)
-    #expect(try #require(app.value).heard(.devicePut) == 1)
+    #expect(try #require(app.value).received(.devicePut) == 1)
   }
 
   static func registryAtEveryLaunch() throws {

@@ -210,14 +210,14 @@ import Testing
     let world = World()
     let handset = handset(world)
     let (leg, call) = try active(world, handset)
-    let orders = handset.audio.count
+    let requests = handset.audio.count
     handset.cellular(true)
     world.run(.seconds(1))
     #expect(handset.system.calls[call]?.isHeld == true && !handset.isAudioRunning && handset.listening == nil)
     // the app's own button asks the system, like any other; an interrupted session is activated for nobody
     let second = world.carrier.call()
     world.run(.seconds(20))
-    #expect(handset.audio.count == orders + 1 && handset.audio.last == .stop, "\(handset.audio)")
+    #expect(handset.audio.count == requests + 1 && handset.audio.last == .stop, "\(handset.audio)")
     #expect(
       handset.infos[call]?.isHeld == true && world.machine.summaries.contains { $0.held }, "the trunk hears that it is held")
     world.carrier.cancel(second)

@@ -17,10 +17,10 @@ import Testing
     world.run(.milliseconds(15))
     #expect(world.carrier.final(leg) == 200)
     world.run(.seconds(10))
-    #expect(phone.heard(call) == ["call.offer", "call.connected"])
+    #expect(phone.received(call) == ["call.offer", "call.connected"])
     world.carrier.hangUp(leg)
     world.run(.seconds(1))
-    #expect(phone.heard(call).last == "call.ended remoteHangup")
+    #expect(phone.received(call).last == "call.ended remoteHangup")
     let stages = world.traces.map(\.stage)
     for (earlier, later) in zip(
       [CallStage.start, .offered, .deviceRinging, .tap, .gateOpen, .connected, .acknowledged, .bye],
@@ -45,7 +45,7 @@ import Testing
       world.run(.seconds(2))
       #expect(world.carrier.final(leg) == (returns == nil ? 480 : 200))
       if returns != nil {
-        #expect(phone.heard.map(\.text).prefix(2) == ["call.offer", "call.connected"])
+        #expect(phone.received.map(\.text).prefix(2) == ["call.offer", "call.connected"])
         world.carrier.hangUp(leg)
       }
       world.run(.seconds(2))
@@ -89,9 +89,9 @@ import Testing
     phone.connect()
     world.run(.seconds(1))
     let call = try #require(phone.offered.first)
-    #expect(phone.won == [call] && phone.heard(call) == ["call.connected"])
+    #expect(phone.won == [call] && phone.received(call) == ["call.connected"])
     #expect(world.carrier.final(leg) == 200)
-    #expect(other.heard(call) == ["call.offer", "call.cancel answeredElsewhere"])
+    #expect(other.received(call) == ["call.offer", "call.cancel answeredElsewhere"])
     world.carrier.hangUp(leg)
     Invariants.check(world)
     let record = try #require(world.records.first)
@@ -114,7 +114,7 @@ import Testing
       let call = try #require(phone.offered.first)
       if saysFail { phone.send(.mediaFail(MediaFail(gen: 1, stage: .ice)), call: call) }
       world.run(.seconds(11))
-      #expect(phone.heard(call).last == "call.ended \(reason)")
+      #expect(phone.received(call).last == "call.ended \(reason)")
       #expect(world.carrier.final(leg) == 480 && world.carrier.cause(leg) == "Q.850;cause=41")
       Invariants.check(world)
     }
@@ -128,10 +128,10 @@ import Testing
     world.run(.seconds(2))
     let call = try #require(phone.offered.first)
     #expect(phone.won == [call])
-    #expect(tablet.heard(call) == ["call.offer", "call.cancel answeredElsewhere"])
+    #expect(tablet.received(call) == ["call.offer", "call.cancel answeredElsewhere"])
     tablet.tap(call)
     let late = world.app("browser")
-    #expect(late.heard(call) == ["call.gone answeredElsewhere"])
+    #expect(late.received(call) == ["call.gone answeredElsewhere"])
     #expect(late.welcome?.calls == [])
     world.run(.seconds(1))
     #expect(tablet.errors == [.answeredElsewhere])
@@ -180,7 +180,7 @@ import Testing
       world.run(.seconds(1))
       phone.connect(resuming: resumes)
       world.run(.seconds(1))
-      #expect(phone.heard(call).last == (resumes ? "call.cancel callerCancelled" : "call.gone callerCancelled"))
+      #expect(phone.received(call).last == (resumes ? "call.cancel callerCancelled" : "call.gone callerCancelled"))
       #expect(world.carrier.final(leg) == 487)
       Invariants.check(world)
     }
@@ -199,7 +199,7 @@ import Testing
     #expect(phone.welcome?.resumed == true)
     phone.send(.callEnd(CallEnd()), call: call)
     world.run(.seconds(1))
-    #expect(world.carrier.heardBye(leg) && phone.heard(call).last == "call.ended localEnd")
+    #expect(world.carrier.heardBye(leg) && phone.received(call).last == "call.ended localEnd")
     Invariants.check(world)
   }
 
@@ -228,7 +228,7 @@ import Testing
     world.carrier.call()
     world.run(.seconds(40))
     let call = try #require(phone.offered.first)
-    #expect(phone.heard(call).last == "call.ended server")
+    #expect(phone.received(call).last == "call.ended server")
     #expect(world.records.first?.end.reason == .server)
     Invariants.check(world)
   }

@@ -317,13 +317,14 @@ final class ManyNodes {
 
   /// Nobody shows a call that is over: whoever was offered it on a socket that stands has heard of its end. A device whose socket broke ends it by
   /// itself, by the ring deadline or by silence (docs/reference/protocol.md).
-  func checkNobodyShows(_ seed: UInt64 = 0, _ location: SourceLocation = #_sourceLocation) {
+  func checkNoDeviceShows(_ seed: UInt64 = 0, _ location: SourceLocation = #_sourceLocation) {
     let over = Set(records.map(\.call))
     for index in worlds.indices where isAlive(index) {
       for app in worlds[index].apps where app.isOpen {
         for call in app.offered where over.contains(call) {
-          let heard = sockets(app.device).contains { $0.terminals[call] != nil }
-          #expect(heard, "seed \(seed): \(app.device) at \(index) shows \(call): \(app.heard(call))", sourceLocation: location)
+          let received = sockets(app.device).contains { $0.terminals[call] != nil }
+          #expect(
+            received, "seed \(seed): \(app.device) at \(index) shows \(call): \(app.received(call))", sourceLocation: location)
         }
       }
     }
@@ -333,7 +334,7 @@ final class ManyNodes {
   func checkEnd(_ location: SourceLocation = #_sourceLocation) {
     run(.seconds(50))
     check(location)
-    checkNobodyShows(0, location)
+    checkNoDeviceShows(0, location)
     for index in worlds.indices where isAlive(index) {
       #expect(worlds[index].machine.summaries.isEmpty, "calls are left at \(index)", sourceLocation: location)
     }

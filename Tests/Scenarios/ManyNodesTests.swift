@@ -287,7 +287,7 @@ import Testing
       }
       nodes.run(.seconds(46))
       nodes.check()
-      nodes.checkNobodyShows(seed)
+      nodes.checkNoDeviceShows(seed)
       for index in nodes.worlds.indices where nodes.isAlive(index) {
         #expect(nodes.worlds[index].machine.summaries.isEmpty, "seed \(seed), \(steps): calls are left at \(index)")
       }

@@ -23,7 +23,7 @@ import Testing
       if !isAlive { world.carrier.loses = { _ in true } }
       world.give(.media(.trunkSilent(session)))
       world.run(.seconds(25))
-      #expect((phone.heard(call).last == "call.ended trunkLost") == !isAlive)
+      #expect((phone.received(call).last == "call.ended trunkLost") == !isAlive)
       world.give(.media(.trunkBack(session)))
       world.carrier.loses = { _ in false }
       if isAlive { world.carrier.hangUp(leg) }
@@ -44,7 +44,7 @@ import Testing
     // it comes back to the reason
     phone.connect()
     world.run(.seconds(1))
-    #expect(phone.heard(call).last == "call.gone networkLost")
+    #expect(phone.received(call).last == "call.gone networkLost")
     Invariants.check(world)
   }
 
@@ -54,7 +54,7 @@ import Testing
     let before = world.finals
     phone.send(.mediaRestart(MediaRestart(sdp: phone.sdp(setup: "actpass"), gen: 2, cause: .net)), call: call)
     world.run(.seconds(1))
-    #expect(phone.heard(call).last == "media.answer")
+    #expect(phone.received(call).last == "media.answer")
     phone.send(.mediaRestart(MediaRestart(sdp: phone.sdp(setup: "actpass"), gen: 2, cause: .net)), call: call)
     world.run(.seconds(1))
     #expect(phone.errors == [.staleGen])
@@ -75,10 +75,10 @@ import Testing
     let refused = world.carrier.call()
     world.run(.seconds(1))
     #expect(world.carrier.final(refused) == 503)
-    #expect(phone.heard(call).last == "call.connected")
+    #expect(phone.received(call).last == "call.connected")
     world.carrier.hangUp(leg)
     world.run(.seconds(1))
-    #expect(phone.heard(call).last == "call.ended remoteHangup" && phone.closeCodes == [.draining])
+    #expect(phone.received(call).last == "call.ended remoteHangup" && phone.closeCodes == [.draining])
     Invariants.check(world)
   }
 

@@ -24,12 +24,12 @@ final class NetworkLife: Ground {
   /// TCP with one server: the messages on their way, and what has become of it.
   private final class Connection {
     let remote: SocketAddress
-    var heardAt: Instant
+    var receivedAt: Instant
     /// A firewall has forgotten it: nothing comes through for good.
     var isForgotten = false
     var toCarrier: [[UInt8]] = []
     var toGateway: [[UInt8]] = []
-    init(_ remote: SocketAddress, at now: Instant) { (self.remote, heardAt) = (remote, now) }
+    init(_ remote: SocketAddress, at now: Instant) { (self.remote, receivedAt) = (remote, now) }
   }
 
   static let first = World.carrierAddress
@@ -181,7 +181,7 @@ final class NetworkLife: Ground {
     if ours[connection.remote] == nil { ours[connection.remote] = connection }
     world.after(Self.delay) { [self] in
       for bytes in out { arrive(bytes, .tcp, connection.remote) }
-      if !back.isEmpty { connection.heardAt = world.now }
+      if !back.isEmpty { connection.receivedAt = world.now }
       for bytes in back { deliver(bytes, .tcp, connection.remote) }
     }
   }
@@ -211,7 +211,7 @@ final class NetworkLife: Ground {
   }
 
   func silent(_ flow: Flow, since: Instant) {
-    guard flow.transport == .tcp, let connection = ours[flow.remote], connection.heardAt <= since else { return }
+    guard flow.transport == .tcp, let connection = ours[flow.remote], connection.receivedAt <= since else { return }
     ours[flow.remote] = nil
     if !isBlocked(connection), theirs[flow.remote] === connection { theirs[flow.remote] = nil }
   }

@@ -137,7 +137,7 @@ import Trunking
       let call = Identifier(high: 0xca11, low: number)
       phone.start(call, to: dialled)
       world.run(.seconds(20))
-      #expect(phone.heard(call).contains("call.connected"), "seed \(seed): no call by \(transport): \(phone.heard(call))")
+      #expect(phone.received(call).contains("call.connected"), "seed \(seed): no call by \(transport): \(phone.received(call))")
       phone.end(call)
       world.run(.seconds(20))
     }

@@ -33,7 +33,7 @@ struct Orders {
     let broken = play.broken()
     if !broken.isEmpty, problems.count < 4 { problems.append("\(name)\(path.map { String(describing: $0) }): \(broken)") }
     if play.devices.contains(where: \.hasWon) { won += 1 }
-    if play.devices.contains(where: { $0.heard.contains("call.update") }) { updated += 1 }
+    if play.devices.contains(where: { $0.received.contains("call.update") }) { updated += 1 }
     if play.devices.contains(where: { $0.user == "bob" && $0.knows }) { diverted += 1 }
     trunk.formUnion(play.trunk)
     if let record = play.records.first { ends[record.end.reason.rawValue, default: 0] += 1 }

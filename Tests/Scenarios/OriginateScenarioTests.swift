@@ -26,10 +26,10 @@ import Testing
     #expect(world.sentINVITEs.isEmpty)
     world.run(.seconds(2))
     #expect(
-      phone.heard(call).filter { $0 != "call.update" } == [
+      phone.received(call).filter { $0 != "call.update" } == [
         "call.offer", "call.progress trying", "call.progress ringing", "call.progress early", "call.connected",
       ])
-    #expect(tablet.heard(call) == ["call.offer", "call.cancel answeredElsewhere"])
+    #expect(tablet.received(call) == ["call.offer", "call.cancel answeredElsewhere"])
     world.carrier.hangUp(try #require(world.carrier.inboundLeg))
     world.run(.seconds(1))
     Invariants.check(world)
@@ -43,10 +43,10 @@ import Testing
     let phone = world.killed("phone") { $0.answersAfter = .milliseconds(300) }
     let call = try originate(world)
     world.run(.seconds(4))
-    #expect(phone.heard(call).last == "call.connected", "\(phone.heard(call))")
+    #expect(phone.received(call).last == "call.connected", "\(phone.received(call))")
     #expect(world.operate { .command(call, .hangUp(.localEnd), $0) } == .done)
     world.run(.seconds(1))
-    #expect(phone.heard(call).last == "call.ended localEnd")
+    #expect(phone.received(call).last == "call.ended localEnd")
     Invariants.check(world)
   }
 
@@ -56,9 +56,9 @@ import Testing
     let phone = world.app("phone") { $0.answersAfter = .milliseconds(300) }
     let call = try originate(world, first: .number)
     world.run(.milliseconds(400))
-    #expect(world.sentINVITEs.count == 1 && phone.heard(call).isEmpty)
+    #expect(world.sentINVITEs.count == 1 && phone.received(call).isEmpty)
     world.run(.seconds(3))
-    #expect(phone.heard(call).filter { $0 != "call.update" } == ["call.offer", "call.connected"])
+    #expect(phone.received(call).filter { $0 != "call.update" } == ["call.offer", "call.connected"])
     world.carrier.hangUp(try #require(world.carrier.inboundLeg))
     world.run(.seconds(1))
     Invariants.check(world)

@@ -16,13 +16,13 @@ private let call = Identifier(high: 0xca11, low: 1)
     #expect(world.sentINVITEs.isEmpty)
     world.run(.seconds(2))
     #expect(
-      phone.heard(call) == [
+      phone.received(call) == [
         "call.progress trying", "call.progress ringing", "call.progress early", "call.update", "call.connected",
       ])
     let leg = try #require(world.carrier.inboundLeg)
     world.carrier.hangUp(leg)
     world.run(.seconds(1))
-    #expect(phone.heard(call).last == "call.ended remoteHangup")
+    #expect(phone.received(call).last == "call.ended remoteHangup")
     Invariants.check(world)
     let record = try #require(world.records.first)
     #expect(try #require(record.times["mediaReady"]) <= #require(record.times["inviteSent"]))
@@ -37,7 +37,7 @@ private let call = Identifier(high: 0xca11, low: 1)
     let phone = world.app("phone")
     phone.start(call)
     world.run(.seconds(2))
-    #expect(phone.heard(call).last == "call.ended \(reason)")
+    #expect(phone.received(call).last == "call.ended \(reason)")
     Invariants.check(world)
     #expect(world.records.first?.end.sip == code)
   }
@@ -48,7 +48,7 @@ private let call = Identifier(high: 0xca11, low: 1)
       let phone = world.app("phone") { $0.media = plan }
       phone.start(call)
       world.run(.seconds(6))
-      #expect(phone.heard(call) == ["call.ended mediaFailed"])
+      #expect(phone.received(call) == ["call.ended mediaFailed"])
       #expect(world.sentINVITEs.isEmpty)
       Invariants.check(world)
     }
@@ -60,7 +60,7 @@ private let call = Identifier(high: 0xca11, low: 1)
     world.carrier.loses = { _ in true }
     phone.start(call)
     world.run(.seconds(40))
-    #expect(phone.heard(call).last == "call.ended unanswered")
+    #expect(phone.received(call).last == "call.ended unanswered")
     Invariants.check(world)
   }
 
@@ -72,7 +72,7 @@ private let call = Identifier(high: 0xca11, low: 1)
       world.run(.milliseconds(milliseconds))
       phone.send(.callEnd(CallEnd()), call: call)
       world.run(.seconds(40))
-      #expect(phone.heard(call).last == "call.ended localEnd", "after \(milliseconds) ms")
+      #expect(phone.received(call).last == "call.ended localEnd", "after \(milliseconds) ms")
       #expect(world.records.first?.end.reason == .localEnd)
       if let leg = world.carrier.inboundLeg { #expect(world.carrier.wasCancelled(leg) || world.carrier.heardBye(leg)) }
       Invariants.check(world)

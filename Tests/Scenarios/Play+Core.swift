@@ -75,7 +75,7 @@ extension Play {
       if message.bytes.starts(with: "SIP/2.0 491".utf8) { trunk.append("491") }
       transmit(.core(.sip(.received(message.bytes, Self.carrier.flow, trunk: "carrier"))))
     }
-    for event in output.events { heard(event) }
+    for event in output.events { received(event) }
   }
 
   private mutating func perform(_ action: CallMachine.Action) {

@@ -41,7 +41,7 @@ extension Play {
   }
 
   /// What the trunk's end hears of the gateway.
-  mutating func heard(_ event: UserAgent.Event) {
+  mutating func received(_ event: UserAgent.Event) {
     switch event {
     case .progress(leg, let code, _): if code > 100 { trunk.append("\(code)") }
     case .answered(leg, _):

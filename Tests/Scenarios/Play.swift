@@ -41,7 +41,7 @@ struct Play {
     var rejects: Set<Identifier> = []
     var answers: Set<Identifier> = []
     /// What it heard, in order.
-    var heard: [String] = []
+    var received: [String] = []
     /// The caller's name as it shows it now: of the push, the offer, the snapshot or a `call.update`.
     var shownName: String?
     /// Messages of the call that came behind its terminal message, and would be shown.
@@ -226,7 +226,7 @@ struct Play {
       devices[index].seenSeq = seq
       replies.append(ClientFrame(.ack, ack: seq))
     }
-    devices[index].heard.append(App.text(message))
+    devices[index].received.append(App.text(message))
     let isOver = !devices[index].terminals.isEmpty
     if isOver, frame.call == call, frame.seq != nil, message.type != .callUpdate { devices[index].late.append(App.text(message)) }
     switch message {

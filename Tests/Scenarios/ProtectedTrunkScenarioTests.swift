@@ -78,7 +78,7 @@ import Testing
       world.run(.seconds(2))
       let offer = try #require(world.carrier.offered)
       #expect(offer.contains("RTP/SAVP") && offer.contains("a=crypto:1 AEAD_AES_128_GCM inline:"))
-      #expect(phone.heard(call).last == (isGood ? "call.connected" : "call.ended codec"))
+      #expect(phone.received(call).last == (isGood ? "call.connected" : "call.ended codec"))
       if isGood, let leg = world.carrier.inboundLeg { world.carrier.hangUp(leg) }
       world.run(.seconds(1))
       Invariants.check(world)

@@ -28,7 +28,7 @@ import Testing
     #expect(progress(world, leg) == [100, 180])
     #expect(world.carrier.final(leg) == 200)
     let call = try #require(phone.offered.first)
-    #expect(phone.heard(call) == ["call.connected"], "by the snapshot, without an offer")
+    #expect(phone.received(call) == ["call.connected"], "by the snapshot, without an offer")
     let stages = world.traces.map(\.stage)
     let order: [CallStage] = [
       .start, .pushed, .pushAccepted, .woken, .deviceRinging, .ringing, .prepared, .tap, .answered, .gateOpen, .connected,
@@ -41,7 +41,7 @@ import Testing
     #expect(world.measurements.contains(.pushToConnected(.milliseconds(350))))
     world.carrier.hangUp(leg)
     world.run(.seconds(1))
-    #expect(phone.heard(call).last == "call.ended remoteHangup")
+    #expect(phone.received(call).last == "call.ended remoteHangup")
     Invariants.check(world)
   }
 
@@ -81,8 +81,8 @@ import Testing
       #expect(world.pushes.count <= 1)
       if world.pushes.count == 1 {
         #expect(
-          ["call.gone callerCancelled", "call.cancel callerCancelled"].contains(phone.heard(call).last),
-          "\(milliseconds) ms: \(phone.heard(call))")
+          ["call.gone callerCancelled", "call.cancel callerCancelled"].contains(phone.received(call).last),
+          "\(milliseconds) ms: \(phone.received(call))")
       }
       Invariants.check(world)
     }
@@ -155,7 +155,7 @@ import Testing
         world.carrier.hangUp(leg)
       }
       world.run(.seconds(2))
-      #expect(phone.heard(call).last == (ends ? "call.ended localEnd" : "call.ended remoteHangup"))
+      #expect(phone.received(call).last == (ends ? "call.ended localEnd" : "call.ended remoteHangup"))
       Invariants.check(world)
     }
   }
@@ -169,7 +169,7 @@ import Testing
     world.carrier.cancel(first)
     world.run(.seconds(2))
     #expect(phone.offered.count == 2 && world.pushes.count == 2)
-    #expect(phone.heard.filter { $0.text == "call.gone callerCancelled" }.map(\.call) == [phone.offered[0]])
+    #expect(phone.received.filter { $0.text == "call.gone callerCancelled" }.map(\.call) == [phone.offered[0]])
     world.carrier.cancel(second)
     world.run(.seconds(1))
     Invariants.check(world)

@@ -44,7 +44,7 @@ import Testing
       world.run(.seconds(40))
       let final = try #require(world.finals.first?.value.first)
       #expect(final == 200 || final == 487)
-      let last = phone.heard(call).last ?? ""
+      let last = phone.received(call).last ?? ""
       // a 200 that crossed the CANCEL is ended by the carrier's BYE
       #expect(final == 200 ? last == "call.ended remoteHangup" : last.hasSuffix("callerCancelled"), "\(order): \(final), \(last)")
       Invariants.check(world)
@@ -68,7 +68,7 @@ import Testing
       #expect(final == (early > 0 ? 200 : 480) || early == 0, "early \(early): \(final)")
       if final == 200 { world.carrier.hangUp(leg) }
       world.run(.seconds(1))
-      #expect(phone.heard(call).last == (final == 200 ? "call.ended remoteHangup" : "call.ended mediaTimeout"))
+      #expect(phone.received(call).last == (final == 200 ? "call.ended remoteHangup" : "call.ended mediaTimeout"))
       Invariants.check(world)
     }
   }
@@ -86,7 +86,7 @@ import Testing
         }
       }
       world.run(.seconds(2))
-      #expect(["call.ended localEnd", "call.ended remoteHangup"].contains(phone.heard(call).last))
+      #expect(["call.ended localEnd", "call.ended remoteHangup"].contains(phone.received(call).last))
       Invariants.check(world)
     }
   }

@@ -35,14 +35,14 @@ import Testing
       world.after(.milliseconds(100)) { self.hold(phone, call, true) }
       world.after(.milliseconds(100 + gap)) { world.carrier.handle(.command(.modify(leg))) }
       world.run(.seconds(12))
-      #expect(phone.heard(call).contains("call.held remote true"), "gap \(gap): \(phone.heard(call))")
+      #expect(phone.received(call).contains("call.held remote true"), "gap \(gap): \(phone.received(call))")
       world.carrier.direction = "sendrecv"
       hold(phone, call, false)
       world.carrier.handle(.command(.modify(leg)))
       world.run(.seconds(12))
       #expect(
-        phone.heard(call).last == "call.held remote false" || phone.heard(call).last == "call.held local false",
-        "\(phone.heard(call))")
+        phone.received(call).last == "call.held remote false" || phone.received(call).last == "call.held local false",
+        "\(phone.received(call))")
       world.carrier.hangUp(leg)
       world.run(.seconds(2))
       Invariants.check(world)

@@ -21,7 +21,7 @@ final class StandInApp: @unchecked Sendable {
   private var offered: Set<Identifier> = []
 
   /// What the gateway has heard, by type.
-  private(set) var heard: [ClientMessage] = []
+  private(set) var received: [ClientMessage] = []
   private(set) var audio: [AudioRequest] = []
   private(set) var media: [ClientCall.MediaRequest] = []
   private(set) var infos: [Identifier: CallInfo] = [:]
@@ -39,7 +39,7 @@ final class StandInApp: @unchecked Sendable {
   func end(_ call: Identifier, _ reason: EndReason) { queue.sync { tell(.callEnded(CallOver(reason)), call) } }
   func act(_ call: Identifier, _ action: PhoneMachine.CallAction) { queue.sync { give(.act(call, action)) } }
   func logOut() { queue.sync { give(.logOut) } }
-  func heard(_ type: ClientMessageType) -> Int { heard.count { $0.type == type } }
+  func received(_ type: ClientMessageType) -> Int { received.count { $0.type == type } }
 
   private func take(_ event: CallSystemEvent) {
     switch event {
@@ -116,7 +116,7 @@ final class StandInApp: @unchecked Sendable {
 
   private func answer(_ bytes: [UInt8]) {
     guard let frame = try? ClientFrame(decoding: bytes), case .message(let message) = frame.body else { return }
-    heard.append(message)
+    received.append(message)
     guard let id = frame.id else { return }
     guard case .hello = message else {
       // what there is to say of a call comes before the answer to any request

@@ -41,17 +41,17 @@ import Trunking
     let phone = world.app("phone")
     test(phone)
     world.run(.seconds(1))
-    #expect(phone.heard(Self.call) == ["call.update", "call.connected"], "\(phone.heard(Self.call)) \(phone.answers)")
+    #expect(phone.received(Self.call) == ["call.update", "call.connected"], "\(phone.received(Self.call)) \(phone.answers)")
     #expect(world.media.trunks.map(\.encoding) == [.g722])
     let session = try #require(world.media.open.first)
     world.give(.media(.firstAudio(session, .appToTrunk, at: world.now)))
     // too early to judge
     try measure(world)
-    #expect(phone.heard(Self.call).last != "call.ended remoteHangup")
+    #expect(phone.received(Self.call).last != "call.ended remoteHangup")
     world.run(.seconds(5))
     try measure(world)
     world.run(.seconds(1))
-    #expect(phone.heard(Self.call).last == "call.ended remoteHangup")
+    #expect(phone.received(Self.call).last == "call.ended remoteHangup")
     let received = try #require(phone.overs[Self.call]?.received)
     #expect(received.loss == 0.1 && received.mos == 3.2 && received.jitterMs == 12 && received.rttMs == 40)
     #expect(received.audio == true)
@@ -73,9 +73,9 @@ import Trunking
     let second = CallID(high: 1, low: 2)
     test(phone, second)
     world.run(.seconds(14))
-    #expect(phone.heard(second) == ["call.update", "call.connected"])
+    #expect(phone.received(second) == ["call.update", "call.connected"])
     world.run(.seconds(3))
-    #expect(phone.heard(second).last == "call.ended remoteHangup" && phone.overs[second]?.received == nil)
+    #expect(phone.received(second).last == "call.ended remoteHangup" && phone.overs[second]?.received == nil)
     Invariants.check(world)
   }
 
@@ -84,7 +84,7 @@ import Trunking
     let phone = world.app("phone") { $0.media.dtls = nil }
     test(phone)
     world.run(.seconds(10))
-    #expect(phone.heard(Self.call) == ["call.ended mediaFailed"])
+    #expect(phone.received(Self.call) == ["call.ended mediaFailed"])
     Invariants.check(world)
   }
 
@@ -116,7 +116,7 @@ import Trunking
       let call = CallID(high: 1, low: UInt64(index))
       test(phone, call)
       world.run(.seconds(1))
-      #expect(phone.heard(call).last == "call.connected", "\(index)")
+      #expect(phone.received(call).last == "call.connected", "\(index)")
       phone.end(call)
       world.run(.seconds(1))
     }

@@ -23,13 +23,13 @@ import Testing
       handset.backend?.habit = habit
       for minute in 0..<24 {
         let served = serve(world, handset)
-        let place: Comment = "\(seconds) s, \(habit), after \(minute * 5) minutes: \(handset.state)"
-        #expect(served.isAnswered, place)
-        #expect(served.isDialled || (!Self.helpful.contains(habit) && saysWhy(handset)), place)
+        let context: Comment = "\(seconds) s, \(habit), after \(minute * 5) minutes: \(handset.state)"
+        #expect(served.isAnswered, context)
+        #expect(served.isDialled || (!Self.helpful.contains(habit) && saysWhy(handset)), context)
         for _ in 0..<28 {
           world.run(.seconds(10))
           // no gap without a session: whoever is called by another app of the user is seen as away
-          #expect(!Self.helpful.contains(habit) || handset.state == .online, place)
+          #expect(!Self.helpful.contains(habit) || handset.state == .online, context)
         }
       }
       let problems = (handset.traffic?.excesses ?? []) + handset.leftovers()

@@ -1,6 +1,6 @@
 """A client of trunkline.v1 that is not ours, for directory and history: says each frame of a file as it stands and prints what comes.
 
-After `hello` each line of standard input is sent as it is; each message that comes is printed as {"event": "heard", ...}.
+After `hello` each line of standard input is sent as it is; each message that comes is printed as {"event": "received", ...}.
 """
 import argparse, asyncio, json, sys, uuid
 import websockets
@@ -27,7 +27,7 @@ async def main():
         async def listen():
             async for text in socket:
                 message = json.loads(text)
-                say("heard", t=message["t"], re=message.get("re"), call=message.get("call"), d=message.get("d", {}))
+                say("received", t=message["t"], re=message.get("re"), call=message.get("call"), d=message.get("d", {}))
 
         hearing = asyncio.create_task(listen())
         while line := await reader.readline():

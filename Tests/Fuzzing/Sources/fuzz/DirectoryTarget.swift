@@ -6,19 +6,19 @@ import Glibc
 /// The file of a Call Directory extension, as a cut write or a hand may leave it: refused, or said to iOS in order. The first byte chooses: whether
 /// both checksums are made right, so that the bytes get past them, and whether they are the file or the base of a difference.
 @Sendable func fuzzDirectory(_ bytes: [UInt8]) {
-  guard let first = bytes.first, let place = directoryPlace else { return }
+  guard let first = bytes.first, let fixture = directoryFixture else { return }
   var file = Array(bytes.dropFirst())
   if first & 1 == 1 { file = sealed(file) }
   let isBase = first & 2 == 2
-  place.put(isBase ? place.small : file, "example.current")
+  fixture.put(isBase ? fixture.small : file, "example.current")
   if isBase || first & 4 == 4 {
-    place.put(isBase ? file : place.small, "example.loaded")
+    fixture.put(isBase ? file : fixture.small, "example.loaded")
   } else {
-    unlink(place.path + "/example.loaded")
+    unlink(fixture.path + "/example.loaded")
   }
   let context = ListeningContext(isIncremental: first & 6 != 0)
   let box = OutcomeBox()
-  let loader = CallDirectoryLoader(folder: DirectoryFolder(path: place.path), identifier: "example") { box.value = $0 }
+  let loader = CallDirectoryLoader(folder: DirectoryFolder(path: fixture.path), identifier: "example") { box.value = $0 }
   loader.load(into: context)
   let outcome = box.value
   precondition(outcome != nil && context.ends == 1, "a request ends once")
@@ -26,12 +26,12 @@ import Glibc
   if case .failure? = outcome { precondition(!context.isCompleted, "what is damaged is cancelled") }
   if isBase { precondition(context.isCompleted, "a damaged base costs a full load, not the directory") }
   guard !isBase else { return }
-  let isRight = (try? place.store.verify("example")) != nil
+  let isRight = (try? fixture.store.verify("example")) != nil
   precondition(isRight || !context.isCompleted, "what cannot be read to its end is not loaded")
   // the app's next write repairs it
   if first & 8 == 8 {
-    _ = try? place.store.replace(with: [])
-    precondition(place.store.version != nil, "a full write repairs the directory")
+    _ = try? fixture.store.replace(with: [])
+    precondition(fixture.store.version != nil, "a full write repairs the directory")
   }
 }
 
@@ -40,7 +40,7 @@ private final class OutcomeBox: @unchecked Sendable {
   var value: CallDirectoryLoader.Outcome?
 }
 
-private struct DirectoryPlace: @unchecked Sendable {
+private struct DirectoryFixture: @unchecked Sendable {
   // Unchecked: the fuzzer has one thread.
   let path: String
   let store: DirectoryStore
@@ -67,7 +67,7 @@ private struct DirectoryPlace: @unchecked Sendable {
     close(file)
   }
 }
-private let directoryPlace = DirectoryPlace()
+private let directoryFixture = DirectoryFixture()
 
 /// Hears what the extension says.
 private final class ListeningContext: CXCallDirectoryExtensionContext {
@@ -82,15 +82,15 @@ private final class ListeningContext: CXCallDirectoryExtensionContext {
     super.init()
   }
   override var isIncremental: Bool { incremental }
-  private func heard(_ number: Int64, isBlocking: Bool) {
+  private func received(_ number: Int64, isBlocking: Bool) {
     if number <= last[isBlocking] ?? 0 { isInOrder = false }
     last[isBlocking] = number
   }
   override func addBlockingEntry(withNextSequentialPhoneNumber phoneNumber: CXCallDirectoryPhoneNumber) {
-    heard(phoneNumber, isBlocking: true)
+    received(phoneNumber, isBlocking: true)
   }
   override func addIdentificationEntry(withNextSequentialPhoneNumber phoneNumber: CXCallDirectoryPhoneNumber, label: String) {
-    heard(phoneNumber, isBlocking: false)
+    received(phoneNumber, isBlocking: false)
     if label.isEmpty || label.utf8.count > DirectoryLimits.labelBytes { isInOrder = false }
   }
   override func completeRequest(completionHandler completion: ((Bool) -> Void)? = nil) {

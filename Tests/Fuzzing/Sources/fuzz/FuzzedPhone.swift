@@ -137,8 +137,8 @@ struct FuzzedPhone {
     }
   }
 
-  /// The device answers its next order of this kind with false.
-  mutating func refuse(_ order: AudioRequest) { device.refuses = order }
+  /// The device answers its next request of this kind with false.
+  mutating func refuse(_ request: AudioRequest) { device.refuses = request }
 
   private mutating func tick() {
     guard let due = phone.nextDeadline else { return }
@@ -211,7 +211,7 @@ struct FuzzedPhone {
     case .request(let request): asked.append(request)
     case .media(let call, .answer(_, let generation)), .media(let call, .offer(let generation)):
       descriptions.append((call, generation))
-    case .audio(let order): if let answer = device.take(order) { waiting.append(answer) }
+    case .audio(let request): if let answer = device.take(request) { waiting.append(answer) }
     case .changed(let info):
       precondition(
         info.state != .connected || wanted.contains(info.id), "a call is connected that nobody has answered or dialled")
@@ -282,27 +282,27 @@ struct DeviceCheck {
   private(set) var isConfigured = false
   private(set) var isRunning = false
   private(set) var starts = 0
-  /// Answers the next order of this kind with false.
+  /// Answers the next request of this kind with false.
   var refuses: AudioRequest?
 
   /// - Returns: what the device says to it.
-  mutating func take(_ order: AudioRequest) -> PhoneMachine.Input? {
-    defer { if refuses == order { refuses = nil } }
-    switch order {
+  mutating func take(_ request: AudioRequest) -> PhoneMachine.Input? {
+    defer { if refuses == request { refuses = nil } }
+    switch request {
     case .configure:
       isConfigured = true
-      return refuses == order ? .audioFailed(order) : nil
+      return refuses == request ? .audioFailed(request) : nil
     case .start:
       precondition(isConfigured, "configured before it is started")
       precondition(!isRunning, "at most one start at a time")
-      if refuses == order { return .audioFailed(order) }
+      if refuses == request { return .audioFailed(request) }
       (isRunning, starts) = (true, starts + 1)
       return .audioRuns(.running)
     case .restart:
       precondition(isConfigured && isRunning, "what runs is restarted")
-      if refuses == order {
+      if refuses == request {
         isRunning = false
-        return .audioFailed(order)
+        return .audioFailed(request)
       }
       return .audioRuns(.running)
     case .stop: isRunning = false

@@ -10,11 +10,11 @@ import WebSocket
     var reader = RequestReader(bodyBytes: { _ in 4_096 }, isReadInParts: { $0.method == "PUT" })
     var out: [RequestReader.Request] = []
     var part: [UInt8] = []
-    var place = 0
-    while place < stream.count {
-      let end = min(stream.count, place + step)
-      stream[place..<end].withUnsafeBytes { reader.append($0) }
-      place = end
+    var offset = 0
+    while offset < stream.count {
+      let end = min(stream.count, offset + step)
+      stream[offset..<end].withUnsafeBytes { reader.append($0) }
+      offset = end
       reading: while true {
         switch reader.next() {
         case .needsMore: break reading
@@ -40,17 +40,17 @@ import WebSocket
   func events(_ step: Int) -> [FrameReader.Event] {
     var reader = FrameReader(messageBytes: 1_024)
     var out: [FrameReader.Event] = []
-    var place = 0
-    while place < stream.count {
-      let end = min(stream.count, place + step)
-      stream[place..<end].withUnsafeBytes { octets in
+    var offset = 0
+    while offset < stream.count {
+      let end = min(stream.count, offset + step)
+      stream[offset..<end].withUnsafeBytes { octets in
         reader.read(octets) { event in
           if case .text(let message) = event { precondition(message.count <= 1_024, "a message beyond its bound") }
           out.append(event)
           return true
         }
       }
-      place = end
+      offset = end
     }
     return out
   }

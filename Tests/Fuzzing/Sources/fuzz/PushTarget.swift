@@ -50,7 +50,7 @@ private func fuzzSealed(_ text: [UInt8]) {
   for start in stride(from: 0, to: sealed.count, by: 3) {
     let part = sealed[start..<min(start + 3, sealed.count)]
     let word = part.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - part.count))
-    for place in 0...part.count { coded.append(letters[word >> (18 - 6 * place) & 63]) }
+    for index in 0...part.count { coded.append(letters[word >> (18 - 6 * index) & 63]) }
   }
   let opened = String(decoding: coded, as: UTF8.self)
   _ = SealedCaller.open(opened, call: call, key: sealKey)

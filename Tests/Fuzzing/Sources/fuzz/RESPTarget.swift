@@ -7,16 +7,16 @@ import RESP
   func values(_ step: Int) -> [RESPValue] {
     guard let reader = RESPReader(RESPReader.Bounds(depth: 4, elements: 256, bytes: 2_048)) else { return [] }
     var out: [RESPValue] = []
-    var place = 0
-    while place < stream.count {
-      let end = min(stream.count, place + step)
+    var offset = 0
+    while offset < stream.count {
+      let end = min(stream.count, offset + step)
       do {
-        try stream[place..<end].withUnsafeBytes { try reader.append($0) }
+        try stream[offset..<end].withUnsafeBytes { try reader.append($0) }
         while let value = try reader.next() { out.append(value) }
       } catch {
         break
       }
-      place = end
+      offset = end
     }
     return out
   }

@@ -13,7 +13,7 @@ import AppleStandIn
   precondition(!said.isEmpty && said.utf8.count < 1 << 20, "a verdict can be read")
   precondition(verdict.problem != nil || !verdict.headers.isEmpty, "what is no trace is said to be none")
   for finding in verdict.findings {
-    precondition(finding.place.line >= 1 && finding.place.line <= text.count + 1, "a finding has its line")
+    precondition(finding.position.line >= 1 && finding.position.line <= text.count + 1, "a finding has its line")
   }
   // a line that was read is written back, and read again
   var reader = TraceReader(text)

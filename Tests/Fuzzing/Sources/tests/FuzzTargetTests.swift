@@ -64,29 +64,29 @@ struct Mutator {
   }
 
   private mutating func change(_ bytes: inout [UInt8]) {
-    let (part, place) = (range(of: bytes), Int.random(in: 0...bytes.count, using: &random))
+    let (part, offset) = (range(of: bytes), Int.random(in: 0...bytes.count, using: &random))
     switch Int.random(in: 0..<10, using: &random) {
-    case 0 where !bytes.isEmpty: bytes[min(place, bytes.count - 1)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
-    case 1 where !bytes.isEmpty: bytes[min(place, bytes.count - 1)] = Self.octets.randomElement(using: &random)!
+    case 0 where !bytes.isEmpty: bytes[min(offset, bytes.count - 1)] ^= 1 << UInt8.random(in: 0..<8, using: &random)
+    case 1 where !bytes.isEmpty: bytes[min(offset, bytes.count - 1)] = Self.octets.randomElement(using: &random)!
     case 2: bytes.removeSubrange(part)
-    case 3: bytes.insert(contentsOf: bytes[part], at: place)
+    case 3: bytes.insert(contentsOf: bytes[part], at: offset)
     case 4:
       let moved = Array(bytes[part])
       bytes.removeSubrange(part)
-      bytes.insert(contentsOf: moved, at: min(place, bytes.count))
-    case 5: bytes.removeSubrange(place...)
+      bytes.insert(contentsOf: moved, at: min(offset, bytes.count))
+    case 5: bytes.removeSubrange(offset...)
     case 6:
       let other = seeds.randomElement(using: &random)!
-      bytes.insert(contentsOf: other[range(of: other)], at: place)
+      bytes.insert(contentsOf: other[range(of: other)], at: offset)
     case 7:
       let isDigit = { (byte: UInt8) in (48...57).contains(byte) }
-      guard let first = bytes[place...].firstIndex(where: isDigit) else { return }
+      guard let first = bytes[offset...].firstIndex(where: isDigit) else { return }
       let end = bytes[first...].firstIndex { !isDigit($0) } ?? bytes.count
       bytes.replaceSubrange(first..<end, with: Self.numbers.randomElement(using: &random)!)
     case 8:
       bytes.insert(
-        contentsOf: (0..<Int.random(in: 1...16, using: &random)).map { _ in .random(in: 0...255, using: &random) }, at: place)
-    default: bytes.insert(Self.octets.randomElement(using: &random)!, at: place)
+        contentsOf: (0..<Int.random(in: 1...16, using: &random)).map { _ in .random(in: 0...255, using: &random) }, at: offset)
+    default: bytes.insert(Self.octets.randomElement(using: &random)!, at: offset)
     }
   }
 
