@@ -27,7 +27,7 @@ public final class ChildProcess {
     }
     Self.endsWithUs
     try process.run()
-    if let place = Self.living.firstIndex(of: 0) { Self.living[place] = pid }
+    if let index = Self.living.firstIndex(of: 0) { Self.living[index] = pid }
   }
 
   /// Those that a signal to the bench ends, too: a handler may touch no more than this. Of the bench's own thread.
@@ -64,7 +64,7 @@ public final class ChildProcess {
   public func kill() {
     if process.isRunning { _ = Glibc.kill(pid, SIGKILL) }
     process.waitUntilExit()
-    if let place = Self.living.firstIndex(of: pid) { Self.living[place] = 0 }
+    if let index = Self.living.firstIndex(of: pid) { Self.living[index] = 0 }
   }
 
   /// CPU time in milliseconds by the threads' names (schedstat); those of one name are summed.

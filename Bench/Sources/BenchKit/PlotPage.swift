@@ -102,8 +102,8 @@ public struct PlotPage {
     }
     out += SVG.text(x.label, x: (from + to) / 2, y: floor + 31, style: "middle small")
     if isLeftmost {
-      let place = "translate(\(fixed(origin.x + 8, 1)) \(fixed((floor + ceiling) / 2, 1))) rotate(-90)"
-      out += #"<text class="middle small" transform="\#(place)">\#(SVG.escaped(y.label))</text>"#
+      let transform = "translate(\(fixed(origin.x + 8, 1)) \(fixed((floor + ceiling) / 2, 1))) rotate(-90)"
+      out += #"<text class="middle small" transform="\#(transform)">\#(SVG.escaped(y.label))</text>"#
     }
     // Lines first, marks on top of them, and the first of all names topmost.
     let order = panel.curves.sorted { !$0.marks && $1.marks }
@@ -115,21 +115,23 @@ public struct PlotPage {
   }
 
   private func draw(_ curve: Curve, _ style: String, isFirst: Bool, _ across: ScaledAxis, _ upward: ScaledAxis) -> String {
-    let places = curve.spots.map { (across.position($0.x), upward.position($0.y)) }
+    let positions = curve.spots.map { (across.position($0.x), upward.position($0.y)) }
     var out = ""
-    if places.count > 1 {
-      let path = places.map { "\(fixed($0.0, 1)),\(fixed($0.1, 1))" }.joined(separator: " ")
+    if positions.count > 1 {
+      let path = positions.map { "\(fixed($0.0, 1)),\(fixed($0.1, 1))" }.joined(separator: " ")
       out += #"<polyline class="\#(style)" points="\#(path)"/>"#
     }
-    for (spot, place) in zip(curve.spots, places) {
+    for (spot, position) in zip(curve.spots, positions) {
       if let low = spot.low, let high = spot.high {
-        out += SVG.line(place.0, upward.position(low), place.0, upward.position(high), style: style + " whisker")
+        out += SVG.line(position.0, upward.position(low), position.0, upward.position(high), style: style + " whisker")
       }
       // A dot does not hide its interval.
       let radius = (isFirst ? 5.5 : 5) - (spot.low == nil ? 0 : 2)
-      if curve.marks { out += SVG.dot(place.0, place.1, radius: radius, style: style + " mark") }
+      if curve.marks { out += SVG.dot(position.0, position.1, radius: radius, style: style + " mark") }
     }
-    if !curve.marks, !curve.isLimit { for place in places { out += SVG.dot(place.0, place.1, radius: 2.2, style: style) } }
+    if !curve.marks, !curve.isLimit {
+      for position in positions { out += SVG.dot(position.0, position.1, radius: 2.2, style: style) }
+    }
     return out
   }
 }

@@ -18,7 +18,8 @@ struct CallRuns {
     guard bench.wants("refused with 480") else { return }
     bench.progress("\(calls) calls, \(rate) a second, refused with 480")
     try measure(
-      "refused with 480", Scenario.unreachable, "busy", to: MeasuredGateway.nobody, rate: rate, calls: calls, atLeast: 1_900)
+      "refused with 480", Scenario.unreachable, "busy", to: MeasuredGateway.userWithoutDevice, rate: rate, calls: calls,
+      atLeast: 1_900)
   }
 
   /// A call that a recording answers: INVITE, 200, ACK, BYE, 200, with ports, a media session, journal line and record.
@@ -87,7 +88,7 @@ struct CallRuns {
     guard bench.wants("memory") else { return }
     bench.progress("memory: 20,000 calls and 100,000 more, 2,000 a second")
     func play(_ calls: Int) throws -> Int {
-      let run = try SippRun(sipp, Scenario.unreachable, to: MeasuredGateway.nobody, gateway, rate: 2_000, calls: calls)
+      let run = try SippRun(sipp, Scenario.unreachable, to: MeasuredGateway.userWithoutDevice, gateway, rate: 2_000, calls: calls)
       // Server transactions stay for 32 s.
       usleep(35_000_000)
       return run.completed

@@ -5,7 +5,7 @@ import Glibc
 /// A `trunkline serve` with a folder and ports of its own, on one core if there are two, and what its threads and memory take.
 final class MeasuredGateway {
   /// No device: refused with 480, and answered by a recording.
-  static let nobody = "+15551230001"
+  static let userWithoutDevice = "+15551230001"
   static let recorded = "+15551230002"
   /// Calls at a time; the next gets 503.
   static let most = 100
@@ -46,7 +46,7 @@ final class MeasuredGateway {
     auth: { jwt: { key_file: jwt.key } }
     trunks: [ { name: carrier, peers: [ 127.0.0.0/8 ], uri: "sip:127.0.0.1:\(ports[1])" } ]
     users:
-      - { id: nobody, numbers: [ "\(nobody)" ] }
+      - { id: absent, numbers: [ "\(userWithoutDevice)" ] }
       - { id: recorded, numbers: [ "\(recorded)" ], diversions: { unreached: { play: away.wav } } }
     routes:
       inbound:

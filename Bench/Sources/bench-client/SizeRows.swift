@@ -58,8 +58,10 @@ struct SizeRows {
     var objects: [String] = []
     for module in Self.modules {
       let name = module.replacingOccurrences(of: "_", with: "-")
-      let place = [module, name].map { built.appendingPathComponent($0 + ".build") }.first { files.fileExists(atPath: $0.path) }
-      guard let place, let all = files.enumerator(at: place, includingPropertiesForKeys: nil) else {
+      let buildFolder = [module, name].map { built.appendingPathComponent($0 + ".build") }.first {
+        files.fileExists(atPath: $0.path)
+      }
+      guard let buildFolder, let all = files.enumerator(at: buildFolder, includingPropertiesForKeys: nil) else {
         throw BenchError(text: "no objects of \(module) in \(built.path)")
       }
       for case let file as URL in all where file.pathExtension == "o" { objects.append(file.path) }

@@ -3,7 +3,7 @@ import Dispatch
 import Synchronization
 import TrunklineCallKit
 
-/// A call system that notes when its events reach the phone and when the phone's orders come.
+/// A call system that notes when its events reach the phone and when the phone's requests arrive.
 final class TimedSystem: CallSystem {
   private let system: any CallSystem
   private let marks: Marks
@@ -31,12 +31,12 @@ final class TimedSystem: CallSystem {
     }
   }
 
-  func perform(_ order: CallSystemRequest) {
-    switch order {
+  func perform(_ request: CallSystemRequest) {
+    switch request {
     case .report: marks.note("report")
     case .complete(let id, true) where answer.withLock({ $0 }) == id: marks.note("fulfilled")
     default: break
     }
-    system.perform(order)
+    system.perform(request)
   }
 }

@@ -157,7 +157,7 @@ final class AppSocket {
       let (opcode, content) = (unread[0] & 15, Array(unread[start..<(start + length)]))
       unread.removeFirst(start + length)
       switch opcode {
-      case 1: heard(String(decoding: content, as: UTF8.self))
+      case 1: received(String(decoding: content, as: UTF8.self))
       case 9: frame(10, content)
       case 8: end()
       default: break
@@ -165,7 +165,7 @@ final class AppSocket {
     }
   }
 
-  private func heard(_ text: String) {
+  private func received(_ text: String) {
     let at = monotonicNanoseconds()
     var type = Message(type: "", text: text, at: at).field("t") ?? ""
     // what a push holds has a type of its own

@@ -13,8 +13,8 @@ struct HerdRows {
   init(_ bench: Bench) throws {
     self.bench = bench
     func numbers(_ option: String, _ fallback: String) throws -> [Int] {
-      let place = bench.arguments.firstIndex(of: option)
-      let text = place.flatMap { $0 + 1 < bench.arguments.count ? bench.arguments[$0 + 1] : nil } ?? fallback
+      let index = bench.arguments.firstIndex(of: option)
+      let text = index.flatMap { $0 + 1 < bench.arguments.count ? bench.arguments[$0 + 1] : nil } ?? fallback
       let numbers = text.split(separator: ",").compactMap { Int($0) }.filter { $0 > 0 }
       guard numbers.count == fallback.split(separator: ",").count else {
         throw BenchError(text: "\(option) \(text): as in \(fallback)")

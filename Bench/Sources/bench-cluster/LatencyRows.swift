@@ -15,10 +15,10 @@ struct LatencyRows {
     let count = bench.isSmall ? 20 : 1_000
     let users = 50
     bench.progress("\(count) calls of each kind: one node alone, the right node, the wrong one")
-    var heard: [String: UInt64] = [:]
+    var received: [String: UInt64] = [:]
     func note(_ message: AppSocket.Message) {
       guard message.type == "call.offer" || message.type == "call.wake", let call = message.field("call") else { return }
-      if heard[call] == nil { heard[call] = message.at }
+      if received[call] == nil { received[call] = message.at }
       arrived.append(message.at)
     }
     var arrived: [UInt64] = []

@@ -14,7 +14,7 @@ enum RESPRows {
 
   /// Two devices with whereabouts and registration each, and the call that was entered.
   private static let reply: [UInt8] = {
-    let place =
+    let whereabouts =
       #"{"v":1,"i":"n2.1790000000000","s":"b4f0c9a1d2e3f4a5b6c7d8","t":"bg","c":["nodes","wake","transfer"],"a":["default"]}"#
     let device =
       #"{"w":1790000000000,"v":1,"p":"ios","m":"iPhone15,3","o":"18.1","k":"1.4.0","b":[{"k":"apns","t":"\#(String(repeating: "0f", count: 32))","e":"production","o":"com.example.phone.voip","s":"\#(String(repeating: "A", count: 43))","r":1790000000000}]}"#
@@ -24,7 +24,7 @@ enum RESPRows {
     let ids = ["0b0e8d8a-43cf-4d0f-9d3f-1f2b8a4c7e01", "1c0e8d8a-43cf-4d0f-9d3f-1f2b8a4c7e01"]
     return Array(
       array([
-        array(ids.flatMap { [bulk($0), bulk(place)] }), array(ids.flatMap { [bulk($0), bulk(device)] }),
+        array(ids.flatMap { [bulk($0), bulk(whereabouts)] }), array(ids.flatMap { [bulk($0), bulk(device)] }),
         array([bulk("7f0c2f0e-6a1d-4f0e-8f57-0d7c3f9b1a10"), bulk(call)]),
       ]).utf8)
   }()

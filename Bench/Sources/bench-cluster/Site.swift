@@ -11,7 +11,7 @@ final class Node {
 
   /// - Parameter words: before the program's own, as `valgrind` and its options.
   fileprivate init(
-    _ name: String, place: Int, _ site: Site, isAlone: Bool, isSecure: Bool, program: String = Gateway.binary,
+    _ name: String, number: Int, _ site: Site, isAlone: Bool, isSecure: Bool, program: String = Gateway.binary,
     under words: [String] = []
   ) throws {
     self.name = name
@@ -37,7 +37,7 @@ final class Node {
       cluster
         + """
         listen: { sip: { udp: 127.0.0.1:\(sip) }, app: { address: 127.0.0.1:\(app)\(tls) }, admin: 127.0.0.1:\(admin) }
-        media: { addresses: [ 127.0.0.\(20 + place) ], threads: 1, load_limit: 100, app_port: \(ports[3]), trunk_ports: 20000-23999 }
+        media: { addresses: [ 127.0.0.\(20 + number) ], threads: 1, load_limit: 100, app_port: \(ports[3]), trunk_ports: 20000-23999 }
         limits: { calls: 4000, calls_per_user: 1000, sessions_per_address: 100000 }
         auth: { jwt: { key_file: ../jwt.key } }
         trunks:
@@ -149,9 +149,9 @@ final class Site {
     redis = try RedisServer(in: folder, cores: cores?.load)
     do {
       try Self.makeCertificate(in: folder)
-      alone = try Node("alone", place: 0, self, isAlone: true, isSecure: false)
+      alone = try Node("alone", number: 0, self, isAlone: true, isSecure: false)
       for number in 1...3 {
-        nodes.append(try Node("n\(number)", place: number, self, isAlone: false, isSecure: number == 3))
+        nodes.append(try Node("n\(number)", number: number, self, isAlone: false, isSecure: number == 3))
       }
       try waitUntilWhole()
     } catch {
@@ -176,7 +176,7 @@ final class Site {
     let words = [valgrind, "--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=counts"]
     let made = try [true, false].map { isAlone in
       try Node(
-        isAlone ? "alone-counted" : "n4", place: isAlone ? 4 : 5, self, isAlone: isAlone, isSecure: false, program: program,
+        isAlone ? "alone-counted" : "n4", number: isAlone ? 4 : 5, self, isAlone: isAlone, isSecure: false, program: program,
         under: words)
     }
     let end = Date(timeIntervalSinceNow: 120)

@@ -18,9 +18,9 @@ enum LoadProcess {
     private let mode: Bool
     private var last: Int64 = 0
     private var isOrdered = true
-    private var heard = 0
+    private var received = 0
     private var isComplete = false
-    var entries: Int { isOrdered && isComplete ? heard : -1 }
+    var entries: Int { isOrdered && isComplete ? received : -1 }
 
     init(incremental: Bool) {
       mode = incremental
@@ -30,9 +30,9 @@ enum LoadProcess {
     override func addIdentificationEntry(withNextSequentialPhoneNumber phoneNumber: Int64, label: String) {
       isOrdered = isOrdered && phoneNumber > last && !label.isEmpty
       last = phoneNumber
-      heard += 1
+      received += 1
     }
-    override func removeIdentificationEntry(withPhoneNumber phoneNumber: Int64) { heard += 1 }
+    override func removeIdentificationEntry(withPhoneNumber phoneNumber: Int64) { received += 1 }
     override func completeRequest(completionHandler completion: ((Bool) -> Void)? = nil) {
       isComplete = true
       completion?(false)

@@ -28,7 +28,7 @@ struct EarRows {
 
   private func add(_ client: String, _ row: String) {
     let (ours, theirs) = (of(client, row, "trunkline"), of(client, row, "janus"))
-    let place = "\(Self.clients[client] ?? client), \(Self.networks[row] ?? row)"
+    let condition = "\(Self.clients[client] ?? client), \(Self.networks[row] ?? row)"
     let isClean = ["clean", "skew", "pauses", "rtt-100"].contains(row)
     let note = "\(ours.count) calls, \(ours.reduce(0) { $0 + $1.attempt }) made again"
     func measured(
@@ -39,7 +39,7 @@ struct EarRows {
       let pairs = ours.compactMap { call in theirs.first { $0.number == call.number }.map { (values(call), values($0)) } }
       bench.add(
         BenchRow(
-          "\(place): \(what)", unit: unit, ours: BenchFigure("ours", mine.mean, interval: mine),
+          "\(condition): \(what)", unit: unit, ours: BenchFigure("ours", mine.mean, interval: mine),
           peers: others.map { [BenchFigure("Janus", $0.mean, interval: $0)] } ?? [], goal: goal,
           lead: Interval(groups: pairs.map { pair in zip(pair.0, pair.1).map { $0 - $1 } }), note: note))
     }
@@ -48,14 +48,14 @@ struct EarRows {
     measured("PESQ trunk to app", "MOS", Marks.down(row), note: note) { $0.pesqDown }
     measured("PESQ app to trunk", "MOS", Marks.up(row)) { $0.pesqUp }
     if let most = Marks.drop(row) {
-      plain("\(place): what the loss costs, app to trunk", "MOS", client == "chromium" ? .atMost(most) : nil) {
+      plain("\(condition): what the loss costs, app to trunk", "MOS", client == "chromium" ? .atMost(most) : nil) {
         drop(client, row, $0)
       }
     }
     measured("mouth to ear, trunk to app", "ms", client == "chromium" && isClean && row != "rtt-100" ? .atMost(65) : nil) {
       one($0.earDownMs)
     }
-    plain("\(place): made up at the client, median", "%", client == "chromium" && row == "clean" ? .atMost(0.05) : nil) {
+    plain("\(condition): made up at the client, median", "%", client == "chromium" && row == "clean" ? .atMost(0.05) : nil) {
       bridge in
       let all = of(client, row, bridge).compactMap(\.concealedPct).sorted()
       return all.isEmpty ? nil : all[all.count / 2]
@@ -64,7 +64,7 @@ struct EarRows {
     if row == "clean", !punctual.isEmpty {
       bench.add(
         BenchRow(
-          "\(place): calls in which the gateway made anything up", unit: "calls",
+          "\(condition): calls in which the gateway made anything up", unit: "calls",
           ours: BenchFigure("ours", Double(punctual.count { $0 > 0 })), goal: .atMost(0),
           note: "of \(punctual.count) whose carrier and client sent in time"))
     }

@@ -16,8 +16,8 @@ enum GroupRows {
   private static func row(_ bench: Bench, _ name: String, _ bands: [AudioBand]) throws {
     let work = BenchWork("ours") { loop in
       var mixer = GroupMixer()
-      let places = bands.compactMap { _ in mixer.join() }
-      guard places.count == bands.count else { throw BenchError(text: "no place in the mixer") }
+      let slots = bands.compactMap { _ in mixer.join() }
+      guard slots.count == bands.count else { throw BenchError(text: "no place in the mixer") }
       let speech = bands.map { Speech.ticks($0) }
       var frame = [Int16](repeating: 0, count: AudioBand.wideband.samplesPerTick)
       loop.run { number in
@@ -26,10 +26,10 @@ enum GroupRows {
         // each talks in turn and together: the frames of the legs are apart in the speech
         let said = speech[leg][(tick + 37 * leg) % speech[leg].count]
         said.withUnsafeBufferPointer { samples in
-          if let base = samples.baseAddress { mixer.mix(base, bands[leg], from: places[leg], at: now) }
+          if let base = samples.baseAddress { mixer.mix(base, bands[leg], from: slots[leg], at: now) }
         }
         frame.withUnsafeMutableBufferPointer { room in
-          if let base = room.baseAddress { _ = mixer.add(to: base, bands[leg], hasAudio: true, for: places[leg], at: now) }
+          if let base = room.baseAddress { _ = mixer.add(to: base, bands[leg], hasAudio: true, for: slots[leg], at: now) }
         }
         return UInt64(bitPattern: Int64(frame[80]))
       }

@@ -31,7 +31,7 @@ struct PauseTable {
         let coded = try code(samples, way)
         var heard = whole
         for start in starts {
-          for place in start..<min(heard.count, start + Self.beginning) { heard[place] = coded[place] }
+          for sample in start..<min(heard.count, start + Self.beginning) { heard[sample] = coded[sample] }
           let end = start + Self.beginning
           guard end + Self.delay <= heard.count else { continue }
           distances[way, default: []].append(

@@ -15,8 +15,8 @@ enum NumberRows {
     bench.require(plans.count == dialled.count, "a region has no plan")
     let work = BenchWork("ours") { loop in
       loop.run { index in
-        let place = index % dialled.count
-        guard let number = try? DialledNumber(dialled[place].text, in: plans[place]) else { return 0 }
+        let position = index % dialled.count
+        guard let number = try? DialledNumber(dialled[position].text, in: plans[position]) else { return 0 }
         return UInt64(number.text.utf8.count)
       }
     }

@@ -40,7 +40,7 @@ struct CallGenerator {
       // Asleep until the step: the kernel stamps what arrives, and who sends to one that waits for it pays for waking it.
       bn_sleep(due)
       let now = bn_monotonic()
-      hear(poller, &ready, counting, room)
+      receive(poller, &ready, counting, room)
       if !counting, due >= countFrom {
         counting = true
         for call in calls { (call.sentByTrunk, call.sentByApp) = (0, 0) }
@@ -57,7 +57,7 @@ struct CallGenerator {
     let last = bn_monotonic() + 100_000_000
     while bn_monotonic() < last {
       bn_pause(1_000_000)
-      hear(poller, &ready, true, room)
+      receive(poller, &ready, true, room)
     }
     figures.seconds = seconds
     gather(&figures)
@@ -65,11 +65,11 @@ struct CallGenerator {
   }
 
   /// All that has come.
-  private func hear(_ poller: Int32, _ ready: inout [UInt32], _ counting: Bool, _ room: UnsafeMutableRawBufferPointer) {
+  private func receive(_ poller: Int32, _ ready: inout [UInt32], _ counting: Bool, _ room: UnsafeMutableRawBufferPointer) {
     while true {
       let count = Int(max(0, bn_wait(poller, &ready, 128, 0)))
       for index in ready.prefix(count) {
-        calls[Int(index / 2)].hear(atApp: index % 2 == 1, material, counting: counting, room)
+        calls[Int(index / 2)].receive(atApp: index % 2 == 1, material, counting: counting, room)
       }
       if count < 128 { return }
     }
@@ -77,11 +77,11 @@ struct CallGenerator {
 
   private func gather(_ figures: inout Figures) {
     for call in calls {
-      for (sent, heard) in [(call.sentByTrunk, call.toApp), (call.sentByApp, call.toTrunk)] {
+      for (sent, received) in [(call.sentByTrunk, call.toApp), (call.sentByApp, call.toTrunk)] {
         figures.sent += sent
-        figures.received += min(sent, heard.count)
-        figures.worstShare = min(figures.worstShare, Double(heard.count) / Double(max(1, sent)))
-        figures.transits += (material.stamps ? heard.transits : Self.lateness(heard.transits)).map { Double($0) / 1_000 }
+        figures.received += min(sent, received.count)
+        figures.worstShare = min(figures.worstShare, Double(received.count) / Double(max(1, sent)))
+        figures.transits += (material.stamps ? received.transits : Self.lateness(received.transits)).map { Double($0) / 1_000 }
       }
     }
     figures.transits.sort()

@@ -16,14 +16,14 @@ final class CallPair {
   let trunkEncoding: AudioEncoding
   var sender: SRTPSender?
   var receiver: SRTPReceiver?
-  var toApp = Heard(), toTrunk = Heard()
+  var toApp = Received(), toTrunk = Received()
   var sentByTrunk = 0, sentByApp = 0
   private var sequence: UInt16 = 1
   private var timestamp: UInt32 = 0
   private var position: Int
 
   /// What arrived at one end.
-  struct Heard {
+  struct Received {
     var count = 0
     /// Transit of each packet in ns: of relayed ones since they were sent, else on its own RTP clock.
     var transits: [Int64] = []
@@ -77,7 +77,7 @@ final class CallPair {
   }
 
   /// Everything that waits at one end.
-  func hear(atApp: Bool, _ material: CallMaterial, counting: Bool, _ room: UnsafeMutableRawBufferPointer) {
+  func receive(atApp: Bool, _ material: CallMaterial, counting: Bool, _ room: UnsafeMutableRawBufferPointer) {
     var stamp: Int64 = 0
     var from: UInt16 = 0
     while true {

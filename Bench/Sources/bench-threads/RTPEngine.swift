@@ -178,7 +178,7 @@ private func base64(_ bytes: [UInt8]) -> String {
   for start in stride(from: 0, to: bytes.count, by: 3) {
     let group = bytes[start..<min(start + 3, bytes.count)]
     let word = group.reduce(UInt32(0)) { $0 << 8 | UInt32($1) } << UInt32(8 * (3 - group.count))
-    for place in 0..<4 { out.append(place <= group.count ? digits[Int(word >> UInt32(18 - 6 * place) & 63)] : UInt8(ascii: "=")) }
+    for index in 0..<4 { out.append(index <= group.count ? digits[Int(word >> UInt32(18 - 6 * index) & 63)] : UInt8(ascii: "=")) }
   }
   return String(decoding: out, as: UTF8.self)
 }

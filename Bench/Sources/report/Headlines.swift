@@ -95,7 +95,7 @@ enum Headlines {
   static let end = "<!-- until here -->"
 
   /// The text with the table between the marks; nil if it has no marks.
-  static func placed(in text: String, _ results: [BenchResults], _ machine: Machine) -> String? {
+  static func inserted(in text: String, _ results: [BenchResults], _ machine: Machine) -> String? {
     guard let first = text.range(of: begin), let last = text.range(of: end, range: first.upperBound..<text.endIndex) else {
       return nil
     }

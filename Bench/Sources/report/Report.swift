@@ -39,9 +39,9 @@ import Foundation
     for row in Headlines.lost(results) { warn("no row \"\(row)\" for the headlines") }
     guard let readme = value("--readme").map({ URL(fileURLWithPath: $0) }) else { return }
     let text = try String(contentsOf: readme, encoding: .utf8)
-    guard let placed = Headlines.placed(in: text, results, machine) else {
+    guard let inserted = Headlines.inserted(in: text, results, machine) else {
       return warn("\(readme.path) has no \(Headlines.begin) … \(Headlines.end)")
     }
-    try placed.write(to: readme, atomically: true, encoding: .utf8)
+    try inserted.write(to: readme, atomically: true, encoding: .utf8)
   }
 }

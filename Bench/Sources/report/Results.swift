@@ -71,7 +71,7 @@ struct BenchResults {
   static func read(_ folder: URL, order: [String]) throws -> [BenchResults] {
     let files = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
       .filter { $0.pathExtension == "jsonl" }
-    func place(_ name: String) -> Int { order.firstIndex(of: name) ?? order.count }
+    func position(_ name: String) -> Int { order.firstIndex(of: name) ?? order.count }
     let results = try files.map { file in
       var results = BenchResults(name: file.deletingPathExtension().lastPathComponent)
       for line in try String(contentsOf: file, encoding: .utf8).split(separator: "\n") {
@@ -87,7 +87,7 @@ struct BenchResults {
       return results
     }
     return results.filter { !$0.rows.isEmpty || !$0.pictures.isEmpty }
-      .sorted { (place($0.name), $0.name) < (place($1.name), $1.name) }
+      .sorted { (position($0.name), $0.name) < (position($1.name), $1.name) }
   }
 }
 
