@@ -5,9 +5,9 @@ public import Bytes
 /// | state | event | next |
 /// |---|---|---|
 /// | connecting | writable | open; TLS begins |
-/// | connecting, open | the kernel's or TLS's error, end of stream, too much unsent | closed, told once |
-/// | connecting, open | the peer's system acknowledges nothing for `Bounds.patience` | closed, told once: `Connection timed out` |
-/// | any | `close` | closed, not told |
+/// | connecting, open | the kernel's or TLS's error, end of stream, too much unsent | closed, reported once |
+/// | connecting, open | the peer's system acknowledges nothing for `Bounds.patience` | closed, reported once: `Connection timed out` |
+/// | any | `close` | closed, not reported |
 ///
 /// What is sent before it is open waits for that.
 public final class ClientConnection {
@@ -20,9 +20,9 @@ public final class ClientConnection {
   public struct Bounds: Sendable {
     /// Of one read.
     public var readBytes: Int
-    /// Reads before others of the loop have their turn.
+    /// Reads in one step of the loop.
     public var readsPerStep: Int
-    /// Octets that the peer has not taken; beyond it the connection is closed.
+    /// Limit of octets that the socket has not accepted; beyond it the connection is closed.
     public var unsentBytes: Int
     public var patience: TCPSocket.Patience
     public init(readBytes: Int, readsPerStep: Int, unsentBytes: Int, patience: TCPSocket.Patience = .usual) {
@@ -33,8 +33,8 @@ public final class ClientConnection {
 
   public var handler: ((Event) -> Void)?
   public private(set) var isOpen = true
-  /// When the peer last took something, or had nothing to take.
-  public private(set) var readLast: Instant
+  /// When the socket last accepted bytes for the peer, or none were pending.
+  public private(set) var lastAcceptedAt: Instant
   private let loop: EventLoop
   private let socket: TCPSocket
   private let tls: TLSSession?
@@ -43,25 +43,25 @@ public final class ClientConnection {
   private var watchesWrites = true
   /// What `flush` has not seen.
   private var plain: [UInt8] = []
-  /// For the socket; of these the first `sent` are gone. What TLS has not taken yet waits in it.
+  /// For the socket; the first `sent` of them are sent. Bytes that TLS has not encrypted yet wait in the session.
   private var unsent: [UInt8] = []
   private var sent = 0
 
-  /// Throws what the kernel says at once.
+  /// Throws an error that the kernel returns at once.
   public init(_ address: SocketAddress, tls: TLSSession?, bounds: Bounds, loop: EventLoop) throws(SystemError) {
     socket = try TCPSocket(connect: address)
     socket.limit(bounds.patience)
-    (self.loop, self.tls, self.bounds, readLast) = (loop, tls, bounds, loop.now)
+    (self.loop, self.tls, self.bounds, lastAcceptedAt) = (loop, tls, bounds, loop.now)
     try loop.register(socket.fd, [.readable, .writable]) { [weak self] events in self?.ready(events) }
   }
 
-  /// Octets that the peer has not taken.
+  /// Octets that the socket has not accepted.
   public var waiting: Int { plain.count + unsent.count - sent }
 
   /// Queues what `write` appends; `flush` sends it.
   public func send(_ write: (inout [UInt8]) -> Void) { write(&plain) }
 
-  /// Not told to the handler. What was flushed may still go, what was not does not.
+  /// Not reported to the handler. Flushed bytes may still be sent, others are not.
   public func close() {
     guard isOpen else { return }
     isOpen = false
@@ -88,7 +88,7 @@ public final class ClientConnection {
       }
     }
     tls?.drainUnsent(into: &unsent)
-    if sent == unsent.count { readLast = loop.now }
+    if sent == unsent.count { lastAcceptedAt = loop.now }
     while sent < unsent.count {
       var step: Result<Int, SystemError> = .success(0)
       unsent.withUnsafeBytes { raw in
@@ -105,7 +105,7 @@ public final class ClientConnection {
         return watch(writes: true)
       case .success(let count):
         sent += count
-        readLast = loop.now
+        lastAcceptedAt = loop.now
       }
     }
     unsent.removeAll(keepingCapacity: unsent.capacity <= bounds.readBytes)

@@ -114,7 +114,7 @@ final class StreamLeg {
     readFrames()
     say()
     link?.flush()
-    if let link, link.waiting > 0, loop.now - link.readLast >= Limits.unread { end(.lost, "the peer does not read") }
+    if let link, link.waiting > 0, loop.now - link.lastAcceptedAt >= Limits.unread { end(.lost, "the peer does not read") }
   }
 
   func look() {

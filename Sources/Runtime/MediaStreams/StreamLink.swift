@@ -42,17 +42,17 @@ final class StreamLink {
     connection.send { $0 += request }
   }
 
-  /// Octets that the peer has not taken.
+  /// Octets that the socket has not accepted.
   var waiting: Int { connection.waiting }
-  /// When the peer last took something, or had nothing to take.
-  var readLast: Instant { connection.readLast }
+  /// When the socket last accepted bytes for the peer, or none were pending.
+  var lastAcceptedAt: Instant { connection.lastAcceptedAt }
 
   func send(_ kind: ClientFrameWriter.Kind, _ payload: [UInt8]) {
     guard state == .open else { return }
     connection.send { ClientFrameWriter.append(kind, payload, mask: masks.next(), to: &$0) }
   }
 
-  /// With a close frame where there is a WebSocket. Not told to the handler.
+  /// With a close frame where there is a WebSocket. Not reported to the handler.
   func close(_ code: UInt16 = 1000) {
     guard state != .closed else { return }
     let wasOpen = state == .open
