@@ -215,11 +215,11 @@ import Testing
   // MARK: what is none
 
   @Test(arguments: [
-    ("", "is empty"), ("not a list", "is no property list (neither XML nor binary)"),
+    ("", "is empty"), ("not a list", "is not a property list (neither XML nor binary)"),
     ("<?xml version=\"1.0\"?>\n<plist>\n<dict>\n<key>UIBackgroundModes</key>", "line 4: the XML ends before </plist>"),
-    ("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>a</dict></plist>", "is no well-formed property list"),
+    ("<?xml version=\"1.0\"?><plist version=\"1.0\"><dict><key>a</dict></plist>", "is not a well-formed property list"),
     ("<?xml version=\"1.0\"?><plist version=\"1.0\"><array/></plist>", "holds an array, where a dictionary must be"),
-    ("bplist00\u{1}\u{2}\u{3}", "is no property list"),
+    ("bplist00\u{1}\u{2}\u{3}", "is not a property list"),
   ])
   func `an Info.plist that is none is refused with its name and what to do`(text: String, says: String) throws {
     let fixture = try AppFixture.good()

@@ -46,7 +46,7 @@ import Testing
     (TokenGrant(), nil, "trunkline: tokens may grant nothing here: see users[].claims"),
     (
       TokenGrant(numbers: ["+15551", "+4420"]), rules,
-      "trunkline.numbers[1]: +4420 is none that users[].claims.numbers lets a token grant"
+      "trunkline.numbers[1]: +4420 is not one that users[].claims.numbers lets a token grant"
     ),
     (
       TokenGrant(numbers: ["+15551", "+15552", "+15553"]), rules,

@@ -67,7 +67,7 @@ private let tablet = Surroundings.tablet
     for other in [ringing, stranger] {
       let answer = group(world, made[0].call, other)
       #expect(world.code(answer) == .badState)
-      if case .err(let failure)? = answer { #expect(failure.msg == "with is no connected call of this device") }
+      if case .err(let failure)? = answer { #expect(failure.msg == "with is not a connected call of this device") }
     }
     #expect(world.code(group(world, ringing, made[0].call)) == .badState)
     #expect(world.code(group(world, made[0].call, made[0].call)) == .badRequest)

@@ -48,7 +48,10 @@ private let phone = Surroundings.phone
     let big = ["Big": String(repeating: "x", count: 1_020)]
     for (answered, expected, fault) in [
       (["x-ticket": "9", "Tier": "gold"], ["x-ticket": "9", "Tier": "gold"], ""),
-      (["bad name": "1"], ["X-Ticket": "4711"], #"; parameters: "bad name" is no name of a header field of 1 to 64 characters"#),
+      (
+        ["bad name": "1"], ["X-Ticket": "4711"],
+        #"; parameters: "bad name" is not a name of a header field of 1 to 64 characters"#
+      ),
       (big, big, "; parameters: those of the trunk's INVITE are left out, as both are beyond the limits"),
       ([:], ["X-Ticket": "4711"], ""),
     ] as [([String: String], [String: String], String)] {

@@ -46,7 +46,7 @@ import Testing
     ("number,user\n\n", "line 2: has one field, not number,user"),
     ("number,user\n+1,\n", "line 2: the user is missing"),
     ("number,user\n+1,alice\n+2,bob\n001,bob\n", "line 4: 001 is given twice, first in line 2"),
-    ("number,user\n+1 2,alice\n", "line 2: \"+1 2\" is no number: 1 to 15 digits, with + in front of a country code"),
+    ("number,user\n+1 2,alice\n", "line 2: \"+1 2\" is not a number: 1 to 15 digits, with + in front of a country code"),
     ("number,user\n+1,\"alice\n", "line 2: a quotation mark is misplaced"),
     ("number,user\n+1,al\"ice\n", "line 2: a quotation mark is misplaced"),
     ("number,user\n+1,\"alice\"x\n", "line 2: a quotation mark is misplaced"),

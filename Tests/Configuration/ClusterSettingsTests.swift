@@ -97,7 +97,7 @@ import Testing
       ),
       (
         ["shared_store": "{ tls: off }"],
-        "cluster.shared_store: is none: write redis: HOST:PORT, or sentinels and name, or cluster"
+        "cluster.shared_store: is empty: write redis: HOST:PORT, or sentinels and name, or cluster"
       ),
       (["shared_store": "{ redis: \"127.0.0.1\" }"], "cluster.shared_store.redis: expected host:port, got \"127.0.0.1\""),
       (
@@ -113,9 +113,9 @@ import Testing
       (["shared_store": nil], "cluster.node: needs cluster.shared_store: without it this gateway is not in a cluster"),
       (["url": nil], "cluster: url is missing"), (["node": nil], "cluster: node is missing"),
       (["key_file": nil], "cluster: key_file is missing"),
-      (["node": "\"n 1\""], "cluster.node: \"n 1\" is no name of a node: letters, digits, -, _ and ., at most 63"),
-      (["node": "\" \""], "cluster.node: \" \" is no name of a node: letters, digits, -, _ and ., at most 63"),
-      (["node": "\"n\\t1\""], "cluster.node: \"n\t1\" is no name of a node: letters, digits, -, _ and ., at most 63"),
+      (["node": "\"n 1\""], "cluster.node: \"n 1\" is not a name of a node: letters, digits, -, _ and ., at most 63"),
+      (["node": "\" \""], "cluster.node: \" \" is not a name of a node: letters, digits, -, _ and ., at most 63"),
+      (["node": "\"n\\t1\""], "cluster.node: \"n\t1\" is not a name of a node: letters, digits, -, _ and ., at most 63"),
       (["node": "env:NO_SUCH_NAME"], "cluster.node: the environment has no NO_SUCH_NAME, or it is empty"),
       (
         ["url": "\"https://n1.example/v1/connect\""],

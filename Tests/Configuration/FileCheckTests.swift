@@ -188,7 +188,7 @@ import Testing
     #expect(found("records: { file: inner }").map(\.sentence) == ["DIR/inner is a folder: name a file in it"])
     #expect(
       found("records: { file: jwt.key/calls }").map(\.sentence) == ["DIR/jwt.key is a file, not a folder: name another path"])
-    #expect(found("store: { sqlite: jwt.key }").map(\.sentence) == ["DIR/jwt.key is no SQLite database: name another file"])
+    #expect(found("store: { sqlite: jwt.key }").map(\.sentence) == ["DIR/jwt.key is not an SQLite database: name another file"])
   }
 }
 

@@ -58,8 +58,9 @@ import Testing
       """
     #expect(folder.problems(text) == [])
     let found = folder.checked(text)
-    #expect(found.count == 2 && found[0].contains("warning: listen.sip.udp: 192.0.2.77 is no address of this machine, which has"))
-    #expect(found[1].contains("warning: media.addresses[1]: 192.0.2.78 is no address"))
+    #expect(
+      found.count == 2 && found[0].contains("warning: listen.sip.udp: 192.0.2.77 is not an address of this machine, which has"))
+    #expect(found[1].contains("warning: media.addresses[1]: 192.0.2.78 is not an address"))
   }
 
   @Test(arguments: [

@@ -120,7 +120,7 @@ extension Interop {
         let check = try Spawned(
           "check", Surroundings.trunkline, ["serve", "--check", "--config", gateway.folder + "/gateway.yaml"], in: gateway.folder)
         #expect(
-          try await check.finish(within: 10) == 0 && check.text.contains("\(Self.second) is no address of this machine"),
+          try await check.finish(within: 10) == 0 && check.text.contains("\(Self.second) is not an address of this machine"),
           "\(check.text)")
         try await link.up(Self.first)
         try await link.up(Self.second)

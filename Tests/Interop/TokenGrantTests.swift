@@ -153,7 +153,7 @@ extension Interop {
     }
 
     @Test(arguments: [
-      ("{\"numbers\":[\"+15557000001\",\"+4915550001\"]}", "trunkline.numbers[1]: +4915550001 is none that"),
+      ("{\"numbers\":[\"+15557000001\",\"+4915550001\"]}", "trunkline.numbers[1]: +4915550001 is not one that"),
       ("{\"numbers\":[\"+15551\",\"+15552\",\"+15553\"]}", "trunkline.numbers: has more than 2"),
       ("{\"number\":\"+15551\"}", "trunkline.number: is not known here"),
       ("{\"max_calls\":3}", "trunkline.max_calls: is more than the 2 of any"),

@@ -48,32 +48,32 @@ import Testing
   }
 
   private static let faults: [(claim: String, fault: String)] = [
-    ("7", "trunkline: is no object"),
-    ("null", "trunkline: is no object"),
-    ("[\"+1\"]", "trunkline: is no object"),
+    ("7", "trunkline: is not an object"),
+    ("null", "trunkline: is not an object"),
+    ("[\"+1\"]", "trunkline: is not an object"),
     (
       "{\"number\":\"+1\"}",
       "trunkline.number: is not known here: one of account, allow, calls_per_hour, diversions, max_calls, name, numbers, record"
     ),
-    ("{\"numbers\":\"+1\"}", "trunkline.numbers: is no list of texts"),
-    ("{\"numbers\":[1]}", "trunkline.numbers: is no list of texts"),
-    ("{\"numbers\":[\"+1\",\"\"]}", "trunkline.numbers[1]: is no number: 1 to 15 digits, with + in front of a country code"),
+    ("{\"numbers\":\"+1\"}", "trunkline.numbers: is not a list of strings"),
+    ("{\"numbers\":[1]}", "trunkline.numbers: is not a list of strings"),
+    ("{\"numbers\":[\"+1\",\"\"]}", "trunkline.numbers[1]: is not a number: 1 to 15 digits, with + in front of a country code"),
     (
       "{\"numbers\":[\"+1234567890123456\"]}",
-      "trunkline.numbers[0]: is no number: 1 to 15 digits, with + in front of a country code"
+      "trunkline.numbers[0]: is not a number: 1 to 15 digits, with + in front of a country code"
     ),
-    ("{\"numbers\":[\"alice\"]}", "trunkline.numbers[0]: is no number: 1 to 15 digits, with + in front of a country code"),
-    ("{\"numbers\":[\"\\u0661\"]}", "trunkline.numbers[0]: is no number: 1 to 15 digits, with + in front of a country code"),
+    ("{\"numbers\":[\"alice\"]}", "trunkline.numbers[0]: is not a number: 1 to 15 digits, with + in front of a country code"),
+    ("{\"numbers\":[\"\\u0661\"]}", "trunkline.numbers[0]: is not a number: 1 to 15 digits, with + in front of a country code"),
     ("{\"numbers\":[\"+1\",\"+1\"]}", "trunkline.numbers[1]: is given twice"),
     ("{\"name\":\"\"}", "trunkline.name: must have 1 to 128 bytes without control characters"),
     ("{\"name\":\"a\\u0000\"}", "trunkline.name: must have 1 to 128 bytes without control characters"),
     ("{\"account\":\"a b\"}", "trunkline.account: must have 1 to 128 bytes without control characters or spaces"),
     ("{\"max_calls\":-1}", "trunkline.max_calls: is not within 0…1000"),
-    ("{\"max_calls\":1.5}", "trunkline.max_calls: is no integer"),
-    ("{\"max_calls\":\"2\"}", "trunkline.max_calls: is no integer"),
-    ("{\"max_calls\":1e300}", "trunkline.max_calls: is no integer"),
+    ("{\"max_calls\":1.5}", "trunkline.max_calls: is not an integer"),
+    ("{\"max_calls\":\"2\"}", "trunkline.max_calls: is not an integer"),
+    ("{\"max_calls\":1e300}", "trunkline.max_calls: is not an integer"),
     ("{\"calls_per_hour\":10001}", "trunkline.calls_per_hour: is not within 0…10000"),
-    ("{\"diversions\":[]}", "trunkline.diversions: is no object"),
+    ("{\"diversions\":[]}", "trunkline.diversions: is not an object"),
     (
       "{\"diversions\":{\"sometimes\":{}}}",
       "trunkline.diversions.sometimes: is not known here: one of busy, declined, media_failed, no_answer, unreached"

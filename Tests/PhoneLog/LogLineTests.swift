@@ -25,14 +25,15 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "first word is no time"), ("x app launched", "first word is no time"), ("1 app launched", "first word is no time"),
-    ("1.0 app launched", "first word is no time"), ("-1.000 app launched", "first word is no time"),
-    ("9999999999999.000 app launched", "first word is no time"), ("1.000", "second word is none of"),
-    ("1.000 phone launched", "second word is none of"), ("1.000 app", "third word is no event"),
-    ("1.000 app a-b", "third word is no event"), ("1.000 app report call", "a field is not key=value"),
+    ("", "first word is not a time"), ("x app launched", "first word is not a time"),
+    ("1 app launched", "first word is not a time"),
+    ("1.0 app launched", "first word is not a time"), ("-1.000 app launched", "first word is not a time"),
+    ("9999999999999.000 app launched", "first word is not a time"), ("1.000", "second word is not app"),
+    ("1.000 phone launched", "second word is not app"), ("1.000 app", "third word is not an event"),
+    ("1.000 app a-b", "third word is not an event"), ("1.000 app report call", "a field is not key=value"),
     ("1.000 app report =x", "a field is not key=value"), (#"1.000 app report text="open"#, "a string has no end"),
-    (#"1.000 app report text="a"b"#, "a string continues after its end"), (#"1.000 app report text="\q""#, "escape that is none"),
-    (#"1.000 app report text="\u00""#, "escape that is none"), (#"1.000 app report text="\ud800""#, "escape that is none"),
+    (#"1.000 app report text="a"b"#, "a string continues after its end"), (#"1.000 app report text="\q""#, "unknown escape"),
+    (#"1.000 app report text="\u00""#, "unknown escape"), (#"1.000 app report text="\ud800""#, "unknown escape"),
     ("1.000 app report" + String(repeating: " a=1", count: 33), "more than 32 fields"),
     ("1.000 app report a=" + String(repeating: "x", count: 5_000), "longer than 4096 bytes"),
   ])

@@ -40,8 +40,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", 1, "the file is empty"), ("\n\n", 1, "the file is empty"), ("hello\n", 1, "this is no trace"),
-    ("0.000 app launched\n", 1, "the first line is no header"),
+    ("", 1, "the file is empty"), ("\n\n", 1, "the file is empty"), ("hello\n", 1, "this is not a trace"),
+    ("0.000 app launched\n", 1, "the first line is not a header"),
     (
       "0.000 app trace version=2 by=TrunklineClient\n1.000 app launched\n", 1,
       "format 2, and this program reads format 1: use a newer"
@@ -73,7 +73,7 @@ import Testing
 
   @Test func `binary bytes are no trace, and in a trace they end it`() {
     let noise = (0..<4_000).map { UInt8(truncatingIfNeeded: $0 &* 197 &+ $0 >> 3) }
-    #expect(read(noise).problem?.text.contains("this is no trace") == true)
+    #expect(read(noise).problem?.text.contains("this is not a trace") == true)
     let (lines, problem) = read(Array("\(Self.header)\n1.000 app launched\n".utf8) + noise + [10])
     #expect(lines.count == 2 && problem != nil)
   }

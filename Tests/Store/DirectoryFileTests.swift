@@ -272,15 +272,15 @@ private let now: Int64 = 1_790_000_000_000
     ("number,label,kind\n+15550000001,a,identify", 2, "ends without a line break: is the file whole?"),
     ("number,label,kind\n+15550000001,a\n", 2, "has 2 fields, not number,label,kind"),
     ("number,label,kind\n+15550000001,\"a,identify\n", 2, "a quotation mark is misplaced"),
-    ("number,label,kind\n015550000001,a,\n", 2, "\"015550000001\" is no number: + and 7 to 15 digits, country code first"),
-    ("number,label,kind\n+1 555 000,a,\n", 2, "\"+1 555 000\" is no number: + and 7 to 15 digits, country code first"),
+    ("number,label,kind\n015550000001,a,\n", 2, "\"015550000001\" is not a number: + and 7 to 15 digits, country code first"),
+    ("number,label,kind\n+1 555 000,a,\n", 2, "\"+1 555 000\" is not a number: + and 7 to 15 digits, country code first"),
     (
       "number,label,kind\n+1234567890123456,a,\n", 2,
-      "\"+1234567890123456\" is no number: + and 7 to 15 digits, country code first"
+      "\"+1234567890123456\" is not a number: + and 7 to 15 digits, country code first"
     ),
     ("number,label,kind\n+15550000001,,\n", 2, "+15550000001 is neither blocked nor has a label"),
-    ("number,label,kind\n+15550000001,a,spam\n", 2, "\"spam\" is no kind of a contact"),
-    ("number,label,kind\n+15550000001,,remove\n", 2, "\"remove\" is no kind of a contact"),
+    ("number,label,kind\n+15550000001,a,spam\n", 2, "\"spam\" is not a kind of contact"),
+    ("number,label,kind\n+15550000001,,remove\n", 2, "\"remove\" is not a kind of contact"),
     ("number,label,kind\n+15550000001,a\u{7},\n", 2, "the label holds a control character"),
     ("number,label,kind\n+15550000001,\(String(repeating: "x", count: 256)),\n", 2, "the label has more than 255 bytes"),
     ("number,label,kind\n+15550000002,a,\n+15550000001,a,\n15550000002,b,\n", 4, "+15550000002 occurs twice, first in line 2"),

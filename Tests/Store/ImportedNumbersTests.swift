@@ -49,7 +49,7 @@ import Testing
     try ImportedNumbers.replace(path, with: table([("+3", "bob")]))
     let queue = try DatabaseQueue(path: path)
     try queue.write { try $0.execute(sql: "UPDATE number SET number = 'x'") }
-    #expect(why().hasPrefix("cannot read the imported numbers \(path): \"x\" is no number"))
+    #expect(why().hasPrefix("cannot read the imported numbers \(path): \"x\" is not a number"))
     try queue.write { try $0.execute(sql: "PRAGMA user_version = 9") }
     #expect(why() == "cannot read the imported numbers \(path): another version of trunkline made it: import the numbers again")
   }

@@ -96,7 +96,7 @@ import Testing
     let rig = Rig(token: { text })
     await rig.until { rig.engine.trace.text.contains { $0.contains("tokenFailed") } }
     rig.drain()
-    #expect(rig.updates.drain().error == .some(.noToken("what it returned is no token")) && rig.sockets.opened.isEmpty)
+    #expect(rig.updates.drain().error == .some(.noToken("what it returned is not a token")) && rig.sockets.opened.isEmpty)
     rig.engine.stop()
   }
 

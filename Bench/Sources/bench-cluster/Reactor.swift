@@ -78,7 +78,7 @@ func bound(_ kind: __socket_type, _ host: String) throws -> (fd: Int32, port: UI
   var room: Int32 = 4 * 1_024 * 1_024
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, socklen_t(MemoryLayout<Int32>.size))
   var address = loopbackAddress(0)
-  guard inet_pton(AF_INET, host, &address.sin_addr) == 1 else { throw BenchError(text: "\(host) is no address") }
+  guard inet_pton(AF_INET, host, &address.sin_addr) == 1 else { throw BenchError(text: "\(host) is not an address") }
   var length = socklen_t(MemoryLayout<sockaddr_in>.size)
   let isBound = withUnsafeMutablePointer(to: &address) { pointer in
     pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(fd, $0, length) == 0 && getsockname(fd, $0, &length) == 0 }

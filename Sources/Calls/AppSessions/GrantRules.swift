@@ -27,7 +27,7 @@ public struct GrantRules: Sendable, Equatable {
       throw .init("numbers", "has more than \(maxNumbers): see users[].claims.max_numbers")
     }
     for (index, number) in grant.numbers.enumerated() where !numbers.contains(where: number.hasPrefix) {
-      throw .init("numbers[\(index)]", "\(number) is none that users[].claims.numbers lets a token grant")
+      throw .init("numbers[\(index)]", "\(number) is not one that users[].claims.numbers lets a token grant")
     }
     if let allow {
       for (index, prefix) in (grant.allow ?? []).enumerated() where !allow.contains(where: prefix.hasPrefix) {

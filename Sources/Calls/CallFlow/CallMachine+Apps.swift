@@ -141,7 +141,7 @@ extension CallMachine {
     if let with = transfer.withCall {
       guard let second = calls[with], with != id, second.users.owner == key.user, second.isLive, second.state == .connected,
         second.trunk.name == call.trunk.name
-      else { return .err(Failure(.badState, msg: "withCall is no connected call on this trunk")) }
+      else { return .err(Failure(.badState, msg: "withCall is not a connected call on this trunk")) }
       target = .call(second.trunkLeg.id)
     } else if let handle = transfer.target, handle.k == .phone {
       let number: DialledNumber
@@ -331,7 +331,7 @@ extension CallMachine {
     _ step: inout Step
   ) {
     var call = call
-    let leftOut = call.parties.lacksLocation ? ", without its location, which is no PIDF-LO" : ""
+    let leftOut = call.parties.lacksLocation ? ", without its location, which is not PIDF-LO" : ""
     call.mark(.start, detail: call.trunk.name + leftOut, &step)
     let answer = call.start(offer, from: device, reservation, &step)
     step.answer(request, answer)

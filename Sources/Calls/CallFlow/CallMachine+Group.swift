@@ -22,7 +22,7 @@ extension CallMachine {
     guard with != id else { return .err(Failure(.badRequest, msg: "with is this call")) }
     // whoever's else it is, nobody learns of it
     guard let other = calls[with], other.canBeGrouped(by: key) else {
-      return .err(Failure(.badState, msg: "with is no connected call of this device"))
+      return .err(Failure(.badState, msg: "with is not a connected call of this device"))
     }
     guard call.appMedia.reservation?.thread == other.appMedia.reservation?.thread else {
       return .err(Failure(.unsupported, msg: "the calls' media is on different threads"))

@@ -25,7 +25,7 @@ public struct NumberTable: Sendable {
     public var description: String {
       switch self {
       case .notANumber(let text):
-        "\"\(text.prefix(40))\" is no number: 1 to \(Limits.tableDigits) digits, with + in front of a country code"
+        "\"\(text.prefix(40))\" is not a number: 1 to \(Limits.tableDigits) digits, with + in front of a country code"
       case .noUser: "the user is missing"
       case .userTooLong: "the user's id is longer than \(Limits.tableUserBytes) bytes"
       case .userMalformed: "the user's id has a control character"

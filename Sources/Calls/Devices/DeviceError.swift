@@ -31,7 +31,7 @@ public enum DeviceError: Error, Hashable, Sendable {
   public var text: String {
     switch self {
     case .token(let service, let problem): "push.\(problem.field): \(problem.text(service))"
-    case .kind(let given): "push.kind: \"\(given.prefix(32))\" is no service: \(PushService.kinds) are"
+    case .kind(let given): "push.kind: \"\(given.prefix(32))\" is not a service: \(PushService.kinds) are"
     case .environment(let given): "push.env: \"\(given.prefix(32))\" is neither production nor sandbox"
     case .revoked: "this device was revoked by the operator"
     case .tooManyDevices(let limit): "the user has \(limit) devices that were seen in the last 30 days: log one of them out"

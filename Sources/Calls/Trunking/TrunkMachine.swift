@@ -35,7 +35,7 @@ public struct TrunkMachine: Sendable {
   public struct Output: Sendable {
     public var questions: [DNSQuestion] = []
     public var requests: [(id: RequestID, request: OutboundRequest)] = []
-    /// Where two empty lines go now (RFC 5626 §3.5.1).
+    /// Flows that get a double-CRLF keep-alive now (RFC 5626 §3.5.1).
     public var keepAlives: [Flow] = []
     public var news: [TrunkNews] = []
     public init() {}

@@ -53,7 +53,7 @@ extension SystemMachine {
   }
 
   mutating func reportEnded(_ id: CallID, _ reason: EndedReason, _ now: Instant, _ out: inout [Action]) {
-    guard isLive(id) else { return out.append(.violation(.r10, "the end of \(id) is reported, which is no live call")) }
+    guard isLive(id) else { return out.append(.violation(.r10, "the end of \(id) is reported, which is not a live call")) }
     end(id, reason, now, &out)
     if rules.repeatsEnds { enqueue([.end(id)], now, &out) }
   }

@@ -8,14 +8,14 @@ extension SystemRules {
 
   public init(json: Data) throws(FileProblem) {
     guard let values = (try? JSONSerialization.jsonObject(with: json)) as? [String: Any] else {
-      throw FileProblem(description: "the rules are no JSON object")
+      throw FileProblem(description: "the rules are not a JSON object")
     }
     self = .strict
     for (key, value) in values.sorted(by: { $0.key < $1.key }) {
       guard let isSet = set(key, value) else {
         throw FileProblem(description: "no rule is called \"\(key)\"; there are: \(Self.names.joined(separator: ", "))")
       }
-      guard isSet else { throw FileProblem(description: "\"\(key)\": \(value) is no value of this rule") }
+      guard isSet else { throw FileProblem(description: "\"\(key)\": \(value) is not a value of this rule") }
     }
   }
 

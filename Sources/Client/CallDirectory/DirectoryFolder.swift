@@ -45,7 +45,7 @@ public struct DirectoryFolder: Sendable, Hashable {
       }
     }
     guard isName, !identifier.isEmpty, !identifier.hasPrefix("."), identifier.utf8.count <= 200
-    else { throw .configuration("\"\(identifier)\" is no bundle identifier") }
+    else { throw .configuration("\"\(identifier)\" is not a bundle identifier") }
   }
 
   func make() throws(DirectoryError) {

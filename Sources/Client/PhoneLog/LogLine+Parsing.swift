@@ -16,10 +16,10 @@ extension LogLine {
     var rest = bytes
     let time = try Self.time(Self.word(&rest))
     guard let who = Who(rawValue: try Self.text(Self.word(&rest))) else {
-      throw Problem(text: "the second word is none of app, system, user, network")
+      throw Problem(text: "the second word is not app, system, user or network")
     }
     let event = try Self.text(Self.word(&rest))
-    guard !event.isEmpty, event.utf8.allSatisfy(Self.isNameByte) else { throw Problem(text: "the third word is no event") }
+    guard !event.isEmpty, event.utf8.allSatisfy(Self.isNameByte) else { throw Problem(text: "the third word is not an event") }
     var fields: [Field] = []
     while !rest.isEmpty {
       guard fields.count < Self.maximumFields else { throw Problem(text: "it has more than \(Self.maximumFields) fields") }
@@ -56,14 +56,14 @@ extension LogLine {
         continue
       }
       guard byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9"), digits < 13 else {
-        throw Problem(text: "the first word is no time: seconds with three decimals")
+        throw Problem(text: "the first word is not a time: seconds with three decimals")
       }
       value = value * 10 + Int64(byte - UInt8(ascii: "0"))
       digits += 1
       decimals = decimals.map { $0 + 1 }
     }
     guard decimals == 3, value <= 1_000_000_000_000 else {
-      throw Problem(text: "the first word is no time: seconds with three decimals")
+      throw Problem(text: "the first word is not a time: seconds with three decimals")
     }
     return Instant(nanoseconds: value * 1_000_000)
   }
@@ -121,6 +121,6 @@ extension LogLine {
       }
     default: break
     }
-    throw Problem(text: "a string has an escape that is none")
+    throw Problem(text: "a string has an unknown escape")
   }
 }

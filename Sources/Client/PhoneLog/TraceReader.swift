@@ -61,14 +61,16 @@ public struct TraceReader: Sendable {
     do {
       line = try LogLine(parsing: bytes)
     } catch {
-      if header == nil { throw problem(number, "this is no trace: \(error.text). Give the lines of `Phone.trace`, as they are") }
+      if header == nil {
+        throw problem(number, "this is not a trace: \(error.text). Give the lines of `Phone.trace`, as they are")
+      }
       if !hasEnd { throw problem(number, "the trace was cut within this line: export it again, whole") }
       throw problem(number, "\(error.text): the file was changed, or cut; export it again, as it is")
     }
     let new = TraceHeader(line)
     guard header != nil || new != nil else {
       throw problem(
-        number, "the first line is no header (`app trace version=…`): the beginning is cut off; export the trace again")
+        number, "the first line is not a header (`app trace version=…`): the beginning is cut off; export the trace again")
     }
     if let new { try begin(new, line) } else { try follow(line) }
     // half a word is one, too: only the count says that the last line is whole

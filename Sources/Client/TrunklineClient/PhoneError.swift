@@ -54,7 +54,7 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
     case .emptyNumber: "no number to call"
     case .badParameters(let fault): fault
     case .emergency: "emergency calls are not carried: open the telephone's own dialler (tel:)"
-    case .callerNumber: "the number to call from is none of the user's: choose one of ownNumbers()"
+    case .callerNumber: "the number to call from is not one of the user's: choose one of ownNumbers()"
     case .noMicrophone: "the microphone is not granted: ask for it while the app is open, or open its settings"
     case .tooManyCalls: "too many calls: end a live one, or wait if the gateway requests it"
     case .notConnected: "not online: try again when the phone's state is online"

@@ -46,7 +46,7 @@ struct AppTarget {
   private static func near(_ point: String) -> String? {
     let word = point.lowercased()
     guard word.contains("callkit") || word.contains("call-directory") || word.contains("calldirectory") else { return nil }
-    return "NSExtensionPointIdentifier is \(point), which is no extension point: \(Kind.callDirectory.rawValue) is meant"
+    return "NSExtensionPointIdentifier is \(point), which is not an extension point: \(Kind.callDirectory.rawValue) is meant"
   }
 
   /// Whether its sources or its executable name this; sources of packages beside it are not looked into.

@@ -9,7 +9,7 @@ struct PropertyList {
   /// - Throws: for what is no property list, or holds no dictionary.
   init(_ data: Data, name: String) throws(AppCheck.Problem) {
     guard data.count <= Self.maximumBytes else {
-      throw AppCheck.Problem(name, "has more than \(Self.maximumBytes >> 20) MiB: it is no property list of an app")
+      throw AppCheck.Problem(name, "has more than \(Self.maximumBytes >> 20) MiB: it is not a property list of an app")
     }
     guard let root = try? PropertyListSerialization.propertyList(from: data, format: nil) else {
       throw AppCheck.Problem(name, Self.why(data))
@@ -27,12 +27,12 @@ struct PropertyList {
     if data.isEmpty { return "is empty: recreate it from Xcode's template" }
     let text = String(decoding: data, as: UTF8.self)
     guard text.hasPrefix("<?xml") || text.hasPrefix("<!DOCTYPE") || text.hasPrefix("<plist") else {
-      return "is no property list (neither XML nor binary): open it in Xcode, or recreate it"
+      return "is not a property list (neither XML nor binary): open it in Xcode, or recreate it"
     }
     let lines = text.reduce(1) { $0 + ($1.isNewline ? 1 : 0) }
     let hasEnd = text.contains("</plist>")
     return hasEnd
-      ? "is no well-formed property list: `plutil -lint` names the line"
+      ? "is not a well-formed property list: `plutil -lint` names the line"
       : "line \(lines): the XML ends before </plist>: the file was cut; restore it"
   }
 

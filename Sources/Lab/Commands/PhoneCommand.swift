@@ -175,7 +175,7 @@ struct PhoneCommand: ParsableCommand {
 
   private func source(_ text: String, _ token: String) throws -> PushWaiter.Source {
     if text == "-" { return .standardInput }
-    guard let address = SocketAddress(text) else { throw ValidationError("\"\(text)\" is no ADDRESS:PORT") }
+    guard let address = SocketAddress(text) else { throw ValidationError("\"\(text)\" is not ADDRESS:PORT") }
     return .sandbox(address, token: token)
   }
 }

@@ -47,7 +47,7 @@ struct PushSandboxCommand: ParsableCommand {
     options.answers = try answers.split(separator: ",").map {
       guard let answer = SandboxAnswer(String($0)) else {
         throw ValidationError(
-          "--answers: \"\($0)\" is none of real, goaway, drop, reorder, delay:MILLISECONDS, or a status of APNs")
+          "--answers: \"\($0)\" is not one of real, goaway, drop, reorder, delay:MILLISECONDS, or a status of APNs")
       }
       return answer
     }

@@ -198,7 +198,7 @@ public final class CallStore: Sendable {
         "trunkline_records_stream_waiting_bytes", "Bytes of the records file that are not in the stream yet.",
         stream.waitingBytes),
       .counter(
-        "trunkline_records_unreadable_total", "Lines of the records file that are no record, and were not streamed.",
+        "trunkline_records_unreadable_total", "Lines of the records file that are not a record, and were not streamed.",
         stream.unreadable),
     ]
   }

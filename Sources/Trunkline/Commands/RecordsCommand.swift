@@ -134,7 +134,8 @@ private struct PositionFile {
     guard let data = FileManager.default.contents(atPath: path) else { return nil }
     let text = String(decoding: data.prefix(64), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
     guard text.wholeMatch(of: /[0-9]{1,20}-[0-9]{1,20}/) != nil else {
-      complain("\(path) names no entry of the stream (such as 1790000000000-0): remove it to begin with the oldest record")
+      complain(
+        "\(path) does not name an entry of the stream (such as 1790000000000-0): remove it to begin with the oldest record")
       throw ExitCode(2)
     }
     return .after(text)

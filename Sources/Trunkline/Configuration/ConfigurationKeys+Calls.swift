@@ -151,7 +151,7 @@ extension ConfigurationKeys {
           "The registration time to request; it is renewed earlier."),
         .init(
           "keep_alive", .duration(.zero ... .seconds(300)), .value(durationText(TrunkSettings.Registration(user: "").keepAlive)),
-          "Over UDP, between two empty lines that keep the way back open through a NAT or firewall; `0s`: none. For OPTIONS instead: `probe`."
+          "Over UDP, the interval of double-CRLF keep-alives, which keep the way back open through a NAT or firewall; `0s`: none. For OPTIONS instead: `probe`."
         ),
       ]),
     .init(

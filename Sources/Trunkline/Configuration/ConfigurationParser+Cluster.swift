@@ -36,7 +36,7 @@ extension ConfigurationParser {
     if let name = environmentText(cluster, "node") {
       out.name = name
       if !NodeName.isOne(name) {
-        problem(cluster.path("node"), "\"\(name.prefix(80))\" is no name of a node: letters, digits, -, _ and ., at most 63")
+        problem(cluster.path("node"), "\"\(name.prefix(80))\" is not a name of a node: letters, digits, -, _ and ., at most 63")
       }
     }
     if let url = environmentText(cluster, "url") {
@@ -89,7 +89,7 @@ extension ConfigurationParser {
       problem(
         sharedStore.path,
         kinds.isEmpty
-          ? "is none: write redis: HOST:PORT, or sentinels and name, or cluster"
+          ? "is empty: write redis: HOST:PORT, or sentinels and name, or cluster"
           : "has \(kinds.joined(separator: " and ")): give exactly one of them")
     }
     func addresses(_ key: String, _ limit: Int) -> [SharedStoreSettings.Address] {

@@ -28,7 +28,7 @@ extension ConfigurationParser {
     problem(
       "auth.jwt.key_file",
       "HS256 needs a key of \(JSONWebToken.Limits.strongSecretBytes) bytes or more: the key is the file's bytes as they are, base64 is "
-        + "not decoded, white space at the end is no part of it; make one with: head -c 32 /dev/urandom | base64 > jwt.key")
+        + "not decoded, white space at its end is ignored; make one with: head -c 32 /dev/urandom | base64 > jwt.key")
   }
 
   private func checkExposure(_ listen: Settings.Listen, _ tokens: [APIToken]) {

@@ -94,7 +94,7 @@ extension ConfigurationParser {
     defer { try? file.close() }
     let head = (try? file.read(upToCount: 16)) ?? nil
     if let head, !head.isEmpty, head != Data("SQLite format 3\0".utf8) {
-      problem("store.sqlite", "\(configuration.store) is no SQLite database: name another file")
+      problem("store.sqlite", "\(configuration.store) is not an SQLite database: name another file")
     }
   }
 

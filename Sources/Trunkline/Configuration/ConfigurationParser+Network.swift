@@ -17,7 +17,7 @@ extension ConfigurationParser {
       let own = (try? localAddresses(loopback: true)) ?? []
       problem(
         path,
-        "\(ip) is no address of this machine, which has \(own.map(\.description).joined(separator: ", ")): serve starts and waits for it; "
+        "\(ip) is not an address of this machine, which has \(own.map(\.description).joined(separator: ", ")): serve starts and waits for it; "
           + "an address that peers reach us at from outside goes into advertise", .warning)
     }
   }

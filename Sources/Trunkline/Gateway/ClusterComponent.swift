@@ -43,7 +43,7 @@ final class ClusterComponent: Sendable {
   ) throws {
     let incarnation = Incarnation(node: nodes.name, started: WallClock.nowMilliseconds())
     guard let sessions = SessionCluster(incarnation: incarnation.description, url: nodes.url, key: nodes.key.exposed) else {
-      throw GatewayFailure("cluster.key_file is empty, or cluster.node is no name")
+      throw GatewayFailure("cluster.key_file is empty, or cluster.node is not a name")
     }
     var machine = ClusterMachine.Settings(
       incarnation, url: nodes.url, sip: sip, version: Version.number, configuration: settings.sharedConfiguration)

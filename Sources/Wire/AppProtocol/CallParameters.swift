@@ -51,7 +51,7 @@ public struct CallParameters: Hashable, Sendable, Codable {
     if values.count > Limits.parameters { return "parameters: at most \(Limits.parameters)" }
     if let name = values.keys.first(where: { !isName($0) }) {
       return
-        "parameters: \"\(name.prefix(Limits.parameterNameBytes))\" is no name of a header field of 1 to \(Limits.parameterNameBytes) characters"
+        "parameters: \"\(name.prefix(Limits.parameterNameBytes))\" is not a name of a header field of 1 to \(Limits.parameterNameBytes) characters"
     }
     if Set(values.keys.map { $0.lowercased() }).count < values.count { return "parameters: a name occurs twice" }
     if let (name, _) = values.first(where: { !isValue($0.value) }) { return "parameters: \(name) has a control character" }

@@ -76,7 +76,7 @@ enum HeadParser {
       throw RequestRefusal(400, "exactly one Host field is needed")
     }
     guard let host = hosts.first else { return }
-    guard isHost(host) else { throw RequestRefusal(400, "the Host field is no host") }
+    guard isHost(host) else { throw RequestRefusal(400, "the Host field is not a host") }
     if head.host.isEmpty { head.host = host }
   }
 

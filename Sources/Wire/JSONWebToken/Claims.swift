@@ -66,7 +66,7 @@ extension Claims: Codable {
       grant.issuedAt = issuedAt
       self.grant = .success(grant)
     } catch {
-      grant = .failure(error as? TokenGrant.Fault ?? TokenGrant.Fault("", "is no object"))
+      grant = .failure(error as? TokenGrant.Fault ?? TokenGrant.Fault("", "is not an object"))
     }
   }
 

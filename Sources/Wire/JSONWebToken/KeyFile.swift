@@ -129,7 +129,7 @@ private struct JWKS: Decodable {
     func key(_ algorithm: Algorithm) throws(KeyError) -> SigningKey {
       func number(_ text: String?, _ name: String) throws(KeyError) -> [UInt8] {
         guard let text, let bytes = Base64URL.decode(text.utf8), !bytes.isEmpty, bytes.count <= 1_024 else {
-          throw .jwks("\(kid ?? "a key"): \(name) is no base64url number")
+          throw .jwks("\(kid ?? "a key"): \(name) is not a base64url number")
         }
         return bytes
       }

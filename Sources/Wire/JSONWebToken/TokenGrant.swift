@@ -70,7 +70,7 @@ extension TokenGrant: Codable {
     let path: String
 
     init(_ decoder: any Decoder, _ path: String, known: Set<String>) throws(Fault) {
-      guard let values = try? decoder.container(keyedBy: Key.self) else { throw Fault(path, "is no object") }
+      guard let values = try? decoder.container(keyedBy: Key.self) else { throw Fault(path, "is not an object") }
       (self.values, self.path) = (values, path)
       for key in values.allKeys.map(\.stringValue).sorted() where !known.contains(key) {
         throw Fault(self.path(String(key.prefix(40))), "is not known here: one of \(known.sorted().joined(separator: ", "))")
@@ -81,12 +81,12 @@ extension TokenGrant: Codable {
 
     func read<Value: Decodable>(_ name: String, _ expected: String, as _: Value.Type = Value.self) throws(Fault) -> Value? {
       guard values.contains(Key(name)) else { return nil }
-      guard let value = try? values.decode(Value.self, forKey: Key(name)) else { throw Fault(path(name), "is no \(expected)") }
+      guard let value = try? values.decode(Value.self, forKey: Key(name)) else { throw Fault(path(name), "is not \(expected)") }
       return value
     }
 
     func text(_ name: String, spaces: Bool = true) throws(Fault) -> String? {
-      guard let text = try read(name, "text", as: String.self) else { return nil }
+      guard let text = try read(name, "a string", as: String.self) else { return nil }
       let isPlain = text.unicodeScalars.allSatisfy { $0.value >= (spaces ? 32 : 33) && $0.value != 127 }
       guard !text.isEmpty, text.utf8.count <= Limits.grantTextBytes, isPlain else {
         throw Fault(
@@ -96,16 +96,16 @@ extension TokenGrant: Codable {
     }
 
     func integer(_ name: String, _ range: ClosedRange<Int>) throws(Fault) -> Int? {
-      guard let value = try read(name, "integer", as: Int.self) else { return nil }
+      guard let value = try read(name, "an integer", as: Int.self) else { return nil }
       guard range.contains(value) else { throw Fault(path(name), "is not within \(range.lowerBound)…\(range.upperBound)") }
       return value
     }
 
     func numbers(_ name: String, beginnings: Bool = false) throws(Fault) -> [String]? {
-      guard let list = try read(name, "list of texts", as: [String].self) else { return nil }
+      guard let list = try read(name, "a list of strings", as: [String].self) else { return nil }
       guard list.count <= Limits.grantNumbers else { throw Fault(path(name), "has more than \(Limits.grantNumbers) entries") }
       for (index, number) in list.enumerated() where !TokenGrant.isNumber(number, beginning: beginnings) {
-        throw Fault("\(path(name))[\(index)]", "is no number: 1 to 15 digits, with + in front of a country code")
+        throw Fault("\(path(name))[\(index)]", "is not a number: 1 to 15 digits, with + in front of a country code")
       }
       return list
     }
@@ -130,7 +130,7 @@ extension TokenGrant: Codable {
     allow = try all.numbers("allow", beginnings: true)
     maxCalls = try all.integer("max_calls", 0...1_000)
     callsPerHour = try all.integer("calls_per_hour", 0...10_000)
-    record = try all.read("record", "flag")
+    record = try all.read("record", "a boolean")
     issuedAt = 0
     diversions = [:]
     guard all.values.contains(Key("diversions")) else { return }
@@ -148,7 +148,7 @@ extension TokenGrant: Codable {
     var out = Diversion()
     out.user = try row.text("user")
     out.number = try row.text("number")
-    if let number = out.number, !isNumber(number) { throw Fault(row.path("number"), "is no number") }
+    if let number = out.number, !isNumber(number) { throw Fault(row.path("number"), "is not a number") }
     out.code = try row.integer("code", 400...699)
     guard [out.user != nil, out.number != nil, out.code != nil].count(where: { $0 }) == 1 else {
       throw Fault(row.path, "needs exactly one of user, number, code")
@@ -157,7 +157,7 @@ extension TokenGrant: Codable {
     if out.after != nil, trigger != "unreached", trigger != "no_answer" {
       throw Fault(row.path("after"), "goes with unreached and no_answer")
     }
-    out.showsCaller = try row.read("show_caller", "flag") ?? false
+    out.showsCaller = try row.read("show_caller", "a boolean") ?? false
     return out
   }
 

@@ -202,7 +202,7 @@ extension TraceCheck {
       return
     }
     if ![8_000, 16_000, 48_000].contains(rate) {
-      found(.r28, .system, "a route has \(rate) Hz, which is none of 48, 16 and 8 kHz")
+      found(.r28, .system, "a route has \(rate) Hz, which is not 48, 16 or 8 kHz")
     } else if let since = zeroRate {
       verdict.measure(.r28, "0 Hz between two routes", now - since.time)
       confirm(.r28)

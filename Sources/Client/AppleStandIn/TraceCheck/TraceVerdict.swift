@@ -73,7 +73,7 @@ public struct TraceVerdict: Sendable {
 extension TraceVerdict {
   private static let shown = 5
 
-  /// For a person: what is contradicted with line, time and sentence, what is confirmed, what was measured, what is not said.
+  /// For a person: the rules that the trace contradicts (with line, time and sentence), confirms, measures, and does not show.
   public func text(name: String) -> String {
     var out = [summary(name)]
     if let problem { out.append("\(name) cannot be read to its end. \(problem)") }
@@ -94,7 +94,7 @@ extension TraceVerdict {
       out.append("\(Self.padded(measurement.rule)) measured: \(Self.text(measurement))")
     }
     let nothing = silent.filter { $0.unseen == nil }
-    if !nothing.isEmpty { out.append("not said: " + nothing.map(\.rawValue).joined(separator: " ")) }
+    if !nothing.isEmpty { out.append("not observed: " + nothing.map(\.rawValue).joined(separator: " ")) }
     out += silent.compactMap { rule in rule.unseen.map { "\(Self.padded(rule)) cannot be seen: \($0)" } }
     return out.joined(separator: "\n")
   }

@@ -66,7 +66,7 @@ struct TokenClaims: Decodable {
 
 /// What no gateway could take as a token.
 struct NoToken: Error, CustomStringConvertible {
-  let description = "what it returned is no token"
+  let description = "what it returned is not a token"
   static let longest = 16_384
 
   /// - Throws: `NoToken` for anything but one line of printable ASCII.

@@ -30,10 +30,10 @@ public struct ContactList: Sendable {
 
     public var description: String {
       switch self {
-      case .notANumber(let text): "\"\(text.prefix(40))\" is no number: + and 7 to 15 digits, country code first"
+      case .notANumber(let text): "\"\(text.prefix(40))\" is not a number: + and 7 to 15 digits, country code first"
       case .twice(let number, _, _): "+\(number) occurs twice"
       case .nothingSaid(let number): "+\(number) is neither blocked nor has a label"
-      case .unknownKind(let text): "\"\(text.prefix(40))\" is no kind of a contact"
+      case .unknownKind(let text): "\"\(text.prefix(40))\" is not a kind of contact"
       case .labelTooLong: "the label has more than \(Limits.labelBytes) bytes"
       case .labelMalformed: "the label holds a control character"
       case .full(let limit): "more than \(limit) contacts"
