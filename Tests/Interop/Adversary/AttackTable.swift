@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// `table.json`: attack → outcome → what is promised. `adversary.py` runs its rows, `docs/operate/security.md` says them.
+/// `table.json`: attack → outcome → promise. `adversary.py` runs its rows, `docs/operate/security.md` lists them.
 struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var id: String
   var attack: String
   var `class`: String?
   var program: String
-  /// Gateways of the suite that it is run against: plain, tls, small; of `asked.py`: api, node.
+  /// Gateways of the suite that the row attacks: plain, tls, small; of `asked.py`: api, node.
   var arenas: [String]
   /// Further ones of a long run.
   var also: [String]?
@@ -23,15 +23,15 @@ struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var line: String { "| \(attack) | \(promise) | \(held) |" }
 
   static let folder = Surroundings.sources + "/Adversary"
-  /// What is wrong where the row fails, of those that `asked.py` is for: the asker's work on a thread that calls need; two readings of one input;
-  /// authority that is looked at once; a cost without a bound.
-  static let classes: Set = ["turns", "readings", "authority", "bounds"]
+  /// The fault that a failure of the row shows, for rows of `asked.py`: the client's work in a step of a thread that calls need; two readings of one
+  /// input; authority that is checked once; a cost without a limit.
+  static let classes: Set = ["steps", "readings", "authority", "bounds"]
   /// A table that cannot be read is an empty one, which its own test finds.
   static let all: [Attack] =
     (try? JSONDecoder().decode([Attack].self, from: Data(contentsOf: URL(fileURLWithPath: folder + "/table.json")))) ?? []
 
-  /// Those against what apps and browsers talk to, those against SIP, media and TLS, and those against what programs ask and a cluster shares:
-  /// three suites, which run side by side.
+  /// Attacks on the ports of apps and browsers, on SIP, media and TLS, and on the admin API and a cluster's shared store: three suites, which run
+  /// in parallel.
   static let ofApps = pairs { $0.class == nil && isOfApps($0) }
   static let ofTrunks = pairs { $0.class == nil && !isOfApps($0) }
   static let ofPrograms = pairs { $0.class != nil }

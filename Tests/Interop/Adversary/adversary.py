@@ -165,21 +165,21 @@ def long_run(options):
         while rows and time.monotonic() < end:
             with Gateway(options.binary, kind, users=calls) as gateway, Calls(gateway, calls) as load:
                 print(f"-- {kind}: {calls} calls, {load.setup_seconds:.1f} s to set up", flush=True)
-                total, settled, turn = {"control_lost": 0, "lost": 0}, None, 0
+                total, settled, attacks = {"control_lost": 0, "lost": 0}, None, 0
                 while time.monotonic() < end and gateway.is_alive():
-                    row, began = rows[turn % len(rows)], time.monotonic()
+                    row, began = rows[attacks % len(rows)], time.monotonic()
                     options.seed += 1
-                    turn += 1
+                    attacks += 1
                     figures = run_row(row, gateway, calls, options)
                     wrong = common_outcome(row, figures, calls, options) + limits(row, figures, options)
                     for name in total:
                         total[name] += figures.get(name, 0)
                     say(row, figures, wrong, time.monotonic() - began, options)
                     bad += [f"{kind} {row['id']}: {item}" for item in wrong]
-                    if turn == len(rows):
+                    if attacks == len(rows):
                         settled = gateway.resident()
                 if gateway.is_alive():
-                    figures = {**total, "turns": turn}
+                    figures = {**total, "attacks": attacks}
                     if settled:
                         figures["grown_mb"] = round(gateway.resident() - settled, 1)
                         if figures["grown_mb"] > 8:
