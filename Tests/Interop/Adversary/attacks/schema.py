@@ -18,7 +18,7 @@ CHECKS = ["not_a_server_error", "content_type_conformance", "response_schema_con
 REFUSALS = '"2xx", "3xx", 401, 403, 404, 409, 410, 422, 429'
 SETTINGS = f"[checks.positive_data_acceptance]\nexpected-statuses = [{REFUSALS}]\n" + "".join(
     f'[[operations]]\ninclude-operation-id = "{name}"\nchecks.positive_data_acceptance.expected-statuses = [{REFUSALS}, 400]\n'
-    for name in ("startTrace", "getStatus", "makeCall", "getLocations", "replaceDirectory", "changeDirectory", "streamCall", "listClusterCalls"))
+    for name in ("startTrace", "makeCall", "getLocations", "replaceDirectory", "changeDirectory", "streamCall", "listClusterCalls"))
 
 options, arena, chance = arguments(("--scopes", {"default": "operator,read,calls,users,admin,none"}), ("--examples", {"type": int, "default": 50}))
 ended = threading.Event()
