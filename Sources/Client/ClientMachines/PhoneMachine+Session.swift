@@ -54,6 +54,10 @@ extension PhoneMachine {
     }
     (token, tokenExpires, wake) = (former.token, former.expires, former.wake)
     if let token { session?.use(token: token) }
+    // A gateway without time, or without the keys to check it: the token is not at fault, and is sent again before the one in use ends.
+    if case .failure(let failure) = result, [.overload, .tooMany, .server].contains(failure.code) {
+      return tokenRequests.failed(at: now, isStale: true)
+    }
     tokenRequests.failed(at: now)
     isTokenStale = true
     out.append(.tokenStale)
