@@ -9,11 +9,11 @@ struct Outbox {
   }
   private var entries: [Entry] = []
   private var bytes = 0
-  /// The highest `seq` given out, and the highest acked.
+  /// The highest `seq` assigned, and the highest acked.
   private(set) var lastSeq = 0
   private(set) var ackedSeq = 0
 
-  /// Gives the message the next `seq`; nil if the bounds are passed, which ends the session.
+  /// Assigns the next `seq` to the message. Nil if the outbox is full, which ends the session.
   mutating func append(_ message: ServerMessage, re: Identifier?, call: Identifier) -> ServerFrame? {
     let frame = ServerFrame(message, re: re, seq: lastSeq + 1, call: call)
     let size = frame.encoded().count
@@ -24,13 +24,13 @@ struct Outbox {
     return frame
   }
 
-  /// An acked message that control must know of.
+  /// An acked message that the control thread must be notified of.
   enum Acked {
     case offer(Identifier)
     case over(Identifier)
   }
 
-  /// Forgets what is acked and returns the offers and terminal messages among it. An ack of something never sent is nil.
+  /// Removes the acked messages and returns the offers and terminal messages among them. Nil for a `seq` that was never sent.
   mutating func ack(_ seq: Int) -> [Acked]? {
     guard seq <= lastSeq else { return nil }
     guard seq > ackedSeq else { return [] }
@@ -47,11 +47,11 @@ struct Outbox {
     return acked
   }
 
-  /// What a resumed client still lacks, unchanged.
+  /// The messages that a resumed client still lacks, unchanged.
   var unacked: [ServerFrame] { entries.map(\.frame) }
 
-  /// The device rejected this call by HTTP: an offer that it may not have received becomes an update of a call that it does not
-  /// show, which keeps the numbering.
+  /// The device rejected this call by HTTP. An offer that it may not have received is replaced by an update of the call, which
+  /// the device does not show: the numbering has no gap.
   mutating func withdrawOffer(of call: Identifier) {
     for index in entries.indices where entries[index].frame.call == call {
       guard case .message(.callOffer(let offer)) = entries[index].frame.body else { continue }

@@ -1,23 +1,23 @@
 import Bytes
 import JSONWebToken
 
-/// What a resume token of a cluster says: enough to begin the session again where it is not known.
+/// The content of a cluster's resume token: enough for a node that does not know the session to begin it again.
 struct ResumeClaim: Hashable {
   var session: SessionID
   var device: DeviceKey
   var accounts: [String]
-  /// Of a session that a wake token began.
+  /// The call of a session that a wake token began.
   var onlyCall: Identifier?
   /// As in `DeviceInfo`.
   var isFurther = false
   /// As in `Session`.
   var expiresAt: Int64
-  /// Where the session was. Set by whoever makes the token.
+  /// The incarnation of the node that made the token. `token` ignores this value and writes its own node's.
   var incarnation = ""
 }
 
-/// Makes and reads the resume tokens of a cluster: JWTs (HS256) of a key that signs nothing else. Any node knows by it who comes, without
-/// asking anybody. Immutable; any thread. Each way costs about 20 µs.
+/// Makes and reads the resume tokens of a cluster: JWTs (HS256) with a key that signs nothing else. Any node identifies the
+/// device by the token, without a request to another node. Immutable; any thread. Making or reading one costs about 20 µs.
 struct ResumeTokens: Sendable {
   private struct Claims: Codable {
     var sid: String
@@ -43,7 +43,8 @@ struct ResumeTokens: Sendable {
     (self.keys, self.signer, self.incarnation) = (keys, signer, incarnation)
   }
 
-  /// At most `Limits.resumeTokenBytes`, unless `sub` and `dev` alone are longer; empty only if OpenSSL fails.
+  /// The token of a claim. At most `Limits.resumeTokenBytes` (accounts that do not fit are left out), unless `sub` and `dev`
+  /// alone are longer; empty only if OpenSSL fails.
   func token(_ claim: ResumeClaim) -> String {
     var claims = Claims(
       sid: claim.session.text, sub: claim.device.user, dev: claim.device.device, call: claim.onlyCall?.description,
@@ -51,7 +52,7 @@ struct ResumeTokens: Sendable {
       exp: (claim.expiresAt - Limits.expiryLeewayMilliseconds + 999) / 1_000, node: incarnation)
     guard claim.accounts != ["default"] else { return sign(claims) }
     claims.acct = []
-    // three bytes become four
+    // Base64url writes three bytes as four
     var room = max(0, Limits.resumeTokenBytes - sign(claims).utf8.count) * 3 / 4 - 2
     for account in claim.accounts {
       room -= Self.jsonBytes(account)
@@ -61,7 +62,7 @@ struct ResumeTokens: Sendable {
     return sign(claims)
   }
 
-  /// What the token says; nil if it is not of this cluster. Time is the caller's to check.
+  /// The claim of a token; nil if it was not made by this cluster. The caller checks the expiry.
   func read(_ token: String) -> ResumeClaim? {
     guard let claims = try? keys.claims(of: token, as: Claims.self), (0...1 << 53).contains(claims.exp) else { return nil }
     let call = claims.call.flatMap { Identifier($0) }
@@ -74,7 +75,7 @@ struct ResumeTokens: Sendable {
 
   private func sign(_ claims: Claims) -> String { (try? signer.sign(claims)) ?? "" }
 
-  /// Of a text in a list: quotes, comma and escapes.
+  /// Bytes of a text as an element of a JSON list, with its quotes, comma and escapes.
   private static func jsonBytes(_ text: String) -> Int {
     text.utf8.reduce(3) { $0 + ($1 < 0x20 ? 6 : $1 == 0x22 || $1 == 0x5c ? 2 : 1) }
   }

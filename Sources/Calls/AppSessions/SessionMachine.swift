@@ -2,22 +2,22 @@ import AppProtocol
 import Bytes
 import JSONWebToken
 
-/// Every WebSocket session of one app thread: hello, welcome, numbering, replay, answers, heartbeat and expiry (docs/reference/protocol.md).
-/// Without sockets and without calls: frames come in as bytes, calls are known by id only. One thread.
+/// All WebSocket sessions of one app thread: hello, welcome, numbering, replay, answers, heartbeat and expiry
+/// (docs/reference/protocol.md). The machine has no sockets and no calls: it receives frames as bytes and knows calls by id only.
+/// One thread.
 ///
 /// A connection:
 ///
 /// | phase | input | → | what happens |
 /// |---|---|---|---|
-/// | awaitingHello | `hello{auth}`, good | bound | old session of the device ends (4009), `.connected`, waits for `.welcome`
-/// |
+/// | awaitingHello | `hello{auth}`, good | bound | old session of the device ends (4009), `.connected`, waits for `.welcome` |
 /// | awaitingHello | `hello{resume}`, good | bound | old socket closed (4009), `welcome{resumed}`, replay |
-/// | awaitingHello | `hello{resume}` of a session of the cluster that is not here | bound | as `hello{auth}` |
+/// | awaitingHello | `hello{resume}` of a session of the cluster that this node does not have | bound | as `hello{auth}` |
 /// | awaitingHello | `hello{wake}` of another node's call | closing | `err{overload, fatal, url}`, 1012 |
 /// | awaitingHello | `hello`, refused | closing | `err{auth, fatal}`, 4001 (draining 1012, overload 1013) |
 /// | awaitingHello | other message, 5 s | closing | 4001 |
-/// | bound, not welcomed | any message | bound | waits for control's word; more than 64: 1008 |
-/// | bound, not welcomed | control refuses | closing | `err{…, fatal}`, 4001 (1013, 4003); what waited is dropped |
+/// | bound, not welcomed | any message | bound | queued until control welcomes or refuses; more than 64: 1008 |
+/// | bound, not welcomed | control refuses | closing | `err{…, fatal}`, 4001 (1013, 4003); queued messages are dropped |
 /// | bound | silence of hb; 2 × hb | bound; closing | WebSocket ping; 1001 |
 /// | bound | silence of 2 s; 6 s after a numbered message | bound; closing | WebSocket ping; 1001 |
 /// | bound | gap in `seq`, outbox over its bound | closing | 4002, 4008; the session is dead |
@@ -25,15 +25,14 @@ import JSONWebToken
 /// | closing | anything but `.closed` | closing | ignored |
 ///
 /// A session: connected ⇄ disconnected (resumable) → ended. It ends by the client's close 1000, a new `hello{auth}` of its
-/// device,
-/// 4001, 4002, 4003, 4008, 1012, or 2 minutes without socket and live call.
+/// device, 4001, 4002, 4003, 4008, 1012, or after 2 minutes without socket and live call.
 public struct SessionMachine {
   enum TimerKey: Hashable {
     case connection(ConnectionID)
     case session(SessionID)
     /// The answers of a device without a session.
     case answers(DeviceKey)
-    /// The next sessions that a drain sends away.
+    /// The next sessions that a drain closes.
     case drain
   }
 
@@ -42,19 +41,19 @@ public struct SessionMachine {
   var connections: [ConnectionID: Connection] = [:]
   var sessions: [SessionID: Session] = [:]
   var sessionOfDevice: [DeviceKey: SessionID] = [:]
-  /// When room may be made for another device the next time.
+  /// The next time at which a session may be ended to free a slot for another device.
   var roomAgain = Instant.zero
   var sessionsOfUser: [String: Int] = [:]
   var answers: [DeviceKey: AnswerStore] = [:]
   var timers = DeadlineQueue<TimerKey>()
   var wakeUses = WakeUses()
   var unknownKeys = UnknownKeys()
-  /// HTTP requests whose answer control owes.
+  /// HTTP requests that wait for the control thread's answer.
   var pendingHTTP: [HTTPRequestID: PendingHTTP] = [:]
   var isDraining = false
-  /// Sessions that a drain in a cluster has yet to send away, the next one last.
+  /// Sessions that a drain in a cluster has yet to close, the next one last.
   var leaving: [SessionID] = []
-  /// So many at each step of it.
+  /// How many of them each step of the drain closes.
   var leavingAtOnce = 0
   var nodes = NodeTable()
   /// By scope (`DirectoryScope`).
@@ -63,7 +62,7 @@ public struct SessionMachine {
   var wallOffset: Int64 = 0
   public internal(set) var stats = SessionStats()
 
-  /// - Parameter directoryVersions: as of now, by scope (`DirectoryScope`).
+  /// - Parameter directoryVersions: the present ones, by scope (`DirectoryScope`).
   public init(settings: SessionSettings, random: RandomSource, directoryVersions: [String: Int] = [:]) {
     (self.settings, self.random, self.directoryVersions) = (settings, random, directoryVersions)
   }
@@ -73,15 +72,15 @@ public struct SessionMachine {
   /// Sessions with a socket, and those that could be resumed.
   public internal(set) var connectedCount = 0
   public var resumableCount: Int { sessions.count - connectedCount }
-  /// Sockets, those not yet bound included.
+  /// Sockets, including those that are not yet bound.
   public var connectionCount: Int { connections.count }
 
-  /// Tells the wall clock, on which token expiry and `welcome.time` depend. Call it again when the clock was set.
+  /// Sets the wall clock, on which token expiry and `welcome.time` depend. Call it again after the system's clock was changed.
   public mutating func setWallClock(unixMilliseconds: Int64, at now: Instant) {
     wallOffset = unixMilliseconds - now.nanoseconds / 1_000_000
   }
 
-  /// New settings, for sessions to come. Sessions of users that are gone are closed with 4003, after their calls.
+  /// Applies new settings to later sessions. Sessions of users that were removed are closed with 4003, after their calls.
   public mutating func reconfigure(_ settings: SessionSettings, at now: Instant, into output: inout Output) {
     self.settings = settings
     for (id, session) in sessions where !settings.users.contains(session.device.user) {
@@ -89,7 +88,7 @@ public struct SessionMachine {
     }
   }
 
-  /// What was fetched from the URL of the keys, for tokens to come.
+  /// Replaces the keys that were fetched from their URL, for later tokens.
   public mutating func replaceKeys(_ verifier: TokenVerifier, fetchedAt: Instant?) {
     (settings.verifier, settings.keysFetchedAt) = (verifier, fetchedAt)
   }
@@ -150,11 +149,11 @@ extension SessionMachine {
     session.resumableUntil = session.live.isEmpty ? now + Limits.resumeWindow : nil
     sessions[id] = session
     output.events.append(.disconnected(session.device, id))
-    if session.awaitsWelcome != nil { return end(id, nil, now, &output) }  // the client never learnt the sid
+    if session.awaitsWelcome != nil { return end(id, nil, now, &output) }  // the client never received the sid
     rearm(session: id, now)
   }
 
-  /// The session is dead; its socket, if any, is closed with `code`.
+  /// Ends the session; its socket, if any, is closed with `code`.
   mutating func end(_ id: SessionID, _ code: CloseCode?, _ now: Instant, _ output: inout Output) {
     if let connection = sessions[id]?.connection, let code {
       if code == .draining { write(.bye(draining()), on: id, &output) }
@@ -178,7 +177,7 @@ extension SessionMachine {
     endIfDue(id, now, &output)
   }
 
-  /// Ends a session that nothing holds open any more.
+  /// Ends a session that is to be closed or has expired, once it has no live call and does not wait for its welcome.
   mutating func endIfDue(_ id: SessionID, _ now: Instant, _ output: inout Output) {
     guard let session = sessions[id], session.live.isEmpty, session.awaitsWelcome == nil else { return }
     if let code = session.closesAfterCalls {
@@ -211,7 +210,7 @@ extension SessionMachine {
     stats.messagesSent += 1
   }
 
-  /// Numbers a message, keeps it and sends it; the session dies of a full outbox.
+  /// Numbers a message, keeps it until it is acked, and sends it. A full outbox ends the session (4008).
   mutating func writeNumbered(
     _ message: ServerMessage, re: Identifier? = nil, call: Identifier, on id: SessionID, _ now: Instant,
     _ output: inout Output

@@ -1,8 +1,8 @@
-/// Whose devices may connect, of those with a valid login token.
+/// The users whose devices may connect with a valid login token.
 public enum SessionUsers: Sendable, Equatable, ExpressibleByArrayLiteral {
-  /// These ids.
+  /// Only these ids.
   case listed(Set<String>)
-  /// Every `sub`: whoever signs the tokens says who there is.
+  /// Every `sub` that is not empty: the issuer of the tokens decides which users exist.
   case any
 
   public init(arrayLiteral ids: String...) { self = .listed(Set(ids)) }

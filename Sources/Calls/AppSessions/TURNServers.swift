@@ -2,21 +2,21 @@ import AppProtocol
 import Bytes
 import COpenSSL
 
-/// TURN servers (RFC 8656) for clients that UDP does not reach the gateway from, with credentials for a time: `username` is
-/// `<expiry in seconds since 1970>:<user>`, `credential` the Base64 of its HMAC-SHA1 under a secret that the server has too. It is the
-/// convention of draft-uberti-behave-turn-rest-00, which coturn checks with `use-auth-secret` and `static-auth-secret`.
+/// TURN servers (RFC 8656) for clients whose UDP does not reach the gateway, with temporary credentials: `username` is
+/// `<expiry in seconds since 1970>:<user>`, `credential` the Base64 of its HMAC-SHA1 with a secret that the server shares. It is
+/// the convention of draft-uberti-behave-turn-rest-00, which coturn checks with `use-auth-secret` and `static-auth-secret`.
 public struct TURNServers: Sendable, Equatable {
   /// `turn:` and `turns:` URIs (RFC 7065).
   public var urls: [String]
   public var secret: Redacted<[UInt8]>
-  /// How long a client may begin to use them; the server looks at the time again at each refresh of an allocation.
+  /// How long the credentials are valid; the server checks the time again at each refresh of an allocation.
   public var lifetime: Duration
 
   public init(urls: [String], secret: Redacted<[UInt8]>, lifetime: Duration = .seconds(86_400)) {
     (self.urls, self.secret, self.lifetime) = (urls, secret, lifetime)
   }
 
-  /// What a client of `user` is told.
+  /// The server and credentials that a client of `user` is sent.
   func server(for user: String, unixMilliseconds now: Int64) -> ICEServer {
     let username = "\(now / 1_000 + lifetime.milliseconds / 1_000):\(user)"
     return ICEServer(
