@@ -3,15 +3,15 @@ import Bytes
 import PhoneNumbers
 import Trunking
 
-/// A number that a user may call, in the spelling that was checked. Only `CallMachine.outboundRule` makes one, and whatever calls a number or
-/// sends a call to one takes it: INVITE, diversion, transfer and REFER. So that no second reading of what was dialled reaches a trunk: there
-/// it is a `DialledNumber`, or a user of ours on the way that is no trunk.
+/// A number that a user may call, in the spelling that was checked. Only `CallMachine.outboundRule` makes one, and INVITE,
+/// diversion, transfer and REFER accept nothing else. So no second reading of the dialled text reaches a trunk: the number is a
+/// `DialledNumber`, or a user of the gateway on the direct route, which is no trunk.
 struct AllowedNumber: Sendable, Equatable {
-  /// E.164 where it is known; of a user without a number the id.
+  /// E.164 where it is known; the id of a user without a number.
   let text: String
   fileprivate init(_ number: DialledNumber) { text = number.text }
   fileprivate init(user number: String) { text = number }
-  /// The gateway itself; `DirectDialogs` is all that it leads to.
+  /// The gateway itself; a call to it leads to `DirectDialogs` only.
   static let testCall = AllowedNumber(user: TestCall.handle)
 }
 
@@ -25,11 +25,11 @@ extension CallMachine {
     outboundRule(Routing.Destination(number: number.text, dialled: number), user: id, now)
   }
 
-  /// The route of a dialled number, if the user may take it. What a user may dial says nothing of other users.
+  /// The route of a dialled number, if the user may use it. A user's allowance does not restrict calls to other users.
   func outboundRule(_ to: Routing.Destination, user id: String, _ now: Instant) -> RuleOutcome {
     let number = to.number
     if let dialled = to.dialled, to.isEmergency {
-      // the device itself knows where it is; we do not
+      // without a route the device has to dial: it knows its location, the gateway does not
       let rule = routing.rule(dialling: dialled.text, emergency: true)
       return rule.map { .rule($0, AllowedNumber(dialled)) } ?? .refused(.emergency, .emergency, Self.emergencyText)
     }
@@ -51,7 +51,7 @@ extension CallMachine {
     return .rule(rule, AllowedNumber(dialled))
   }
 
-  /// Whether the user may make one more call.
+  /// Whether the user may make another call.
   func hasRoom(_ user: String, _ allowance: UserAllowance) -> Bool {
     guard let most = allowance.calls else { return true }
     return most
@@ -61,7 +61,7 @@ extension CallMachine {
       }
   }
 
-  /// What a caller does where the operator carries no emergency calls.
+  /// Advice to a caller where the operator carries no emergency calls.
   static let emergencyText =
     "emergency calls are not carried here: call this number from a mobile or fixed telephone, or with this device's own dialler"
 
@@ -70,8 +70,8 @@ extension CallMachine {
 
   static let otherNumber = "as the trunk's outgoing rules write it, it is another number, which this user may not call"
 
-  /// Whether a trunk that is sent a number, written by its `outgoing` rules, cannot read another one in it than the user may call: what is
-  /// dialled is held to what the number was held to.
+  /// Whether a trunk that is sent the number, written by its `outgoing` rules, can only read numbers in it that the user may
+  /// call: each reading passes the checks that the number passed.
   func keeps(_ number: String, _ trunk: Routing.Trunk, _ allowance: UserAllowance, of user: String) -> Bool {
     guard let (whole, rest) = trunk.numbers.written(number) else { return true }
     func isForHelp(_ text: String) -> Bool {

@@ -1,6 +1,7 @@
 public import AppProtocol
 
-/// What the device that has a call says of it in its `stats`: its own word, which people may look at and nothing else is made of.
+/// The statistics that the device of a call reports in its `stats` messages. They are the device's own statement: people may read
+/// them, and nothing else depends on them.
 public struct AppStats: Sendable, Codable, Equatable {
   public struct Worst: Sendable, Codable, Equatable {
     public var rttMs: Double?
@@ -8,14 +9,14 @@ public struct AppStats: Sendable, Codable, Equatable {
     public var loss: Double?
     public var mos: Double?
   }
-  /// Messages with at least one field that can be true.
+  /// Messages with at least one plausible field.
   public private(set) var reports: Int
   /// The newest.
   public private(set) var last: StreamStats
   /// The highest of each; of `mos` the lowest.
   public private(set) var worst: Worst
 
-  /// `former` with one message more; itself if nothing in that can be true.
+  /// `former` with another message added; unchanged if no field of the message is plausible. Nil if there is neither.
   init?(_ former: AppStats?, _ message: StreamStats) {
     let stats = message.plausible
     guard stats != StreamStats() else {

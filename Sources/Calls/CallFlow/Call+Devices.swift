@@ -2,17 +2,17 @@ import AppProtocol
 import AppSessions
 import Bytes
 
-/// Devices that come, go and come back while a call lives.
+/// Devices that connect, disconnect and resume during a call.
 extension Call {
-  /// What a new session is told of this call in or after its `welcome`.
+  /// What a new session is sent about this call in or after its `welcome`.
   enum Greeting {
     case snapshot(CallSnapshot)
     case gone(CallOver)
   }
 
-  /// A session that was not resumed: the snapshot stands for everything sent before. A device that may still show a call
-  /// which is over for it is told so, as its terminal message.
-  /// - Parameter mayJoin: it wants calls, and its session is not for another call only.
+  /// For a session that was not resumed: the snapshot replaces everything sent before. A device that may still show a call that
+  /// is over for it is sent its terminal message.
+  /// - Parameter mayJoin: the device accepts calls, and its session is not for another call only.
   mutating func greet(_ device: DevicePresence, mayJoin: Bool, _ step: inout Step) -> Greeting? {
     guard isLive else { return nil }
     if terminals[device.key] != nil { return terminals[device.key]?.popUnseen().map { .gone($0) } }
@@ -20,7 +20,7 @@ extension Call {
       devices[index].session = device.session
       devices[index].isConnected = true
       devices[index].announcesActive = device.announcesActive
-      // offered by the snapshot: not warm
+      // the snapshot offers the call, without an ack: not warm
       devices[index].ackedOn = nil
       pushConnected(device, isNew: true, &step)
       devices[index].sentCapabilities = capabilities
@@ -35,7 +35,7 @@ extension Call {
       devices[index].sentCapabilities = capabilities
       return .snapshot(snapshot(devices[index], step))
     }
-    // it may have been woken for this call: a late one learns who has it
+    // a push may have woken the device for this call: a late one is sent why the call is over for it
     let isDiverted = isDiverted(for: device.key.user)
     guard isDiverted || winner != nil, terminals.count < Limits.terminalsPerCall else { return nil }
     let reason = isDiverted ? divertedReason ?? .diverted : .answeredElsewhere
@@ -44,7 +44,8 @@ extension Call {
     return .gone(over)
   }
 
-  /// A name, or a better one, that came late: offers, snapshots and pushes to come carry it, who has the call is told.
+  /// A caller's name, or a better one, arrived late: later offers, snapshots and pushes carry it, and the devices of the call are
+  /// sent an update.
   mutating func callerKnown(_ caller: Handle, _ step: inout Step) {
     let caller = Handle(
       k: caller.k, h: String(caller.h.prefix(Limits.textCharacters)), n: caller.n.map { String($0.prefix(Limits.textCharacters)) }
@@ -66,7 +67,7 @@ extension Call {
     return out
   }
 
-  /// What the app that has the call may offer its user, if that is not what it was told last.
+  /// Sends the capabilities to the device that has the call, if they differ from those sent last.
   mutating func sendCapabilities(_ step: inout Step) {
     guard state == .connected, let winner, let index = winnerIndex, devices[index].sentCapabilities != capabilities else {
       return
@@ -90,7 +91,7 @@ extension Call {
     let (key, session) = (device.key, device.session)
     terminals[key]?.resumed()
     guard isLive, let index = index(of: key) else { return }
-    // another socket than the one on which the offer was acked: not warm
+    // the socket is another than the one that acked the offer: not warm
     (devices[index].session, devices[index].isConnected, devices[index].ackedOn) = (session, true, nil)
     pushConnected(device, isNew: false, &step)
   }
@@ -106,12 +107,12 @@ extension Call {
     pushDisconnected(key, &step)
   }
 
-  /// Its session cannot come back, though a new one may follow at once. A call that rings then loses the device; a call that
-  /// it has goes on while its media does.
+  /// The device's session cannot be resumed, though a new one may follow at once. A ringing call then loses the device; a call
+  /// that the device has continues while its media does.
   mutating func deviceVanished(_ key: DeviceKey, _ step: inout Step) {
     guard let index = index(of: key) else { return }
     if endLostTest(&step) { return }
-    // a page that is loaded again, over a slow network too, opens the next session within this time
+    // a page that is reloaded, also over a slow network, opens its next session within this time
     let until = step.now + Limits.reconnect
     (devices[index].isConnected, devices[index].awaitedUntil) = (false, until)
     guard isUndecided, ringsDevices, terminals[key] == nil else { return }

@@ -5,13 +5,13 @@ import Devices
 import MediaSession
 import Trunking
 
-/// What is told of calls, devices and trunks beyond the gateway, if `Configuration.events` is on.
+/// Events of calls, devices and trunks for programs outside the gateway, if `Configuration.events` is on.
 extension Call {
-  /// A stage of the call, if it is one that is told.
+  /// Reports a stage of the call, if it has an event.
   mutating func report(_ stage: CallStage, at instant: Instant, _ step: inout Step) {
     switch stage {
     case .trunkSilent, .appSilent, .trunkBack, .appBack:
-      // the statistics may have said it first
+      // the statistics may have reported it first
       let isPoor = stage == .trunkSilent || stage == .appSilent
       guard isPoor != bookkeeping.isPoor else { return }
       bookkeeping.isPoor = isPoor
@@ -34,13 +34,13 @@ extension Call {
     }
   }
 
-  /// Digits that somebody pressed; the app's while they are on their way.
+  /// Reports pressed digits; the app's when they are requested, before they are sent.
   func reportDigits(_ digits: String, from side: CallSide, _ step: inout Step) {
     guard step.configuration.events.hasDigits else { return }
     report(.callDigits, at: step.now, &step) { $0.digits = .init(digits: digits, from: side) }
   }
 
-  /// Told when sound becomes poor, and when it is that no longer.
+  /// Reports when the audio becomes poor, and when it no longer is.
   mutating func reportQuality(_ quality: Quality, _ statistics: MediaStatistics, _ step: inout Step) {
     let isPoor = quality.level == "poor"
     guard isPoor != bookkeeping.isPoor else { return }
@@ -77,7 +77,7 @@ extension CallMachine {
     step.output.actions.append(.event(GatewayEvent(kind, at: step.wallNow, .device(facts))))
   }
 
-  /// Told when a trunk can be used, or no longer; after each news of it.
+  /// Reports when a trunk becomes usable or unusable; called after each news of the trunk.
   mutating func reportTrunk(_ name: String, _ step: inout Step) {
     guard configuration.events.isOn, routing.trunk(name) != nil else { return }
     var status = trunking?.status(name, at: step.now, wallOffset: wallOffset) ?? TrunkStatus(trunk: name)

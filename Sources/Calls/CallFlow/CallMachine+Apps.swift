@@ -8,7 +8,7 @@ import SIP
 import SIPDialogs
 import Trunking
 
-/// Events of the app side: devices that come and go, their requests and notices.
+/// Events of the app side: devices that connect and disconnect, their requests and notifications.
 extension CallMachine {
   mutating func handle(_ event: SessionEvent, _ step: inout Step) {
     switch event {
@@ -36,7 +36,7 @@ extension CallMachine {
     _ key: DeviceKey, _ session: SessionID, _ token: RequestToken, _ message: ClientMessage, _ call: CallID?, _ step: inout Step
   ) {
     let isRefused = isTurnedAway(key, in: call, message)
-    // what only reads has no answer that is kept
+    // the answer of a request that only reads is not kept
     if case .userGet = message {
       return step.app(
         .notify(key, isRefused ? .err(.deviceRevoked()) : .ok(Success(user: information(of: key.user))), re: token.request))
@@ -67,7 +67,7 @@ extension CallMachine {
       switch message {
       case .callPrepare(let prepare): accepted = call.prepare(prepare, from: key, on: session, &step)
       case .callAnswer(let answer):
-        // the answer goes out before what the open gate causes
+        // the answer is sent before the messages that the open gate causes
         step.answer(token, call.answer(answer, from: key, on: session, &step))
         call.answerAccepted(&step)
       case .callReject(let reject): accepted = call.reject(reject, from: key, &step)
@@ -89,12 +89,12 @@ extension CallMachine {
     if let accepted { step.answer(token, accepted) }
   }
 
-  /// The call is over for this device, or was never its own: `call.end` and its own `call.reject` are safe to repeat, everything else
-  /// is told why.
+  /// The call is over for this device, or was never its own: `call.end` and its own `call.reject` are safe to repeat, every other
+  /// request is refused with the reason.
   func refuseGone(
     _ id: CallID, _ key: DeviceKey, _ token: RequestToken, _ message: ClientMessage, remote: RemoteTombstone?, _ step: inout Step
   ) {
-    // its own word ended it, by HTTP or on another socket
+    // the device itself ended it, by HTTP or on another socket
     let terminal = calls[id]?.terminals[key] ?? tombstones[id]?.terminals[key]
     if case .callReject = message, terminal?.isByDevice == true { return step.answer(token, .ok) }
     var reason: EndReason?
@@ -110,7 +110,7 @@ extension CallMachine {
     }
     if case .callAnswer = message {
       if reason == .answeredElsewhere { return step.refuse(token, .answeredElsewhere, reason: reason) }
-      // it may have crossed the refusal of its description, which is what the app has to know
+      // it may have crossed the refusal of its description, which is the reason that the app needs
       if reason == .codec { return step.refuse(token, .codec, reason: reason) }
     }
     step.refuse(token, .gone, reason: reason)
@@ -178,7 +178,8 @@ extension CallMachine {
 
   // MARK: call.start
 
-  /// - Parameter input: what comes again once the operator's server has said who the two are. What can be refused without it is refused before.
+  /// - Parameter input: the input that is handled again once the operator's server has identified caller and callee. What can be
+  ///   refused without that answer is refused before.
   private mutating func start(
     _ start: CallStart, _ key: DeviceKey, _ token: RequestToken, _ id: CallID?, again input: Input, _ step: inout Step
   ) {
@@ -193,7 +194,7 @@ extension CallMachine {
       }
       return step.answer(token, .ok(Success(sdp: leg.sdp, call: id, to: running.parties.to)))
     }
-    // a repeat of one that the cluster is asked about: the first has its answer soon
+    // a repeat, while the cluster is queried for the first one, which is answered soon
     if pending[id] != nil { return refuse(token, caller, .overload, .overload, "the call is being started", &step) }
     if let tombstone = tombstones[id] {
       guard tombstone.owner == key else { return refuse(token, caller, .forbidden, .forbidden, nil, &step) }
@@ -214,7 +215,7 @@ extension CallMachine {
     switch mustAsk(questions(of: key.user, calling: start.to), of: key.user, before: input, &step) {
     case .no: break
     case .waits: return
-    // such a call goes on with what is known
+    // an emergency call continues with what is known
     case .tooOften where isEmergency: break
     case .tooOften: return refuseTooOften(token, caller, &step)
     }
@@ -228,7 +229,8 @@ extension CallMachine {
       return refuse(token, caller, .notFound, .notFound, "to: \(error)", &step)
     }
     let number = to.number
-    // A fault of the app's in what an emergency call can do without leaves that out; it is no reason to refuse the call.
+    // If the app's request is wrong in a part that an emergency call can do without, the part is left out and the call is not
+    // refused.
     var ownNumber = callerNumber(of: key.user, wanted: start.from?.h, account: account, calling: to)
     if ownNumber == nil, to.isEmergency { ownNumber = callerNumber(of: key.user, wanted: nil, account: account, calling: to) }
     guard let own = ownNumber else {
@@ -277,7 +279,7 @@ extension CallMachine {
     call.trunkLeg.alternatives = Array(candidates.dropFirst())
     (call.parties.isPrivate, call.parties.identities) = (start.privacy ?? false, identities.map { SignedIdentity($0) })
     if start.parameters?.isEmpty == false { call.parties.parameters = start.parameters }
-    // only an emergency call carries where the caller is
+    // only an emergency call carries the caller's location
     call.parties.location = to.isEmergency && isLocation ? start.location : nil
     call.parties.lacksLocation = !isLocation
     if configuration.isClustered { return claim(call, offer, device, token, &step) }
@@ -294,7 +296,7 @@ extension CallMachine {
     step.output.actions.append(.refused(Refusal(reason, .outgoing, trunk: trunk, detail: text, caller: caller)))
   }
 
-  /// A name that none of these trunks takes; users take any.
+  /// The refusal of a parameter that no trunk of the route accepts; users accept any.
   static func unlisted(_ name: String) -> String { "parameters: no trunk of this route lists \(name) in its parameters" }
 
   static func unknown(_ parameters: CallParameters?, to trunks: [Routing.Trunk]) -> String? {
@@ -308,13 +310,14 @@ extension CallMachine {
       && texts.allSatisfy { $0.utf8.count <= SIP.Limits.identityBytes && SignedIdentity($0).isWellFormed }
   }
 
-  /// XML by its first character, without what text has not; what it says is for who answers.
+  /// Whether it is XML by its first character, without control characters that text cannot contain. The callee interprets the
+  /// content.
   private static func isLocation(_ text: String) -> Bool {
     text.utf8.count <= Limits.locationBytes && text.hasPrefix("<")
       && text.utf8.allSatisfy { $0 >= 32 && $0 != 127 || $0 == 9 || $0 == 10 || $0 == 13 }
   }
 
-  /// The app's offer, if it can be used; asked before anything is reserved.
+  /// Reads the app's offer and checks that it can be answered, before anything is reserved.
   static func readOffer(_ sdp: String) throws(NegotiationError) -> SessionDescription {
     let offer = try SessionDescription.read(sdp)
     guard let fingerprint = FingerprintAttribute(.sha256, [UInt8](repeating: 0, count: 32)) else { return offer }
@@ -325,7 +328,7 @@ extension CallMachine {
     return offer
   }
 
-  /// Media is reserved for a `call.start`.
+  /// Media was reserved for a `call.start`.
   mutating func started(
     _ call: Call, _ offer: SessionDescription, _ device: DevicePresence, _ request: RequestToken, _ reservation: MediaReservation,
     _ step: inout Step
@@ -347,7 +350,7 @@ extension CallMachine {
 }
 
 extension Call {
-  /// For the refusal of an outgoing call.
+  /// The caller of an outgoing call, for its refusal.
   func wanted(by device: DeviceKey) -> Refusal.Caller {
     Refusal.Caller(device: device, number: parties.calledNumber, call: "\(id)")
   }

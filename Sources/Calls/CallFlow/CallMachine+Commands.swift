@@ -3,9 +3,10 @@ import AppSessions
 import MediaSession
 import SIPDialogs
 
-/// What operators' programs want of live calls. Each acts as the device that has the call would, and is refused for the same reasons.
+/// Commands of operators' programs for live calls. Each acts like the request of the device that has the call, and is refused for
+/// the same reasons.
 extension CallMachine {
-  /// Nil: it is done, or under way.
+  /// Performs a command. Nil: it is done, or under way.
   mutating func perform(_ command: CallCommand, _ id: CallID, _ step: inout Step) -> Failure? {
     guard let call = calls[id], call.isLive else { return Failure(.gone, msg: "no such call") }
     var refusal: Failure?
@@ -39,7 +40,7 @@ extension CallMachine {
 extension Call {
   static let noDeviceHasCall = Failure(.badState, msg: "no device has the call")
 
-  /// A caller who waits hears a final response that says why; later there is only CANCEL or BYE.
+  /// An unanswered incoming call gets a final response that states the reason; all other calls get CANCEL or BYE only.
   mutating func hangUp(_ reason: HangUpReason?, _ step: inout Step) -> Failure? {
     guard let reason else {
       hangUp(&step)
@@ -52,7 +53,7 @@ extension Call {
     return nil
   }
 
-  /// The screen of who has the call follows.
+  /// The device that has the call is notified, so that its screen follows.
   mutating func holdByOperator(_ isOn: Bool, _ step: inout Step) -> Failure? {
     guard let winner else { return Self.noDeviceHasCall }
     if case .err(let failure) = hold(CallHold(on: isOn), from: winner, &step) { return failure }
@@ -69,7 +70,7 @@ extension Call {
 
   mutating func playByOperator(_ audio: Announcement?, _ step: inout Step) -> Failure? {
     guard winner != nil, state == .connected else { return Self.noDeviceHasCall }
-    // only a program's own file is stopped, no notice of a recording
+    // only a program's own file is stopped, not the notice of a recording
     if audio == nil, !appMedia.playsFile { return nil }
     appMedia.playsFile = audio != nil
     step.media(.play(session, audio))

@@ -3,9 +3,9 @@ import Bytes
 import SIP
 import SIPDialogs
 
-/// STIR/SHAKEN: who is calling, as a verifier elsewhere sees it (RFC 8224, RFC 8588). A call never fails for it.
+/// STIR/SHAKEN: an external verifier attests the caller's identity (RFC 8224, RFC 8588). A call never fails because of it.
 extension CallMachine {
-  /// The verifier's answer, or its deadline: the devices that are connected hear of the call. Pushes have not waited for it.
+  /// The verifier answered, or its deadline passed: the call is offered to the connected devices. Pushes have not waited for it.
   mutating func verified(_ id: CallID, _ attestation: String?, _ step: inout Step) {
     guard let call = calls[id], call.parties.isVerifying else { return }
     let present = call.users.ringing.flatMap { ringable($0, for: call) }
@@ -14,7 +14,7 @@ extension CallMachine {
 }
 
 extension Call {
-  /// Asks the verifier, if there is one and something for it. False: nothing to wait for.
+  /// Queries the verifier, if there is one and the INVITE has a `shaken` identity. False: there is nothing to wait for.
   mutating func startVerification(_ invite: InboundInvite, _ step: inout Step) -> Bool {
     let signed = parties.identities.filter(\.isWellFormed)
     guard step.configuration.verifiesIdentity, signed.contains(where: { $0.type == "shaken" }) else { return false }

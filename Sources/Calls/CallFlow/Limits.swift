@@ -1,80 +1,83 @@
-// The named limits of this module; every bound on a queue, table or message stands here.
+// The named limits of this module: every bound on a queue, table or message.
 enum Limits {
-  /// Devices of one user that ring together; later ones are told that the call is gone.
+  /// Devices of one user that ring together; later ones are notified that the call is gone.
   static let devicesPerCall = 16
-  /// Devices that are told of a call's end: those of each user that it was diverted to.
+  /// Devices that are notified of a call's end: 16 of its user and of each user that it was diverted to.
   static let terminalsPerCall = 16 * (diversions + 1)
-  /// A call may ring for as many users at once.
+  /// Users for whom one call may ring at once.
   static let usersPerCall = 16
   /// Ended calls that are remembered; the oldest are forgotten first.
   static let tombstones = 20_000
-  /// `call.gone` behind one `welcome`: half of the numbered messages that a session keeps.
+  /// `call.gone` messages after one `welcome`: half of the numbered messages that a session keeps.
   static let goneInWelcome = 128
-  /// Calls of other nodes whose end is asked for at a time, and devices that wait for one.
+  /// Calls of other nodes whose end is queried at a time, and devices that wait for the answer to one query.
   static let askedTombstones = 1_000
   static let tombstoneReaders = 16
   /// Devices whose last connection is remembered; those without a live call are forgotten first.
   static let devices = 50_000
-  /// A connected device that said neither `call.ringing` nor `call.unavailable` so long after its offer is pushed to.
+  /// A connected device that sent neither `call.ringing` nor `call.unavailable` for this long after its offer gets a push.
   static let ringingAfterOffer = Duration.seconds(3)
-  /// A device at another node that cannot be pushed to is woken so often, at this interval.
+  /// How often, and at which interval, a device at another node is woken if it cannot get a push.
   static let wakes = 5
   static let wakeInterval = Duration.seconds(2)
-  /// A client tries again every 5 s at the latest (its backoff): so long a device that had a socket is waited for.
+  /// How long a call waits for a device whose socket was lost: a client retries every 5 s at the latest (its back-off).
   static let reconnect = Duration.seconds(5)
-  /// A wake token's first use must come before the ring deadline and this.
+  /// How long after the ring deadline a wake token may first be used.
   static let wakeAfterRing = Duration.seconds(30)
-  /// Calls of a group; as many as one mixer takes.
+  /// Calls of a group: as many as one mixer accepts.
   static let groupedCalls = 5
-  /// Test calls: of one user an hour; as a part of the calls that a node takes, and the part of those that they leave free; how long one is
-  /// measured at least, and how long it lasts at most.
+  /// Test calls: of one user an hour; the part of a node's calls (1/50) that they may be; the part (1/4) that must be free for
+  /// one; the shortest measurement and the longest duration of one.
   static let testCallsPerHour = 20
   static let testCallsPart = 50
   static let testCallsSpare = 4
   static let testCallLeast = Duration.seconds(4)
   static let testCallMost = Duration.seconds(15)
-  /// Digits that wait behind a pause.
+  /// Digits that wait for the end of a pause.
   static let pendingDigits = 256
-  /// Diversion values of an INVITE; more are a loop.
+  /// Diversion values of an INVITE; more count as a loop.
   static let diversions = 3
-  /// A stream's URL.
+  /// Bytes of a stream's URL.
   static let urlBytes = 2_048
-  /// Files of one call's audio.
+  /// Recording files of one call.
   static let recordingsPerCall = 16
   /// Transfers in a call's record.
   static let recordedTransfers = 8
   /// Characters of a number or name that go into messages and records.
   static let textCharacters = 128
-  /// Of an emergency call's location; the INVITE holds it beside the offer.
+  /// Bytes of an emergency call's location, which the INVITE holds beside the offer.
   static let locationBytes = 8_192
   /// The longest believable time between a tap and its `call.answer`.
   static let answerAgeMilliseconds = 0...60_000
-  /// What is believed of an app's `stats`: round trip and jitter, bytes, concealed audio of a call, MOS, a codec's name.
+  /// Plausible values of an app's `stats`: round trip and jitter, bytes, concealed audio of a call, MOS, a codec's name.
   static let statsMilliseconds = 0.0...60_000
   static let statsBytes: ClosedRange<Int64> = 0...1_000_000_000_000
   static let concealedMilliseconds = 0.0...86_400_000
   static let opinionScore = 1.0...5
   static let codecCharacters = 1...64
-  /// `timeoutMs` beyond this is no bound.
+  /// A `timeoutMs` outside this range is ignored.
   static let answerTimeoutMilliseconds = 0...600_000
-  /// Of a table of imported numbers: all, of one user, digits of one (E.164), bytes of a user's id (as long as `sub` may be).
+  /// A table of imported numbers: all numbers, numbers of one user, digits of one (E.164), bytes of a user's id (as long as `sub`
+  /// may be).
   static let tableNumbers = 2_000_000
   static let tableNumbersPerUser = 100
   static let tableDigits = 15
   static let tableUserBytes = 256
-  /// Users and numbers of login tokens.
+  /// Users and numbers that login tokens have granted.
   static let grantedUsers = 200_000
   static let tableGrantedNumbers = 1_000_000
-  /// Answers of the operator's server about users that are remembered, calls that wait for one, and the pause after a question
-  /// without an answer.
+  /// Answers of the operator's server about users that are kept, calls that wait for one, and the pause after a query without an
+  /// answer.
   static let userAnswersHeld = 100_000
   static let userQuestionsWaiting = 1_000
   static let userRetry = Duration.seconds(5)
-  /// How often calls of one user's apps may wait for such an answer, and users whose rate is remembered: a rate is forgotten after 5 s of rest.
+  /// How often calls of one user's apps may wait for such an answer, and users whose rate is kept: a rate is forgotten after 5 s
+  /// of rest.
   static let userQuestionsPerSecond = 2.0
   static let userQuestionBurst = 10.0
   static let userQuestionRates = 50_000
-  /// What no token has named for so long gives way; its last appearance is stored again when it moved by more than the other.
+  /// A grant that no token has named for `grantSeconds` may be removed; the time of its last token is stored again when it has
+  /// moved by more than `grantSeenSeconds`.
   static let grantSeconds: Int64 = 30 * 86_400
   static let grantSeenSeconds: Int64 = 3_600
 }

@@ -2,13 +2,13 @@ public import AppProtocol
 public import Bytes
 public import Devices
 
-/// Whose question or operation it is: the number under which the answer comes back. Chosen by who asks, each once.
+/// The number of a query or an operation, which its answer carries. The caller chooses it and uses each number once.
 public struct QuestionID: Hashable, Sendable {
   public let number: UInt64
   public init(_ number: UInt64) { self.number = number }
 }
 
-/// What became of an operation that a program or an operator wanted.
+/// The result of an operation that a program or an operator requested.
 public enum OperationAnswer: Hashable, Sendable {
   /// Done, or under way.
   case done
@@ -16,6 +16,6 @@ public enum OperationAnswer: Hashable, Sendable {
   /// The call that was made.
   case originated(CallID)
   case deviceRefused(DeviceError)
-  /// How many devices and grants of a user there were.
+  /// How many devices and grants of a user were removed.
   case forgotten(devices: Int, grants: Int)
 }

@@ -5,17 +5,18 @@ import SIPDialogs
 import SRTP
 import Trunking
 
-/// SRTP with keys in the description (RFC 4568): whoever reads the signalling has the keys, so that it goes over TLS unless told.
+/// SRTP with keys in the description (RFC 4568): every reader of the signalling has the keys, so it needs TLS unless
+/// `sendsKeysInClear` is set.
 extension Routing.Trunk {
   public enum SRTPRule: String, Sendable, CaseIterable {
     case off
-    /// Either; we offer RTP/AVP with keys beside it.
+    /// RTP or SRTP; we offer RTP/AVP with keys beside it.
     case optional
-    /// Nothing else; we offer RTP/SAVP.
+    /// SRTP only; we offer RTP/SAVP.
     case required
   }
 
-  /// Offer and answer with this trunk over `flow`, at whose other end the peer is.
+  /// The negotiation of offer and answer with this trunk's peer over `flow`.
   func negotiation(local: SocketAddress, over flow: Flow?, random: RandomSource) -> TrunkNegotiation {
     var protection = TrunkNegotiation.Protection.off
     if maySendKeys(over: flow) {
@@ -36,7 +37,8 @@ extension Routing.Trunk {
 
   func maySendKeys(over flow: Flow?) -> Bool { sendsKeysInClear || flow?.transport == .tls }
 
-  /// The peer's servers that a call may go to: all, but only those over TLS where SRTP is required. nil: none is left.
+  /// The peer with the servers that a call may use: all, or only those over TLS where SRTP is required and keys are not sent in
+  /// clear. Nil: none is left.
   func callable(_ peer: TrunkPeer) -> TrunkPeer? {
     guard srtp == .required, !sendsKeysInClear else { return peer }
     var targets = ([peer.target] + peer.further).filter { $0.flow.transport == .tls }
@@ -47,7 +49,7 @@ extension Routing.Trunk {
     return out
   }
 
-  /// The way that an offer of ours may go: one in clear, if there is one among the servers that may get it.
+  /// The least secure flow that an offer of ours may use: one without TLS, if a server has one.
   var leastSecureFlow: Flow? {
     guard let peer else { return nil }
     return ([peer.target] + peer.further).map(\.flow).first { $0.transport != .tls } ?? peer.flow
@@ -55,7 +57,7 @@ extension Routing.Trunk {
 }
 
 extension TrunkProtection {
-  /// nil for keys whose length is not their suite's.
+  /// Nil for keys whose length is not their suite's.
   init?(_ agreed: MediaProtection) {
     guard let profile = SRTPProfile(suite: agreed.suite.rawValue),
       let ours = SRTPMasterKey(agreed.ours.bytes.exposed, for: profile),

@@ -1,14 +1,15 @@
 public import Bytes
 
-/// Where a program may send a call's audio (`POST /v1/calls/ID/stream`): a URL is a program's word, and must not make us speak with our own
-/// network. Hosts are named by the configuration; what their names lead to is public, or in a network that it names.
+/// The hosts to which a program may send a call's audio (`POST /v1/calls/ID/stream`). The URL comes from a program and must not
+/// make the gateway connect to its own network: the configuration names the hosts, and their names must resolve to public
+/// addresses, or to networks that it names.
 ///
 ///     var hosts = StreamHosts()
 ///     hosts.hosts = [StreamHosts.Host("*.bots.example")!]
 ///     hosts.target(StreamURL("wss://a.bots.example/call")!, .mulaw)      // of public addresses
 ///     hosts.target(StreamURL("wss://a.bots.example:22/")!, .mulaw)       // nil: another port
 public struct StreamHosts: Sendable, Equatable {
-  /// A host with the port and scheme that are spoken there.
+  /// A host with its port and scheme.
   public struct Host: Sendable, Hashable {
     /// In lower case, without `*.`.
     let name: String
@@ -32,7 +33,7 @@ public struct StreamHosts: Sendable, Equatable {
       (name, self.isWildcard, port, isSecure) = (Self.canonical(url.host), isWildcard, url.port, url.isSecure)
     }
 
-    /// A name's root is not part of it.
+    /// In lower case, without the dot of the root at its end.
     private static func canonical(_ name: String) -> String {
       let name = name.lowercased()
       return name.hasSuffix(".") ? String(name.dropLast()) : name
@@ -44,7 +45,7 @@ public struct StreamHosts: Sendable, Equatable {
         ? host.name.hasSuffix("." + name) : IPAddress(name).map { $0 == IPAddress(host.name) } ?? (name == host.name)
     }
 
-    /// The addresses that the name itself says.
+    /// The networks that the name itself states.
     var networks: [IPNetwork] {
       if let ip = IPAddress(name) { return [IPNetwork(ip.unmapped, prefixLength: ip.unmapped.family == .v4 ? 32 : 128)] }
       return name == "localhost" ? ["127.0.0.0/8", "::1"].compactMap { IPNetwork($0) } : []
@@ -52,7 +53,7 @@ public struct StreamHosts: Sendable, Equatable {
   }
 
   public var hosts: [Host] = []
-  /// Where their names may lead beside public addresses.
+  /// Networks that the hosts' names may resolve to beside public addresses.
   public var networks: [IPNetwork] = []
   public init() {}
 
@@ -64,9 +65,10 @@ public struct StreamHosts: Sendable, Equatable {
   }
 }
 
-/// What a stream's host may lead to. Who connects looks up the name once, and connects to the addresses that were found to be allowed.
+/// The addresses that a stream's host may have. The name is resolved once, and only addresses of that answer that are allowed are
+/// connected to.
 public enum StreamReach: Sendable, Equatable {
-  /// The configuration has the URL.
+  /// Any address: the URL is the configuration's.
   case anywhere
   /// Public addresses, and those of these networks.
   case named([IPNetwork])
@@ -80,7 +82,7 @@ public enum StreamReach: Sendable, Equatable {
 }
 
 extension Routing {
-  /// A stream that a program asks for; nil: its host is not allowed.
+  /// The target of a stream that a program requests; nil: its host is not allowed.
   func streamTarget(_ url: StreamURL, _ format: StreamTarget.Format) -> StreamTarget? {
     var all = streamHosts
     for rule in inbound { if case .stream(let target) = rule.target { all.hosts.append(.init(target.url)) } }

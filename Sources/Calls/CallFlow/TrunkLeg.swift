@@ -5,8 +5,9 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// One SIP leg between the gateway and a trunk: the caller's, the one that an app dials, the one to a number that a call is diverted to, or the
-/// one that a transfer makes. What one of them can, all can; what it means is the call's to say (`Call+Legs.swift`).
+/// One SIP leg between the gateway and a trunk: the caller's, one that an app dials, one to the number that a call is diverted
+/// to, or one that a transfer makes. All legs have the same abilities; the call decides what their events mean
+/// (`Call+Legs.swift`).
 ///
 ///     phase      inbound                      outbound
 ///     idle       –                            no INVITE yet
@@ -31,7 +32,7 @@ struct TrunkLeg {
   var alternatives: [Routing.Trunk] = []
   /// Our RTP address toward the trunk.
   var local: SocketAddress?
-  /// The session that its audio is in; nil while another leg of the call has it.
+  /// The media session that carries its audio; nil while another leg of the call has it.
   var session: MediaSessionID?
   var sipCallID: String?
   var phase: Phase
@@ -43,27 +44,27 @@ struct TrunkLeg {
   var isLateOffer = false
   /// 18x go reliably; for a late offer the first holds our offer.
   var isReliable = false
-  /// The answer to it came in the PRACK.
+  /// The peer's answer to that offer came in the PRACK.
   var isProvisionallyAnswered = false
-  /// The last description of a provisional response: early media, and the answer should the 200 repeat none.
+  /// The last description of a provisional response: it opens early media, and is the answer if the 200 has none.
   var earlyAnswer: String?
-  /// An UPDATE before the 200 has changed the session: the 200's description says nothing new.
+  /// An UPDATE before the 200 has changed the session: the 200's description changes nothing.
   var wasUpdatedEarly = false
   /// What our open re-INVITE offered.
   var offeredDirection: MediaDirection?
-  /// An offer is asked for that tells the peer another address of ours.
+  /// An offer is requested that names another address of ours.
   var hasMoved = false
-  /// Our open re-INVITE tells it.
+  /// Our open re-INVITE names that address.
   var offersMove = false
   /// The status by which the peer refused our re-INVITE with the new address: its RTP may still go to the old one.
   var moveRefusal: Int?
-  /// Our INVITE had no answer when its address went.
+  /// Our INVITE had no answer when its local address was removed.
   var hasLostAddress = false
   /// Our offer went in the answer to a re-INVITE without one; the ACK brings the peer's answer.
   var awaitsReinviteAnswer = false
-  /// The app was told that the peer holds.
+  /// The app was notified that the peer holds.
   var isHoldSignalled = false
-  /// A digit is on its way by INFO; these wait behind it.
+  /// A digit is being sent by INFO; `waitingDigits` are sent after it.
   var isSendingDigit = false
   var waitingDigits: [(digit: Character, milliseconds: Int)] = []
   var wantsRinging = false
@@ -72,33 +73,33 @@ struct TrunkLeg {
   var hasRung = false
   var isPinging = false
   var isSilent = false
-  /// Why our INVITE had no answer, where it had none.
+  /// Why our INVITE had no answer.
   var localFailure: LocalFailure?
-  /// Of the INVITE; nil before, and where it had no answer.
+  /// The final status of the INVITE; nil before it, and if there was none.
   var finalStatus: Int?
-  /// It is counted among its trunk's calls of all nodes.
+  /// The leg is counted among its trunk's calls of all nodes.
   var holdsSlot = false
   /// Outbound: the trunk has shown whether it works.
   var isTrunkOutcomeReported = false
-  /// The latest of its session.
+  /// The latest statistics of its session.
   var statistics: MediaStatistics? {
     get { measured?.statistics }
     set { measured = newValue.map(Measured.init) }
   }
-  /// The same by reference: it is the largest part of what a look at a call copies.
+  /// The same by reference: it is the largest part of what reading a call copies.
   private(set) var measured: Measured?
 
   init(_ id: LegID, _ purpose: Purpose = .call, over trunk: Routing.Trunk, session: MediaSessionID?, phase: Phase = .idle) {
     (self.id, self.purpose, self.trunk, self.session, self.phase) = (id, purpose, trunk, session, phase)
   }
 
-  /// The peer takes nothing from us (RFC 3264 §8.4), and that is not our own doing.
+  /// The peer accepts no audio from us (RFC 3264 §8.4), and that is not our own doing.
   var isHeldByPeer: Bool { media.map { !$0.direction.sends } ?? false }
 
   var diversion: DiversionTarget? { if case .diversion(let target) = purpose { target } else { nil } }
   var transfer: TransferTarget? { if case .transfer(let target) = purpose { target } else { nil } }
 
-  /// Agreed on; the media thread is told if the leg has a session.
+  /// Stores the agreed media; the media thread is notified if the leg has a session.
   mutating func set(_ media: TrunkMedia, _ step: inout Step) {
     self.media = media
     if let session { step.media(.setTrunk(session, trunk.parameters(of: media))) }
@@ -106,7 +107,7 @@ struct TrunkLeg {
 
   // MARK: an INVITE of ours
 
-  /// The same leg by another trunk of its route; nothing has been agreed on yet.
+  /// The same leg over another trunk of its route; nothing has been agreed on yet.
   func retried(over next: Routing.Trunk, as id: LegID, alternatives: [Routing.Trunk], _ random: RandomSource) -> TrunkLeg {
     var leg = TrunkLeg(id, purpose, over: next, session: session)
     (leg.alternatives, leg.local) = (alternatives, local)
@@ -120,7 +121,7 @@ struct TrunkLeg {
     sipCallID = CallID(random: random).description
   }
 
-  /// Sends the INVITE with our offer, where the trunk does not want one that comes late.
+  /// Sends the INVITE with our offer, or without one if the trunk requires a late offer.
   mutating func invite(_ invite: OutboundInvite, _ step: inout Step) {
     var invite = invite
     invite.sdp = trunk.offersLate ? nil : negotiation?.makeOffer()
@@ -129,8 +130,8 @@ struct TrunkLeg {
     step.sip(.invite(id, invite))
   }
 
-  /// A provisional response: true if it opens early media. Without 100rel an answer in it is not the last word (RFC 3261 §13.2.1): a copy
-  /// takes it, so that the 200's counts.
+  /// A provisional response: true if it opens early media. Without 100rel an answer in it is not final (RFC 3261 §13.2.1): a copy
+  /// of the negotiation applies it, so that the 200's answer counts.
   mutating func progressed(_ code: Int, _ sdp: String?, _ step: inout Step) -> Bool {
     if code >= 180 { hasRung = true }
     var copy = negotiation
@@ -141,7 +142,7 @@ struct TrunkLeg {
     return isFirst
   }
 
-  /// 2xx: its SDP, or that of an earlier response if it has none. Says what is wrong with it, if anything is.
+  /// Applies the SDP of a 2xx, or of an earlier response if it has none. Returns what is wrong with it; nil: nothing.
   mutating func answered(_ sdp: String?, _ step: inout Step) -> String? {
     (phase, finalStatus) = (.confirmed, 200)
     do {
@@ -159,7 +160,7 @@ struct TrunkLeg {
     return media == nil ? "200 without SDP" : nil
   }
 
-  /// A failure that says something about the trunk, not about who was called.
+  /// Whether a failure is the trunk's, not the callee's.
   func isTrunkFault(_ code: Int, byTransport: Bool) -> Bool {
     switch code {
     case 500, 502, 503, 504: true
@@ -168,12 +169,12 @@ struct TrunkLeg {
     }
   }
 
-  /// Whether another trunk may be tried after such a failure: the far side has said nothing that binds.
+  /// Whether another trunk may be tried after such a failure: nothing has been agreed on with the peer.
   var mayTryAnother: Bool { id.isOutbound && phase == .invited && media == nil }
 
   // MARK: an INVITE of the peer
 
-  /// The INVITE's offer is answered, for the 200; without one the leg makes its own.
+  /// Answers the INVITE's offer, for the 200; without one the leg makes its own.
   mutating func accept(_ offer: SessionDescription?, over flow: Flow, at local: SocketAddress, _ step: inout Step)
     throws(NegotiationError)
   {
@@ -187,14 +188,14 @@ struct TrunkLeg {
     self.negotiation = negotiation
   }
 
-  /// 180. Without an offer in the INVITE the first reliable response must hold ours (RFC 3262 §5).
+  /// Sends 180. Without an offer in the INVITE the first reliable response must hold ours (RFC 3262 §5).
   mutating func sendRinging(_ step: inout Step) {
     sentRinging = true
     let offer = isLateOffer && isReliable ? negotiation?.makeOffer() : nil
     step.sip(.respondProvisional(id, code: 180, reason: nil, sdp: offer))
   }
 
-  /// 183 with our answer. False without an offer: there is nothing that a 183 could answer.
+  /// Sends 183 with our answer. False without an offer: there is nothing that a 183 could answer.
   mutating func sendEarlyMedia(_ step: inout Step) -> Bool {
     guard let answer else { return false }
     sentRinging = true
@@ -202,7 +203,7 @@ struct TrunkLeg {
     return true
   }
 
-  /// The peer's answer to the offer that our 200 or 180 carried. Says what is wrong with it, if anything is.
+  /// The peer's answer to the offer that our 200 or 180 carried. Returns what is wrong with it; nil: nothing.
   mutating func lateAnswer(_ sdp: String?, in request: String, _ step: inout Step) -> String? {
     do {
       guard let sdp, let media = try negotiation?.apply(answer: sdp) else { return "no SDP in the " + request }
@@ -217,13 +218,13 @@ struct TrunkLeg {
 
   enum Ending { case nothing, refused, cancelled, saidBye }
 
-  /// One final response, CANCEL or BYE, whichever the phase allows.
+  /// Sends a final response, CANCEL or BYE, whichever the phase allows.
   mutating func end(_ reason: EndReason, q850: Int?, _ step: inout Step) -> Ending {
     defer { if phase != .idle { phase = .over } }
     switch phase {
     case .idle, .over: return .nothing
     case .invited where !id.isOutbound:
-      // no other branch of a fork would be ended by a 603 to a caller of ours
+      // a 603 to a caller of ours ends no other branch of a fork
       let declineCode = !id.isDirect ? step.configuration.declineCode : reason == .declined ? 603 : 486
       let refusal = reason.refusal(declineCode: declineCode) ?? .init(status: 480)
       finalStatus = refusal.status
@@ -254,7 +255,7 @@ extension EndReason {
 }
 
 extension Routing.Trunk {
-  /// What the media thread is told of a leg of this trunk.
+  /// The parameters of a leg of this trunk for the media thread.
   func parameters(of media: TrunkMedia) -> TrunkLegParameters {
     var out = TrunkLegParameters(
       remote: media.remote, encoding: media.codec, payloadType: media.payloadType,
@@ -270,14 +271,14 @@ extension Routing.Trunk {
     out.protection = media.protection.flatMap { TrunkProtection($0) }
     return out
   }
-  /// Where an INVITE of ours goes, or may go.
+  /// The servers that an INVITE of ours may go to.
   private var servers: [IPAddress] {
     guard let peer else { return [] }
     return ([peer.target] + peer.further).flatMap { [$0.flow, $0.large].compactMap { $0?.remote.ip } }
   }
 }
 
-/// What a session's thread has counted, as it was at one moment.
+/// A snapshot of the statistics that a session's thread has counted.
 final class Measured: Sendable {
   let statistics: MediaStatistics
   init(_ statistics: MediaStatistics) { self.statistics = statistics }
