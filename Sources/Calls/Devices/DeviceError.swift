@@ -1,7 +1,7 @@
 public import AppProtocol
 public import PushPolicy
 
-/// Why a registration was not taken; nothing has changed then.
+/// Why a registration was refused; nothing has changed then.
 public enum DeviceError: Error, Hashable, Sendable {
   case token(PushService, TargetProblem)
   /// No service has this `kind`.
@@ -16,7 +16,7 @@ public enum DeviceError: Error, Hashable, Sendable {
   /// No such device of this user.
   case unknown
 
-  /// What the app is told.
+  /// The failure that the app is sent.
   public var failure: Failure {
     switch self {
     case .token, .kind, .environment: Failure(.badRequest, msg: text)
@@ -27,7 +27,7 @@ public enum DeviceError: Error, Hashable, Sendable {
     }
   }
 
-  /// One line that says what to do. Never holds a token.
+  /// One line that states what to do. Never holds a token.
   public var text: String {
     switch self {
     case .token(let service, let problem): "push.\(problem.field): \(problem.text(service))"
