@@ -1,19 +1,20 @@
 import HPKE
 import JSONWebToken
 
-/// The caller, so that only the app can read it and not the push service (E2E-2): HPKE, one message for each key. Stateless; about 0.1 ms.
+/// Encrypts the caller so that only the app can read it, not the push service (E2E-2): HPKE, one message for each key. Stateless;
+/// about 0.1 ms.
 ///
 ///     enc = Base64url(one-time public key, 32 bytes ‖ text and tag)
-///     info = "trunkline caller v1", authenticated data = the call's id as it stands in `call`
+///     info = "trunkline caller v1", authenticated data = the call's id as in `call`
 ///
-/// The text is the JSON of `from`, filled with spaces to a multiple of 64 bytes: its length does not tell the name.
+/// The text is the JSON of `from`, filled with spaces to a multiple of 64 bytes, so that its length does not reveal the name.
 public enum CallerSealing {
   static let keyBytes = HPKE.keyBytes
   private static let info = Array("trunkline caller v1".utf8)
   private static let block = 64
 
-  /// A public key as apps write it. Text that is none gives an unusable key: an app that wants its callers sealed is not pushed
-  /// to without.
+  /// A public key as apps write it. Text that is no key gives an unusable one, so that an app that requires sealed callers never
+  /// gets a caller in clear text.
   public static func key(_ text: String) -> [UInt8] { Base64URL.decode(text.utf8) ?? [] }
 
   /// Whether callers can be sealed for this public key.

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What a push service will think of the certificate that we present (`push.apns.certificate`), as far as the files tell.
+/// The certificate that we present to a push service (`push.apns.certificate`), checked as far as its files allow.
 public struct ClientCertificate: Sendable, Equatable {
   public enum Problem: Error, Equatable, CustomStringConvertible {
     case noCertificate, noKey, otherKey

@@ -7,7 +7,7 @@ import JSONWebToken
   import Foundation
 #endif
 
-/// The JSON object that all three services carry. APNs adds an empty `aps`; FCM wants every value as a string.
+/// The JSON object that all three services carry. APNs adds an empty `aps`; FCM requires every value to be a string.
 struct Payload: Encodable {
   struct Caller: Encodable {
     var k: String
@@ -36,7 +36,7 @@ struct Payload: Encodable {
   var enc: String?
 
   /// - Parameters:
-  ///   - withCaller: false leaves out what is only shown, for a service that finds the whole too large.
+  ///   - withCaller: false leaves out what is only displayed, for a service whose limit the whole exceeds.
   ///   - withParameters: false leaves out the largest part of that.
   init(_ push: CallPush, withCaller: Bool, withParameters: Bool = true) {
     (call, exp, acct, video) = (push.call.description, push.deadline, push.account, push.isVideo)
@@ -73,7 +73,7 @@ struct Payload: Encodable {
     return out
   }
 
-  /// The largest payload that fits: whole, without parameters, or without what is only shown.
+  /// The largest payload that fits: whole, without parameters, or without what is only displayed.
   static func fitting(_ limit: Int, _ push: CallPush, withCaller: Bool, _ bytes: (Payload) -> [UInt8]) -> [UInt8]? {
     let whole = bytes(Payload(push, withCaller: withCaller))
     if whole.count <= limit { return whole.isEmpty ? nil : whole }
@@ -85,15 +85,15 @@ struct Payload: Encodable {
 }
 
 extension CallPush {
-  /// The content of a `call.wake`: what a push would have carried, the caller in clear text, as it goes through the app's own socket.
+  /// The content of a `call.wake`: that of a push, with the caller in clear text, as it is sent through the app's own socket.
   public var wakeContent: [UInt8] { Payload(self, withCaller: true).json() }
 
-  /// From now on the caller is for the app's eyes only, if its registration has a key.
+  /// Seals the caller for the app, if its registration has a key.
   public mutating func sealCaller(for target: PushTarget, _ random: RandomSource) {
     guard let key = target.sealKey else { return }
     let scalar = random.bytes(CallerSealing.keyBytes)
     let json = Payload.json(Payload.Caller(self))
-    // Without a seal nothing is shown: what was to be secret never goes out in clear text.
+    // If sealing fails, the push has no caller: what was to be sealed is never sent in clear text.
     sealedCaller =
       CallerSealing.seal(caller: json, for: key, call: call.description, scalar: scalar).map { Base64URL.encode($0) } ?? ""
   }

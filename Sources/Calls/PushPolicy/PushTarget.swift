@@ -2,7 +2,7 @@ public import Bytes
 
 /// Where a push goes: one registration of one app on one device. Not logged: `token` prints as a mask.
 public struct PushTarget: Hashable, Sendable {
-  /// APNs keeps two worlds: a development build's token is unknown to production.
+  /// APNs has two environments: a development build's token is unknown to production.
   public enum Environment: String, Sendable, Hashable, CaseIterable, Codable { case production, sandbox }
 
   public var service: PushService
@@ -22,7 +22,7 @@ public struct PushTarget: Hashable, Sendable {
   }
 }
 
-/// What the app is told of the call it is woken for (payload version 1). The call's id is the one on every other channel.
+/// The content of a push for a call (payload version 1). The call's id is the one on every other channel.
 public struct CallPush: Sendable, Hashable {
   public enum HandleKind: String, Sendable, Hashable, Codable { case phone, email, generic }
 
@@ -31,7 +31,7 @@ public struct CallPush: Sendable, Hashable {
   public var deadline: Int64
   public var account: String
   public var handleKind: HandleKind
-  /// The caller: number, address or name. Not in clear text if `sealedCaller` is there.
+  /// The caller: number, address or name. Not sent in clear text if `sealedCaller` is set.
   public var handle: String
   public var name: String?
   public var isVideo: Bool
@@ -39,8 +39,8 @@ public struct CallPush: Sendable, Hashable {
   public var gateway: String
   /// Lets the woken app take part in this call, and in nothing else.
   public var wake: Redacted<String>
-  /// Which of the user's numbers was called, and what else is told of the call. Both are left out where the caller is sealed: the app learns them
-  /// from the gateway.
+  /// The user's number that was called, and the call's further parameters. Both are left out if the caller is sealed: the app
+  /// gets them from the gateway.
   public var called: Called?
   public var parameters: [String: String] = [:]
   public struct Called: Sendable, Hashable {
@@ -51,7 +51,7 @@ public struct CallPush: Sendable, Hashable {
       (self.kind, self.handle, self.name) = (kind, handle, name)
     }
   }
-  /// The caller, encrypted for the app (E2E-2, `CallerSealing`); empty: it was to be and could not, so nothing is told.
+  /// The caller, encrypted for the app (E2E-2, `CallerSealing`); empty: sealing failed, so the push has no caller.
   public var sealedCaller: String?
 
   public init(

@@ -7,11 +7,11 @@ public import JSONWebToken
   import Foundation
 #endif
 
-/// What the operator's server is asked of users that no file lists: `{"number": "+15551230001"}` or `{"user": "alice"}`.
+/// A query to the operator's server about users that no file lists: `{"number": "+15551230001"}` or `{"user": "alice"}`.
 public enum UserQuestion: Hashable, Sendable {
-  /// Whose it is.
+  /// Which user has this number.
   case number(String)
-  /// What numbers, limits and diversions it has.
+  /// Which numbers, limits and diversions this user has.
   case user(String)
 
   public var body: [UInt8] {
@@ -24,14 +24,14 @@ public enum UserQuestion: Hashable, Sendable {
   }
 }
 
-/// `{"user": "alice", "grant": {"numbers": ["+15551230001"], "name": "Alice"}}`, with what a login token's claim may hold in `grant`; or
-/// a 404.
+/// `{"user": "alice", "grant": {"numbers": ["+15551230001"], "name": "Alice"}}`, with what a login token's claim may hold in
+/// `grant`; or a 404.
 public enum UserAnswer: Sendable, Equatable {
   case found(user: String, TokenGrant)
   case unknownUser
 
-  /// Nil for what is no answer: another status, not such an object, a member of another type or beyond its limit, another user than the
-  /// one that was asked for.
+  /// Nil if the response is no answer: another status, not such an object, a member of another type or beyond its limit, or
+  /// another user than the query names.
   public init?(_ answer: HTTPClientResponse, to question: UserQuestion) {
     if answer.status == 404 {
       self = .unknownUser
