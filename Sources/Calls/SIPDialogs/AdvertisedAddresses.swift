@@ -1,11 +1,11 @@
 public import Bytes
 
-/// What Via and Contact say of where we are, where peers do not reach us at the address that we listen on: behind NAT, in a container.
+/// The addresses in Via and Contact where peers do not reach us at the address that we listen on: behind NAT, in a container.
 ///
-/// RFC 3261 §18.1.1 and §8.1.1.8 want an address at which the peer reaches us. A name stays a name: some carriers ask for one that
-/// our certificate has.
+/// RFC 3261 §18.1.1 and §8.1.1.8 require an address at which the peer reaches us. A name is not resolved: some carriers require
+/// one that our certificate has.
 public struct AdvertisedAddresses: Sendable, Equatable {
-  /// The listener, which may be a wildcard, and what peers are told instead.
+  /// The listener, which may be a wildcard, and the host that peers get instead.
   public struct Listener: Sendable, Equatable {
     public var transport: TransportProtocol
     public var address: SocketAddress
@@ -16,14 +16,15 @@ public struct AdvertisedAddresses: Sendable, Equatable {
   }
 
   public var listeners: [Listener]
-  /// Peers in these reach the listeners themselves, and are told so.
+  /// Peers in these networks reach the listeners themselves, and get the listeners' addresses.
   public var localNetworks: LocalNetworks
 
   public init(_ listeners: [Listener] = [], localNetworks: LocalNetworks = LocalNetworks()) {
     (self.listeners, self.localNetworks) = (listeners, localNetworks)
   }
 
-  /// `host:port` for Via and Contact of a message on `flow`. `trunk`: what its configuration says instead of the listeners'.
+  /// `host:port` for Via and Contact of a message on `flow`. `trunk`: the host of the trunk's configuration, instead of the
+  /// listener's.
   public func hostPort(_ flow: Flow, trunk: AdvertisedHost? = nil) -> String {
     guard let host = trunk ?? listener(flow)?.host else { return "\(flow.local)" }
     return "\(host.host):\(host.port ?? flow.local.port)"

@@ -3,15 +3,16 @@ import SIP
 
 /// A proxy of ours between the trunks and this gateway.
 public enum Edge {
-  /// As whose peers edges are known to the transport: which trunk a request is of, X-Trunkline-Trunk says. No trunk may have this name.
+  /// The name of the peer that all edges are to the transport; X-Trunkline-Trunk names the trunk of a request. No trunk may have
+  /// this name.
   public static let peer = "(edge)"
 }
 
-/// What comes from an edge. The header is believed from there alone: the transport tells by the source, and the edge takes away what others
-/// wrote.
+/// Requests of an edge. X-Trunkline-Trunk is trusted from an edge only: the transport recognises edges by their source, and an
+/// edge removes the header that others wrote.
 extension UserAgent {
-  /// The trunk of a request: that of its dialog, or the one that the edge names; of all others the trunk whose peer has sent it. `Edge.peer`
-  /// where an edge's says nothing of use.
+  /// The trunk of a request. From an edge: that of its dialog, or the one that the edge names, or `Edge.peer` if neither is
+  /// known. From any other peer: that peer's trunk.
   func sender(of message: Message, from peer: String) -> String {
     guard peer == Edge.peer else { return peer }
     if let tag = (try? message.to)??.tag {
@@ -22,7 +23,7 @@ extension UserAgent {
     return names.count == 1 && trunkRules[names[0]] != nil ? names[0] : peer
   }
 
-  /// An INVITE of an edge that is of no trunk.
+  /// Refuses an edge's INVITE that names no known trunk.
   mutating func refuseUnnamed(_ request: Request) {
     switch request.message.trunklineTrunks.count {
     case 0: refuse(request, .trunkMissing, code: 403, reason: "X-Trunkline-Trunk Missing")

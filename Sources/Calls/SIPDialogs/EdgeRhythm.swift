@@ -1,19 +1,20 @@
 import Bytes
 
-/// Whether what an edge sends has waited: in the sockets of a process that stood still, or on a connection that was cut. An edge asks every 2 s
-/// whether this node takes calls, and sends an INVITE on that has no 100 after 2 s; what comes first after a longer silence is as old as that.
+/// Detects requests of an edge that have waited: in the sockets of a process that was stopped, or on a connection that was cut.
+/// An edge queries every 2 s whether this node accepts calls, and forwards an INVITE elsewhere that has no 100 after 2 s; the
+/// first requests after a longer silence may be as old as the silence.
 struct EdgeRhythm {
   private struct Beat {
     var last: Instant
-    /// It has asked twice in a row.
+    /// A query came without a silence before it.
     var isRegular = false
     var staleUntil: Instant?
   }
 
   private static let silence = Duration.milliseconds(3_500)
-  /// Until what has waited is read: less than until the edge has asked again.
+  /// How long requests that have waited are read; shorter than the time to the edge's next query.
   private static let reading = Duration.seconds(1)
-  /// Of edges, of which there are a few, with a connection or two.
+  /// Flows that are remembered. There are a few edges, with a connection or two each.
   private static let flows = 64
   private var beats: [Flow: Beat] = [:]
 

@@ -1,13 +1,13 @@
 public import SIP
 
-/// A request outside any dialog that the caller asked for, by the caller's own running number.
+/// The number of a request outside any dialog, which the caller assigns.
 public struct RequestID: Hashable, Sendable, CustomStringConvertible {
   public let raw: UInt64
   public init(_ raw: UInt64) { self.raw = raw }
   public var description: String { "request-\(raw)" }
 }
 
-/// REGISTER or OPTIONS toward a trunk. It goes to `trunk.target` alone: who asks chooses the next one.
+/// REGISTER or OPTIONS toward a trunk. It is sent to `trunk.target` only: the caller chooses the next server.
 public struct OutboundRequest: Sendable {
   public var trunk: TrunkPeer
   public var method: Method
@@ -17,13 +17,13 @@ public struct OutboundRequest: Sendable {
   public var from: String?
   public var to: String
   public var callID: String
-  /// CSeq of the first try; each challenge that is answered takes one more.
+  /// CSeq of the first try; each answer to a challenge uses the next one.
   public var sequence: UInt32
   /// The user part of our Contact; nil: that of the trunk's rules.
   public var contactUser: String?
   /// `Expires` of a REGISTER.
   public var expires: Int?
-  /// A Contact as `RequestOutcome.contact` said it: the REGISTER takes this binding out (RFC 3261 §10.2.2) and names no other.
+  /// A Contact as in `RequestOutcome.contact`: the REGISTER removes this binding (RFC 3261 §10.2.2) and names no other.
   public var removedContact: String?
 
   public init(
@@ -40,13 +40,13 @@ public struct RequestOutcome: Sendable, Equatable {
   /// 408 after a time-out, 503 with `byTransport` when it could not be sent.
   public var code: Int
   public var byTransport = false
-  /// Of these what the peer did, as far as it is known.
+  /// What the peer did in such a failure, as far as it is known.
   public var peer: UserAgent.PeerFailure?
-  /// The code is one that the peer has sent.
+  /// The peer has sent the code.
   public var isResponse = false
   /// What the registrar granted our Contact (RFC 3261 §10.2.4): its `expires`, else the Expires header; nil if it names neither.
   public var expires: Int?
-  /// Service-Route of a 2xx to REGISTER (RFC 3608); empty: it has none; nil: they are malformed, or too many or too long to be followed.
+  /// Service-Route of a 2xx to REGISTER (RFC 3608); empty: it has none; nil: the routes are malformed, too many or too long.
   public var serviceRoutes: [String]? = []
   /// Min-Expires of a 423.
   public var minimumExpires: Int?

@@ -1,19 +1,19 @@
 import Bytes
 import SIP
 
-/// RFC 3261 §17.2.3: branch, sent-by and method, and the trunk, so that no trunk can touch another's. The source port is not
-/// part of it.
+/// RFC 3261 §17.2.3: branch, sent-by and method, and the trunk, so that no trunk can touch another's. The key has no source
+/// port.
 struct ServerKey: Hashable {
   var trunk: String
-  /// The branch, or for RFC 2543 peers what stands in for it.
+  /// The branch, or its substitute for RFC 2543 peers.
   var branch: String
   var sentBy: String
   /// INVITE for its ACK and CANCEL too.
   var method: String
 }
 
-/// Requests with the same values that came on different ways are one request merged (RFC 3261 §8.2.2.2). The rule speaks of one user agent: each
-/// number of ours is one, and a proxy that forks to two of them calls both.
+/// Requests with the same values that arrived over different paths are one merged request (RFC 3261 §8.2.2.2). The rule is for
+/// one user agent: each number of ours counts as one, so a proxy that forks to two of them calls both.
 struct MergeKey: Hashable {
   var callID: String
   var fromTag: String
@@ -41,7 +41,7 @@ struct ServerTransaction {
   /// The INVITE's leg; nil if it was refused before there was one.
   var leg: LegID?
   var phase = Phase.proceeding
-  /// What responses are made of; nil once the final one is sent.
+  /// The data that responses are made of; nil once the final one is sent.
   var reply: Reply?
   /// Where the last response went.
   var flow: Flow

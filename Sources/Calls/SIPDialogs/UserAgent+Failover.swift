@@ -1,16 +1,16 @@
 import Bytes
 import SIP
 
-/// The servers of one trunk, one after the other (RFC 3263 §4.3): on 503 and transport failure at once, on silence after
-/// `Interval.silence`. Each try is a client transaction of its own with the same Call-ID, CSeq and From tag, so that a server that
-/// got two of them takes the second for merged (RFC 3261 §8.2.2.2) and rings once.
+/// Tries the servers of one trunk one after the other (RFC 3263 §4.3): at once after a 503 or a transport failure, after
+/// `Interval.silence` without a response. Each try is a client transaction of its own with the same Call-ID, CSeq and From tag,
+/// so that a server that gets two of them treats the second as merged (RFC 3261 §8.2.2.2) and rings once.
 extension UserAgent {
   /// Whether silence is worth acting on before timer B.
   func hasAnotherTarget(_ leg: Leg) -> Bool {
     !leg.further.isEmpty || leg.isLarge || leg.invite?.failsOverOnSilence == true
   }
 
-  /// The present server is of no use; true if another one is asked now.
+  /// The present server has failed; true if another one is tried now.
   mutating func tryNext(_ id: LegID, code: Int, answered: Bool = false, retryAfter: Int? = nil) -> Bool {
     guard var leg = legs[id]?.value, leg.phase == .calling, leg.cancel == .none, let target = leg.target, let invite = leg.invite
     else { return false }
@@ -34,7 +34,7 @@ extension UserAgent {
     return legs[id] != nil
   }
 
-  /// No response at all. The transaction lives on without the leg, for what may still come of it.
+  /// The server has sent no response. The transaction stays without its leg, for late responses.
   mutating func targetSilent(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .calling, leg.cancel == .none, let transaction = leg.inviteTransaction,
       clients[transaction]?.value.phase == .calling
@@ -51,11 +51,11 @@ extension UserAgent {
     fail(id, code: 408, cause: nil, byTransport: true)
   }
 
-  /// The first sign of life of an INVITE that was given up.
+  /// The first response to an INVITE that was given up.
   mutating func cancelAbandoned(_ client: ClientTransaction) {
     guard let id = clientIndex[client.key] else { return }
     if client.phase == .calling { return cancelAbandoned(client, id) }
-    // another provisional response must not keep it for ever
+    // further provisional responses must not keep it for ever
     timers.schedule(.client(id, .end), at: now + Interval.transaction)
   }
 

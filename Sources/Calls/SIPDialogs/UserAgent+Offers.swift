@@ -3,7 +3,7 @@ import SIP
 
 /// Offers and refreshes of ours inside a dialog: re-INVITE (RFC 3261 §14) and UPDATE (RFC 3311).
 extension UserAgent {
-  /// Asks for an offer as soon as one may go out: not while another exchange runs, nor while a glare is waited out.
+  /// Requests an offer as soon as one may be sent: not during another exchange, nor during the wait after a glare.
   mutating func wantOffer(_ id: LegID) {
     guard legs[id] != nil else { return }
     legs[id]?.value.wantsOffer = true
@@ -20,7 +20,7 @@ extension UserAgent {
   mutating func offer(_ id: LegID, _ sdp: String) {
     guard let leg = legs[id]?.value else { return }
     guard leg.isFreeForOffer, !leg.isWaitingOutGlare else {
-      // something came between the question and the answer
+      // another exchange began between the request and the offer
       legs[id]?.value.wantsOffer = true
       return
     }
@@ -44,13 +44,13 @@ extension UserAgent {
     offerIfFree(id)
   }
 
-  /// A final non-2xx, or none at all.
+  /// A final non-2xx to our re-INVITE or UPDATE, or no final response.
   mutating func offerRefused(_ id: LegID, _ purpose: ClientTransaction.Purpose, _ code: Int, _ message: Message?) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
     legs[id]?.value.ourOffer = nil
     switch code {
     case 408, 481:
-      // RFC 3261 §12.2.1.2, §14.1: the dialog is gone.
+      // RFC 3261 §12.2.1.2, §14.1: the dialog has ended.
       emit(.sessionLost(id, .refreshFailed(code)))
       return sendBye(id, .sip(code))
     case 491: return retryOffer(id, purpose, after: glareDelay(id))
@@ -71,7 +71,7 @@ extension UserAgent {
     offerIfFree(id)
   }
 
-  /// What follows in these dialogs goes from another address of ours. The peer learns it by the Contact of our next offer (RFC 3261 §12.2.1.1). An INVITE
+  /// Moves dialogs to another local address. The peer learns it by the Contact of our next offer (RFC 3261 §12.2.1.1). An INVITE
   /// of ours without a final response has failed: its answer would go to the address that its Via names.
   mutating func moveLegs(_ flows: [LegID: Flow]) {
     let unanswered = clients.filter { $0.value.value.phase == .calling && $0.value.value.leg.map { flows[$0] != nil } ?? false }
@@ -88,8 +88,8 @@ extension UserAgent {
     }
   }
 
-  /// CANCEL goes out from our present address, so that no phone rings for a call that cannot be answered. It is also sent without a provisional response:
-  /// the INVITE is old enough not to be overtaken (RFC 3261 §9.1).
+  /// Sends CANCEL from our present address, so that no phone rings for a call that cannot be answered. CANCEL does not wait for a
+  /// provisional response: the INVITE is old enough not to be overtaken (RFC 3261 §9.1).
   private mutating func inviteLostAddress(_ id: LegID, _ flow: Flow) {
     guard let leg = legs[id]?.value else { return }
     if let transaction = leg.inviteTransaction, clients[transaction] != nil {
@@ -99,17 +99,17 @@ extension UserAgent {
       timers.cancel(.client(transaction, .retransmission))
       if leg.cancel != .sent, let client = clients[transaction]?.value { cancelAbandoned(client, transaction) }
     }
-    // what we have cancelled ends as the peer would end it
+    // an INVITE that we had cancelled ends as the peer would have ended it
     if leg.cancel != .none { return fail(id, code: 487, cause: nil, byTransport: false) }
     emit(.addressLost(id))
     fail(id, code: 408, cause: nil, byTransport: true)
   }
 
-  /// Over which flow a dialog goes, and whether it has moved from the one that it began with; nil: there is no such leg.
+  /// The flow of a dialog, and whether it has moved from its first one; nil: there is no such leg.
   public func flow(of id: LegID) -> (flow: Flow, hasMoved: Bool)? { legs[id].map { ($0.value.flow, $0.value.hasMoved) } }
 
-  /// A request without an answer may never have arrived. An offer makes way for the next one, which says where we are now; anything else is sent again from
-  /// there, and answered there by `rport`.
+  /// A request without an answer may never have arrived. An offer is replaced by the next one, which names the new address; any
+  /// other request is sent again from there, and answered there by `rport`.
   private mutating func moveRequest(_ client: UInt64, _ purpose: ClientTransaction.Purpose, of id: LegID, to flow: Flow) {
     guard purpose == .reinvite || purpose == .update else {
       clients[client]?.value.flow = flow
@@ -131,7 +131,7 @@ extension UserAgent {
     timers.schedule(.leg(id, .glare), at: now + delay)
   }
 
-  /// RFC 3261 §14.1: who made the Call-ID waits 2.1 to 4 s, the other up to 2 s, in steps of 10 ms.
+  /// RFC 3261 §14.1: the owner of the Call-ID waits 2.1 to 4 s, the other party up to 2 s, in steps of 10 ms.
   private func glareDelay(_ id: LegID) -> Duration {
     id.isOutbound ? .milliseconds(2_100 + Int(random.next() % 191) * 10) : .milliseconds(Int(random.next() % 201) * 10)
   }

@@ -46,7 +46,7 @@ extension UserAgent {
     writer.field(.contact, request.removedContact.map { $0 + ";expires=0" } ?? own)
     if let expires = request.expires { writer.field(.expires, String(expires)) }
     for (name, value) in authorizations { writer.field(name, value) }
-    // proxies between may put themselves on the way of what comes to our Contact (RFC 3327 §5.1)
+    // proxies may add themselves to the path of requests to our Contact (RFC 3327 §5.1)
     if request.method == .register { writer.field(.supported, "path") }
     if request.method == .options { writer.field(.accept, "application/sdp") }
     writer.field(.allow, rules(trunk).methods)
@@ -106,7 +106,7 @@ extension UserAgent {
 }
 
 extension Message {
-  /// Service-Route values as written (RFC 3608 §5); empty without any, nil if they are malformed or more than we take.
+  /// Service-Route values as written (RFC 3608 §5); empty without any, nil if they are malformed or exceed the limits.
   fileprivate var serviceRouteSet: [String]? {
     guard let routes = try? serviceRoutes, routes.count <= Limits.serviceRoutes else { return nil }
     let texts = routes.map { text($0.whole) }

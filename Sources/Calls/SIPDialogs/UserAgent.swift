@@ -12,12 +12,12 @@ public struct UserAgent: Sendable {
     public var product: String
     /// Seconds in Retry-After while draining or overloaded.
     public var retryAfterSeconds: Int
-    /// Where we are ourselves.
+    /// Our own addresses.
     public var own: OwnAddresses
-    /// Where peers reach us.
+    /// The addresses at which peers reach us.
     public var advertised: AdvertisedAddresses
-    /// The same at all nodes of a cluster, 32 bytes or more: each takes the nonces of the others, by a clock that they share (`Input.sharedClock`).
-    /// Nil: a key of this process.
+    /// A secret of 32 bytes or more that all nodes of a cluster have: each accepts the nonces of the others, by a shared clock
+    /// (`Input.sharedClock`). Nil: a key of this process.
     public var nonceSecret: Redacted<[UInt8]>?
 
     public init(
@@ -31,10 +31,10 @@ public struct UserAgent: Sendable {
 
   private(set) var configuration: Configuration
   let random: RandomSource
-  /// Marks our branches, so that a request of ours that comes back is known.
+  /// Marks our branches, so that a request of ours that loops back is recognised.
   let instanceKey: String
 
-  // What the current input is handled with; `output` is the caller's while `handle` runs.
+  // The time and the output of the current input; `output` is the caller's while `handle` runs.
   var now = Instant.zero
   var output = Output()
 
@@ -57,10 +57,10 @@ public struct UserAgent: Sendable {
   var legs: [LegID: Box<Leg>] = [:]
   var dialogs: [DialogKey: LegID] = [:]
   var standalones: [RequestID: Standalone] = [:]
-  /// Servers that took no connection for a large request, and until when that is believed.
+  /// Servers that accepted no connection for a large request, and until when that counts.
   var datagramOnly: [SocketAddress: Instant] = [:]
   var digestServer: DigestServer
-  /// Legs of a process that died, which are yet to be closed.
+  /// Legs of a process that died, which are still to be closed.
   var orphans: [(leg: OrphanedLeg, credentials: Credentials?)] = []
 
   public init(configuration: Configuration = Configuration(), random: RandomSource) {
@@ -79,7 +79,7 @@ public struct UserAgent: Sendable {
     return out
   }
 
-  /// Takes one input and appends what it causes to `output`. Malformed messages are answered or dropped, and counted; nothing
+  /// Handles one input and appends its effects to `output`. Malformed messages are answered or dropped, and counted; nothing
   /// traps or throws.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
     self.now = now
@@ -92,7 +92,7 @@ public struct UserAgent: Sendable {
     case .draining(let isDraining): self.isDraining = isDraining
     case .overloaded(let reason): overload = reason
     case .orphaned(let legs): adopt(legs)
-    // a trunk that is gone keeps its rules: its calls go on, and whoever had to answer a challenge still has to
+    // a removed trunk keeps its rules: its calls continue, and a peer that had to answer a challenge still has to
     case .rules(let rules): trunkRules.merge(rules) { $1 }
     case .moved(let own, let advertised): (configuration.own, configuration.advertised) = (own, advertised)
     case .moveLegs(let flows): moveLegs(flows)
