@@ -1,7 +1,7 @@
 import Bytes
 import SIPDialogs
 
-/// OPTIONS at an interval, with hysteresis: one lost probe says nothing, and one answer after a silence neither.
+/// OPTIONS at an interval, with hysteresis: the state changes after `downAfter` lost probes or `upAfter` answers in a row.
 struct Prober {
   let settings: TrunkSettings.Probe
   private(set) var isUp = true
@@ -17,7 +17,7 @@ struct Prober {
   /// No server can be reached now.
   mutating func postpone(until later: Instant) { due = later }
 
-  /// The network is another one: what was found out by the old one says nothing, and what is under way is asked anew.
+  /// The network has changed: results from the old one do not count, and a probe under way is sent again.
   mutating func probeNow(at now: Instant) { (due, pending) = (now, nil) }
 
   /// True if the trunk's state changed. A trunk that is down, or may be, is probed more often.

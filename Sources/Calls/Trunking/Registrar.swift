@@ -3,10 +3,10 @@ import SIPDialogs
 
 /// One registration of ours at a trunk (RFC 3261 §10.2).
 ///
-/// | phase | 200 | 423 | other, time-out | time | connection lost | own address another |
+/// | phase | 200 | 423 | other, time-out | time | connection lost | own address changed |
 /// |---|---|---|---|---|---|---|
 /// | waiting | – | – | – | asking | asking | asking |
-/// | asking | waiting till before its end | asking, Min-Expires | waiting, pause doubled | – | – | asking, anew |
+/// | asking | waiting until before its end | asking, Min-Expires | waiting, pause doubled | – | – | asking again |
 struct Registrar: Equatable {
   let settings: TrunkSettings.Registration
   let callID: String
@@ -19,7 +19,7 @@ struct Registrar: Equatable {
   private var pause = Limits.registrationPause.lowerBound
   private var wasBrief = false
   private var endsAt = Instant.zero
-  /// The last REGISTER that was answered was refused, or lost.
+  /// The last finished REGISTER was refused, or lost.
   private var isFailing = false
 
   init(_ settings: TrunkSettings.Registration, callID: String, sequence: UInt32, at now: Instant) {
@@ -27,29 +27,30 @@ struct Registrar: Equatable {
     expires = settings.expires
   }
 
-  /// What the next REGISTER asks for.
+  /// Seconds that the next REGISTER requests.
   var wanted: Int { expires }
 
-  /// When what was granted last ends; nil if nothing was.
+  /// When the last grant ends; nil if there was none.
   var expiry: Instant? { endsAt == .zero ? nil : endsAt }
-  /// What was granted last holds, even if a refresh has failed since.
+  /// The last grant is valid, even if a refresh has failed since.
   func isBound(at now: Instant) -> Bool { now < endsAt }
-  /// It holds, and no refresh has failed since.
+  /// The last grant is valid, and no refresh has failed since.
   func isGranted(at now: Instant) -> Bool { isBound(at: now) && !isFailing }
 
   mutating func sent() { due = nil }
   /// No server can be reached now.
   mutating func postpone(until later: Instant) { due = later }
-  /// Ask at once: the connection that the registrar knows is gone, or another server is to be tried.
+  /// Registers at once: the connection that the registrar knows was closed, or another server is to be tried.
   mutating func registerNow(at now: Instant) { if due != nil { due = now } }
 
-  /// The one that is under way went out from an address that is gone: its answer will not come. The next number is above all that it may use.
+  /// The REGISTER under way was sent from an address that was removed: its answer will not arrive. The next number is above all
+  /// that it may use.
   mutating func abandon(at now: Instant) {
     sequence &+= 16
     due = now
   }
 
-  /// What to tell of it.
+  /// Handles the outcome of a REGISTER and returns the news to report.
   mutating func answered(_ outcome: RequestOutcome, _ trunk: String, random: RandomSource, at now: Instant) -> TrunkNews? {
     sequence = outcome.sequence
     switch outcome.code {
@@ -58,7 +59,7 @@ struct Registrar: Equatable {
         max(outcome.expires ?? expires, Limits.registrationSeconds.lowerBound), Limits.registrationSeconds.upperBound)
       pause = Limits.registrationPause.lowerBound
       (isRegistered, isFailing, wasBrief, endsAt) = (true, false, false, now + .seconds(granted))
-      // between 75 and 85 % of the time: what registers together does not refresh together
+      // between 75 and 85 % of the time: trunks that register together do not refresh together
       due = now + .milliseconds(granted * 750 + Int(random.next() % 101) * granted)
       return .registered(trunk: trunk, seconds: granted)
     case 423 where !wasBrief:

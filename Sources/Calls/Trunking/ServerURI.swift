@@ -10,9 +10,9 @@ public struct ServerURI: Hashable, Sendable {
   /// Without brackets, lower case.
   public var host: String
   public var port: UInt16?
-  /// As `;transport=` says; nil if it leaves the choice to DNS.
+  /// The transport of `;transport=`; nil if it leaves the choice to DNS.
   public var transport: TransportProtocol?
-  /// `sips:`, or `;transport=tls`: nothing but TLS will do.
+  /// `sips:`, or `;transport=tls`: TLS is required.
   public var isSecure: Bool
 
   public init(host: String, port: UInt16? = nil, transport: TransportProtocol? = nil, isSecure: Bool = false) {
@@ -20,7 +20,7 @@ public struct ServerURI: Hashable, Sendable {
     self.isSecure = isSecure || transport == .tls
   }
 
-  /// That of a route (`<sip:proxy.example;lr>`); nil for what is no SIP URI.
+  /// The server of a route (`<sip:proxy.example;lr>`); nil if it is no SIP URI.
   init?(route: String) {
     let text = route.drop { $0 != "<" }.dropFirst().prefix { $0 != ">" }
     let bytes = Array(text.utf8)

@@ -1,12 +1,13 @@
 import Bytes
 import SIPDialogs
 
-/// REGISTER and OPTIONS, when they are due and what their answers mean.
+/// REGISTER and OPTIONS: when they are due, and what their answers mean.
 extension TrunkMachine {
-  /// Registrars have yet to answer that we are gone.
+  /// Registrars have yet to answer the removal of our registrations.
   public var isUnregistering: Bool { pendingRequests.values.contains { $0.purpose == .leaving || $0.left != nil } }
 
-  /// A registration names the address that it went out from: another one is registered at once. So is what had no way before.
+  /// A registration names the address that it was sent from: with another address the trunk registers at once. So does one that
+  /// had no route before.
   mutating func networkChanged(at now: Instant) {
     names.retryFailed(at: now)
     for name in trunks.keys.sorted() {
@@ -19,7 +20,7 @@ extension TrunkMachine {
       if trunk.registrar?.due == nil { trunks[name]?.registrar?.abandon(at: now) }
       trunks[name]?.registrar?.registerNow(at: now)
       trunks[name]?.prober?.probeNow(at: now)
-      // what is under way went out from an address that is gone
+      // requests under way were sent from an address that was removed
       for (id, request) in pendingRequests where request.trunk == name && request.left == nil {
         switch request.purpose {
         case .registration: pendingRequests[id]?.purpose = .abandoned
@@ -34,18 +35,18 @@ extension TrunkMachine {
   }
 
   mutating func unregister(at now: Instant, _ output: inout Output) {
-    // another node does it next, with the same contact
+    // another node registers next, with the same contact
     if sharesDuties { return }
     for name in trunks.keys.sorted() {
       guard let trunk = trunks[name], let registrar = trunk.registrar else { continue }
       trunks[name]?.registrar = nil
       guard registrar.isRegistered else { continue }
-      // a refresh that is under way has taken the next number
+      // a refresh that is under way has used the next number
       restore(name, trunk, sequence: registrar.sequence &+ (registrar.due == nil ? 2 : 1), at: now, &output)
     }
   }
 
-  /// A registration that the configuration no longer has is taken back; one that is under way, once its answer is here.
+  /// Removes a registration that the configuration no longer has; one that is under way, once its answer has arrived.
   mutating func leave(_ name: String, _ old: Trunk, at now: Instant, _ output: inout Output) {
     guard let registrar = old.registrar else { return }
     let underWay = pendingRequests.first { $0.value.trunk == name && $0.value.purpose == .registration && $0.value.left == nil }
@@ -56,7 +57,7 @@ extension TrunkMachine {
     if registrar.isRegistered { restore(name, old, sequence: registrar.sequence &+ 1, at: now, &output) }
   }
 
-  /// `Expires: 0` to where it registered (RFC 3261 §10.2.2).
+  /// Sends `Expires: 0` to the server that it registered at (RFC 3261 §10.2.2).
   private mutating func restore(_ name: String, _ trunk: Trunk, sequence: UInt32, at now: Instant, _ output: inout Output) {
     guard let registrar = trunk.registrar, let flow = trunk.registeredFlow ?? targets(trunk, at: now).first?.flow else { return }
     ask(name, .leaving, trunk.settings, registrar, TrunkTarget(flow), sequence: sequence, expires: 0, &output)
@@ -91,7 +92,7 @@ extension TrunkMachine {
       let targets = targets(trunk, at: now)
       if targets.isEmpty || trunk.isUnreachedReported { checkReach(name, &output) }
       guard !targets.isEmpty else {
-        // No listener reaches any of its servers. That may change with the network: it is looked at again later.
+        // No listener reaches any of its servers. That may change with the network: it is checked again later.
         trunks[name]?.askedFrom = nil
         if registers { trunks[name]?.registrar?.postpone(until: now + Limits.unreachablePause) }
         if probes { trunks[name]?.prober?.postpone(until: now + Limits.unreachablePause) }
@@ -102,7 +103,7 @@ extension TrunkMachine {
     }
   }
 
-  /// A registration over UDP alone keeps nothing open: the next REGISTER may be minutes away.
+  /// A registration over UDP alone keeps no path open: the next REGISTER may be minutes away.
   private mutating func keepAlive(_ name: String, at now: Instant, _ output: inout Output) {
     guard let trunk = trunks[name], let flow = trunk.registeredFlow, flow.transport == .udp, isOnDuty(name),
       let registrar = trunk.registrar, registrar.isBound(at: now), registrar.settings.keepAlive > .zero
@@ -151,7 +152,7 @@ extension TrunkMachine {
     guard let request = pendingRequests.removeValue(forKey: id) else { return }
     if let left = request.left { return leftAnswered(request, left, outcome, at: now, &output) }
     if case .removal(let contact) = request.purpose {
-      // a registrar that does not like it says nothing about the trunk
+      // a refused removal says nothing about the trunk
       guard !(200..<300).contains(outcome.code) else { return }
       return output.news.append(.formerContactKept(trunk: request.trunk, contact: contact, code: outcome.code))
     }
@@ -188,14 +189,14 @@ extension TrunkMachine {
     }
   }
 
-  /// One that cannot be followed is as good as none: the proxy that REGISTER went to may know the way.
+  /// A Service-Route that cannot be followed counts as none: the proxy that REGISTER went to may know the way.
   private mutating func replaceServiceRoutes(_ routes: [String]?, _ name: String, _ output: inout Output) {
     trunks[name]?.serviceRoutes = routes ?? []
     if routes == nil, trunks[name]?.isServiceRouteRefused == false { output.news.append(.serviceRouteRefused(trunk: name)) }
     trunks[name]?.isServiceRouteRefused = routes == nil
   }
 
-  /// The registrar has a new binding. One of before, under another Contact, is in doubt from now on.
+  /// The registrar has a new binding. An earlier one under another Contact is suspect from now on.
   private mutating func bound(
     _ contact: String, _ request: PendingRequest, _ before: Trunk, at now: Instant, _ output: inout Output
   ) {
@@ -207,7 +208,7 @@ extension TrunkMachine {
     removeSuspect(request.trunk, before.settings, &output)
   }
 
-  /// An answer to a REGISTER from an address that is gone, or none: it counts as a binding unless it was refused.
+  /// A REGISTER from an address that was removed was answered, or given up: it counts as a binding unless it was refused.
   private mutating func abandonedAnswered(
     _ request: PendingRequest, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
   ) {
@@ -216,13 +217,13 @@ extension TrunkMachine {
     if trunk.registrar?.isGranted(at: now) == true { removeSuspect(request.trunk, trunk.settings, &output) }
   }
 
-  /// What may be bound beside our binding is taken out, each in a request of its own, once: until such a binding expires the registrar
-  /// forks calls to an address that may be another host's.
+  /// Removes each Contact that may be bound beside ours, once, in a request of its own: until such a binding expires the
+  /// registrar forks calls to an address that may be another host's.
   private mutating func removeSuspect(_ name: String, _ settings: TrunkSettings, _ output: inout Output) {
     guard let trunk = trunks[name], let flow = trunk.registeredFlow else { return }
     trunks[name]?.suspectContacts = []
     for contact in trunk.suspectContacts where contact != trunk.boundContact {
-      // with numbers of its own, also for a challenge: those of the next refresh are above all that it may use
+      // the removal has CSeq numbers of its own, also for a challenge: those of the next refresh are above all that it may use
       trunks[name]?.registrar?.sequence &+= 16
       guard let registrar = trunks[name]?.registrar else { return }
       ask(
@@ -231,7 +232,7 @@ extension TrunkMachine {
     }
   }
 
-  /// A REGISTER was answered whose trunk is gone: what it bound, or what was bound before it, is taken back.
+  /// A REGISTER of a removed trunk was answered: its binding, or the one before it, is removed.
   private mutating func leftAnswered(
     _ request: PendingRequest, _ left: Trunk, _ outcome: RequestOutcome, at now: Instant, _ output: inout Output
   ) {

@@ -2,7 +2,7 @@ public import SIPDialogs
 
 /// A trunk as operators see it, for metrics and `/v1/trunks`. Times are milliseconds since 1970.
 public struct TrunkStatus: Sendable, Codable, Equatable {
-  /// Why a trunk is down; `removed`: it is not in the configuration any more, and its last calls run; `disabled`: by an operator.
+  /// Why a trunk is down; `removed`: it is no longer in the configuration, and its last calls run; `disabled`: by an operator.
   public enum Trouble: String, Sendable, Codable {
     /// Its servers are known, and no listener has their transport and address family, or no route leads to them.
     case noListener = "no listener reaches it"
@@ -16,10 +16,10 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
   public struct Registration: Sendable, Codable, Equatable {
     /// The last REGISTER was granted and its time is not over.
     public var registered: Bool
-    /// When what was granted last ends; nil if nothing was.
+    /// When the last grant ends; nil if there was none.
     public var expires: Int64?
   }
-  /// A request of ours that was refused, with the trunk's code, or that had no answer, with our own finding.
+  /// A request of ours that was refused, with the trunk's code, or that had no answer, with the failure that we found.
   public struct Refusal: Sendable, Codable, Equatable {
     public var method: String
     public var code: Int?
@@ -34,7 +34,8 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
   }
 
   public var trunk: String
-  /// Calls go over it as far as is known: it has servers, its probes are answered, it is registered. What is not asked for counts as good.
+  /// Calls can use it as far as is known: it has servers, its probes are answered, it is registered. What is not configured
+  /// counts as good.
   public var up = true
   /// Why it is not up.
   public var why: Trouble?
@@ -49,13 +50,13 @@ public struct TrunkStatus: Sendable, Codable, Equatable {
   /// When the next OPTIONS goes out; nil without probes, and while one is under way.
   public var nextProbe: Int64?
   public var lastRefusal: Refusal?
-  /// Since the trunk came into the configuration; nil: none.
+  /// Since the trunk was configured; nil: none.
   public var unanswered: [Unanswered]?
   /// Why no server is known: name, reason and name servers.
   public var lookUp: String?
 
   public init(trunk: String) { self.trunk = trunk }
 
-  /// The first trouble is told; what an operator did comes before what the trunk does.
+  /// Keeps the first trouble; `disabled`, which is an operator's, replaces it.
   public mutating func mark(_ trouble: Trouble) { (up, why) = (false, trouble == .disabled ? trouble : why ?? trouble) }
 }
