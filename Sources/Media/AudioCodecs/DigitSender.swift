@@ -6,10 +6,10 @@ public struct DigitPacket: Sendable, Equatable {
   /// Set on the first packet of each event only (RFC 4733 §2.5.1.1).
   public var marker: Bool
   /// RTP clock units from the tick's own timestamp back to the event's start: the packet's timestamp is `tick − timestampLag`, so
-  /// all packets of one event carry the same one. Beyond 65535 units an event goes on in a new segment (§2.5.1.3), which may
-  /// begin within this tick: then it is negative.
+  /// all packets of one event carry the same one. Beyond 65535 units an event continues in a new segment (§2.5.1.3), which may
+  /// begin within this tick: then the lag is negative.
   public var timestampLag: Int
-  /// Ticks since the event began, for those who play it as a tone.
+  /// Ticks since the event began, for a caller that plays it as a tone.
   public var toneOffset: Int
 }
 
@@ -17,12 +17,12 @@ public struct DigitPacket: Sendable, Equatable {
 ///
 /// | state | tick | sends | next |
 /// |---|---|---|---|
-/// | idle | queue empty | nothing (audio goes on) | idle |
+/// | idle | queue empty | nothing (audio continues) | idle |
 /// | idle | digit queued | first packet, marker, 20 ms | playing |
 /// | playing | before its length | update, duration + 20 ms | playing |
 /// | playing | length reached | E bit, 1st of 3, same duration | ending |
 /// | ending | 2nd, 3rd | the same packet again | gap |
-/// | gap | within the gap | silence: nothing of this machine's | gap, then idle |
+/// | gap | within the gap | nothing (silence) | gap, then idle |
 ///
 /// A value type with a fixed ring: no allocation per digit. Digits beyond `Limits.queuedDigits` are refused.
 public struct DigitSender: Sendable {
@@ -52,8 +52,8 @@ public struct DigitSender: Sendable {
     queue = [Digit](repeating: Digit(), count: Limits.queuedDigits)
   }
 
-  /// Queues one digit (`0-9 * # A-D` as ASCII). False, and nothing is queued, for another character or a full queue. Times are
-  /// rounded up to ticks: 40…5100 ms and 40…5100 ms.
+  /// Queues one digit (`0-9 * # A-D` as ASCII). False, and nothing is queued, for another character or a full queue. Both times
+  /// are limited to 40…5100 ms and rounded up to ticks.
   public mutating func enqueue(_ digit: UInt8, durationMilliseconds: Int = 160, gapMilliseconds: Int = 80) -> Bool {
     guard let code = TelephoneEvent.code(of: digit), count < queue.count else { return false }
     func ticks(_ milliseconds: Int) -> UInt8 { UInt8(clamping: (max(40, min(5100, milliseconds)) + 19) / 20) }

@@ -1,6 +1,6 @@
 import RTP
 
-/// Mono audio that is played to callers, in both bands: what was recorded below 16 kHz has nothing above 4 kHz in wideband either.
+/// Mono audio that is played to callers, in both bands: a recording below 16 kHz has nothing above 4 kHz in wideband either.
 public struct Recording: Sendable, Equatable {
   private let narrow: [Int16]
   private let wide: [Int16]

@@ -2,9 +2,9 @@ import Bytes
 import Glibc
 public import RTP
 
-/// RIFF WAVE bytes to mono samples at the rates of calls, and from those of a telephone's.
+/// Converts RIFF WAVE bytes to mono samples at the rates of calls, and samples of a call to such bytes.
 public enum WAVFile {
-  /// Longest file taken, in bytes: 10 minutes of 48 kHz stereo.
+  /// Longest file that is read, in bytes: 10 minutes of 48 kHz stereo.
   static let sizeLimit = 120_000_000
 
   public struct FormatError: Error, CustomStringConvertible {
@@ -15,7 +15,8 @@ public enum WAVFile {
     var tag = 0, channels = 0, rateHz = 0, bits = 0
   }
 
-  /// The samples of a WAV file at 8 kHz: PCM 16 bit, G.711 µ-law or A-law; any whole multiple of 8 kHz up to 48 kHz; the first channel.
+  /// The samples of a WAV file at 8 kHz: PCM 16 bit, G.711 µ-law or A-law; any whole multiple of 8 kHz up to 48 kHz; the first
+  /// channel.
   public static func samples(of bytes: [UInt8]) throws(FormatError) -> [Int16] {
     let (samples, rateHz) = try content(of: bytes)
     return resampled(samples, rateHz, to: 8_000)
@@ -25,7 +26,7 @@ public enum WAVFile {
   public static func recording(of bytes: [UInt8]) throws(FormatError) -> Recording {
     let (samples, rateHz) = try content(of: bytes)
     let narrow = resampled(samples, rateHz, to: 8_000)
-    // Of rates between, what is above 4 kHz is left out.
+    // At rates that are no multiple of 16 kHz, what is above 4 kHz is left out.
     guard rateHz % 16_000 == 0 else { return Recording(narrow) }
     return Recording(narrow: narrow, wide: resampled(samples, rateHz, to: 16_000))
   }
