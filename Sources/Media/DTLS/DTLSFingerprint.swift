@@ -1,9 +1,9 @@
 import Bytes
 import COpenSSL
 
-/// The hash of a certificate as `a=fingerprint` carries it (RFC 8122 §5). It is the whole of our trust in a peer.
+/// The hash of a certificate as `a=fingerprint` carries it (RFC 8122 §5). Our trust in a peer rests on it alone.
 public struct DTLSFingerprint: Hashable, Sendable, CustomStringConvertible {
-  /// The hashes we take; RFC 8122 forbids MD5 and MD2, and SHA-1 is not offered by anyone who matters.
+  /// The hashes that are accepted; RFC 8122 forbids MD5 and MD2, and no relevant peer offers SHA-1.
   public enum Algorithm: String, Sendable, CaseIterable {
     case sha256 = "sha-256"
     case sha384 = "sha-384"
@@ -35,7 +35,7 @@ public struct DTLSFingerprint: Hashable, Sendable, CustomStringConvertible {
     self.bytes = bytes
   }
 
-  /// Of a certificate; nil only if OpenSSL is out of memory.
+  /// The fingerprint of a certificate; nil only if OpenSSL is out of memory.
   init?(of certificate: OpaquePointer, _ algorithm: Algorithm) {
     var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
     var count: UInt32 = 0
