@@ -2,7 +2,7 @@ import Bytes
 import STUN
 
 extension ControllingAgent {
-  /// When `handleTimeout` wants to be called next; `distantFuture` if never.
+  /// When `handleTimeout` must be called next; `distantFuture` if never.
   public var nextDeadline: Instant {
     var deadline = Instant.distantFuture
     func consider(_ instant: Instant?) { if let instant, instant < deadline { deadline = instant } }
@@ -18,7 +18,7 @@ extension ControllingAgent {
 
   private var canCheck: Bool { credentials.remoteKey != nil && state != .failed }
 
-  /// Sends what is due. Safe to call at any time; call it once after candidates and credentials were given.
+  /// Sends what is due. Safe to call at any time; call it once after candidates and credentials were set.
   public mutating func handleTimeout(at now: Instant, into output: inout Output) {
     if canCheck {
       if checkingSince == nil, !pairs.isEmpty { checkingSince = now }
@@ -103,13 +103,13 @@ extension ControllingAgent {
     nominateAt = nil
     guard state == .checking, isControlling, let index = pairs.firstIndex(where: \.isValid) else { return }
     guard pairs[index].transaction?.nominates != true else { return }
-    // Ahead of all other checks, and of the pacing: nothing is worth more now.
+    // The nomination is sent before all other checks, and without pacing: nothing is more urgent.
     pairs[index].isWaiting = true
     pairs[index].isTriggered = true
     nextPaceAt = now
   }
 
-  /// The pair is chosen by both sides: media takes it from now on.
+  /// Both sides have chosen the pair: media uses it from now on.
   mutating func select(_ index: Int, _ now: Instant, _ output: inout Output) {
     let check = pairs[index]
     let isSame = consent?.pair == check.pair && consent?.belongs(to: credentials) == true

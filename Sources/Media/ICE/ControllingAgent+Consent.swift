@@ -25,14 +25,14 @@ extension ControllingAgent {
   /// When the peer last answered on the nominated pair.
   public var lastConsentAt: Instant? { consent?.answeredAt }
 
-  /// 4–6 s: randomised so that agents do not fall into step (RFC 7675 §5.1).
+  /// 4–6 s, randomised so that agents do not fall into step (RFC 7675 §5.1); shorter while probing.
   func consentInterval(at now: Instant) -> Duration {
     guard let probingSince else { return Limits.consentInterval * Int(80 + random.next() % 41) / 100 }
     return now - probingSince < Limits.probeTime ? Limits.probeInterval : Limits.probeIntervalLater
   }
 
-  /// Nothing has come from the peer for a while: its consent is asked for at once, and often, and every other pair is tried, until `endProbe`. A path that
-  /// is back, or a NAT that gave us another port, is found within half a second and a round trip.
+  /// The peer has been silent for a while: until `endProbe`, consent checks are sent at once and often, and a controlling agent
+  /// tries every other pair. A path that is restored, or a NAT's new port, is found within half a second and a round trip.
   public mutating func probe(at now: Instant) {
     guard consent != nil, !isProbing else { return }
     probingSince = now
@@ -44,7 +44,7 @@ extension ControllingAgent {
     nextPaceAt = max(now, nextPaceAt)
   }
 
-  /// Something came again.
+  /// Packets of the peer arrive again.
   public mutating func endProbe() {
     guard isProbing else { return }
     probingSince = nil
@@ -54,7 +54,7 @@ extension ControllingAgent {
     }
   }
 
-  /// Sends the next consent check, each a transaction of its own without retransmission; tells when consent is lost.
+  /// Sends the next consent check, each a transaction of its own without retransmission; reports when consent is lost.
   mutating func keepConsent(_ now: Instant, _ output: inout Output) {
     guard var kept = consent else { return }
     defer { consent = kept }
@@ -68,7 +68,7 @@ extension ControllingAgent {
     let id = TransactionID(random: random)
     if kept.transactions.count == Limits.consentTransactions { kept.transactions.removeFirst() }
     kept.transactions.append((id, now))
-    // Each nominates, so that a peer that is lite follows when a NAT gives us another port.
+    // Each nominates, so that a lite peer follows when a NAT gives us another port.
     let bytes = request(
       id, kept.credentials, priority: kept.priority, nominates: kept.isControlling, isControlling: kept.isControlling)
     if let bytes { output.datagrams.append(Datagram(pair: kept.pair, bytes: bytes)) }

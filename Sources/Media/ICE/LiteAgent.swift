@@ -13,11 +13,11 @@ import STUN
 /// | check with ICE-CONTROLLED | any | 487 sent, nothing validated |
 /// | check with an attribute it must understand and does not | any | 420 sent, nothing validated |
 /// | wrong ufrag, no or wrong integrity, response, garbage | any | ignored, in silence |
-/// | `restart` | any | one more generation is answered; the nominated pair stays |
+/// | `restart` | any | another generation is answered; the nominated pair stays |
 /// | `startOver` | any | the newest generation has another number, nothing is nominated |
 ///
-/// Checks are answered as soon as the agent exists, before the remote description is known. No clock, no I/O; `handle` allocates for the
-/// peer's third address and its fifth at most.
+/// Checks are answered as soon as the agent exists, before the remote description is known. No clock, no I/O; `handle` allocates
+/// for the peer's third address and its fifth at most.
 public struct LiteAgent: Sendable {
   /// The pair that the peer chose last.
   public struct Nomination: Sendable, Equatable {
@@ -76,8 +76,8 @@ public struct LiteAgent: Sendable {
         remoteUfrag: remoteUfrag.map { Array($0.utf8) }))
   }
 
-  /// The peer begins anew with the same offer of ours (a device that prepares again from a new session): its old checks no longer count, and
-  /// what it nominates from now on is of this generation. Older ones are answered no more.
+  /// The peer starts over with the same offer of ours (a device that prepares again from a new session): its old checks no longer
+  /// count, and its next nominations are of this generation. Older generations are no longer answered.
   public mutating func startOver(remoteUfrag: String, generation: Int) {
     nomination = nil
     validated.removeAll(keepingCapacity: true)
@@ -86,8 +86,9 @@ public struct LiteAgent: Sendable {
     generations = [last]
   }
 
-  /// The peer's media comes from another address than the nominated one, which has been silent since `silentSince`: a NAT gave it another port, and
-  /// its checks do not nominate. The address is nominated if it has passed a check of the nominated generation since then; nil if not.
+  /// The peer's media arrives from another address than the nominated one, which has been silent since `silentSince`: a NAT gave
+  /// it another port, and its checks do not nominate. Nominates the address if it has passed a check of the nominated generation
+  /// since then; nil if not.
   public mutating func follow(_ address: SocketAddress, silentSince: Instant) -> Nomination? {
     guard let nomination, address != nomination.remote,
       validated.contains(where: {
@@ -99,7 +100,7 @@ public struct LiteAgent: Sendable {
     return chosen
   }
 
-  /// The same for a peer that sends no checks in a call: whoever calls has seen enough of its packets.
+  /// The same for a peer that sends no checks in a call: the caller has received enough of its packets.
   public mutating func followUnchecked(_ address: SocketAddress) -> Nomination? {
     guard let nomination, address != nomination.remote else { return nil }
     let chosen = Nomination(remote: address, generation: nomination.generation)
@@ -176,7 +177,7 @@ extension LiteAgent {
       let count = answer(message, key, reply) { $0.addUnknown(message.unknownRequired) }
       return Outcome(verdict: .unknownAttribute, replyCount: count)
     }
-    // A lite agent cannot take the controlling role that a full peer gave away (RFC 8445 §6.1.1): the peer has to switch.
+    // A lite agent cannot accept the controlling role that a full peer gave away (RFC 8445 §6.1.1): the peer has to switch.
     guard message.controlled == nil else {
       return Outcome(verdict: .roleConflict, replyCount: answer(message, key, reply) { $0.addError(.roleConflict) })
     }
@@ -192,7 +193,7 @@ extension LiteAgent {
     return Outcome(verdict: .nominated(chosen, isNew: isNewNomination), replyCount: count)
   }
 
-  /// Older generations are received a little longer, so that nothing in flight on the old pair is lost.
+  /// Older generations stay valid for `Limits.oldGeneration`, so that nothing in flight on the old pair is lost.
   private mutating func nominate(_ chosen: Nomination, _ now: Instant) {
     nomination = chosen
     for index in generations.indices where generations[index].number < chosen.generation {
