@@ -1,17 +1,17 @@
-/// Measure: how late packets come, relative to the fastest around them.
+/// Measures how late packets arrive, relative to the fastest around them.
 ///
 /// A packet's transit is arrival minus timestamp: its delay plus an unknown constant. The constant cancels, since play-out is
 /// timed on the same clock: a packet played at `now` waited `now − timestamp − transit`. What must be known is how far transits
 /// spread above the fastest ones.
 ///
 /// The fastest changes: routes change by a step, clocks drift. So a packet is measured against the larger of two minima, over the
-/// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst still is. That
-/// verdict comes half a second late; until then `slowest` keeps the policy from shortening the delay.
+/// 25 packets before and the 25 after it. A lasting step of +180 ms is then no jitter at all, while a single late burst still is.
+/// That result comes half a second late; until then `slowest` keeps the policy from shortening the delay.
 ///
-/// A packet that was waited for is measured against those before it alone: what it cost was paid before anybody knew that the route
-/// stays so.
+/// A packet that play-out waited for is measured against those before it only: its cost was paid before the route's step was
+/// known to last.
 ///
-/// Packets are taken in groups of five, so that minima over windows cost little per packet.
+/// Packets are handled in groups of five, so that minima over windows cost little per packet.
 struct ArrivalDelay: ~Copyable {
   static let groupSize = 5
   private static let window = 5
@@ -22,9 +22,10 @@ struct ArrivalDelay: ~Copyable {
   /// Marks a packet that does not count.
   private static let uncounted = Int64.max
 
-  // Initialised memory, freed in deinit: transits by group, the lowest of each group, and the lowest of the `window` groups up to each.
+  // Initialised memory, freed in deinit: transits by group, the lowest of each group, and the lowest of the `window` groups up to
+  // each.
   let transits: UnsafeMutablePointer<Int64>
-  /// Those of the group that is not complete.
+  /// Transits of the group that is not complete.
   var current: UnsafeMutablePointer<Int64>
   let minima: UnsafeMutablePointer<Int64>
   let windowMinima: UnsafeMutablePointer<Int64>
@@ -33,29 +34,29 @@ struct ArrivalDelay: ~Copyable {
   private let stallUnits: Int64
   /// 2³² by `unitsPerMillisecond`, rounded up.
   private let reciprocal: Int64
-  /// Groups complete, and packets in the one that is not.
+  /// Complete groups, and packets in the one that is not.
   private var group = 0
   var filled = 0
-  /// The lowest of them.
+  /// The lowest transit of the group that is not complete.
   private var groupMinimum = Int64.max
-  /// Transit of the packet before.
+  /// Transit of the previous packet.
   private var previous = Int64.max / 4
   private var inStall = false
-  /// Over the last 25…29 packets; kept, not computed, as it is read every tick.
+  /// The lowest transit of the last 25…29 packets; stored, not computed, as it is read every tick.
   var recentMinimum = Int64.max
-  /// The transit worth waiting for: above `recentMinimum` by what the histogram says.
+  /// The transit worth waiting for: above `recentMinimum` by the histogram's delay.
   var wanted: Int64 = 0
-  /// The slowest of the last few packets that could still be played, below which the delay is not shortened. One that came too late
-  /// tells nothing about those to come.
+  /// The slowest of the last few packets that could still be played, below which the delay is not shortened. A packet that came
+  /// too late does not predict later ones.
   var slowest = Int64.min
-  /// Packets until it is forgotten.
+  /// Packets until `slowest` is forgotten.
   var slowestLeft = ArrivalDelay.hold
   private var startMaximum = Int64.min
-  /// What the last repairable loss would have needed, and for how many groups it is still wanted.
+  /// The spread that the last repairable loss needed, and for how many groups it still applies.
   private var repairSpread: Int64 = 0
   private var repairGroups = 0
-  /// The transit that the packet behind a loss needs to be there when the lost one is to be played, while losses come; else far below
-  /// any. The delay is not shortened below it.
+  /// While losses occur, the transit that is worth waiting for so that the packet after a loss has arrived when the lost one is
+  /// to be played; else far below any transit. The delay is not shortened below it.
   var bridging = ArrivalDelay.noBridging
   static let noBridging = Int64.min / 2
   private var bridgeSpread: Int64 = 0
@@ -116,7 +117,7 @@ struct ArrivalDelay: ~Copyable {
 
   private mutating func updateWanted() {
     var spread = histogram.units
-    // Before the histogram knows much, what was seen is the best guess.
+    // While the histogram has few entries, the spread seen so far is the best estimate.
     if group < Self.startGroups, startMaximum > recentMinimum {
       spread = max(spread, min(startMaximum &- recentMinimum, Int64(Limits.startMilliseconds) &* unitsPerMillisecond))
     }
@@ -125,7 +126,8 @@ struct ArrivalDelay: ~Copyable {
     bridging = bridgeGroups > 0 ? recentMinimum &+ bridgeSpread : Self.noBridging
   }
 
-  /// Audio was made up until the packet of this transit came: it counts at once, and not when its following window is complete.
+  /// Audio was concealed until the packet of this transit arrived: it counts at once, and not when the window after it is
+  /// complete.
   mutating func waitedFor(transit: Int64) {
     for back in 0...Self.window {
       let entries = transits + (((group &- back) & (Self.groups &- 1)) &* 8)
@@ -136,9 +138,9 @@ struct ArrivalDelay: ~Copyable {
     }
   }
 
-  /// A packet that never came but could be repaired from its successor: as if it had come with it, so that the wanted delay
-  /// covers repair. At once, and for as long as one such loss in so many packets is worth a packet's delay: losses seldom come
-  /// alone, and the histogram's verdict takes two seconds.
+  /// A packet never arrived but could be repaired from its successor: it counts as if it had arrived with it, so that the wanted
+  /// delay covers repair. The delay applies at once, and for `Limits.repairHoldPackets`: one such loss in that many is worth a
+  /// packet's delay. Losses seldom come alone, and the histogram's result takes two seconds.
   mutating func repairable(transit: Int64) {
     histogram.add(milliseconds: milliseconds(transit &- recentMinimum))
     let needed = min(max(0, transit &- recentMinimum), Int64(Limits.startMilliseconds) &* unitsPerMillisecond)
@@ -147,14 +149,14 @@ struct ArrivalDelay: ~Copyable {
     updateWanted()
   }
 
-  /// A packet never came that sounds better made up when its successor, of this transit, is there: from the second such loss on the
-  /// delay is to cover that, for as long as they come. It does not count in the histogram: ticks that come later bit by bit would be
-  /// jitter for who hears them, and the next loss is there to gain the delay (`PlayoutBuffer.fetch`).
+  /// A packet never arrived whose concealment sounds better if its successor, of this transit, has arrived: from the second such
+  /// loss on the delay covers that, while they occur. It does not count in the histogram: ticks that move later bit by bit would
+  /// be audible jitter, and the delay is gained at the next loss (`PlayoutBuffer.fetch`).
   mutating func bridgeable(transit: Int64, duration: Int64) {
     let isAlone = bridgeGroups == 0 && group &- bridgedAt > Limits.bridgedPackets / Self.groupSize
     bridgedAt = group
     guard !isAlone else { return }
-    // A successor later than is worth waiting for says nothing of the next.
+    // A successor that is too late to be waited for does not predict the next one.
     bridgeSpread = max(0, min(transit, wanted) &- recentMinimum) &+ duration
     bridgeGroups = Limits.bridgeHoldPackets / Self.groupSize
     updateWanted()
@@ -166,7 +168,7 @@ struct ArrivalDelay: ~Copyable {
     (groupMinimum, filled) = (.max, 0)
     group = newest &+ 1
     current = transits + (group & mask) &* 8
-    // Only when the lowest leaves the window all of it is looked at.
+    // The whole window is searched only when the lowest leaves it.
     var lowest = windowMinima[(newest &- 1) & mask]
     if own <= lowest {
       lowest = own
@@ -183,7 +185,7 @@ struct ArrivalDelay: ~Copyable {
     updateWanted()
   }
 
-  /// Enters a group whose following window is complete now.
+  /// Enters a group whose following window is complete now into the histogram.
   private mutating func enter(_ group: Int, before after: Int64) {
     let mask = Self.groups &- 1
     let before = min(windowMinima[group & mask], minima[(group &- Self.window) & mask])
@@ -199,8 +201,8 @@ struct ArrivalDelay: ~Copyable {
     Int(truncatingIfNeeded: (max(0, min(units, 2048 &* unitsPerMillisecond)) &* reciprocal) >> 32)
   }
 
-  /// The timeline jumped: what is known about spread stays, the minima do not. Packets that come less late each than the one before are
-  /// what a stall held back, before the jump and after it.
+  /// The timeline jumped: the spread stays known, the minima do not. Packets that are each less late than the one before were
+  /// held back by a stall, before the jump and after it.
   mutating func timelineChanged() {
     (group, filled, slowestLeft, inStall, repairGroups) = (0, 0, Self.hold, true, 0)
     (bridging, bridgeGroups, bridgedAt) = (Self.noBridging, 0, .min / 2)

@@ -1,13 +1,15 @@
 import RTP
 
-/// How much packets are delayed beyond the fastest: a histogram whose entries fade, and the delay that costs a conversation least by it.
+/// A histogram, with entries that fade, of the delay of packets beyond the fastest, and the delay that costs a conversation least
+/// by it.
 ///
-/// The cost is what ITU-T G.107 takes off its rating R: Id of the whole path with this delay, and Ie,eff of the packets that come later
-/// than that. On a short path delay is nearly free, so it covers all but the rarest packet; on a long one each millisecond counts.
+/// The cost is what ITU-T G.107 subtracts from its rating R: Id of the whole path with this delay, and Ie,eff of the packets that
+/// come later than that. On a short path delay is nearly free, so it covers all but the rarest packet; on a long one each
+/// millisecond counts.
 ///
-/// Instead of fading all bins, each group of entries weighs a little more than the one before; when weights get large all are scaled
-/// down at once, every 20,000 packets or so. The search for the least cost looks at some bins after each group, from the top down, and
-/// is through every 80 packets. Bins are 1 ms wide up to 32 ms, then 2, 4 and 8 ms.
+/// Instead of fading all bins, each group of entries weighs a little more than the one before; when weights get large all are
+/// scaled down at once, every 20,000 packets or so. The search for the least cost checks eight bins after each group, from the
+/// top down, and completes every 80 packets. Bins are 1 ms wide up to 32 ms, then 2, 4 and 8 ms.
 struct DelayHistogram: ~Copyable {
   static let bins = 128
   private static let binsPerSearch = 8
@@ -22,15 +24,15 @@ struct DelayHistogram: ~Copyable {
   private var pathMilliseconds: Double
   private var weight: Float = 1
   private var total: Float = 0
-  /// The search: bins from here up are done, hold `above`, and `bestBin` costs least of them.
+  /// The search: bins from here up are done, `above` is their weight, and `bestBin` costs least of them.
   private var searched = DelayHistogram.bins
   private var above: Float = 0
   private var bestBin = 0
   private var bestCost = Float.infinity
-  /// No entry ever came to a bin above.
+  /// The highest bin that ever had an entry.
   private var highestBin = 0
   private let unitsPerMillisecond: Int64
-  /// What costs least, of the last whole search, in clock units.
+  /// The delay that costs least, of the last whole search, in clock units.
   private(set) var units: Int64 = 0
 
   /// - Parameters:
@@ -50,7 +52,7 @@ struct DelayHistogram: ~Copyable {
     updateDelayCosts()
   }
 
-  /// Mouth to ear without this buffer. What changes less than a bin's width does not matter.
+  /// Sets the mouth-to-ear delay without this buffer. A change of less than a bin's width (8 ms) is ignored.
   mutating func setPath(milliseconds: Double) {
     let path = min(max(0, milliseconds), Limits.pathMilliseconds)
     guard abs(path - pathMilliseconds) >= 8 else { return }
@@ -70,7 +72,8 @@ struct DelayHistogram: ~Copyable {
     delayCosts.deallocate()
   }
 
-  // Invariant of this file: every bin is in 0..<bins: `bin` clamps, and `searched` runs from `bins` down to 0 in steps that divide it.
+  // Invariant of this file: every bin is in 0..<bins: `bin` clamps, and `searched` runs from `bins` down to 0 in steps that
+  // divide it.
 
   // HOT
   mutating func add(milliseconds delay: Int) {
@@ -81,14 +84,14 @@ struct DelayHistogram: ~Copyable {
     highestBin = max(highestBin, position)
   }
 
-  /// A group of entries is added: the next weigh more, and the search goes on.
+  /// A group of entries was added: the next weigh more, and the search continues.
   // HOT
   mutating func endGroup() {
     weight *= growth
     if weight > 1e6 { rescale() }
     let start = searched
     searched = start &- Self.binsPerSearch
-    // Nothing ever was that late: the lowest of these bins costs least, and `above` is still 0.
+    // No packet was ever that late: the lowest of these bins costs least, and `above` is still 0.
     guard searched <= highestBin else { return (bestCost, bestBin) = (delayCosts[searched], searched) }
     search(from: start)
   }
@@ -97,7 +100,7 @@ struct DelayHistogram: ~Copyable {
   private mutating func search(from start: Int) {
     let percent = 100 / max(total, 1e-9)
     for bin in (searched..<start).reversed() {
-      // A delay of this bin's upper edge leaves late what lies above.
+      // With a delay of this bin's upper edge, the packets of the bins above it are late.
       let late = above * percent
       let cost = delayCosts[bin] + lossRange * late / (late + lossRobustness)
       if cost < bestCost { (bestCost, bestBin) = (cost, bin) }
@@ -106,7 +109,7 @@ struct DelayHistogram: ~Copyable {
     if searched == 0 { finish() }
   }
 
-  /// Searches all bins at once: the first verdict, when the search under way began with hardly any entries.
+  /// Searches all bins at once: the first result, when the search under way began with hardly any entries.
   mutating func search() {
     (searched, above, bestBin, bestCost) = (0, 0, 0, .infinity)
     search(from: Self.bins)
@@ -132,7 +135,7 @@ struct DelayHistogram: ~Copyable {
     return 224 &+ (bin &- 95) << 3
   }
 
-  /// Also takes out the rounding that the sums gathered.
+  /// Scales the weights down, and removes the rounding errors of their sums.
   private mutating func rescale() {
     let factor = 1 / weight
     (total, above) = (0, 0)

@@ -1,9 +1,10 @@
-/// How a sender stamps its packets, learnt where it is not by the codec's clock: Opus stamped by 480 or 160 for 20 ms, G.722 by 320. Else a lost packet
-/// could not be told from a stream without a gap, or each packet would be a pause.
+/// The clock of a sender's timestamps, learnt where it is not the codec's: Opus stamped by 480 or 160 for 20 ms, G.722 by 320.
+/// Otherwise a lost packet would look like a stream without a gap, or each packet like a pause.
 ///
-/// It is learnt from `packets` steps in a row that are alike and that fit the time between the packets less than what they last. 40 octets.
+/// It is learnt from `packets` equal steps in a row, if they fit the time between the packets less than the packets' durations
+/// do. 40 octets.
 struct SenderClock {
-  /// The codec's own.
+  /// The clock is the codec's own.
   private(set) var isUsual = true
   /// `duration` units of the codec's clock are `step` of the sender's.
   private var duration: Int64 = 1
@@ -19,7 +20,7 @@ struct SenderClock {
   /// Numbers or lengths were not those of a steady stream.
   @inline(__always) mutating func interrupt() { run = 0 }
 
-  /// Takes a step that is not what the packet lasts; `arrival` on the codec's clock. True: the clock is another one from now on.
+  /// Handles a step that is not the packet's duration; `arrival` on the codec's clock. True: the clock has changed.
   @inline(never) mutating func learn(step: Int64, duration: Int64, arrival: Int64) -> Bool {
     guard step > 0, duration > 0 else {
       run = 0
