@@ -25,15 +25,15 @@ struct LegSecurity: ~Copyable {
 /// | authenticated STUN | the address may send DTLS and SRTP | – |
 /// | … with USE-CANDIDATE | sent to from now on | – |
 /// | SRTP from an address that was checked since the pair fell silent, a second ago | sent to from now on | – |
-/// | five packets of SRTP in a row from one that was not, the pair silent for 2.5 s | the same | – |
+/// | five packets of SRTP in a row from an address that was not, the pair silent for 2.5 s | sent to from now on | – |
 /// | handshake complete | – | wait for the fingerprint |
 /// | fingerprint matches | – | installed; beside present keys: pending until their first valid packet |
 /// | fingerprint differs | – | the leg failed |
-/// | restart, same fingerprint | new credentials; the old pair is received 5 s more | stay |
+/// | restart, same fingerprint | new credentials; the old pair is received for 5 s more | stay |
 struct AppLeg: ~Copyable {
   let id: AppLegID
-  // What every packet touches stands first, in as few cache lines as it takes.
-  /// Where our packets go: the nominated pair, before one the last validated address.
+  // Fields that every packet touches come first, in as few cache lines as possible.
+  /// The route of our packets: the nominated pair's, before a nomination the last validated address's.
   var route = PacketRoute(raw: -1)
   var encoding = AudioEncoding.opus
   /// 255 until the remote description is known.
@@ -46,39 +46,39 @@ struct AppLeg: ~Copyable {
   var failed = false
   var address: SocketAddress?
   var lastAuthenticated: Instant?
-  /// Of the last valid packet from `address`.
+  /// When the last valid packet from `address` arrived.
   var lastReceived = Instant.zero
-  /// Where the last valid packet came from that was not from `address`, and how many in a row.
+  /// The address of the last valid packets that were not from `address`, and how many came in a row.
   var elsewhere: (address: SocketAddress, count: Int)?
-  /// The SSRC that was said in `MediaOutput.sources`.
+  /// The SSRC that was reported in `MediaOutput.sources`.
   var saidSource: UInt32?
   var pending: LegSecurity?
   var security: LegSecurity?
   var stream: OutgoingStream
   var budget = PacketBudget()
-  /// What the last audio packet lasted.
+  /// Duration of the last audio packet.
   var packetMilliseconds = Double(Frame.milliseconds)
   var bytesReceived: UInt64 = 0
   var dropped: UInt64 = 0
   var reception = ReceiverStatistics(clockRateHz: 48_000)
   var reports = ReportState(interval: Limits.appReportInterval)
 
-  /// Of the keys installed last.
+  /// The SRTP profile of the keys that were installed last.
   var profileName: String?
   /// Counts the DTLS associations.
   var association: UInt32 = 0
-  /// Our ClientHello of this association is ordered.
+  /// Our ClientHello of this association was requested.
   var isHandshakeStarted = false
   var handshakeBudget = RateLimit(
     perSecond: Limits.handshakeDatagramsPerSecond, burst: Limits.handshakeDatagramBurst)
-  /// Where the last DTLS datagram came from, for the answer.
+  /// The source of the last DTLS datagram, for the answer.
   var handshakeRoute = PacketRoute(raw: -1)
   var handshakeAddress: SocketAddress?
   var local: AppLegLocal
   var remote: AppLegRemote?
   /// Also answers the checks of the old pair after a restart.
   var agent: LiteAgent
-  /// Local names of all generations that may still be checked.
+  /// Local ufrags of all generations that may still be checked.
   private(set) var ufrags: [String]
 
   init(_ id: AppLegID, _ local: AppLegLocal, sequence: UInt16, timestamp: UInt32) {
@@ -91,7 +91,7 @@ struct AppLeg: ~Copyable {
 
   var isReady: Bool { security != nil && address != nil && payloadType != 255 }
 
-  /// Takes the remote description's payload types into the fields that packets are compared with.
+  /// Copies the remote description's codec and payload types to the fields that packets are compared with.
   mutating func apply(_ remote: AppLegRemote) {
     self.remote = remote
     if encoding != remote.encoding || payloadType == 255 {
@@ -103,7 +103,8 @@ struct AppLeg: ~Copyable {
     (telephoneEvent48, telephoneEvent8) = (remote.telephoneEvent48 ?? 255, remote.telephoneEvent8 ?? 255)
   }
 
-  /// ICE credentials of the description: the first one, a restart with new local ones, or another session's that starts over.
+  /// Applies the ICE credentials of the description: the first one, a restart with new local ones, or another session's that
+  /// starts over.
   mutating func applyCredentials(_ remote: AppLegRemote, newLocal: AppLegLocal?, startsOver: Bool) {
     if startsOver {
       agent.startOver(remoteUfrag: remote.ufrag, generation: remote.generation)
@@ -118,16 +119,16 @@ struct AppLeg: ~Copyable {
     }
   }
 
-  /// What both ends of it can carry; nil until the remote description is known.
+  /// The audio band that both ends of the leg can carry; nil until the remote description is known.
   var band: AudioBand? {
     guard payloadType != 255 else { return nil }
     return encoding == .opus ? min(encoding.band, remote?.opus.band ?? .wideband) : encoding.band
   }
 
-  /// G.711 has no sign for a pause that apps would understand, and costs nothing to encode.
+  /// Whether silence is not sent. G.711 has no sign for a pause that apps would understand, and costs nothing to encode.
   var leavesSilenceOut: Bool { encoding == .opus && remote?.opus.acceptsPauses ?? false }
 
-  /// telephone-event as it is sent: on the clock of our audio (RFC 4733 §2.1), else on the other one; nil without it.
+  /// The telephone-event format that is sent: on the clock of our audio (RFC 4733 §2.1), else on the other one; nil without one.
   var telephoneEvent: (payloadType: UInt8, clockRateHz: UInt32)? {
     let (wide, narrow) = (
       telephoneEvent48 == 255 ? nil : (telephoneEvent48, UInt32(48_000)),

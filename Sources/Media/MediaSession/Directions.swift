@@ -4,25 +4,24 @@ import RTP
 
 /// Trunk → app: how the winner gets the trunk's audio.
 struct Downlink: ~Copyable {
-  /// Packets are forwarded as they come; else they go through the receiver and the encoder.
+  /// Packets are forwarded as they arrive; else they go through the receiver and the encoder.
   var relays = false
-  /// Something lies in the receiver, or may.
+  /// The receiver holds packets, or may.
   var isPrimed = false
   var isFirstAudioReported = false
   var event = EventForward()
   /// Listens for digits, if the trunk may send tones.
   var tones: ToneDetector?
   var gate = SilenceGate()
-  /// Where an app of Opus gets a stream without gaps.
+  /// Coded silence, where an Opus app gets a stream without gaps.
   var silence: CodedSilence?
-  /// First words, between the 200 and the device's play-out.
+  /// The first words, kept between the 200 and the device's play-out.
   var kept: KeptAudio?
   var receiver = ReceiverSlot()
   var phase = TickPhase()
   var encoder: AudioEncoder?
 
-  /// From here on packets are forwarded as they come: what coding needed is freed. The encoder of a relayed app is asked for nothing
-  /// more.
+  /// Packets are forwarded from now on: frees what coding needed, also the encoder, which a relayed app does not need.
   mutating func beginRelaying() {
     (relays, isPrimed) = (true, false)
     receiver.free()
@@ -34,27 +33,27 @@ struct Downlink: ~Copyable {
 /// App → trunk: how the trunk gets the winner's audio.
 struct Uplink: ~Copyable {
   var relays = false
-  /// Something lies in the receiver, or may.
+  /// The receiver holds packets, or may.
   var isPrimed = false
   var isFirstAudioReported = false
-  /// The last packet that was relayed, or when relaying began.
+  /// When the last packet was relayed, or when relaying began.
   var lastForwarded = Instant.zero
   var sender = DigitSender()
   var event = EventForward()
   var digits = EventSources()
-  /// A press that came while digits of `call.dtmf` went out, which it follows: its source and timestamp.
+  /// A key press that came while digits of `call.dtmf` were being sent, and that is sent after them: its source and timestamp.
   var deferred: (ssrc: UInt32, timestamp: UInt32)?
   var hold = HoldPlayer()
   var packetizer = Packetizer()
   var gathered = GatheredSamples()
   var gate = SilenceGate()
-  /// First words, between `ok{won}` and the 200.
+  /// The first words, kept between `ok{won}` and the 200.
   var kept: KeptAudio?
   var receiver = ReceiverSlot()
   var phase = TickPhase()
   var encoder: AudioEncoder?
 
-  /// The same; but the encoder stays, for digits and where the app is quiet.
+  /// Packets are forwarded from now on. The encoder stays, for digits and while the app is silent.
   mutating func beginRelaying() {
     (relays, isPrimed) = (true, false)
     receiver.free()

@@ -1,10 +1,10 @@
-/// What can be told of a peer's DTLS datagram before OpenSSL, which gives a handshake up for the first record that does not fit,
-/// sees it (RFC 6347 §4.1, §4.2.2). A few nanoseconds for each record, no allocation.
+/// The checks of a peer's DTLS datagram before OpenSSL reads it, which gives a handshake up at the first record that does not fit
+/// (RFC 6347 §4.1, §4.2.2). A few nanoseconds for each record, no allocation.
 public struct HandshakeDatagram: Sendable {
-  /// Every record in clear may be of the peer's role: handshake messages with fragments inside their message, and ChangeCipherSpec. Alerts in
-  /// clear are left out: anybody can write them.
+  /// Every record in clear may be of the peer's role: handshake messages with fragments inside their message, and
+  /// ChangeCipherSpec. A datagram with alerts in clear is not sound: anyone can write them.
   public private(set) var isSound = false
-  /// Where the 32 bytes of a ClientHello's random are, if its beginning is here.
+  /// The range of the 32 bytes of a ClientHello's random, if the datagram holds its beginning.
   public private(set) var helloRandom: Range<Int>?
   /// A record of type handshake (22) is under the negotiated keys: epoch 1.
   public private(set) var holdsFinished = false

@@ -7,7 +7,7 @@ import SRTP
 extension MediaSession {
   // MARK: Silence
 
-  /// Tells when a leg has gone quiet for too long; its return is told where packets come in. Time in which the
+  /// Reports a leg that has been silent for too long; its return is reported where packets are received. Time in which the
   /// process was stopped does not count: packets that arrived meanwhile still wait in the sockets.
   mutating func watch(at now: Instant, into output: inout MediaOutput) {
     guard let connectedAt else { return }
@@ -46,13 +46,13 @@ extension MediaSession {
     }
   }
 
-  /// SSRCs that the receivers of both legs retired.
+  /// Counts the SSRCs that the receivers of both legs retired.
   mutating func countRetirements(into output: inout MediaOutput) {
     output.retiredSources &+= trunk.security?.drainRetirements() ?? 0
     if hasLeg(winner) { output.retiredSources &+= legs[winner].security?.receiver.drainRetirements() ?? 0 }
   }
 
-  /// What our packets carry follows the reports of those who hear them, and what delay costs follows the round trips.
+  /// Adapts the encoders to the loss that the receivers of our packets report, and the cost of delay to the round trips.
   private mutating func followReports(at now: Instant) {
     let toApp = hasLeg(winner) ? legs[winner].reports.roundTripMilliseconds : nil
     let toTrunk = trunk.reports.roundTripMilliseconds
@@ -89,7 +89,7 @@ extension MediaSession {
     output.packets.commit(count, to: address, route: legs[index].route)
   }
 
-  /// RTCP BYE, if the leg ever had keys and a stream.
+  /// Sends RTCP BYE, if the leg ever had keys and a stream.
   mutating func sendGoodbye(_ index: Int, at now: Instant, into output: inout MediaOutput) {
     guard legs[index].isReady, legs[index].stream.packets > 0 else { return }
     sendAppReport(index, goodbye: true, at: now, into: &output)

@@ -1,6 +1,6 @@
 import Bytes
 
-/// Which socket a packet came in on or leaves by: a number of the runtime's, opaque here.
+/// The socket that a packet arrived on or leaves by: a number of the runtime's, opaque here.
 public struct PacketRoute: Hashable, Sendable {
   public let raw: Int32
   @inlinable public init(raw: Int32) { self.raw = raw }
@@ -13,10 +13,10 @@ public struct PacketRoute: Hashable, Sendable {
 ///     … write `count` bytes …
 ///     batch.commit(count, to: address, route: route)
 ///
-/// The runtime empties it before fewer than `OutgoingBatch.reserve` slots are left; what comes when it is full is dropped and
+/// The runtime empties it before fewer than `OutgoingBatch.reserve` slots are left; packets beyond the capacity are dropped and
 /// counted.
 public struct OutgoingBatch: ~Copyable {
-  /// Where the packet in a slot goes.
+  /// The destination of the packet in a slot.
   public struct Entry: Sendable {
     public var destination: SocketAddress
     public var route: PacketRoute
@@ -31,7 +31,7 @@ public struct OutgoingBatch: ~Copyable {
   public private(set) var count = 0
   /// Packets dropped because the batch was full.
   public private(set) var overflowed: UInt64 = 0
-  // `capacity` + 1 slots, the last one being where overflowing packets are written and forgotten; freed in deinit.
+  // `capacity` + 1 slots; overflowing packets are written to the last one and discarded; freed in deinit.
   private let slab: UnsafeMutablePointer<UInt8>
   private let entries: UnsafeMutablePointer<Entry>
 
@@ -62,13 +62,13 @@ public struct OutgoingBatch: ~Copyable {
     precondition(index >= 0 && index < count)
     return UnsafeMutableRawBufferPointer(start: slab + index &* Self.slotBytes, count: entries[index].count)
   }
-  /// Where slot `index` goes. `index` < `count`.
+  /// The destination of slot `index`. `index` < `count`.
   public subscript(entry index: Int) -> Entry {
     precondition(index >= 0 && index < count)
     return entries[index]
   }
 
-  /// Takes what was written to `room`. HOT
+  /// Adds the packet that was written to `room`. HOT
   public mutating func commit(_ bytes: Int, to destination: SocketAddress, route: PacketRoute) {
     guard bytes > 0, bytes <= Self.slotBytes else { return }
     guard count < capacity else {

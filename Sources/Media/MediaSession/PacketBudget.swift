@@ -1,9 +1,9 @@
 import Bytes
 
-/// How many packets of one peer a session works on: `Limits.packetsPerTick` in 20 ms and what was saved up, at most
-/// `Limits.packetBurst`, so that a peer that sends as fast as it can costs the thread's other calls no more than the reading.
+/// How many packets of one peer a session handles: `Limits.packetsPerTick` in 20 ms and what was saved up, at most
+/// `Limits.packetBurst`, so that a peer that floods costs the thread's other calls no more than the reading of its packets.
 ///
-/// Asked only after the source or the tag was checked: forged packets must not use up what the peer may send.
+/// Call it only after the source or the tag was checked: forged packets must not use up the peer's budget.
 struct PacketBudget {
   private var left = Limits.packetBurst
   private var refilled = Instant.zero

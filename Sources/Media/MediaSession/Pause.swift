@@ -3,9 +3,9 @@ import RTP
 
 /// Whether the talker pauses, and what the pause sounds like.
 struct Pause: ~Copyable {
-  /// What is missing is no loss.
+  /// Missing packets are no loss.
   private(set) var isOn = false
-  /// By comfort noise of the far end, not by its codec.
+  /// The far end's comfort noise began the pause, not its codec.
   private(set) var isDescribed = false
   private var noise = ReceivedNoise()
   private let widen = BandConverter()
@@ -16,7 +16,7 @@ struct Pause: ~Copyable {
     (isOn, isDescribed, self.timestamp) = (true, true, timestamp)
   }
 
-  /// As described; of what is above 4 kHz the far end cannot tell.
+  /// Fills in the described noise; the far end cannot describe what is above 4 kHz.
   mutating func fill(_ samples: UnsafeMutableBufferPointer<Int16>, _ band: AudioBand) {
     guard band == .wideband, let base = samples.baseAddress else { return noise.fill(samples) }
     let half = samples.count / 2
@@ -24,7 +24,7 @@ struct Pause: ~Copyable {
     widen.convert(base + half, half, from: .narrowband, to: .wideband, into: base)
   }
 
-  /// An empty packet of the codec.
+  /// An empty packet of the codec began a pause.
   mutating func began() { (isOn, isDescribed) = (true, false) }
 
   /// Audio was played up to `timestamp`; audio from before the noise ends no pause.

@@ -1,7 +1,7 @@
 import AudioCodecs
 import RTP
 
-/// Tells the pauses of an outgoing stream, in which frames need not be encoded or sent (RFC 3551 §4.1).
+/// Detects the pauses of an outgoing stream, in which frames need not be encoded or sent (RFC 3551 §4.1).
 ///
 /// | state | frame | step |
 /// |---|---|---|
@@ -11,12 +11,12 @@ import RTP
 /// | pausing | silence | `.skip` |
 /// | pausing | speech | `.send` |
 ///
-/// What was left out is not sent after all when speech begins: packets never come later than their timestamps say, or receivers
-/// take it for jitter.
+/// Skipped frames are not sent when speech begins: packets are never sent later than their timestamps state, or receivers treat
+/// it as jitter.
 struct SilenceGate: ~Copyable {
   enum Step: Equatable {
     case send
-    /// The noise of the pause is to be told: as a frame of it, or as its level.
+    /// The noise of the pause is to be sent: as a frame, or as its level.
     case describe
     case skip
   }
@@ -36,18 +36,19 @@ struct SilenceGate: ~Copyable {
     return absent()
   }
 
-  /// Takes a frame of a relayed stream into the levels. HOT
+  /// Measures the level of a relayed stream's frame. HOT
   mutating func measure(_ frame: UnsafePointer<Int16>, _ band: AudioBand) {
     _ = detector.isSilence(Span(_unsafeStart: frame, count: band.samplesPerTick))
   }
 
-  /// The frame is made-up noise because nothing comes in: a pause, whatever the detector would say.
+  /// The frame is made-up noise because nothing is received: a pause, whatever the detector would report.
   mutating func absent() -> Step {
     defer { pausing &+= 1 }
     return pausing % Limits.noiseRefreshFrames == 0 ? .describe : .skip
   }
 
-  /// Noise such as there was between the words, but neither dead nor a nuisance; below 4 kHz in either band, where rooms have theirs.
+  /// Fills in noise like that between the words, limited to `Limits.quietestNoise` and `loudestNoise`; below 4 kHz in either
+  /// band, like the noise of rooms.
   mutating func fillNoise(_ frame: UnsafeMutablePointer<Int16>, _ band: AudioBand) {
     let count = AudioBand.narrowband.samplesPerTick
     let start = band == .wideband ? frame + count : frame
