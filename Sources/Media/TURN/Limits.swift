@@ -1,18 +1,18 @@
 import Bytes
 
-// The named limits of this module; every bound on a queue, table or message stands here.
+// The named limits of this module: every bound on a queue, table or message.
 enum Limits {
-  /// Of a server's address and of its credentials (RFC 8489 §14.3: fewer than 509 bytes).
+  /// Bytes of a server's address and of its credentials (RFC 8489 §14.3: fewer than 509 bytes).
   static let hostBytes = 253
   static let usernameBytes = 508
   static let passwordBytes = 512
-  /// Addresses that may send through the relay, and of channels to them.
+  /// Addresses that may send through the relay, and channels to them.
   static let peers = 8
   /// A request or indication that we write.
   static let messageBytes = 1_500
   /// The longest datagram that is sent through the relay.
   static let payloadBytes = 1_400
-  /// The longest message that a server may send over a stream, and what of a stream waits to become one.
+  /// The longest message that a server may send over a stream, and the bytes of a stream that may wait to become one.
   static let frameBytes = 4_096
   static let streamBytes = 65_536
   /// Times that a request is sent again because its nonce was stale (438).
@@ -21,14 +21,15 @@ enum Limits {
   static let firstRetransmission: Duration = .milliseconds(500)
   static let transmissions = 7
   static let lastWait: Duration = .seconds(8)
-  /// Over a stream nothing is sent again. Ti would be 39.5 s; a call does not wait so long.
+  /// Over a stream nothing is sent again. Ti would be 39.5 s; a call does not wait that long.
   static let streamAnswer: Duration = .seconds(10)
-  /// What a server's LIFETIME is believed to be at most, and without one (RFC 8656 §3.2).
+  /// The longest LIFETIME of a server that is accepted, and the one that counts without any (RFC 8656 §3.2).
   static let lifetimeSeconds: UInt32 = 3_600
   static let usualLifetimeSeconds: UInt32 = 600
-  /// An allocation is refreshed so long before it ends.
+  /// How long before its end an allocation is refreshed.
   static let refreshMargin: Duration = .seconds(60)
-  /// A server that media goes over and that is silent so long is asked whether it still has us: over UDP nothing else tells.
+  /// A server that carries media and has been silent for this long is queried whether it still has our allocation: over UDP
+  /// nothing else shows it.
   static let silence: Duration = .seconds(4)
   /// A permission lives for 5 minutes (RFC 8656 §9), a channel for 10 (§12).
   static let permissionRefresh: Duration = .seconds(240)
