@@ -1,5 +1,5 @@
-/// What an app sends. A new message is its payload struct, a case and a row of `ClientMessageType`, and a case here; the compiler
-/// asks for all of them. docs/reference/schemas and docs/reference/protocol.md describe it.
+/// The messages that an app sends. A new message needs its payload struct, a case and a row of `ClientMessageType`, and a case
+/// here; the compiler requires all of them. docs/reference/schemas and docs/reference/protocol.md describe the messages.
 public enum ClientMessage: AppMessage {
   case hello(Hello)
   case authRefresh(AuthRefresh)
@@ -148,7 +148,7 @@ public enum ClientMessageType: String, AppMessageType {
     }
   }
 
-  /// Only asks: it has no effect, its answer is not kept, and a repeat is answered anew.
+  /// The request only reads: it has no effect, its answer is not kept, and a repeat is answered again.
   public var isRead: Bool { isOfDirectory || self == .userGet }
 
   /// Answered from the directory and the history, where the gateway keeps them.

@@ -1,10 +1,10 @@
-/// Why a frame ends its connection; `closeCode` is what the peer is told.
+/// Why a frame ends its connection; the peer is sent `closeCode`.
 public enum FrameError: Error, Hashable, Sendable {
   /// More than `Limits.frameBytes`.
   case tooBig(Int)
   /// Not a JSON object in UTF-8, at this byte where known.
   case notAnObject
-  /// More than `Limits.jsonDepth` objects and arrays inside one another; the offset of the one too many.
+  /// More than `Limits.jsonDepth` objects and arrays inside one another; the offset of the first one beyond it.
   case tooDeep(Int)
   /// No `t`, or one that is not a text.
   case noType

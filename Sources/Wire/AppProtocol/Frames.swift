@@ -13,7 +13,7 @@ public typealias ServerFrame = AppFrame<ServerMessage>
 
 /// One text frame of the WebSocket (docs/reference/protocol.md, Frames): the envelope and its message.
 public struct AppFrame<Message: AppMessage>: Hashable, Sendable {
-  /// A message, or what is wrong with it. Neither of the wrong ones ends the connection.
+  /// A message, or what is wrong with it. A wrong one does not end the connection.
   public enum Body: Hashable, Sendable {
     case message(Message)
     /// A known type whose envelope or `d` breaks a rule: `err{badRequest}` if it is a request. The text names field and rule.
@@ -35,7 +35,7 @@ public struct AppFrame<Message: AppMessage>: Hashable, Sendable {
     (body, self.id, self.re, self.seq, self.ack, self.call) = (.message(message), id, re, seq, ack, call)
   }
 
-  /// Reads one text frame. An error thrown ends the connection; everything milder is in `body`.
+  /// Reads one text frame. An error thrown ends the connection; any lesser fault is in `body`.
   public init(decoding bytes: [UInt8]) throws(FrameError) {
     try checkFrame(bytes)
     do {
@@ -49,7 +49,8 @@ public struct AppFrame<Message: AppMessage>: Hashable, Sendable {
   public func encoded() -> [UInt8] { jsonBytes(self) }
 }
 
-/// JSON with sorted keys. Only a number that is not finite can fail, and those fields are our own measurements: `{}` is sent then.
+/// JSON with sorted keys. Only a number that is not finite can fail, and those fields are our own measurements: `{}` is sent
+/// then.
 func jsonBytes(_ value: some Encodable) -> [UInt8] {
   let encoder = JSONEncoder()
   encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -60,7 +61,7 @@ extension AppFrame: Codable {
   public init(from decoder: any Decoder) throws {
     guard let envelope = try? decoder.container(keyedBy: EnvelopeKey.self) else { throw FrameError.notAnObject }
     guard let name = try? envelope.decode(String.self, forKey: .t), !name.isEmpty else { throw FrameError.noType }
-    // Read one by one: a bad `call` must not cost the `id` that the answer needs.
+    // Read one by one: a bad `call` must not lose the `id` that the answer needs.
     id = try? envelope.identifier(.id)
     re = try? envelope.identifier(.re)
     seq = try? envelope.optionalNumber(.seq, in: Limits.sequence)

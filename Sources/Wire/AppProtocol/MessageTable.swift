@@ -15,7 +15,8 @@ extension AppMessage {
   public var type: MessageType { content.type }
 }
 
-/// The message types of one direction: each case is a `t`, each `row` says what docs/reference/protocol.md and docs/reference/schemas say of it.
+/// The message types of one direction: each case is a `t`, each `row` has the rules that docs/reference/protocol.md
+/// and docs/reference/schemas describe.
 public protocol AppMessageType: RawRepresentable<String>, CaseIterable, Hashable, Sendable {
   associatedtype Message
   var row: MessageRow<Message> { get }
