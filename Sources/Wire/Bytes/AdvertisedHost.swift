@@ -1,4 +1,4 @@
-/// A host, and a port if one is given, as peers are to read it: `203.0.113.5`, `[2001:db8::5]:5070`, `sip.example.com`.
+/// A host, and a port if one is given, that peers are to use: `203.0.113.5`, `[2001:db8::5]:5070`, `sip.example.com`.
 public struct AdvertisedHost: Hashable, Sendable, CustomStringConvertible {
   /// In brackets if it is an IPv6 address.
   public let host: String
@@ -6,7 +6,7 @@ public struct AdvertisedHost: Hashable, Sendable, CustomStringConvertible {
   /// Nil for a name.
   public let address: IPAddress?
 
-  /// Nil for what is neither an address nor a host name, each with or without a port.
+  /// Nil if the text is neither an address nor a host name, each with or without a port.
   public init?(_ text: String) {
     if let address = IPAddress(text) ?? Self.bracketed(text) {
       (host, port, self.address) = (Self.uriHost(address), nil, address)
@@ -29,7 +29,7 @@ public struct AdvertisedHost: Hashable, Sendable, CustomStringConvertible {
   public var description: String { port.map { "\(host):\($0)" } ?? host }
 }
 
-/// Letters, digits, hyphens, underscores and dots, as DNS and SIP URIs take them.
+/// Letters, digits, hyphens, underscores and dots, as DNS and SIP URIs accept them.
 public func isHostName(_ text: some StringProtocol) -> Bool {
   (1...253).contains(text.utf8.count) && text.first != "." && text.first != "-"
     && text.utf8.allSatisfy {

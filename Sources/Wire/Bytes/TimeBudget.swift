@@ -1,4 +1,5 @@
-/// CPU time that one kind of work may take in a second. What was spent is told afterwards: a debt is paid off before there is more.
+/// CPU time that one kind of work may use in a second. The time used is reported afterwards (`spend`): a debt is paid off before
+/// there is more.
 public struct TimeBudget: Sendable {
   private let perSecond: Duration
   private var left: Duration
@@ -17,7 +18,7 @@ public struct TimeBudget: Sendable {
     left -= max(.zero, time)
   }
 
-  /// When `share` of a second's time will be there, if nothing is spent until then.
+  /// When `share` of a second's time will be available, if nothing is spent until then.
   public func time(of share: Double) -> Instant {
     let missing = (perSecond * share - left).inSeconds / perSecond.inSeconds
     return filled + .seconds(max(0, missing))

@@ -1,7 +1,7 @@
-/// So many a second, and so many at once.
+/// A rate limit: `perSecond` in a second, and `burst` at once.
 ///
 ///     var bucket = TokenBucket(perSecond: 10, burst: 40, at: now)
-///     bucket.take(at: now)        // false when they are used up
+///     bucket.consume(at: now)     // false when nothing is left
 public struct TokenBucket: Sendable, Equatable {
   private var perSecond: Double
   private var burst: Double
@@ -13,12 +13,12 @@ public struct TokenBucket: Sendable, Equatable {
     (self.perSecond, self.burst, level, filled) = (perSecond, burst, burst, now)
   }
 
-  /// One second's worth at once.
+  /// The burst is one second's worth.
   public init(perSecond: Int, at now: Instant = .zero) {
     self.init(perSecond: Double(perSecond), burst: Double(perSecond), at: now)
   }
 
-  /// False when the bucket holds less than `amount`, which then is not taken.
+  /// False when the bucket holds less than `amount`, and then nothing is consumed.
   public mutating func consume(_ amount: Double = 1, at now: Instant) -> Bool {
     fill(now)
     guard level >= amount else { return false }
@@ -26,23 +26,23 @@ public struct TokenBucket: Sendable, Equatable {
     return true
   }
 
-  /// Whether `take` would succeed.
+  /// Whether `consume` would succeed.
   public func has(_ amount: Double = 1, at now: Instant) -> Bool {
     var copy = self
     copy.fill(now)
     return copy.level >= amount
   }
 
-  /// Nothing of it was used of late.
+  /// Whether the bucket is full: nothing was consumed lately.
   public func isFull(at now: Instant) -> Bool { has(burst, at: now) }
 
-  /// Takes `amount`, whether it is there or not: for what cannot wait, and is made up for by what comes later.
+  /// Consumes `amount` even if less is left: for work that cannot wait, and that later work makes up for.
   public mutating func spend(_ amount: Double = 1, at now: Instant) {
     fill(now)
     level -= amount
   }
 
-  /// A new rate, and so many at once (one second's worth without `burst`); what is left stays, as far as it fits.
+  /// Sets a new rate and burst (one second's worth without `burst`); what is left stays, as far as it fits.
   public mutating func setRate(_ perSecond: Int, burst most: Int? = nil) {
     (self.perSecond, burst) = (Double(perSecond), Double(most ?? perSecond))
     level = min(burst, level)
