@@ -1,7 +1,7 @@
-/// How long an answer is good by its own word (RFC 9111 §5.2.2).
+/// How long a response may be reused by its own headers (RFC 9111 §5.2.2).
 public enum CacheLifetime {
-  /// Seconds of `max-age`, less what Age says that it has been on the way; 0 for `no-store` and `no-cache`. Nil: Cache-Control says nothing that
-  /// is understood. Of several values the shortest counts.
+  /// Seconds of `max-age`, less the time under way that Age states; 0 for `no-store` and `no-cache`. Nil: Cache-Control has no
+  /// directive that is understood. The shortest of several values counts.
   public static func seconds(cacheControl: String?, age: String? = nil) -> Int? {
     guard let cacheControl else { return nil }
     var shortest: Int?
@@ -27,7 +27,7 @@ public enum CacheLifetime {
     return String(decoding: out.drop { isAround($0) }, as: UTF8.self).lowercased()
   }
 
-  /// delta-seconds; what is too large counts as 2³¹ (§1.2.2).
+  /// delta-seconds; a larger number counts as 2³¹ (§1.2.2).
   private static func number(_ text: String) -> Int? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
     return min(Int(text) ?? .max, 1 << 31)

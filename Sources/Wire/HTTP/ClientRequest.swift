@@ -1,4 +1,4 @@
-/// One request that we make: of a push service, a webhook, a verifier, or the server of the keys.
+/// One request of ours to a push service, a webhook, a verifier, or the server of the keys.
 public struct HTTPClientRequest: Sendable {
   /// Requests of one name share HTTP/2 connections; another name never does (one APNs team and key per connection).
   public var connection: String
@@ -8,16 +8,17 @@ public struct HTTPClientRequest: Sendable {
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
   public var timeout: Duration
-  /// What a connection that is opened for it sends waits so long for an acknowledgement of the server's system: then it is broken. A third of the
-  /// time-out or less leaves time for another one.
+  /// How long data on a connection that is opened for the request may lack an acknowledgement of the server's system before the
+  /// connection counts as broken. A third of the time-out or less leaves time for another one.
   public var unacknowledged: Duration
-  /// Sent once more, on a new connection, if one that had served before breaks without any answer to it. Not for who tries again itself.
+  /// The request is sent again, on a new connection, if one that had served before breaks without any answer to it. Not for a
+  /// caller that retries itself.
   public var goesAgain: Bool
-  /// As libcurl names them: what the URL may be.
+  /// The protocols that the URL may have, as libcurl names them.
   public var protocols: String
-  /// A longer body fails the request and closes its connection; nil: what is beyond the first 16 KiB is read and forgotten.
+  /// A longer body fails the request and closes its connection; nil: what is beyond the first 16 KiB is read and discarded.
   public var answerBytes: Int?
-  /// Shows our certificate, if there is one; what else asks for one learns nothing of us.
+  /// Presents our certificate, if there is one. For other requests a server that asks for it gets none.
   public var showsCertificate: Bool
 
   public init(
@@ -34,12 +35,12 @@ public struct HTTPClientRequest: Sendable {
   public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
 }
 
-/// What a server answered, as far as anything here reads it.
+/// A server's response, as far as it is used here.
 public struct HTTPClientResponse: Sendable, Hashable {
   public var status: Int
   /// `Retry-After` in seconds, if it was a number.
   public var retryAfter: Int?
-  /// For how many seconds the answer is good, by its Cache-Control and Age (RFC 9111 §4.2.1); nil: it does not say.
+  /// For how many seconds the response may be reused, by its Cache-Control and Age (RFC 9111 §4.2.1); nil: they do not state it.
   public var freshSeconds: Int?
   public var body: [UInt8]
 

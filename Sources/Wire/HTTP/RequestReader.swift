@@ -4,8 +4,8 @@
 ///     reader.append(octets)
 ///     switch reader.next() {
 ///     case .request(let request): …                // answer it before asking for the next one
-///     case .refused(let refusal): …                // answer with its status, then close: where the next request begins is unknown
-///     case .part(let head, let octets): …          // of a body that is taken as it comes; its request follows, without it
+///     case .refused(let refusal): …                // answer with its status, then close: the next request's start is unknown
+///     case .part(let head, let octets): …          // of a body that is read in parts; its request follows, without the body
 ///     case .needsMore, .continueExpected: …
 ///     }
 ///
@@ -17,8 +17,8 @@
 /// | body | broken chunk, too long | refused |
 /// | refused | anything | refused |
 ///
-/// Memory: what was appended and not consumed, and a body of at most `bodyBytes` that is not taken as it comes. The owner stops appending while a request
-/// waits for its answer.
+/// Memory: octets that were appended and not consumed, and a body of at most `bodyBytes` that is not read in parts. The owner
+/// stops appending while a request waits for its answer.
 public struct RequestReader: Sendable {
   public struct Request: Equatable, Sendable {
     public var head: RequestHead
@@ -26,7 +26,7 @@ public struct RequestReader: Sendable {
   }
   public enum Step: Equatable, Sendable {
     case needsMore
-    /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1); told once.
+    /// The client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1); reported once.
     case continueExpected
     /// The next octets of a body that is not kept; never empty.
     case part(RequestHead, [UInt8])
@@ -42,22 +42,22 @@ public struct RequestReader: Sendable {
 
   private let bodyLimit: @Sendable (RequestHead) -> Int
   private let isReadInParts: @Sendable (RequestHead) -> Bool
-  /// Of the request that is being read: what its body may still have, and whether it is given out as it comes.
+  /// Of the request that is being read: how long its body may still be, and whether it is returned in parts.
   private var bodyBytes = 0
   private var givesParts = false
   private var state = State.head
   private var buffer: [UInt8] = []
   private var start = 0
-  /// Octets of the head that were looked at.
+  /// Octets of the head that were scanned.
   private var scanned = 0
-  /// Octets of empty lines before it.
+  /// Octets of empty lines before the head.
   private var leading = 0
 
   public init(bodyBytes: Int) { self.init { _ in bodyBytes } }
 
   /// - Parameters:
-  ///   - bodyBytes: the most of a request's body, by its head.
-  ///   - isReadInParts: whether it comes as `part`s.
+  ///   - bodyBytes: the longest body of a request, by its head.
+  ///   - isReadInParts: whether its body is returned as `part`s.
   public init(
     bodyBytes: @escaping @Sendable (RequestHead) -> Int,
     isReadInParts: @escaping @Sendable (RequestHead) -> Bool = { _ in false }
@@ -65,9 +65,9 @@ public struct RequestReader: Sendable {
     (bodyLimit, self.isReadInParts) = (bodyBytes, isReadInParts)
   }
 
-  /// Octets that wait here.
+  /// Octets that are buffered.
   public var waitingBytes: Int { buffer.count - start }
-  /// A request has begun and is not whole.
+  /// A request has begun and is not complete.
   public var isMidRequest: Bool { if case .head = state { waitingBytes > 0 } else { true } }
 
   public mutating func append(_ octets: UnsafeRawBufferPointer) {
@@ -81,7 +81,7 @@ public struct RequestReader: Sendable {
     buffer.append(contentsOf: octets)
   }
 
-  /// What stands behind the last request, and nothing more is kept: for an upgraded connection.
+  /// Returns what follows the last request, and keeps nothing more: for an upgraded connection.
   public mutating func drainRest() -> [UInt8] {
     defer { (buffer, start, scanned) = ([], 0, 0) }
     return Array(buffer[start...])
@@ -102,7 +102,7 @@ public struct RequestReader: Sendable {
     case .refused(let refusal): throw refusal
     case .head: return try readHead()
     case .body(var request, let remaining):
-      // the one reference: a long body is appended to, not copied for each piece
+      // frees the other reference: a long body is appended to, not copied for each piece
       state = .head
       let count = min(remaining, waitingBytes)
       if givesParts, count > 0 {
@@ -169,11 +169,11 @@ public struct RequestReader: Sendable {
     return try step()
   }
 
-  /// The index behind CR LF CR LF. A CR or LF that stands alone ends the connection at once, as does NUL: what a lenient parser
-  /// takes for a line's end, a strict one takes for its content.
+  /// The index behind CR LF CR LF; nil: not received yet. A lone CR or LF ends the connection at once, as does NUL: a lenient
+  /// parser reads it as a line's end, a strict one as content.
   private mutating func endOfHead() throws(RequestRefusal) -> Int? {
     var index = start + scanned
-    // A CR at the end of what was scanned is looked at again with its LF.
+    // A CR at the end of what was scanned is scanned again with its LF.
     while index < buffer.count {
       switch buffer[index] {
       case 13:

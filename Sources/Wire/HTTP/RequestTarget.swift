@@ -1,20 +1,21 @@
-/// The target of a request in origin form (RFC 9112 §3.2.1), divided before it is decoded (RFC 3986 §2.4): an encoded `/`, `&` or `=` divides
-/// nothing, and each part is decoded exactly once.
+/// The target of a request in origin form (RFC 9112 §3.2.1), divided before it is decoded (RFC 3986 §2.4): an encoded `/`, `&` or
+/// `=` divides nothing, and each part is decoded exactly once.
 ///
 ///     /v1/users/a%2Fb/data?device=x%26y    segments v1, users, a/b, data; one pair, device = x&y
 ///
 /// A `+` is a `+`: this is no form (RFC 3986 §2.2), and numbers begin with one.
 public struct RequestTarget: Equatable, Sendable {
-  /// What stands between two `/` of the path.
+  /// The text between two `/` of the path.
   public struct Segment: Equatable, Sendable {
     /// As sent: ASCII.
     public let raw: String
     /// Percent-decoded.
     public let text: String
-    /// Empty, `.` or `..`, in any spelling: it names nothing, and somebody between us and the client may have taken it away (RFC 3986 §5.2.4).
+    /// Empty, `.` or `..`, in any spelling: it names nothing, and a proxy between the client and us may have removed it (RFC 3986
+    /// §5.2.4).
     public var isRelative: Bool { text.isEmpty || text == "." || text == ".." }
   }
-  /// What stands between two `&` of the query; the value of one without `=` is empty.
+  /// The text between two `&` of the query; without `=` the value is empty.
   public struct Pair: Equatable, Sendable {
     public let name: String
     public let value: String
@@ -30,7 +31,8 @@ public struct RequestTarget: Equatable, Sendable {
   public let pairs: [Pair]
 
   /// - Parameter octets: begin with `/`; of the asterisk form `*`, which is one segment.
-  /// - Throws: 400 where an octet is not encoded as two hexadecimal digits, for NUL, for what is not UTF-8, and for too many parts.
+  /// - Throws: 400 for a `%` that is not followed by two hexadecimal digits, for NUL, for text that is not UTF-8, and for too
+  ///   many parts.
   public init(_ octets: some Collection<UInt8>) throws(RequestRefusal) {
     let octets = Array(octets)
     let question = octets.firstIndex(of: UInt8(ascii: "?")) ?? octets.endIndex
@@ -52,7 +54,7 @@ public struct RequestTarget: Equatable, Sendable {
     self.pairs = pairs
   }
 
-  /// Without the segments of a path that it is below, such as `/phone`; nil: it is not below it. `/phone` itself is `/`.
+  /// The target without a prefix of its path, such as `/phone`; nil: the path is not below it. `/phone` itself becomes `/`.
   public func below(_ prefix: String) -> RequestTarget? {
     guard path == prefix || path.hasPrefix(prefix + "/") else { return nil }
     let rest = path.dropFirst(prefix.count)
@@ -80,7 +82,7 @@ public struct RequestTarget: Equatable, Sendable {
       out.append(high << 4 | low)
       index += 3
     }
-    // also refuses the overlong forms of RFC 3629 §10, which one reader takes for a `/` and another does not
+    // also refuses the overlong forms of RFC 3629 §10, which some readers decode as `/` and others do not
     guard let text = String(validating: out, as: UTF8.self) else {
       throw RequestRefusal(400, "the request target is not UTF-8")
     }
