@@ -1,5 +1,5 @@
-/// What a user, a program or a trunk's REFER has dialled, in the one spelling that routes, `allow`, limits, records and trunks know. Only this
-/// parsing makes one, and every number that leaves on a trunk is one.
+/// A number that a user, a program or a trunk's REFER has dialled, in the one spelling that routes, `allow`, limits, records and
+/// trunks use. Only this parser makes one, and every number that is sent to a trunk is one.
 ///
 ///     let germany = NumberPlan(country: "DE")
 ///     try DialledNumber("030 123456", in: germany).text          // "+4930123456"
@@ -23,11 +23,12 @@ public struct DialledNumber: Sendable, Hashable {
 
   public let text: String
   public let kind: Kind
-  /// Digits behind the number that are for who answers, not for a trunk; nil: none.
+  /// Digits after the number that are for the callee, not for a trunk; nil: none.
   public let extensionDigits: String?
 
   /// - Parameters:
-  ///   - plan: where it is dialled; nil: not known, so that only what begins with `+` is taken for a number of some country.
+  ///   - plan: the numbering plan where it is dialled; nil: not known, so that only text that begins with `+` is read as a number
+  ///     of a country.
   ///   - emergency: further emergency numbers, compared as dialled.
   ///   - isOneCountry: false: digits without `+` could be of several countries, and are refused.
   public init(
@@ -97,7 +98,7 @@ public struct DialledNumber: Sendable, Hashable {
     return String(decoding: out, as: UTF8.self)
   }
 
-  /// Also with the `+` that some dialling pads put before everything.
+  /// Also with the `+` that some dialling pads add before every number.
   private static func isEmergency(_ written: NumberText, _ plan: NumberPlan?, _ emergency: Set<String>) -> Bool {
     guard written.letters == 0, !written.hasSymbols else { return false }
     if written.digits.count <= Limits.shortDigits, plan?.isEmergency(written.digits) ?? false { return true }

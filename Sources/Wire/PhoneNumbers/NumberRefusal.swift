@@ -1,8 +1,8 @@
-/// Why a text is no number that can be called. `description` is for who has dialled it.
+/// Why a text is no number that can be called. `description` is for the person who dialled it.
 public enum NumberRefusal: Error, Sendable, Equatable, CustomStringConvertible {
   /// No digits, fewer than two, or a text that is none, such as a name.
   case notANumber
-  /// A character that stands in no number: digits of other scripts, a second `+`, `*` or `#` inside of a number.
+  /// A character that no number has: digits of other scripts, a second `+`, `*` or `#` inside of a number.
   case character
   /// Letters in a number whose subscriber has none.
   case letters
@@ -16,7 +16,7 @@ public enum NumberRefusal: Error, Sendable, Equatable, CustomStringConvertible {
   case length(region: String)
   /// A subscriber's number without its area code.
   case local(region: String)
-  /// A national number, where trunks of several countries are and the user has none.
+  /// A national number, where the trunks are of several countries and the user has none.
   case whichCountry
   /// A parameter that cannot be understood.
   case parameter
@@ -40,6 +40,6 @@ public enum NumberRefusal: Error, Sendable, Equatable, CustomStringConvertible {
     }
   }
 
-  /// The text is something else than a number, such as a user's id.
+  /// The text is not a number, such as a user's id.
   public var isOtherText: Bool { [.notANumber, .character, .letters].contains(self) }
 }

@@ -1,4 +1,4 @@
-/// A number as people write it, before a country is thought of: which digits, with `+` or not, and what stands behind them.
+/// A number as people write it, before it is read as one of a country: its digits, with `+` or not, and what follows them.
 ///
 /// | text | is |
 /// |---|---|
@@ -6,9 +6,9 @@
 /// | `+`, also full-width, before them | an international number |
 /// | spaces, dashes, dots, slashes, brackets, `~`, zero-width characters, marks of direction | left out |
 /// | `tel:` | left out |
-/// | letters behind three digits | those of the key that they are on |
+/// | letters behind three digits | the digits of their keys |
 /// | `ext. 12`, `x12`, ` #12`, `,12`, `;12`, `;ext=12` at the end | an extension |
-/// | `;phone-context=+49` | stands before the digits |
+/// | `;phone-context=+49` | put before the digits |
 /// | other parameters | left out, but for `;isub=` |
 /// | `*` and `#` | kept, without letters or `+` |
 struct NumberText {
@@ -22,7 +22,7 @@ struct NumberText {
   /// With `*` or `#`: 10 and 11 between the digits.
   private var symbols: [UInt8] = []
 
-  /// What is dialled where nothing is to be made of it, in ASCII.
+  /// The text to dial where it is not interpreted, in ASCII.
   var asDialled: String {
     String(decoding: (hasSymbols ? symbols : digits).map { $0 < 10 ? $0 + 48 : $0 == 10 ? 42 : 35 }, as: UTF8.self)
   }
@@ -130,7 +130,7 @@ struct NumberText {
 
   // MARK: characters
 
-  /// ASCII for full-width forms; a space for what people put between digits; itself for the rest.
+  /// ASCII for full-width forms; a space for separators that people put between digits; other characters unchanged.
   private static func plain(_ scalar: Unicode.Scalar) -> UInt32 {
     switch scalar.value {
     case 0xFF10...0xFF19, 0xFF0B, 0xFF0A, 0xFF03: scalar.value - 0xFEE0

@@ -1,4 +1,4 @@
-/// Digits to a country code and a national number, as libphonenumber's `parse` does it.
+/// Reads digits as a country code and a national number, as libphonenumber's `parse` does.
 extension PlanTable {
   struct Reading {
     /// The main region of the country code.
@@ -20,14 +20,14 @@ extension PlanTable {
     return count > 31 - row.lengths.leadingZeroBitCount ? .tooLong : .between
   }
 
-  /// With `+`.
+  /// Reads the digits behind a `+` or an international prefix.
   func read(international digits: ArraySlice<UInt8>) throws(NumberRefusal) -> Reading {
     guard digits.count > Limits.nationalDigits.lowerBound else { throw .tooShort }
     guard let (region, length) = code(of: digits) else { throw .noSuchCode }
     return try finish(digits.dropFirst(length), region, nil, isInternational: true)
   }
 
-  /// As dialled in a region.
+  /// Reads digits as dialled in a region.
   func read(_ digits: ArraySlice<UInt8>, as plan: NumberPlan) throws(NumberRefusal) -> Reading {
     if let prefix = plan.internationalPrefix(of: digits) { return try read(international: digits.dropFirst(prefix)) }
     let own = regions[plan.index].code
@@ -54,13 +54,15 @@ extension PlanTable {
     return Reading(region: main, national: national, isInternational: isInternational)
   }
 
-  /// A national number has one spelling: what still begins with a prefix, and would be another number when it is read again, is none.
+  /// Whether the national number is in its one spelling: not if it still begins with a prefix and would be read as another
+  /// number.
   func isSettled(_ reading: Reading) -> Bool {
     let rest = withoutPrefix(reading.national, reading.region, nil)
     return rest == reading.national || ![.possible, .tooLong].contains(length(rest, reading.region))
   }
 
-  /// Without the national prefix, and with what the region makes of it; where the number is one with it and would be none without, it stays.
+  /// The number without the national prefix, as the region transforms it. The prefix stays if the number is valid with it and not
+  /// without it.
   private func withoutPrefix(_ digits: ArraySlice<UInt8>, _ index: Int, _ written: String?) -> ArraySlice<UInt8> {
     if let written {
       return !written.isEmpty && digits.starts(with: written.utf8.map { $0 &- 48 })
