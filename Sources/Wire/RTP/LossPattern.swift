@@ -5,14 +5,14 @@
 /// discard and weighs like a loss. A value type of about 150 octets; a packet costs a few instructions, nothing is allocated.
 ///
 ///     pattern.received(header.sequence)
-///     pattern.discarded(header.sequence)           // the jitter buffer had no use for it
+///     pattern.discarded(header.sequence)           // the jitter buffer could not use it
 ///     let spread = pattern.settled                 // up to the newest packet
 public struct LossPattern: Sendable, Equatable {
   private static let horizon = 48
   /// Fewer good packets than this between two losses belong to a burst.
   public static let gapMinimum = 16
 
-  // The numbers not yet judged: bit k stands for `newest` − k.
+  // The numbers not yet judged: bit k is for `newest` − k.
   private var newest: SequenceNumber?
   private var pending = 0
   private var came: UInt64 = 0
@@ -25,7 +25,7 @@ public struct LossPattern: Sendable, Equatable {
   // Runs of consecutive losses.
   private var runs: UInt64 = 0
   private var inRun = false
-  // The group of losses that grows, and the good packets behind it.
+  // The growing group of losses, and the good packets behind it.
   private var groupLosses: UInt64 = 0
   private var groupPackets: UInt64 = 0
   private var goodSince: UInt64 = 0
@@ -58,7 +58,7 @@ public struct LossPattern: Sendable, Equatable {
     if back >= 0, back < pending { unused |= 1 << UInt64(back) }
   }
 
-  /// Another source, or a jump of this one: what was pending is judged, and counting goes on with the next packet.
+  /// Another source, or a jump of this one: what was pending is judged, and counting continues with the next packet.
   public mutating func restart() {
     settle()
     newest = nil

@@ -3,7 +3,7 @@
 public enum PacketKind: UInt8, Sendable {
   case stun, zrtp, dtls, turnChannel, rtp, rtcp, unknown
 
-  /// Looks at two bytes only: what comes out is a claim that the protocol's parser must check.
+  /// Reads two bytes only: the result is a claim that the protocol's parser must check.
   @inlinable public init(_ datagram: Span<UInt8>) {
     guard let first = datagram.isEmpty ? nil : datagram[0] else {
       self = .unknown
