@@ -1,12 +1,12 @@
 public import RTP
 
-/// What the peer wants to receive of Opus (RFC 7587 §6.1); defaults if it says nothing or the codec is another.
+/// The Opus that the peer wants to receive (RFC 7587 §6.1); defaults if its description has none of it or the codec is another.
 public struct OpusParameters: Hashable, Sendable {
   public var usesInbandFEC = false
   public var usesDTX = false
   /// `useinbandfec=0`, written out: not the same as its absence.
   public var refusesInbandFEC = false
-  /// `cbr=1`: packets of one length, so that their lengths tell nothing of what is said (RFC 6562).
+  /// `cbr=1`: packets of one length, so that their lengths reveal nothing of the speech (RFC 6562).
   public var wantsConstantBitrate = false
   public var maxPlaybackRateHz: Int?
   public var maxAverageBitrate: Int?
@@ -26,10 +26,11 @@ public struct OpusParameters: Hashable, Sendable {
   }
 }
 
-/// What we say of Opus beside the codec's row (RFC 7587 §6.1): how much of the peer's is of use, and how much there is in ours.
+/// Our Opus parameters beside the codec's row (RFC 7587 §6.1): how much of the peer's audio is of use, and how much ours
+/// contains.
 public struct OpusLimits: Hashable, Sendable {
   public var maxPlaybackRateHz: Int?
-  /// Without it libwebrtc takes 12 kbit/s for a playback rate of 8 kHz, where libopus leaves FEC out.
+  /// Without it libwebrtc uses 12 kbit/s for a playback rate of 8 kHz, where libopus leaves FEC out.
   public var maxAverageBitrate: Int?
   public var maxCaptureRateHz: Int?
 
@@ -38,7 +39,8 @@ public struct OpusLimits: Hashable, Sendable {
     self.maxCaptureRateHz = maxCaptureRateHz
   }
 
-  /// Of a call that carries this band. A wide one sets no playback rate: what lies above 7 kHz costs little, and a decoder drops it.
+  /// The limits of a call that carries this band. A wide one sets no playback rate: audio above 7 kHz costs little, and a decoder
+  /// drops it.
   public init(_ band: AudioBand, maxAverageBitrate: Int) {
     self.init(
       maxPlaybackRateHz: band == .narrowband ? band.sampleRateHz : nil, maxAverageBitrate: maxAverageBitrate,

@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// Writes the audio section of an app leg, for both sides of it.
+/// Writes the audio section of an app leg, for the gateway and for the app.
 struct SecureAudioWriter {
   struct Format: Hashable, Sendable {
     var codec: AudioEncoding
@@ -68,7 +68,7 @@ struct SecureAudioWriter {
     ]
   }
 
-  /// The whole description around the sections; `bundled` says which tag the bundle group names.
+  /// The whole description around the sections; `bundled` adds the bundle group with our `mid`.
   func description(_ media: [MediaDescription], bundled: Bool, sessionID: UInt64) -> SessionDescription {
     var attributes: [Attribute] = []
     if bundled, let mid { attributes.append(Attribute("group", "BUNDLE \(mid)")) }
@@ -86,7 +86,7 @@ struct DescriptionHistory: Sendable {
   private var version: UInt64 = 0
   private var last: SessionDescription?
 
-  init(sessionID: UInt64) { self.sessionID = sessionID >> 1 }  // fits a signed 64-bit number, as RFC 9429 §5.2.1 asks
+  init(sessionID: UInt64) { self.sessionID = sessionID >> 1 }  // fits a signed 64-bit number (RFC 9429 §5.2.1)
 
   mutating func write(_ description: SessionDescription) -> String {
     var description = description
