@@ -19,7 +19,7 @@ struct CharacterClass: Sendable {
   static var host: CharacterClass { CharacterClass(low: 0x03ff_6000_0000_0000, high: 0x07ff_fffe_87ff_fffe) }
   /// Inside the brackets of an `IPv6reference`.
   static var ipv6: CharacterClass { CharacterClass(low: 0x07ff_4000_0000_0000, high: 0x0000_007e_0000_007e) }
-  /// `token / host`, and what is seen in values without quotes.
+  /// `token / host`, and other characters that occur in values without quotes.
   static var parameterValue: CharacterClass { CharacterClass(low: 0x07ff_eff2_0000_0000, high: 0x47ff_ffff_afff_fffe) }
   /// `paramchar` of a SIP URI, with `%`.
   static var uriParameter: CharacterClass { CharacterClass(low: 0x07ff_eff2_0000_0000, high: 0x47ff_ffff_afff_fffe) }

@@ -16,12 +16,12 @@ func unescapeQuoted(_ text: ArraySlice<UInt8>) -> String {
   return String(decoding: out, as: UTF8.self)
 }
 
-/// Undoes `%HH` once (RFC 3986 §2.1); what is no escape stays.
+/// Undoes `%HH` once (RFC 3986 §2.1); other text stays.
 public func percentDecoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
   text.contains(.percent) ? decodingEscapes(text) : Array(text)
 }
 
-/// The same of bytes that stand elsewhere than in a message.
+/// The same for bytes that are not a message's.
 public func percentDecoded(_ text: some Sequence<UInt8>) -> [UInt8] { decodingEscapes(text) }
 
 private func decodingEscapes(_ text: some Sequence<UInt8>) -> [UInt8] {
@@ -40,7 +40,8 @@ private func decodingEscapes(_ text: some Sequence<UInt8>) -> [UInt8] {
   return out + pending
 }
 
-/// The text as `user` of a SIP URI: what may not stand there is escaped. Also escapes `;`, which some peers split at.
+/// The text as `user` of a SIP URI: other characters are escaped, and also `%`, `?`, `,` and `;`: some peers
+/// split at `;`.
 public func percentEncodedUser(_ text: String) -> String {
   if text.utf8.allSatisfy({ CharacterClass.user.contains($0) && !$0.isEscapedInUser }) { return text }
   var out = ""
@@ -55,7 +56,7 @@ public func percentEncodedUser(_ text: String) -> String {
 }
 
 extension UInt8 {
-  /// May stand in `user`, but not as what it is.
+  /// Allowed in `user`, but with a meaning of its own there.
   fileprivate var isEscapedInUser: Bool { self == .percent || self == .semicolon || self == .question || self == .comma }
 }
 

@@ -1,4 +1,4 @@
-/// A SIP message as it was received: its bytes and a table of where its fields stand. Headers are parsed when they are asked for.
+/// A SIP message as it was received: its bytes and a table of the positions of its fields. Headers are parsed on access.
 ///
 /// Parsing is in two steps, so that a request with a fault can still be answered: `init` finds start line, fields and body and
 /// throws only if there is nothing to answer; `checked()` reads everything a user agent relies on and throws the first fault with
