@@ -2,7 +2,7 @@
 import Foundation
 import PackageDescription
 
-// A package of its own: peers' libraries and the counted malloc must not reach the product. See README.md.
+// A separate package: peers' libraries and the counted malloc must not reach the product. See README.md.
 let media = Target.Dependency.product(name: "TrunklineMedia", package: "trunkline")
 let core = Target.Dependency.product(name: "TrunklineCore", package: "trunkline")
 let memorySharedStore = Target.Dependency.product(name: "MemorySharedStore", package: "trunkline")
@@ -17,7 +17,7 @@ let callDirectory = Target.Dependency.product(name: "TrunklineCallDirectory", pa
 let gateway = Target.Dependency.product(name: "trunkline", package: "trunkline")
 let lab = Target.Dependency.product(name: "trunkline-lab", package: "trunkline")
 
-/// Where Debian and others keep what is linked; a peer is built in if its files are there, and left out with a note if not.
+/// Library folders of Debian and other systems. A peer is built in if its files exist; otherwise it is left out with a note.
 let libraryFolders = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib", "/usr/lib64", "/usr/local/lib"]
 func library(_ file: String) -> String? {
   libraryFolders.map { "\($0)/\(file)" }.first { FileManager.default.fileExists(atPath: $0) }
@@ -26,7 +26,7 @@ func header(_ file: String) -> Bool {
   ["/usr/include", "/usr/local/include"].contains { FileManager.default.fileExists(atPath: "\($0)/\(file)") }
 }
 
-// NetEQ: a static library of all of WebRTC in C++; only what is used is linked.
+// NetEQ is part of a static library of all of WebRTC in C++; the linker keeps only the used parts.
 let hasNetEQ = header("tg_owt/api/neteq/neteq.h") && library("libtg_owt.a") != nil && library("libabsl_strings.so") != nil
 let webrtcDefines = ["WEBRTC_POSIX", "WEBRTC_LINUX", "RTC_DISABLE_TRACE_EVENTS"]
 let netEQ = Target.target(
@@ -43,10 +43,11 @@ let jitterPeers = Target.target(
   linkerSettings: (hasSpeex ? [.linkedLibrary("speexdsp")] : []) + (hasLibre ? [.linkedLibrary("re")] : []))
 
 let settings: [SwiftSetting] = [.enableExperimentalFeature("Lifetimes")]
-/// In the build that tests share (Scripts/build-check), which is unoptimised: for a bench whose own steps would allocate beside what it counts.
+/// Optimises a bench in the unoptimised build that tests share (Scripts/build-check): without it, the bench's own steps would
+/// allocate beside the counted ones.
 let counts: [SwiftSetting] =
   Context.environment["TRUNKLINE_CHECK"] == nil ? [] : [.unsafeFlags(["-Xfrontend", "-O", "-Xfrontend", "-enable-default-cmo"])]
-/// A bench `NAME` lives in Sources/bench-NAME, is run by Scripts/bench, and small by the test suite.
+/// The bench `NAME` is in Sources/bench-NAME. Scripts/bench runs it; the test suite runs its small form.
 func bench(_ name: String, _ uses: [Target.Dependency] = [media], _ more: [SwiftSetting] = []) -> Target {
   .executableTarget(name: "bench-" + name, dependencies: ["BenchKit"] + uses, swiftSettings: settings + more)
 }
@@ -76,9 +77,9 @@ let package = Package(
     bench("sip", [core]),
     bench("directory", [callDirectory, gateway]),
     bench("cluster", [core, memorySharedStore, mediaThreads, gateway]),
-    // Linked by bench-client with nothing but what an app has.
+    // Links only what an app links; bench-client measures its size.
     .executableTarget(name: "client-size", dependencies: [clientAlone], swiftSettings: settings),
-    // The sample is built here so that its package is built in every check; live tests start it.
+    // The sample is listed here so that every check builds its package; live tests start it.
     bench("client", client + [gateway, lab, "client-size", .product(name: "sample-phone", package: "SamplePhone")]),
   ],
   swiftLanguageModes: [.v6], cxxLanguageStandard: .cxx20)

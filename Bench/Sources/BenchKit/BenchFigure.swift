@@ -1,8 +1,8 @@
-/// What one implementation reached in a row: ours, a peer, or the limit (what the parts cost when nothing else is done).
+/// The result of one implementation in a row: ours, a peer's, or the limit (the cost of the parts alone).
 public struct BenchFigure: Sendable, Codable {
   /// "ours", or the peer's name with its version where known.
   public var name: String
-  /// In the row's unit.
+  /// In the unit of the row.
   public var value: Double
   /// CPU time of one operation.
   public var nanoseconds: Double?
@@ -10,9 +10,9 @@ public struct BenchFigure: Sendable, Codable {
   public var instructions: Double?
   /// Heap allocations of one operation.
   public var mallocs: Double?
-  /// Folded over what the operations produced, in hexadecimal: the same on every machine, or the results changed.
+  /// A hexadecimal hash of what the operations produced. It is the same on every machine; another hash means other results.
   public var hash: String?
-  /// 95 % of `value`, where it is a mean over voices or calls.
+  /// The 95 % interval of `value`, where that is a mean over voices or calls.
   public var interval: Interval?
 
   public init(
@@ -29,7 +29,7 @@ public struct BenchFigure: Sendable, Codable {
   }
 }
 
-/// What a row has to reach, as a bound on our value or on its ratio to another's.
+/// The goal of a row: a bound on our value, or on its ratio to another value.
 public struct BenchGoal: Sendable, Codable {
   public enum Subject: String, Sendable, Codable { case value, peer, limit }
   public var subject: Subject
@@ -45,13 +45,13 @@ public struct BenchGoal: Sendable, Codable {
   }
 }
 
-/// One line of a bench's answer: ours beside the peers and the limit, all from the same run.
+/// One row of a bench's result: ours, the peers and the limit, all from the same run.
 public struct BenchRow: Sendable, Codable {
   public var name: String
-  /// Of every figure's value: "ns", "calls/core", "ms", "%".
+  /// The unit of every figure's value: "ns", "calls/core", "ms", "%".
   public var unit: String
   public var ours: BenchFigure
-  /// The first is the one the ratio is taken to.
+  /// The ratio is taken to the first peer.
   public var peers: [BenchFigure]
   public var limit: BenchFigure?
   public var goal: BenchGoal?
@@ -73,14 +73,14 @@ public struct BenchRow: Sendable, Codable {
     self.note = note
   }
 
-  /// Ours by the limit if the goal is about the limit, else ours by the first peer, else ours by the limit.
+  /// Ours divided by the limit if the goal is about the limit, else by the first peer, else by the limit.
   public var ratio: (to: String, value: Double)? {
     let other = goal?.subject == .limit ? limit ?? peers.first : peers.first ?? limit
     guard let other, other.value != 0 else { return nil }
     return (other.name, ours.value / other.value)
   }
 
-  /// Whether the goal is reached; nil without a goal or without the one it compares to.
+  /// Whether the goal is reached; nil without a goal, or without the figure that the goal compares with.
   public var isMet: Bool? {
     guard let goal else { return nil }
     let other: BenchFigure?
@@ -90,7 +90,7 @@ public struct BenchRow: Sendable, Codable {
     case .limit: other = limit
     }
     guard let other, other.value != 0 else { return nil }
-    // As good as a peer: not worse by more than the measurement can tell.
+    // As good as a peer: the measurement shows no difference.
     if let lead, goal.subject == .peer, goal.bound == 1, lead.text == Interval.equal { return true }
     let ratio = ours.value / other.value
     return goal.isUpper ? ratio <= goal.bound : ratio >= goal.bound

@@ -1,6 +1,6 @@
 import Bytes
 
-/// A mean with its 95 % interval, by a bootstrap over the groups that the values come from: voices, or calls. Values of one group are alike,
+/// A mean with its 95 % interval, by a bootstrap over the groups of the values: voices, or calls. Values of one group are alike,
 /// so groups are drawn, not values.
 public struct Interval: Sendable, Codable, Equatable {
   public var mean: Double
@@ -9,7 +9,8 @@ public struct Interval: Sendable, Codable, Equatable {
 
   public init(mean: Double, low: Double, high: Double) { (self.mean, self.low, self.high) = (mean, low, high) }
 
-  /// nil without a value. One group has no interval: both ends are its mean. Cost: `rounds` × the number of groups; the same each time.
+  /// nil without a value. One group has no interval: both ends are its mean. The cost is `rounds` × the number of groups. The
+  /// result is the same each time.
   public init?(groups: [[Double]], rounds: Int = 4000) {
     let sums = groups.filter { !$0.isEmpty }.map { (sum: $0.reduce(0, +), count: Double($0.count)) }
     let count = sums.reduce(0) { $0 + $1.count }
@@ -30,8 +31,8 @@ public struct Interval: Sendable, Codable, Equatable {
     self.init(mean: sums.reduce(0) { $0 + $1.sum } / count, low: means[rounds / 40], high: means[rounds - 1 - rounds / 40])
   }
 
-  /// Half of its width: what stands after ±.
+  /// Half of the interval's width: the number after ±.
   public var half: Double { (high - low) / 2 }
-  /// Whether a difference is none that the measurement could tell.
+  /// Whether the interval contains zero: the measurement shows no difference.
   public var holdsZero: Bool { low <= 0 && high >= 0 }
 }

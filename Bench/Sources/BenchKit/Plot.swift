@@ -9,7 +9,7 @@ public struct Plot {
     var label: String
     var scale: Scale
     var range: ClosedRange<Double>?
-    /// The label names the unit. Without a range the data sets it; a logarithmic axis puts what is below its range on its edge.
+    /// The label names the unit. Without a range the data sets it; a logarithmic axis draws lower values on its edge.
     public init(_ label: String, scale: Scale = .linear, range: ClosedRange<Double>? = nil) {
       (self.label, self.scale, self.range) = (label, scale, range)
     }
@@ -57,7 +57,7 @@ public struct Plot {
     out += SVG.text(x.label, x: (Self.left + Self.width - Self.right) / 2, y: Self.height - 12, style: "middle")
     let middle = (Self.top + Self.height - Self.bottom) / 2
     out += #"<text class="middle" transform="translate(18 \#(fixed(middle, 1))) rotate(-90)">\#(SVG.escaped(y.label))</text>"#
-    // The first curves lie on top.
+    // The first curves are drawn last, on top.
     for (index, series) in series.enumerated().reversed() { out += draw(series, index, across, upward) }
     return out + "</svg>\n"
   }
@@ -79,15 +79,15 @@ public struct Plot {
   }
 }
 
-/// Horizontal bars, one per name: what each implementation reaches; dots on a logarithmic scale, where a length would say nothing. Those
-/// named "ours…" stand out, limits ("limit…", "bare…") are grey.
+/// Horizontal bars, one per name, for the results of implementations. A logarithmic scale has dots, as a bar's length has no
+/// meaning there. Bars named "ours…" are highlighted, limits ("limit…", "bare…") are grey.
 public struct BarPlot {
   private let title: String
   private let label: String
   private let scale: Plot.Scale
   private var bars: [(name: String, value: Double)] = []
   private static let width = 760.0
-  /// Of a bold letter; names are not measured.
+  /// The width of a bold letter; names are not measured.
   private static let letterWidth = 7.4
 
   public init(_ title: String, label: String, scale: Plot.Scale = .linear) {
@@ -129,7 +129,7 @@ public struct BarPlot {
     SVG.colour(name.hasPrefix("ours") ? 0 : name.hasPrefix("limit") || name.hasPrefix("bare") ? 5 : 3)
   }
 
-  /// Three digits are all that a bar shows.
+  /// A bar shows a value with about three digits.
   private static func value(_ value: Double) -> String {
     value >= 1e6
       ? fixed(value / 1e6, 1) + " M"
@@ -155,7 +155,7 @@ struct ScaledAxis {
       high = max(high, low * 1.001)
       var decade = SVG.power(of: 10, atMost: low)
       if axis.range == nil { low = decade }
-      // Of few decades their halves and fifths, too.
+      // An axis of few decades also has their halves and fifths.
       let steps = high / low < 300 ? [1.0, 2, 5] : [1]
       while decade <= high * 1.0001 {
         ticks += steps.map { decade * $0 }.filter { $0 >= low * 0.9999 && $0 <= high * 1.0001 }

@@ -7,29 +7,29 @@ import Observation
 import Synchronization
 import TrunklineCallKit
 
-/// The app: this program again as a process of its own, told by a plan what to do, which ends with one line of JSON.
+/// The app: this program again, as a separate process. It follows a plan and ends with one line of JSON.
 @MainActor final class AppProcess {
   struct Plan: Codable {
     enum Tap: String, Codable {
-      /// Once the call has rung and its media is ready.
+      /// After the call has rung and its media is ready.
       case warm
-      /// As soon as it is on the screen, before there is a socket.
+      /// As soon as the call is on the screen, before a socket exists.
       case early
     }
     var gateway: String
     var device = "cell"
-    /// Logs in; without it the push alone lets the app in.
+    /// The login token; without it the app connects with the push alone.
     var token: String?
     /// The push that started the process.
     var push: String?
     var tap = Tap.warm
-    /// Calls shown by the app itself, so many at a time.
+    /// With a value, the app shows its calls itself (`NoCallSystem`), so many at a time.
     var calls: Int?
-    /// Looks at its threads for so long, once settled: in the call, or idle.
+    /// Seconds for which the app measures its threads once it is settled: in the call, or idle.
     var measures: Double?
-    /// Of a network between the app and the gateway, signalling and media; 0: loopback's own.
+    /// The round trip of the simulated network between the app and the gateway, for signalling and media; 0: loopback's own.
     var roundTripMilliseconds = 0
-    /// Before anything is measured.
+    /// Seconds before the measurement.
     var settles = 2.0
     /// Keeps the call stacks of the media thread's allocations.
     var traces = false
@@ -38,7 +38,7 @@ import TrunklineCallKit
   struct Report: Codable {
     var marks: [String: Int64]
     var loudSamples: Int
-    /// Of the first call, when it was measured, and with all calls connected.
+    /// With the first call, when it was measured, and with all calls connected.
     var residentKilobytes: [Int]
     var figures: ThreadFigures?
     var sites: [AllocationSites.Site]
@@ -65,7 +65,7 @@ import TrunklineCallKit
     marks.note("main")
   }
 
-  /// What this process is to do, if it is such a child.
+  /// The function that runs the plan; nil if the arguments are not those of such a child.
   nonisolated static func role(_ arguments: [String]) -> (() -> Never)? {
     guard arguments.count == 3, arguments[1] == option,
       let plan = try? JSONDecoder().decode(Plan.self, from: Data(arguments[2].utf8))
@@ -113,7 +113,7 @@ import TrunklineCallKit
     let box = PhoneBox()
     iphone.lock()
     iphone.install { () -> Any in
-      // the system starts a process on a thread of its own
+      // the system starts a process on a separate thread
       if pthread_equal(pthread_self(), box.main) != 0 { return MainActor.assumeIsolated { box.keep(make()) } }
       return DispatchQueue.main.sync { MainActor.assumeIsolated { box.keep(make()) } }
     }
@@ -121,7 +121,7 @@ import TrunklineCallKit
     follow(box)
   }
 
-  /// Weak: the stand-in's process owns the phone.
+  /// Weak, as the stand-in's process owns the phone.
   private final class PhoneBox: @unchecked Sendable {
     // Unchecked: touched on the main thread only.
     let main = pthread_self()
@@ -181,7 +181,7 @@ import TrunklineCallKit
     }
   }
 
-  /// Memory with one call, and with all.
+  /// Memory in KB with one call, and with all calls connected.
   private func connected(of most: Int) {
     let count = phone?.calls.count { isConnected($0) } ?? 0
     if count >= 1, report.residentKilobytes.isEmpty {

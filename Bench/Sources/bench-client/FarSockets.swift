@@ -3,8 +3,8 @@ import Foundation
 import Synchronization
 import TrunklineCallKit
 
-/// A gateway that is a round trip away: frames take half of it each way, a connection three whole ones (TCP, TLS 1.3, the upgrade), and the
-/// gateway's candidates are those of a relay whose datagrams take as long.
+/// A gateway that is a round trip away: frames take half a round trip each way, a connection takes three whole ones (TCP, TLS
+/// 1.3, the upgrade). The gateway's candidates become those of a relay with the same delay.
 final class FarSockets: SocketConnector {
   private let sockets = WebSockets()
   private let milliseconds: Int
@@ -36,7 +36,7 @@ final class FarSockets: SocketConnector {
     func close(_ code: UInt16) { queue.asyncAfter(deadline: .now() + seconds) { [socket] in socket.close(code) } }
   }
 
-  /// The gateway's candidates become the relay's.
+  /// Replaces the gateway's candidates by the relay's.
   private func move(_ text: [UInt8]) -> [UInt8] {
     let frame = String(decoding: text, as: UTF8.self)
     guard frame.contains("candidate:") else { return text }

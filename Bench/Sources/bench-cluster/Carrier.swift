@@ -1,8 +1,8 @@
 import BenchKit
 import Glibc
 
-/// Who sends calls to the gateways, over UDP from an address of its own: a carrier, or an edge before the nodes that names the trunk and follows
-/// a redirect, as Deploy's Kamailio does.
+/// Sends calls to the gateways over UDP from its own address: a carrier, or an edge before the nodes that names the trunk and
+/// follows a redirect, as Deploy's Kamailio does.
 final class Carrier {
   final class Call {
     let id = randomHex(20)
@@ -10,10 +10,10 @@ final class Carrier {
     let began = monotonicNanoseconds()
     fileprivate(set) var final = 0
     fileprivate(set) var redirects = 0
-    /// A BYE came, from whomever.
+    /// When a BYE arrived, whichever party caused it.
     fileprivate(set) var byeAt: UInt64?
     fileprivate(set) var endedAt: UInt64?
-    /// The app has declined it meanwhile, or we have cancelled it.
+    /// The app has declined the call meanwhile, or we have cancelled it.
     var isCancelled = false
     fileprivate var port: UInt16
     fileprivate var uri: String
@@ -30,7 +30,7 @@ final class Carrier {
   let port: UInt16
   private let reactor: Reactor
   private let fd: Int32
-  /// The header that an edge names the trunk with.
+  /// The header in which an edge names the trunk.
   private let trunkHeader: String
   private(set) var calls: [String: Call] = [:]
   /// Calls are ended as soon as they are answered.
@@ -98,7 +98,7 @@ final class Carrier {
     }
   }
 
-  // MARK: what comes
+  // MARK: received messages
 
   private func ready() {
     while true {

@@ -3,7 +3,7 @@ import Foundation
 import Glibc
 import Platform
 
-/// How many apps a second a node welcomes, with all that the cluster wants of it; what they cost the shared store then, in commands and memory.
+/// The number of apps a second that a node of a cluster welcomes, and what they cost the shared store in commands and memory.
 final class HelloRows {
   private let bench: Bench
   private let site: Site
@@ -14,14 +14,14 @@ final class HelloRows {
     count = bench.isSmall ? 300 : 10_000
   }
 
-  /// `redis-benchmark` makes such names: twelve digits.
+  /// Names as `redis-benchmark` makes them: twelve digits.
   static func guest(_ number: Int) -> String {
     let digits = "\(number)"
     return "guest" + String(repeating: "0", count: 12 - digits.count) + digits
   }
-  /// Apps of one run.
+  /// The number of apps in one run.
   let count: Int
-  /// Commands of a session from its `hello` to its end; of a device at rest, in a second.
+  /// Commands of a session from its `hello` to its end; commands of a device at rest, in a second.
   private var ofSession = 0.0, ofRest = 0.0
   private var atRest = 0.0
 
@@ -66,7 +66,7 @@ final class HelloRows {
     try secure(Array(tokens.prefix(bench.isSmall ? 50 : 3_000)))
   }
 
-  /// Full handshakes of TLS 1.3, so many at a time.
+  /// Full handshakes of TLS 1.3, several at a time.
   private func secure(_ tokens: [String]) throws {
     let node = site.nodes[2]
     let atOnce = 64
@@ -100,7 +100,7 @@ final class HelloRows {
 
   private struct Round {
     var perSecond = 0.0, p50 = 0.0, p99 = 0.0
-    /// Milliseconds of CPU of each.
+    /// Milliseconds of CPU per session on each thread.
     var control = 0.0, app = 0.0, sharedStore = 0.0
   }
 
@@ -131,7 +131,7 @@ final class HelloRows {
     return round
   }
 
-  /// All are there: what nothing costs, and what they and their registrations take of the shared store.
+  /// With all apps online: commands to the shared store while the apps are idle, and the memory of their registrations in it.
   private func rest(_ sockets: [AppSocket], _ node: Node) throws {
     let commands = node.commands
     let seconds = bench.isSmall ? 1.0 : 10

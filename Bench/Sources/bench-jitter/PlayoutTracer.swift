@@ -1,6 +1,6 @@
-/// A stretch of output that is an exact copy of what was said.
+/// A stretch of output that is an exact copy of the source.
 struct PlayedRun {
-  /// First sample of the output and of the source, and how many.
+  /// First sample in the output and in the source, and the number of samples.
   var output: Int
   var source: Int
   var count: Int
@@ -8,15 +8,15 @@ struct PlayedRun {
   var sourceEnd: Int { source + count }
 }
 
-/// Finds which source sample each output sample is, whoever made the output: by the samples themselves, not by what an
-/// implementation says of itself. What is concealed, stretched or blended is a copy of nothing and belongs to no run.
+/// Finds which source sample each output sample is, for any implementation: it compares samples and uses no statement of the
+/// implementation. Concealed, stretched or blended audio is a copy of nothing and belongs to no run.
 ///
-/// Two rules keep repetition by concealment from counting as playing: the source only moves forward, and nothing is played that has
-/// not yet arrived.
+/// Two rules keep repetition by concealment from counting as playing: the source only moves forward, and nothing is played before
+/// it has arrived.
 struct PlayoutTracer {
   private static let window = 24
   private static let stride = 8
-  /// A run may begin this much before the last one's end: where a blend begins is not sharp.
+  /// A run may start this many samples before the end of the last one, as the start of a blend is not sharp.
   private static let overlap = 15
 
   private let source: [Int16]
@@ -41,7 +41,7 @@ struct PlayoutTracer {
     }
   }
 
-  /// nil for windows with too little in them to tell one from another.
+  /// nil for windows with too little content to distinguish them.
   private static func hash(_ samples: UnsafeBufferPointer<Int16>, at start: Int) -> Int? {
     var (value, changes, last): (UInt64, Int, Int16) = (0xcbf2_9ce4_8422_2325, 0, samples[start])
     for index in start..<start + window {

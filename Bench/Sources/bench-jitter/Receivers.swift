@@ -6,19 +6,19 @@ import JitterPeers
 import MediaSession
 import RTP
 
-/// What a receiver says of itself after a pull.
+/// What a receiver reports of itself after a pull.
 struct ReceiverCounts {
-  /// Made up since the start, in samples at 8 kHz.
+  /// Concealed audio since the start, in samples at 8 kHz.
   var concealed: UInt64 = 0
-  /// Taken from a copy in a later packet.
+  /// Audio recovered from a copy in a later packet.
   var repaired: UInt64 = 0
   var shrunk: UInt64 = 0
   var grown: UInt64 = 0
-  /// Packets that came and were not played.
+  /// Packets that arrived and were not played.
   var discarded: UInt64 = 0
-  /// This pull had no audio and no concealment any more.
+  /// This pull had no audio, and concealment has ended.
   var isSilent = false
-  /// Where the pull's first sample lies in the source, in samples at 8 kHz, as far as the receiver knows.
+  /// Position of the pull's first sample in the source, in samples at 8 kHz, as far as the receiver knows.
   var position: Double?
 }
 
@@ -27,18 +27,18 @@ struct ReplayPacket {
   var number: Int
   /// In samples at 8 kHz.
   var timestamp: Int
-  /// It begins a talkspurt.
+  /// The packet starts a talkspurt.
   var marker: Bool
 }
 
-/// A receive path under replay: packets of speech in, audio at 8 kHz out (48 kHz from NetEQ's Opus, of which only the clock is used).
+/// A receive path under replay: packets of speech in, audio at 8 kHz out (48 kHz from NetEQ's Opus, whose clock alone is used).
 protocol ReplayReceiver: AnyObject {
   var name: String { get }
-  /// 20; 10 for NetEQ, a packet for those that hand out packets.
+  /// 20; 10 for NetEQ; the packet's length for receivers that return packets.
   var pullMilliseconds: Int { get }
   func insert(_ packet: ReplayPacket, _ payload: [UInt8], at now: Instant)
   func pull(into samples: inout [Int16], at now: Instant)
-  /// Asked after each pull.
+  /// Called after each pull.
   func millisecondsToNextPull(after now: Instant) -> Double
   var counts: ReceiverCounts { get }
 }
@@ -62,8 +62,8 @@ struct FollowingTicks: ~Copyable {
   }
 }
 
-/// What RTCP tells of the path every 5 s: half a round trip whose one way is the trace's and whose other is as fast as its fastest packet,
-/// smoothed as `MediaSession` does.
+/// The path as RTCP reports it every 5 s: half a round trip, in which one way has the trace's delay and the other is as fast as
+/// the trace's fastest packet, smoothed as in `MediaSession`.
 private struct ReportedPath {
   let least: Double
   private var fastest = Double.infinity
@@ -93,7 +93,7 @@ final class OurReceiver: ReplayReceiver {
   private let units: Int
   private var path: ReportedPath
 
-  /// - Parameter pathMilliseconds: the trace's fastest packet and what is judged as the rest of the path.
+  /// - Parameter pathMilliseconds: the delay of the trace's fastest packet plus what is assumed for the rest of the path.
   init(_ encoding: AudioEncoding, policy: DelayPolicy, pathMilliseconds: Double) throws {
     receiver = try AudioReceiver(encoding: encoding, policy: policy)
     receiver.setPath(milliseconds: pathMilliseconds)
@@ -122,7 +122,7 @@ final class OurReceiver: ReplayReceiver {
     (counts.shrunk, counts.grown) = (statistics.removedSamplesForAcceleration, statistics.insertedSamplesForDeceleration)
     counts.discarded = statistics.late + statistics.overflowed
     counts.isSilent = result == .silent
-    // What comes next, less the 160 samples just played.
+    // The next sample to be played, less the 160 samples just played.
     counts.position = Double(Int32(bitPattern: receiver.nextTimestamp.raw)) * 160 / Double(units) - 160
   }
 }
@@ -166,7 +166,7 @@ final class NetEQReceiver: ReplayReceiver {
   }
 }
 
-/// A buffer of packets with the least around it: PCMU is decoded, and what is missing is silence.
+/// A packet buffer with as little as possible around it: PCMU is decoded, and missing audio is silence.
 final class PacketReceiver<Buffer: PacketBuffer & ~Copyable>: ReplayReceiver {
   let name: String
   let pullMilliseconds: Int

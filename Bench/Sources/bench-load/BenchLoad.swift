@@ -1,8 +1,8 @@
 import BenchKit
 import Foundation
 
-/// `bench-load`: the whole gateway under more and more calls of `trunkline-lab load`, which has a process and cores of its own.
-/// The gateway is the one that was built beside this bench, or the binary that TRUNKLINE_BINARY names.
+/// `bench-load`: the whole gateway under more and more calls of `trunkline-lab load`, which runs in its own process on its own
+/// cores. The gateway is the one built beside this bench, or the binary that TRUNKLINE_BINARY names.
 @main struct BenchLoad {
   nonisolated static func main() {
     Bench.main("load", about: "the whole gateway under more and more calls of `trunkline-lab load`.") { bench in
@@ -42,7 +42,7 @@ import Foundation
     var overload: Step?
   }
 
-  /// Its standard output, read to the end; progress goes on to ours.
+  /// Its standard output, read to the end; its progress is printed on ours.
   private static func run(_ binary: String, _ arguments: [String]) throws -> Steps {
     let process = Process()
     let pipe = Pipe()

@@ -3,8 +3,8 @@ import BenchKit
 import COpus
 import RTP
 
-/// libopus and nothing else: per 20 ms one frame encoded and one packet decoded at the band's API rate, with the settings our session
-/// uses.
+/// libopus alone: each 20 ms one frame is encoded and one packet decoded at the band's API rate, with the settings of our
+/// session.
 struct BareOpus {
   var fromTrunk: [[UInt8]]
   var fromApp: [[UInt8]]
@@ -21,7 +21,7 @@ struct BareOpus {
         _ = telephone.decode(payload.span, into: &span)
         return samples
       }
-      // As a session's: without FEC until somebody loses a packet.
+      // As in a session: no FEC until a receiver reports loss.
       let bitrate = band == .wideband ? EncoderControl.plainWideBitrate : EncoderControl.plainBitrate
       var encoder = try OpusEncoder(
         sampleRateHz: band.sampleRateHz, bitrate: bitrate, complexity: complexity, expectedLossPercent: 0)
@@ -45,7 +45,7 @@ struct BareOpus {
   }
 }
 
-/// Speech as an app would send it to somebody who did not ask for the telephone's band: 48 kHz, 32 kbit/s, SILK and CELT together.
+/// Speech as an app sends it to a peer that did not ask for the telephone's band: 48 kHz, 32 kbit/s, SILK and CELT together.
 enum HybridSpeech {
   static func packets(count: Int) throws -> [[UInt8]] {
     var status: Int32 = 0
@@ -62,7 +62,7 @@ enum HybridSpeech {
     let ticks = Speech.ticks()
     var last: Int16 = 0
     let packets = (0..<count).map { number in
-      // Straight lines between samples leave images above 4 kHz: that is what makes the upper band busy.
+      // Straight lines between samples leave images above 4 kHz, which keep the upper band busy.
       var wide: [Int16] = []
       for sample in ticks[number % ticks.count] {
         for step in 1...6 { wide.append(Int16((Int(last) * (6 - step) + Int(sample) * step) / 6)) }

@@ -4,8 +4,8 @@ import CMallocCount
 import MediaSession
 import RTP
 
-/// What malloc has handed out for a session that has run for a second, and not got back: the media of a call, without what control, DTLS
-/// and the kernel have of it.
+/// Heap memory that a session holds after it has run for a second: the media of a call, without the memory of control, DTLS and
+/// the kernel.
 enum MemoryRows {
   private static let sessions = 20
 
@@ -25,11 +25,11 @@ enum MemoryRows {
     }
   }
 
-  /// Of one session.
+  /// Octets of one session.
   private static func octets(_ plan: SessionBench.Plan) throws -> Double {
     let room = UnsafeMutablePointer<SessionBench>.allocate(capacity: sessions)
     defer { room.deallocate() }
-    // The first of all takes what OpenSSL and libopus set up once.
+    // The first session of all also pays for the one-time setup of OpenSSL and libopus.
     try room.initialize(to: talked(plan))
     room.deinitialize(count: 1)
     let before = malloc_in_use()
@@ -39,7 +39,7 @@ enum MemoryRows {
     return Double(taken) / Double(sessions) - outputOctets()
   }
 
-  /// A media thread has one for all its sessions, each of ours its own.
+  /// A media thread has one output for all its sessions; here each session has its own.
   private static func outputOctets() -> Double {
     let before = malloc_in_use()
     let output = MediaOutput()

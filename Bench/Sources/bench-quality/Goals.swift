@@ -10,9 +10,9 @@ extension Path {
     case .appToG722: "app to G.722"
     }
   }
-  /// What `Scores.perceived` is of it.
+  /// The name of the score in `Scores.perceived`.
   var score: String { band == .wideband ? "PESQ-WB" : "PESQ" }
-  /// The goals for what people hear.
+  /// The goals for the received audio.
   func leastScore(_ network: String) -> BenchGoal? {
     switch (self, network) {
     case (.trunkToApp, "3 % loss"): .atLeast(3.6)

@@ -1,13 +1,13 @@
 import Bytes
 import Glibc
 
-/// What a network does to a stream of 20 ms packets: the delay of each in milliseconds, nil for a lost one.
+/// The effect of a network on a stream of 20 ms packets: the delay of each in milliseconds, nil for a lost one.
 struct Impairment {
   var name: String
-  /// What an encoder is told to expect by the receiver's reports, in per cent.
+  /// The loss that the receiver's reports let an encoder expect, in per cent.
   var expectedLossPercent: Int
   var delays: @Sendable (_ packets: Int, _ seed: UInt64) -> [Double?]
-  /// How often it is played to each voice; twice as often with jitter, which differs more from seed to seed.
+  /// How often it is played to each voice; twice as often with jitter, which differs more between seeds.
   var seeds: UInt64 = 2
 
   static func loss(_ percent: Int) -> Impairment {
@@ -47,7 +47,7 @@ struct Impairment {
       }, seeds: 4)
   }
 
-  /// A part of a recorded network, another with each seed.
+  /// A part of a recorded network, chosen by the seed.
   static func trace(_ name: String, _ delays: [Double?]) -> Impairment {
     let lost = delays.count { $0 == nil }
     return Impairment(

@@ -1,8 +1,8 @@
 import Glibc
 
-/// How far apart two spectra are, in dB: the root mean square of the differences of their levels in 16 bands of 250 Hz, of windows of 20 ms
-/// every 10, mean over the windows. What lies below −70 dBov is not told apart. An independent measure beside PESQ, and one that can be
-/// taken of 100 ms.
+/// The distance of two spectra in dB: the root mean square of the differences of their levels in 16 bands of 250 Hz, in windows
+/// of 20 ms every 10 ms, as a mean over the windows. Levels below −70 dBov count as equal. It is a measure independent of PESQ,
+/// and it works on 100 ms of audio.
 enum SpectralDistance {
   private static let window = 160
   private static let bands = 16

@@ -1,7 +1,7 @@
 import Bytes
 import SRTP
 
-/// What every implementation is given: the same keys and the same packets.
+/// The input of every implementation: the same keys and the same packets.
 struct Fixture {
   let profile: SRTPProfile
   let payloadBytes: Int
@@ -16,7 +16,7 @@ struct Fixture {
 
   var master: SRTPMasterKey { SRTPMasterKey(key: key, salt: salt) }
   var packetBytes: Int { 12 + payloadBytes }
-  /// Protection moves nothing but the tag; libsrtp wants 32-bit alignment and room for its trailer.
+  /// Protection appends only the tag; libsrtp needs 32-bit alignment and space for its trailer.
   func makeBuffer() -> UnsafeMutableRawBufferPointer {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: packetBytes + 160, alignment: 16)
     for index in 0..<buffer.count { buffer[index] = UInt8(truncatingIfNeeded: index &* 31) }
@@ -24,12 +24,12 @@ struct Fixture {
     return buffer
   }
 
-  /// Packet `index` of the stream. The payload is what the last `unprotect` left: the same bytes.
+  /// Makes the buffer packet `index` of the stream. The payload remains from the last `unprotect`: the same bytes.
   @inline(__always) func number(_ buffer: UnsafeMutableRawBufferPointer, _ index: Int) {
     buffer.storeBytes(of: UInt16(truncatingIfNeeded: index).bigEndian, toByteOffset: 2, as: UInt16.self)
   }
 
-  /// The ciphertext's last eight octets and the tag's first four: equal ones were protected equally.
+  /// The ciphertext's last eight octets and the tag's first four: equal digests mean equal protection.
   @inline(__always) func digest(_ buffer: UnsafeMutableRawBufferPointer) -> UInt64 {
     buffer.loadUnaligned(fromByteOffset: packetBytes - 8, as: UInt64.self)
       ^ UInt64(buffer.loadUnaligned(fromByteOffset: packetBytes, as: UInt32.self))

@@ -10,7 +10,7 @@ import RTP
 import SRTP
 import STUN
 
-/// Our media threads in this process: one media thread and the DTLS thread, on a core of their own if there are two.
+/// Our media threads in this process: one media thread and the DTLS thread, on a separate core if there are two.
 ///
 /// Unchecked: one thread at a time reserves; `plane` may be used from any.
 final class PlaneUnderTest: @unchecked Sendable {
@@ -23,9 +23,9 @@ final class PlaneUnderTest: @unchecked Sendable {
     identity = try DTLSIdentity()
     var configuration = MediaPlaneConfiguration(
       addresses: [.init(bind: .loopback)], threads: 1, appPort: 0, trunkPorts: 20_000...31_999)
-    // Nothing is refused and no encoder is held back: what a call costs is what is measured.
+    // No call is refused and no encoder is limited, so that the cost of a call is measured.
     configuration.loadLimit = 1_000
-    // Threads begin on the core of who starts them.
+    // A thread starts on the core of the thread that creates it.
     if let cpu = cores.measured { _ = bn_pin(0, cpu) }
     plane = try MediaPlane(configuration: configuration, identity: try DTLSIdentity()) { _ in }
     if let cpu = cores.generator { _ = bn_pin(0, cpu) }
@@ -60,14 +60,14 @@ final class PlaneUnderTest: @unchecked Sendable {
 
   var client: DTLSIdentity { identity }
 
-  /// The trunk leg of the call that was connected as the `index`th, described anew.
+  /// Sets the trunk leg of the call that was connected as the `index`th again, after `adjust`.
   func setTrunk(_ pair: CallPair, at index: Int, _ adjust: (inout TrunkLegParameters) -> Void) {
     var trunk = TrunkLegParameters(remote: SocketAddress(.loopback, pair.trunkPort), encoding: .pcmu, payloadType: 0)
     adjust(&trunk)
     plane.send(.setTrunk(calls[index], trunk))
   }
 
-  // MARK: what the plane counts
+  // MARK: counters of the plane
 
   /// Datagrams of all kinds.
   var received: Int {
@@ -76,7 +76,7 @@ final class PlaneUnderTest: @unchecked Sendable {
 
   private func family(_ name: String) -> [MetricSample] { plane.metrics.families.first { $0.name == name }?.snapshot() ?? [] }
 
-  /// CPU seconds of a thread, as of its last look at itself (100 ms).
+  /// CPU seconds of a thread, as it last measured itself (every 100 ms).
   func cpuSeconds(of thread: String) -> Double {
     for sample in family("trunkline_media_thread_cpu_seconds_total") where sample.labels == [thread] {
       if case .number(let value) = sample.value { return value }
@@ -98,7 +98,7 @@ final class PlaneUnderTest: @unchecked Sendable {
 }
 
 extension HistogramSnapshot {
-  /// The quantile of what came after `before`, between the bounds of its bucket, in µs.
+  /// The quantile of the values recorded after `before`, interpolated in its bucket, in µs.
   func quantileMicroseconds(_ share: Double, since before: HistogramSnapshot) -> Double {
     let grown = zip(counts, before.counts).map { Double($0 &- $1) }
     let wanted = grown.reduce(0, +) * share

@@ -45,7 +45,7 @@ struct RelayRows {
     bench.progress("relay: added delay at \(calls) calls")
     let ours = try Ours(cores).measure(calls, .pcmu, Material.relayed, seconds: bench.isSmall ? 0.4 : 5, settle: settle)
     let theirs = bench.isSmall ? nil : try Theirs.measure(bench, cores, calls, transcodes: false, Material.relayed)
-    // On the cores of both: what the machine takes to wake a thread that does nothing but answer.
+    // On both cores: the time in which the machine wakes a thread that only answers.
     if let cpu = cores.generator { _ = bn_pin(0, cpu) }
     var bare = [Double](repeating: 0, count: bench.isSmall ? 1_000 : 20_000)
     let echoed = Int(bn_bare_echo(cores.measured ?? -1, Int32(bare.count), &bare))
@@ -61,11 +61,12 @@ struct RelayRows {
   }
 }
 
-/// A run through whoever is measured.
+/// A run of one implementation.
 struct Measured {
   var figures: CallGenerator.Figures
   var callsPerCore: Double
-  /// By design (`Cores.inBatches`): CPU time a packet is measured there, which does not depend on when the generator sends.
+  /// By design (`Cores.inBatches`): there the bench measures CPU time per packet, which does not depend on when the generator
+  /// sends.
   var isBesideGenerator = false
   var note: String {
     let kept = "\(fixed(figures.worstShare * 100, 2)) % of the worst call's packets"

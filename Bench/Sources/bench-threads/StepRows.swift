@@ -1,11 +1,12 @@
 import BenchKit
 import RTP
 
-/// More and more transcoded calls until one of them loses or most are late: how many a core carries, by the same rule for ours and rtpengine.
-/// `bench-load` steps the whole gateway up; rtpengine has no calls of its own to step, so both media planes stand here.
+/// More and more transcoded calls, until one loses more than 0.1 % of its packets or 1 % of all packets are late: the number that
+/// a core carries, by the same rule for ours and rtpengine. `bench-load` does this to the whole gateway; rtpengine has no call
+/// control, so this bench compares the media planes.
 struct StepRows {
   static let row = "steps: transcoded calls that one core carries"
-  /// A packet's time, in µs: what is later has missed its turn.
+  /// In µs; a packet that takes longer has missed its tick.
   private static let latest = 20_000.0
   let bench: Bench
   let cores: Cores
@@ -48,8 +49,8 @@ struct StepRows {
     var note: String
   }
 
-  /// The last step at which every call kept its packets; nil if who is measured is not installed, or none did. In wide steps up to the
-  /// first that fails, then by halves until it is known to 5 %.
+  /// The last step at which every call kept its packets; nil if the implementation is not installed, or no step passed. The steps
+  /// are wide up to the first that fails, then halved until the result is known to 5 %.
   private func last(_ name: String, _ steps: [Int], _ measure: (Int) throws -> Measured?) throws -> Step? {
     var best: Step?
     var failed: Int?

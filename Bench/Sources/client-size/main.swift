@@ -1,7 +1,7 @@
 import Foundation
 import TrunklineClient
 
-// The smallest app that makes all of the SDK be linked: what of it is ours is what bench-client measures. Its sockets are the system's.
+// The smallest app that links all of the SDK; bench-client measures the SDK's part of its size. Its sockets are stubs.
 
 struct NoSockets: SocketConnector {
   private struct Closed: Socket {
