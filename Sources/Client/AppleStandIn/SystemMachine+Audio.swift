@@ -8,7 +8,7 @@ extension SystemMachine {
 
   mutating func activateSoon(_ now: Instant, _ out: inout [Action]) {
     guard !isAudioActive, activatesAt == nil, hasAudioCall else { return }
-    // R8: who activates the session itself is not told
+    // R8: an app that activates the session itself gets no `didActivate`
     guard !hasAppActivated else { return out.append(.violation(.r8, "setActive was called: didActivate does not come")) }
     activatesAt = rules.activationTime.map { now + $0 }
   }
@@ -40,7 +40,7 @@ extension SystemMachine {
 
   // MARK: route
 
-  /// R20: the override is gone, and the system's speaker button is off again.
+  /// R20: removes the override, and switches the system's speaker button off.
   mutating func categorySet(_ now: Instant, _ out: inout [Action]) {
     guard rules.categoryClearsSpeaker, isAudioActive, route == .speaker else { return }
     out.append(.violation(.r20, "setCategory while the session is active switches the speaker off"))
@@ -62,7 +62,7 @@ extension SystemMachine {
 }
 
 extension SystemMachine.Route {
-  /// Hz. A headset without wideband speech has 8 kHz (R28).
+  /// Hz: 8 kHz for a headset without wideband speech (R28).
   public var sampleRate: Int {
     switch self {
     case .receiver, .speaker, .headphones: 48_000

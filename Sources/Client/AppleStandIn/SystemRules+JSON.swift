@@ -1,9 +1,9 @@
 public import Foundation
 
-/// Rules from a file: `{"reportTime": 7, "muteBursts": 2, "activationTime": null}`. Times are seconds; what is not named stays
-/// strict.
+/// Rules from a file: `{"reportTime": 7, "muteBursts": 2, "activationTime": null}`. Times are seconds; rules that the file does
+/// not name stay strict.
 extension SystemRules {
-  /// What is wrong with a file of rules.
+  /// The problem of a file of rules.
   public struct FileProblem: Error, CustomStringConvertible { public let description: String }
 
   public init(json: Data) throws(FileProblem) {
@@ -39,12 +39,12 @@ extension SystemRules {
   ]
   static let others = ["mustReport", "blocked", "microphone", "headsetFault", "wakesUntilSocketsFail"]
 
-  /// Every rule of a file.
+  /// The names of all rules that a file may contain.
   public static var names: [String] {
     (times.map(\.0) + optionalTimes.map(\.0) + counts.map(\.0) + switches.map(\.0) + others).sorted()
   }
 
-  /// Nil: no such rule; false: not its value.
+  /// Nil: no such rule; false: the value has the wrong type or range.
   private mutating func set(_ key: String, _ value: Any) -> Bool? {
     if let path = Self.times.first(where: { $0.0 == key })?.1 {
       return Self.duration(value).map { self[keyPath: path] = $0 } != nil

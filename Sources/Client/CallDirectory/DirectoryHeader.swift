@@ -35,8 +35,8 @@ struct DirectoryHeader: Equatable {
     return bytes
   }
 
-  /// - Parameter fileBytes: the whole file's size: sections must fill it exactly, and counts fit into their sections, so that no number of
-  ///   the file is trusted beyond its own size.
+  /// - Parameter fileBytes: the whole file's size. Sections must fill it exactly, and counts must fit into their sections, so
+  ///   that no number in the file is trusted beyond the file's size.
   init(_ bytes: [UInt8], fileBytes: Int, file: String) throws(DirectoryError) {
     func value<Value: FixedWidthInteger>(_ offset: Int, _: Value.Type) -> Value {
       (0..<Value.bitWidth / 8).reduce(0) { $0 | Value(truncatingIfNeeded: bytes[offset + $1]) << (8 * $1) }
@@ -66,8 +66,8 @@ struct DirectoryHeader: Equatable {
   init(version: UInt64) { self.version = version }
 }
 
-/// CRC-32 of IEEE 802.3, as zlib has it: finds each burst up to 32 bits, and others with 1 − 2⁻³². Not against an attacker: who can write
-/// into the app group is the app.
+/// CRC-32 of IEEE 802.3, as in zlib: finds each burst of up to 32 bits, and others with a probability of 1 − 2⁻³². It does not
+/// protect against an attacker: only the app itself can write into the app group.
 struct Checksum {
   private static let table: [UInt32] = (0..<256).map { index in
     (0..<8).reduce(UInt32(index)) { value, _ in value & 1 == 1 ? 0xEDB8_8320 ^ (value >> 1) : value >> 1 }

@@ -1,4 +1,4 @@
-/// How national numbers of one country are written, so that they can be told from international ones.
+/// How national numbers of one country are written, so that they differ from international ones.
 ///
 /// ```swift
 /// let germany = NumberingPlan(callingCode: 49, trunkPrefix: "0")
@@ -7,10 +7,10 @@
 public struct NumberingPlan: Sendable, Hashable {
   /// 1…999: 49, 1, 380.
   public let callingCode: Int
-  /// What stands before a national number and is left out behind the calling code: "0" in most of Europe, "1" in North America, nil in
-  /// Italy or Spain, where a number's first digit stays.
+  /// The digits before a national number that are dropped after the calling code: "0" in most of Europe, "1" in North America,
+  /// nil in Italy or Spain, where a number's first digit stays.
   public let trunkPrefix: String?
-  /// What is dialled instead of "+": "00", in North America "011". The first that fits is taken.
+  /// What is dialled instead of "+": "00", in North America "011". The first that matches is used.
   public let internationalPrefixes: [String]
 
   /// Nil for a calling code out of 1…999, or prefixes that are not 1 to 5 digits.

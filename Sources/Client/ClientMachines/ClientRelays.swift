@@ -1,20 +1,21 @@
 import Bytes
 import TURN
 
-/// The way to the gateway over TURN servers, for one generation of a call's ICE: which server is asked when, and which one has us.
+/// The path to the gateway over TURN servers, for one generation of a call's ICE: which server is tried when, and which one has
+/// our allocation.
 ///
-/// | event | what follows |
+/// | event | effect |
 /// |---|---|
-/// | `start` | the first server is connected to, the next one 300 ms later while none has an allocation |
-/// | a server fails, or takes 8 s | the next one at once |
-/// | 300 of a server | the one that it names is asked, once |
-/// | a server allocates | `ready`; the others are let go |
-/// | the server that has us fails | `lost`, then the next one that has not been tried, unless media goes over it already |
-/// | none is left | `exhausted` |
-/// | `close` | all are let go; nothing more happens |
+/// | `start` | connects to the first server, and to the next one 300 ms later while no server has an allocation |
+/// | a server fails, or takes 8 s | the next server at once |
+/// | a server answers 300 | the alternate server that it names is tried, once |
+/// | a server allocates | `ready`; the other connections are closed |
+/// | the server with our allocation fails | `lost`, then the next untried server, unless media already uses the relay |
+/// | no server is left | `exhausted` |
+/// | `close` | all connections are closed; later inputs have no effect |
 struct ClientRelays: Sendable {
   enum Event: Sendable, Equatable {
-    /// The relayed address: a candidate of ours.
+    /// The relayed address, which becomes a candidate of ours.
     case ready(SocketAddress)
     case lost(SocketAddress, String)
     case exhausted
@@ -28,14 +29,14 @@ struct ClientRelays: Sendable {
   }
 
   private(set) var events: [Event] = []
-  /// Of the server that has us.
+  /// The relayed address of our allocation.
   private(set) var relayed: SocketAddress?
   private var waiting: [TURNServer]
   private var attempts: [Attempt] = []
   private var startsNextAt: Instant?
   private var isStarted = false
   private var isClosed = false
-  /// Media goes over it: what comes after it is for the next path to find.
+  /// Media uses the relay: after its failure ICE finds the next path, and no other server is tried.
   private var isInUse = false
   private var nextNumber: Int
   private let peers: [IPAddress]
@@ -44,9 +45,9 @@ struct ClientRelays: Sendable {
 
   /// - Parameters:
   ///   - peers: candidates of the gateway.
-  ///   - firstNumber: of the connections; there are `Limits.relayConnections` at most.
+  ///   - firstNumber: the number of the first connection; there are `Limits.relayConnections` at most.
   init(_ servers: [TURNServer], peers: [SocketAddress], firstNumber: Int, random: RandomSource) {
-    // UDP first: a stream waits for what was lost
+    // UDP first, as a stream delays packets after a loss
     waiting = Array(
       (servers.filter { $0.transport == .udp } + servers.filter { $0.transport != .udp }).prefix(Limits.relayServers))
     var addresses: [IPAddress] = []
@@ -89,7 +90,7 @@ struct ClientRelays: Sendable {
 
   private mutating func connect(_ server: TURNServer, _ now: Instant, _ output: inout ClientMedia.Output) {
     let isStream = server.transport != .udp
-    // of IPv4 if any peer has it
+    // an IPv4 allocation if any peer has an IPv4 address
     let family: IPAddress.Family = peers.isEmpty || peers.contains { $0.family == .v4 } ? .v4 : .v6
     var client = TURNClient(
       username: server.username, password: server.password, isStream: isStream, family: family, random: random)
@@ -115,8 +116,8 @@ struct ClientRelays: Sendable {
     remove(index, why, now, &output)
   }
 
-  /// What came over a connection: a datagram, or a piece of a stream. What peers sent is handed to `body`, with where it stands in the buffer that it
-  /// gets.
+  /// Handles bytes of a connection: a datagram, or a piece of a stream. `body` gets each packet of a peer as a slice of the
+  /// received bytes.
   mutating func received(
     _ number: Int, _ bytes: [UInt8], at now: Instant, into output: inout ClientMedia.Output,
     body: (SocketAddress, ArraySlice<UInt8>) -> Void
@@ -160,7 +161,7 @@ struct ClientRelays: Sendable {
     if let due = startsNextAt, due <= now { startNext(now, &output) }
   }
 
-  // MARK: what a server says
+  // MARK: events of a server
 
   private mutating func drain(_ index: Int, _ now: Instant, _ output: inout ClientMedia.Output) {
     let number = attempts[index].number
@@ -205,7 +206,7 @@ struct ClientRelays: Sendable {
 
   // MARK: media
 
-  /// The pair that media takes goes over this relay.
+  /// Media uses a pair over this relay from now on.
   mutating func bind(_ peer: SocketAddress, at now: Instant, into output: inout ClientMedia.Output) {
     guard relayed != nil, !attempts.isEmpty else { return }
     isInUse = true
@@ -218,7 +219,7 @@ struct ClientRelays: Sendable {
     output.relay(over: attempt.number) { attempt.client.write(bytes, to: peer, into: &$0) }
   }
 
-  /// Gives the allocation back.
+  /// Releases the allocation, and closes all connections.
   mutating func close(at now: Instant, into output: inout ClientMedia.Output) {
     (isClosed, startsNextAt, relayed) = (true, nil, nil)
     for index in attempts.indices {

@@ -2,14 +2,14 @@ import AppProtocol
 import Bytes
 
 extension ClientSession {
-  /// To which node a session goes, and when (docs/reference/protocol.md, Many nodes). Without nodes it has nothing to say: the general address, the
-  /// usual back-off.
+  /// The node that a session connects to, and when (docs/reference/protocol.md, Many nodes). Without nodes the session uses the
+  /// general address and the usual back-off.
   struct Route: Sendable {
-    /// Where the socket is opened; nil: at the general address.
+    /// The address of the socket; nil: the general address.
     private(set) var now: String?
     /// The node's own address.
     private(set) var home: String?
-    /// The wait is one that spreads a herd: whoever has a reason comes back sooner.
+    /// The wait only spreads reconnects over time: a session with a reason may connect sooner.
     private(set) var isSpread = false
     private var spread = Duration.zero
     private var tries = 0
@@ -24,13 +24,14 @@ extension ClientSession {
       broken()
     }
 
-    /// The session has stood for a while: a word of the gateway counts as the first again.
+    /// The session was online for a while: the limit of redirects starts again.
     mutating func resetPointers() { pointers = 0 }
 
-    /// A session that was online begins to look for its node.
+    /// A session that was online starts to look for its node.
     mutating func broken() { (tries, triesUntil) = (0, nil) }
 
-    /// The gateway names another node, or only a time: one that drains spreads its sessions by it, one that is overloaded means it.
+    /// The gateway names another node, or only a time. A draining node uses the time to spread its sessions; for an overloaded
+    /// node it is the least wait.
     mutating func point(to address: String?, after milliseconds: Int?, mayHurry: Bool) {
       let wait = min(.milliseconds(Int64(max(0, milliseconds ?? 0))), Limits.spreadLongest)
       let address = address.flatMap { Self.isAddress($0) ? $0 : nil }
@@ -38,7 +39,7 @@ extension ClientSession {
       home = nil
     }
 
-    /// How long to wait before going where the gateway pointed; nil: it did not, or has too often.
+    /// How long to wait before following the gateway's redirect; nil: there was none, or there were too many.
     mutating func follow() -> Duration? {
       guard let next = pointer else { return nil }
       guard pointers < Limits.pointers else {
@@ -50,14 +51,14 @@ extension ClientSession {
       return next.wait
     }
 
-    /// A random part of the gateway's time; nil: it has given none.
+    /// A random part of the gateway's spread time; nil: it stated none.
     mutating func spread(_ random: RandomSource) -> Duration? {
       guard spread > .zero else { return nil }
       isSpread = true
       return .nanoseconds(Int64(random.next() % UInt64(spread.nanoseconds)))
     }
 
-    /// Sets ``now``. Returns when to try elsewhere, should no socket open.
+    /// Sets ``now``. Returns when to try another address if no socket opens.
     mutating func choose(at time: Instant, resumes: Bool) -> Instant? {
       isSpread = false
       now = nil
@@ -74,7 +75,7 @@ extension ClientSession {
       return end
     }
 
-    /// A text that is none costs nothing: the general address remains.
+    /// Any other text is ignored, and the general address remains.
     static func isAddress(_ text: String) -> Bool {
       guard text.utf8.count <= Limits.addressBytes else { return false }
       for scheme in ["ws://", "wss://"] where text.hasPrefix(scheme) {

@@ -1,7 +1,8 @@
 public import Bytes
 
-/// A machine's deadline as its loop waits for it. After the machine's timer at `now` its deadline is later than `now`; were it not, by a fault of
-/// ours, the loop would spin and empty the battery. It goes on every 10 ms instead, so that what else is due is done.
+/// The time at which a loop runs its machine. After the machine's timer at `now` its deadline must be later than `now`. If it is
+/// not, by a fault of ours, the loop would spin and empty the battery; with this guard it runs every 10 ms, so that other timers
+/// still run.
 public struct DeadlineGuard: Sendable {
   private var last: Instant?
 
@@ -10,7 +11,7 @@ public struct DeadlineGuard: Sendable {
   /// The machine's timer has run.
   public mutating func ran(at now: Instant) { last = now }
 
-  /// When it is to run for this deadline.
+  /// When the machine must run for this deadline.
   public func due(_ deadline: Instant) -> Instant {
     guard let last, deadline <= last else { return deadline }
     return last + Limits.stuckDeadline

@@ -11,7 +11,7 @@ extension PhoneMachine {
     if tokenRequests.ask(at: now) { out.append(.needsToken) }
   }
 
-  /// Something has changed: what gave no token before may give one now.
+  /// Something has changed: a token request that failed before may succeed now.
   mutating func askAgainForToken(_ now: Instant, _ out: inout [Action]) {
     if token == nil || tokenRequests.isWaiting { askForToken(now, &out) }
   }
@@ -20,7 +20,7 @@ extension PhoneMachine {
     tokenRequests.answered()
     isTokenStale = false
     if session != nil, let token, text == token.exposed || (expires ?? .max) <= (tokenExpires ?? .min) {
-      // the gateway would announce its end again, and the app be asked again
+      // the gateway would announce the same expiry again, and the app would be asked again
       tokenRequests.failed(at: now, isStale: true)
       isTokenStale = true
       return out.append(.tokenStale)
@@ -33,7 +33,7 @@ extension PhoneMachine {
       return dialWaiting(now, &out)
     }
     session?.use(token: Redacted(text))
-    // a session of a push becomes a whole one; one that expires goes on
+    // a session of a push becomes a complete session; an expiring session continues
     wake = nil
     if let question = ask(.authRefresh(AuthRefresh(auth: text)), call: nil, now, &out) {
       refresh = (question, former.0, former.1, former.2)
@@ -44,7 +44,7 @@ extension PhoneMachine {
     dialWaiting(now, &out)
   }
 
-  /// The gateway has accepted a token, or refused it: then it helps no more than none, and the one before it stays in use.
+  /// The gateway has accepted or refused a token. After a refusal the previous token stays in use, and the app is asked later.
   private mutating func refreshed(_ result: Result<Success, Failure>, _ now: Instant, _ out: inout [Action]) {
     guard let former = refresh else { return }
     refresh = nil
@@ -63,7 +63,7 @@ extension PhoneMachine {
     out.append(.tokenStale)
   }
 
-  /// Opens a session if there is a reason for one: a login while the app is in front, or a call.
+  /// Opens a session if there is a reason: a login while the app is in the foreground, or a call.
   mutating func connect(push: Push? = nil, _ now: Instant, _ out: inout [Action]) {
     guard session == nil else { return }
     guard push != nil || (token != nil && (isForeground || isLoggingOut || !liveCalls.isEmpty)) else { return }
@@ -108,8 +108,8 @@ extension PhoneMachine {
     ask(.deviceState(DeviceState(state: isOn ? .fg : .bg)), call: nil, now, &out)
   }
 
-  /// In the background a session without a call is let go once the gateway has all that was said: iOS would kill its socket, and pushes
-  /// come at once instead.
+  /// In the background a session without a call is closed once the gateway has received all messages: iOS would kill its socket,
+  /// and pushes arrive at once instead.
   mutating func leaveInBackground(_ now: Instant, _ out: inout [Action]) {
     guard !isForeground, !isLoggingOut, liveCalls.isEmpty, session?.isQuiet == true else { return }
     finishSession(now, &out)
@@ -131,7 +131,7 @@ extension PhoneMachine {
     forgetQuestions(of: 0)
   }
 
-  // MARK: where to be pushed to
+  // MARK: push target
 
   mutating func set(push token: DevicePut.Push?, _ now: Instant, _ out: inout [Action]) {
     isRegistrationDropped = token == nil && (pushToken != nil || isRegistrationDropped)
@@ -144,10 +144,10 @@ extension PhoneMachine {
     register(now, &out)
   }
 
-  /// At every login, launch and new push token: the gateway may have forgotten.
+  /// Registers at every login, launch and new push token, as the gateway may have lost the registration.
   mutating func register(_ now: Instant, _ out: inout [Action]) {
     guard isRegistrable(), !isLoggingOut else { return }
-    // one at a time: a system that gives a new token each second must not fill the session
+    // one at a time: a system that issues a new token each second must not fill the session
     guard registration == nil else { return isRegistrationOld = true }
     isRegistrationOld = false
     if isRegistrationDropped {
@@ -160,7 +160,7 @@ extension PhoneMachine {
 
   // MARK: logout
 
-  /// The device leaves the gateway's list before the phone says that it is out, now or when the gateway is next reached.
+  /// Removes the device from the gateway's list before the phone reports the logout: now, or when the gateway is next reached.
   mutating func logOut(_ now: Instant, _ out: inout [Action]) {
     guard !isLoggingOut, state != .loggedOut else { return }
     for id in liveCalls { act(.end, id, now, &out) }
@@ -183,15 +183,15 @@ extension PhoneMachine {
     out.append(.loggedOut)
   }
 
-  // MARK: what the session says
+  // MARK: events of the session
 
-  /// Nil: there is no session, or too many questions are open.
+  /// Sends a request. Nil: there is no session, or too many requests are open.
   @discardableResult
   mutating func ask(_ message: ClientMessage, call: Identifier?, _ now: Instant, _ out: inout [Action]) -> Identifier? {
     ask(message, call: call, of: socket(of: call), now, &out)
   }
 
-  /// Of a call over the socket of its node.
+  /// Sends a request of a call over the socket of the call's node.
   @discardableResult
   mutating func ask(_ message: ClientMessage, call: Identifier?, of number: Int, _ now: Instant, _ out: inout [Action])
     -> Identifier?
@@ -202,7 +202,7 @@ extension PhoneMachine {
       ? session?.request(message, call: call, at: now, into: &actions)
       : further[number]?.session.request(message, call: call, at: now, into: &actions)
     guard let id = asked else { return nil }
-    // too many are open: the refusal is here before anybody waits for it
+    // too many are open: the refusal is already here, before any code waits for it
     for case .event(.answered(id, _, _)) in actions { return nil }
     run(actions, number, now, &out)
     return id
@@ -290,7 +290,7 @@ extension PhoneMachine {
     }
   }
 
-  /// STUN servers are of no use: the gateway has an address that everybody reaches.
+  /// STUN servers are ignored: the gateway has an address that every client reaches.
   mutating func set(_ servers: [ICEServer], _ out: inout [Action]) {
     let found = servers.flatMap { server in
       server.urls.compactMap { TURNServer(url: $0, username: server.username ?? "", password: server.credential ?? "") }
@@ -304,13 +304,13 @@ extension PhoneMachine {
     let wasWake = wake != nil
     forgetSession(&out)
     logOutQuestion = nil
-    // what another node has goes on there, unless the device itself is turned away
+    // calls on other nodes continue, unless the device itself was revoked
     for id in liveCalls where calls[id]?.socket == 0 || code == CloseCode.revoked.rawValue {
       if calls[id]?.reason == nil { calls[id]?.reason = .auth }
       ended(id, .failed, now, &out)
     }
     if isLoggingOut { return loggedOut(now, &out) }
-    // a push's session ends with its call; who has logged in goes on
+    // a push's session ends with its call; a logged-in user's session continues
     if wasWake {
       move(to: .idle, &out)
       return connect(now, &out)
@@ -319,7 +319,7 @@ extension PhoneMachine {
     guard code == CloseCode.authFailed.rawValue else { return }
     token = nil
     if isTokenStale { out.append(.tokenStale) }
-    // the first time at once: the token may simply be old
+    // the first time at once, as the token may simply be old
     if tokenRequests.refused() { askForToken(now, &out) } else { tokenRequests.failed(at: now) }
   }
 }

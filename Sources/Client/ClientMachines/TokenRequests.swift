@@ -1,18 +1,18 @@
 import Bytes
 
-/// When the app's token function is asked: at most once in `Limits.tokenFloor`, whoever wants a token, and less and less often while there is
-/// none that helps.
+/// When the app's token function is called: at most once in `Limits.tokenFloor`, whatever needs a token, and less and less often
+/// while its tokens do not help.
 struct TokenRequests {
   private(set) var isAsked = false
-  /// When it is asked next without another reason.
+  /// When it is called next without another reason.
   private(set) var dueAt: Instant?
   private(set) var attempts = 0
   private var askedAt: Instant?
 
-  /// There was a failure, and nothing but time has passed since.
+  /// A request failed, and nothing but time has passed since.
   var isWaiting: Bool { dueAt != nil }
 
-  /// - Returns: whether to ask now; else it is due later, or under way.
+  /// - Returns: whether to ask now; if not, the request is due later, or under way.
   mutating func ask(at now: Instant) -> Bool {
     guard !isAsked else {
       dueAt = nil
@@ -28,9 +28,10 @@ struct TokenRequests {
 
   mutating func answered() { (isAsked, dueAt) = (false, nil) }
 
-  /// What came was none, or did not help.
-  /// - Parameter isStale: it was the token that there is. A backend that keeps each token until it ends gives the next one at that moment, which must
-  ///   be met within the gateway's leeway of 30 s: from the announcement to the end of the leeway the wait does not grow beyond `tokenStaleRetry`.
+  /// The app returned no token, or one that did not help.
+  /// - Parameter isStale: the app returned the current token. A backend that keeps each token until it expires issues the next
+  ///   one at that moment, and the request must fall within the gateway's leeway of 30 s: from the announcement to the end of the
+  ///   leeway the wait does not grow beyond `tokenStaleRetry`.
   mutating func failed(at now: Instant, isStale: Bool = false) {
     isAsked = false
     attempts += 1
@@ -38,7 +39,7 @@ struct TokenRequests {
     dueAt = now + (isStale && attempts <= Limits.tokenStaleTries ? min(wait, Limits.tokenStaleRetry) : wait)
   }
 
-  /// The gateway has refused one: a first time may be for its age.
+  /// The gateway has refused a token. True for the first refusal, which may be due to the token's age.
   mutating func refused() -> Bool {
     attempts += 1
     return attempts == 1

@@ -3,20 +3,20 @@ import Glibc
 import Synchronization
 public import TrunklineClient
 
-/// Linux: the kernel says when an address comes or goes, or a link changes (rtnetlink(7)).
+/// Linux: the kernel reports when an address is added or removed, or a link changes (rtnetlink(7)).
 public final class AddressMonitor: PathMonitor {
   private struct State {
     var stop: Int32?
     var isStopped = false
   }
-  /// Several changes belong to one move: they are told once.
+  /// Several changes belong to one move: they are reported once.
   private static let pause = Duration.milliseconds(100)
   private let state = Mutex(State())
 
   public init() {}
 
   public func start(_ changed: @escaping @Sendable () -> Void) {
-    // sockaddr_nl is in no module: family, two bytes of padding, port, groups
+    // no module has sockaddr_nl: family, two bytes of padding, port, groups
     let groups: UInt32 = 0x1 | 0x10 | 0x100  // RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR
     let netlink = socket(16, Int32(SOCK_RAW.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue), 0)
     var ends: [Int32] = [0, 0]
@@ -71,7 +71,7 @@ public final class AddressMonitor: PathMonitor {
       if polls[1].revents != 0 { return }
       if ready == 0, isPending {
         isPending = false
-        // a link that comes up first has addresses that are of no use yet
+        // a link that has just come up has addresses that cannot be used yet
         let now = usableAddresses()
         if now != known { changed() }
         known = now

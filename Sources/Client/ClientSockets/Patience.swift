@@ -1,12 +1,13 @@
 import Glibc
 
-/// How long a connection is believed whose other end acknowledges nothing; the kernel's own patience is 15 minutes.
+/// How long sent data may stay unacknowledged before a connection counts as lost; the kernel's own limit is 15 minutes.
 private let unacknowledgedMilliseconds: Int32 = 6_000
 private let keepAliveIdleSeconds: Int32 = 15
 private let keepAliveIntervalSeconds: Int32 = 5
 
-/// From now on the kernel ends the connection as one that has timed out when what was sent, or its question to an idle one, is not acknowledged
-/// for 6 s (RFC 5482, RFC 9293 §3.8.4): the network has changed, or a firewall has forgotten it. Then the owner makes a new one.
+/// From now on the kernel ends the connection with a time-out when sent data, or its probe of an idle connection, is not
+/// acknowledged for 6 s (RFC 5482, RFC 9293 §3.8.4): the network has changed, or a firewall has forgotten the connection. The
+/// owner then makes a new one.
 func limitPatience(ofSocket socket: Int32) {
   func set(_ level: Int32, _ option: Int32, _ value: Int32) {
     var value = value

@@ -5,11 +5,11 @@ extension WebSocketPool {
     case opened
     /// One whole text message.
     case received([UInt8])
-    /// 1006 when no close frame came; the text says why a connection attempt failed.
+    /// 1006 without a close frame; the text states why a connection attempt failed.
     case closed(UInt16, String?)
   }
 
-  /// Where to connect.
+  /// The server to connect to.
   public struct Endpoint: Sendable {
     public var host: String
     public var port: UInt16
@@ -17,7 +17,7 @@ extension WebSocketPool {
     public var isSecure: Bool
     var authority: String { "\(host):\(port)" }
     static let subprotocol = "trunkline.v1"
-    /// Takes self-signed certificates: for tests.
+    /// Accepts self-signed certificates: for tests.
     var isInsecure: Bool
 
     /// Parses `ws://host:port/path` or `wss://…`; throws for anything else.
@@ -43,16 +43,16 @@ extension WebSocketPool {
 
   public struct AddressError: Error, CustomStringConvertible { public let description: String }
 
-  /// Performs what concerns the socket `number`, and tells the app the rest.
-  /// - Parameter gateway: where the session wants to connect; nil: at the pool's own endpoint.
+  /// Performs the actions on the socket `number`, and reports the events.
+  /// - Parameter gateway: the session's address; nil: the pool's own endpoint.
   public func perform(
     _ actions: [ClientSession.Action], _ number: Int, gateway: String?, report: (ClientSession.Event) -> Void = { _ in }
   ) {
     for action in actions {
       switch action {
-      // an address that is none: the pool's own has the call, or knows who has
+      // an invalid address: the pool's own endpoint has the call, or knows the node that has it
       case .connect: connect(number, to: gateway.flatMap { try? endpoint(of: $0) })
-      // a pool's sockets are many phones' on one machine: they have its default route
+      // a pool's sockets are those of many phones on one machine: they use its default route
       case .connectAlternate: break
       case .write(let bytes): send(number, bytes)
       case .close(let code): close(number, code)
@@ -63,7 +63,7 @@ extension WebSocketPool {
 }
 
 extension WebSocketPool.Event {
-  /// What the session hears of it.
+  /// The event as the session's input.
   public var input: ClientSession.Input {
     switch self {
     case .opened: .socketOpened

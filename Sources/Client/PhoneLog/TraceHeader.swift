@@ -3,27 +3,27 @@ import Bytes
 /// The first line of a trace: `0.000 app trace version=1 by=TrunklineClient system=CallKitSystem os="Version 26.4"`.
 public struct TraceHeader: Sendable, Equatable {
   public static let event = "trace"
-  /// Of the format. A reader refuses a higher one: events may mean something else there.
+  /// The version of the format. A reader refuses a higher one, in which events may mean something else.
   public static let version = 1
 
   public enum Writer: String, Sendable {
-    /// The stand-in's log: what the user and the network did is in it, and all that the system did.
+    /// The stand-in's log: it contains all acts of the user, the network and the system.
     case standIn = "AppleStandIn"
-    /// The SDK's trace: what its process was told and what it said.
+    /// The SDK's trace: it contains what its process received and sent.
     case sdk = "TrunklineClient"
   }
 
-  /// Nil: somebody else's.
+  /// Nil: another writer.
   public var writer: Writer?
   /// The type of the SDK's call system; nil in the stand-in's log.
   public var system: String?
-  /// As the system names itself.
+  /// The system's version, as the system states it.
   public var os: String?
   /// Whether the app's Info.plist has the background mode `voip`; nil: there is no Info.plist.
   public var hasVoIPBackgroundMode: Bool?
-  /// Lines that the writer no longer had: the first ones.
+  /// The number of oldest lines that the writer had dropped.
   public var dropped = 0
-  /// Lines that follow, where the writer knew.
+  /// The number of lines that follow, where the writer knew it.
   public var lines: Int?
 
   public init(_ writer: Writer) { self.writer = writer }
@@ -40,7 +40,7 @@ public struct TraceHeader: Sendable, Equatable {
     return LogLine(.zero, .app, Self.event, fields)
   }
 
-  /// Nil: the line is no header. The version is the reader's business.
+  /// Nil: the line is no header. The caller checks the version.
   public init?(_ line: LogLine) {
     guard line.who == .app, line.event == Self.event else { return nil }
     writer = line["by"].flatMap { Writer(rawValue: $0) }

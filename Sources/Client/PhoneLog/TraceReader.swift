@@ -2,8 +2,8 @@ import Bytes
 
 /// Reads a file of traces line by line, in memory of one line.
 ///
-/// Refused, with the line's number and what to do: what is no trace, a newer format, a line that is none, a clock that goes back or jumps,
-/// an end that comes too early. What stands before that has been handed out.
+/// A problem has the line's number and states what to do. Problems are: no trace, a newer format, a line that is no log line, a
+/// clock that goes back or jumps, an end that comes too early. Earlier lines have been returned by then.
 public struct TraceReader: Sendable {
   public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     /// Counted from 1.
@@ -23,7 +23,8 @@ public struct TraceReader: Sendable {
   }
 
   public static let maximumBytes = 16 << 20
-  /// A call or a background time is shorter; a longer gap is a clock that was set, or two traces without a header between them.
+  /// The longest time between two lines. Calls and background times are shorter; a longer gap means that the clock was set, or
+  /// that two traces have no header between them.
   public static let longestGap = Duration.seconds(86_400)
 
   private let bytes: [UInt8]
@@ -73,7 +74,7 @@ public struct TraceReader: Sendable {
         number, "the first line is not a header (`app trace version=…`): the beginning is cut off; export the trace again")
     }
     if let new { try begin(new, line) } else { try follow(line) }
-    // half a word is one, too: only the count says that the last line is whole
+    // half a word parses, too: only the count shows that the last line is whole
     if !hasEnd, header?.lines != count { throw problem(number, "the trace was cut within this line: export it again, whole") }
     return Numbered(number: number, line: line, header: new)
   }

@@ -1,9 +1,10 @@
 import Foundation
 public import TrunklineClient
 
-/// The routes of AVAudioSession: what it has as inputs, the receiver and the loudspeaker. The category is the call system's; nothing is activated here.
+/// The routes of AVAudioSession: its inputs, the receiver and the loudspeaker. The call system sets the category; nothing is
+/// activated here.
 public final class SessionRoutes: AudioRoutes, @unchecked Sendable {
-  // Unchecked: what changes is behind `lock`. Apple's session may be used from any thread.
+  // Unchecked: mutable state is behind `lock`. Apple's session may be used from any thread.
   private let session: AVAudioSession
   private let lock = NSLock()
   private var observers: [any NSObjectProtocol] = []
@@ -14,7 +15,7 @@ public final class SessionRoutes: AudioRoutes, @unchecked Sendable {
 
   deinit { stop() }
 
-  /// Tells what there is, now and after each change of the route.
+  /// Reports the routes, now and after each change.
   public func start(_ changed: @escaping @Sendable (AudioRouteList) -> Void) {
     stop()
     let names = [AVAudioSession.routeChangeNotification, AVAudioSession.mediaServicesWereResetNotification]
@@ -27,7 +28,7 @@ public final class SessionRoutes: AudioRoutes, @unchecked Sendable {
     changed(list)
   }
 
-  /// Tells nothing more.
+  /// Stops the reports.
   public func stop() {
     let gone = lock.withLock {
       defer { observers = [] }
@@ -36,7 +37,7 @@ public final class SessionRoutes: AudioRoutes, @unchecked Sendable {
     for observer in gone { NotificationCenter.default.removeObserver(observer) }
   }
 
-  /// A refusal shows in what is told next: the route is another than the one asked for.
+  /// If the system refuses, the next report has another current route than the requested one.
   public func use(_ route: AudioRoute?) {
     let input = session.availableInputs?.first { $0.uid == route?.id }
     let builtIn = session.availableInputs?.first { $0.portType == .builtInMic }
@@ -70,7 +71,8 @@ public final class SessionRoutes: AudioRoutes, @unchecked Sendable {
       hasMicrophone: !inputs.isEmpty || !sources.isEmpty)
   }
 
-  /// By its output; an accessory by its input too, whose identifier is the one that can be chosen.
+  /// The current route by its output. An accessory is identified by its input where it has one, as only that identifier can be
+  /// chosen.
   private static func current(
     _ outputs: [AVAudioSessionPortDescription], _ inputs: [AVAudioSessionPortDescription], _ available: inout [AudioRoute]
   ) -> AudioRoute? {

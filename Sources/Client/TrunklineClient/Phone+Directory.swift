@@ -5,13 +5,15 @@ import Synchronization
 
 /// The user's directory and history at the gateway.
 extension Phone {
-  /// From now on `take` hears each new version of the user's directory, for the app's call screen and its Call Directory extensions: all parts
-  /// of the full directory, or of the difference to the version that the app has. At once if the gateway has another one, later when it changes,
-  /// and after each login. On a queue of its own, one after the other; it may block. Nothing comes from a gateway that keeps no directories.
+  /// From now on `handler` gets each new version of the user's directory, for the app's call screen and its Call Directory
+  /// extensions: all parts of the full directory, or of the difference to the app's version. It is called at once if the gateway
+  /// has another version, later when that changes, and after each login. Calls come one after the other on a separate queue; the
+  /// handler may block. A gateway without directories sends nothing.
   ///
   /// - Parameters:
-  ///   - version: what the app has already; nil: nothing, or it is damaged.
-  ///   - of: the `of` of the parts of that version. Gateways of a cluster send the difference only to who says it, the full directory else.
+  ///   - version: the version that the app has; nil: none, or it is damaged.
+  ///   - of: the `of` of the parts of that version. Gateways of a cluster send the difference only to a client that sends it,
+  ///     else the full directory.
   ///   - handler: all parts have the same `version`, `from` and `of`; nil in `from`: they are the full directory.
   public func followDirectory(
     from version: Int? = nil, of: String? = nil, _ handler: @escaping @Sendable ([DirectoryPart]) -> Void
@@ -26,22 +28,23 @@ extension Phone {
   /// A page of the user's calls over all devices, those that ended last first.
   ///
   /// - Parameters:
-  ///   - before: `next` of the page before; nil: the first page.
+  ///   - before: `next` of the previous page; nil: the first page.
   ///   - limit: 1 to 50 calls.
-  /// - Throws: `PhoneError.notConnected` while the phone is not online, `PhoneError.gateway` with what the gateway says: it keeps no
-  ///   history (`unsupported`), or try again.
+  /// - Throws: `PhoneError.notConnected` while the phone is not online, `PhoneError.gateway` with the gateway's reason: it keeps
+  ///   no history (`unsupported`), or try again.
   public func history(before: Int? = nil, limit: Int? = nil) async throws -> HistoryPage {
     try await ask(.histList(HistoryList(before: before, limit: limit))).hist ?? HistoryPage(calls: [])
   }
 
-  /// What the user's directory calls these numbers (E.164 with +), of at most 64 those that it knows.
+  /// The directory's names of these numbers (E.164 with +), at most 64; unknown numbers are left out.
   ///
   /// - Throws: as ``history(before:limit:)``.
   public func names(of numbers: [String]) async throws -> [Handle] {
     try await ask(.histResolve(HistoryResolve(handles: Array(numbers.prefix(64))))).names ?? []
   }
 
-  /// Names of the user's directory for what somebody types: those that have each of the words, or numbers that have these digits (three or more).
+  /// Names of the user's directory for a text that the user types: those with each of the words, or numbers with these digits
+  /// (three or more).
   ///
   /// - Parameters:
   ///   - text: at most 128 characters.
@@ -51,9 +54,9 @@ extension Phone {
     try await ask(.dirFind(DirectoryFind(text: String(text.prefix(128)), limit: limit))).names ?? []
   }
 
-  /// The user's own numbers (E.164 with +): the first is called from where `call` names none.
+  /// The user's own numbers (E.164 with +). A call from `call` without a number uses the first.
   ///
-  /// - Throws: as ``history(before:limit:)``; `PhoneError.gateway` with `unsupported` by a gateway of before.
+  /// - Throws: as ``history(before:limit:)``; `PhoneError.gateway` with `unsupported` from an older gateway.
   public func ownNumbers() async throws -> [String] {
     try await ask(.userGet).user?.numbers ?? []
   }

@@ -2,10 +2,9 @@ public import Foundation
 
 /// The process's audio session. The system activates it for calls (R8); the app configures it, before it completes the action.
 ///
-/// Each process has its own: `sharedInstance()` is that of the process that asks. It has no audio; `sampleRate` and
-/// `currentRoute` are
-/// what the phone says, with 0 Hz for a moment when the route changes (R28).
-open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is behind `lock`
+/// Each process has its own: `sharedInstance()` returns that of the calling process. It has no audio; `sampleRate` and
+/// `currentRoute` are the phone's, with 0 Hz for a moment when the route changes (R28).
+open class AVAudioSession: NSObject, @unchecked Sendable {  // mutable state is behind `lock`
   private struct State {
     var category = Category.soloAmbient
     var mode = Mode.default
@@ -14,7 +13,7 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     var sampleRate = 48_000.0
     var bufferDuration = 0.02
     var port = Port.builtInReceiver
-    /// What is plugged in or connected.
+    /// Accessories that are plugged in or connected.
     var accessories: [Port] = []
     var isOtherPlaying = false
   }
@@ -39,7 +38,7 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     AVAudioSessionRouteDescription(output: lock.withLock { state.port })
   }
 
-  /// The built-in microphone, and one of each accessory.
+  /// The built-in microphone, and one input of each accessory.
   public var availableInputs: [AVAudioSessionPortDescription]? {
     [AVAudioSessionPortDescription(.builtInMic)]
       + lock.withLock { state.accessories }.map { AVAudioSessionPortDescription(Self.input(of: $0)) }
@@ -73,11 +72,11 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
   }
 
   open func overrideOutputAudioPort(_ portOverride: PortOverride) throws {
-    // there is nothing to take back
+    // there is no override to remove
     guard portOverride == .speaker || lock.withLock({ state.port == .builtInSpeaker }) else { return }
     process?.send(.speaker(portOverride == .speaker))
   }
-  /// An accessory that is there has the audio at once.
+  /// Moves the audio to a connected accessory at once; any other input is ignored.
   open func setPreferredInput(_ inPort: AVAudioSessionPortDescription?) throws {
     let isMoved = lock.withLock {
       guard let port = state.accessories.first(where: { Self.input(of: $0) == inPort?.portType }), state.port != port else {
@@ -89,7 +88,7 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     if isMoved { notify(Self.routeChangeNotification, [AVAudioSessionRouteChangeReasonKey: RouteChangeReason.override.rawValue]) }
   }
   open func setPreferredIOBufferDuration(_ duration: TimeInterval) throws { lock.withLock { state.bufferDuration = duration } }
-  /// A wish: the route decides.
+  /// A preference that the stand-in ignores: the route decides.
   open func setPreferredSampleRate(_ sampleRate: Double) throws {}
 
   // MARK: for its process
@@ -104,7 +103,7 @@ open class AVAudioSession: NSObject, @unchecked Sendable {  // what changes is b
     lock.withLock {
       (state.port, state.sampleRate) = (Port(route), Double(sampleRate))
       switch route {
-      // back at the ear: what was plugged in is not there any more
+      // back at the ear: the accessory was unplugged
       case .receiver: state.accessories = []
       case .speaker: break
       case .headphones, .bluetooth, .bluetoothWideband:

@@ -4,7 +4,7 @@ public typealias CXCallDirectoryPhoneNumber = Int64
 public let CXCallDirectoryPhoneNumberMax: CXCallDirectoryPhoneNumber = Int64.max - 1
 
 #if !canImport(Darwin)
-  /// Foundation on Linux has none.
+  /// Foundation on Linux has no such class.
   open class NSExtensionContext: NSObject {
     public override init() {}
     open func completeRequest(returningItems items: [Any]?, completionHandler: ((Bool) -> Void)? = nil) {
@@ -18,8 +18,8 @@ public protocol CXCallDirectoryExtensionContextDelegate: NSObjectProtocol {
   func requestFailed(for extensionContext: CXCallDirectoryExtensionContext, withError error: any Error)
 }
 
-/// One request to load, with Apple's names. What it is told goes to the manager that made it; one made by a test goes nowhere, and
-/// its methods are open, so that a test or a bench can count what an extension says.
+/// One request to load, with Apple's names. Its entries go to the manager that made the context; a context that a test made sends
+/// them nowhere. Its methods are open, so that a test or a bench can count an extension's calls.
 open class CXCallDirectoryExtensionContext: NSExtensionContext {
   public weak var delegate: (any CXCallDirectoryExtensionContextDelegate)?
   private let host: CXCallDirectoryManager?
@@ -35,7 +35,7 @@ open class CXCallDirectoryExtensionContext: NSExtensionContext {
     super.init()
   }
 
-  /// To be read before the first entry.
+  /// Must be read before the first entry.
   open var isIncremental: Bool { host?.change { $0.isIncremental(identifier, request) } ?? false }
 
   open func addBlockingEntry(withNextSequentialPhoneNumber phoneNumber: CXCallDirectoryPhoneNumber) {

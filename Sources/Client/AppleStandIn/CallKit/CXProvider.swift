@@ -1,10 +1,10 @@
 public import Dispatch
 public import Foundation
 
-/// The app's door to the call screen: reports go in, actions come out on the delegate's queue (R18).
+/// The app's access to the call screen: the app reports calls, and the delegate gets actions on its queue (R18).
 ///
-/// It belongs to the process that made it: of a killed process it does nothing any more. An app has one (CFG-1).
-open class CXProvider: NSObject, @unchecked Sendable {  // what changes is behind `lock`; the delegate is called on its queue only
+/// A provider belongs to the process that made it, and does nothing once that was killed. An app has one (CFG-1).
+open class CXProvider: NSObject, @unchecked Sendable {  // state is behind `lock`; the delegate is called on its queue only
   let process: AppProcess
   private let lock = NSLock()
   private var stored: CXProviderConfiguration
@@ -38,7 +38,7 @@ open class CXProvider: NSObject, @unchecked Sendable {  // what changes is behin
     if delegate != nil { process.send(.hasDelegate) }
   }
 
-  /// Ends what the provider has; the app needs another one for new calls.
+  /// Ends the provider's calls; the app needs another provider for new ones.
   public func invalidate() { process.invalidated(self) }
 
   public var pendingTransactions: [CXTransaction] { process.pendingTransactions }
@@ -53,7 +53,7 @@ open class CXProvider: NSObject, @unchecked Sendable {  // what changes is behin
   var queue: DispatchQueue { lock.withLock { delegateQueue } }
   var hasDelegate: Bool { lock.withLock { delegate != nil } }
 
-  /// Calls the delegate on its queue. One that is gone is missed (R19).
+  /// Calls the delegate on its queue. A missing or released delegate is a violation (R19).
   func notify(_ body: @escaping @Sendable (CXProvider, any CXProviderDelegate) -> Void) {
     process.post(on: queue) { [weak self] in
       guard let self else { return }

@@ -1,9 +1,9 @@
 import Bytes
 import Foundation
 
-/// Between CallKit's actions and the machine's requests.
+/// Converts between CallKit's actions and the machine's requests.
 extension SystemMachine.Request {
-  /// Nil for an action that is none of CallKit's.
+  /// Nil for an action that CallKit does not have.
   init?(_ action: CXAction) {
     switch action {
     case let action as CXStartCallAction: self = .start(Identifier(action.callUUID), SystemMachine.Caller(action.handle))
@@ -21,7 +21,7 @@ extension SystemMachine.Request {
     }
   }
 
-  /// What a delegate is given: with the uuid and the details of what the app asked with, if it did.
+  /// The action for the delegate, with the uuid and the details of the app's own action, if the app requested it.
   func action(of original: CXAction?) -> CXAction {
     let (uuid, call) = (original?.uuid ?? UUID(), UUID(self.call))
     switch self {
@@ -45,7 +45,7 @@ extension SystemMachine.Request {
 }
 
 extension CXAction {
-  /// Calls the delegate's method of this kind of action.
+  /// Calls the delegate's method for this kind of action.
   func perform(_ provider: CXProvider, _ delegate: any CXProviderDelegate) {
     switch self {
     case let action as CXStartCallAction: delegate.provider(provider, perform: action)

@@ -1,6 +1,6 @@
 public import Bytes
 
-/// What an observer is told of a call.
+/// The state of a call as an observer gets it.
 public struct CallFacts: Codable, Sendable, Equatable {
   public var call: Identifier
   public var isOutgoing = false

@@ -2,8 +2,7 @@ import Bytes
 import Foundation
 
 /// Frames of the socket between an app's process and a handset: a JSON value and a line feed. Any split of the stream gives the
-/// same
-/// messages. Lines that are no message are counted and passed over; one that is too long ends the connection.
+/// same messages. Lines that are no message are counted and skipped; a line that is too long ends the connection.
 public struct MessageLines: Sendable {
   /// Bytes of a line, without its line feed.
   public static let limit = 65_536
@@ -37,7 +36,7 @@ public struct MessageLines: Sendable {
     return messages
   }
 
-  /// Nil for what is longer than `limit`.
+  /// Nil for a line longer than `limit`.
   public static func line(_ message: some Encodable) -> [UInt8]? {
     guard let data = try? JSONEncoder().encode(message), data.count <= limit else { return nil }
     return [UInt8](data) + [10]

@@ -1,7 +1,7 @@
 public import Bytes
 import Foundation
 
-/// What the app's process says.
+/// Messages of the app's process.
 extension PhoneModel {
   public mutating func receive(_ message: AppMessage, at now: Instant) -> [PhoneRequest] {
     let line = LogLine(message, now)
@@ -51,7 +51,7 @@ extension PhoneModel {
     }
   }
 
-  /// The process ended, by itself or by `kill`; nothing of it is sent any more.
+  /// The process ended, by itself or by `kill`; no message is sent to it any longer.
   public mutating func exited(at now: Instant) -> [PhoneRequest] {
     give(.exited, LogLine(now, .app, "exited"), at: now).filter { if case .send = $0 { false } else { true } }
   }
@@ -72,7 +72,7 @@ extension PhoneModel {
     return give(.complete(.init(id), isFulfilled ? .fulfilled : .failed), line, at: now)
   }
 
-  /// Of an update what it does not say stays.
+  /// The caller after an update: fields that the update does not contain stay.
   private func updated(_ call: Identifier, _ caller: SystemMachine.Caller) -> SystemMachine.Caller {
     guard let known = machine.calls[call]?.caller else { return caller }
     var new = caller.handle.isEmpty ? known : caller

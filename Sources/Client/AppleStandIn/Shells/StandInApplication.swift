@@ -1,6 +1,6 @@
 import Foundation
 
-/// What `UIApplication` and its delegate tell an app that has calls. Handlers come on the main queue.
+/// Events that `UIApplication` and its delegate send to an app with calls. Handlers are called on the main queue.
 ///
 /// ```swift
 /// StandInApplication.onContinue { activity in
@@ -8,7 +8,7 @@ import Foundation
 ///   call(intent.contacts?.first?.personHandle?.value)
 /// }
 /// ```
-/// It speaks of the process that calls it: set handlers where the app starts.
+/// The events are those of the calling process: set handlers where the app starts.
 public enum StandInApplication {
   #if !canImport(ObjectiveC)
     /// `application(_:continue:restorationHandler:)`: a tap in Recents (R17).
@@ -21,15 +21,16 @@ public enum StandInApplication {
     }
   #endif
 
-  /// What such an activity's `interaction?.intent` is.
+  /// The `interaction?.intent` of such an activity.
   public static func onStartCall(_ body: @escaping @Sendable (INStartCallIntent) -> Void) {
     change { $0.continued = body }
   }
 
-  /// The app comes to the foreground, or leaves it.
+  /// The app enters the foreground, or leaves it.
   public static func onForeground(_ body: @escaping @Sendable (Bool) -> Void) { change { $0.foreground = body } }
 
-  /// R27: the system closed the process's sockets; new ones fail for so many seconds. A test's transport closes its own here.
+  /// R27: the system closed the process's sockets; new ones fail for the given number of seconds. A test's transport closes its
+  /// own here.
   public static func onSocketsDied(_ body: @escaping @Sendable (Double) -> Void) { change { $0.socketsDied = body } }
 
   /// R29: the keychain can be read.
@@ -38,7 +39,7 @@ public enum StandInApplication {
     return process.lock.withLock { process.state.isUnlockedOnce }
   }
 
-  /// R23: the microphone gives silence, as the user was never asked.
+  /// R23: the microphone gives silence, as the user was never asked for permission.
   public static var isCaptureSilent: Bool {
     let process = AppProcess.current
     return process.lock.withLock { process.state.application.captureIsSilent }

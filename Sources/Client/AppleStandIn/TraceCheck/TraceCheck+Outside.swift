@@ -1,7 +1,7 @@
 import Bytes
 import PhoneLog
 
-/// What the user and the network do: whole in the stand-in's log; the SDK's trace has what the app was told of it.
+/// Acts of the user and changes of the network: complete in the stand-in's log; the SDK's trace has only the app's view of them.
 extension TraceCheck {
   mutating func user(_ line: LogLine) {
     switch line.event {

@@ -3,9 +3,9 @@
   public import ClientMachines
   public import Foundation
 
-  /// What UIKit and AVFAudio say of the app, without UIKit: an extension has none.
+  /// The app's state as UIKit and AVFAudio report it, without linking UIKit: an extension has none.
   public enum AppLife {
-    /// No VoIP push comes to the simulator, and CallKit shows nothing there (CFG-7).
+    /// The simulator gets no VoIP push, and CallKit shows nothing there (CFG-7).
     public static var isSimulator: Bool {
       #if targetEnvironment(simulator)
         true
@@ -14,7 +14,8 @@
       #endif
     }
 
-    /// The app comes to the front, or goes to the background. The returned objects end it when they are removed from the notification center.
+    /// Calls `body` with true when the app becomes active, with false when it enters the background. To stop, remove the returned
+    /// objects from the notification center.
     @discardableResult
     public static func onForeground(_ body: @escaping @Sendable (Bool) -> Void) -> [any NSObjectProtocol] {
       let names = [("UIApplicationDidBecomeActiveNotification", true), ("UIApplicationDidEnterBackgroundNotification", false)]
@@ -23,7 +24,7 @@
       }
     }
 
-    /// What the user has said about the microphone.
+    /// The user's answer to the request for the microphone.
     public static var microphone: MicrophonePermission {
       switch AVAudioApplication.shared.recordPermission {
       case .granted: .granted
@@ -32,7 +33,7 @@
       }
     }
 
-    /// Asks while the app is open; later calls give what was said then.
+    /// Asks the user while the app is open; later calls return the first answer.
     public static func askForMicrophone() async -> MicrophonePermission {
       await AVAudioApplication.requestRecordPermission() ? .granted : .denied
     }

@@ -5,7 +5,7 @@
   enum SystemLog {
     private static let logger = Logger(subsystem: "org.trunkline", category: "phone")
 
-    /// Nothing of an entry is private: what is, is not in it.
+    /// No field is marked as private: an entry contains nothing private.
     static func write(_ entry: Phone.LogEntry) {
       let level: OSLogType =
         switch entry.level {

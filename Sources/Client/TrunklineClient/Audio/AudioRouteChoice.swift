@@ -1,16 +1,16 @@
-/// Which route is used: the app's choice, as long as it is there. No clock, I/O or threads.
+/// Which route is used: the app's choice while it is available. No clock, I/O or threads.
 ///
 /// | state | event | next |
 /// |---|---|---|
-/// | system's | `choose(route)` that is there | chosen: `use(route)` |
-/// | any | `choose(route)` that is not there | unchanged; false |
+/// | system's | `choose(route)` of an available route | chosen: `use(route)` |
+/// | any | `choose(route)` of another route | unchanged; false |
 /// | any | `choose(nil)` | system's: `use(nil)` |
 /// | chosen | listed without it | fallback: `use(nil)`, `fellBack` |
 /// | fallback | listed with it | chosen: `use(route)`, `returned` |
-/// | chosen, and it was the current one | listed with it, and another is current | chosen is that other: the user took it in the system's own picker |
-/// | chosen | audio starts | `use(route)`: a session that is activated anew has forgotten it |
+/// | chosen and current | listed with another current route | that route is chosen: the user used the system's picker |
+/// | chosen | audio starts | `use(route)`: a reactivated session has lost the choice |
 ///
-/// Each appearance of the chosen route causes one `use`, so that a system that does otherwise is not argued with.
+/// Each appearance of the chosen route causes one `use`, so that the phone does not argue with a system that decides otherwise.
 struct AudioRouteChoice: Sendable {
   enum Action: Sendable, Equatable {
     case use(AudioRoute?)
@@ -19,14 +19,14 @@ struct AudioRouteChoice: Sendable {
   }
 
   private(set) var list = AudioRouteList(available: [], current: nil)
-  /// What the app, or the user by the system's picker, has chosen; nil: the system decides.
+  /// The route that the app, or the user in the system's picker, has chosen; nil: the system decides.
   private(set) var chosen: AudioRoute?
-  /// The chosen one is not there.
+  /// The chosen route is not available.
   private(set) var isFallback = false
-  /// The chosen one has been the current one since it was asked for.
+  /// The chosen route has been current since it was requested.
   private var isInUse = false
 
-  /// False: there is no such route now, and nothing is changed.
+  /// False: the route is not available, and nothing changes.
   mutating func choose(_ route: AudioRoute?, into actions: inout [Action]) -> Bool {
     if let route, !list.available.contains(where: { $0.id == route.id }) { return false }
     (chosen, isFallback, isInUse) = (route, false, false)
@@ -52,12 +52,12 @@ struct AudioRouteChoice: Sendable {
     }
     guard let current = list.current else { return }
     if current.id == there.id { return isInUse = true }
-    // one that plugs itself in is the user's newest wish, too
+    // an accessory that was just plugged in is the user's newest choice, too
     guard isInUse else { return }
     self.chosen = current
   }
 
-  /// Audio runs from now on.
+  /// Audio starts.
   func started(into actions: inout [Action]) {
     if let chosen, !isFallback { actions.append(.use(chosen)) }
   }

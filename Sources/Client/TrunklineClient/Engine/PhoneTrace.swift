@@ -5,24 +5,24 @@ import Foundation
 import PhoneLog
 import Synchronization
 
-/// The last events of the phone, for a bug report and for `trunkline-lab check-trace`: one line each, in the stand-in's log format.
+/// The last events of the phone, for a bug report and for `trunkline-lab check-trace`: a line each, in the stand-in's log format.
 ///
-/// What goes through the call system's seam is whole; of the rest there is the name. Numbers are masked, names, digits and tokens left out.
-/// Kills are not seen: the trace ends there.
+/// The trace has all details of inputs and requests at the call system's interface; of other events it has the name. Numbers are
+/// masked; names, digits and tokens are left out. A killed process writes nothing: the trace ends there.
 final class PhoneTrace: Sendable {
-  /// Lines that are kept; of more the oldest go.
+  /// Lines that are kept; the oldest are dropped beyond that.
   static let limit = 500
 
   struct State {
     var lines: [String] = []
-    /// Lines that are gone.
+    /// The number of dropped lines.
     var dropped = 0
     var start: Instant?
     var pushes = 0
     var requests = 0
     /// Requests that the system has not answered.
     var asked: [SystemRequest: [Int]] = [:]
-    /// Whom the trace has named, by number.
+    /// The number of each handle that the trace has named.
     var handles: [Handle: Int] = [:]
     var file: TraceFile?
   }
@@ -31,8 +31,8 @@ final class PhoneTrace: Sendable {
   private let state = Mutex(State())
 
   /// - Parameters:
-  ///   - system: the call system's type: rules are about CallKit's.
-  ///   - groups: calls at once.
+  ///   - system: the call system's type, as the rules are about CallKit's.
+  ///   - groups: the number of simultaneous calls.
   init(system: String, groups: Int) {
     var header = TraceHeader(.sdk)
     (header.system, header.os) = (system, ProcessInfo.processInfo.operatingSystemVersionString)
@@ -52,7 +52,7 @@ final class PhoneTrace: Sendable {
     }
   }
 
-  /// From now on each line is written to the file as well; what is kept so far comes first.
+  /// From now on each line is also written to the file, after the lines kept so far.
   func keep(at path: String) {
     state.withLock { state in
       var header = header
@@ -66,7 +66,7 @@ final class PhoneTrace: Sendable {
 
   // MARK: lines
 
-  /// - Parameter isFromOtherQueue: the system told it on another queue than the one it was given (R18).
+  /// - Parameter isFromOtherQueue: the system delivered the input on another queue than the requested one (R18).
   func note(_ input: PhoneMachine.Input, _ now: Instant, isFromOtherQueue: Bool = false) {
     state.withLock { state in
       guard var line = state.line(of: input, groups) else { return }
@@ -84,15 +84,15 @@ final class PhoneTrace: Sendable {
       state.add(line, now)
     }
   }
-  /// The push's delegate method returns now, or has returned.
+  /// The push's delegate method is about to return, or has returned.
   func pushHandled(_ now: Instant) {
     state.withLock { state in state.add(Line(.app, "pushHandled", [("id", "\(state.pushes)")]), now) }
   }
-  /// R29: whether the keychain takes something now.
+  /// R29: whether the keychain accepts writes now.
   func keychain(isOpen: Bool, _ now: Instant) {
     state.withLock { $0.add(Line(.app, "keychain", [("open", "\(isOpen)")]), now) }
   }
-  /// A tap in Recents, or Siri's wish (R17).
+  /// A start of a call from Recents, or by Siri (R17).
   func startCall(_ kind: Handle.Kind, _ now: Instant) {
     state.withLock { $0.add(Line(.system, "startCall", [("kind", kind.rawValue)]), now) }
   }
@@ -122,7 +122,7 @@ extension PhoneTrace.State {
     file?.add(text)
   }
 
-  /// A number by its kind and when it was first named.
+  /// The handle's kind, and a number that stands for it in this trace.
   mutating func mask(_ handle: Handle) -> [LogLine.Field] {
     var key = handle
     key.n = nil

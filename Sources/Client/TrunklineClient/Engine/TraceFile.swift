@@ -1,9 +1,9 @@
 import Foundation
 
-/// A file that the trace's lines are appended to, so that they survive the process. Before the first unlock it may not open yet: lines wait.
+/// A file that gets the trace's lines, so that they survive the process. Before the first unlock it may not open yet: lines wait.
 final class TraceFile: @unchecked Sendable {
-  // Unchecked: touched within the trace's lock only.
-  /// A file of this size is full; an hour of calls is a tenth of it.
+  // Unchecked: used within the trace's lock only.
+  /// The size at which the file is full; an hour of calls fills a tenth.
   static let limit = 8 << 20
   private static let waitingLimit = 2_000
   private let path: String

@@ -9,10 +9,10 @@ public import Bytes
 /// A bound UDP socket that never blocks; closed with the object. One thread.
 final class DatagramSocket {
   let fd: Int32
-  /// With the port that the system gave.
+  /// With the port that the system assigned.
   let local: SocketAddress
 
-  /// Nil: the address is not this machine's any more, or the process has no descriptor left.
+  /// Nil: the machine no longer has the address, or the process has no descriptor left.
   init?(bind ip: IPAddress) {
     #if canImport(Darwin)
       let fd = socket(ip.family == .v4 ? AF_INET : AF_INET6, SOCK_DGRAM, 0)
@@ -39,12 +39,12 @@ final class DatagramSocket {
 
   deinit { close(fd) }
 
-  /// What the kernel does not take is gone: ICE and the jitter buffer live with loss.
+  /// A datagram that the kernel does not accept is lost: ICE and the jitter buffer handle loss.
   func send(_ bytes: UnsafeRawBufferPointer, to remote: SocketAddress) {
     _ = withSockaddr(remote) { address, length in sendto(fd, bytes.baseAddress, bytes.count, 0, address, length) }
   }
 
-  /// Nil once nothing waits. A datagram that does not fit is cut.
+  /// Nil once no datagram waits. A datagram that does not fit is truncated.
   func receive(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, from: SocketAddress)? {
     while true {
       var storage = sockaddr_storage()
@@ -54,7 +54,7 @@ final class DatagramSocket {
           recvfrom(fd, buffer.baseAddress, buffer.count, 0, $0, &length)
         }
       }
-      // an ICMP error of a datagram that was sent is read here, and is no reason to stop
+      // an ICMP error of an earlier datagram is read here; it is no reason to stop
       if count < 0, errno == ECONNREFUSED || errno == EINTR { continue }
       guard count >= 0 else { return nil }
       if let from = socketAddress(storage) { return (min(count, buffer.count), from) }
@@ -65,7 +65,8 @@ final class DatagramSocket {
 /// The addresses that a call would offer now.
 public func usableAddresses() -> [IPAddress] { interfaceAddresses(withLoopback: false) }
 
-/// The addresses that ICE offers: of interfaces that are up, without link-local ones; loopback only if there is nothing else, or on request.
+/// The addresses that ICE offers: of interfaces that are up, without link-local ones; loopback only if there is no other, or on
+/// request.
 func interfaceAddresses(withLoopback: Bool) -> [IPAddress] {
   var first: UnsafeMutablePointer<ifaddrs>?
   guard getifaddrs(&first) == 0 else { return [] }

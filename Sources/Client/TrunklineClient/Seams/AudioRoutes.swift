@@ -1,50 +1,51 @@
-/// Where a call's audio goes and comes from: a choice that a user is offered.
+/// A source and destination of a call's audio, as a choice for the user.
 public struct AudioRoute: Sendable, Hashable, Identifiable {
-  /// What it is: an app's icon follows it.
+  /// The type of the device, for example for an icon.
   public enum Kind: String, Sendable, CaseIterable {
     /// At the ear.
     case receiver
     /// The built-in loudspeaker.
     case speaker
-    /// With a cable.
+    /// A headset with a cable.
     case headset
-    /// Without one.
+    /// A headset without a cable.
     case bluetooth
-    /// A car's, by CarPlay.
+    /// A car, by CarPlay.
     case carPlay
-    /// What the system names otherwise.
+    /// Any other type.
     case other
   }
-  /// The system's own, and the same when the device comes back.
+  /// The system's identifier; it is the same when the device reconnects.
   public let id: String
-  /// What it is.
+  /// The type of the device.
   public let kind: Kind
-  /// For the user, in the system's language.
+  /// The name for the user, in the system's language.
   public let name: String
-  /// What a seam tells.
+  /// Made by an implementation of `AudioRoutes`.
   public init(id: String, kind: Kind, name: String) { (self.id, self.kind, self.name) = (id, kind, name) }
 }
 
-/// What of routes there is now.
+/// The available routes, and the current one.
 public struct AudioRouteList: Sendable, Hashable {
-  /// What may be chosen.
+  /// The routes that may be chosen.
   public var available: [AudioRoute]
-  /// Where audio goes, or would.
+  /// The route that audio uses, or would use.
   public var current: AudioRoute?
-  /// There is something that captures.
+  /// An input is available.
   public var hasMicrophone: Bool
-  /// What a seam tells.
+  /// Made by an implementation of `AudioRoutes`.
   public init(available: [AudioRoute], current: AudioRoute?, hasMicrophone: Bool = true) {
     (self.available, self.current, self.hasMicrophone) = (available, current, hasMicrophone)
   }
 }
 
-/// The system's audio routes. `SessionRoutes` of `TrunklineCallKit` has those of AVAudioSession; elsewhere the app's audio device brings its own.
+/// The system's audio routes. `SessionRoutes` of `TrunklineCallKit` has those of AVAudioSession; elsewhere the app's audio device
+/// provides them.
 public protocol AudioRoutes: Sendable {
-  /// Tells what there is, now and after each change, from any thread, until ``stop()``.
+  /// Reports the routes, now and after each change, from any thread, until ``stop()``.
   func start(_ changed: @escaping @Sendable (AudioRouteList) -> Void)
-  /// Audio goes there from now on; nil: where the system has it go. A change follows, or none where the system does not do it.
+  /// Audio uses this route from now on; nil: the system's choice. A report follows unless the system ignores it.
   func use(_ route: AudioRoute?)
-  /// No more calls.
+  /// Ends the reports.
   func stop()
 }

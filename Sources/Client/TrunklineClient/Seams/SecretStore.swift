@@ -1,21 +1,21 @@
 import Foundation
 import Synchronization
 
-/// Where what belongs to this installation is kept: on Apple's systems the keychain, after the first unlock. Never UserDefaults.
-/// Every method may fail: a keychain is closed before the first unlock, full, or gone; the phone goes on without.
+/// Storage for the secrets of this installation: on Apple's systems the keychain, after the first unlock. Never UserDefaults.
+/// Every method may fail: a keychain may be locked before the first unlock, full, or missing; the phone continues without it.
 public protocol SecretStore: Sendable {
-  /// The value; nil: there is none, or it cannot be read now.
+  /// The value; nil: there is no value, or it cannot be read now.
   func read(_ key: String) -> [UInt8]?
   /// Keeps the value; nil deletes. False: nothing was changed.
   @discardableResult func write(_ key: String, _ value: [UInt8]?) -> Bool
 }
 
-/// For tests, and where nothing is to be kept.
+/// For tests, and for apps that store no secrets.
 public final class MemorySecrets: SecretStore {
   private let values = Mutex<[String: [UInt8]]>([:])
   /// An empty store.
   public init() {}
-  /// What was written under the key in this process.
+  /// The value written under the key in this process.
   public func read(_ key: String) -> [UInt8]? { values.withLock { $0[key] } }
   public func write(_ key: String, _ value: [UInt8]?) -> Bool {
     values.withLock { $0[key] = value }
@@ -23,7 +23,7 @@ public final class MemorySecrets: SecretStore {
   }
 }
 
-/// A folder of files of mode 0600, one a key.
+/// A folder with one file of mode 0600 per key.
 public final class FileSecrets: SecretStore {
   private let folder: String
   /// The folder is made if it is missing.
