@@ -1,6 +1,7 @@
 import Foundation
 
-/// What an app with calls must declare (CFG-5, R21), and what of it is missing: background modes, capabilities, extensions.
+/// The declarations that an app with calls needs (CFG-5, R21), and those that are missing: background modes, capabilities,
+/// extensions.
 ///
 /// ```swift
 /// let check = try AppCheck(path: "Examples/SamplePhone")
@@ -12,11 +13,11 @@ public struct AppCheck: Sendable {
   public struct Finding: Sendable, Equatable {
     /// The file to change.
     public var file: String
-    /// What is missing, and what to add.
+    /// The missing declaration, and what to add.
     public var text: String
   }
 
-  /// What cannot be read, and what to do.
+  /// A file that cannot be read, and what to do.
   public struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
     public let file: String
     public let text: String
@@ -25,7 +26,7 @@ public struct AppCheck: Sendable {
   }
 
   public private(set) var findings: [Finding] = []
-  /// What is not used: no fault.
+  /// Kinds of extensions that the app does not have; this is no fault.
   public private(set) var notes: [String] = []
   /// Files that were read.
   public private(set) var files: [String] = []
@@ -49,7 +50,7 @@ public struct AppCheck: Sendable {
     }
   }
 
-  /// For a person: each finding with the file and what to add.
+  /// A report for a person: each finding with the file and what to add.
   public var text: String {
     var out = files.map { "read     \($0)" } + findings.map { "missing  \($0.file): \($0.text)" } + notes.map { "note     \($0)" }
     out.append(

@@ -2,11 +2,11 @@ import Foundation
 
 /// A property list of an app: XML or binary, a dictionary at its root.
 struct PropertyList {
-  /// As the report names the file.
+  /// The file's name in the report.
   let name: String
   let values: [String: Any]
 
-  /// - Throws: for what is no property list, or holds no dictionary.
+  /// - Throws: if the data is no property list, or has no dictionary at its root.
   init(_ data: Data, name: String) throws(AppCheck.Problem) {
     guard data.count <= Self.maximumBytes else {
       throw AppCheck.Problem(name, "has more than \(Self.maximumBytes >> 20) MiB: it is not a property list of an app")
@@ -22,7 +22,7 @@ struct PropertyList {
 
   private static let maximumBytes = 4 << 20
 
-  /// The line where the XML ends to be one, as far as it can be told without a parser's message.
+  /// The line at which the XML stops being well formed, as far as that can be found without a parser's message.
   private static func why(_ data: Data) -> String {
     if data.isEmpty { return "is empty: recreate it from Xcode's template" }
     let text = String(decoding: data, as: UTF8.self)
@@ -36,7 +36,7 @@ struct PropertyList {
       : "line \(lines): the XML ends before </plist>: the file was cut; restore it"
   }
 
-  /// A value as a person would call it.
+  /// The type of a value in words.
   static func kind(_ value: Any) -> String {
     switch value {
     case is [String: Any]: "a dictionary"
@@ -49,12 +49,12 @@ struct PropertyList {
     }
   }
 
-  /// A number bridges to a boolean, too.
+  /// Needed as a number bridges to a boolean, too.
   static func isBool(_ value: Any) -> Bool { (value as? NSNumber).map { String(cString: $0.objCType) == "c" } ?? false }
 }
 
 extension PropertyList {
-  /// What a key holds, or what is wrong with it.
+  /// The value of a key, or its problem.
   enum Value<Wanted> {
     case there(Wanted)
     case missing
@@ -64,7 +64,7 @@ extension PropertyList {
   func string(_ key: String) -> Value<String> { value(key, "a string") { $0 as? String } }
   func strings(_ key: String) -> Value<[String]> { value(key, "an array of strings") { $0 as? [String] } }
   func dictionary(_ key: String) -> Value<[String: Any]> { value(key, "a dictionary") { $0 as? [String: Any] } }
-  /// `<true/>`; a number is none.
+  /// `<true/>` or `<false/>`; a number is not accepted.
   func bool(_ key: String) -> Value<Bool> {
     value(key, "a boolean") { Self.isBool($0) ? ($0 as? NSNumber)?.boolValue : nil }
   }

@@ -1,16 +1,17 @@
 import Glibc
 
-/// How long threads of some processes were ready to run and had no processor, as the kernel counts it (`/proc/PID/task/TID/schedstat`, Documentation/
-/// scheduler/sched-stats.rst). A thread with little to do is let in at once on a full machine where one that codes audio waits, so a watch that
-/// only wakes up sees nothing of it. What a slow program takes for itself is not in it.
+/// How long threads of some processes were ready to run and had no processor, as the kernel counts it
+/// (`/proc/PID/task/TID/schedstat`, Documentation/scheduler/sched-stats.rst). On a full machine a thread with little to do runs
+/// at once while one that codes audio waits, so a watchdog that only wakes up does not notice the wait. The time that a slow
+/// program uses itself is not included.
 struct ThreadWaits {
   private var last: [String: UInt64] = [:]
   private var waited: [String: UInt64] = [:]
 
-  /// The longest that one thread has waited in all, in milliseconds.
+  /// The longest total wait of a thread, in milliseconds.
   var worstMilliseconds: Double { Double(waited.values.max() ?? 0) / 1e6 }
 
-  /// Reads the counters; a thread counts from the first time it is seen. Nothing happens where the kernel has none.
+  /// Reads the counters; a thread counts from the first time it is seen. Does nothing where the kernel has no counters.
   mutating func read(_ processes: [Int32]) {
     for process in processes {
       let path = "/proc/\(process)/task"
@@ -27,7 +28,7 @@ struct ThreadWaits {
     }
   }
 
-  /// The second of three numbers: nanoseconds.
+  /// The second of the file's three numbers, in nanoseconds.
   private static func waited(_ path: String) -> UInt64? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }

@@ -3,8 +3,8 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// The end of a load run by SIGINT or SIGTERM: the first hangs up and prints what was measured, the second ends at once. Either way
-/// the run's own gateway ends with it.
+/// The end of a load run by SIGINT or SIGTERM: the first signal hangs up and prints the measurements, the second ends the process
+/// at once. Either way the run's own gateway ends with it.
 final class LoadStop: Sendable {
   private struct State {
     var count = 0
@@ -12,13 +12,13 @@ final class LoadStop: Sendable {
     var abandon: (@Sendable () -> Void)?
   }
 
-  /// A shell's for a program that SIGINT ended.
+  /// The status that a shell gives to a program that SIGINT ended.
   static let status: Int32 = 130
   private let state = Mutex(State())
 
   var isStopped: Bool { state.withLock { $0.count > 0 } }
 
-  /// A signal came; on any thread.
+  /// Handles a signal; any thread.
   func signalled() {
     let (count, hangUp, abandon) = state.withLock { state in
       state.count += 1
@@ -33,7 +33,7 @@ final class LoadStop: Sendable {
     }
   }
 
-  /// Runs `body`, which `hangUp` makes return early, also if the signal came before.
+  /// Runs `body`. A signal calls `hangUp`, which makes `body` return early, also if the signal came before.
   func during<Result>(_ body: () throws -> Result, hangUp: @escaping @Sendable () -> Void) rethrows -> Result {
     let isLate = state.withLock { state in
       state.hangUp = hangUp
@@ -44,19 +44,19 @@ final class LoadStop: Sendable {
     return try body()
   }
 
-  /// What is still to be done when a second signal ends the process at once.
+  /// Sets the work that remains when a second signal ends the process at once.
   func onAbandon(_ body: (@Sendable () -> Void)?) { state.withLock { $0.abandon = body } }
 }
 
-/// Sockets that a run opens.
+/// The descriptors that a run needs.
 enum Descriptors {
-  /// Beside calls and sessions: the loops', the gateway's files and databases, standard ones.
+  /// Descriptors beside those of calls and sessions: the event loops', the gateway's files and databases, standard ones.
   private static let others = 64
   /// Two sockets towards the trunk, one for the app's media and a WebSocket.
   static let perCall = 4
   static let perSession = 1
 
-  /// Raises this process's limit, which its gateway inherits; throws in words if it cannot be raised as far as needed.
+  /// Raises this process's limit, which its gateway inherits; throws a readable error if it cannot be raised far enough.
   static func allow(_ count: Int) throws {
     var limit = rlimit()
     let kind = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

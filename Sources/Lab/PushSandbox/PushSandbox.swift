@@ -5,23 +5,24 @@ import Synchronization
 
 /// A stand-in for APNs and FCM: HTTP/2 over TLS on one port, apps that wait for pushes on another.
 ///
-/// An app connects to `appsAddress`, writes `{"token":"…"}` and a line break, and gets a line of JSON for each push to that token:
-/// `{"service":"apns","id":"…","payload":{…}}`. What comes while no app waits is dropped, as APNs does with `apns-expiration: 0`.
+/// An app connects to `appsAddress`, writes `{"token":"…"}` and a line break, and gets a line of JSON for each push to that
+/// token: `{"service":"apns","id":"…","payload":{…}}`. A push for a token without a waiting app is dropped, as APNs does with
+/// `apns-expiration: 0`.
 public final class PushSandbox: Sendable {
   public struct Options: Sendable {
     public var address: SocketAddress
     public var appsAddress: SocketAddress
     public var rules = SandboxRules()
-    /// PEM of the authorities whose certificates clients must present (APNs' certificate mode); nil: none is asked for.
+    /// PEM of the authorities whose certificates clients must present (APNs' certificate mode); nil: no certificate is requested.
     public var clientAuthorities: String?
-    /// One for each request, the last for all that follow; none: real answers.
+    /// One answer for each request, the last for all that follow; empty: real answers.
     public var answers: [SandboxAnswer] = []
     public init(address: SocketAddress, appsAddress: SocketAddress) { (self.address, self.appsAddress) = (address, appsAddress) }
   }
-  /// What it tells as it happens, a line each: for a terminal, without tokens in full.
+  /// Gets a line for each event, as it happens: for a terminal, without whole tokens.
   public typealias Report = @Sendable (String) -> Void
 
-  /// The ports that were taken, also if 0 was asked for.
+  /// The bound addresses, with the real port if 0 was requested.
   public let address: SocketAddress
   public let appsAddress: SocketAddress
   /// PEM of the certificate that clients must trust.

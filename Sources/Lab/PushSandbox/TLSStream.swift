@@ -8,7 +8,7 @@ final class TLSStream {
   private(set) var isOver = false
   /// Why the handshake failed.
   private(set) var problem: String?
-  /// The handshake is done: what is sent before it would be lost.
+  /// The handshake is done: bytes sent before it would be lost.
   var isOpen: Bool { SSL_is_init_finished(ssl) == 1 && !isOver }
 
   init?(_ identity: TLSIdentity) {
@@ -24,7 +24,7 @@ final class TLSStream {
 
   deinit { SSL_free(ssl) }
 
-  /// Ciphertext from the socket; calls `clear` with what it held. False once the peer closed or broke the rules.
+  /// Ciphertext from the socket; calls `clear` with the decrypted bytes. False once the peer closed or broke the rules.
   func receive(_ bytes: UnsafeRawBufferPointer, clear: (UnsafeRawBufferPointer) -> Void) -> Bool {
     guard !isOver else { return false }
     ERR_clear_error()
@@ -46,7 +46,7 @@ final class TLSStream {
     }
   }
 
-  /// Clear text to the peer; false if it cannot be taken.
+  /// Clear text to the peer; false if it cannot be encrypted.
   func send(_ bytes: UnsafeRawBufferPointer) -> Bool {
     guard !isOver, !bytes.isEmpty else { return !isOver }
     ERR_clear_error()

@@ -2,11 +2,11 @@ import Bytes
 import Glibc
 import Platform
 
-/// What came, by number.
+/// The received packets, by number.
 struct TraceRecording {
   let count: Int
   let packetMilliseconds: Int
-  /// Nanoseconds from the sender's clock to ours; nil: not come. What comes twice counts once.
+  /// Nanoseconds from the sender's clock to ours; nil: not received. A duplicate counts once.
   private var delays: [Int64?]
   private(set) var received = 0
   var refused = 0
@@ -39,7 +39,7 @@ struct TraceRecording {
     for index in delays.indices { delays[index] = delays[index].map { $0 &+ shift } }
   }
 
-  /// Each packet as if it had been sent when it was due: what the sender was late is no delay of the network's.
+  /// Each packet as if it had been sent when it was due: the sender's lateness is no delay of the network.
   var csv: String {
     var text = "send_ms,arrival_ms\n"
     func milliseconds(_ nanoseconds: Int64) -> String {
@@ -56,10 +56,10 @@ struct TraceRecording {
 }
 
 enum TraceReceiver {
-  /// After the newest packet.
+  /// How long to wait after the newest packet.
   private static let silence = Duration.seconds(5)
 
-  /// Until all have come, or none comes any more. Blocks.
+  /// Records until all packets have arrived, or none arrives any longer. Blocks.
   static func record(at address: SocketAddress, patience: Duration) throws -> TraceRecording {
     let socket = try UDPSocket(bind: address, receiveBufferBytes: 1 << 20)
     var recording = TraceRecording.none
@@ -72,7 +72,7 @@ enum TraceReceiver {
       guard now < until else { break }
       var entry = pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)
       _ = poll(&entry, 1, Int32(min(1_000, (until - now).nanoseconds / 1_000_000 + 1)))
-      // An ICMP error of an earlier answer is none of ours: nothing is sent here.
+      // An ICMP error of an earlier answer is ignored: nothing is sent here.
       while let datagram = (try? socket.receive(into: room)) ?? nil {
         let came = MonotonicClock.now()
         guard let packet = TracePacket(room.prefix(datagram.count)) else {

@@ -2,12 +2,12 @@ import Bytes
 import Platform
 import RTP
 
-/// Sends one RTP stream over a network as bad as asked for.
+/// Sends one RTP stream through a configurable network impairment.
 struct RTPSender {
-  /// Packets made; of them lost by the impairment, and refused by the kernel.
+  /// Packets made, dropped by the impairment, and refused by the kernel.
   private(set) var sent: UInt64 = 0, withheld: UInt64 = 0, unsent: UInt64 = 0
   var impairment: Impairment
-  /// Of the next packet.
+  /// The timestamp of the next packet.
   var timestamp: UInt32
   private var sequence: UInt16
   private let ssrc: UInt32
@@ -21,7 +21,7 @@ struct RTPSender {
     ssrc = UInt32(truncatingIfNeeded: random.next())
   }
 
-  /// The stream's next packet. `lag`: how far its timestamp lies before `timestamp`.
+  /// The stream's next packet. `lag`: how far its timestamp is before `timestamp`.
   mutating func makePacket(_ payload: [UInt8], payloadType: UInt8, marker: Bool, lag: Int = 0) -> [UInt8] {
     var packet = [UInt8](repeating: 0, count: 12 + payload.count)
     let header = RTPHeader(
@@ -35,14 +35,14 @@ struct RTPSender {
     return packet
   }
 
-  /// Sends at once, later (`sendDelayed`) or not at all, as the impairment has it.
+  /// Sends at once, later (`sendDelayed`) or not at all, as the impairment decides.
   mutating func send(_ packet: [UInt8], to remote: SocketAddress, at now: Instant) {
     if impairment.isNone { return transmit(packet, remote) }
     guard let delay = impairment.next() else { return withheld += 1 }
     if delay <= .zero { transmit(packet, remote) } else { delayed.append((now + delay, packet)) }
   }
 
-  /// Sends what was delayed until now.
+  /// Sends the packets that are due by now.
   mutating func sendDelayed(to remote: SocketAddress, at now: Instant) {
     guard !delayed.isEmpty else { return }
     for entry in delayed.filter({ $0.at <= now }).sorted(by: { $0.at < $1.at }) { transmit(entry.packet, remote) }

@@ -4,9 +4,9 @@ import Platform
 import SIPDialogs
 import SIPTransport
 
-/// A carrier's SIP: a user agent on sockets of its own, run by the carrier's loop. It talks to one gateway.
+/// A carrier's SIP user agent with its own sockets, run by the carrier's loop. It talks to one gateway.
 final class CarrierUserAgent {
-  /// What the user agent has to tell; set before the loop runs.
+  /// Gets the user agent's events; set before the loop runs.
   var handler: (UserAgent.Event) -> Void = { _ in }
   private let loop: EventLoop
   private let gateway: SocketAddress
@@ -15,7 +15,7 @@ final class CarrierUserAgent {
   private var output = UserAgent.Output()
   private var timer: EventLoop.TimerID?
 
-  /// Binds its sockets; throws with the address that is in use, as `setting`.
+  /// Binds the sockets; throws with the address that is in use, as `setting`.
   init(
     loop: EventLoop, name: String, udp: SocketAddress, tcp: SocketAddress? = nil, gateway: SocketAddress, setting: String,
     random: RandomSource

@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// Durations counted in steps of 0.1 ms from −100 ms to +300 ms; what lies outside counts at the edge.
+/// Durations counted in steps of 0.1 ms from −100 ms to +300 ms; values outside count at the edge.
 struct DelayCounts: Sendable {
   private static let stepNanoseconds: Int64 = 100_000
   private static let zero = 1000
@@ -14,7 +14,7 @@ struct DelayCounts: Sendable {
     total += 1
   }
 
-  /// Adds another's counts, moved so that its smallest lies at zero.
+  /// Adds another's counts, moved so that its smallest value is zero.
   mutating func addAboveSmallest(_ other: DelayCounts) {
     guard let smallest = other.counts.firstIndex(where: { $0 > 0 }) else { return }
     for index in smallest..<other.counts.count where other.counts[index] > 0 {
@@ -36,7 +36,7 @@ struct DelayCounts: Sendable {
   }
 }
 
-/// Counts one RTP stream where it arrives: what came, what is missing, how far each packet lies behind the fastest.
+/// Counts one RTP stream at its receiver: packets received and missing, and how far each packet is behind the fastest.
 struct StreamCount: Sendable {
   private var extender = SequenceExtender()
   private var first: Int64?
@@ -49,7 +49,7 @@ struct StreamCount: Sendable {
 
   init(clockRateHz: Int64) { self.clockRateHz = clockRateHz }
 
-  /// `counted`: the delay is wanted too.
+  /// - Parameter counted: whether the delay is counted, too.
   mutating func receive(sequence: UInt16, timestamp: UInt32, at now: Instant, counted: Bool) {
     let extended = extender.extend(SequenceNumber(raw: sequence)).raw
     received += 1

@@ -6,14 +6,15 @@ import Glibc
 import Platform
 import Synchronization
 
-/// Many app sessions at once and no calls: how quickly they are welcome, what it takes to have them all come back at the same
-/// time, and whether one of them (`SessionProbe`) is answered meanwhile. One thread for the sockets, one for the times.
+/// Many app sessions at once and no calls: how quickly they are welcome, how long it takes until all come back after they were
+/// cut at the same time, and whether one of them (`SessionProbe`) is answered meanwhile. One thread for the sockets, one for the
+/// timers.
 public final class SessionLoad: Sendable {
   public struct Options: Sendable {
     public var url = "ws://127.0.0.1:8080/v1/connect"
     public var clients: [LoadOptions.Client] = []
     public var perSecond = 1_000.0
-    /// How long all of them stay before they are cut, and in what time they are.
+    /// How long all sessions stay before they are cut, and the time over which they are cut.
     public var hold = Duration.seconds(10)
     public var reconnectWithin = Duration.seconds(10)
     public init() {}
@@ -34,11 +35,11 @@ public final class SessionLoad: Sendable {
 
   public struct Result: Codable, Sendable {
     public var asked = 0
-    /// Sessions that were online when all had been begun, and at the end.
+    /// Sessions that were online after all had been started, and at the end.
     public var online = 0, onlineAtEnd = 0
-    /// From the attempt to connect to `welcome`: the first time; and from the cut, with the client's own wait in it, the second.
+    /// From the attempt to connect to `welcome` at the first time; from the cut, including the client's own wait, at the second.
     public var welcome = Times(), welcomeBack = Times()
-    /// From `call.end` of one session to its answer: while nothing happens, and while the others come back.
+    /// From `call.end` of one session to its answer: at rest, and while the others come back.
     public var answerAtRest = Times(), answerInStorm = Times()
     public var problems: [String] = []
   }
@@ -51,13 +52,13 @@ public final class SessionLoad: Sendable {
     var problems: [String] = []
   }
 
-  /// How long the last one may take to be online: the longest spread of a node, and what comes on top.
+  /// How long the last session may take to be online: the longest spread of a node, and a margin.
   private static let timeout = Duration.seconds(90)
   private let options: Options
   private let random: RandomSource
   private let state: Mutex<State>
   private let progress: @Sendable (String) -> Void
-  /// Called when all are online and nothing happens, before the storm: the time to look at the gateway's memory.
+  /// Called when all are online and idle, before the storm: the time to measure the gateway's memory.
   private let atRest: @Sendable () -> Void
   private let isStopping = Atomic<Bool>(false)
 
@@ -72,10 +73,10 @@ public final class SessionLoad: Sendable {
         began: Array(repeating: .zero, count: max(0, options.clients.count - 1))))
   }
 
-  /// May be called from any thread: `run` goes through what is left without waiting.
+  /// Any thread. `run` then skips its waits and returns.
   public func stop() { isStopping.store(true, ordering: .relaxed) }
 
-  /// Blocks until the sessions have been there, been cut, come back and been closed.
+  /// Blocks until the sessions have connected, been cut, reconnected and been closed.
   public func run() throws -> Result {
     let endpoint = try WebSocketPool.Endpoint(url: options.url, isInsecure: true)
     guard let first = options.clients.first else { return Result() }
@@ -106,7 +107,7 @@ public final class SessionLoad: Sendable {
       probe.isStorm = true
       spread(over: options.reconnectWithin, pool) { number in
         state.withLock { $0.began[number] = MonotonicClock.now() }
-        // Not 1000, which would end the session: the network is gone.
+        // Not 1000, which would end the session: this simulates a lost network.
         pool.close(number, 1001)
       }
       wait(pool, Self.timeout) { $0.welcomeBack.count >= result.asked - 1 }
@@ -124,7 +125,7 @@ public final class SessionLoad: Sendable {
 
   private var online: Int { state.withLock { $0.sessions.count(where: \.isOnline) } }
 
-  /// Calls `body` with every number, evenly over a time, and keeps everybody's time meanwhile.
+  /// Calls `body` with every number, evenly over a time, and runs the sessions' timers meanwhile.
   private func spread(over time: Duration, _ pool: WebSocketPool, _ body: (Int) -> Void) {
     let (start, count) = (MonotonicClock.now(), state.withLock { $0.sessions.count })
     var next = 0
@@ -144,7 +145,7 @@ public final class SessionLoad: Sendable {
     while MonotonicClock.now() < end, !isStopping.load(ordering: .relaxed), !state.withLock({ isOver($0) }) { keepTime(pool) }
   }
 
-  /// A turn: timers that are due, a short sleep.
+  /// One step: timers that are due, and a short sleep.
   private func keepTime(_ pool: WebSocketPool) {
     let now = MonotonicClock.now()
     let due = state.withLock { state in

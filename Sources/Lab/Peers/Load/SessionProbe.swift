@@ -6,9 +6,9 @@ import Glibc
 import Platform
 import Synchronization
 
-/// One app session that asks again and again for the end of a call that is not there, which goes through control and is answered with
-/// `ok`: what a running call would feel of the others. Its socket and its two threads are its own, and ahead of the load's where
-/// real-time scheduling is permitted.
+/// One app session that repeatedly requests the end of a call that does not exist. Control handles the request and answers `ok`,
+/// so the time is what a running call would notice of the load. The probe has its own socket and two threads, with priority over
+/// the load's where real-time scheduling is permitted.
 final class SessionProbe: Sendable {
   private struct State {
     var session: ClientSession
@@ -19,7 +19,7 @@ final class SessionProbe: Sendable {
     var isOver = false
   }
 
-  /// From an answer to the next question, and how long one may take.
+  /// From an answer to the next request, and the longest time of a request.
   private static let pause = Duration.milliseconds(20)
   private static let timeout = Duration.seconds(5)
   private let random: RandomSource
@@ -40,7 +40,7 @@ final class SessionProbe: Sendable {
     set { state.withLock { $0.isStorm = newValue } }
   }
 
-  /// Milliseconds from question to answer, at rest and in the storm, and what went wrong. The session is closed.
+  /// Milliseconds from request to answer, at rest and in the storm, and the problems. The session is closed.
   func stop() -> (atRest: [Double], inStorm: [Double], problems: [String]) {
     state.withLock { $0.isOver = true }
     thread.withLock { $0 }?.join()
@@ -106,7 +106,7 @@ final class SessionProbe: Sendable {
       state.asked = nil
     case .refused(let code): state.problems.append("the probe's session was refused with \(code)")
     case .offline:
-      // What was asked is asked again on the new socket; its time would be that of the way there.
+      // The request is repeated on the new socket; its time would include the reconnection.
       if !state.isOver { state.problems.append("the probe lost its socket") }
       state.asked = nil
     case .online, .message, .mediaAnswer: break

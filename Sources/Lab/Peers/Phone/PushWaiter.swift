@@ -4,12 +4,12 @@ import Platform
 import Synchronization
 import TrunklineClient
 
-/// The operating system of a killed app: waits for pushes, so that the app need not. Blocks its thread.
+/// The operating system of a killed app: waits for pushes in place of the app. Blocks its thread.
 public final class PushWaiter: Sendable {
   public enum Source: Sendable {
     /// `trunkline-lab push-sandbox --apps`.
     case sandbox(SocketAddress, token: String)
-    /// Lines of JSON on standard input, of any other push service.
+    /// Lines of JSON on standard input, from any other push service.
     case standardInput
   }
   public struct Failure: Error, CustomStringConvertible { public let description: String }
@@ -19,7 +19,7 @@ public final class PushWaiter: Sendable {
   private let isStopped = Atomic<Bool>(false)
   private let rest = Mutex<[UInt8]>([])
 
-  /// Connects; what is pushed from now on is not lost.
+  /// Connects; a later push is not lost.
   public init(_ source: Source) throws {
     switch source {
     case .standardInput: (fd, isOwn) = (0, false)
@@ -45,13 +45,13 @@ public final class PushWaiter: Sendable {
 
   deinit { if isOwn { close(fd) } }
 
-  /// Any thread: `next` returns nil.
+  /// Any thread: makes `next` return nil.
   public func stop() {
     isStopped.store(true, ordering: .relaxed)
     if isOwn { shutdown(fd, Int32(SHUT_RDWR)) }
   }
 
-  /// Waits for a push, JSON as it came; nil once there will be none. Lines that are no push are passed over.
+  /// Waits for a push, as the received JSON; nil once no more can arrive. Lines that are no push are skipped.
   public func next() -> [UInt8]? {
     while let line = nextLine() {
       if PushPayload(json: line) != nil { return line }
@@ -59,7 +59,7 @@ public final class PushWaiter: Sendable {
     return nil
   }
 
-  /// Waits for a line, whatever it says; nil once there will be none.
+  /// Waits for any line; nil once no more can arrive.
   public func nextLine() -> [UInt8]? {
     while !isStopped.load(ordering: .relaxed) {
       if let line = popLine() { return line }
