@@ -1,16 +1,16 @@
 import Glibc
 
-/// How many descriptors the process may have, and who gets them.
+/// The number of descriptors of the process, and its division among users.
 public struct DescriptorLimit: Hashable, Sendable {
-  /// Of the process, after `raise`.
+  /// The process's limit, after `raise`.
   public let total: Int
   /// For the app port's connections.
   public let apps: Int
   /// For the sockets of calls.
   public let calls: Int
 
-  /// Shares `total` out, so that neither can take the other's: a quarter, at most 512, for what is open anyhow (files, threads, SIP
-  /// connections); of the rest calls get `wanted`, but half at most, and apps what is left.
+  /// Divides `total`, so that neither side can use the other's: a quarter, at most 512, for everything else (files, threads, SIP
+  /// connections); of the rest calls get `wanted`, but half at most, and apps the remainder.
   public init(total: Int, calls wanted: Int) {
     let own = min(512, total / 4)
     self.total = total
@@ -18,8 +18,8 @@ public struct DescriptorLimit: Hashable, Sendable {
     apps = total - own - calls
   }
 
-  /// Raises the soft limit to the hard one, at most a million, for the process. Once, at the start; what cannot be raised stays.
-  /// `wanted`: descriptors that calls may need.
+  /// Raises the process's soft limit to the hard one, at most a million. Called once, at the start; if the limit cannot be raised
+  /// it stays. `wanted`: descriptors that calls may need.
   public static func raise(calls wanted: Int) -> DescriptorLimit {
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     var limit = rlimit()

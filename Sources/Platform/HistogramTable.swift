@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A histogram by one label whose values are known only at run time (trunk names), at most `limit` of them: what comes beyond is
+/// A histogram by one label whose values are known only at run time (trunk names), at most `limit` of them; further values are
 /// recorded under `other`. Recording takes a lock for the look-up.
 public final class HistogramTable: Sendable {
   public let labelName: String
@@ -26,7 +26,7 @@ public final class HistogramTable: Sendable {
     }
   }
 
-  /// As `CounterTable.fold`: what was recorded under a label that is gone goes on under `removed`.
+  /// As `CounterTable.fold`: moves the values of removed labels to `removed`.
   public func fold(where isGone: (String) -> Bool) {
     histograms.withLock { table in
       for (label, histogram) in table where label != "removed" && isGone(label) {

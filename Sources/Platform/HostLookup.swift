@@ -2,17 +2,17 @@ import Bytes
 import Glibc
 public import Logging
 
-/// The addresses of a host's name. A name that is no address is asked for by getaddrinfo(3) on a thread of a bounded pool (`LookupPool`): the
-/// system's resolver may take many seconds, which connections that stand must not notice.
+/// The addresses of a host's name. getaddrinfo(3) resolves a name on a thread of a bounded pool (`LookupPool`): the system's
+/// resolver may take many seconds, which must not delay open connections.
 public enum HostLookup {
-  /// Who asks. Each has a pool: names that hang for one hold nothing up for another.
+  /// The user of a look-up. Each has its own pool: names that hang for one do not delay the other.
   public enum Asker: Sendable { case streams, sharedStore }
 
   private static let streams = LookupPool(thread: "stream-name", resolve: resolve)
   private static let sharedStore = LookupPool(thread: "shared-store-name", resolve: resolve)
 
-  /// `then` is called once, on the loop's thread: at once for an address, else when the resolver has answered; with nothing if there is no
-  /// answer, or the question had to wait beyond `deadline`.
+  /// `then` is called once, on the loop's thread: at once for an address, else when the resolver has answered. It gets nothing if
+  /// there is no answer, or if the look-up had to wait beyond `deadline`.
   public static func find(
     _ host: String, _ port: UInt16, for asker: Asker, by deadline: Instant, loop: EventLoop, logger: Logger,
     then: @escaping ([SocketAddress]) -> Void
@@ -24,7 +24,7 @@ public enum HostLookup {
     if !isQueued { then([]) }
   }
 
-  /// Made and called on the loop's thread only; the other thread carries it.
+  /// Made and called on the loop's thread only; the pool's thread only passes it on.
   private struct Box: @unchecked Sendable {
     let then: ([SocketAddress]) -> Void
     init(_ then: @escaping ([SocketAddress]) -> Void) { self.then = then }

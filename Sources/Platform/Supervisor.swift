@@ -1,16 +1,16 @@
 import CLinux
 import Glibc
 
-/// What systemd is told of the process by `$NOTIFY_SOCKET` (sd_notify(3)); nothing where that is not set.
+/// Reports the state of the process to systemd by `$NOTIFY_SOCKET` (sd_notify(3)); does nothing where that is not set.
 ///
 ///     let supervisor = Supervisor()
-///     supervisor.tell("READY=1")
-///     if supervisor.watchdogInterval != nil { supervisor.tell("WATCHDOG=1") }
+///     supervisor.write("READY=1")
+///     if supervisor.watchdogInterval != nil { supervisor.write("WATCHDOG=1") }
 ///
-/// A datagram that is never waited for. Any thread.
+/// Sends a datagram and never waits. Any thread.
 public struct Supervisor: Sendable {
   private let path: [UInt8]
-  /// At least so often systemd wants to hear `WATCHDOG=1` (half of WatchdogSec); nil: it does not.
+  /// systemd expects `WATCHDOG=1` at least this often (half of WatchdogSec); nil: it does not.
   public let watchdogInterval: Duration?
 
   public init() {

@@ -1,9 +1,9 @@
 import Bytes
 import Glibc
 
-/// A refused system call with what was tried, where, and what the operator can do. Prints as one line.
+/// A refused system call: the operation, the address, and what the operator can do. Prints as one line.
 public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What was tried, such as `bind udp`.
+  /// The operation, such as `bind udp`.
   public let operation: String
   /// The address concerned, if any.
   public let address: SocketAddress?
@@ -18,7 +18,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
 
   public var isAddressInUse: Bool { code == EADDRINUSE }
   public var isOutOfDescriptors: Bool { code == EMFILE || code == ENFILE }
-  /// The call would have waited; not an error for a non-blocking socket.
+  /// The call would have blocked, or was interrupted; not an error for a non-blocking socket.
   public var isRetry: Bool { code == EAGAIN || code == EWOULDBLOCK || code == EINTR }
 
   public var description: String {
@@ -30,7 +30,7 @@ public struct SystemError: Error, Hashable, Sendable, CustomStringConvertible {
     return text
   }
 
-  /// What the operator can do about it.
+  /// What the operator can do.
   public var advice: String? {
     switch code {
     case EADDRINUSE: "another process holds this address: stop it, or set \(setting ?? "another port")"

@@ -2,12 +2,12 @@ import Bytes
 import CLinux
 import Glibc
 
-/// A connected or connecting TCP socket, non-blocking, without Nagle's delay; closed when the object goes.
+/// A connected or connecting TCP socket, non-blocking, without Nagle's delay; closed when the object is released.
 public final class TCPSocket: Sendable {
-  /// What one read gave.
+  /// The result of one read.
   public enum ReadResult: Hashable, Sendable {
     case bytes(Int)
-    /// Nothing now; wait for readable.
+    /// No data now; wait for readable.
     case wait
     /// The peer has closed its side.
     case closed
@@ -16,7 +16,7 @@ public final class TCPSocket: Sendable {
   public let fd: Int32
   public let remoteAddress: SocketAddress
 
-  /// Starts to connect; writable means done: then ask `connectionError`.
+  /// Starts to connect. Once the socket is writable the attempt is over: then call `connectionError`.
   public init(connect remote: SocketAddress, from local: IPAddress? = nil) throws(SystemError) {
     let fd = try openSocket(SOCK_STREAM, remote, "open tcp to", nil)
     do throws(SystemError) {
@@ -45,7 +45,7 @@ public final class TCPSocket: Sendable {
   /// The address this end uses, known once connected.
   public var localAddress: SocketAddress? { try? boundAddress(fd) }
 
-  /// Takes the pending error: nil once the connection stands.
+  /// Reads the pending error and clears it: nil once the connection is open.
   public func connectionError() -> SystemError? {
     var code: Int32 = 0
     var length = socklen_t(MemoryLayout<Int32>.size)
@@ -62,7 +62,7 @@ public final class TCPSocket: Sendable {
     throw error
   }
 
-  /// Writes what the kernel takes now and returns how much that was.
+  /// Writes as much as the kernel accepts now, and returns how much that was.
   public func write(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
     let count = Glibc.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
     if count >= 0 { return count }
@@ -73,25 +73,25 @@ public final class TCPSocket: Sendable {
 }
 
 extension TCPSocket {
-  /// How long a connection is believed whose other end acknowledges nothing: a machine that is off, a firewall that has forgotten the connection
-  /// and drops its packets without a word. In whole seconds, but for `unacknowledged`.
+  /// How long a connection may go without an acknowledgement before it counts as lost: the machine is off, or a firewall has
+  /// forgotten the connection and silently drops its packets. All in whole seconds, except `unacknowledged`.
   public struct Patience: Hashable, Sendable {
-    /// What was sent waits so long for an acknowledgement of the peer's system (TCP_USER_TIMEOUT, RFC 5482; the kernel's own patience is 15
-    /// minutes). It counts for a peer, too, that takes nothing any more, and for keep-alives.
+    /// How long sent data waits for an acknowledgement of the peer's system (TCP_USER_TIMEOUT, RFC 5482; the kernel's own limit
+    /// is 15 minutes). It also covers a peer that reads nothing any longer, and keep-alives.
     public var unacknowledged: Duration
-    /// Nothing was said for so long: the peer's system is asked (RFC 9293 §3.8.4), and again after `interval`.
+    /// After so long without data the kernel probes the peer's system (RFC 9293 §3.8.4), and again after `interval`.
     public var idle: Duration
     public var interval: Duration
     public init(unacknowledged: Duration, idle: Duration, interval: Duration) {
       (self.unacknowledged, self.idle, self.interval) = (unacknowledged, idle, interval)
     }
 
-    /// Lost within 6 s while something is to be said, within half a minute while nothing is. A question every 15 s keeps most firewalls from
-    /// forgetting it at all.
+    /// A lost connection is found within 6 s while data is sent, within half a minute while none is. A probe every 15 s keeps
+    /// most firewalls from forgetting the connection.
     public static let usual = Patience(unacknowledged: .seconds(6), idle: .seconds(15), interval: .seconds(5))
   }
 
-  /// From now on the kernel ends the connection as one that has timed out. Four system calls.
+  /// Sets the limits: the kernel then ends a lost connection with a time-out. Four system calls.
   public func limit(_ patience: Patience) {
     setOption(fd, SOL_SOCKET, SO_KEEPALIVE, 1)
     setOption(fd, Int32(IPPROTO_TCP), TCP_KEEPIDLE, Int32(clamping: patience.idle.components.seconds))
@@ -100,15 +100,15 @@ extension TCPSocket {
   }
 }
 
-/// A listening TCP socket, non-blocking; closed when the object goes.
+/// A listening TCP socket, non-blocking; closed when the object is released.
 public final class TCPListener: Sendable {
   public let fd: Int32
-  /// With the real port, also when port 0 was asked for.
+  /// With the real port, also when port 0 was requested.
   public let localAddress: SocketAddress
 
   /// SO_REUSEADDR is on: on Linux it only lets a restart bind while old connections linger; two listeners still collide.
-  /// `dualStack`: `[::]` takes IPv4 too, whose peers then have mapped addresses. `deferAcceptSeconds`: the kernel hands over a
-  /// connection when it has said something, or about that much later. `waitsForAddress`: as of `UDPSocket`.
+  /// `dualStack`: `[::]` accepts IPv4 too, whose peers then have mapped addresses. `deferAcceptSeconds`: the kernel hands over a
+  /// connection when it has sent data, or about that much later. `waitsForAddress`: as for `UDPSocket`.
   public init(
     bind address: SocketAddress, setting: String? = nil, dualStack: Bool = false, deferAcceptSeconds: Int32 = 0,
     waitsForAddress: Bool = false
@@ -132,7 +132,8 @@ public final class TCPListener: Sendable {
 
   deinit { close(fd) }
 
-  /// The next connection; nil when there is none. Out of descriptors is thrown: the connection stays in the backlog.
+  /// The next connection; nil when there is none. Throws when the process is out of descriptors: the connection stays in the
+  /// backlog.
   public func accept() throws(SystemError) -> TCPSocket? {
     let (fd, remote) = SocketAddress.read { clx_accept(self.fd, $0, $1) }
     guard fd >= 0 else {

@@ -2,16 +2,16 @@ import Bytes
 import CLinux
 import Glibc
 
-/// A bound, non-blocking UDP socket; closed when the object goes. Sends and receives of single datagrams for control traffic;
-/// media threads use `fd` with their own batches.
+/// A bound, non-blocking UDP socket; closed when the object is released. It sends and receives single datagrams for control
+/// traffic; media threads use `fd` with their own batches.
 public final class UDPSocket: Sendable {
   public let fd: Int32
-  /// With the real port, also when port 0 was asked for.
+  /// With the real port, also when port 0 was requested.
   public let localAddress: SocketAddress
 
-  /// Binds without SO_REUSEADDR: a second process on the same address gets an error that says so. IPv6 sockets take IPv6 only.
-  /// Buffer sizes are asked of the kernel, which may give less (`net.core.rmem_max`). `waitsForAddress`: one that the machine does not have is
-  /// bound all the same, and datagrams come and go once it is there.
+  /// Binds without SO_REUSEADDR: a second process on the same address gets an error that states this. IPv6 sockets accept IPv6
+  /// only. Buffer sizes are requests to the kernel, which may give less (`net.core.rmem_max`). `waitsForAddress`: an address that
+  /// the machine does not have is bound all the same, and works once the machine has it.
   public init(
     bind address: SocketAddress, receiveBufferBytes: Int32? = nil, sendBufferBytes: Int32? = nil, setting: String? = nil,
     waitsForAddress: Bool = false
@@ -34,7 +34,7 @@ public final class UDPSocket: Sendable {
 
   deinit { close(fd) }
 
-  /// Sends one datagram. False if the kernel's buffer is full (the datagram is gone); an error if the peer is known to be
+  /// Sends one datagram. False if the kernel's buffer is full (the datagram is lost); an error if the peer is known to be
   /// unreachable.
   @discardableResult public func send(_ bytes: UnsafeRawBufferPointer, to address: SocketAddress) throws(SystemError) -> Bool {
     let sent = address.withSockaddr { sendto(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL), $0, $1) }
@@ -50,7 +50,8 @@ public final class UDPSocket: Sendable {
     return try result.get()
   }
 
-  /// One datagram into `buffer`; nil when there is none. A datagram that does not fit is cut. A pending ICMP error is thrown.
+  /// One datagram into `buffer`; nil when there is none. A datagram that does not fit is truncated. A pending ICMP error is
+  /// thrown.
   public func receive(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> (count: Int, from: SocketAddress)? {
     var count = 0
     let (_, from) = SocketAddress.read { address, length in
@@ -67,17 +68,17 @@ public final class UDPSocket: Sendable {
   }
 }
 
-/// Sockets at all of the machine's addresses.
+/// Receiving at all of the machine's addresses.
 extension UDPSocket {
-  /// A datagram with the address of ours that it was sent to (IP_PKTINFO, IPV6_PKTINFO).
+  /// A datagram with the local address that it was sent to (IP_PKTINFO, IPV6_PKTINFO).
   public typealias Received = (count: Int, from: SocketAddress, local: IPAddress?)
 
-  /// Lets `receiveWithLocal` say where datagrams were sent to. False where the kernel does not do so.
+  /// Makes `receiveWithLocal` return the local address of datagrams. False where the kernel cannot.
   public func wantsLocalAddresses() -> Bool {
     clx_want_local_addresses(fd, localAddress.ip.family == .v4 ? AF_INET : AF_INET6) == 0
   }
 
-  /// As `receive`. `local` is nil without `wantsLocalAddresses`, and for a datagram to a group.
+  /// As `receive`. `local` is nil without `wantsLocalAddresses`, and for a multicast datagram.
   public func receiveWithLocal(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Received? {
     var (from, local) = (sockaddr_storage(), sockaddr_storage())
     let count = clx_receive_at(fd, buffer.baseAddress, buffer.count, &from, &local)
@@ -103,7 +104,7 @@ func openSocket(_ type: __socket_type, _ address: SocketAddress, _ operation: St
   return fd
 }
 
-/// Before `bind`. Where the kernel does not allow it, `bind` says so.
+/// Called before `bind`. Where the kernel does not allow it, `bind` fails.
 func allowAbsentAddress(_ fd: Int32, _ ip: IPAddress) {
   if !ip.isUnspecified { _ = clx_allow_absent_address(fd, ip.family == .v4 ? AF_INET : AF_INET6) }
 }
