@@ -1,7 +1,7 @@
 import Bytes
 
-/// Finds the row of a request and who asks; the row's handler gets it if its scope is among theirs. The row that was checked is the row that
-/// answers. What goes on after that is looked at again (`StreamLicence`).
+/// Finds the row of a request and authenticates the client; the row's handler gets the request if the client has the row's scope.
+/// The row that was checked is the row that answers. A stream that continues is checked again (`StreamLicence`).
 struct AdminEndpoint: Sendable {
   let access: AdminAccess
   let routes: RouteTable
@@ -10,7 +10,7 @@ struct AdminEndpoint: Sendable {
     let match = routes.match(request.method, request.target)
     do throws(APIError) {
       try AdminAccess.checkPage(request)
-      // An open row says nothing of a call; the status page asks for the rest with the token.
+      // An open row states nothing about calls; the status page requests the rest with the token.
       if case .row(let row, let arguments) = match, row.route.scope == nil {
         var request = request
         request.arguments = arguments

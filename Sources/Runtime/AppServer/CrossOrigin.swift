@@ -1,4 +1,4 @@
-/// What pages of other origins are told (the Fetch standard, "CORS protocol").
+/// Response fields for pages of other origins (the Fetch standard, "CORS protocol").
 extension HTTPResponse {
   /// The answer to a browser's preflight: this origin may send a POST with a token and a body of JSON.
   static func preflight(for origin: String) -> HTTPResponse {

@@ -5,15 +5,15 @@ import HTTP
 import Platform
 import WebSocket
 
-/// Upgrades (RFC 6455 §4.2) and what goes over an upgraded connection.
+/// Upgrades (RFC 6455 §4.2) and the traffic of an upgraded connection.
 extension HTTPServer {
   static let subprotocol = "trunkline.v1"
 
-  /// Everything but a WebSocket of ours is refused: no other protocol is spoken here, `h2c` least of all.
+  /// Refuses everything but our WebSocket protocol: no other protocol is spoken here, `h2c` least of all.
   func upgrade(_ connection: HTTPConnection, _ head: RequestHead) {
     func refuse(_ why: ConnectionRefusal, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
       metrics.refused[why].increment()
-      // an origin has a line of its own
+      // a refused origin has its own log line
       if why != .origin { noteLost(connection, head, reason) }
       refuseRequest(connection, status, reason, fields)
     }
@@ -52,7 +52,7 @@ extension HTTPServer {
     if !rest.isEmpty { rest.withUnsafeBytes { framesReceived(connection, $0) } }
   }
 
-  /// What reached the gateway of an app that is told that it cannot be reached.
+  /// Logs a refused WebSocket request: the app reports only that the gateway cannot be reached.
   func noteLost(_ connection: HTTPConnection, _ head: RequestHead, _ why: String) {
     guard mayLog() else { return }
     logger.notice(
@@ -69,7 +69,7 @@ extension HTTPServer {
     guard origins.count == 1, origin.utf8.count <= Limits.originBytes else { return false }
     // A proxy of ours ends TLS before us, so that both schemes are the gateway's own.
     let schemes = connection.isProxy ? ["http", "https"] : [tls == nil ? "http" : "https"]
-    // in one spelling: a proxy may hand on the host with its port or as it was typed, a browser does neither
+    // compared in one spelling: a proxy may forward the host with its port or as the user typed it, a browser does neither
     let own = WebOrigin(origin)
     if own != nil, schemes.contains(where: { WebOrigin(scheme: $0, host: head.host) == own }) { return true }
     if delegate.allows(origin: WebOrigin.canonical(origin)) { return true }
@@ -90,7 +90,7 @@ extension HTTPServer {
     connection.webSocket = .init(
       id: id,
       control: TokenBucket(perSecond: Limits.controlPerSecond, burst: Limits.controlBurst, at: loop.now))
-    setDeadline(connection, nil)  // the session machine's from here on
+    setDeadline(connection, nil)  // now the session machine's
     webSockets[id] = connection
     metrics.webSockets.set(Int64(webSockets.count))
     delegate.webSocketOpened(id, from: connection.address)
@@ -98,7 +98,8 @@ extension HTTPServer {
   }
 
   func framesReceived(_ connection: HTTPConnection, _ octets: UnsafeRawBufferPointer) {
-    // Out and back in, so that the reader is not copied while it is read and the delegate may call `send` and `close` meanwhile.
+    // Moved out and back in, so that the reader is not copied while it is read and the delegate may call `send` and `close`
+    // meanwhile.
     guard let id = connection.webSocket?.id, var frames = connection.webSocket?.frames else { return }
     connection.webSocket?.frames = FrameReader(messageBytes: 0)
     frames.read(octets) { event in
@@ -126,7 +127,8 @@ extension HTTPServer {
     }
   }
 
-  /// Frames that are no messages cost the sender as little as they cost us much: a few are usual, a flood ends the connection.
+  /// Counts a frame that is no message. It costs the sender as little as it costs us much: a few are usual, a flood ends the
+  /// connection.
   @discardableResult private func countControl(_ connection: HTTPConnection) -> Bool {
     metrics.controlFrames.increment()
     guard connection.webSocket?.control.consume(at: loop.now) == true else {
@@ -136,7 +138,7 @@ extension HTTPServer {
     return true
   }
 
-  /// The transport's own reasons to close: the session learns at once that its socket is of no use.
+  /// Closes for the transport's own reasons: the session learns at once that its socket is unusable.
   private func fail(_ connection: HTTPConnection, _ code: CloseCode) {
     beginClose(connection, code)
     report(connection, nil)
@@ -148,7 +150,7 @@ extension HTTPServer {
     delegate.webSocketClosed(socket.id, code)
   }
 
-  /// The connection is gone.
+  /// Forgets a closed connection.
   func forget(_ connection: HTTPConnection, _ code: CloseCode?) {
     guard let socket = connection.webSocket, webSockets.removeValue(forKey: socket.id) != nil else { return }
     metrics.webSockets.set(Int64(webSockets.count))

@@ -7,10 +7,10 @@ import Logging
 import Platform
 import Synchronization
 
-/// HTTP/1.1 on one port, and if asked for the WebSocket sub-protocol `trunkline.v1`, on an event loop and thread of its own.
+/// HTTP/1.1 on one port, and on request the WebSocket sub-protocol `trunkline.v1`, on its own event loop and thread.
 ///
-/// A connection is served one request at a time: what is pipelined behind it is read once it is answered. Every wait has a
-/// deadline and every buffer a bound (`Limits`); what a peer may use before it is authenticated is in docs/design/app-protocol.md.
+/// A connection is served one request at a time: a pipelined request is read once the one before it is answered. Every wait has a
+/// deadline and every buffer a bound (`Limits`); docs/design/app-protocol.md lists the bounds before authentication.
 ///
 /// Unchecked: every field but `shared` and the constants belongs to the server's thread (before it starts, to the starter).
 final class HTTPServer: Transport, @unchecked Sendable {
@@ -19,32 +19,32 @@ final class HTTPServer: Transport, @unchecked Sendable {
     var address: SocketAddress
     var setting: String
     var tls: TLSFiles?
-    /// Below which everything is, where a proxy hands its path on: `/phone`. Empty: at the root.
+    /// The path that all others start with, where a proxy forwards it: `/phone`. Empty: the root.
     var path = ""
     /// The path on which `trunkline.v1` is served; nil: plain HTTP only.
     var webSocketPath: String?
-    /// Whose last X-Forwarded-For is the address that counts.
+    /// Proxies whose last X-Forwarded-For is the client's address.
     var proxies: [IPNetwork] = []
     var connections: Int
     var connectionsPerAddress: Int
-    /// The idlest connection gives way to a new one, at its address's share and at the whole; each time all are looked at. False: where they
-    /// are many, none is kept alive beyond half of them.
+    /// Whether the idlest connection is closed for a new one at the limits of its address and of the server; each time all are
+    /// checked. False: with more than half of the connections open, none is kept alive.
     var makesRoom = false
-    /// Of `connections`, for those whose last request had a good token.
+    /// The part of `connections` for clients whose last request had a good token.
     var reserved = 0
     var closeTime = Limits.closeTime
-    /// What the server itself refuses is told as problem details (RFC 9457), else as a line of text.
+    /// Whether the server's own refusals are problem details (RFC 9457), else a line of text.
     var reportsProblems = false
-    /// Whether an address that shows bad tokens is held up (`Limits.refusedTokens`).
+    /// Whether an address that sends bad tokens is slowed down (`Limits.refusedTokens`).
     var boundsRefusals = false
-    /// The most of a request's body.
+    /// The longest body of a request.
     var bodyBytes: @Sendable (RequestHead) -> Int = { _ in Limits.bodyBytes }
-    /// Whether a request's body is taken as it comes, and by what.
+    /// Whether a request's body is read piece by piece, and by which sink.
     var hasSink: @Sendable (RequestHead) -> Bool = { _ in false }
     var sink: @Sendable (RequestHead) -> (any BodySink)? = { _ in nil }
   }
 
-  /// What other threads write.
+  /// Values that other threads write.
   struct Shared {
     var answers: [(UInt64, HTTPResponse)] = []
     var stops = false
@@ -61,29 +61,29 @@ final class HTTPServer: Transport, @unchecked Sendable {
   private let wakes = Atomic<Bool>(false)
   private var thread: NamedThread?
   var listener: TCPListener?
-  /// Given back and taken again to close a connection that there is no descriptor for.
+  /// A descriptor that is released and opened again to accept and close a connection when there is no other.
   var reserve: Int32 = -1
 
   let delegate: any TransportDelegate
   var tls: TLSContext?
   var connections: [UInt64: HTTPConnection] = [:]
-  /// Those with a deadline.
+  /// Connections with a deadline.
   var waiting: Set<UInt64> = []
-  /// By age, also those that have spoken since; `silentCount` of them have not.
+  /// Connections by age, including those that have sent data since; `silentCount` of them have not.
   var silent: [UInt64] = []
   var silentHead = 0
   var silentCount = 0
   var admission: Admission
-  /// Refused requests by address; a token costs a signature to look at, and a connection that stays could show any number.
+  /// Refused requests by address: checking a token costs a signature, and an open connection could send any number.
   var refusals = RefusedTokens()
-  /// Handshakes that wait for processor time, by age, and what is left of that.
+  /// Handshakes that wait for processor time, by age, and the time that is left.
   var handshakes: [UInt64] = []
   var handshakeTime = TimeBudget(perSecond: Limits.handshakeTimePerSecond)
   var webSockets: [ConnectionID: HTTPConnection] = [:]
   var exchanges: [UInt64: HTTPConnection] = [:]
-  /// Those whose answer has no stated end.
+  /// Connections whose answer has no stated end.
   var endless = StreamSlots()
-  /// Those whose answer has one, and comes in pieces.
+  /// Connections whose answer has an end, and is sent in pieces.
   var whole: Set<UInt64> = []
   /// Connections with something to write, or with a request that waits in their reader.
   var dirty: Set<UInt64> = []
@@ -113,7 +113,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     (self.listener, address) = (listener, listener.localAddress)
     reserve = open("/dev/null", O_RDONLY | O_CLOEXEC)
     try loop.register(listener.fd, .readable) { [unowned self] _ in accept() }
-    stepTimer = loop.addTimer("sessions") {}  // what is due is done at the end of every turn
+    stepTimer = loop.addTimer("sessions") {}  // due work is done at the end of every step
     sweepTimer = loop.addTimer("sweep") { [unowned self] in sweep() }
     loop.addFlush { [unowned self] in step() }
     do {
@@ -133,7 +133,7 @@ final class HTTPServer: Transport, @unchecked Sendable {
     if reserve >= 0 { Glibc.close(reserve) }
   }
 
-  /// The end of a turn: what other threads asked for, what the delegate has to say, and what is to be written.
+  /// The end of a loop's step: requests of other threads, the delegate's output, and writes.
   private func step() {
     let (answers, stops, reloads, distrusts) = shared.withLock { shared in
       defer { (shared.answers, shared.reloads, shared.distrusts) = ([], [], false) }
@@ -183,14 +183,14 @@ final class HTTPServer: Transport, @unchecked Sendable {
   // MARK: any thread
 
   func wake() {
-    // Coalesced; the turn that runs this, and what was posted before, takes all.
+    // Coalesced; the step that runs this, and the posts before it, handles everything.
     guard !wakes.exchange(true, ordering: .acquiringAndReleasing) else { return }
-    // Weak: a loop that has ended keeps what is posted to it.
+    // Weak, as a loop that has ended keeps its posts.
     let posted = loop.post { [weak self] in self?.wakes.store(false, ordering: .releasing) }
     if !posted { wakes.store(false, ordering: .releasing) }
   }
 
-  /// Tokens have changed: streams are looked at now, and a connection is trusted again with its next request.
+  /// Tokens have changed: streams are checked now, and a connection is trusted again with its next request.
   func distrust() {
     shared.withLock { $0.distrusts = true }
     wake()

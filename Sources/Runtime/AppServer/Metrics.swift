@@ -5,7 +5,7 @@ import Platform
 extension AppLoop {
   var sessionCount: Int { published.withLock { $0.connected + $0.resumable } }
 
-  /// What the app port tells about itself.
+  /// The metrics of the app port.
   func families(_ transport: TransportMetrics) -> [MetricFamily] {
     func stat(_ name: String, _ help: String, _ read: @escaping @Sendable (SessionStats) -> UInt64) -> MetricFamily {
       MetricFamily(name: name, help: help, kind: .counter) { [self] in

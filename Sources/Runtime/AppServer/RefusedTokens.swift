@@ -1,21 +1,21 @@
 import Bytes
 
-/// Bad tokens by address (an IPv4 address, an IPv6 /64). An address without bad ones is never held up.
+/// Bad tokens by address (an IPv4 address, an IPv6 /64). An address without bad ones is never slowed down.
 ///
 /// | an address | event | next |
 /// |---|---|---|
-/// | with fewer bad tokens than its bound | a token is refused | one more counts, for a second over the rate |
-/// | at its bound | asks with a token | refused unseen, until its rate allows another look |
+/// | below its bound | a token is refused | one more counts, for a second over the rate |
+/// | at its bound | sends a token | refused unchecked, until its rate permits another check |
 ///
-/// Memory: an entry for each address with a bad token of late, `sources` at most; what is beyond has one bound together.
+/// Memory: an entry for each address with a recent bad token, `sources` at most; further addresses share one bound.
 struct RefusedTokens {
   static let retrySeconds = 1
   private static let sources = 4_096
   private var known: [IPAddress: TokenBucket] = [:]
-  /// Of addresses that have no entry.
+  /// The bucket of addresses that have no entry.
   private var others = TokenBucket(perSecond: Limits.refusedTokensInAll)
 
-  /// Whether a token of this address may be looked at.
+  /// Whether a token of this address may be checked.
   func admits(_ address: IPAddress, at now: Instant) -> Bool {
     known[address.subscriber]?.has(at: now) ?? (known.count < Self.sources || others.has(at: now))
   }

@@ -1,7 +1,7 @@
 public import HTTP
 
-/// Everything that an HTTP API answers, a row for each operation: dispatch, scopes, limits of bodies, and what a request without a row is told
-/// come from it. A path without a row has no page.
+/// Everything that an HTTP API answers, one row per operation. Dispatch, scopes, limits of bodies, and the answer to a request
+/// without a row come from it. A path without a row has no page.
 ///
 /// | target | answer |
 /// |---|---|
@@ -17,7 +17,7 @@ public struct RouteTable: Sendable {
   public struct Row: Sendable {
     public let route: Route
     let handler: Handler
-    /// Of a row that takes imports: what takes the body.
+    /// For a row that accepts imports: the reader of the body.
     let sink: Sink?
     public init(_ route: Route, sink: Sink? = nil, _ handler: @escaping Handler) {
       (self.route, self.sink, self.handler) = (route, sink, handler)
@@ -29,12 +29,12 @@ public struct RouteTable: Sendable {
   }
 
   public let rows: [Row]
-  /// Takes what no row does.
+  /// Handles requests without a row.
   private let rest: Row?
 
   public init(_ rows: [Row]) { (self.rows, rest) = (rows, nil) }
 
-  /// One handler for every path and method, such as a webhook on this machine that is asked for by any path.
+  /// One handler for every path and method, for example a webhook on this machine.
   public static func everything(_ handler: @escaping Handler) -> RouteTable {
     RouteTable(rows: [], rest: Row(Route("everything", .post, "/", .admin), handler))
   }
@@ -58,7 +58,7 @@ public struct RouteTable: Sendable {
     return .refused(refusal(of: target.segments).response)
   }
 
-  /// Of a path that fits no row.
+  /// The error for a path that fits no row.
   private func refusal(of segments: [RequestTarget.Segment]) -> APIError {
     if segments.contains(where: \.isRelative) {
       return APIError(.badRequest, "the path has an empty segment, . or ..")

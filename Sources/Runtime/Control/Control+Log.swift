@@ -5,7 +5,7 @@ import MediaSession
 import SIPDialogs
 import Trunking
 
-/// What control tells an operator. Numbers are masked unless the configuration says `log: { numbers: full }`.
+/// Control's log for an operator. Numbers are masked unless the configuration says `log: { numbers: full }`.
 extension Control {
   func log(_ record: CallRecord) {
     guard logger.logLevel <= .info else { return }
@@ -21,7 +21,7 @@ extension Control {
     logger.info("call ended", metadata: metadata)
   }
 
-  /// Inputs that an operator is to hear of.
+  /// Inputs that an operator must be notified of.
   func log(_ input: CallMachine.Input) {
     switch input {
     case .media(.trunkSourceRejected(let session, let source, let setting)):
@@ -47,14 +47,14 @@ extension Control {
     }
   }
 
-  /// Each is the end of a request of ours: there are no more of them than calls and registrations.
+  /// Each line ends a request of ours: there are no more lines than calls and registrations.
   func logChallenge(_ trunk: String, _ realm: String) {
     logger.warning(
       "a challenge of another realm is not answered: if the trunk's realm has changed, change realm in its settings",
       metadata: ["trunk": "\(trunk)", "realm": "\(realm)"])
   }
 
-  /// There are no more of them than requests inside calls.
+  /// There are no more lines than requests inside calls.
   func log(_ request: UnansweredRequest, of call: CallID?) {
     var metadata: Logger.Metadata = [
       "call": "\(call.map { "\($0)" } ?? "")", "sip_call_id": "\(request.callID)", "trunk": "\(request.trunk)",
@@ -80,7 +80,7 @@ extension Control {
         metadata: ["trunk": "\(trunk)", "addresses": "\(addresses.map(\.description).joined(separator: " "))"])
     case .registered(let trunk, let seconds): logger.info("registered", metadata: ["trunk": "\(trunk)", "seconds": "\(seconds)"])
     case .registrationFailed(let trunk, let code, let retry):
-      // our own findings have names, and wear no code of the carrier's
+      // our own findings have names, and do not use a code of the carrier
       let refusal = core.machine.trunkStatus(trunk, at: loop.now)?.lastRefusal
       let failure = refusal?.method == "REGISTER" ? refusal?.failure : nil
       var metadata: Logger.Metadata = ["trunk": "\(trunk)", "again_in_ms": "\(retry.milliseconds)"]
@@ -110,7 +110,7 @@ extension Control {
   }
 
   func log(_ refusal: Refusal) {
-    // under overload there may be thousands a second: they are counted, and `checkPressure` says it once
+    // under overload there may be thousands a second: they are counted, and `checkPressure` logs the state once
     if refusal.reason == .signalling, RefusalReason(rawValue: refusal.detail ?? "")?.isOverload == true { return }
     let level = refusal.isRoutine ? Logger.Level.debug : .notice
     guard logger.logLevel <= level else { return }

@@ -2,9 +2,9 @@ import Bytes
 import Logging
 import SIPDialogs
 
-/// Overload: who is refused before anything is done for it.
+/// Overload: decides which requests are refused before any work is done for them.
 extension Control {
-  /// Before each SIP message: a refusal must not outlast its cause, nor come after it.
+  /// Before each SIP message, so that refusals start and end with their cause.
   func checkOverload() {
     let verdict = detector.verdict(outputs.mediaShortage(), isFull: metrics.liveCalls >= most, backlog: outputs.backlog())
     guard verdict != overload else { return }
@@ -12,7 +12,7 @@ extension Control {
     run(.sip(.overloaded(verdict)))
   }
 
-  /// Ten times a second: what takes time to see, and what operators and load balancers are told.
+  /// Ten times a second: signals that take time to measure, and reports to operators and load balancers.
   func checkPressure() {
     detector.add(delay: loop.now - pressureDue, memory: outputs.memory())
     checkOverload()

@@ -5,9 +5,9 @@ import Cluster
 import GatewayCore
 import Platform
 
-/// Questions of other threads, a few in a turn: `ControlOutputs.answered` takes each answer to who asked.
+/// Questions of other threads, a few in a step: `ControlOutputs.answered` returns each answer to the asker.
 extension Control {
-  /// A flood of small ones may take a part of the thread's time, and no more: beyond it they wait.
+  /// A flood of small questions may use a part of the thread's time, and no more: beyond it they wait.
   func drainQuestions() {
     guard questionRate.has(Double(Limits.questionsPerStep), at: loop.now) else { return pauseQuestions() }
     inbox.questions.drain(into: &questions, limit: Limits.questionsPerStep)
@@ -16,7 +16,7 @@ extension Control {
     questions.removeAll(keepingCapacity: true)
   }
 
-  /// What waits would wake the loop over and over: it is not looked at for a while.
+  /// Waiting questions would wake the loop over and over: their queue is not watched for a while.
   private func pauseQuestions() {
     if questionTimer == nil {
       questionTimer = loop.addTimer("questions") { [unowned self] in
@@ -45,14 +45,14 @@ extension Control {
     outputs.answered(id, answer)
   }
 
-  /// More nodes than fit into a question are those of the last second.
+  /// If there are more nodes than fit into an answer, it holds those of the last second.
   private func sight(_ part: ClusterPart) -> ClusterSight? {
     let (most, now) = (Limits.questionEntries, loop.now)
     let isMany = core.cluster.map { $0.mostNodes > most } ?? false
     return core.cluster?.sight(part, most: most, nodes: isMany ? seenNodes : nil, at: now)
   }
 
-  /// Operations of the call machine are answered by it (`CallMachine.Action.answered`).
+  /// The call machine answers its own operations (`CallMachine.Action.answered`).
   private func perform(_ operation: ControlOperation, _ id: QuestionID) {
     switch operation {
     case .command(let call, let command): run(.call(.command(call, command, id)))

@@ -8,13 +8,13 @@ public import Platform
 public import SIPDialogs
 public import Trunking
 
-/// The control thread's work: it gives the `GatewayCore` what other threads, the SIP transport and timers have, and performs what that
-/// causes.
+/// The control thread's work: passes the inputs of other threads, the SIP transport and timers to the `GatewayCore`, and performs
+/// the resulting actions.
 ///
-/// Set up on one thread before the loop runs; from then on everything here happens on the loop's thread, except `inbox`, which takes inputs
-/// from any thread. Nothing here waits for disk, network, media or an app.
+/// Set up on one thread before the loop runs; from then on everything here happens on the loop's thread, except `inbox`, which
+/// accepts inputs from any thread. Nothing here waits for disk, network, media or an app.
 public final class Control: @unchecked Sendable {
-  /// What other threads hand to control.
+  /// Inputs of other threads.
   public let inbox: Inbox
   public let metrics: ControlMetrics
   let loop: EventLoop
@@ -23,7 +23,7 @@ public final class Control: @unchecked Sendable {
   let masksNumbers: Bool
   var core: GatewayCore
   private var output = GatewayCore.Output()
-  /// Inputs that came while another one's effects were performed, first in first out.
+  /// Inputs that arrived while another one's effects were performed, first in first out.
   private var waiting: [GatewayCore.Input] = []
   private var isRunning = false
   private var batch: [Inbound] = []
@@ -34,23 +34,23 @@ public final class Control: @unchecked Sendable {
   private var isDraining = false
   private var isDrained = false
   private var isLeaving = false
-  /// The call that the present turn made: its pushes are measured from its INVITE.
+  /// The call that the present step made: its pushes are measured from its INVITE.
   private var newCall: CallID?
   private var timer: EventLoop.TimerID?
   private var clock: EventLoop.TimerID?
   private var clockDue: Instant
   var detector = OverloadDetector()
-  /// What the user agent refuses new calls for now.
+  /// Why the user agent refuses new calls now.
   var overload: RefusalReason?
   var reported: (reason: RefusalReason, until: Instant)?
   var pressure: EventLoop.TimerID?
   var pressureDue: Instant
-  /// As of the last second.
+  /// The nodes as of the last second.
   var seenNodes: [SeenNode] = []
-  /// Nodes that were asked for a sign of life, the first to be given up first.
+  /// Nodes that were sent a probe, in the order of their deadlines.
   var probes: [(at: Instant, node: Incarnation)] = []
   var probeTimer: EventLoop.TimerID?
-  /// Calls at a time.
+  /// The most calls at a time.
   let most: Int64
 
   public init(
@@ -77,13 +77,13 @@ public final class Control: @unchecked Sendable {
 
   // MARK: inputs, on the loop's thread
 
-  /// What the SIP transport has: a message of a trunk, or the loss of a flow.
+  /// Input of the SIP transport: a message of a trunk, or the loss of a flow.
   public func handle(_ input: UserAgent.Input) {
     checkOverload()
     run(.sip(input))
   }
 
-  /// What a process that died has left open toward trunks: each is closed. Once, when the transport can send.
+  /// Legs that a process left open toward trunks when it died: closes each. Called once, when the transport can send.
   public func close(_ orphans: [OrphanedLeg]) { if !orphans.isEmpty { run(.orphaned(orphans)) } }
 
   /// The name servers' answer to `ControlOutputs.lookUp`.
@@ -114,12 +114,12 @@ public final class Control: @unchecked Sendable {
     run(.call(.draining))
   }
 
-  /// Trunks that have a call; on the loop's thread.
+  /// The trunks with a call; on the loop's thread.
   public var trunksWithCalls: Set<String> { core.machine.trunksWithCalls }
 
   private func checkClock() {
     metrics.delay.set(max(0, (loop.now - clockDue).nanoseconds / 1_000))
-    // both clocks at once: `loop.now` may be a long turn old
+    // read both clocks at once: `loop.now` may be as old as a long step
     run(.call(.wallClock(offsetMilliseconds: WallClock.nowMilliseconds() - MonotonicClock.now().nanoseconds / 1_000_000)))
     metrics.publish(core.userAgent.statistics)
     reportLoad()
@@ -130,9 +130,9 @@ public final class Control: @unchecked Sendable {
     if let clock { loop.setTimer(clock, at: clockDue) }
   }
 
-  // MARK: a turn of the core
+  // MARK: a step of the core
 
-  /// Gives the core one input and performs what it causes.
+  /// Gives the core one input and performs its actions.
   func run(_ input: GatewayCore.Input) {
     guard !isRunning else { return waiting.append(input) }
     isRunning = true
@@ -207,7 +207,7 @@ public final class Control: @unchecked Sendable {
     }
   }
 
-  /// A session that missed a command is of no use: it is closed, and its call hears that it ended by a fault of ours.
+  /// A session that missed a command cannot be used: it is closed, and its call ends as by a fault of ours.
   private func send(_ command: MediaCommand) {
     guard !outputs.sendMedia(command) else { return }
     logger.error("a media thread is overloaded: the call is ended", metadata: ["session": "\(command.session.raw)"])
@@ -235,7 +235,7 @@ public final class Control: @unchecked Sendable {
     do {
       return .mediaReserved(request.call, try outputs.reserveMedia(request))
     } catch let overload as MediaOverload {
-      // Counted and logged as a refusal, which under overload is many a second: nothing more is said here.
+      // Counted and logged as a refusal, which under overload happens many times a second: no log line here.
       return .mediaRefused(request.call, reason: overload.description, isOverload: true)
     } catch {
       logger.warning("a call has no media", metadata: ["call": "\(request.call)", "why": "\(error)"])
@@ -243,7 +243,7 @@ public final class Control: @unchecked Sendable {
     }
   }
 
-  /// By reference: a property of a class would be copied whole for each thing that is read of it, in every turn.
+  /// By reference: a property of a class would be copied whole for each field that is read, in every step.
   private func publish(_ core: inout GatewayCore) {
     if let timer { loop.setTimer(timer, at: core.nextDeadline) }
     metrics.publish(core.machine.statistics)

@@ -1,20 +1,21 @@
 import Foundation
 import Platform
 
-/// The writing side of the journal of events: files that are only appended to, in a folder of their own. Blocks; one thread.
+/// The writing side of the event journal: append-only files in their own folder. Blocks; one thread.
 ///
 ///     let journal = try EventJournal(folder: "/var/lib/trunkline/trunkline.db.events")
 ///     try journal.append([.init(at: now, kind: "call.started", subject: call, json: { cursor in … })])
 ///
-/// What `append` returned from survives the death of the process; the operating system writes it to the disk within seconds. At most
-/// `Limits.journalBytes` (64 MiB) and `Limits.age` (24 h) are kept: the oldest go. Readers (`EventReader`) have no part in that.
+/// Events for which `append` has returned survive the death of the process; the operating system writes them to the disk within
+/// seconds. At most `Limits.journalBytes` (64 MiB) and `Limits.age` (24 h) are kept: the oldest are removed. Readers
+/// (`EventReader`) do not affect this.
 public final class EventJournal: @unchecked Sendable {
-  // Touched by the thread that calls only.
+  // Used by the calling thread only.
   public struct Entry: Sendable {
     public var at: Int64
     public var kind: String
     public var subject: String
-    /// The event as JSON, without line breaks, under the id that it gets.
+    /// The event as JSON without line breaks, for its assigned id.
     public var json: @Sendable (EventCursor) throws -> [UInt8]
     public init(at: Int64, kind: String, subject: String, json: @escaping @Sendable (EventCursor) throws -> [UInt8]) {
       (self.at, self.kind, self.subject, self.json) = (at, kind, subject, json)
@@ -22,19 +23,19 @@ public final class EventJournal: @unchecked Sendable {
   }
 
   public let epoch: String
-  /// Of the last event; 0: there is none yet.
+  /// The position of the last event; 0: there is none yet.
   public private(set) var last: UInt64 = 0
   /// Octets on disk.
   public private(set) var bytes = 0
   private let folder: EventFolder
   private var fd: Int32 = -1
-  /// Octets of the segment that is written.
+  /// Octets of the current segment.
   private var size = 0
   private var segments: [EventFolder.Segment] = []
   private let mostBytes: Int
   private let segmentBytes: Int
 
-  /// Opens or makes the folder, readable by its owner only, and cuts off a last line that a dying process left without its end.
+  /// Opens or makes the folder, readable by its owner only, and removes an incomplete last line that a dying process left.
   public convenience init(folder: String) throws {
     try self.init(folder: folder, mostBytes: Limits.journalBytes, segmentBytes: Limits.segmentBytes)
   }
@@ -47,7 +48,7 @@ public final class EventJournal: @unchecked Sendable {
       epoch = known
     } else {
       epoch = String((0..<8).map { _ in "0123456789abcdef".randomElement() ?? "0" })
-      // positions of another life must not be taken for those of this one
+      // positions of a former epoch must not be confused with those of this one
       for segment in folder.segments() { unlink(segment.path) }
       do { try Data((epoch + "\n").utf8).write(to: URL(fileURLWithPath: path + "/epoch"), options: .atomic) } catch {
         throw EventJournalError("cannot write", path)
@@ -60,8 +61,8 @@ public final class EventJournal: @unchecked Sendable {
 
   deinit { if fd >= 0 { close(fd) } }
 
-  /// All or nothing: after an error the same entries get the same positions when they come again. An event that is too long or cannot be
-  /// encoded is left out; returns how many were written.
+  /// All or nothing: after an error the same entries get the same positions in the next attempt. An event that is too long or
+  /// cannot be encoded is left out. Returns the number of events written.
   @discardableResult public func append(_ entries: [Entry]) throws -> Int {
     var text: [UInt8] = []
     var next = last
@@ -81,7 +82,7 @@ public final class EventJournal: @unchecked Sendable {
     return Int(next - last)
   }
 
-  /// Drops segments beyond the bounds, the oldest first, never the one that is written. Returns the first position that is left.
+  /// Removes segments beyond the bounds, the oldest first, never the current one. Returns the first remaining position.
   @discardableResult public func trim(now: Int64) -> UInt64 {
     while segments.count > 1 {
       let isOld = segments[0].changed < now - Limits.age.milliseconds
@@ -95,7 +96,7 @@ public final class EventJournal: @unchecked Sendable {
 
   // MARK: the files
 
-  /// Nothing of an event that was told is lost here: the file is closed when its last line is whole.
+  /// Starts a segment. No published event is lost: the old file is closed after its last line is complete.
   private func begin(_ first: UInt64) throws {
     let path = folder.path(of: first)
     let next = open(path, O_WRONLY | O_APPEND | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)

@@ -1,7 +1,7 @@
 import MediaSession
 import Platform
 
-/// How well what each leg sent arrived, once per leg, call and 5 s: what RFC 3611 and G.107 say of it.
+/// How well each leg's stream arrived, once per leg, call and 5 s: the figures of RFC 3611 and G.107.
 struct LegMetrics: Sendable {
   private struct Figures: Sendable {
     let score = Histogram(bounds: [1.5, 2, 2.5, 3, 3.3, 3.6, 3.8, 4, 4.1, 4.2, 4.3, 4.4])

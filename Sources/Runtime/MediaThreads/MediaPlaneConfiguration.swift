@@ -2,16 +2,16 @@ import Bytes
 
 /// Where media is received and sent; from `media:` of the configuration.
 public struct MediaPlaneConfiguration: Sendable {
-  /// One address of the machine: what sockets bind to, and what SDP and candidates say.
+  /// One address of the machine: sockets bind to `bind`, SDP and candidates contain `advertise`.
   public struct Address: Sendable, Hashable {
     public var bind: IPAddress
     public var advertise: IPAddress
     public init(bind: IPAddress, advertise: IPAddress? = nil) { (self.bind, self.advertise) = (bind, advertise ?? bind) }
   }
-  /// Those of the start; none while the machine has none (`MediaPlane.use`). App legs offer all of them; a trunk leg uses the one on the route to
-  /// its peer, else the first of its family.
+  /// The addresses at the start; none while the machine has none (`MediaPlane.use`). App legs offer all of them; a trunk leg uses
+  /// the one on the route to its peer, else the first of its family.
   public var addresses: [Address]
-  /// Trunks in these are told `bind` whatever `advertise` says.
+  /// Trunks in these networks get `bind`, whatever `advertise` is.
   public var localNetworks = LocalNetworks()
   public var threads: Int
   /// UDP port of app legs: thread k has `appPort` + k.
@@ -19,12 +19,12 @@ public struct MediaPlaneConfiguration: Sendable {
   /// RTP on the even ports, RTCP on the next odd one.
   public var trunkPorts: ClosedRange<UInt16>
   public var opusComplexity: Int
-  /// Media threads run before all others of the machine where that is permitted (SCHED_FIFO). They never use more of their core
-  /// than `loadLimit`, so others are not starved.
+  /// Media threads run before all other threads of the machine where that is permitted (SCHED_FIFO). They never use more of their
+  /// core than `loadLimit`, so others are not starved.
   public var isRealtime = true
   /// Share of a core that one media thread may fill with calls, 0…1; beyond it calls are refused (`LoadGovernor`).
   public var loadLimit: Double = Limits.loadLimit
-  /// What a call is taken to cost until calls have been measured, as a share of a core; nil: an encoder is timed at the start.
+  /// The assumed cost of a call until calls have been measured, as a share of a core; nil: an encoder is timed at the start.
   public var assumedCallCost: Double?
 
   public init(
@@ -40,9 +40,9 @@ public struct MediaPlaneConfiguration: Sendable {
 public enum MediaReservationError: Error, Sendable, Equatable, CustomStringConvertible {
   /// Every pair of `media.trunk_ports` is in use.
   case portsExhausted
-  /// The user's media thread has as many calls as it may have, or does not keep up with its commands.
+  /// The user's media thread has its most calls, or does not keep up with its commands.
   case threadFull
-  /// One more call would make those that are there break up: their threads are as busy as they may be.
+  /// One more call would interrupt the audio of existing ones: their threads are at their load limit.
   case overloaded
   /// The machine has no address for media now.
   case noAddress

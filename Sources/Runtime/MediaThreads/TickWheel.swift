@@ -21,7 +21,7 @@ struct TickSlots: Equatable {
 /// When each session's 20 ms ticks are due: 20 slots of 1 ms, so that a thread's load is even. One thread.
 struct TickWheel {
   private var slots: [[SessionTick]] = Array(repeating: [], count: Limits.tickSlots)
-  /// Moved to a slot that comes up before a period has nearly passed since their last tick: they wait for the round after.
+  /// Ticks moved to a slot that comes up before a period has nearly passed since their last run: they wait for the next round.
   private var moved: [(tick: SessionTick, slot: Int)] = []
   private var origin = Instant.zero
   /// Milliseconds since `origin` that have been run.
@@ -29,7 +29,7 @@ struct TickWheel {
   private var count = 0
   private static let step = Duration.milliseconds(1).nanoseconds
 
-  /// Puts both ticks of a session into the emptiest slot, one after the other, until packets tell where they had better be.
+  /// Puts both ticks of a session into the emptiest slot, one after the other, until packets show a better phase.
   mutating func add(_ session: Int, at now: Instant) -> TickSlots {
     if count == 0 { (origin, position) = (now, 0) }
     let slot = slots.indices.min { slots[$0].count < slots[$1].count } ?? 0
@@ -55,13 +55,14 @@ struct TickWheel {
     count -= 1
   }
 
-  /// The millisecond of the 20 ms period that a slot's ticks lie in.
+  /// The millisecond of the 20 ms period at which a slot's ticks run.
   func phase(of slot: Int) -> Int { Int((origin.nanoseconds / Self.step + Int64(slot)) % Int64(Limits.tickSlots)) }
 
   /// Moves a tick to `phase`, or to the next slot after it that is not crowded, and returns the slot.
   mutating func move(_ tick: SessionTick, from slot: Int, toPhase phase: Int) -> Int {
     guard let index = slots[slot].firstIndex(of: tick) else { return slot }
-    // A quarter more than the average, or what follows in the slot would be late: a direction of a transcoded call takes a sixteenth of it.
+    // A quarter more than the average; more would make later ticks of the slot late. One direction of a transcoded call uses a
+    // sixteenth of a slot.
     let crowded = max(8, count * 5 / (4 * Limits.tickSlots) + 1)
     let home = phase - self.phase(of: 0) + Limits.tickSlots
     for later in 0..<Limits.tickSlots {
@@ -69,7 +70,7 @@ struct TickWheel {
       if candidate == slot { return slot }
       guard slots[candidate].count + moved.count(where: { $0.slot == candidate }) < crowded else { continue }
       slots[slot].remove(at: index)
-      // Its next tick comes up to half a period later or earlier than it would have; a slot's turn before that is not its.
+      // Its next tick comes up to half a period later or earlier than before; the new slot does not run it sooner than that.
       let half = Limits.tickSlots / 2
       let shift = (candidate - slot + half + Limits.tickSlots) % Limits.tickSlots - half
       if ahead(slot) + shift >= Limits.tickSlots {
@@ -82,7 +83,7 @@ struct TickWheel {
     return slot
   }
 
-  /// Slots until `slot` has its turn.
+  /// Slots until `slot` runs.
   private func ahead(_ slot: Int) -> Int {
     (slot - Int(position % Int64(Limits.tickSlots)) + Limits.tickSlots) % Limits.tickSlots
   }
@@ -92,7 +93,7 @@ struct TickWheel {
     return !slots[slot].isEmpty || (!moved.isEmpty && moved.contains { $0.slot == slot })
   }
 
-  /// The slot at `position` has had its turn: who was moved there takes part from the next round on.
+  /// The slot at `position` has run: ticks that were moved there run from the next round on.
   private mutating func pass() {
     let slot = Int(position % Int64(Limits.tickSlots))
     position += 1
@@ -109,7 +110,7 @@ struct TickWheel {
     return Instant(nanoseconds: origin.nanoseconds + (position + ahead) * Self.step)
   }
 
-  /// The ticks of the next occupied slot, which counts as run; none if only moved ones wait there.
+  /// The ticks of the next occupied slot, which then counts as run; none if only moved ticks wait there.
   mutating func popDue() -> [SessionTick] {
     guard count > 0 else { return [] }
     while !isOccupied(position) { pass() }
@@ -118,7 +119,7 @@ struct TickWheel {
     return due
   }
 
-  /// Leaves out all ticks before `now`; how many there were.
+  /// Skips all ticks before `now`, and returns their number.
   mutating func skip(to now: Instant) -> Int {
     var left = 0
     let target = (now - origin).nanoseconds / Self.step

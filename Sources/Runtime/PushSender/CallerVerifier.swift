@@ -4,11 +4,11 @@ import HTTP
 public import Logging
 public import Platform
 
-/// The verify thread: asks a service who stands for a caller (RFC 8224 §6.2 done elsewhere). No call waits for it; a question that
-/// fails, is late or is one too many is answered with nil, and the call goes on unverified.
+/// The verify thread: requests the attestation of a caller from a service (RFC 8224 §6.2 done elsewhere). No call waits for it; a
+/// question that fails, is late or exceeds the limit is answered with nil, and the call continues unverified.
 ///
-/// A POST of `{"identity": [..], "from": "+1..", "to": "+1..", "date": ".."}`; 200 with `{"attest": "A"}` (B, C) stands for the
-/// caller, everything else does not.
+/// A POST of `{"identity": [..], "from": "+1..", "to": "+1..", "date": ".."}`; 200 with `{"attest": "A"}` (B, C) attests the
+/// caller, every other answer does not.
 ///
 ///     let verifier = try CallerVerifier(url: "https://verifier.example/check", logger: logger)
 ///     verifier.ask(CallerQuestion(identities: …, from: …, to: …)) { attestation in … }   // on the verify thread
@@ -16,8 +16,8 @@ public final class CallerVerifier: Sendable {
   private let thread: HTTPThread<VerifierWorker>
   private let statistics = VerifierStatistics()
 
-  /// `authorities`: PEM that signs the service's certificate; nil: the system's. Plain `http:` is for this machine only, and checked
-  /// with the configuration.
+  /// `authorities`: PEM that signs the service's certificate; nil: the system's. Plain `http:` is for this machine only; the
+  /// configuration checks that.
   public init(url: String, authorities: String? = nil, timeout: Duration = .seconds(1), logger: Logger) throws(SystemError) {
     let statistics = statistics
     let tls = TLSFiles(authorities: authorities)
@@ -26,7 +26,7 @@ public final class CallerVerifier: Sendable {
     }
   }
 
-  /// Any thread. `answer` is called once: on the verify thread, or here when too many questions wait.
+  /// Any thread. `answer` is called once: on the verify thread, or here if too many questions wait.
   public func ask(_ question: CallerQuestion, answer: @escaping @Sendable (String?) -> Void) {
     guard !thread.post(.ask(question, answer)) else { return }
     statistics.results[.overload].increment()
@@ -39,7 +39,7 @@ public final class CallerVerifier: Sendable {
   public var metrics: [MetricFamily] { statistics.families }
 }
 
-/// What a verifier is asked.
+/// A question to a verifier.
 public struct CallerQuestion: Sendable, Encodable {
   public var identity: [String]
   public var from: String
@@ -50,7 +50,7 @@ public struct CallerQuestion: Sendable, Encodable {
   }
 }
 
-/// What the verify thread counts.
+/// The counters of the verify thread.
 final class VerifierStatistics: Sendable {
   enum Result: String, Sendable, CaseIterable { case attested, unverified, failed, overload }
   let results = LabelledCounters<Result>()
@@ -65,7 +65,7 @@ final class VerifierStatistics: Sendable {
   }
 }
 
-/// What runs on the verify thread.
+/// The work of the verify thread.
 final class VerifierWorker: HTTPWorker {
   enum Message: Sendable { case ask(CallerQuestion, @Sendable (String?) -> Void) }
   private let loop: EventLoop
@@ -135,7 +135,7 @@ final class VerifierWorker: HTTPWorker {
     logger.debug("a caller was not verified", metadata: ["why": "\(why)"])
   }
 
-  /// A, B or C of RFC 8588; nil for everything else.
+  /// A, B or C of RFC 8588; nil for any other body.
   static func attestation(_ body: [UInt8]) -> String? {
     struct Verdict: Decodable { var attest: String? }
     guard let attest = (try? JSONDecoder().decode(Verdict.self, from: Data(body)))?.attest else { return nil }

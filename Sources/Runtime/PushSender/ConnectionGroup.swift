@@ -3,14 +3,14 @@ import CCurl
 import HTTP
 import Platform
 
-/// One `CURLM`: connections of its own, watched by the event loop. One thread.
+/// One `CURLM` with its own connections, watched by the event loop. One thread.
 final class ConnectionGroup {
   private let loop: EventLoop
   private let timerMoved: () -> Void
   private let multi: OpaquePointer
   private var transfers: [OpaquePointer: Transfer] = [:]
   private var watched: Set<Int32> = []
-  /// When libcurl wants to be called, whatever its sockets do.
+  /// When libcurl must be called, whatever its sockets do.
   private(set) var deadline = Instant.distantFuture
   private(set) var usedAt: Instant
   let madeAt: Instant
@@ -42,7 +42,7 @@ final class ConnectionGroup {
   deinit { close() }
 
   private var isClosed = false
-  /// Completions run inside libcurl's loop: a group that they give up is closed after it.
+  /// Completions run inside libcurl's loop: if one closes the group, that happens after the loop.
   private var isActing = false
   private var isToClose = false
   private var handle: UnsafeMutableRawPointer { UnsafeMutableRawPointer(multi) }
@@ -60,7 +60,7 @@ final class ConnectionGroup {
     }
   }
 
-  /// A transfer of it has its answer.
+  /// One of its transfers has an answer.
   func answered() { answeredAt = loop.now }
 
   func timedOut() {

@@ -1,16 +1,17 @@
 import Glibc
 import Platform
 
-/// A file that has its name only when it is whole: until then it is `NAME.part`. Octets are gathered and written in large pieces.
+/// A file that gets its name only when it is complete: until then it is `NAME.part`. Octets are gathered and written in large
+/// pieces.
 struct OutputFile: ~Copyable {
   static let ending = ".part"
   let path: String
   private let fd: Int32
   private var gathered: [UInt8] = []
-  /// Octets so far, those that are gathered included.
+  /// Octets so far, including the gathered ones.
   private(set) var count = 0
 
-  /// Throws if there is one of either name already.
+  /// Throws if a file of either name exists.
   init(path: String) throws(SystemError) {
     guard access(path, F_OK) != 0 else { throw SystemError("make a recording", code: EEXIST) }
     let opened = open(path + Self.ending, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o640)
@@ -27,7 +28,7 @@ struct OutputFile: ~Copyable {
 
   var gatheredCount: Int { gathered.count }
 
-  /// To the file system. After a throw a part may be there.
+  /// Writes the gathered octets to the file system. After a throw a part of them may be written.
   mutating func flush() throws(SystemError) {
     var written = 0
     while written < gathered.count {
@@ -44,18 +45,18 @@ struct OutputFile: ~Copyable {
     gathered.removeAll(keepingCapacity: true)
   }
 
-  /// Writes over what is in the file already.
+  /// Overwrites octets that are in the file already.
   mutating func overwrite(_ bytes: [UInt8], at offset: Int) throws(SystemError) {
     let result = bytes.withUnsafeBytes { pwrite(fd, $0.baseAddress, $0.count, off_t(offset)) }
     guard result == bytes.count else { throw SystemError("write a recording") }
   }
 
-  /// What of the file is whole; the rest is cut off.
+  /// Keeps the first `size` octets, and cuts off the rest.
   mutating func cut(to size: Int) {
     if ftruncate(fd, off_t(size)) == 0 { count = size }
   }
 
-  /// Under its name. The disk is not waited for: it would hold up all other recordings.
+  /// Renames the file. It does not wait for the disk, which would delay all other recordings.
   mutating func finish() throws(SystemError) {
     guard rename(path + Self.ending, path) == 0 else { throw SystemError("name a recording") }
   }

@@ -5,9 +5,10 @@ public import Logging
 public import Platform
 public import Trunking
 
-/// Questions to the domain name system through c-ares, on the loop of the thread that asks: nothing here waits.
+/// Questions to the domain name system through c-ares, on the loop of the asking thread: nothing here waits.
 ///
-/// Belongs to the thread of its loop; `close` before it goes. Each question gets one answer, in a later turn, never from within `ask`.
+/// Belongs to the thread of its loop; call `close` before it is released. Each question gets one answer, in a later step, never
+/// from within `ask`.
 ///
 ///     let resolver = try Resolver(loop: loop, servers: [], logger: log) { question, answer in … }
 ///     resolver.ask(DNSQuestion("carrier.example", .naptr))
@@ -28,24 +29,24 @@ public final class Resolver: @unchecked Sendable {
   private var watched: Set<Int32> = []
   private var waiting: [(DNSQuestion, DNSAnswer)] = []
   private var underWay = 0
-  /// What was said to have no answer.
+  /// Questions whose failure was logged.
   private var failing: Set<DNSQuestion> = []
-  /// Of `resolv.conf` as it was read.
+  /// The stamp of `resolv.conf` when it was read.
   private var stamp: SystemFileStamp?
   private var timer: EventLoop.TimerID?
   private var deliveryTimer: EventLoop.TimerID?
   let counts = ResolverMetrics()
-  /// Called on the loop's thread with the name servers in use, when they are others.
+  /// Called on the loop's thread with the name servers in use, when these have changed.
   public var serversChanged: (([String]) -> Void)?
 
-  /// Without `servers` those of the system's `resolv.conf`.
+  /// Without `servers` it uses those of the system's `resolv.conf`.
   public convenience init(
     loop: EventLoop, servers: [SocketAddress] = [], logger: Logger, deliver: @escaping (DNSQuestion, DNSAnswer) -> Void
   ) throws(ResolverFailure) {
     try self.init(loop: loop, servers: servers, logger: logger, firstTime: Limits.firstTime, deliver: deliver)
   }
 
-  /// - Parameter firstTime: of the first try at each server; doubled with each round.
+  /// - Parameter firstTime: the wait of the first try at each server; doubled with each round.
   init(
     loop: EventLoop, servers: [SocketAddress], logger: Logger, firstTime: Duration,
     deliver: @escaping (DNSQuestion, DNSAnswer) -> Void
@@ -63,7 +64,7 @@ public final class Resolver: @unchecked Sendable {
   /// The name servers in use, as they are written in a configuration.
   public var serverNames: [String] { serverList.split(separator: ", ").map(String.init) }
 
-  /// Asks; a question that cannot be sent is answered `failed`.
+  /// Sends a question; one that cannot be sent is answered `failed`.
   public func ask(_ question: DNSQuestion) {
     loop.preconditionOnThread()
     readSystemFileAnew()
@@ -80,7 +81,7 @@ public final class Resolver: @unchecked Sendable {
     arm()
   }
 
-  /// Also from the hosts file, as any program of this machine would.
+  /// Asks for addresses, also in the hosts file, as any program of this machine would.
   private func askAddresses(_ channel: ares_channel, _ name: String, _ family: Int32, _ query: UnsafeMutableRawPointer) {
     var hints = ares_addrinfo_hints()
     hints.ai_family = family
@@ -89,7 +90,7 @@ public final class Resolver: @unchecked Sendable {
     ares_getaddrinfo(channel, name, nil, &hints, addressesAnswered, query)
   }
 
-  /// `resolv.conf` is empty while a machine starts, and is written anew when it changes its network.
+  /// `resolv.conf` is empty while a machine starts, and is rewritten when the machine changes its network.
   private func readSystemFileAnew() {
     guard servers.isEmpty, channel != nil, let now = SystemFileStamp(Limits.systemFile), now != stamp else { return }
     stamp = now
@@ -101,7 +102,7 @@ public final class Resolver: @unchecked Sendable {
     }
   }
 
-  /// Other name servers (SIGHUP), or the same read anew from `resolv.conf`. What is under way is asked again there.
+  /// Uses other name servers (SIGHUP), or those read again from `resolv.conf`. Questions under way are asked again there.
   public func restart(servers: [SocketAddress]) throws(ResolverFailure) {
     loop.preconditionOnThread()
     self.servers = servers
@@ -113,7 +114,7 @@ public final class Resolver: @unchecked Sendable {
     arm()
   }
 
-  /// Nothing is delivered afterwards.
+  /// Ends the resolver: no answer is delivered afterwards.
   public func close() {
     loop.preconditionOnThread()
     let last = channel
@@ -131,7 +132,7 @@ public final class Resolver: @unchecked Sendable {
     options.timeout = Int32(firstTime.milliseconds)
     options.tries = 3
     options.sock_state_cb = socketChanged
-    // The channel is destroyed before this object goes.
+    // The channel is destroyed before this object is released.
     options.sock_state_cb_data = Unmanaged.passUnretained(self).toOpaque()
     var channel: ares_channel?
     let mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_SOCK_STATE_CB
@@ -190,13 +191,13 @@ public final class Resolver: @unchecked Sendable {
     switch status {
     case 0: resolver.finish(query.question, read())
     case ARES_ENODATA, ARES_ENOTFOUND: resolver.finish(query.question, .none)
-    // its channel was closed for another
+    // the channel was replaced
     case ARES_EDESTRUCTION: if resolver.channel != nil { resolver.ask(query.question) }
     default: resolver.failed(query.question, status)
     }
   }
 
-  /// Said once for each question, until it has an answer.
+  /// Logged once for each question, until it has an answer.
   private func failed(_ question: DNSQuestion, _ status: Int32) {
     if failing.count < Limits.questions, failing.insert(question).inserted {
       logger.warning(
@@ -254,7 +255,7 @@ public final class Resolver: @unchecked Sendable {
   }
 }
 
-/// What changes when a file is written anew: stands in for its content.
+/// The values that change when a file is rewritten, compared in place of its content.
 struct SystemFileStamp: Equatable {
   private let device: UInt64, inode: UInt64, size: Int64, seconds: Int64, nanoseconds: Int64
 
@@ -266,7 +267,7 @@ struct SystemFileStamp: Equatable {
   }
 }
 
-/// Why there is no resolver.
+/// Why a resolver could not be made.
 public struct ResolverFailure: Error, CustomStringConvertible {
   public let description: String
   init(description: String) { self.description = description }

@@ -1,10 +1,10 @@
 import Bytes
 
-/// Writes pcapng (draft-ietf-opsawg-pcapng): a section header, one interface of raw IP packets (LINKTYPE_RAW), enhanced packet blocks
-/// with microseconds and comments, and interface statistics at the end. IP, UDP and TCP headers are made here from the addresses that
-/// the transport knew; checksums are right, TCP sequence numbers count the bytes of each direction.
+/// Writes pcapng (draft-ietf-opsawg-pcapng): a section header, one interface of raw IP packets (LINKTYPE_RAW), enhanced packet
+/// blocks with microseconds and comments, and interface statistics at the end. IP, UDP and TCP headers are made here from the
+/// addresses that the transport used; checksums are right, TCP sequence numbers count the bytes of each direction.
 ///
-/// Pure: what is written is appended to `output`, whose owner takes it.
+/// Pure: appends to `output`, which the owner reads and empties.
 struct CaptureWriter {
   private(set) var output: [UInt8] = []
   /// Packets written.
@@ -54,7 +54,8 @@ struct CaptureWriter {
     return output
   }
 
-  /// One message, its secrets masked already. Over TCP and TLS it is a stream's bytes; a long one goes into several packets.
+  /// Writes one message, whose secrets are masked already. Over TCP and TLS it is a stream's bytes; a long one needs several
+  /// packets.
   mutating func message(_ message: TracedMessage, comment: String) {
     var rest = message.bytes[...]
     repeat {
@@ -64,7 +65,7 @@ struct CaptureWriter {
     } while !rest.isEmpty
   }
 
-  /// The last block: how much was seen, what was left out, and why there is no more.
+  /// Writes the last block: the number of messages seen and dropped, and why the capture ends.
   mutating func finish(at: Int64, received: UInt64, dropped: UInt64, comment: String) {
     var body: [UInt8] = []
     body.append32(0)

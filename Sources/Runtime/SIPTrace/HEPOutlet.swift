@@ -10,8 +10,8 @@ import Synchronization
 ///     outlet.saw(message.bytes, message.flow, isOurs: true, trunk: "carrier")      // the control thread
 ///     outlet.stop()
 ///
-/// The control thread hands a reference on and returns; masking and sending are the thread `hep`'s. A server that is away or slow costs
-/// nothing but datagrams: what the queue or the socket does not take is dropped and counted.
+/// The control thread passes a reference on and returns; the thread `hep` masks and sends. A missing or slow server costs only
+/// datagrams: a message that the queue or the socket does not accept is dropped and counted.
 public final class HEPOutlet: Sendable {
   private let server: SocketAddress
   private let captureID: UInt32
@@ -22,7 +22,7 @@ public final class HEPOutlet: Sendable {
   private let sent = Counter()
   private let dropped = Counter()
 
-  /// Throws if no socket can be had.
+  /// Throws if no socket can be made.
   public init(to server: SocketAddress, captureID: UInt32, key: [UInt8], logger: Logger) throws(SystemError) {
     (self.server, self.captureID, self.key) = (server, captureID, key)
     mailbox = try Mailbox(capacity: Limits.hepQueue)
@@ -31,7 +31,7 @@ public final class HEPOutlet: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// A message as it came or goes. Any thread.
+  /// A message as it was received or sent. Any thread.
   public func saw(_ bytes: [UInt8], _ flow: Flow, isOurs: Bool, trunk: String) {
     let message = TracedMessage(bytes: bytes, flow: flow, isOurs: isOurs, trunk: trunk, at: WallClock.nowMicroseconds())
     if !mailbox.post(message) { dropped.increment() }
@@ -66,7 +66,7 @@ public final class HEPOutlet: Sendable {
         var payload = message.bytes
         SecretMask.apply(to: &payload)
         let packet = HEP3.packet(message, payload: payload, captureID: captureID, key: key)
-        // a refused datagram (ICMP) is told with the next one, which is no reason to drop that
+        // the next send reports an ICMP error of an earlier datagram, which is no reason to drop this one
         let isSent = packet.map { ((try? socket.send($0, to: server)) ?? (try? socket.send($0, to: server))) == true } ?? false
         (isSent ? sent : dropped).increment()
       }

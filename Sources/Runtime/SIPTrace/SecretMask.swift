@@ -1,8 +1,8 @@
-/// Makes what must not leave the gateway unreadable in a SIP message, byte for byte, so that lengths and framing hold.
+/// Masks secrets in a SIP message, byte for byte, so that lengths and framing hold.
 ///
 /// Masked with `x`: nonce, cnonce, response, rspauth, nextnonce and opaque of digest headers, whole credentials of other schemes;
-/// Identity tokens (RFC 8224); passwords in SIP URIs; `a=crypto` and MIKEY keys, `k=`, `a=ice-pwd`; digits in INFO, telephone-event
-/// and KPML bodies. It reads lines, not messages: what is no SIP at all is masked by the same rules.
+/// Identity tokens (RFC 8224); passwords in SIP URIs; `a=crypto` and MIKEY keys, `k=`, `a=ice-pwd`; digits in INFO,
+/// telephone-event and KPML bodies. It reads lines, not messages: bytes that are no SIP are masked by the same rules.
 enum SecretMask {
   private static let mask = UInt8(ascii: "x")
 
@@ -12,7 +12,7 @@ enum SecretMask {
     while index < bytes.count {
       var end = lineEnd(bytes, index)
       var next = afterLineEnd(bytes, end)
-      // a line that begins with a blank goes on with the one before
+      // a line that begins with a blank continues the one before
       while next < bytes.count, end > index, bytes[next] == 32 || bytes[next] == 9 {
         end = lineEnd(bytes, next)
         next = afterLineEnd(bytes, end)
@@ -31,7 +31,7 @@ enum SecretMask {
     end + 1 < bytes.count && bytes[end] == 13 && bytes[end + 1] == 10 ? end + 2 : end + 1
   }
 
-  /// What the lines before have said.
+  /// The context from the lines before.
   private struct Line {
     enum Header { case other, credentials, parameters, token }
     let isInfo: Bool
@@ -48,7 +48,7 @@ enum SecretMask {
       }
       maskPasswords(&bytes, line)
       maskSession(&bytes, line)
-      // the parts of a multipart body have heads of their own
+      // the parts of a multipart body have their own header fields
       if let colon = bytes[line].firstIndex(of: UInt8(ascii: ":")) {
         let value = (colon + 1)..<line.upperBound
         switch read(SecretMask.name(bytes[line.lowerBound..<colon]), bytes[value]) {
@@ -119,14 +119,14 @@ enum SecretMask {
     for index in range where !isBlank(bytes[index]) { bytes[index] = mask }
   }
 
-  /// Digits, `*`, `#` and the letters A to D where they stand alone.
+  /// Digits, `*`, `#` and single letters A to D.
   private static func maskDigits(_ bytes: inout [UInt8], _ line: Range<Int>) {
     for index in line {
       let byte = bytes[index]
       let isLetter = (65...68).contains(byte) || (97...100).contains(byte)
       let stands =
         (index == line.lowerBound || !isWord(bytes[index - 1])) && (index + 1 == line.upperBound || !isWord(bytes[index + 1]))
-      // "d=5" of some senders names the digit with a letter that stands alone
+      // "d=5" of some senders names the digit with a single letter
       let isName = index + 1 < line.upperBound && bytes[index + 1] == UInt8(ascii: "=")
       if (48...57).contains(byte) || byte == UInt8(ascii: "*") || byte == UInt8(ascii: "#") || (isLetter && stands && !isName) {
         bytes[index] = mask
@@ -134,7 +134,7 @@ enum SecretMask {
     }
   }
 
-  /// Parameters of a digest; everything of another scheme.
+  /// Parameters of a digest; the whole value for another scheme.
   private static func maskCredentials(_ bytes: inout [UInt8], _ value: Range<Int>) {
     let start = bytes[value].firstIndex { !isBlank($0) } ?? value.upperBound
     let end = bytes[start..<value.upperBound].firstIndex(where: isBlank) ?? value.upperBound
@@ -157,7 +157,7 @@ enum SecretMask {
     }
   }
 
-  /// One token or quoted string; gives where it ends.
+  /// Masks one token or quoted string; returns its end.
   private static func maskValue(_ bytes: inout [UInt8], _ rest: Range<Int>) -> Int {
     guard let first = rest.first else { return rest.upperBound }
     let isQuoted = bytes[first] == UInt8(ascii: "\"")

@@ -4,15 +4,15 @@ import Glibc
 import Platform
 import SIPDialogs
 
-/// The datagrams that one turn sends from one socket, in one slab, for one `sendmmsg`.
+/// The datagrams that one step sends from one socket, in one slab, for one `sendmmsg`.
 struct DatagramBatch {
   private struct Entry {
     var range: Range<Int>
     var flow: Flow
-    /// It goes out from `flow.local`; else from where the kernel chooses.
+    /// Sent from `flow.local`; otherwise the kernel chooses the source.
     var hasSource: Bool
   }
-  /// Of a socket at all addresses: what is sent comes from the flow's own.
+  /// For a socket at all addresses: datagrams are sent from the flow's own.
   private let choosesSource: Bool
   private var slab: [UInt8] = []
   private var entries: [Entry] = []
@@ -31,9 +31,9 @@ struct DatagramBatch {
   /// Sends all and empties the batch. `failed` gets each flow that was refused, with its `errno` (EAGAIN: the kernel's buffer is
   /// full).
   ///
-  /// A pending ICMP error of an earlier datagram is reported by the next send, whoever that is for: so the first refusal of a
-  /// datagram empties the socket's error queue (`absorb`) and tries once more. An address that the machine no longer has is no reason to keep a
-  /// message back: it goes from the one that the kernel chooses.
+  /// The next send, to any destination, reports a pending ICMP error of an earlier datagram: so the first refusal of a datagram
+  /// empties the socket's error queue (`absorb`) and tries again. If the machine no longer has the flow's address, the kernel
+  /// chooses another.
   mutating func send(_ fd: Int32, absorb: () -> Void, failed: (Flow, Int32) -> Void) {
     var next = 0
     var retried = -1
@@ -57,7 +57,7 @@ struct DatagramBatch {
     entries.removeAll(keepingCapacity: true)
   }
 
-  /// One system call. All pointers live within the nested closures; the kernel only reads through them, but for `len`.
+  /// One system call. All pointers live within the nested closures; the kernel only reads through them, except `len`.
   private mutating func sendSome(_ fd: Int32, from first: Int) -> (count: Int, code: Int32) {
     let part = entries[first..<min(entries.count, first + Limits.batchDatagrams)]
     var addresses = [sockaddr_storage](repeating: sockaddr_storage(), count: part.count)

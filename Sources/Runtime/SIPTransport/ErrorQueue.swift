@@ -3,7 +3,7 @@ import CLinux
 import Glibc
 import Platform
 
-/// ICMP errors of a UDP socket with IP_RECVERR (ip(7)): each tells the address that the lost datagram was sent to.
+/// ICMP errors of a UDP socket with IP_RECVERR (ip(7)): each contains the address that the lost datagram was sent to.
 enum ErrorQueue {
   static func enable(_ fd: Int32, _ family: IPAddress.Family) {
     var on: Int32 = 1
@@ -14,8 +14,8 @@ enum ErrorQueue {
     }
   }
 
-  /// Takes what is queued and calls `unreachable` for each destination that answered port, host or network unreachable. Other
-  /// errors (a smaller path MTU) only need to be taken.
+  /// Reads the queued errors and calls `unreachable` for each destination that answered port, host or network unreachable. Other
+  /// errors (a smaller path MTU) are only removed.
   static func drain(_ fd: Int32, unreachable: (SocketAddress, Int32) -> Void) {
     for _ in 0..<Limits.errorsPerStep {
       guard let (address, code) = readOne(fd) else { return }
@@ -34,7 +34,7 @@ enum ErrorQueue {
         header.msg_control = control.baseAddress
         header.msg_controllen = control.count
         guard recvmsg(fd, &header, Int32(MSG_ERRQUEUE) | Int32(MSG_DONTWAIT)) >= 0 else { return nil }
-        // beside it the address of ours may stand (IP_PKTINFO)
+        // the message may also contain our address (IP_PKTINFO)
         let code = clx_queued_error(&header)
         return code == 0 ? (nil, 0) : (SocketAddress(storage), code)
       }

@@ -4,14 +4,14 @@ import Logging
 import Platform
 import SIPDialogs
 
-/// TCP and TLS: taking, making, using and ending connections.
+/// TCP and TLS: accepts, makes, uses and ends connections.
 extension SIPSockets {
   func accept(_ listener: TCPListener, _ transport: TransportProtocol) {
     let began = MonotonicClock.threadCPU()
     for _ in 0..<Limits.acceptsPerStep {
       do throws(SystemError) {
         guard let socket = try listener.accept() else { break }
-        accept(socket, transport)  // closed as `socket` goes, unless it is kept
+        accept(socket, transport)  // closed on release, unless it is kept
       } catch {
         shed(listener, error)
         break
@@ -30,7 +30,7 @@ extension SIPSockets {
     if isGuest, !admitsGuest(source.ip, trunk) { return }
     var session: TLSSession?
     if transport == .tls {
-      // guests leave half of the time to peers that are listed
+      // guests leave half of the time to listed peers
       guard handshakeBudget.has(isGuest ? 0.5 : 0, at: loop.now) else { return counts.drops[.handshakeRate].increment() }
       session = serverTLS.flatMap { TLSSession($0, isServer: true) }
       guard session != nil else { return counts.drops[.handshake].increment() }
@@ -46,7 +46,7 @@ extension SIPSockets {
     return transport == .tls ? handshakeRates.consume(source, at: loop.now) : connectionRates.consume(source, at: loop.now)
   }
 
-  /// Whether one more connection of a guest fits; another may be closed for it.
+  /// Whether one more connection of a guest fits; another may be closed to make room.
   private func admitsGuest(_ source: IPAddress, _ trunk: String) -> Bool {
     let guests = connections.values.compactMap { connection -> GuestTable.Guest? in
       guard connection.trunk == trunk, let until = connection.guestUntil else { return nil }
@@ -64,7 +64,7 @@ extension SIPSockets {
     return false
   }
 
-  /// The peer of a flow has answered a challenge: its connection is no guest's any more. On the loop's thread.
+  /// The peer of a flow has answered a challenge: its connection no longer counts as a guest's. On the loop's thread.
   public func authenticated(_ flow: Flow) {
     loop.preconditionOnThread()
     guard connections[flow]?.guestUntil != nil else { return }
@@ -72,8 +72,8 @@ extension SIPSockets {
     countConnections()
   }
 
-  /// A request had no answer on this connection. Where nothing else came over it either, it leads nowhere (a firewall has forgotten it): it is
-  /// closed, and the next request makes another. On the loop's thread.
+  /// A request had no answer on this connection. If nothing else was received on it either, the path is dead (a firewall has
+  /// forgotten it): the connection is closed, and the next request opens another. On the loop's thread.
   public func wasSilent(_ flow: Flow, since: Instant) {
     loop.preconditionOnThread()
     for (own, connection) in connections where Self.serves(own, flow) && connection.receivedAt < since {
@@ -87,7 +87,8 @@ extension SIPSockets {
     counts.guests.set(connections.values.reduce(0) { $0 + ($1.guestUntil == nil ? 0 : 1) })
   }
 
-  /// Without descriptors the connection would stay in the backlog and wake the loop for ever: the reserve takes it and closes it.
+  /// Without descriptors the connection would stay in the backlog and wake the loop for ever: the reserve descriptor accepts and
+  /// closes it.
   private func shed(_ listener: TCPListener, _ error: SystemError) {
     guard error.isOutOfDescriptors else {
       return logger.error("a SIP connection was not accepted", metadata: ["about": "\(error)"])
@@ -109,7 +110,7 @@ extension SIPSockets {
     var flow = message.flow
     if connections[flow] == nil, let other = connections.first(where: { Self.serves($0.key, flow) })?.key { flow = other }
     if connections[flow] == nil {
-      // a response to somebody unknown goes on the connection that its request came on, or nowhere
+      // a response to an unlisted peer uses the connection of its request, or none
       guard !message.isResponse || trunks.isListed(flow.remote), connect(flow) else { return fail(flow) }
     }
     guard connections[flow]?.append(message.bytes) == true else {
@@ -197,7 +198,7 @@ extension SIPSockets {
     }
   }
 
-  /// One step of a connection, and what follows from it.
+  /// Runs one step of a connection, and handles its outcome.
   private func step(_ flow: Flow, _ body: (inout TCPConnection) -> TCPConnection.Outcome) {
     guard var connection = connections.removeValue(forKey: flow) else { return }  // not copied while it is changed
     let before = connection.interest
@@ -226,7 +227,7 @@ extension SIPSockets {
 
   // MARK: listeners
 
-  /// Accepting has had its time: who connects waits in the kernel's backlog until there is more.
+  /// The time for accepting is used up: new connections wait in the kernel's backlog until there is more.
   private func pauseListeners() {
     guard let resumeTimer else { return }
     for listener in listeners { try? loop.modify(listener.fd, []) }
@@ -252,7 +253,7 @@ extension SIPSockets {
     armDeadline(connections.values.map(\.deadline).min() ?? .distantFuture)
   }
 
-  /// Brings the timer forward if need be; one that fires early looks at all connections and sets itself anew.
+  /// Brings the timer forward if necessary; when it fires early it checks all connections and sets itself again.
   private func armDeadline(_ deadline: Instant) {
     guard let deadlineTimer, deadline < armed else { return }
     armed = deadline

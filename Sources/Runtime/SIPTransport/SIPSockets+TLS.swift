@@ -2,10 +2,10 @@ import Bytes
 import Logging
 public import Platform
 
-/// Certificates: read when they are set, and again when told to; connections that stand keep what they began with.
+/// Certificates are read when they are set, and again on request; open connections keep those of their handshake.
 extension SIPSockets {
-  /// Takes certificates for the listeners and toward trunks (by name). What cannot be read is logged, and what was in use before
-  /// stays in use.
+  /// Sets certificates for the listeners and toward trunks (by name). A file that cannot be read is logged, and the previous
+  /// certificates stay in use.
   public func setTLS(server: TLSServerSettings?, trunks: [String: TLSClientSettings]) {
     loop.preconditionOnThread()
     if let server {

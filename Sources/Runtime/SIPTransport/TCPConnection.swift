@@ -17,10 +17,10 @@ import SIPDialogs
 /// | a guest's, until it has authenticated | 30 s without a byte, 60 s in all | closed |
 /// | open, made by us | 95 s without a byte | CRLF CRLF; 10 s later closed if this peer answers them (RFC 5626 §3.5.1) |
 struct TCPConnection {
-  /// What a step of the connection means for its owner.
+  /// The result of a step for the connection's owner.
   enum Outcome: Hashable {
     case continues
-    /// The peer closed, or broke a rule; nothing of ours is lost.
+    /// The peer closed, or broke a rule; none of our messages is lost.
     case ended
     /// The connection failed while it carried, or was to carry, our messages.
     case failed
@@ -41,15 +41,15 @@ struct TCPConnection {
   private var pingDue: Instant?
   private var awaitsPong = false
   private var answersPings = false
-  /// Set until a peer that no list names has authenticated: when its time for that is over.
+  /// For a peer that no list names, until it has authenticated: when its time for that ends.
   private(set) var guestUntil: Instant?
   private var guestMessages = 0
   private var hasBegun = false
-  /// When the peer last said anything, or the connection began.
+  /// When the peer last sent data, or the connection began.
   private(set) var receivedAt: Instant
-  /// What the peer has done to it.
+  /// The peer's failure that ended the connection.
   private(set) var peerFailure: UserAgent.PeerFailure?
-  /// Why it was ended before its time, if the peer is to blame.
+  /// Why it was ended early, if the peer is to blame.
   private(set) var fault: TransportMetrics.Drop?
 
   init(
@@ -70,24 +70,24 @@ struct TCPConnection {
     socket.limit(Limits.patience)
   }
 
-  /// It stood, with its TLS.
+  /// The connection is open, with its TLS.
   var isOpen: Bool { !isConnecting && !isHandshaking }
-  /// The TLS handshake is still to be done.
+  /// The TLS handshake is not done yet.
   var isHandshaking: Bool { tls?.state == .handshaking }
   /// Why TLS failed, for the log.
   var tlsFailure: String? { tls?.failure }
 
-  /// What epoll is to watch for.
+  /// The events that epoll must watch for.
   var interest: IOEvents { isConnecting || written < waiting.count ? [.readable, .writable] : .readable }
   var hasUnsent: Bool { written < waiting.count }
-  /// Why the deadline that passed is the peer's fault; nil: an open connection was idle, or ours did not come about.
+  /// Why the deadline that passed is the peer's fault; nil: an open connection was idle, or ours could not be opened.
   var lateness: TransportMetrics.Drop? {
     if isHandshaking { return isConnecting ? nil : .handshake }
     if guestUntil != nil, deadline != messageDeadline { return .unauthenticated }
     return messageDeadline != nil || !hasHadMessage ? .framing : nil
   }
 
-  /// The peer has answered a challenge, or spoke within a dialog: its connection is like that of a listed peer now.
+  /// The peer has answered a challenge, or sent a request within a dialog: its connection now counts as that of a listed peer.
   mutating func authenticated(at now: Instant) {
     guestUntil = nil
     touch(now)
@@ -121,7 +121,7 @@ struct TCPConnection {
     return append([13, 10, 13, 10]) ? .continues : .failed
   }
 
-  /// Says goodbye before an orderly end.
+  /// Sends the TLS close before an orderly end.
   mutating func close() {
     guard let tls, !isConnecting else { return }
     tls.close()
@@ -129,11 +129,11 @@ struct TCPConnection {
     _ = write(at: .zero)
   }
 
-  /// Writes what the kernel takes; completes the connection first if it is being made.
+  /// Writes as much as the kernel accepts; first completes a connection that is being made.
   mutating func write(at now: Instant) -> Outcome {
     if isConnecting {
       if let error = socket.connectionError() {
-        // a reset of what it had taken already comes as another error
+        // a reset after the connection was accepted is another error
         peerFailure = error.code == ECONNRESET ? .closed : UserAgent.PeerFailure(error.code)
         return .failed
       }
@@ -162,8 +162,8 @@ struct TCPConnection {
     return .continues
   }
 
-  /// Reads a turn's share of what is there and hands out whole messages, and what comes before a break of framing (the user agent
-  /// answers that with 400).
+  /// Reads a step's share of the available bytes and returns whole messages, and the bytes before a framing error (the user agent
+  /// answers those with 400).
   mutating func read(
     into buffer: UnsafeMutableRawBufferPointer, at now: Instant, message: ([UInt8]) -> Void, broken: ([UInt8]) -> Void
   ) -> Outcome {
@@ -212,7 +212,7 @@ struct TCPConnection {
     return .continues
   }
 
-  /// What the socket gave, decrypted; false if TLS is over, or was never meant.
+  /// Handles bytes of the socket, decrypted; false if TLS has ended, or the first byte shows another protocol.
   private mutating func receive(_ bytes: UnsafeRawBufferPointer, into scratch: UnsafeMutableRawBufferPointer, at now: Instant)
     -> Bool
   {
@@ -224,7 +224,8 @@ struct TCPConnection {
     return fault == nil && (tls.state == .open || tls.state == .handshaking)
   }
 
-  /// Adds to the stream, unless it begins with what no message begins with (RFC 3261 §25.1: a method or version, or a line end).
+  /// Adds to the stream, unless it begins with a byte that no message begins with (RFC 3261 §25.1: a method or version, or a line
+  /// end).
   private mutating func add(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if !hasBegun, let first = bytes.first {
       hasBegun = true
@@ -253,7 +254,7 @@ struct TCPConnection {
       deadline = min(guestUntil, now + Limits.guestIdleTime, messageDeadline ?? .distantFuture)
       return
     }
-    // the time for the first message does not grow
+    // the deadline of the first message does not move
     guard hasHadMessage else { return }
     pingDue = isOurs && messageDeadline == nil ? now + Limits.pingInterval : nil
     deadline = min(messageDeadline ?? now + Limits.idleTime, pingDue ?? .distantFuture)

@@ -3,12 +3,12 @@ import Glibc
 import Platform
 import SIPDialogs
 
-/// One UDP listener: takes datagrams of allowed sources, gathers what is sent in a turn.
+/// One UDP listener: receives datagrams of allowed sources, and gathers those sent in a step.
 final class UDPPort {
   let socket: UDPSocket
-  /// The first of the turns that all had their whole share to read; nil: nothing was left in the kernel's buffer.
+  /// The first of the steps in a row that all read their whole share; nil: nothing was left in the kernel's buffer.
   private(set) var behindSince: Instant?
-  /// Not watched: it is read when its pause is over.
+  /// The socket is not watched: it is read when its pause is over.
   var isPaused = false
   private var pauseTime = Limits.pauseTime.upperBound
   private var batch: DatagramBatch
@@ -18,7 +18,7 @@ final class UDPPort {
     socket = try UDPSocket(
       bind: address, receiveBufferBytes: Limits.socketBufferBytes, sendBufferBytes: Limits.socketBufferBytes, setting: setting,
       waitsForAddress: true)
-    // At all addresses, the kernel would choose the one that answers come from by the route: a peer that asked another drops them.
+    // At all addresses the kernel would choose an answer's source by the route: a peer that sent to another address drops it.
     batch = DatagramBatch(choosesSource: address.ip.isUnspecified && socket.wantsLocalAddresses())
     ErrorQueue.enable(socket.fd, address.ip.family)
     buffer = .allocate(byteCount: Limits.datagramBytes, alignment: 16)
@@ -26,8 +26,8 @@ final class UDPPort {
 
   deinit { buffer.deallocate() }
 
-  /// Reads what is there at `now`, up to a turn's share. `allowed` decides by the source alone; `take` gets the bytes of those, and of a
-  /// socket at all addresses the one that they were sent to.
+  /// Reads the datagrams that wait at `now`, up to a step's share. `allowed` decides by the source alone; `receive` gets the
+  /// bytes of allowed ones and, for a socket at all addresses, the address that they were sent to.
   /// - Returns: how many were not allowed.
   func receive(
     at now: Instant, allowed: (SocketAddress) -> String?, receive: ([UInt8], SocketAddress, IPAddress?, String) -> Void,
@@ -47,18 +47,18 @@ final class UDPPort {
         }
         receive(Array(buffer[..<min(count, buffer.count)]), from, local, trunk)
       } catch {
-        // the error of an earlier datagram, told once here; the queue says which one it was
+        // the error of an earlier datagram, reported once here; the error queue identifies the datagram
         ErrorQueue.drain(socket.fd, unreachable: unreachable)
       }
     }
-    // Only if there is more is this socket certain to be read again in the next turn.
+    // The next step is certain to read the socket again only if there is more.
     var entry = pollfd(fd: socket.fd, events: Int16(POLLIN), revents: 0)
     behindSince = poll(&entry, 1, 0) > 0 ? before ?? now : nil
     return refused
   }
 
-  /// How long to leave the socket unread after a turn that has refused so many; nil: read on. What gathers meanwhile is to be half a
-  /// turn's share to a whole one, which fits into the kernel's buffer.
+  /// How long to leave the socket unread after a step that has refused so many; nil: read on. The pause gathers half a step's
+  /// share to a whole one, which fits into the kernel's buffer.
   func pause(after refused: Int) -> Duration? {
     if refused > 0, behindSince != nil { pauseTime = max(pauseTime / 2, Limits.pauseTime.lowerBound) }
     guard refused > 0, behindSince == nil else { return nil }
@@ -68,7 +68,7 @@ final class UDPPort {
 
   func drainErrors(unreachable: (SocketAddress, Int32) -> Void) { ErrorQueue.drain(socket.fd, unreachable: unreachable) }
 
-  /// Adds to the turn's batch; sends at once when it is full.
+  /// Adds to the step's batch; sends at once when it is full.
   func send(
     _ bytes: [UInt8], _ flow: Flow, unreachable: (SocketAddress, Int32) -> Void, failed: (Flow, Int32) -> Void
   ) {

@@ -3,7 +3,7 @@ import EventJournal
 import Foundation
 import Platform
 
-/// Where events go, and who says them.
+/// The folder of events, and their source.
 public struct EventSettings: Sendable {
   public var folder: String
   /// `source` of CloudEvents: a URI reference that names this gateway.
@@ -11,7 +11,7 @@ public struct EventSettings: Sendable {
   public init(folder: String, source: String) { (self.folder, self.source) = (folder, source) }
 }
 
-/// Events as CloudEvents 1.0 (structured JSON), in their journal. The store's thread; nothing waits for the disk itself.
+/// Writes events as CloudEvents 1.0 (structured JSON) to their journal. On the store's thread; nothing waits for the disk itself.
 public final class EventLog: Sendable {
   private let journal: EventJournal
   private let settings: EventSettings
@@ -39,7 +39,7 @@ public final class EventLog: Sendable {
     }
   }
 
-  /// The end of a call: its record as it is in the records file.
+  /// The event of a call's end: the call's record as in the records file.
   func entry(_ record: CallRecord) -> EventJournal.Entry {
     let (kind, subject) = (GatewayEvent.Kind.callEnded.rawValue, record.call.description)
     let at = record.times[CallStage.ended.rawValue] ?? WallClock.nowMilliseconds()
@@ -48,7 +48,7 @@ public final class EventLog: Sendable {
     }
   }
 
-  /// Returns how many were written; throws `EventJournalError`, and then none was.
+  /// Returns the number of events written; if it throws `EventJournalError`, none was.
   func append(_ entries: [EventJournal.Entry]) throws -> Int {
     let count = try journal.append(entries)
     for entry in entries { written.counter(entry.kind).increment() }
@@ -57,7 +57,7 @@ public final class EventLog: Sendable {
     return count
   }
 
-  /// The records of those of these calls whose end was told. Reads the whole journal.
+  /// The records of those of these calls whose end is in the journal. Reads the whole journal.
   func ended(among calls: Set<CallID>) -> [CallID: CallRecord] {
     guard !calls.isEmpty else { return [:] }
     struct Ended: Decodable { var data: CallRecord }

@@ -1,7 +1,7 @@
 import Bytes
 import Platform
 
-/// What the admin endpoints answer, as bytes; a server elsewhere sends them. Any thread.
+/// The answers of the admin endpoints as bytes; a server elsewhere sends them. Any thread.
 public struct HealthHandlers: Sendable {
   public struct Page: Hashable, Sendable {
     public let status: Int
@@ -19,8 +19,9 @@ public struct HealthHandlers: Sendable {
   private let hung: @Sendable () -> [ThreadWatch.Hung]
 
   /// - Parameters:
-  ///   - hung: threads that hang, `ThreadWatch.hung`.
-  ///   - isVital: whether calls cannot go on without a thread of this name: `/healthz` speaks of these alone, `/readyz` of the others.
+  ///   - hung: the threads that hang, `ThreadWatch.hung`.
+  ///   - isVital: whether calls need a thread of this name: `/healthz` covers vital threads alone, `/readyz` covers the others,
+  ///     too.
   public init(
     registry: MetricRegistry, readiness: Readiness, version: String, hung: @escaping @Sendable () -> [ThreadWatch.Hung] = { [] },
     isVital: @escaping @Sendable (String) -> Bool = { _ in true }
@@ -39,8 +40,8 @@ public struct HealthHandlers: Sendable {
     }
   }
 
-  /// 200 while no vital thread hangs, else 503 with those that do. Of the others it says nothing: who restarts a process for this page would end
-  /// calls, and mend no disk.
+  /// 200 while no vital thread hangs, else 503 with those that do. Other threads are left out: a supervisor that restarts a
+  /// process for this page would end calls, and repair no disk.
   ///
   ///     {"status":"hung","version":"0.1.0","threads":[{"name":"control","milliseconds":2100}]}
   private func healthz() -> Page {
@@ -61,8 +62,8 @@ public struct HealthHandlers: Sendable {
     return Page(status: hung.isEmpty ? 200 : 503, contentType: JSONText.contentType, body: out.object)
   }
 
-  /// 200 if every component is ready and no thread hangs, else 503; with each component, why it is not, and what to note of one that is. A thread that
-  /// hangs, and is not vital, is a component `thread NAME`.
+  /// 200 if every component is ready and no thread hangs, else 503; with each component, why it is not ready, and notes on one
+  /// that is. A thread that hangs, and is not vital, is a component `thread NAME`.
   ///
   ///     {"ready":false,"components":[{"name":"store","ready":false,"reason":"disk full"},…]}
   private func readyz() -> Page {

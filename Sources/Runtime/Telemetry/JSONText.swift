@@ -1,6 +1,6 @@
 import Bytes
 
-/// A flat JSON object in the making: enough for health pages and log lines, without Foundation.
+/// Builds a flat JSON object: enough for health pages and log lines, without Foundation.
 struct JSONText {
   static let contentType = "application/json; charset=utf-8"
   private var bytes: [UInt8] = []
@@ -36,7 +36,7 @@ struct JSONText {
     bytes.append(UInt8(ascii: ":"))
   }
 
-  /// A JSON string of at most about `limit` bytes of the text; what is cut ends in `…`.
+  /// A JSON string of at most about `limit` bytes of the text; a longer text is cut and ends in `…`.
   private mutating func string(_ text: String, _ limit: Int) {
     bytes.append(UInt8(ascii: "\""))
     var used = 0

@@ -1,7 +1,7 @@
 public import Logging
 import Synchronization
 
-/// The least severe level that loggers of one module write; changes hold at once. Any thread.
+/// The least severe level that loggers of one module write; changes apply at once. Any thread.
 public final class LogLevel: Sendable {
   private let rank: Atomic<Int>
 
@@ -15,7 +15,7 @@ public final class LogLevel: Sendable {
   private static func rank(_ level: Logger.Level) -> Int { Logger.Level.allCases.firstIndex(of: level) ?? 0 }
 }
 
-/// The levels of all modules by the label of their loggers, for an operator who looks for something in one of them.
+/// The levels of all modules by the label of their loggers, for an operator who examines one of them.
 public final class LogLevels: Sendable {
   private let initial: Logger.Level
   private let levels = Mutex<[String: LogLevel]>([:])

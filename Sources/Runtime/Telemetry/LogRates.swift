@@ -3,15 +3,16 @@ import Logging
 import Platform
 import Synchronization
 
-/// How often the log has one kind of line by one who causes it: whoever can make us write can fill a disk. A kind is a logger's label with the
-/// message, which is constant; who causes it is named by the line's metadata. Each has a burst and a rate, and so has a kind over all who cause
-/// it, for sources that can be made up. What is left out is counted, and the next line of its kind and cause says how many.
+/// Limits how often the log has one kind of line by one cause: a party that can make us write could fill a disk. A kind is a
+/// logger's label with the message, which is constant; the line's metadata names the cause. Each has a burst and a rate, and so
+/// has a kind over all causes, as sources can be made up. Omitted lines are counted, and the next line of the kind and cause
+/// contains their number.
 ///
 /// | line | bound |
 /// |---|---|
-/// | below `notice` | none: such a line is of a call that has a record, or was asked for by its level |
+/// | below `notice` | none: such a line is of a call that has a record, or was requested by its level |
 /// | without a field of `causes` and `events` | none: the process, or the operator |
-/// | with one of `causes` | of the first of them, and of the kind |
+/// | with one of `causes` | of the first such field, and of the kind |
 /// | with one of `events` alone, such as a call's id | of the kind |
 final class LogRates: Sendable {
   /// Lines that were left out.
@@ -20,10 +21,10 @@ final class LogRates: Sendable {
   struct Kind: Hashable {
     var label: String
     var message: String
-    /// Empty: of all who cause it.
+    /// Empty: all causes.
     var by: String
   }
-  /// What was left out and will not be told by a line of its own.
+  /// Omitted lines that no later line of their kind will report.
   struct Rest: Equatable {
     var kind: Kind
     var count: UInt64
@@ -44,9 +45,10 @@ final class LogRates: Sendable {
   }
   private let state = Mutex(State())
 
-  /// Who causes a line, the surest first: somebody who has shown a token before an address, an address before what a message says of itself.
+  /// Fields that name a line's cause, the surest first: a party that has shown a token before an address, an address before a
+  /// statement of the message.
   static let causes = ["user", "address", "from", "flow", "number", "trunk", "origin", "url", "device", "directory"]
-  /// What a line is about where each line is about another.
+  /// Fields that name a line's subject, where each line has another one.
   static let events = ["call", "session", "about", "file"]
 
   /// Nil: the line is left out. Else how many of its kind and cause were left out since the last one.
@@ -59,7 +61,7 @@ final class LogRates: Sendable {
     let all = Kind(label: label, message: message, by: "")
     let own = by.isEmpty ? all : Kind(label: label, message: message, by: by)
     let admitted = state.withLock { state in
-      // too many causes: the kind's own bucket is what they have together
+      // too many causes: these share the kind's own bucket
       let kind = state.entries[own] != nil || state.entries.count < Limits.logKinds ? own : all
       guard consume(kind, from: &state, now), kind == all || consume(all, from: &state, now) else {
         state.entries[kind]?.omitted += 1
@@ -80,7 +82,8 @@ final class LogRates: Sendable {
       at: now)
   }
 
-  /// What is quiet again is forgotten, at most every `Limits.logSweep`; `isLast`: all. What of it was left out is returned, to be told.
+  /// Forgets kinds that are quiet again, at most every `Limits.logSweep`; `isLast`: all. Returns their omitted lines, to be
+  /// reported.
   func sweep(at now: Instant, isLast: Bool = false) -> [Rest] {
     state.withLock { state in
       guard isLast || now - state.swept >= Limits.logSweep else { return [] }
@@ -94,7 +97,7 @@ final class LogRates: Sendable {
     }
   }
 
-  /// Of an address without its port: whoever has one has all of its ports, and a /64 of IPv6.
+  /// The cause of an address, without its port: an owner of an address has all of its ports, and a /64 of IPv6.
   private static func source(_ text: String) -> String {
     let text = String(text.prefix(Limits.logKindBytes))
     // a flow is `udp 192.0.2.1:5060 …`: its last address is the peer's

@@ -3,8 +3,8 @@ import AppSessions
 import GRDB
 
 extension DirectoryFile {
-  /// Names of a device's directories for `dir.find`: those that begin with the text first, then by name; of a number that stands in several
-  /// directories the first one's name. Reads `Limits.searchedContacts` contacts of a directory at most.
+  /// Names of a device's directories for `dir.find`: first those that begin with the text, then by name. A number in several
+  /// directories has the name of the first one. Reads `Limits.searchedContacts` contacts of a directory at most.
   func names(for find: DirectoryFind, of device: DeviceKey, accounts: [String]) throws -> [Handle] {
     let (condition, values) = Self.condition(find.text)
     guard !values.isEmpty else { return [] }
@@ -32,8 +32,8 @@ extension DirectoryFile {
     }
   }
 
-  /// Each word of a name, or the digits of a number. SQLite compares only ASCII without case, so other letters are asked for as they are usually
-  /// written, too.
+  /// Matches each word of a name, or the digits of a number. SQLite ignores case only in ASCII, so other letters are also matched
+  /// in their usual spelling.
   private static func condition(_ text: String) -> (sql: String, values: [any DatabaseValueConvertible]) {
     let digits = text.unicodeScalars.filter { (48...57).contains($0.value) }
     let isNumber = digits.count >= Limits.searchedDigits && text.allSatisfy { !$0.isLetter }

@@ -1,24 +1,25 @@
 import Foundation
 import GRDB
 
-/// The SQLite file of directories and histories, beside the store's own (`.directory` behind its name): an import of a million contacts holds
-/// up no start line, and the command line may write it while a gateway runs (write-ahead log). Used by one thread at a time; all functions
-/// block and throw `StoreError`. Readable by its owner only.
+/// The SQLite file of directories and histories, separate from the store's own (`.directory` after its name): an import of a
+/// million contacts delays no start line, and the command line may write it while a gateway runs (write-ahead log). Used by one
+/// thread at a time; all functions block and throw `StoreError`. Readable by its owner only.
 ///
-/// Versions are milliseconds since 1970, or more than the last where that is later: they grow also when the file was lost. They are even: an odd
-/// one is a device's own (`sharedAnswer`).
+/// Versions are milliseconds since 1970, or the last version plus two where that is later: they also grow after the file was
+/// lost. They are even: an odd version is a device's own (`sharedAnswer`).
 public final class DirectoryFile: @unchecked Sendable {
-  // Unchecked: `DatabaseQueue` is thread-safe, and `getsOn` and `answers` belong to the thread that has the file.
+  // Unchecked: `DatabaseQueue` is thread-safe, and `getsOn` and `answers` belong to the thread that uses the file.
   let queue: DatabaseQueue
   public struct Listing: Sendable, Equatable {
     public var name: String
     public var version: Int
     /// Contacts.
     public var entries: Int
-    /// Of a cluster: the version that the shared store had when it was seen last; 0: it has no such directory.
+    /// In a cluster: the last known version in the shared store; 0: it has no such directory.
     public var sharedStore: Int
   }
-  /// Called every `Limits.rowsPerSign` rows of a write, which may take seconds: whoever watches the thread sees that it goes on.
+  /// Called every `Limits.rowsPerSign` rows of a write, which may take seconds: it shows a watchdog that the thread makes
+  /// progress.
   var getsOn: () -> Void = {}
   var answers = DirectoryAnswers()
 
@@ -44,7 +45,7 @@ public final class DirectoryFile: @unchecked Sendable {
     }
   }
 
-  /// What root has made, the user of the folder can write.
+  /// Gives files that root has made to the owner of the folder, so that the gateway can write them.
   private static func own(_ path: String) {
     var status = stat()
     guard stat(URL(fileURLWithPath: path).deletingLastPathComponent().path, &status) == 0 else { return }
@@ -61,7 +62,7 @@ public final class DirectoryFile: @unchecked Sendable {
     }
   }
 
-  /// One state of the file, which `body` may also write to.
+  /// Reads one state of the file; `body` may also write.
   func snapshot<Value>(_ body: (Database) throws -> Value) throws -> Value {
     do {
       return try queue.writeWithoutTransaction { database in
@@ -86,7 +87,7 @@ public final class DirectoryFile: @unchecked Sendable {
     }
   }
 
-  /// Another number when another connection has written since.
+  /// Changes when another connection has written.
   func stamp() throws -> Int { try read("directories") { try Int.fetchOne($0, sql: "PRAGMA data_version") ?? 0 } }
 
   private static func makeContacts(_ database: Database) throws {
@@ -109,7 +110,7 @@ public final class DirectoryFile: @unchecked Sendable {
         """)
   }
 
-  /// The next version; inside of a write.
+  /// The next version; call it within a write.
   static func nextVersion(_ database: Database, now: Int64) throws -> Int {
     let last = try Int.fetchOne(database, sql: "SELECT version FROM clock") ?? 0
     let next = (max(last + 1, Int(now)) + 1) & ~1

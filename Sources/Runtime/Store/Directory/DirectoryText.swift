@@ -1,31 +1,31 @@
 import Cluster
 
-/// A part of a version, as its head names it: contacts from `first` on, up to the next part's.
+/// A part of a version, as its head lists it: contacts from `first` on, up to the next part's.
 struct DirectoryPartName: Hashable {
   var first: Int64
-  /// No other content ever has it.
+  /// Never used for other content.
   var name: String
 }
 
-/// What a version of a directory consists of.
+/// The contents of a version of a directory.
 struct DirectoryHead: Equatable {
   var version: Int
-  /// The version that it was made of; 0: there was none.
+  /// The version that this one was made from; 0: none.
   var from: Int
   var contacts: Int
-  /// Ascending. Nil: `pages` have them.
+  /// Ascending. Nil: they are listed in `pages`.
   var parts: [DirectoryPartName]?
-  /// Names of parts that hold names of parts.
+  /// Names of parts that contain names of parts.
   var pages: [String] = []
 }
 
-/// Directories as the shared store has them: lines.
+/// The text format of directories in the shared store: lines.
 ///
 ///     2 VERSION FROM CONTACTS parts N        a head; N lines FIRST NAME follow
-///     2 VERSION FROM CONTACTS pages N        N lines NAME follow: of pages, which are lines FIRST NAME
+///     2 VERSION FROM CONTACTS pages N        N lines NAME follow: names of pages, which contain lines FIRST NAME
 ///     +15550000001,Ann Example,identify      a part: contacts as an import has them, without its first line
 ///
-/// The first number is the format. Whatever is not so is nil: who may write to the shared store may have written it.
+/// The first number is the format. Any other text gives nil: other clients may write to the shared store, too.
 enum DirectoryText {
   static func line(_ contact: Contact) -> String {
     "+\(contact.number),\(CSVLine.quoted(contact.label ?? "")),\(contact.isBlocked ? "block" : "identify")\n"
@@ -35,7 +35,7 @@ enum DirectoryText {
     Array(parts.map { "\($0.first) \($0.name)\n" }.joined().utf8)
   }
 
-  /// - Parameter pages: where there are more parts than a head holds (`Limits.headParts`).
+  /// - Parameter pages: used when there are more parts than a head holds (`Limits.headParts`).
   static func head(_ head: DirectoryHead) -> [UInt8] {
     let start = "\(format) \(head.version) \(head.from) \(head.contacts)"
     guard let parts = head.parts else {

@@ -1,6 +1,6 @@
 import CallFlow
 
-/// Records on their way into their file, told on once they are in it.
+/// Passes records to their file, and reports them once they are written.
 final class HistorySink: RecordSink {
   private let file: any RecordSink
   private let written: @Sendable ([CallRecord]) -> Void
