@@ -10,7 +10,7 @@ package struct AdminClient {
     package var bytes: [UInt8]
     package init(status: Int, bytes: [UInt8]) { (self.status, self.bytes) = (status, bytes) }
     package var body: String { String(decoding: bytes, as: UTF8.self) }
-    /// Of a refusal: the detail of its problem (RFC 9457), or its text.
+    /// The reason of a refusal: the detail of its problem (RFC 9457), or its text.
     package var reason: String {
       struct Problem: Decodable { var detail: String }
       let problem = try? JSONDecoder().decode(Problem.self, from: Data(bytes))
@@ -26,14 +26,14 @@ package struct AdminClient {
   private static let connectSeconds = 5
   private static let keepAliveIdleSeconds = 15
   private static let keepAliveIntervalSeconds = 5
-  /// Of an answer, or of a line of one that is followed: all devices that a gateway may have are some 100 MiB.
+  /// The largest answer, or line of a followed one: all devices that a gateway may have are some 100 MiB.
   static let answerBytes = 256 << 20
 
   let address: SocketAddress
   let token: String?
-  /// The port's own certificate where it speaks TLS: it must be this one, whatever name it is for.
+  /// The port's own certificate where it uses TLS: the server must present this one, whatever name it is for.
   var certificate: String?
-  /// Seconds without an octet; a long list may take longer as long as it comes.
+  /// Seconds without an octet; a long list may take longer while it arrives.
   package var timeout: Int
 
   package init(address: SocketAddress, token: String?, certificate: String? = nil, timeout: Int = Self.timeoutSeconds) {
@@ -47,8 +47,8 @@ package struct AdminClient {
     return Answer(status: try perform(method, path, text, type, fields: [], timeout: timeout, body), bytes: body.bytes)
   }
 
-  /// An answer without a stated end: `line` gets each of its lines until it returns false or the connection ends. Blocks. Returns the status;
-  /// the text of an answer that is no 200 comes as lines as well.
+  /// Reads an answer without a stated end: `line` gets each of its lines until it returns false or the connection ends. Blocks.
+  /// Returns the status; the lines of an answer other than 200 are passed, too.
   package func follow(_ path: String, fields: [String], line: @escaping (String) -> Bool) throws -> Int {
     let body = Body { bytes in
       while let end = bytes.firstIndex(of: 0x0a) {
@@ -75,12 +75,12 @@ package struct AdminClient {
     _ = ccurl_set_text(easy, CURLOPT_PROXY, "")
     _ = ccurl_set_list(easy, CURLOPT_HTTPHEADER, fields)
     _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
-    // a stream has no time-out: whether the gateway is there is asked by TCP
+    // a stream has no time-out: TCP checks whether the gateway still exists
     _ = ccurl_set_long(easy, CURLOPT_CONNECTTIMEOUT, timeout == 0 ? Self.connectSeconds : timeout)
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPIDLE, Self.keepAliveIdleSeconds)
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPINTVL, Self.keepAliveIntervalSeconds)
-    // a long answer takes as long as it comes
+    // a long answer may take as long as data arrives
     _ = ccurl_set_long(easy, CURLOPT_LOW_SPEED_LIMIT, timeout == 0 ? 0 : 1)
     _ = ccurl_set_long(easy, CURLOPT_LOW_SPEED_TIME, timeout)
     if method != "GET" {
@@ -103,7 +103,7 @@ package struct AdminClient {
     let result = withExtendedLifetime(body) { curl_easy_perform(easy) }
     var status = 0
     _ = ccurl_get_long(easy, CURLINFO_RESPONSE_CODE, &status)
-    // a stream has no other end than that of its connection
+    // a stream ends only with its connection
     guard result == CURLE_OK || timeout == 0 && status != 0 else {
       throw Failure(
         description: "cannot reach the gateway's admin endpoint at \(address): \(String(cString: curl_easy_strerror(result)))")
@@ -113,7 +113,7 @@ package struct AdminClient {
 
   private final class Body {
     var bytes: [UInt8] = []
-    /// After each piece: false ends the transfer.
+    /// Called after each piece: false ends the transfer.
     let handle: (inout [UInt8]) -> Bool
     init(_ handle: @escaping (inout [UInt8]) -> Bool) { self.handle = handle }
   }

@@ -2,12 +2,12 @@ package import Configuration
 package import JSONWebToken
 import Platform
 
-/// What a device logs in with.
+/// The token that a device logs in with.
 package enum LoginToken {
   private static let validSeconds: Int64 = 86_400
 
   /// A token for `user` on `device`, valid for one day.
-  /// - Throws: what is wrong with the key of `auth.jwt`.
+  /// - Throws: the problem of the key of `auth.jwt`.
   package static func make(
     _ settings: Settings, user: String, device: String, accounts: [String] = [], grant: TokenGrant? = nil
   ) throws -> String {

@@ -1,5 +1,5 @@
 extension String {
-  /// As one segment of a path, or one value of a query: what is not unreserved (RFC 3986 §2.3) is encoded.
+  /// The text as one segment of a path, or one value of a query: all but unreserved characters (RFC 3986 §2.3) are encoded.
   var percentEncoded: String {
     var out = ""
     for octet in utf8 {

@@ -3,7 +3,7 @@ import CommandSupport
 import Foundation
 import Synchronization
 
-/// `trunkline trace`: a trunk's or a call's SIP, for some time, in a file that Wireshark and sngrep open.
+/// `trunkline trace`: writes a trunk's or a call's SIP, for some time, to a file that Wireshark and sngrep open.
 struct Trace: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Writes the SIP of one trunk or one call of a running gateway to a pcapng file.",
@@ -17,7 +17,7 @@ struct Trace: ParsableCommand {
         tshark -r carrier.pcapng -Y sip
       """)
 
-  /// How often the gateway is asked for more; after fifteen seconds of silence it would stop.
+  /// Microseconds between requests for more; the gateway ends the trace after fifteen seconds without one.
   static let interval: UInt32 = 200_000
 
   @Option(help: ArgumentHelp("The trunk.", valueName: "name")) var trunk: String?

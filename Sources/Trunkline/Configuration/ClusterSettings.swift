@@ -3,7 +3,7 @@ public import SharedStore
 public import Trunking
 
 extension Settings {
-  /// What this gateway has beside it.
+  /// The other nodes and the edges of this gateway.
   public struct Cluster: Sendable, Equatable {
     public var edges: Edges?
     /// Nil: this gateway is alone behind its edges.
@@ -11,37 +11,37 @@ extension Settings {
     public init() {}
   }
 
-  /// Other nodes, and the shared store that all of them share.
+  /// Other nodes, and the shared store of all nodes.
   public struct Nodes: Sendable, Equatable {
     /// Unique in the cluster, and the same after a restart.
     public var name = ""
-    /// Where a device reaches this very node: `wss://…/v1/connect`.
+    /// The URL at which a device reaches this very node: `wss://…/v1/connect`.
     public var url = ""
-    /// Where a program reaches this node's admin API: `http://10.0.0.5:7060`; nil: it is not told.
+    /// The URL at which a program reaches this node's admin API: `http://10.0.0.5:7060`; nil: it is not published.
     public var admin: String?
     public var sharedStore = SharedStoreSettings(.redis(.init("127.0.0.1", 6379)))
     /// The same at all nodes: tokens are signed by keys derived from it.
     public var key = Redacted<[UInt8]>([])
-    /// Connected calls of a node that is silent are closed after this.
+    /// Connected calls of a node are closed after it was silent for this long.
     public var lostAfter = Duration.seconds(30)
-    /// A lease ends so long after its last renewal.
+    /// A lease expires so long after its last renewal.
     public var lease = Duration.seconds(6)
     public init() {}
   }
 
-  /// Proxies of ours before this gateway.
+  /// Our proxies before this gateway.
   public struct Edges: Sendable, Equatable {
-    /// Those that bring SIP, and name the trunk of each call.
+    /// Proxies that forward SIP, and name the trunk of each call.
     public var peers: [IPNetwork] = []
-    /// Where our own requests go first; nil: to the trunks themselves.
+    /// The next hop of our own requests; nil: the trunks themselves.
     public var sip: SIPEdge?
-    /// Those before the app port; part of `listen.appProxies`.
+    /// Proxies before the app port; part of `listen.appProxies`.
     public var http: [IPNetwork] = []
     public init() {}
   }
 
   public struct SIPEdge: Sendable, Equatable {
-    /// As Route names it.
+    /// The URI for Route.
     public var uri: String
     public var server: ServerURI
   }

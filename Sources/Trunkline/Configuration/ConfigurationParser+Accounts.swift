@@ -1,10 +1,10 @@
 import CallFlow
 import SIPDialogs
 
-/// Trunks that addresses do not tell apart.
+/// Trunks that share addresses.
 extension ConfigurationParser {
-  /// Several accounts at one carrier are told apart by the contact that it calls, several trunks with `peers: any` by their
-  /// credentials: each is known by the name of the first.
+  /// Several accounts at one carrier are distinguished by the contact that the carrier calls, several trunks with `peers: any` by
+  /// their credentials: each is known by the name of the first.
   func linkAccounts(_ trunks: inout [Settings.Trunk]) {
     var carriers: [String: Int] = [:]
     var contacts: [String: String] = [:]

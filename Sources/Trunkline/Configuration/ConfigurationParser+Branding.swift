@@ -9,7 +9,7 @@ extension Settings {
       public var bytes: [UInt8]
 
       public var contentType: String { format == .svg ? "image/svg+xml" : "image/png" }
-      /// As a web app manifest has it: of a PNG by its first chunk (PNG §11.2.2).
+      /// The size for a web app manifest: of a PNG by its first chunk (PNG §11.2.2).
       public var sizes: String {
         guard format == .png, bytes.count >= 24 else { return "any" }
         func number(_ at: Int) -> UInt32 { bytes[at..<(at + 4)].reduce(0) { $0 << 8 | UInt32($1) } }
@@ -18,7 +18,7 @@ extension Settings {
     }
     public static let productName = "Trunkline"
     public var name = Self.productName
-    /// Of the header; nil: that of the pages.
+    /// The header's colour; nil: that of the pages.
     public var color: RGBColor?
     public var logo: Logo?
   }
@@ -62,8 +62,8 @@ public struct RGBColor: Sendable, Equatable, CustomStringConvertible {
     return (max(one, two) + 0.05) / (min(one, two) + 0.05)
   }
 
-  /// Black or white, whichever reads better on this colour. The worse case, a colour of luminance 0.18, has 4.58 : 1 with both, so the 4.5 : 1 of
-  /// WCAG 2.2 §1.4.3 are always reached.
+  /// Black or white, whichever has the higher contrast to this colour. The worst case, a colour of luminance 0.18, has 4.58 : 1
+  /// with both, so the 4.5 : 1 of WCAG 2.2 §1.4.3 are always reached.
   public var textColor: RGBColor {
     let (black, white) = (RGBColor("#000")!, RGBColor("#fff")!)
     return contrast(to: white) >= contrast(to: black) ? white : black
@@ -92,7 +92,7 @@ extension ConfigurationParser {
     return out
   }
 
-  /// By what is in it, whatever the file is called.
+  /// Recognises the format by the content, whatever the file's name is.
   private static func logo(_ bytes: [UInt8]) -> Settings.Branding.Logo? {
     if bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) { return .init(format: .png, bytes: bytes) }
     guard let text = String(validating: bytes, as: UTF8.self), text.contains("<svg"),

@@ -33,7 +33,7 @@ extension ConfigurationParser {
     return name == nil ? nil : all
   }
 
-  /// Behind an edge a trunk that only calls us needs neither.
+  /// Behind an edge a trunk that only calls us needs neither `uri` nor `peers`.
   private var hasEdges: Bool { isWritten("cluster.edges.peers") }
 
   private enum Peer {
@@ -44,7 +44,7 @@ extension ConfigurationParser {
     section.list(key, limit: 1_000, "an address or a network such as 192.0.2.0/24") { IPNetwork($0) }
   }
 
-  // MARK: who it is
+  // MARK: the trunk's peers
 
   private func peers(_ trunk: Section, _ out: inout Routing.Trunk) {
     let isAny = trunk.node("peers")?.text == "any"
@@ -54,7 +54,7 @@ extension ConfigurationParser {
       let peers = trunk.list("peers", limit: 1_000, "any, an address, a network such as 192.0.2.0/24, or a host name") {
         (text) -> Peer? in
         if let network = IPNetwork(text) { return .network(network) }
-        // a slip in an address is no name
+        // an address with a typing error is no name
         return isHostName(text) && text.contains { $0.isLetter } ? .name(text) : nil
       }
       for case .network(let network) in peers { out.peers.append(network) }
@@ -78,7 +78,8 @@ extension ConfigurationParser {
     }
   }
 
-  /// What `any` says in other words: a network wider than the widest that one party has, or more of them together than all private ones.
+  /// Whether the networks amount to `any`: one is wider than the widest that one party has, or together they are more than all
+  /// private ones.
   private static func isNearlyEverybody(_ networks: [IPNetwork]) -> Bool {
     var addresses = 0
     for network in networks {
@@ -118,9 +119,9 @@ extension ConfigurationParser {
     (out.tls.certificate, out.tls.key) = (certificate, key)
   }
 
-  // MARK: where it is
+  // MARK: the trunk's servers
 
-  /// Of a trunk with a `uri`; the other keys are checked without it too.
+  /// For a trunk with a `uri`; the other keys are checked without it, too.
   private func settings(_ trunk: Section, _ name: String) -> TrunkSettings? {
     let credentials = credentials(trunk, "auth")
     let registration = registration(trunk, credentials)
@@ -135,7 +136,7 @@ extension ConfigurationParser {
     return out
   }
 
-  /// What is not the same with every carrier: where the number stands, and who we say we are.
+  /// Settings that differ between carriers: where the number is, and our identity.
   private func identity(_ trunk: Section, _ registration: TrunkSettings.Registration?, _ out: inout TrunkRules) {
     let sources = trunk.list("called", limit: 3, "request_uri, to or p_called_party_id") { TrunkRules.CalledNumber(rawValue: $0) }
     if !sources.isEmpty { out.called = sources }

@@ -7,7 +7,7 @@ import RTP
 import SIPDialogs
 import Trunking
 
-/// How a trunk's calls behave: media, what is offered to it, demanded of it and taken from it, and how it writes numbers.
+/// How a trunk's calls behave: media, features that are offered, required and accepted, and how the trunk writes numbers.
 extension ConfigurationParser {
   private static let codecNames: String = {
     let names = AudioEncoding.allCases.map(\.name)
@@ -29,7 +29,7 @@ extension ConfigurationParser {
       if preferred.isEmpty { problem(trunk.path("prefer"), "\(preference.rawValue) needs \(preference.names) in codecs") }
       out.codecs = preferred + out.codecs.filter { !first($0) }
     }
-    // By INFO they are no matter of media, whose tones then are what they sound like.
+    // With INFO, digits are no part of media: tones in the audio remain audio.
     let digits = trunk.value("dtmf", "auto, rfc4733, inband or info") { text -> DigitTransport?? in
       text == "info" ? .some(nil) : DigitTransport(rawValue: text)
     }
@@ -55,7 +55,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// What the WAV file that `key` names says.
+  /// The content of the WAV file that `key` names.
   func audio(_ section: Section, _ key: String, limit: Int) -> Recording? {
     guard let name = section.string(key), let bytes = section.fileContent(key, limit: limit) else { return nil }
     do throws(WAVFile.FormatError) {
@@ -109,7 +109,7 @@ extension ConfigurationParser {
       country: country(row))
   }
 
-  /// A region or a calling code, and where the operator knows better what is dialled there.
+  /// A region or a calling code, and the operator's corrections of what is dialled there.
   func country(_ row: Section) -> NumberPlan? {
     var country = row.value("country", "a region such as DE, or its country code such as \"49\"") { NumberPlan(country: $0) }
     if let code = row.value("international", "digits such as \"00\"", { digits($0, 0...5) }) { country?.international = code }

@@ -1,14 +1,14 @@
 import MediaSession
 import Yams
 
-/// A walk through the node tree that goes on after a problem, so that one run reports them all.
+/// Walks the node tree and continues after a problem, so that one run reports them all.
 final class ConfigurationParser {
   let file: String
-  /// Relative paths in the file start here.
+  /// Relative paths in the file are relative to this.
   let directory: String
   /// For values such as `env:PUBLIC_IP`.
   let environment: [String: String]
-  /// Whether the files that `serve` would open are tried, too.
+  /// Whether the files that `serve` would open are opened, too.
   let triesFiles: Bool
   private(set) var problems: [Problem] = []
   private var marks: [String: Mark] = [:]
@@ -19,12 +19,12 @@ final class ConfigurationParser {
     (self.file, self.directory, self.environment, self.triesFiles) = (file, directory, environment, triesFiles)
   }
 
-  /// Remembers where `path` stands, for this problem and for cross-checks that come later.
+  /// Remembers the position of `path`, for this problem and for later cross-checks.
   func visit(_ path: String, _ node: Node) {
     if let mark = node.mark { marks[path] = mark }
   }
 
-  /// At the mark of `path`, or of the nearest key above it that is in the file.
+  /// Reports a problem at the mark of `path`, or of the nearest key above it that is in the file.
   func problem(_ path: String, _ message: String, _ severity: Problem.Severity = .error) {
     var key = path
     while marks[key] == nil, !key.isEmpty {
@@ -46,7 +46,7 @@ final class ConfigurationParser {
   }
 }
 
-/// How a node reads in a message.
+/// A node as a message shows it.
 func shown(_ node: Node) -> String {
   switch node {
   case .scalar(let scalar): "\"\(scalar.string.prefix(60))\""
@@ -62,7 +62,7 @@ extension Node {
     guard case .scalar(let scalar) = self, !isNull else { return nil }
     return scalar.string
   }
-  /// `key:` with nothing behind it counts as absent.
+  /// `key:` without a value counts as absent.
   var isNull: Bool {
     guard case .scalar(let scalar) = self else { return false }
     return scalar.style == .plain && ["", "~", "null"].contains(scalar.string)

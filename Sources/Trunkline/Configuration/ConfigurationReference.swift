@@ -1,7 +1,8 @@
 import Foundation
 
 extension Settings {
-  /// What `trunkline config reference` prints, and docs/reference/configuration.md holds: every key of the configuration file, as Markdown.
+  /// The text of `trunkline config reference` and docs/reference/configuration.md: every key of the configuration file, as
+  /// Markdown.
   public static let reference = ConfigurationReference.text
 }
 
@@ -51,7 +52,7 @@ enum ConfigurationReference {
     return ([head] + section.keys.map { row($0, in: section) }).joined(separator: "\n")
   }
 
-  /// Lines of at most 150 characters, for who reads the page in a terminal.
+  /// Lines of at most 150 characters, for readers in a terminal.
   private static func wrapped(_ text: String) -> String {
     text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
       guard line.count > 150 else { return String(line) }
@@ -83,7 +84,7 @@ enum ConfigurationReference {
     return "| " + cells.map { $0.replacing("|", with: "\\|") }.joined(separator: " | ") + " |"
   }
 
-  /// `mapping` is how a mapping is written here.
+  /// `mapping` is the text for a mapping.
   private static func words(_ value: ConfigurationKey.Value, _ mapping: String) -> String {
     switch value {
     case .text(let words): words

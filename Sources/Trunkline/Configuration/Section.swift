@@ -1,15 +1,16 @@
 import Bytes
 import Yams
 
-/// One mapping of the file: its known keys by name. Every reader gives the default when the key is absent or wrong, and reports the latter.
+/// One mapping of the file: its known keys by name. Every reader returns the default when the key is absent or wrong, and reports
+/// a wrong one.
 struct Section {
   let parser: ConfigurationParser
   let path: String
-  /// The rows of `ConfigurationKeys` for this path: the only keys that may be written, and asked for.
+  /// The rows of `ConfigurationKeys` for this path: the only keys that may be written in a file, and read.
   private let keys: [String]
   private var nodes: [String: Node] = [:]
 
-  /// Reports what is not a mapping and every key that has no row.
+  /// Reports a node that is no mapping, and every key that has no row.
   init(_ node: Node?, _ path: String, _ parser: ConfigurationParser) {
     self.parser = parser
     self.path = path
@@ -53,7 +54,7 @@ struct Section {
   /// A mapping inside this one.
   func section(_ key: String) -> Section { Section(node(key), path(key), parser) }
 
-  /// Items with their paths; a single value stands for a list of one.
+  /// Items with their paths; a single value counts as a list of one.
   func items(_ key: String, limit: Int) -> [(node: Node, path: String)] {
     guard let node = self.node(key) else { return [] }
     guard case .sequence(let sequence) = node else {
@@ -89,7 +90,7 @@ struct Section {
 
   func string(_ key: String) -> String? { value(key, "a text") { $0.isEmpty ? nil : $0 } }
 
-  /// A text that must be there.
+  /// A required text; reports a missing one.
   func required(_ key: String) -> String? {
     guard has(key) else {
       parser.problem(path, "\(key) is missing")
@@ -150,14 +151,14 @@ struct Section {
   }
 }
 
-/// The word that `name` is probably a slip of: at most one letter in three is wrong, missing, too much or swapped with the next.
+/// The known word that `name` probably misspells: at most one letter in three is wrong, missing, extra or swapped with the next.
 func nearest(to name: String, in words: [String]) -> String? {
   let letters = Array(name.utf8.prefix(64))
   let near = words.map { (word: $0, distance: editDistance(letters, Array($0.utf8))) }
   return near.min { $0.distance < $1.distance }.flatMap { $0.distance * 3 <= max(3, letters.count) ? $0.word : nil }
 }
 
-/// Optimal string alignment: letters put in, left out, changed, or swapped with their neighbour.
+/// Optimal string alignment: letters inserted, removed, changed, or swapped with their neighbour.
 private func editDistance(_ a: [UInt8], _ b: [UInt8]) -> Int {
   var (before, last) = ([Int](), Array(0...b.count))
   for i in 0..<a.count {

@@ -1,8 +1,8 @@
-/// What libyaml refuses, in the words of who writes the file; nil where its own must do.
+/// An error of libyaml in the words of the file's author; nil where libyaml's own text is used.
 struct YAMLFault {
-  /// What libyaml says.
+  /// The text of libyaml.
   var text: String
-  /// The line that it points at, and the column from 1.
+  /// The line that libyaml points at, and the column from 1.
   var line: Substring
   var column: Int
 
@@ -14,7 +14,7 @@ struct YAMLFault {
     case "did not find expected key", "did not find expected '-' indicator":
       return line.prefix { $0 == " " }.count == column - 1 ? indentation : nil
     case "mapping values are not allowed in this context":
-      // Of the first key on the line: it stands deeper than the key above, which has its value already.
+      // The column is that of the first key on the line: it is indented more than the key above, which has its value already.
       return before.contains(": ") ? "a second \": \" on one line: put the value in quotes" : indentation
     default: return nil
     }
@@ -26,7 +26,7 @@ struct YAMLFault {
     line.prefix { $0 == " " || $0 == "\t" }.contains("\t") || line.dropFirst(column - 1).first == "\t"
   }
 
-  /// Whether the word at the column is such an address, with a port or without.
+  /// Whether the word at the column is an IPv6 address, with a port or without.
   private var isAtIPv6: Bool {
     let separators: Set<Character> = [" ", "\t", ",", "{", "}"]
     let start = before.lastIndex(where: separators.contains).map { line.index(after: $0) } ?? line.startIndex

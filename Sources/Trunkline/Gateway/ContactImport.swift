@@ -3,7 +3,7 @@ import Foundation
 import Store
 import Synchronization
 
-/// One import of contacts at a time: a list of a million takes tens of megabytes and seconds, whoever else asks.
+/// Permits one import of contacts at a time: a list of a million needs tens of megabytes and seconds.
 final class ImportSlots: Sendable {
   private let isRunning = Mutex(false)
 
@@ -16,7 +16,7 @@ final class ImportSlots: Sendable {
     }
   }
 
-  /// Is given back when it goes, with the connection that is lost in the middle too.
+  /// Frees the slot when it is released, also with a connection that is lost in the middle.
   final class Slot: Sendable {
     private let slots: ImportSlots
     fileprivate init(_ slots: ImportSlots) { self.slots = slots }
@@ -24,8 +24,8 @@ final class ImportSlots: Sendable {
   }
 }
 
-/// The body of an import, read as it comes: in memory is the list that comes of it, and no more of the body than a line. An import that finds
-/// another one under way is read over, so that its answer, 429, arrives at a client that writes before it reads.
+/// The body of an import, read in pieces: memory holds the resulting list, and no more of the body than a line. If another import
+/// is under way, the body is read and discarded, so that the answer, 429, reaches a client that writes before it reads.
 ///
 /// Unchecked: on the server's thread until `finish`, then on the thread that sorts, and on the one that stores.
 final class ContactImport: BodySink, @unchecked Sendable {
@@ -44,18 +44,18 @@ final class ContactImport: BodySink, @unchecked Sendable {
     do { try reader?.read(octets) } catch { fail(Self.refusal(error)) }
   }
 
-  /// What was read until then is let go.
+  /// Drops the contacts read so far.
   private func fail(_ error: APIError) {
     (fault, reader) = (error, nil)
     release()
   }
 
-  /// The next import may begin: before the answer, for a client that asks again at once.
+  /// Frees the slot before the answer, for a client that sends the next import at once.
   func release() { slot = nil }
 
   private static func refusal(_ error: any Error) -> APIError { APIError(.badRequest, "\(error); nothing was changed") }
 
-  /// Once, behind the last `take`. `then` is called on a thread of its own, or at once where there is nothing to sort.
+  /// Called once, after the last `receive`. `then` is called on a separate thread, or at once if there is nothing to sort.
   func finish(_ then: @escaping @Sendable (Result<ContactList, APIError>) -> Void) {
     if let fault { return then(.failure(fault)) }
     Thread.detachNewThread { [self] in

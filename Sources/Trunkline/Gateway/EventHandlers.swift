@@ -16,20 +16,21 @@ extension Settings {
   var eventRules: GatewayEvent.Rules { .init(isOn: events != nil, hasDigits: events?.hasDigits ?? false) }
 }
 
-/// The event journal for who fetches it.
+/// Serves the event journal to clients.
 ///
 ///     GET /v1/events?after=ID&limit=100&kinds=call.ended&subject=CALL    {"events":[…],"after":"ID","more":false}
-///     GET /v1/events                Accept: text/event-stream            the same, and what comes, as Server-Sent Events
+///     GET /v1/events                Accept: text/event-stream            the same, and later events, as Server-Sent Events
 ///
-/// Without `after` from the oldest event on; `after=latest`: only what comes. Refusals are `APIError`s, also of a stream.
+/// Without `after` it starts with the oldest event; `after=latest`: only later events. Refusals are `APIError`s, also of a
+/// stream.
 struct EventHandlers: Sendable {
   /// Nil: no events are kept.
   let folder: String?
 
   let asker: Asker
 
-  /// Events of one answer, octets of them, and entries of the journal that are looked at for it: in steps of so many, each of which but the first
-  /// costs the token as much as a request. Where it ends before the journal does, it says that there are more.
+  /// Events of one answer, its octets, and entries of the journal that are read for it: in steps of so many, each of which but
+  /// the first costs the token as much as a request. An answer that ends before the journal states that there are more.
   private static let limit = 1_000
   static let answerBytes = 1 << 20
   static let scanned = 4_096
@@ -83,7 +84,7 @@ struct EventHandlers: Sendable {
 
   // MARK: a page
 
-  /// What of an answer is there.
+  /// The finished part of an answer.
   private struct Page: Sendable {
     let begun: Begun
     let client: String
@@ -98,7 +99,7 @@ struct EventHandlers: Sendable {
     }
   }
 
-  /// One step; the next one comes when others have had theirs.
+  /// One step; the next one runs after those of other requests.
   private func look(_ page: Page, _ answer: @escaping RouteTable.Answer) {
     var page = page
     let query = page.begun.query
@@ -177,7 +178,8 @@ struct EventHandlers: Sendable {
   }
 }
 
-/// Server-Sent Events of one client. Who reads too slowly to be behind what the journal keeps is cut off, and comes back with its last id.
+/// Server-Sent Events of one client. A client that reads too slowly, until the journal no longer has its next event, is
+/// disconnected, and reconnects with its last id.
 private final class EventStream: ResponseStream, @unchecked Sendable {
   // The server's thread only.
   private let reader: EventReader
@@ -186,7 +188,7 @@ private final class EventStream: ResponseStream, @unchecked Sendable {
   private var after: UInt64
   private var said = MonotonicClock.now()
   private static let silence = Duration.seconds(15)
-  /// Entries that are looked at in one turn of the server's thread.
+  /// Entries that are read in one step of the server's thread.
   private static let entries = 64
 
   init(_ reader: EventReader, epoch: String, after: UInt64, _ query: EventHandlers.Query) {

@@ -2,10 +2,10 @@ import AppServer
 import Logging
 import Telemetry
 
-/// Log levels on the admin port, until the next start.
+/// Log levels on the admin port, until the next start of the process.
 ///
 ///     GET  /v1/log/levels                  {"levels":{"control":"info",…}}
-///     POST /v1/log/levels/MODULE/LEVEL     from now on this module writes LEVEL and what is more severe
+///     POST /v1/log/levels/MODULE/LEVEL     from now on this module writes LEVEL and more severe lines
 struct LogHandlers: Sendable {
   let levels: LogLevels
 

@@ -5,30 +5,30 @@ import Control
 import Glibc
 import Platform
 
-/// A node of the cluster as the admin port shows it.
+/// A node of the cluster on the admin port.
 struct NodeRow: Codable, Sendable {
   var node: String
-  /// This is the one that answers.
+  /// This node is the one that answers.
   var own: Bool
   var liveness: String
-  /// Milliseconds since 1970, by its clock.
+  /// Milliseconds since 1970, by the node's clock.
   var started: Int64
   var url: String
   var sip: String
   var calls: Int
   var sessions: Int
   var version: String
-  /// Its shared configuration is another one than this node's.
+  /// Its shared configuration differs from this node's.
   var differs: Bool
 }
 
 /// This node in its cluster.
 struct ClusterStatus: Codable, Sendable {
-  /// How this node stands to the shared store: away, isolated or up.
+  /// The state of this node's connection to the shared store: away, isolated or up.
   var state: String
-  /// Since its lease was renewed last; nil: it never was.
+  /// Milliseconds since its lease was last renewed; nil: it never was.
   var leaseAgeMs: Int64?
-  /// Single tasks that it does for all.
+  /// Single tasks that it does for all nodes.
   var leads: [String]
   var nodes: [NodeRow]
 }
@@ -37,8 +37,8 @@ struct ClusterStatus: Codable, Sendable {
 ///
 ///     GET  /v1/nodes                 `ClusterStatus`, this node first
 ///     GET  /v1/nodes/NAME            one node, `NodeRow`
-///     POST /v1/nodes/NAME/drain      of the node that answers: no new calls, and it ends with the last one, as SIGTERM does
-///     POST /v1/nodes/NAME/forget     an operator's word that it is dead: its calls are closed. Refused while it has a lease
+///     POST /v1/nodes/NAME/drain      for the answering node: no new calls, and it ends with the last one, as after SIGTERM
+///     POST /v1/nodes/NAME/forget     an operator states that it is dead: its calls are closed. Refused while it has a lease
 struct NodeHandlers: Sendable {
   let asker: Asker
 
@@ -106,7 +106,7 @@ extension ClusterStatus {
         node: seen.lease.incarnation.node, own: seen.lease.incarnation == own.incarnation, liveness: seen.liveness.rawValue,
         started: seen.lease.incarnation.started, url: seen.lease.url, sip: seen.lease.sip, calls: seen.lease.calls,
         sessions: seen.lease.sessions, version: seen.lease.version,
-        // of one that has no lease nothing is known any more
+        // the configuration of a node without a lease is unknown
         differs: [.living, .draining].contains(seen.liveness) && seen.lease.configuration != own.configuration)
     }
   }

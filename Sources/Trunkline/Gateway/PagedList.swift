@@ -3,15 +3,15 @@ import Control
 import Foundation
 import Synchronization
 
-/// `{"NAME":[…]}` of a table that its owner answers in pages: a short one whole, a long one piece by piece, each asked for when the one before it is
-/// written. So neither is ever held whole, nor made in one step.
+/// `{"NAME":[…]}` of a table that its owner answers in pages: a short list is sent whole, a long one piece by piece, each
+/// requested when the one before it is written. So a long list is never held whole, nor made in one step.
 ///
 ///     PagedList("devices", asker, client: client, wake: wake, read: { … }).answer(.devices(filter, after: nil), answer)
 final class PagedList: ResponseStream {
   struct Page {
-    /// The rows as JSON, without brackets; empty: none of these fit.
+    /// The rows as JSON, without brackets; empty: no row of the page matched.
     var rows: [UInt8]
-    /// What the next page is asked for by; nil: this was the last.
+    /// The question for the next page; nil: this was the last.
     var next: ControlQuestion?
 
     init(_ rows: [some Encodable], next: ControlQuestion?) {
@@ -20,7 +20,7 @@ final class PagedList: ResponseStream {
       self.rows = Array(json.dropFirst().dropLast())
     }
   }
-  /// Nil: it is no answer to this question.
+  /// Nil: the answer does not fit the question.
   typealias Read = @Sendable (ControlAnswer) -> Page?
 
   private struct State {
@@ -31,7 +31,7 @@ final class PagedList: ResponseStream {
     var hasRows = false
     var share: Asker.Share?
   }
-  /// An answer that is longer goes out in pieces.
+  /// A longer answer is sent in pieces.
   static let wholeBytes = 256 * 1_024
 
   private let name: String
@@ -41,18 +41,18 @@ final class PagedList: ResponseStream {
   private let read: Read
   private let state = Mutex(State())
 
-  /// - Parameter wake: has the server ask for more; any thread.
+  /// - Parameter wake: makes the server request more; any thread.
   init(_ name: String, _ asker: Asker, client: String, wake: @escaping @Sendable () -> Void, read: @escaping Read) {
     (self.name, self.asker, self.client, self.wake, self.read) = (name, asker, client, wake, read)
   }
 
-  /// - Parameter ifEmpty: the answer where no row fits; nil: an empty list.
+  /// - Parameter ifEmpty: the answer if no row matches; nil: an empty list.
   func answer(_ question: ControlQuestion, ifEmpty: APIError? = nil, _ answer: @escaping RouteTable.Answer) {
     state.withLock { $0.ready = Array("{\"\(name)\":[".utf8) }
     begin(question, ifEmpty, answer)
   }
 
-  /// Pages until the list is whole, or too long to wait for all of it.
+  /// Reads pages until the list is complete, or too long to wait for all of it.
   private func begin(_ question: ControlQuestion, _ ifEmpty: APIError?, _ answer: @escaping RouteTable.Answer) {
     asker.ask(question, for: client) { [self] found in
       guard let found, let page = read(found) else { return answer(APIError.busy.response) }
@@ -73,7 +73,7 @@ final class PagedList: ResponseStream {
     }
   }
 
-  /// How much waits to be written, and whether there was a row yet.
+  /// Octets that wait to be written, and whether there was a row yet.
   private func append(_ page: Page) -> (bytes: Int, hasRows: Bool) {
     state.withLock { state in
       if !page.rows.isEmpty {

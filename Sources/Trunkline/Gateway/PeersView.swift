@@ -2,8 +2,8 @@ import Bytes
 import Configuration
 import SIPDialogs
 
-/// What peers are told of a listener, or a trunk's peers of us: a line of the log for each, so that an operator sees it before the first
-/// call.
+/// The addresses that peers of a listener or a trunk get from us: a line of the log for each, so that an operator sees them
+/// before the first call.
 struct PeersView: Hashable {
   /// `listener` or `trunk`.
   var kind: String
@@ -16,7 +16,7 @@ struct PeersView: Hashable {
 }
 
 extension Settings {
-  /// One for each listener.
+  /// One view for each listener.
   func views(udp: [SocketAddress], tcp: [SocketAddress], tls: [SocketAddress]) -> [PeersView] {
     let all = udp.map { (TransportProtocol.udp, $0) } + tcp.map { (.tcp, $0) } + tls.map { (.tls, $0) }
     return all.map { transport, address in
@@ -29,7 +29,7 @@ extension Settings {
 }
 
 extension Settings.Trunk {
-  /// One of the trunk's peers, and how we talk to it. Nil while none is known.
+  /// One of the trunk's peers, and our transport to it. Nil while none is known.
   func example(_ located: [SocketAddress]?) -> (TransportProtocol, SocketAddress)? {
     let peer = located?.first ?? serverAddress ?? peers.first.map { SocketAddress($0.address, 5060) }
     return peer.map { (uri?.transport ?? (uri?.isSecure == true ? .tls : .udp), $0) }

@@ -7,15 +7,16 @@ import Synchronization
 import Telemetry
 import Trunking
 
-/// What the status page shows, in one answer: `GET /v1/status`. Control is asked for the calls at most once in `StatusLimits.life`, however many ask
-/// here: whoever comes meanwhile gets the same answer, and what trunks and components say is here already.
+/// The content of the status page in one answer: `GET /v1/status`. It reads the calls from control at most once in
+/// `StatusLimits.life`, however many clients ask: clients meanwhile get the same answer. The states of trunks and components are
+/// here already.
 ///
-/// | a request comes | it is answered |
+/// | a request arrives | answer |
 /// |---|---|
-/// | while an answer is young | at once, with that |
-/// | when none is | with calls that are read now, page by page |
-/// | while they are read | together with who asked first |
-/// | while they are read for `StatusLimits.patience` already | at once, without calls of now: `complete` is false |
+/// | while an answer is young | at once, that answer |
+/// | otherwise | after calls are read now, page by page |
+/// | while calls are read | together with the first request |
+/// | while calls are read for `StatusLimits.patience` already | at once, without current calls: `complete` is false |
 final class StatusBoard: Sendable {
   private struct Waiting {
     var find: String?
@@ -29,9 +30,9 @@ final class StatusBoard: Sendable {
   private struct State {
     var reading: Reading?
     var calls: [StatusCall] = []
-    /// When `calls` were read; nil: never yet.
+    /// When `calls` were read; nil: never.
     var at: Instant?
-    /// Of a request without `find`, made of `calls`.
+    /// The answer to a request without `find`, made from `calls`.
     var body: [UInt8] = []
     var isYoungUntil = Instant(nanoseconds: 0)
   }
@@ -42,7 +43,7 @@ final class StatusBoard: Sendable {
 
   init(_ facts: StatusFacts, read: @escaping ReadCalls) { (self.facts, self.read) = (facts, read) }
 
-  /// The thread `pages`.
+  /// On the thread `pages`.
   func answer(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer, now: Instant = MonotonicClock.now())
     throws(APIError)
   {
@@ -102,14 +103,14 @@ final class StatusBoard: Sendable {
   }
 }
 
-/// Reads all live calls for a client: pages of them, then whether they were all. On the thread `pages`.
+/// Reads all live calls for a client: pages of calls, then whether they were complete. On the thread `pages`.
 typealias ReadCalls =
   @Sendable (
     _ client: String, _ page: @escaping @Sendable ([StatusCall]) -> Void, _ done: @escaping @Sendable (Bool) -> Void
   ) -> Void
 
 extension Asker {
-  /// Control's, a page after the other.
+  /// Reads control's calls, one page after the other.
   var readCalls: ReadCalls { { [self] client, page, done in readCalls(after: nil, client, page, done) } }
 
   private func readCalls(
@@ -131,9 +132,9 @@ enum StatusLimits {
   static let rows = 100
   /// Octets of `find`.
   static let find = 256
-  /// How long an answer is given again, unless reading the calls took more than a tenth of it; and the longest.
+  /// How long an answer is reused, unless reading the calls took more than a tenth of that time; and the longest reuse.
   static let life = Duration.seconds(3)
   static let longestLife = Duration.seconds(30)
-  /// Who asks does not wait longer for control.
+  /// The longest wait of a client for control.
   static let patience = Duration.seconds(2)
 }

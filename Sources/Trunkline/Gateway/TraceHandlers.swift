@@ -5,11 +5,11 @@ import Control
 import Foundation
 import SIPTrace
 
-/// SIP traces through the admin port; `trunkline trace` asks this way.
+/// SIP traces through the admin port, which `trunkline trace` uses.
 ///
 ///     POST /v1/traces?trunk=NAME&seconds=600&bytes=67108864      201 with the trace's number
 ///     POST /v1/traces?call=ID&…                                  one live call, or a Call-ID
-///     GET  /v1/traces/NUMBER                                     the next piece of a pcapng file, maybe empty; 404 after the last
+///     GET  /v1/traces/NUMBER                                     the next piece of a pcapng file, or nothing; 404 after the last
 ///     POST /v1/traces/NUMBER/stop
 struct TraceHandlers: Sendable {
   let collector: TraceCollector
@@ -49,7 +49,7 @@ struct TraceHandlers: Sendable {
         guard let callID = live.sipCallId else { return answer(Self.unknown) }
         return begin(.call(id: live.id.description, callIDs: [callID]), seconds, bytes, client, answer)
       }
-      // a Call-ID that looks like a call's id: of a live call only
+      // a Call-ID that looks like a call's id: valid for a live call only
       eachCall(after: nil, client) { [self] rows, isLast in
         if rows.contains(where: { $0.sipCallId == call }) {
           begin(.call(id: call, callIDs: [call]), seconds, bytes, client, answer)
@@ -65,7 +65,7 @@ struct TraceHandlers: Sendable {
 
   private static let unknown = APIError(.unknownCall, "no such call").response
 
-  /// Calls that begin from now on are told by control; those that live are looked through.
+  /// Control reports calls that begin from now on; live calls are searched.
   private func begin(
     _ subject: TraceSubject, _ seconds: Int, _ bytes: Int, _ client: String, _ answer: @escaping RouteTable.Answer
   ) {
@@ -86,7 +86,7 @@ struct TraceHandlers: Sendable {
     }
   }
 
-  /// `look` gets one page of live calls after the other, until it says false.
+  /// `look` gets one page of live calls after the other, until it returns false.
   private func eachCall(
     after last: CallNumber?, _ client: String, _ look: @escaping @Sendable (_ rows: [CallRow], _ isLast: Bool) -> Bool,
     refused: @escaping @Sendable () -> Void

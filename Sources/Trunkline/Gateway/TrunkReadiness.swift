@@ -2,7 +2,7 @@ import Platform
 import Trunking
 
 extension Readiness {
-  /// Ready while one trunk is up, and where there are none: without trunks nothing is expected of them. Those that are down are named
+  /// Ready while one trunk is up, and if there are no trunks: then nothing is expected of them. Trunks that are down are named
   /// either way.
   func set(trunks: [TrunkStatus]) {
     let configured = trunks.filter { $0.why != .removed }
@@ -11,8 +11,8 @@ extension Readiness {
     set("trunks", ready: configured.isEmpty || down.count < configured.count, why: text ?? "", note: text)
   }
 
-  /// `GET /v1/ready`: what `/readyz` says, without trunks. A carrier that is away is so for every node, and apps that no load balancer lets
-  /// in would not even hear of it.
+  /// `GET /v1/ready`: as `/readyz`, without trunks. A carrier that is away is away for every node, and apps that no load balancer
+  /// admits would not even be notified.
   var isReadyForApps: Bool {
     let report = report
     return !report.isEmpty && report.allSatisfy { $0.reason == nil || $0.component == "trunks" }
