@@ -112,7 +112,7 @@ let call = Identifier(high: 0x6f96_19ff_8b86_d011, low: 0xb42d_00cf_4fc9_64ff)
     let device = #""device":{"id":"d1"}"#
     func hello(_ d: String) throws -> ClientFrame { try frame(#"{"t":"hello","id":"\#(callText)","d":{\#(d)}}"#) }
     #expect(try hello(#""auth":"a.b.c",\#(device)"#).body == .message(.hello(Hello(.auth("a.b.c"), device: .init(id: "d1")))))
-    // a keychain that is closed: who else is asked says who it is
+    // a closed keychain: the id may be empty with a wake token, but not with another proof
     #expect(try hello(#""wake":"w","device":{"id":""}"#).body == .message(.hello(Hello(.wake("w"), device: .init(id: "")))))
     for bad in [
       #""auth":"a.b.c","device":{"id":""}"#, #""wake":"w","device":{}"#,

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A JSON value that tells whole numbers, other numbers and truth values apart.
+/// A JSON value that distinguishes whole numbers, other numbers and truth values.
 enum JSON: Hashable, Codable {
   case null, bool(Bool), integer(Int), number(Double), text(String), list([JSON]), object([String: JSON])
 
@@ -61,7 +61,7 @@ struct JSONSchema {
     return definitions[String(text.dropFirst(prefix.count))]
   }
 
-  /// What is wrong with the value, with the path to it; empty if it is valid.
+  /// The problems of the value, with the path to it; empty if it is valid.
   func problems(_ value: JSON, _ schema: JSON, at path: String = "") -> [String] {
     schema.fields.flatMap { keyword, rule in problems(value, keyword, rule, at: path) }
   }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import AppServer
 
-/// Answers that are made as they are read (`ResponseStream.hasEnd`), and what one connection is given in one turn.
+/// Answers that are made while they are read (`ResponseStream.hasEnd`), and how much one connection gets in one step.
 @Suite(.serialized) struct LongAnswerTests {
-  /// So many pieces of so many octets; asked for one at a time.
+  /// A number of pieces of equal size, read one at a time.
   private final class Pieces: ResponseStream {
     private struct State {
       var left: Int
@@ -68,7 +68,7 @@ import Testing
     #expect(output.count { $0 == "x" } == 30 * 70_000)
   }
 
-  /// With a wait of any of the server's timers behind each, they would take longer than curl is given.
+  /// If any of the server's timers delayed each piece, the answer would take longer than curl's limit.
   @Test func `a piece that is written at once is followed by the next at once`() throws {
     let server = try server { Pieces(400, bytes: 10) }
     defer { server.stop() }
@@ -102,7 +102,7 @@ import Testing
     defer { server.stop() }
     let socket = try TestSocket(server.address)
     socket.write("GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n")
-    // others are answered meanwhile, many times over
+    // other requests are answered meanwhile, many times over
     for _ in 0..<20 { #expect(try curl(server, "HOST/short").output == "begin ") }
     let asked = made.withLock { $0 }?.asked ?? 0
     #expect((1..<200).contains(asked), "\(asked) pieces of 100 kB for a peer that reads nothing")

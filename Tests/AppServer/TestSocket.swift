@@ -3,14 +3,13 @@ import Bytes
 import Foundation
 import Platform
 
-/// A blocking TCP client that speaks just enough HTTP and RFC 6455 to misbehave in every way asked of it. Reads end after 10
-/// s.
+/// A blocking TCP client with just enough HTTP and RFC 6455 to misbehave in every required way. Reads end after 10 s.
 final class TestSocket {
   enum Frame: Equatable {
     case text(String)
     case ping([UInt8])
     case close(UInt16?)
-    /// The connection is gone, with or without a reset.
+    /// The connection ended, with or without a reset.
     case end
     case timeout
   }
@@ -34,7 +33,7 @@ final class TestSocket {
 
   deinit { close(fd) }
 
-  /// False when the peer takes no more.
+  /// False when the peer accepts no more.
   @discardableResult func write(_ bytes: [UInt8]) -> Bool {
     var sent = 0
     while sent < bytes.count {
@@ -79,7 +78,7 @@ final class TestSocket {
     }
   }
 
-  /// So many octets, or all until the peer closes if there are fewer; nil after 10 s.
+  /// This many octets, or all until the peer closes if there are fewer; nil after 10 s.
   func octets(_ count: Int) -> [UInt8]? {
     while buffer.count < count {
       guard let more = fill() else { return nil }
@@ -89,7 +88,7 @@ final class TestSocket {
     return Array(buffer.prefix(count))
   }
 
-  /// The first of these that has octets, or is closed, within 10 s; what was read before must be taken.
+  /// The first of these that has octets, or is closed, within 10 s; octets that were received before must have been read.
   static func firstReadable(_ sockets: [TestSocket]) -> TestSocket? {
     var polled = sockets.map { pollfd(fd: $0.fd, events: Int16(POLLIN), revents: 0) }
     guard poll(&polled, nfds_t(polled.count), 10_000) > 0 else { return nil }
@@ -163,7 +162,7 @@ final class TestSocket {
     return (buffer[0] & 15, Array(buffer[start..<start + length]), start + length)
   }
 
-  /// The next message of the gateway, pings and acks passed over; nil at a close or the end.
+  /// The next message of the gateway, without pings and acks; nil at a close or the end.
   func message() -> ServerFrame? {
     while true {
       switch next() {
@@ -177,7 +176,7 @@ final class TestSocket {
     }
   }
 
-  /// The code of the gateway's close frame, messages passed over; nil if the connection ends without one.
+  /// The code of the gateway's close frame; messages before it are skipped. Nil if the connection ends without one.
   func closeCode() -> UInt16? {
     while true {
       switch next() {

@@ -12,15 +12,15 @@ struct Bench {
 
   var machine: SessionMachine
   var now = Instant.zero + .seconds(1)
-  /// Everything the machine ordered, oldest first; emptied by `take…`.
+  /// Every action of the machine, oldest first; emptied by `take…`.
   var actions: [SessionMachine.Action] = []
   var events: [SessionEvent] = []
   var refusedLogins: [RefusedLogin] = []
   var refusedRequests: [RefusedAppRequest] = []
-  /// A token named a key that is not here.
+  /// A token named an unknown key.
   var wantsKeys = false
   private var nextConnection: UInt64 = 1
-  /// `hello.caps` of its clients.
+  /// `hello.caps` of the bench's clients.
   var caps: [String] = []
 
   static let wakes = WakeTokens(key: Array("another secret of thirty-two bytes".utf8))!
@@ -45,7 +45,7 @@ struct Bench {
   var cluster: SessionCluster?
   static let clusterKey = Array("a cluster's key of thirty-two bytes".utf8)
 
-  /// As the others see it.
+  /// The node as other nodes see it.
   func seen(isOpen: Bool = true, sessions: Int = 0) -> SessionNode {
     SessionNode(cluster!.incarnation, url: cluster!.url, isOpen: isOpen, sessions: sessions)
   }
@@ -79,7 +79,7 @@ struct Bench {
   mutating func give(_ input: SessionMachine.Input) {
     var output = SessionMachine.Output()
     machine.handle(input, at: now, into: &output)
-    // a deadline that stays in the past stops or spins the loop that waits for it
+    // a deadline that stays in the past stops the loop that waits for it, or makes it spin
     if case .timer = input, let next = machine.nextDeadline, next <= now { Issue.record("it waits for \(next) at \(now)") }
     actions += output.actions
     events += output.events
@@ -90,7 +90,7 @@ struct Bench {
 
   mutating func perform(_ command: SessionCommand) { give(.command(command)) }
 
-  /// Lets time pass, firing every deadline on its way.
+  /// Advances the time, and fires every deadline on the way.
   mutating func pass(_ duration: Duration) {
     let end = now + duration
     var turns = 0
@@ -127,7 +127,7 @@ struct Bench {
     return events
   }
 
-  /// What was sent to `id` since the last call.
+  /// The frames sent to `id` since the last call.
   mutating func frames(_ id: ConnectionID) -> [ServerFrame] {
     var out: [ServerFrame] = []
     actions.removeAll { action in
@@ -138,7 +138,7 @@ struct Bench {
     return out
   }
 
-  /// The code `id` was closed with, if it was.
+  /// The close code of `id`, if it was closed.
   func closed(_ id: ConnectionID) -> CloseCode? {
     for case .close(id, let code) in actions { return code }
     return nil
@@ -160,7 +160,7 @@ struct Bench {
     return Client(connection: id, device: key, session: session, welcome: welcome)
   }
 
-  /// A new connection with `hello{wake}`; the session, if it was taken.
+  /// A new connection with `hello{wake}`; the session, if the token was accepted.
   mutating func wake(_ token: String, _ device: String = "d1") -> (ConnectionID, SessionID?) {
     let id = open()
     send(.hello(Hello(.wake(token), device: .init(id: device), caps: caps)), on: id, id: number(1))
@@ -179,7 +179,7 @@ struct Bench {
 }
 
 extension Bench {
-  /// The close code that answers a `hello{resume}`; nil if it is welcome.
+  /// The close code that answers a `hello{resume}`; nil if it is accepted.
   mutating func resumeCode(_ client: Client, lastSeq: Int, token: String? = nil) -> CloseCode? {
     let id = resume(client, lastSeq: lastSeq, token: token)
     return closed(id)
@@ -187,7 +187,7 @@ extension Bench {
 }
 
 extension Bench {
-  /// What `id` was told, and the code with which it was closed.
+  /// The error sent to `id`, and the code with which it was closed.
   mutating func failure(_ id: ConnectionID) throws -> (Failure, CloseCode?) {
     for case .message(.err(let failure)) in frames(id).map(\.body) { return (failure, closed(id)) }
     throw Trouble("no err")
@@ -216,7 +216,7 @@ extension Bench {
 }
 
 extension Bench {
-  /// The close code that answers a `hello{wake}`; nil if it is welcome.
+  /// The close code that answers a `hello{wake}`; nil if it is accepted.
   mutating func wakeCode(_ token: String) -> CloseCode? {
     let id = wake(token).0
     return closed(id)

@@ -1,9 +1,9 @@
 import AppleStandIn
 import Foundation
 
-/// An app's delegates, written as for iOS: reports each push, answers and ends calls, and notes what it is told.
+/// An app's delegates, written as for iOS: reports each push, answers and ends calls, and notes its callbacks.
 final class TestApp: NSObject, CXProviderDelegate, PKPushRegistryDelegate, CXCallObserverDelegate, @unchecked Sendable {
-  /// What a test changes of it, and what it has noted; behind `lock`, as callbacks come on a queue.
+  /// The behaviour that a test sets, and the app's notes; behind `lock`, as callbacks run on a queue.
   struct Behaviour {
     var reports = true
     var fulfils = true
@@ -90,7 +90,7 @@ final class TestApp: NSObject, CXProviderDelegate, PKPushRegistryDelegate, CXCal
     self.action = action
     if behaviour.fulfils { action.fulfill() }
   }
-  /// The action that it was given last, on its queue.
+  /// Fulfils the last action, on the app's queue.
   func completeLast() { queue.sync { action?.fulfill() } }
 
   // MARK: CXCallObserverDelegate
@@ -100,7 +100,7 @@ final class TestApp: NSObject, CXProviderDelegate, PKPushRegistryDelegate, CXCal
   }
 }
 
-/// What an app was told, across its processes.
+/// The callbacks of an app, across its processes.
 final class Notes: @unchecked Sendable {  // behind `lock`
   let key = DispatchSpecificKey<Bool>()
   private let lock = NSLock()
@@ -125,7 +125,7 @@ final class Notes: @unchecked Sendable {  // behind `lock`
     get { lock.withLock { stored } }
     set { lock.withLock { stored = newValue } }
   }
-  /// A start that keeps hold of the app for the test.
+  /// A start function that keeps the app alive for the test.
   func start(_ behaviour: TestApp.Behaviour = .init()) -> @Sendable () -> Any {
     { [self] in
       let made = TestApp(self, behaviour)

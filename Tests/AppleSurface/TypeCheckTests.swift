@@ -30,7 +30,7 @@ import Testing
       files[number] = "\(build.folder)/broken-\(file)"
       try text.replacing(old, with: new).write(toFile: files[number], atomically: true, encoding: .utf8)
     }
-    // All in one compilation: it takes seconds, and each error names its file.
+    // All in one compilation: it needs seconds, and each error names its file.
     let outcome = try build.compile("TrunklineClient", files)
     #expect(outcome.status != 0)
     for (file, _, _) in wrong { #expect(outcome.text.contains("broken-\(file):"), "\(outcome.text)") }
@@ -51,7 +51,7 @@ import Testing
     #expect(count > 60, "only \(count) declarations")
   }
 
-  /// At the left margin; what is within one is of its header.
+  /// At the left margin; the header of an outer declaration covers the inner ones.
   private static func isDeclaration(_ line: String) -> Bool {
     ["public ", "open ", "@MainActor ", "typedef ", "enum ", "OSStatus ", "AudioComponent "].contains { line.hasPrefix($0) }
       && !line.hasPrefix("public import")

@@ -9,7 +9,7 @@ import Trunking
 
 @testable import CallFlow
 
-/// What is told beyond the gateway.
+/// Events that are published outside the gateway.
 @Suite struct EventTests {
   private func world(digits: Bool = false, pushes: Bool = false) -> Surroundings {
     let world = Surroundings(pushes: pushes)

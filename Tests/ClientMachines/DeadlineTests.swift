@@ -35,7 +35,7 @@ import Testing
       give(.frame(ServerFrame(message, re: re).encoded()))
     }
 
-    /// One in five is missing before it.
+    /// Before one in five messages a sequence number is skipped.
     mutating func receiveNumbered() {
       number += pick([1, 1, 1, 1, 2])
       let over = ServerMessage.callCancel(CallOver(.callerCancelled))
@@ -79,7 +79,7 @@ import Testing
     let stuck = Instant.zero + .seconds(1)
     #expect(deadlines.due(stuck) == stuck)
     var runs = 0
-    // a loop that waits as it is told, for a second
+    // a loop that waits until the guard's time, for a second
     var now = stuck
     while now < stuck + .seconds(1) {
       deadlines.ran(at: now)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ClientMachines
 
-/// What a level meter of an app shows.
+/// The level that an app's meter shows.
 @Suite struct LevelPeakTests {
   private static let loud = (0..<320).map { $0 % 2 == 0 ? Int16(32_767) : -32_767 }
   private static let quiet = (0..<320).map { $0 % 2 == 0 ? Int16(327) : -327 }
@@ -16,7 +16,7 @@ import Testing
     var level = 0.0
     for _ in 0..<50 { level = peak.measure(Self.silence.span) }
     #expect(abs(level + 11.1) < 0.2, "\(level)")
-    // what is below what is left of the peak does not show
+    // a level below the decaying peak is not shown
     #expect(peak.measure(Self.quiet.span) > -12)
     for _ in 0..<1_000 { level = peak.measure(Self.silence.span) }
     #expect(level == -127, "\(level)")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import trunkline
 
-/// What the words of `trunkline calls …` mean, and what is said of those that mean nothing; what they do: `CallControlTests`.
+/// The meaning of the words of `trunkline calls …`, and the errors for unknown ones; `CallControlTests` tests their effects.
 @Suite struct CallActionsTests {
   private let id = "5f0c7f0e-4a52-4c0e-9a1e-2f0d7f6f0a11"
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Configuration
 @testable import trunkline
 
-/// What sessions are told of the configuration.
+/// The parts of the configuration that sessions get.
 @Suite struct WelcomeSettingsTests {
   @Test func `the public half of push.webpush.key_file is what welcome has, and nothing without web push`() throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("welcome-\(UUID().uuidString.prefix(8))")

@@ -3,7 +3,7 @@ import Configuration
 import SIPDialogs
 import Testing
 
-/// Where peers reach us, and who carriers are.
+/// Our addresses for peers, and the addresses of carriers.
 @Suite struct AdvertisingTests {
   private let key = "\nauth: { jwt: { key_file: jwt.key } }"
 

@@ -10,7 +10,7 @@ import SIPDialogs
 import Synchronization
 import Trunking
 
-/// Control on a loop of its own, with everything around it scripted; what it asks for is kept under a lock.
+/// Control on its own loop, with everything around it scripted; its outputs are kept under a lock.
 final class Surroundings: @unchecked Sendable {
   struct Seen: Sendable {
     var sip: [String] = []
@@ -79,7 +79,7 @@ final class Surroundings: @unchecked Sendable {
     }
     outputs.answered = { id, answer in door.owner?.note { $0.answers[id] = answer } }
     outputs.drained = { door.owner?.note { $0.drained += 1 } }
-    // no name server knows anything
+    // every look-up fails
     outputs.lookUp = { [loop] question in
       loop.post {
         door.owner?.note { $0.lookUps += 1 }
@@ -100,7 +100,7 @@ final class Surroundings: @unchecked Sendable {
     thread = try NamedThread.start(name: "test") { loop.run() }
   }
 
-  /// Ends the loop; what was posted before is handled.
+  /// Ends the loop; earlier posts are handled.
   func stop() {
     loop.stop()
     thread?.join()
@@ -115,7 +115,7 @@ final class Surroundings: @unchecked Sendable {
     loop.post { [control] in control.handle(.received(bytes, Self.flow, trunk: "carrier")) }
   }
 
-  /// Has calls follow the machine's addresses; `then` is called in the turn in which that began.
+  /// Makes calls follow the machine's addresses; `then` is called in the step in which that began.
   func moveCalls(_ successor: @escaping @Sendable (Flow, Bool) -> Flow?, then: @escaping @Sendable () -> Void) {
     loop.post { [control] in
       control.moveCalls(successor)
@@ -123,14 +123,14 @@ final class Surroundings: @unchecked Sendable {
     }
   }
 
-  /// Control's answer to a question; nil: none came.
+  /// Control's answer to a question; nil: no answer came.
   func ask(_ question: ControlQuestion, _ number: UInt64) -> ControlAnswer? {
     guard inbox.ask(question, QuestionID(number)) else { return nil }
     _ = eventually { $0.answers[QuestionID(number)] != nil }
     return seen.withLock { $0.answers[QuestionID(number)] }
   }
 
-  /// Waits, by the clock, until what control did satisfies `condition`; false after `time`.
+  /// Waits on the real clock until control's outputs satisfy `condition`; false after `time`.
   func eventually(within time: Duration = .seconds(5), _ condition: (Seen) -> Bool) -> Bool {
     let end = MonotonicClock.now() + time
     while MonotonicClock.now() < end {

@@ -71,7 +71,7 @@ import Testing
   }
 }
 
-/// A UDP socket on loopback that answers whoever wrote last.
+/// A UDP socket on loopback that answers the latest sender.
 private final class UDPServer {
   let port: UInt16
   private let descriptor: Int32

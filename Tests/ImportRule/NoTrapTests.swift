@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// The SDK never traps in a customer's app: what is wrong is a state, a `PhoneError`, or false.
+/// The SDK never traps in a customer's app: an error is a state, a `PhoneError`, or false.
 @Suite struct NoTrapTests {
-  /// What a line of Swift would trap by, or keep where it must not; nil if nothing.
+  /// The construct in a line of Swift that could trap, or that stores data in a forbidden store; nil if there is none.
   static func offence(_ line: String) -> String? {
-    // Most lines have nothing of it, and a regular expression takes long to see that.
+    // Most lines contain none of the hints, and a regular expression is slow.
     guard hints.contains(where: line.contains) else { return nil }
     let code = line.replacing(/(^|[^:])\/\/.*/, with: "")
     // not \b: to Unicode a point between letters is no boundary

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// A gateway that crashes, hangs or is stopped: it says so, ends where it must, and what can go on goes on. docs/design/health.md.
+  /// A gateway that crashes, hangs or is stopped: it reports this, ends where it must, and continues where it can.
+  /// docs/design/health.md.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct IllProcessTests {
     @Test(arguments: [("SIGSEGV", SIGSEGV), ("SIGILL", SIGILL), ("SIGABRT", SIGABRT), ("SIGQUIT", SIGQUIT)])
@@ -22,7 +23,7 @@ extension Interop {
       if signal != SIGQUIT { #expect(gateway.process.text.contains("trunkline: \(name) in thread "), "\(gateway.process.text)") }
       #expect(gateway.records.isEmpty)
 
-      // what a supervisor does
+      // as a supervisor does
       let again = ContinuousClock.now
       try await gateway.restart()
       let took = ContinuousClock.now - again
@@ -108,7 +109,7 @@ extension Interop {
       _ = try await audio.peer.event("first_packet")
       let alice = try await Peers.phone(gateway, ["--answer-after", "0.1", "--calls", "1"])
       gateway.process.signal(SIGSTOP)
-      // What comes meanwhile waits in the sockets.
+      // Packets meanwhile wait in the sockets.
       let late = try Peers.caller(gateway, "call", ["-d", "300"])
       try await Task.sleep(for: .seconds(20))
       gateway.process.signal(SIGCONT)
@@ -157,7 +158,7 @@ extension Interop {
   }
 }
 
-/// A gateway whose threads hang when a test says so, by a library that is made and preloaded here.
+/// A gateway whose threads hang on a test's request, by a library that is compiled and preloaded here.
 final class Hang: Sendable {
   let program: String
   private let folder: String
@@ -177,11 +178,11 @@ final class Hang: Sendable {
 
   deinit { try? FileManager.default.removeItem(atPath: folder) }
 
-  /// The thread hangs in its next call of the system that may: once, for so long.
+  /// The thread hangs once in its next system call that the library covers, for so long.
   func begin(_ thread: String, seconds: Int) throws {
     try "\(thread) \(seconds)\n".write(toFile: folder + "/hang", atomically: true, encoding: .utf8)
   }
 
-  /// For a process that is started later.
+  /// Removes the request, for a process that is started later.
   func end() throws { try FileManager.default.removeItem(atPath: folder + "/hang") }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Runs peers/phone_acts.py, which says of each act on the web phone what is wrong with it.
+/// Runs peers/phone_acts.py, which reports the faults of each act on the web phone.
 enum PhoneActs {
   static func expect(atLeast count: Int, _ gateway: GatewayUnderTest, _ arguments: [String] = []) async throws {
     let acts = try Peers.python("acts", "phone_acts.py", arguments, gateway)

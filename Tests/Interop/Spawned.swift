@@ -3,16 +3,17 @@ import Glibc
 import Synchronization
 import Testing
 
-/// A process of one test: started by its own pid, its output kept in a file, ended at the latest when the test lets go of it.
+/// A process of one test: started with its own pid, its output kept in a file, ended at the latest when the test releases it.
 ///
-/// Not `Foundation.Process`: that learns of an end by a socket which the child inherits, and waits for ever for a child that closes it.
+/// Not `Foundation.Process`: that detects an end by a socket which the child inherits, and waits for ever for a child that closes
+/// it.
 final class Spawned: @unchecked Sendable {
-  // Told and asked by one task of the test at a time; `ended` alone is asked from several.
+  // Used by one task of the test at a time; only `ended` is read by several.
   let name: String
   let pid: pid_t
   private var input: FileHandle
   private let outputPath: String
-  /// What `waitpid` said; nil while it runs.
+  /// The status of `waitpid`; nil while the process runs.
   private let ended = Mutex<Int32?>(nil)
 
   struct Failure: Error, CustomStringConvertible { var description: String }
@@ -27,14 +28,15 @@ final class Spawned: @unchecked Sendable {
     guard Glibc.pipe(&pipe) == 0 else { throw Failure(description: "no pipe for \(name)") }
     input = FileHandle(fileDescriptor: pipe[1], closeOnDealloc: true)
     defer { close(pipe[0]) }
-    // The runner's own: a program under test is started as an operator would start it.
+    // The variable is the runner's: a program under test is started as an operator would start it.
     let ours = ProcessInfo.processInfo.environment.filter { $0.key != "SWIFT_BACKTRACE" }
     let all = ours.merging(environment) { $1 }
     pid = try Self.spawn([program] + arguments, all, in: folder, input: pipe[0], output: outputPath)
     JudgedCalls.add(self)
   }
 
-  /// With no signal blocked, whatever the test runner has blocked for itself, and no descriptor but the three standard ones.
+  /// Starts the program with no signal blocked, whatever the test runner has blocked, and no descriptor but the three standard
+  /// ones.
   private static func spawn(
     _ arguments: [String], _ environment: [String: String], in folder: String, input: Int32, output: String
   ) throws -> pid_t {
@@ -53,7 +55,7 @@ final class Spawned: @unchecked Sendable {
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
     posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-    // `env` becomes the program, in the folder: glibc's own way to say the folder is not to be seen from here.
+    // `env` becomes the program, in the folder: glibc's own function for the folder is not visible from here.
     let words = (["/usr/bin/env", "-C", folder] + arguments).map { strdup($0) } + [nil]
     let variables = environment.map { strdup("\($0)=\($1)") } + [nil]
     defer { for text in words + variables { free(text) } }
@@ -87,13 +89,13 @@ final class Spawned: @unchecked Sendable {
 
   func type(_ line: String) { try? input.write(contentsOf: Data((line + "\n").utf8)) }
   func closeInput() { try? input.close() }
-  /// Of a process that has ended nothing is signalled: its number may be another's.
+  /// A process that has ended gets no signal: its number may be another's.
   func signal(_ number: Int32) {
     if isRunning { kill(pid, number) }
   }
 
-  /// Waits for the end and gives the exit status; ends the process itself, and fails, after `seconds`: by SIGTERM, so that who has children of its own
-  /// ends them, and by SIGKILL 20 s later.
+  /// Waits for the end and returns the exit status; after `seconds` it ends the process itself, and fails: by SIGTERM, so that a
+  /// process with children ends these, and by SIGKILL 20 s later.
   @discardableResult func finish(within seconds: Double) async throws -> Int32 {
     if !(await eventually(within: seconds) { !self.isRunning }) {
       signal(SIGTERM)
@@ -104,7 +106,7 @@ final class Spawned: @unchecked Sendable {
     return status & 0x7f == 0 ? status >> 8 & 0xff : -(status & 0x7f)
   }
 
-  /// The first line that says so, as JSON.
+  /// The first event of this name that matches, as JSON.
   func event(_ wanted: String, within seconds: Double = 10, where matches: @escaping ([String: Any]) -> Bool = { _ in true })
     async throws -> [String: Any]
   {
@@ -132,7 +134,7 @@ final class Spawned: @unchecked Sendable {
 func eventually(within seconds: Double, _ condition: @escaping () throws -> Bool) async -> Bool {
   let deadline = Deadline(in: seconds)
   while true {
-    let isLast = deadline.isOver  // before it is looked, which may take its time
+    let isLast = deadline.isOver  // before the check, which may take long
     if (try? condition()) == true { return true }
     if isLast { return false }
     try? await Task.sleep(for: .milliseconds(20))

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// The disk beneath a running gateway fails: calls ring, run and end, every one gets its record, and an operator sees why.
+  /// The disk of a running gateway fails: calls ring, run and end, every one gets its record, and an operator sees the cause.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct StoreFaultTests {
     @Test func `the store is locked by another program: calls ring and run, registrations wait, and all is on disk afterwards`()
@@ -36,7 +36,7 @@ extension Interop {
       #expect(try gateway.get("/readyz").status == 200 && gateway.metric("trunkline_records_lost_total") == 0)
       _ = try await gateway.records(2)
       #expect(gateway.endReasons == ["remoteHangup", "remoteHangup"])
-      // what was taken while the file was locked outlives the process
+      // calls accepted while the file was locked survive the process
       gateway.process.signal(SIGKILL)
       try await gateway.process.finish(within: 5)
       try await gateway.restart()

@@ -6,11 +6,12 @@ import Platform
 import Synchronization
 import Testing
 
-/// The tests of a suite run one after the other; Scripts/live-tests runs suites side by side, each in a process and a network of its own.
+/// The tests of a suite run one after the other; Scripts/live-tests runs suites side by side, each in its own process and
+/// network.
 @Suite(.serialized, .beneathCanary, .noted) enum Interop {}
 
 extension Trait where Self == ConditionTrait {
-  /// Of suites with more than one gateway.
+  /// For suites with more than one gateway.
   static var withRedis: Self {
     .enabled(
       if: Surroundings.isRequired
@@ -19,13 +20,13 @@ extension Trait where Self == ConditionTrait {
   }
 }
 
-/// Programs and files that the tests stand on.
+/// Programs and files that the tests need.
 enum Surroundings {
   static let sources = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path
   static let package = URL(fileURLWithPath: sources).deletingLastPathComponent().deletingLastPathComponent().path
-  /// The gateway of a release build where `TRUNKLINE_BINARY` names one: what users run. Else that which was built beside the tests.
+  /// The gateway of a release build if `TRUNKLINE_BINARY` names one: the binary of users. Else the one built beside the tests.
   static let trunkline = released ?? beside("trunkline")
-  /// A script in a folder that starts the gateway by a command, which has it and its arguments behind.
+  /// Makes a script in a folder that starts the gateway by a command, with the gateway and its arguments at the end.
   static func wrapped(_ command: String, in folder: String) throws -> String {
     let program = folder + "/trunkline"
     try "#!/bin/sh\nPATH=$PATH:/sbin:/usr/sbin\nexec \(command) \(trunkline) \"$@\"\n".write(
@@ -47,7 +48,7 @@ enum Surroundings {
   static let sipp = first(["/usr/bin/sipp", "/usr/local/bin/sipp", "/opt/homebrew/bin/sipp"])
 
   /// Why interop tests cannot run here; nil if they can. `Scripts/install test` installs what is missing.
-  /// In CI nothing is skipped: what is missing fails there.
+  /// In CI nothing is skipped: a missing program fails there.
   static let isRequired = ProcessInfo.processInfo.environment["CI"] != nil
   static let missing: String? =
     if python == nil { "no .venv with aiortc: run Scripts/install test" } else if sipp == nil {
@@ -62,8 +63,8 @@ enum Surroundings {
   }
 }
 
-/// Loopback ports that are free now, and that this process gives out once. They lie below the range from which the kernel gives a port to whoever binds
-/// none (32768 and above), so that no socket of a gateway or a peer gets one between this look and its owner's bind.
+/// Loopback ports that are free now, and that this process returns once. They are below the range from which the kernel assigns
+/// ports (32768 and above), so that no socket of a gateway or a peer gets one between this check and the owner's bind.
 enum FreePorts {
   // above the default of `media.trunk_ports`
   private static let range: Range<UInt16> = 22_000..<32_760
@@ -81,7 +82,7 @@ enum FreePorts {
       let start = next.withLock { next in
         var start = even ? (next + 1) & ~1 : next
         if start > range.upperBound - count { start = range.lowerBound }
-        // A peer may bind the next one too: RTCP, or SIP over TLS (baresip).
+        // A peer may bind the next one, too: RTCP, or SIP over TLS (baresip).
         next = start + count + 1
         return start
       }
@@ -90,7 +91,7 @@ enum FreePorts {
     throw Spawned.Failure(description: "no \(count) free ports in a row in \(range)")
   }
 
-  /// Somebody has it: looked up, not tried, which could take it from whoever is about to bind it.
+  /// Whether a socket uses the port: read from /proc, as a bind could conflict with a process that is about to bind it.
   static func isTaken(_ port: UInt16) -> Bool {
     let hex = String(port, radix: 16, uppercase: true)
     let wanted = ":" + String(repeating: "0", count: 4 - hex.count) + hex
@@ -110,9 +111,9 @@ enum FreePorts {
 
 /// Speech at 8 kHz as WAV files.
 enum Speech {
-  /// What the telephone side says.
+  /// The speech of the telephone side.
   static let telephone = samples(DemoSpeech.telephone)
-  /// What the app side says.
+  /// The speech of the app side.
   static let app = samples(DemoSpeech.app)
 
   private static func samples(_ coded: [UInt8]) -> [Int16] { coded.map { ulaw($0) } }

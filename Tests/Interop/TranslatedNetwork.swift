@@ -1,25 +1,25 @@
 import Foundation
 import Glibc
 
-/// A network behind an address translator: a namespace `inside`, where the gateway is 10.9.0.5, a router, and the test's own network as
-/// the world, where peers are 203.0.113.1 and the gateway is known as 203.0.113.5.
+/// A network behind an address translator: a namespace `inside`, where the gateway is 10.9.0.5, a router, and the test's own
+/// network as the internet, where peers are 203.0.113.1 and the gateway is known as 203.0.113.5.
 final class TranslatedNetwork {
-  /// Of peers.
+  /// The address of peers.
   static let world = "203.0.113.1"
-  /// Of the router: what the gateway is to advertise.
+  /// The router's public address, which the gateway must advertise.
   static let outside = "203.0.113.5"
-  /// Of the router in the gateway's network, where a PBX is.
+  /// The router's address in the gateway's network, which a PBX has.
   static let pbx = "10.9.0.1"
-  /// Of the gateway itself.
+  /// The gateway's own address.
   static let gateway = "10.9.0.5"
 
-  /// Of the gateway's admin port, which is asked from another machine.
+  /// The token of the gateway's admin port, which another machine uses.
   static let token = "admin-token"
 
   enum Kind {
     /// Each address has a public one, as with cloud providers.
     case oneToOne
-    /// These ports alone lead in, and what goes out goes from the router's address by whatever port is free: a container's bridge.
+    /// Only these ports lead in; outgoing packets have the router's address and any free port: a container's bridge.
     case publishedPorts([ClosedRange<UInt16>])
     /// As published ports, and the router rewrites SIP of these UDP ports, as nf_nat_sip does in many a router ("SIP ALG").
     case rewritten([ClosedRange<UInt16>], signalling: [UInt16])
@@ -29,7 +29,7 @@ final class TranslatedNetwork {
   let router: String
   private let folder: String
 
-  /// Nil if it can be made here; else why not.
+  /// Nil if such a network can be made here; else why not.
   static let missing: String? =
     getuid() != 0
     ? "no network namespaces: not root"
@@ -91,7 +91,7 @@ final class TranslatedNetwork {
     try? FileManager.default.removeItem(atPath: folder)
   }
 
-  /// A handful of milliseconds, and the next network has the same names.
+  /// Waits until the namespace is deleted, a few milliseconds: the next network has the same names.
   static func delete(_ namespace: String) {
     var (status, pid): (Int32, pid_t) = (0, 0)
     let command: [String] = ["/sbin/ip", "netns", "del", namespace]

@@ -1,8 +1,8 @@
 import Testing
 
 extension Interop {
-  /// What a person does with the web phone, over a stand-in of the package: ends, notices, waiting and merged calls, the keyboard, devices, names, by
-  /// what is seen, spoken and sounds. In one browser, beside the other suites of the page.
+  /// Acts of a person on the web phone, over a stand-in of the package: ends, notices, waiting and merged calls, the keyboard,
+  /// devices, names, as seen, spoken and heard. In one browser, beside the other suites of the page.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.chromium != nil),

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// What the web phone has of the gateway beside calls: history, names, the user's numbers; and what of a text it dials. In headless Chromium.
+  /// The web phone's data from the gateway beside calls: history, names, the user's numbers; and the number that it dials for a
+  /// text. In headless Chromium.
   @Suite(
     .tags(.audio),
     .enabled(
@@ -32,13 +33,13 @@ extension Interop {
       try await page.send("Page.navigate", ["url": "about:blank"])
 
       let missed = try await Peers.trunk(gateway, ["--call", "+15551230001", "--from", "+15557770001", "--talk", "1"])
-      // Chromium keeps the page for "Back" with its socket, but the page has ended its session: nothing rings, and the caller gets 480
+      // Chromium keeps the page for "Back" with its socket, but its session has ended: nothing rings, and the caller gets 480
       _ = try await missed.finish(within: 15)
       try await page.open(gateway, token: token)
       try await page.waitFor("Ada Lovelace", in: "history")
       try await page.wait(
         "document.title === '(1) Trunkline phone' && document.getElementById('missed-count').textContent === '1'")
-      // one that rings where the page is left ends as soon as a page that is loaded again would be back
+      // a call that rings when the page is left ends before a reloaded page would be back
       let alone = try await Peers.trunk(gateway, ["--call", "+15551230001", "--from", "+15557770001", "--talk", "1"])
       try await page.wait("call?.state === 'ringing'")
       try await page.send("Page.navigate", ["url": "about:blank"])
@@ -54,7 +55,7 @@ extension Interop {
       try await page.wait("document.title === 'Trunkline phone' && document.querySelectorAll('#history li.missed').length === 2")
       #expect(try await page.faults() == [])
 
-      // which number it is called from is chosen, and known to who is called
+      // the user chooses the calling number, and the callee sees it
       try await page.choose(1, in: "from")
       let trunk = try await Peers.trunk(gateway, ["--calls", "1"])
       try await page.evaluate("document.querySelector('#history .call').click()")
@@ -65,7 +66,7 @@ extension Interop {
       let records = try await gateway.records(3)
       #expect(
         records.last?["from"] as? String == "+15551230003" && records.last?["to"] as? String == "+15557770001", "\(records)")
-      // both devices have the call, once
+      // both devices list the call, once
       for one in [page, other] {
         try await one.wait("document.querySelectorAll('#history li').length >= 1 && trunkline.isOnline")
       }
@@ -79,12 +80,12 @@ extension Interop {
       async throws
     {
       let gateway = try await GatewayUnderTest(trunk: "numbers: { country: US }", media: "[ auto ]")
-      // among a hundred thousand
+      // among a hundred thousand contacts
       let others = (1...100_000).map { "+1\(2_120_000_000 + $0),Contact \($0),identify\n" }
       try put("number,label,kind\n+15559990001,Grace Hopper,identify\n" + others.joined(), gateway)
       let page = try await WebPage(gateway)
       try await page.open(gateway, token: try await gateway.token("alice", "web"))
-      // refused in words, and nothing is called
+      // the text is refused with a reason, and no call is made
       for (text, words) in [
         ("030 123456 / 030 654321", "two numbers"), ("https://example.com", "a web address"), ("a@b.example", "e-mail"),
       ] {
@@ -94,7 +95,7 @@ extension Interop {
         #expect(try await page.evaluate("trunkline.calls.length") as? Int == 0)
         #expect(try await page.focus() == "number")
       }
-      // names as one types
+      // names while one types
       try await page.evaluate("document.getElementById('number').value = ''")
       try await page.click("number")
       try await page.press("hopp")

@@ -5,7 +5,8 @@ import Testing
 
 /// A sender whose packets' length, source and timestamps change while it is played in ticks of 20 ms.
 @Suite struct ChangingStreamTests {
-  /// Sends `packets`, ticks 7 ms after each 20 ms, and returns what was fetched with its time, and ticks that had to make audio up.
+  /// Sends `packets`, ticks 7 ms after each 20 ms, and returns the fetched frames with their times, and the ticks with concealed
+  /// audio.
   private func play(_ packets: [(at: Int, sequence: Int, timestamp: Int, units: Int, ssrc: UInt32)], until end: Int) -> (
     fetched: [(at: Int, timestamp: Int)], madeUp: [Int], statistics: PlayoutStatistics
   ) {

@@ -8,7 +8,7 @@ import Testing
 
 /// Nothing is learnt, counted as received or forwarded before the tag was verified.
 @Suite struct ForgedPacketTests {
-  /// Everything of a session that a packet from the app could change, but for the count of what was dropped.
+  /// All state of a session that a packet from the app could change, except the count of dropped packets.
   private struct Picture: Equatable {
     var statistics: MediaStatistics
     var address: SocketAddress?
@@ -65,13 +65,13 @@ import Testing
     let after = Picture(&bench)
     #expect(after == before)
     #expect(bench.session.statistics().fromApp.dropped == dropped + sent)
-    // What was damaged above arrives as it was sent: the window remembers nothing of it.
+    // Packets damaged above arrive as they were sent: the replay window has not stored them.
     for packet in genuine {
       var bytes = packet
       bytes.withUnsafeMutableBytes { bench.appDatagram($0) }
     }
     #expect(bench.session.statistics().fromApp.packets == before.statistics.fromApp.packets + UInt64(genuine.count))
-    // And once more it is a replay.
+    // A second time each is a replay.
     let replayed = Picture(&bench)
     for packet in genuine {
       var bytes = packet
@@ -115,7 +115,7 @@ import Testing
     return header + (0..<4).map { UInt8(truncatingIfNeeded: ssrc >> UInt32(24 - 8 * $0)) } + [UInt8](repeating: 0x55, count: 80)
   }
 
-  /// With keys of its own, anew for each packet: a forger may use a number as often as it likes.
+  /// With its own keys, made again for each packet: a forger may use a number as often as it likes.
   private func protect(_ packet: [UInt8]) throws -> [UInt8] {
     var room = packet + [UInt8](repeating: 0, count: 32)
     var count = packet.count
@@ -125,7 +125,7 @@ import Testing
   }
 
   private func protectControl(_ sender: inout SRTPSender) throws -> [UInt8] {
-    // A sender report that would be remembered for LSR.
+    // A sender report that a session would store for LSR.
     let packet: [UInt8] = [0x80, 200, 0, 6, 0, 0, 0x99, 0x99] + [UInt8](repeating: 7, count: 20)
     var room = packet + [UInt8](repeating: 0, count: 32)
     var count = packet.count

@@ -5,7 +5,7 @@ import Testing
 
 @testable import MediaThreads
 
-/// On which thread the calls are that may come into one group.
+/// The thread of calls that may join one group.
 @Suite(.serialized) struct GroupThreadTests {
   private func plane(_ log: EventLog) throws -> MediaPlane {
     let configuration = MediaPlaneConfiguration(
@@ -28,11 +28,11 @@ import Testing
     let shared = try reserve("alice", ["alice", "bob", "carol"])
     #expect(shared == bobs)
     for user in ["alice", "bob", "carol"] { #expect(try reserve(user) == shared) }
-    // two who have calls on different threads cannot both have it on theirs: the first one's it is
+    // two users with calls on different threads cannot both keep theirs: the first user's thread is used
     let daves = try reserve("dave")
     #expect(try daves != shared && reserve("dave", ["carol"]) == daves)
     #expect(try reserve("carol") == shared)
-    // who has no call is bound to no thread: the one with the most room is taken, each in its turn
+    // a user without a call is bound to no thread: the thread with the most room is used, so that all get sessions
     for raw in 1...number { plane.send(.close(MediaSessionID(raw: raw))) }
     let threads = Set(try (0..<30).map { try reserve("user\($0)") })
     #expect(threads.count == 3)
@@ -45,7 +45,7 @@ import Testing
     for id in ids { _ = try plane.reserve(session: id, user: "alice", toward: nil) }
     for (index, id) in ids.enumerated() { plane.send(.group(id, MediaGroupID(raw: UInt64(index % 2)))) }
     for id in ids { plane.send(.group(id, MediaGroupID(raw: 7))) }
-    // six are told to be in one of five: the sixth hears its app alone
+    // six sessions join a group of at most five: the sixth receives its app alone
     plane.send(.group(ids[0], nil))
     plane.send(.group(ids[0], nil))
     for id in ids.dropFirst(2) { plane.send(.close(id)) }

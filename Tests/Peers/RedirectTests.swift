@@ -4,9 +4,9 @@ import Glibc
 import Synchronization
 import Testing
 
-/// The SDK's one POST on Linux, where another node has the call (docs/reference/protocol.md, Many nodes).
+/// The SDK's one POST on Linux, if another node has the call (docs/reference/protocol.md, Many nodes).
 @Suite struct RedirectTests {
-  /// Answers each connection with the same text and keeps what was asked.
+  /// Answers each connection with the same text and keeps the requests.
   private final class Listener: Sendable {
     let port: UInt16
     private let socket: Int32
@@ -87,7 +87,7 @@ import Testing
     #expect(await eventually { first.requests.count == 4 })
     sockets.post("http://127.0.0.1:\(second.port)/", bearer: "w1", body: Array("{}".utf8))
     #expect(await eventually { second.requests.count == 1 })
-    // long after both have their answers
+    // waits long after both have their answers
     #expect(await !eventually(within: 20) { first.requests.count > 4 || second.requests.count > 1 })
   }
 }

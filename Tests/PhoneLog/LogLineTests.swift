@@ -3,7 +3,7 @@ import Testing
 
 @testable import PhoneLog
 
-/// One line of the log: what is written is read again, and what is no line is refused.
+/// One line of the log: a written line can be read again, and any other text is refused.
 @Suite struct LogLineTests {
   private func read(_ text: String) throws(LogLine.Problem) -> LogLine { try LogLine(parsing: Array(text.utf8)[...]) }
 

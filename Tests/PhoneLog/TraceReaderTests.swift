@@ -3,11 +3,11 @@ import Testing
 
 @testable import PhoneLog
 
-/// A file of traces: what is cut, mixed up, newer, or none.
+/// Files of traces that are cut, mixed up, of a newer format, or no trace.
 @Suite struct TraceReaderTests {
   private static let header = TraceHeader(.sdk).line.description
 
-  /// Lines that were handed out, and where reading stopped.
+  /// The lines that were returned, and the problem that ended the reading.
   private func read(_ bytes: [UInt8]) -> (lines: [TraceReader.Numbered], problem: TraceReader.Problem?) {
     var (reader, lines): (TraceReader, [TraceReader.Numbered]) = (TraceReader(bytes), [])
     do {

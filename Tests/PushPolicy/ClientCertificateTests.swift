@@ -3,7 +3,7 @@ import Testing
 
 @testable import PushPolicy
 
-/// APNs' certificate mode (SRV-8): what the files tell, and what becomes of a push whose certificate is refused.
+/// APNs' certificate mode (SRV-8): the contents of the files, and the result of a push whose certificate is refused.
 @Suite struct ClientCertificateTests {
   @Test func `a certificate with its key says when it expires`() throws {
     let read = try ClientCertificate(certificate: Array(Self.certificate.utf8), key: Array(Self.key.utf8))

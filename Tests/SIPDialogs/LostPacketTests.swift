@@ -4,7 +4,7 @@ import Testing
 
 @testable import SIPDialogs
 
-/// What this machine, the way or a connection refused is one lost packet (RFC 3261 §17): no call ends of it.
+/// A packet that this machine, the network or a connection refused is one lost packet (RFC 3261 §17): it ends no call.
 @Suite struct LostPacketTests {
   @Test func `an INVITE goes on through errors that end within three seconds`() throws {
     for errors in 1...3 {
@@ -37,7 +37,7 @@ import Testing
     #expect(!wire.events().contains { $0.name == "closed" })
     wire.receive(reply(bye, 200))
     #expect(wire.events().map(\.name) == ["closed"])
-    // and without any it ends as one that was never answered
+    // without any answer the call ends as well
     var (silent, other, _, _) = try Wire.confirmed()
     silent.command(.bye(other, nil))
     silent.input(.transportFailed(udp))
@@ -50,10 +50,10 @@ import Testing
     var (wire, invite) = try Wire.calling(flow: tcp)
     let again = try #require(wire.input(.transportFailed(tcp, wasOpen: true)).first)
     #expect(again.bytes == invite.bytes)
-    // that one fails as well: it is the peer
+    // the new connection fails as well: the peer is at fault
     wire.input(.transportFailed(tcp, wasOpen: true))
     #expect(wire.events().map(\.name) == ["failed 503 transport", "closed"])
-    // a connection that never stood is not worth another
+    // a connection that was never open is not opened again
     var (refused, _) = try Wire.calling(flow: tcp)
     #expect(refused.input(.transportFailed(tcp)).isEmpty)
     #expect(refused.events().map(\.name) == ["failed 503 transport", "closed"])

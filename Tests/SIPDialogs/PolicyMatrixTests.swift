@@ -4,7 +4,7 @@ import Testing
 
 @testable import SIPDialogs
 
-/// 14 methods × who sends them: no 2xx outside policy, no event that a call could be made of, and the next OPTIONS is answered.
+/// 14 methods × their senders: no 2xx outside policy, no event that could become a call, and the next OPTIONS is answered.
 /// Strangers do not get this far (Tests/SIPTransport).
 @Suite struct PolicyMatrixTests {
   static let methods = [
@@ -17,7 +17,7 @@ import Testing
     case trunk
     /// The trunk, in a dialog that does not exist.
     case trunkWithInventedTag
-    /// Another trunk at another address, with the tags of a call that runs. (At the same address it is the same peer.)
+    /// Another trunk at another address, with the tags of a live call. (At the same address it is the same peer.)
     case otherTrunk
     /// The trunk's own address, with a From tag that is not the caller's.
     case thirdParty

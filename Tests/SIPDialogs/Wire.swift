@@ -16,7 +16,7 @@ extension Duration {
   static func ms(_ value: Int) -> Duration { .milliseconds(value) }
 }
 
-/// One user agent, and a carrier of plain text that the test plays itself.
+/// One user agent, and a carrier as plain text that the test plays itself.
 struct Wire {
   var agent: UserAgent
   var now = Instant(nanoseconds: 1_000_000_000)
@@ -27,7 +27,7 @@ struct Wire {
     agent = UserAgent(configuration: .init(own: own, advertised: advertised), random: .seeded(seed))
   }
 
-  /// Hands a message to the agent; gives what it sent, parsed.
+  /// Passes a message to the agent; returns the agent's messages, parsed.
   @discardableResult
   mutating func receive(_ text: String, on flow: Flow? = nil, trunk: String = "carrier") -> [Message] {
     input(.received(Array(text.utf8), flow ?? self.flow, trunk: trunk))
@@ -37,7 +37,7 @@ struct Wire {
   mutating func input(_ input: UserAgent.Input) -> [Message] {
     output.messages.removeAll()
     agent.handle(input, at: now, into: &output)
-    // a deadline that stays in the past stops or spins the loop that waits for it
+    // a deadline that stays in the past stops the loop that waits for it, or makes it spin
     if case .timer = input { #expect(agent.nextDeadline.map { $0 > now } ?? true) }
     return output.messages.compactMap { try? Message($0.bytes) }
   }
@@ -45,7 +45,7 @@ struct Wire {
   @discardableResult
   mutating func command(_ command: UserAgent.Command) -> [Message] { input(.command(command)) }
 
-  /// Lets time pass, timer by timer; gives what was sent with its time in milliseconds from here.
+  /// Advances the time, timer by timer; returns the sent messages with their times in milliseconds from here.
   mutating func advance(_ duration: Duration) -> [(ms: Int64, message: Message)] {
     let (start, end) = (now, now + duration)
     var sent: [(ms: Int64, message: Message)] = []

@@ -7,7 +7,7 @@ import SIPTransport
 import Synchronization
 import Testing
 
-/// 14 methods × who sends them, through real sockets and a real user agent: no 2xx outside policy, and strangers hear nothing.
+/// 14 methods × their senders, through real sockets and a real user agent: no 2xx outside policy, and strangers get no answer.
 @Suite struct SecurityMatrixTests {
   static let methods = [
     "INVITE", "ACK", "CANCEL", "BYE", "OPTIONS", "REGISTER", "PRACK", "UPDATE", "INFO", "REFER", "SUBSCRIBE", "NOTIFY", "MESSAGE",
@@ -15,11 +15,11 @@ import Testing
   ]
 
   enum Sender: String, CaseIterable, Sendable {
-    /// Named by no list, and no trunk takes such.
+    /// On no list, and no trunk accepts unlisted peers.
     case stranger
     /// Listed.
     case trunk
-    /// Named by no list where a trunk takes such: without credentials, with wrong ones, with those of another realm or user.
+    /// On no list where a trunk accepts such peers: without credentials, with wrong ones, with those of another realm or user.
     case noCredentials, wrongPassword, otherRealm, otherUser, otherScheme
   }
 
@@ -32,7 +32,7 @@ import Testing
     }
     for sender in Sender.allCases {
       let listener = sender == .stranger || sender == .trunk ? strict : open
-      // each guest has its own address: none is silenced because another has asked too often
+      // each guest has its own address: none is silenced because another has sent too many requests
       let last = UInt8(20 + (Sender.allCases.firstIndex(of: sender) ?? 0))
       let peer = try Peer(sender == .trunk ? .loopback : IPAddress(127, 0, 0, last), listener)
       for (number, method) in Self.methods.enumerated() {
@@ -83,7 +83,7 @@ private final class Listener: Sendable {
   private let thread: NamedThread
 
   private final class Agent: @unchecked Sendable {
-    // of the loop's thread
+    // used on the loop's thread
     var agent = UserAgent(random: .system)
     var output = UserAgent.Output()
     var send: (UserAgent.Output.Message) -> Void = { _ in }
@@ -124,7 +124,7 @@ private final class Listener: Sendable {
   }
 }
 
-/// One address that sends requests, beside a trusted one whose OPTIONS tells that all before it has been handled.
+/// One address that sends requests, beside a trusted one whose answered OPTIONS proves that all earlier requests were handled.
 private final class Peer {
   private let socket: UDPSocket
   private let trusted: UDPSocket

@@ -8,9 +8,10 @@ import PushPolicy
 import SIPDialogs
 import Testing
 
-/// Random orders of token refresh, resume, lost networks, pushes and calls: no party answers itself, and no store locks its owner out.
+/// Random orders of token refresh, resume, lost networks, pushes and calls: no party answers itself, and no store locks its owner
+/// out.
 @Suite struct TrafficWalkTests {
-  /// `TRUNKLINE_WALKS` says how many else, `TRUNKLINE_SEED` which is the first.
+  /// `TRUNKLINE_WALKS` sets the number of walks, `TRUNKLINE_SEED` the first seed.
   private static let walks = UInt64(ProcessInfo.processInfo.environment["TRUNKLINE_WALKS"] ?? "") ?? 1_000
   private static let first = UInt64(ProcessInfo.processInfo.environment["TRUNKLINE_SEED"] ?? "") ?? 1
 
@@ -23,12 +24,12 @@ import Testing
       #expect(problems.isEmpty, "seed \(seed): \(walk.steps.joined(separator: ", ")): \(problems)")
       if !problems.isEmpty { return }
     }
-    // the pages that state rates are read beside this line
+    // printed for comparison with the rates that the pages state
     print("most in \(Traffic.window):", most.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key): \($0.value)" })
   }
 }
 
-/// One of them.
+/// One walk.
 private final class TrafficWalk {
   let world: World
   let handset: Handset
@@ -156,7 +157,7 @@ private final class TrafficWalk {
     }
   }
 
-  /// Everything is well again: at once, or after the longest back-off, a call comes in and goes out.
+  /// Ends all faults: at once, or after the longest back-off, a call can be received and made.
   private func settle() -> [String] {
     for leg in legs { world.carrier.giveUp(leg) }
     handset.isLinkUp = true
@@ -166,7 +167,7 @@ private final class TrafficWalk {
     world.carrier.giveUpUnanswered()
     world.run(.seconds(40))
     traffic.happened(world.now)
-    // who was killed in a call is opened again: no other party ends an outgoing one, since media goes on in this world
+    // an app that was killed in a call is opened again: no other party ends an outgoing call, since media continues in this world
     handset.open()
     world.run(.seconds(15))
     for call in handset.shown { handset.tap(.end(call)) }

@@ -26,7 +26,7 @@ final class Folder {
   func read(_ name: String) throws -> String { try String(contentsOfFile: path + "/" + name, encoding: .utf8) }
 }
 
-/// A sink or journal that fails while told to.
+/// A sink or journal that fails while the test requires it.
 final class Faulty: Journal, RecordSink {
   let journal = MemoryJournal()
   let sink = MemoryRecords()
@@ -65,7 +65,7 @@ func device(_ user: String, _ name: String, at: Int64 = 1) -> Device {
   return device
 }
 
-/// A device store that fails while told to.
+/// A device store that fails while the test requires it.
 final class FaultyDevices: LocalDeviceStore {
   let inner = MemoryDevices()
   let isBroken = Mutex(false)
@@ -77,7 +77,7 @@ final class FaultyDevices: LocalDeviceStore {
   }
 }
 
-/// A program that holds the write lock of a SQLite file: Python's sqlite3, until it is told to stop.
+/// A program that holds the write lock of a SQLite file until the test ends it: Python's sqlite3.
 final class OtherProgram {
   private let process = Process()
   private let input = Pipe()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import TURN
 
-/// A client, the time, and a server that the test is.
+/// A client, the time, and a server that the test plays.
 final class TURNRig {
   static let realm = Array("turn.test".utf8)
   static let relayed = SocketAddress("192.0.2.15:50000")!
@@ -21,7 +21,7 @@ final class TURNRig {
       username: "1700000000:alice", password: Redacted(password), isStream: isStream, family: family, random: .seeded(7))
   }
 
-  /// Another test goes on from here.
+  /// A copy, from which another test can continue.
   func copy() -> TURNRig {
     let other = TURNRig()
     (other.client, other.now, other.output, other.nonce) = (client, now, output, nonce)
@@ -51,7 +51,7 @@ final class TURNRig {
     now = now + time
     handleTimeout()
   }
-  /// A deadline that stays in the past stops or spins the loop that waits for it.
+  /// A deadline that stays in the past stops the loop that waits for it, or makes it spin.
   func handleTimeout() {
     client.handleTimeout(at: now, into: &output)
     #expect(client.nextDeadline.map { $0 > now } ?? true)
@@ -100,7 +100,7 @@ final class TURNRig {
     answer(request, .error, isSigned: isSigned) { $0.addError(code) }
   }
 
-  /// Through the challenge to an allocation, with a permission for the gateway.
+  /// Passes the challenge and gets an allocation, with a permission for the gateway.
   func allocate(lifetime: UInt32 = 600) throws {
     client.permit(Self.gateway.ip, at: now, into: &output)
     start()
@@ -114,6 +114,6 @@ final class TURNRig {
 }
 
 extension [UInt8] {
-  /// What of a message the tests look at.
+  /// Reads a message for the tests.
   func message<R>(_ body: (STUNMessage) throws -> R) throws -> R { try withUnsafeBytes { try body(try STUNMessage($0)) } }
 }

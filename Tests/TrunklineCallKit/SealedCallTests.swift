@@ -8,11 +8,11 @@ import Testing
 @testable import TrunklineCallKit
 @testable @_spi(Fuzzing) import TrunklineClient
 
-/// The notification service extension's half, on the stand-in: who may report, and what the phone then gets.
+/// The notification service extension's part, on the stand-in: which extensions may report, and what the phone then gets.
 @Suite(.serialized) struct SealedCallTests {
   private static let call = "8d4f0c1e-6a53-4c39-9a53-0b0f6f8a2f11"
 
-  /// What iOS says to an app that was pushed to: the payload, and how its extension's report ended.
+  /// Callbacks of iOS to an app that gets a push: the payload, and the result of its extension's report.
   private final class Notes: Sendable {
     private let lines = Mutex<[String]>([])
     func add(_ line: String) { lines.withLock { $0.append(line) } }
@@ -38,7 +38,7 @@ import Testing
     return fields
   }
 
-  /// The extension of an app whose phone reports what it is pushed.
+  /// The extension of an app whose phone reports its pushes.
   private func report(
     _ userInfo: [AnyHashable: Any], by secrets: any SecretStore, _ rules: SystemRules = .strict, isApp: Bool = false
   ) -> (StandInPhone, [String]) {

@@ -1,7 +1,7 @@
 import Foundation
 import TrunklineCallKit
 
-// The code blocks about the stand-in stand here word for word: `DocumentationTests`.
+// The code blocks about the stand-in, word for word: `DocumentationTests`.
 
 /// An app with a provider.
 private final class MyApp {

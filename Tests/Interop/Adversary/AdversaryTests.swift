@@ -5,8 +5,8 @@ extension Interop {
   static let adversaryBinary = ProcessInfo.processInfo.environment["TRUNKLINE_BINARY"]
   static let canAttack = adversaryBinary != nil && Surroundings.missing == nil
 
-  /// Runs one row of the table against a release build that carries two calls with audio. The figures are in the log whatever came of it.
-  /// Times have room here, where other suites use the same cores; `Scripts/adversary` holds them to the table.
+  /// Runs one row of the table against a release build that carries two calls with audio. The figures are logged in any case.
+  /// Time limits are wide here, where other suites use the same cores; `Scripts/adversary` applies those of the table.
   static func attack(_ run: Attack.Run, _ location: SourceLocation = #_sourceLocation) async throws {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent("adversary-\(UUID().uuidString.prefix(8))").path
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -22,7 +22,7 @@ extension Interop {
     #expect(status == 0 && outcome.wrong.isEmpty, "\(adversary.text)", sourceLocation: location)
   }
 
-  /// Of what is broken by chance; the same for all rows of a run, and printed by each.
+  /// The seed of random damage; the same for all rows of a run, and printed by each.
   private static let seed = ProcessInfo.processInfo.environment["TRUNKLINE_SEED"] ?? "\(UInt16.random(in: 1...9_999))"
 
   private struct Outcome: Decodable {
@@ -30,21 +30,22 @@ extension Interop {
     var wrong: [String]
   }
 
-  /// What anybody on the internet can send to the app port.
+  /// Attacks that any sender on the internet can make on the app port.
   @Suite(.tags(.audio), .enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized)
   struct AdversaryTests {
     @Test(arguments: Attack.ofApps)
     func `an attack on the app or the admin port ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
   }
 
-  /// What anybody can send to the SIP and media ports, and what a peer can inside a call.
+  /// Attacks that any sender can make on the SIP and media ports, and a peer inside a call.
   @Suite(.tags(.audio), .enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized)
   struct AdversaryTrunkTests {
     @Test(arguments: Attack.ofTrunks)
     func `an attack on SIP, media or TLS ends as the table says`(run: Attack.Run) async throws { try await attack(run) }
   }
 
-  /// What programs, phones and whoever can write to the shared store ask of a gateway that is full; fewer of everything than in `Scripts/adversary`.
+  /// Requests of programs, phones and clients of the shared store to a gateway at its limits; fewer of each than in
+  /// `Scripts/adversary`.
   @Suite(.tags(.audio), .enabled(if: canAttack, "TRUNKLINE_BINARY names no gateway, or no .venv"), .serialized)
   struct AdversaryAskedTests {
     @Test(arguments: Attack.ofPrograms)
@@ -52,7 +53,7 @@ extension Interop {
   }
 
   @Suite struct SecurityPageTests {
-    /// `Scripts/adversary --docs` prints the table anew.
+    /// `Scripts/adversary --docs` prints the table again.
     @Test func `docs/operate/security.md promises what the table of attacks holds, line by line`() throws {
       let page = try String(contentsOfFile: Surroundings.package + "/docs/operate/security.md", encoding: .utf8)
       let lines = Set(page.split(separator: "\n").map(String.init))

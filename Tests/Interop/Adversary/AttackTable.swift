@@ -7,9 +7,9 @@ struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var attack: String
   var `class`: String?
   var program: String
-  /// Gateways of the suite that the row attacks: plain, tls, small; of `asked.py`: api, node.
+  /// The suite's gateways that the attack runs against: plain, tls, small; for `asked.py`: api, node.
   var arenas: [String]
-  /// Further ones of a long run.
+  /// Further gateways of a long run.
   var also: [String]?
   /// Seconds that the attack may take.
   var limit: Double?
@@ -19,19 +19,19 @@ struct Attack: Decodable, Sendable, CustomTestStringConvertible {
   var held: String
 
   var testDescription: String { id }
-  /// Its line of `docs/operate/security.md`.
+  /// The row's line in `docs/operate/security.md`.
   var line: String { "| \(attack) | \(promise) | \(held) |" }
 
   static let folder = Surroundings.sources + "/Adversary"
-  /// The fault that a failure of the row shows, for rows of `asked.py`: the client's work in a step of a thread that calls need; two readings of one
-  /// input; authority that is checked once; a cost without a limit.
+  /// The fault that a failed row of `asked.py` shows: a client's work on a thread that calls need; two readings of one input;
+  /// authority that is checked only once; a cost without a bound.
   static let classes: Set = ["steps", "readings", "authority", "bounds"]
-  /// A table that cannot be read is an empty one, which its own test finds.
+  /// An unreadable table is empty, and its own test fails.
   static let all: [Attack] =
     (try? JSONDecoder().decode([Attack].self, from: Data(contentsOf: URL(fileURLWithPath: folder + "/table.json")))) ?? []
 
-  /// Attacks on the ports of apps and browsers, on SIP, media and TLS, and on the admin API and a cluster's shared store: three suites, which run
-  /// in parallel.
+  /// Attacks on the ports of apps and browsers, on SIP, media and TLS, and on the requests of programs and the shared state of a
+  /// cluster: three suites, which run side by side.
   static let ofApps = pairs { $0.class == nil && isOfApps($0) }
   static let ofTrunks = pairs { $0.class == nil && !isOfApps($0) }
   static let ofPrograms = pairs { $0.class != nil }

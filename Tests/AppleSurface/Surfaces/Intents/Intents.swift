@@ -1,4 +1,4 @@
-// What an intents extension that starts calls uses of Intents, beside what AppleStandIn has of it.
+// The parts of Intents that an intents extension which starts calls uses, beyond those in AppleStandIn.
 @_exported public import AppleStandIn
 public import Foundation
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The surface's keychain, for the programs of the suite: what is asked for without its class, or with an unknown attribute, is refused.
+/// The surface's keychain, for the programs of the suite: a query without its class, or with an unknown attribute, is refused.
 public final class Keychain: @unchecked Sendable {  // one thread
   public static let shared = Keychain()
   public var isLocked = false
