@@ -25,12 +25,24 @@ import Testing
       (/(?:App|Cluster|Push|Network|Key|Audio|Directory)Side/, "component", ["AppSide"]),
       (/(?:Admin|Call|Device|Directory|Event|Health|Log|Node|Trace|Trunk|Where)Pages/, "handlers", ["CallPages"]),
       (/(?:Phone|Media|CallSystem|Audio|App|Handset)Order/, "command, request", ["PhoneOrder"]),
-      (/(?:Call|Device|Group|Record|Stored|Stream|User)Places?/, "location, position, slot", ["CallPlace", "StreamPlaces"]),
+      (
+        /(?!inPlace).*[a-z]Places?(?![a-z]).*|placeTimer|.*[mM]isplaced/, "location, position, slot, index",
+        ["CallPlace", "StreamPlaces", "wrongPlace", "isSamePlace", "getPlaces", "placeTimer", "misplaced"]
+      ),
       (
         /(?:Shared|Memory|Redis)Engine|Engine(?:Request|Reply|Keys|Settings|Failure|Event|State|Shard|Worker).*/, "SharedStore",
         ["SharedEngine", "EngineRequest", "EngineRequestID"]
       ),
-      (/lastHeard|directoryHeard|heardOf.*|hearTroubles/, "received", ["lastHeard"]),
+      (
+        /lastHeard|directoryHeard|heardOf.*|hearTroubles|(?:digit|learnt|mayBe|peerHas|not)Heard/, "received",
+        ["lastHeard", "digitHeard", "learntHeard", "notHeard"]
+      ),
+      (
+        /(?:nobody|.*Nobody).*|(?:whom|.*Whom)(?![a-z]).*/, "no device, no user, the callee",
+        ["nobodyCame", "isOfNobody", "whom"]
+      ),
+      (/Orders?/, "Command, Request", ["Order"]),
+      (/readLast/, "lastAcceptedAt", ["readLast"]),
     ]
   }
 
@@ -58,7 +70,7 @@ import Testing
   @Test func `each old word is found`() {
     for row in Self.rows {
       for sample in row.samples { #expect(sample.wholeMatch(of: row.pattern) != nil, "\(sample)") }
-      for name in ["turn", "turnURLs", "mistake", "intake", "replace", "order", "side"] {
+      for name in ["turn", "turnURLs", "mistake", "intake", "replace", "inPlace", "order", "side"] {
         #expect(name.wholeMatch(of: row.pattern) == nil, "\(name)")
       }
     }

@@ -62,6 +62,16 @@ import Testing
     .init(["no call's id"], "not the id of a call", "x is no call's id"),
     .init(["counts for nothing", "count no more", "counts no more"], "is ignored, is not used", "whose word counts for nothing"),
     .init(["astray", "lost soul"], "without a session, orphaned", "a soul that went astray"),
+    .init(
+      [
+        "is no number", "is no name", "is no object", "is no list", "is no integer", "is no text", "is no address", "is no time",
+        "is no event", "is no trace", "is no token", "is no value", "is no kind", "is no service", "is no connected",
+        "is no live",
+        "is no property", "is no part", "is no host", "is no header", "are no record", "are no json", "is none of",
+      ],
+      "is not a …, is not one of", "\"x\" is no number: 1 to 15 digits"),
+    .init(["two empty lines"], "double CRLF", "between two empty lines that keep the way back open"),
+    .init(["not said"], "not reported, not observed", "not said: R7"),
     .init(["what comes", "who comes", "who calls us", "whom we call"], "name the thing", "latest: only what comes"),
   ]
 

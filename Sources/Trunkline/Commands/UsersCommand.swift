@@ -110,7 +110,7 @@ struct UsersCommand: ParsableCommand {
     func run() throws {
       let settings = try source.load()
       guard let text = UserReport.text(of: what, in: settings, imported: try UsersCommand.imported(settings)) else {
-        complain("there is no number and no user \"\(what)\"")
+        complain("there is neither a number nor a user \"\(what)\"")
         throw ExitCode(1)
       }
       Console.line(text)

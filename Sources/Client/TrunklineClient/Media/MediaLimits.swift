@@ -4,7 +4,7 @@ enum MediaLimits {
   /// Calls that exchange audio in addition to the first one.
   static let mixedCalls = 4
   static let localAddresses = 8
-  /// Orders that wait for the thread; the machine sends a handful for each event.
+  /// Commands that wait for the thread; the machine sends a handful for each event.
   static let commands = 1_024
   /// Sockets of an older generation, which are used until the newer one has a pair.
   static let sockets = 32
