@@ -42,7 +42,7 @@ public struct CertificateNames: Sendable, Equatable {
   }
 
   /// What a TLS client may ask for by SNI (RFC 6066 §3) to be shown this certificate: its DNS names, else its common name. A wildcard counts as
-  /// the whole first label alone (RFC 9525 §6.3): nobody is served by `a.*.example`.
+  /// the whole first label alone (RFC 9525 §6.3): `a.*.example` matches no name.
   public var askable: [ExpectedName] { (hosts.isEmpty ? commonName.map { [$0] } ?? [] : hosts).compactMap { ExpectedName($0) } }
 
   private static func commonName(_ certificate: OpaquePointer) -> String? {
@@ -53,7 +53,7 @@ public struct CertificateNames: Sendable, Equatable {
   }
 }
 
-/// A string of a certificate; one with a NUL inside names nobody.
+/// A string of a certificate; one with a NUL inside is no valid name.
 private func text(_ string: UnsafePointer<ASN1_STRING>?) -> String? {
   guard let string, let bytes = ASN1_STRING_get0_data(string) else { return nil }
   let all = UnsafeBufferPointer(start: bytes, count: Int(max(0, ASN1_STRING_length(string))))

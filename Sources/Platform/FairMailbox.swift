@@ -3,7 +3,7 @@ import Synchronization
 
 /// A `FairQueue` from many threads to one without a loop: keys take turns, and each has a share.
 ///
-/// Policy: a post beyond the room or the key's share is refused and counted, and its sender says so to whoever asked. Nobody waits but the reader.
+/// Policy: a post beyond the room or the key's share is refused and counted, and its sender reports that to the requester. Only the reader waits.
 ///
 ///     let box = try FairMailbox<String, Request>(capacity: 32_768, share: 64)
 ///     box.post(request, of: user)                          // any thread; false: refused

@@ -75,7 +75,7 @@ public final class Heartbeats: Sendable {
   }
 
   /// One look at every thread. For one watcher, which calls it at even intervals of its own: what it sleeps beyond them (the whole
-  /// process was stopped, the machine suspended) makes nobody older.
+  /// process was stopped, the machine suspended) ages no heartbeat.
   public func look() { table.withLock { for heartbeat in $0 { heartbeat.look() } } }
 
   /// As of the last look, in the order in which the threads began.

@@ -8,8 +8,8 @@ import Synchronization
 /// | state of a name | event | next |
 /// |---|---|---|
 /// | – | `ask` | waiting; a thread is started if there may be one more |
-/// | waiting | a thread is free, and somebody still waits | asked |
-/// | waiting | a thread is free, and everybody's deadline has passed | –, answered with nothing |
+/// | waiting | a thread is free, and a caller still waits | queried |
+/// | waiting | a thread is free, and the deadlines of all callers have passed | –, answered with nothing |
 /// | waiting, asked | `ask` | the same, one more is answered |
 /// | asked | the resolver answers | –, all are answered |
 final class LookupPool: Sendable {

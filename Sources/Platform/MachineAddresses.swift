@@ -13,7 +13,7 @@ public struct MachineAddresses: Hashable, Sendable {
     public var prefixLength: Int?
     /// The interface has a carrier.
     public var isRunning: Bool
-    /// IPv6: it may not begin anything new: deprecated (RFC 4862 §5.5.4), or not known to be nobody else's (tentative, duplicate; §5.4).
+    /// IPv6: it may not begin anything new: deprecated (RFC 4862 §5.5.4), or possibly another host's (tentative, duplicate; §5.4).
     public var isWithheld: Bool
     public init(_ ip: IPAddress, prefixLength: Int? = nil, isRunning: Bool = true, isWithheld: Bool = false) {
       (self.ip, self.prefixLength, self.isRunning, self.isWithheld) = (ip, prefixLength, isRunning, isWithheld)

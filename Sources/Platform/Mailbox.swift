@@ -4,7 +4,7 @@ import Synchronization
 /// A bounded queue from many threads to one.
 ///
 /// Policy: a post to a full box is refused and counted; the sender decides what that means (drop, end the call, try later).
-/// Nothing is ever overwritten and nobody waits. The reader is woken once per batch: only a post that finds the box idle (the
+/// Nothing is ever overwritten and no writer waits. The reader is woken once per batch: only a post that finds the box idle (the
 /// last `drain` emptied it) calls `wake`, by default an eventfd.
 ///
 ///     let box = try Mailbox<Input>(capacity: 4096)
@@ -95,7 +95,7 @@ public final class Mailbox<Element: Sendable>: Sendable {
     return true
   }
 
-  /// After `gathered` posts: wakes the reader if something waits and nobody has woken it. Any thread; a lock, and seldom a system call.
+  /// After `gathered` posts: wakes the reader if something waits and it has not been woken. Any thread; a lock, and seldom a system call.
   public func wake() {
     let wakes = ring.withLock { ring -> Bool in
       guard ring.idle, ring.count > 0 else { return false }

@@ -99,7 +99,7 @@ public final class NetworkWatch: Sendable {
     }
   }
 
-  /// Sleeps until the next look is due or something is heard. While one is due soon nobody listens: a flood of messages wakes nobody.
+  /// Sleeps until the next check is due or a message arrives. While a check is due soon it does not listen: a flood of messages wakes no thread.
   private func wait(_ schedule: LookSchedule, since now: Instant) -> Bool {
     var entries = [pollfd(fd: wake.fd, events: Int16(POLLIN), revents: 0)]
     if let socket, !schedule.isChanged { entries.append(pollfd(fd: socket, events: Int16(POLLIN), revents: 0)) }

@@ -56,7 +56,7 @@ final class ServerNames {
           return SSL_TLSEXT_ERR_NOACK
         }
         let names = Unmanaged<ServerNames>.fromOpaque(table).takeUnretainedValue()
-        // a name of nobody, or none that could be one: the listener's own certificate, as without SNI
+        // an unknown or invalid name: the listener's own certificate, as without SNI
         guard let context = names.context(for: String(cString: asked)) else { return SSL_TLSEXT_ERR_NOACK }
         SSL_set_SSL_CTX(ssl, context)
         return SSL_TLSEXT_ERR_OK

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Standard input, output and error, which whoever starts a process may have closed. The next file or socket would get their numbers, and the lines
+/// Standard input, output and error, which the parent process may have closed. The next file or socket would get their numbers, and the lines
 /// of the log would go into it.
 public enum StandardDescriptors {
   /// Opens /dev/null in the place of those that are closed, once. To be asked first of all, before anything is opened.

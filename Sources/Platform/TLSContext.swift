@@ -63,7 +63,7 @@ public final class TLSContext {
     }
     let names = ServerNames()
     var failures: [TLSFailure] = []
-    // its names first: the certificate that is shown to everybody is not pushed aside by another's
+    // its names first: another certificate does not replace the default one
     try? names.add(raw, of: settings.identity, isShared: true)
     for var files in settings.others {
       files.authorities = settings.identity.authorities
@@ -99,7 +99,7 @@ public final class TLSContext {
     SSL_CTX_set_verify(raw, SSL_VERIFY_PEER | (clients == .required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0), nil)
     guard let path = identity.authorities else { return raw }
     SSL_CTX_set_client_CA_list(raw, SSL_load_client_CA_file(path))
-    // Whom the operator named as signing the peers' certificates says who they are, not what their key is for. Public authorities no longer
+    // An authority that the operator named for the peers' certificates vouches for their names, not for the purpose of their keys. Public authorities no longer
     // write clientAuth (RFC 5280 §4.2.1.12): without this a carrier's next renewal would end mutual TLS.
     _ = SSL_CTX_set_purpose(raw, X509_PURPOSE_ANY)
     return raw
@@ -131,7 +131,7 @@ public final class TLSContext {
   }
 }
 
-/// Whom a client insists to speak to: the certificate that the peer shows must be for this name.
+/// The server name that a client requires: the peer's certificate must be for this name.
 public struct TLSPeer {
   public let name: String
   /// Why an X.509 certificate is not for the name; nil if it is.

@@ -1,4 +1,4 @@
-/// PEM files of one side of TLS: what it shows and whom it trusts. Nil: no certificate is shown; the system's authorities are trusted.
+/// PEM files of one side of TLS: its certificate and its trusted authorities. Nil: no certificate is shown; the system's authorities are trusted.
 public struct TLSFiles: Hashable, Sendable {
   /// Our certificate and those that lead to its root.
   public var certificate: String?

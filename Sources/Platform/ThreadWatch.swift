@@ -12,7 +12,7 @@ struct HangDetector {
     case hangs(String, seconds: Int)
     /// The time that was given by `end(within:)`, and who is in a long turn.
     case overdue([String])
-    /// A signal to end that nobody took.
+    /// A signal to end that was not handled.
     case signalIgnored
   }
 
@@ -56,7 +56,7 @@ struct HangDetector {
 ///     watch.end(within: .seconds(12))                 // whatever hangs
 ///     watch.stop()
 ///
-/// It waits for nobody: neither for a lock that is held during a call of the system, nor for the log, nor for a disk.
+/// It never waits: neither for a lock that is held during a system call, nor for the log, nor for a disk.
 public final class ThreadWatch: Sendable {
   public struct Hung: Hashable, Sendable {
     public let thread: String
@@ -178,7 +178,7 @@ enum EmergencyLog {
   static func write(_ text: String) {
     var line = Array("trunkline: \(text)".utf8.prefix(Limits.emergencyLogBytes - 1))
     line.append(UInt8(ascii: "\n"))
-    // A pipe that nobody reads must not keep the process.
+    // A pipe without a reader must not keep the process alive.
     var poll = pollfd(fd: 2, events: Int16(POLLOUT), revents: 0)
     guard Glibc.poll(&poll, 1, 0) > 0, poll.revents & Int16(POLLOUT) != 0 else { return }
     _ = Glibc.write(2, line, line.count)

@@ -96,7 +96,7 @@ public struct RefusedLogin: Hashable, Sendable {
   /// What the client is told.
   public var why: String
   public var address: IPAddress?
-  /// Of a token whose signature holds; else nobody vouches for a user.
+  /// Of a token with a valid signature; otherwise no user is verified.
   public var user: String?
   /// What the client says of itself.
   public var device: String?

@@ -6,7 +6,7 @@ public struct SessionCluster: Sendable {
   public let incarnation: String
   /// Where a device reaches this very node: `wss://…/v1/connect`.
   public let url: String
-  /// For `SessionSettings.wakeTokens` and for whoever pushes.
+  /// For `SessionSettings.wakeTokens` and for the push sender.
   public let wakeTokens: WakeTokens
   let resumeTokens: ResumeTokens
 

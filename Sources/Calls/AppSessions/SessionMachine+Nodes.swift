@@ -28,7 +28,7 @@ extension SessionMachine {
     return Bye(code: bye.code, url: nodes.next(besides: cluster.incarnation), afterMs: 0)
   }
 
-  /// Alone, everybody without a call goes at once: there is nowhere else to be. In a cluster sessions go in a random order and at a rate that
+  /// Without a cluster, all sessions without a call end at once: there is no other node. In a cluster sessions go in a random order and at a rate that
   /// the other nodes can take in, and those that have a call by their turn go after it.
   mutating func drain(_ now: Instant, _ output: inout Output) {
     defer { isDraining = true }

@@ -1,4 +1,4 @@
-/// Another node, as control sees it: one that may live. Also one whose lease is missed, as long as nobody has found it dead.
+/// Another node that may be alive, as control sees it; also one with an expired lease, until a node has declared it dead.
 public struct SessionNode: Hashable, Sendable {
   /// `n2.1790000000000`.
   public var incarnation: String

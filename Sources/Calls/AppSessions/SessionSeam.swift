@@ -140,7 +140,7 @@ public enum SessionCommand: Hashable, Sendable {
   /// The device has a newer session at another node: this one is closed with 4009. Nothing if the device has another one here by now.
   case replace(DeviceKey, SessionID)
   /// The other nodes, at most `Limits.nodes`, in place of those told before. An incarnation that is not among them is dead: its wake tokens
-  /// are answered here. Before the first one nothing is known, and nobody is taken for dead.
+  /// are answered here. Before the first one nothing is known, and no node counts as dead.
   case nodes([SessionNode])
   /// No new sessions; those without a live call are closed with 1012, the others when their last call is dead. In a cluster the former are
   /// spread over time (`Limits.spreadPerSecond`).

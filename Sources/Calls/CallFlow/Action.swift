@@ -22,7 +22,7 @@ public struct MediaRequest: Sendable {
   public var session: MediaSessionID
   /// All sessions of one user are on one thread.
   public var user: String
-  /// Whom the call rings for, too: one of them may have it in the end.
+  /// Other users for whom the call rings: one of them may get it.
   public var others: [String]
   /// The trunk's media or signalling address: it chooses the local address of the trunk leg.
   public var toward: IPAddress?
@@ -66,11 +66,11 @@ extension CallMachine {
     case keepAlive(Flow)
     /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
     case push(PushKey, PushTarget, CallPush, deadline: Instant)
-    /// Asks a webhook whom a call is for; answer with `routed`, within 10 s or not at all.
+    /// Asks a webhook for the users of a call; answer with `routed`, within 10 s or not at all.
     case askRoute(RouteQuestion, Webhook)
     /// Asks the operator's server about a user or a number; answer with `userKnown`, once, within 2 s.
     case askUser(UserQuestion, Webhook)
-    /// Somebody has the call, or nobody will: no retries of its pushes.
+    /// A device has the call, or none will: no retries of its pushes.
     case pushCallOver(CallID)
     /// To the store: the registry has changed. In order.
     case devices([DeviceChange])
@@ -89,7 +89,7 @@ extension CallMachine {
     /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of
     /// subscribers.
     case trace(CallID, CallStage, at: Instant, detail: String?)
-    /// For whoever reads events; a call's end is not among them, as its record says it. In order.
+    /// For readers of events; a call's end is not among them, as its record has it. In order.
     indirect case event(GatewayEvent)
     /// Begins or ends a file with the call's audio; `recorded` follows each end, once.
     case recording(RecordingCommand)

@@ -13,7 +13,7 @@ public struct BlockedCallers: Sendable {
   /// Numbers of all scopes.
   public var count: Int { numbers.values.reduce(0) { $0 + $1.count } }
 
-  /// - Parameter blocked: ascending; empty: the scope blocks nobody.
+  /// - Parameter blocked: ascending; empty: the scope blocks no number.
   public mutating func replace(_ scope: String, with blocked: [Int64]) { numbers[scope] = blocked.isEmpty ? nil : blocked }
 
   /// The scope that blocks a caller of this user; nil: none does.
@@ -49,7 +49,7 @@ public struct BlockedCallers: Sendable {
 }
 
 extension CallMachine {
-  /// The scope that blocks who calls; nil: nobody does. A number that the caller withholds is compared with nothing.
+  /// The scope that blocks the caller; nil: none does. A number that the caller withholds is compared with nothing.
   func blocking(_ call: Call, user: String, account: String?) -> String? {
     guard !blockedCallers.isEmpty, !call.parties.isPrivate, let number = BlockedCallers.number(call.parties.callerNumber) else {
       return nil

@@ -5,9 +5,9 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// A call that goes somewhere else because nobody took it: the lock, the second leg, the recording.
+/// A call that is diverted because no device answered: the lock, the second leg, the recording.
 extension Call {
-  /// Somebody or something else than this user's devices has it.
+  /// Another party than this user's devices has it.
   func isDiverted(for user: String) -> Bool { users.former.contains(user) || isDivertedToNumber || diversions.recording != nil }
 
   /// What a device hears that comes late; nil if no leg and no recording has the call.
@@ -122,7 +122,7 @@ extension Call {
     end(ending, &step)
   }
 
-  /// Nobody answers the second leg, or a recording does not end.
+  /// The second leg is not answered, or a recording does not end.
   mutating func diversionTimedOut(_ step: inout Step) {
     if isDivertedToNumber {
       end(Ending(.unanswered, by: .trunk, detail: "diversion not answered"), &step)

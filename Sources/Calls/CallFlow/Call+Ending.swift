@@ -50,7 +50,7 @@ extension Call {
     closePushes(CallOver(others, by: side, at: step.wallNow, sip: sip), &step)
   }
 
-  /// How a call ends that nobody takes.
+  /// How a call ends that no device answers.
   struct Ending {
     var reason: EndReason
     var side: CallSide
@@ -63,7 +63,7 @@ extension Call {
     }
   }
 
-  /// Nobody has taken an incoming call, or who took it has no media: the one place where it can still go somewhere else. A
+  /// No device has answered an incoming call, or the one that did has no media: only here can it still go somewhere else. A
   /// diversion is carried out by the machine, behind the input that caused it.
   mutating func endUnlessDiverted(_ trigger: DiversionTrigger, _ ending: Ending, _ step: inout Step) {
     guard isLive, diversions.planned == nil else { return }
@@ -127,7 +127,7 @@ extension Call {
     devices.remove(at: index)
   }
 
-  /// Nobody is left who could answer: the final response follows from what the devices said.
+  /// No device is left to answer: the final response follows from the devices' answers.
   mutating func endIfNoDeviceRings(_ step: inout Step) {
     guard isUndecided, ringsDevices, !parties.isVerifying, users.locating == nil else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }

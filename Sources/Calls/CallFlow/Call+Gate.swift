@@ -4,7 +4,7 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// The media gate (docs/reference/protocol.md): nobody is made to talk, and pay, into silence.
+/// The media gate (docs/reference/protocol.md): no party has to talk, and pay, into silence.
 extension Call {
   /// Says that the device which has the call also has media. Only the gate makes one, and only with one can the trunk be
   /// answered or called.
@@ -56,7 +56,7 @@ extension Call {
     sendAnswer(&step)
   }
 
-  /// 200. Only with a `GateProof`, or with somebody or something else than a device at the other end, who has media of its own.
+  /// 200. Only with a `GateProof`, or with another party than a device at the other end, which has media of its own.
   mutating func sendAnswer(_ step: inout Step) {
     let isAnswered = !trunkLeg.isLateOffer || trunkLeg.isProvisionallyAnswered
     // a reliable 180 has taken our offer: the user agent sends the 200 after its PRACK
@@ -76,7 +76,7 @@ extension Call {
     if isAnswered { announceConnected(&step) }
   }
 
-  /// Both descriptions are there: audio flows between whoever has the call.
+  /// Both descriptions exist: audio flows between the parties of the call.
   mutating func joinAnswered(_ step: inout Step) {
     if isDivertedToNumber || diversions.recording != nil {
       joinDiverted(&step)
@@ -90,7 +90,7 @@ extension Call {
   /// Audio flows; the first words are kept until the device plays.
   mutating func join(_ winner: Int, _ step: inout Step) {
     let leg = devices[winner]
-    // of a test call nobody hears the first words
+    // a test call has no first words to protect
     let keeps = leg.announcesActive && !leg.isPlaying && !isTest
     devices[winner].isPlaying = !keeps
     step.media(.connect(session, leg.id, keepsFirstWords: keeps))
@@ -175,7 +175,7 @@ extension Call {
     }
   }
 
-  /// The media of the device that has the call failed: for good, unless somebody else may have it.
+  /// The media of the device that has the call failed: for good, unless another device may get it.
   mutating func failMedia(_ detail: String, _ step: inout Step) {
     guard ringsDevices, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &step) }
     endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &step)

@@ -7,7 +7,7 @@ import RTP
 import SDP
 import SIPDialogs
 
-/// An incoming call until somebody has it: ringing, preparing, answering, refusing.
+/// An incoming call until a device has it: ringing, preparing, answering, refusing.
 extension Call {
   /// Media is reserved: the trunk's description is answered, the devices are offered the call. It ends if the trunk's offer does not fit
   /// after all.
@@ -39,7 +39,7 @@ extension Call {
     timers[.journal] = step.now + step.configuration.timers.journal
   }
 
-  /// The devices of those whom it is for now; with `holdsOffers` a verifier is heard first.
+  /// The devices of its present users; with `holdsOffers` a verifier answers first.
   mutating func ring(
     _ present: [DevicePresence], waking destinations: [PushDestination], _ remoteDevices: [RemoteDevice] = [],
     holdsOffers: Bool = false, _ step: inout Step

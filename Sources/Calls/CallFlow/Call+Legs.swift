@@ -5,7 +5,7 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// The trunk legs of a call, and what each of their events means for it. The first has the caller, or whom the app called; a second is there
+/// The trunk legs of a call, and what each of their events means for it. The first leads to the caller or the callee; a second exists
 /// while a transfer is made, or for the number that the call is diverted to.
 extension Call {
   var trunkLeg: TrunkLeg {

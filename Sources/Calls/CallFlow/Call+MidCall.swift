@@ -109,7 +109,7 @@ extension Call {
     }
   }
 
-  /// `call.end`. Before the lock it rejects for all; afterwards the call is over for everybody.
+  /// `call.end`. Before the lock it rejects for all; afterwards the call is over for all parties.
   mutating func endByApp(_ request: CallEnd, from key: DeviceKey, _ step: inout Step) {
     if isUndecided, ringsDevices {
       _ = reject(CallReject(), from: key, &step)
@@ -139,7 +139,7 @@ extension Call {
     mark(.appMoved, detail: "\(address)", &step)
   }
 
-  /// The leg lives, so that nobody else would do anything: a restart finds another way. Asked once for each.
+  /// The leg is alive, so that no other mechanism would act: a restart finds another path. Asked once for each.
   mutating func appOneWay(_ leg: AppLegID, _ direction: AudioDirection, _ step: inout Step) {
     guard let index = index(of: leg), winner == devices[index].key, state == .connected,
       devices[index].oneWayGen < devices[index].gen

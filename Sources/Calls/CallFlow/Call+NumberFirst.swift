@@ -4,7 +4,7 @@ import MediaSession
 import SIPDialogs
 
 /// A program's call that reaches the number before the user (`OriginateRequest.First.number`): the trunk is dialled at once, and the devices
-/// ring when it has answered. Whoever answered hears ringback of ours until a device has the call and media.
+/// ring when it has answered. The party that answered hears our ringback until a device has the call and media.
 extension Call {
   var callsNumberFirst: Bool { parties.origination?.first == .number }
 
@@ -16,7 +16,7 @@ extension Call {
     callsNumberFirst && trunkLeg.phase == .confirmed && [.parked, .ringing, .answering].contains(state)
   }
 
-  /// The start line is on disk. Nobody's media is waited for: it is the gateway that the number hears first.
+  /// The start line is on disk. It waits for no device's media: the number hears the gateway first.
   mutating func inviteNumber(_ step: inout Step) {
     guard callsNumberFirst else { return }
     sendInvite(&step)

@@ -33,7 +33,7 @@ extension Call {
     return .ok(Success(sdp: devices[index].sdp, call: id, to: parties.to))
   }
 
-  /// The one place that calls whom an app dials.
+  /// The only function that calls the number that an app dials.
   mutating func inviteTrunk(_ proof: GateProof, _ step: inout Step) {
     guard trunkLeg.phase == .idle else { return }
     if times[.gateOpen] == nil { noteGateOpen(since: ringsDevices ? .answered : .start, &step) }

@@ -10,15 +10,15 @@ import SIPDialogs
 extension Call {
   /// Whose devices may have it.
   struct Users {
-    /// Whose call it is; while it rings for several, the first of them. Empty: nobody's yet.
+    /// The user of the call; while it rings for several, the first of them. Empty: none yet.
     var owner: String
-    /// Whom it rings for.
+    /// The users for whom it rings.
     var ringing: [String]
-    /// Whom it rang for before it was diverted.
+    /// The users for whom it rang before it was diverted.
     var former: [String] = []
     /// Of an outgoing call; of an incoming one where none is configured.
     let account: String
-    /// Of an incoming call, for each user whom it rings for: only devices that are logged in to it ring.
+    /// Of an incoming call, for each user for whom it rings: only devices that are logged in to it ring.
     var accounts: [String: String] = [:]
     /// The route's, for users without one of their own.
     var routeAccount: String?
@@ -50,7 +50,7 @@ extension Call {
     }
   }
 
-  /// Who calls whom.
+  /// Caller and callee.
   struct Parties {
     /// As the app sees them.
     var from: Handle
@@ -62,7 +62,7 @@ extension Call {
     var dialled: AllowedNumber?
     /// Incoming: the caller withholds the number. Outgoing: the user does.
     var isPrivate = false
-    /// Whom the call was for before it was diverted to us, the latest first.
+    /// The called users before the call was diverted to us, the latest first.
     var divertedFrom: [Handle] = []
     /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
     var identities: [SignedIdentity] = []
@@ -94,7 +94,7 @@ extension Call {
     let offer: SessionDescription?
   }
 
-  /// Where it goes if nobody takes it, and where it went.
+  /// Where it goes if no device answers, and where it went.
   struct DiversionState {
     var rules = Diversions()
     /// Those of the INVITE.
@@ -119,7 +119,7 @@ extension Call {
       made.append(transfer)
       if made.count > Limits.recordedTransfers { made.removeFirst() }
     }
-    /// Nil: nobody said what became of it.
+    /// Nil: the outcome was not reported.
     mutating func end(_ code: Int?) {
       if let last = made.indices.last, made[last].sip == nil { made[last].sip = code }
     }

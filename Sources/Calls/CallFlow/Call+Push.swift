@@ -33,7 +33,7 @@ extension Call {
 
   private mutating func schedulePushes() { timers[.push] = pushes.compactMap(\.dueAt).min() }
 
-  /// What a device is told that is to come; nil: nobody is woken any more.
+  /// The wake that a device gets; nil: no device is woken any longer.
   func pushContent(for device: DeviceKey, until ring: Instant, _ step: Step) -> CallPush? {
     guard let settings = step.configuration.push else { return nil }
     let last = ring + Limits.wakeAfterRing
@@ -120,7 +120,7 @@ extension Call {
       pushes[index].mayShow = false
       failed(index, report, other: other, &step)
     case .failed:
-      // without an answer nobody knows: the push may have arrived
+      // without an answer the outcome is unknown: the push may have arrived
       pushes[index].mayShow = report.attempts > 0
       failed(index, report, other: report.attempts == 0 ? other : nil, &step)
     }
@@ -212,7 +212,7 @@ extension Call {
     push(index, &step)
   }
 
-  /// Somebody has the call, or nobody will: who was only pushed to is told when it comes.
+  /// A device has the call, or none will: a device that only got a push is notified when it connects.
   mutating func closePushes(_ over: CallOver, _ step: inout Step) {
     if pushes.contains(where: { $0.phase == .underWay }) { step.output.actions.append(.pushCallOver(id)) }
     for push in pushes where push.mayShow && push.key != winner && terminals[push.key] == nil && index(of: push.key) == nil {

@@ -58,7 +58,7 @@ extension CallMachine {
   /// A file is closed, maybe after its call is forgotten; or before, as the disk is full.
   mutating func recorded(_ report: RecordingReport, _ step: inout Step) {
     change(report.facts.call, &step) { call, step in
-      // nobody reads the tap any more
+      // the tap has no reader any longer
       if call.isLive, call.bookkeeping.recordings.isRunning, call.bookkeeping.recordings.files.last == report.file {
         call.bookkeeping.recordings.isRunning = false
         step.media(.tap(call.session, nil))

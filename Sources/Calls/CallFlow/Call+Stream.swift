@@ -11,7 +11,7 @@ extension Call {
     var isOpen = false
   }
 
-  /// Nobody rings: the stream has the call. `answering` is left by `streamOpened`, its end, or the deadline.
+  /// No device rings: the stream has the call. `answering` is left by `streamOpened`, its end, or the deadline.
   mutating func openStream(_ target: StreamTarget, _ step: inout Step) {
     let stream = Stream(target: target)
     appMedia.stream = stream
@@ -20,7 +20,7 @@ extension Call {
     mark(.answered, detail: "stream", &step)
     timers[.gate] = step.now + Self.streamTimeout
     var parameters = parties.parameters?.values ?? [:]
-    // nobody outside says these in our place
+    // no other party writes these fields for us
     for name in parameters.keys where ["call", "to", "trunk", "from"].contains(name.lowercased()) { parameters[name] = nil }
     (parameters["call"], parameters["to"], parameters["trunk"]) = (id.description, parties.calledNumber, trunk.name)
     if !parties.isPrivate { parameters["from"] = parties.callerNumber }

@@ -71,7 +71,7 @@ extension Call {
     legs[1].phase = .over
     mark(.transferFailed, detail: String(code), &step)
     transfers.end(code)
-    // who asked for it is gone: nobody is left
+    // the transferor has left: no peer remains
     if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &step) }
     step.outcomes.append(.legLeft(legs.removeLast()))
     notify(code, &step)

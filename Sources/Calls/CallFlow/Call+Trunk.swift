@@ -5,7 +5,7 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// What the caller's trunk does to a call: CANCEL, ACK, PRACK; and hold, whoever called.
+/// What the caller's trunk does to a call: CANCEL, ACK, PRACK; and hold, in either direction of the call.
 extension Call {
   /// CANCEL before our 200. `Reason: SIP;cause=200` says that another fork answered (RFC 3326 §2).
   mutating func cancelled(_ cause: ReasonValue?, _ step: inout Step) {

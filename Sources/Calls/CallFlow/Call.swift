@@ -19,7 +19,7 @@ import SIPDialogs
 ///     answering  gate opens                               → connected   connect, 200, call.connected
 ///     answering  deadline, media.fail, wrong fingerprint  → ended       480 Q.850;cause=41, call.ended
 ///     answering  CANCEL, call.end                         → ended       call.ended
-///     all three  nobody came, and a rule says where else  → diverting   call.cancel{diverted}; a failed winner: call.ended
+///     all three  no device answered, a rule says where    → diverting   call.cancel{diverted}; a failed winner: call.ended
 ///     diverting  another user                             → parked      call.offer to that user's devices
 ///     diverting  a number: 18x                            → diverting   180, 183 with its early media
 ///     diverting  a number: 200; a recording               → connected   connect, 200
@@ -50,7 +50,7 @@ import SIPDialogs
 ///     parked     as incoming until a device has answered, without 180
 ///     answering  gate opens                               → connected   connect, call.connected
 ///     these      BYE of the number                        → ended       call.cancel or call.ended {callerCancelled}
-///     these      nobody takes it, no media                → ended       BYE
+///     these      no device answers, no media              → ended       BYE
 ///
 /// `ended` takes no input but the final statistics; then the record is written and only the tombstone is left. What does not
 /// fit the state crossed something on its way: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
@@ -63,7 +63,7 @@ struct Call {
   var parties: Parties
   /// Of an incoming call: what its media is made of, once there is some.
   var intake: Intake?
-  /// Whom it is for is not known yet.
+  /// Its users are not known yet.
   var routeQuery: RouteQuery?
   var diversions = DiversionState()
   private(set) var state: CallState
@@ -95,7 +95,7 @@ struct Call {
     stateSince = now
   }
 
-  /// Nobody has the call yet: the lock is free.
+  /// No device has the call yet: the lock is free.
   var isUndecided: Bool { (state == .parked || state == .ringing) && diversions.planned == nil }
   var isLive: Bool { state != .ended }
 

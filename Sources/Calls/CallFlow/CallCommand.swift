@@ -10,7 +10,7 @@ public enum CallCommand: Sendable, Equatable {
   case digits(CallDTMF)
   /// The trunk hears this in place of the app; nil: no more of it.
   case play(Announcement?)
-  /// An incoming call that nobody has yet becomes a program's, at a host that the configuration allows.
+  /// An incoming call that no device has yet becomes a program's, at a host that the configuration allows.
   case stream(StreamURL, StreamTarget.Format)
   /// Begins or ends a recording.
   case record(Bool)

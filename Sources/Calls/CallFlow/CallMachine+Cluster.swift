@@ -12,9 +12,9 @@ import SIPDialogs
 extension CallMachine {
   /// What a call that exists goes on with once its users' devices are found.
   enum Found: Equatable {
-    /// Those whom a webhook named; media is reserved then, toward the caller.
+    /// The users that a webhook named; media toward the caller is reserved then.
     case routed(toward: IPAddress)
-    /// The user whom it is diverted to.
+    /// The user to which it is diverted.
     case diverted
   }
 
@@ -85,8 +85,8 @@ extension CallMachine {
     call.users.ringing.contains { presences[$0]?.contains { $0.isReachable(at: now) } ?? false }
   }
 
-  /// Nobody here knows where the user is, and another node may have the device: its edge asks the next one. It is no call here. A carrier that
-  /// dials us itself has nobody else to ask.
+  /// This node does not know where the user is, and another one may have the device: the edge asks the next node. It is no call here. A carrier that
+  /// dials us itself has no other node to ask.
   private mutating func passOn(_ call: Call, _ invite: InboundInvite, _ step: inout Step) {
     unclaim(call.id, &step)
     refuse(call.trunkLeg.id, invite, .unlocated, code: 503, &step)

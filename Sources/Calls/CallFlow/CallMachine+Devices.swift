@@ -60,7 +60,7 @@ extension CallMachine {
     }
   }
 
-  /// Whether what this device asks is refused: one that an operator turned away acts in no call but one that it has, and in that it reaches nobody
+  /// Whether what this device asks is refused: a revoked device acts in its own call only, and reaches no other party there
   /// else. Asked for each request: its session, or its token, may be older than the operator's word.
   func isTurnedAway(_ key: DeviceKey, in call: CallID?, _ message: ClientMessage? = nil) -> Bool {
     guard devices.isRevoked(key) else { return false }

@@ -15,7 +15,7 @@ extension CallMachine {
     return trunk.name == Routing.directTrunk ? .direct(number, isOutbound: true) : .outbound(number)
   }
 
-  /// Whom the called side sees: a number of the user's, or its id toward another user where it has none.
+  /// The caller as the called side sees it: a number of the user's, or its id toward another user where it has none.
   func callerNumber(of user: String, wanted: String?, account: String?, calling to: Routing.Destination) -> String? {
     routing.callerNumber(of: user, wanted: wanted, account: account)
       ?? (wanted == nil && routing.directRule(to) != nil && routing.user(user) != nil ? user : nil)

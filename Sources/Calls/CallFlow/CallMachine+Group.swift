@@ -20,7 +20,7 @@ extension CallMachine {
       return .ok
     }
     guard with != id else { return .err(Failure(.badRequest, msg: "with is this call")) }
-    // whoever's else it is, nobody learns of it
+    // the answer does not reveal a call of another user
     guard let other = calls[with], other.canBeGrouped(by: key) else {
       return .err(Failure(.badState, msg: "with is not a connected call of this device"))
     }

@@ -84,7 +84,7 @@ extension CallMachine {
     return true
   }
 
-  /// What a leg whose address went before an answer may try, from the address that we have now: its own trunk again if nobody was rung, then the others.
+  /// What a leg whose address went before an answer may try, from the address that we have now: its own trunk again unless the callee was ringing, then the others.
   private func fromHere(_ leg: TrunkLeg, _ now: Instant) -> [Routing.Trunk] {
     ((leg.hasRung ? [] : [leg.trunk]) + leg.alternatives).compactMap { trunk in
       guard let trunking, trunk.settings != nil else { return trunk }

@@ -49,7 +49,7 @@ extension CallMachine {
       if let over = tombstones.popLost(id, device.key) { gone.append(GoneCall(call: id, over: over)) }
     }
     if let only, calls[only]?.users.concerns(device.key.user) != true, tombstones[only]?.terminals[device.key] == nil {
-      // woken for a call that nobody here knows of any more
+      // woken for a call that is no longer known here
       gone.append(GoneCall(call: only, over: over(of: only, for: device.key, remote: remote, step)))
     }
     // the newest: each is a numbered message, and all of them together must fit into what is kept until it is acknowledged

@@ -3,14 +3,14 @@ import Bytes
 public import PushPolicy
 import SIPDialogs
 
-/// A call whose webhook has been asked whom it is for.
+/// A call whose webhook was asked for its users.
 struct RouteQuery {
   var hook: Routing.Hook
   var toward: IPAddress
   var diversions: Diversions
 }
 
-/// Calls whose user somebody else names (`route: { webhook: … }`): they exist while the webhook is asked, and go on with its answer
+/// Calls whose user a webhook names (`route: { webhook: … }`): they exist while the webhook is asked, and continue with its answer
 /// or by the rule for want of one. What comes later is of use for the caller's name only.
 extension CallMachine {
   mutating func ask(
@@ -103,7 +103,7 @@ extension CallMachine {
           asked: call.intake?.invite.source)))
   }
 
-  /// Somebody can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.
+  /// A device can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.
   func isReachable(_ call: Call, _ now: Instant) -> Bool {
     call.users.ringing.contains { user in
       ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty

@@ -33,7 +33,7 @@ extension CallMachine {
     transfer(leg, TransferTarget(number: allowed, uri: isOwnURI ? referral.uri : nil, referral: referral), all, of: id, &step)
   }
 
-  /// A Refer-To without a user leads back to the trunk, which alone knows whom it means (Teams Direct Routing). There is no number to hold to the
+  /// A Refer-To without a user leads back to the trunk, which alone knows its target (Teams Direct Routing). There is no number to hold to the
   /// user's prefixes: the user must be free to call any, by this trunk.
   private mutating func referred(
     _ leg: LegID, toURIOf referral: Referral, _ id: CallID, _ call: Call, _ step: inout Step

@@ -180,7 +180,7 @@ extension CallMachine {
     }
   }
 
-  /// Nobody is there and nobody can be woken, or all that are do not want to be disturbed.
+  /// No device is connected and none can be woken, or do-not-disturb is on for all.
   mutating func rejectUnreached(_ call: Call, _ step: inout Step) {
     let ending = unreachedEnding(call, step.now)
     admit(call, &step)
@@ -197,7 +197,7 @@ extension CallMachine {
     return .init(.unanswered, by: .app, q850: 20, detail: account ?? "no device connected")
   }
 
-  /// The devices of those whom a call is for, offered or woken; if there are none it is over, or goes where its rules say.
+  /// The devices of the called users, offered or woken; if there are none it is over, or goes where its rules say.
   /// - Parameter reservation: for a call that has no media yet.
   mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ step: inout Step) {
     guard let call = calls[id] else { return }

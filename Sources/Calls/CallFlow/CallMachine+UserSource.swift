@@ -12,8 +12,8 @@ import SIPDialogs
 ///
 /// | the server says | and | then |
 /// |---|---|---|
-/// | a user | | its numbers leave whoever had them, in one step; both questions hold for `cache` |
-/// | nobody | | the number is free, the user is turned away; that holds for `cache` too |
+/// | a user | | its numbers leave their previous users, in one step; both questions hold for `cache` |
+/// | no user | | the number is free, the user is turned away; that holds for `cache` too |
 /// | nothing | it is known from before | what was known holds on; it is asked again after `Limits.userRetry` |
 /// | nothing | a number that is not known | 503: another node may know |
 /// | nothing | a user that is not known | what holds for `any` |
@@ -129,7 +129,7 @@ extension CallMachine {
 }
 
 extension UserDirectory {
-  /// The file or an import says it: nobody is asked.
+  /// The file or an import has it: no request is made.
   func isSettled(_ question: UserQuestion) -> Bool {
     switch question {
     case .number(let number): isSettled(number: number)
@@ -139,7 +139,7 @@ extension UserDirectory {
 }
 
 extension Routing {
-  /// Calls of this trunk are for whoever has the number.
+  /// Calls of this trunk are for the user of the number.
   func isForUsers(of trunk: String) -> Bool {
     trunk == Self.directTrunk || inbound.contains { $0.trunk == trunk && $0.target == .users }
   }

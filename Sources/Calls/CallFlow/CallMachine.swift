@@ -29,7 +29,7 @@ public struct CallMachine {
     case originated(Call, QuestionID)
     /// A call that a stream is to have.
     case stream(Call, StreamTarget)
-    /// A call whose webhook has said whom it is for.
+    /// A call whose users the webhook has named.
     case asked
     /// The leg to the number that a call is diverted to.
     case diversion(DiversionPlan)
@@ -146,7 +146,7 @@ public struct CallMachine {
   }
 
   mutating func dispatch(_ input: Input, _ step: inout Step) {
-    // The registry is filled before anything runs, and nobody hears what that causes: trunks wait for the first other input.
+    // The registry is filled before anything runs, and its effects are not reported: trunks wait for the first other input.
     if !input.isOfStore, !isTrunkingConfigured { configureTrunks(&step) }
     switch input {
     case .sip(let event): handle(event, &step)

@@ -14,7 +14,7 @@ public struct CallNumber: Hashable, Comparable, Sendable {
   public static func < (a: CallNumber, b: CallNumber) -> Bool { a.number < b.number }
 }
 
-/// A live call as the thread that owns it copies it: what a summary shows, which is the work of whoever wanted to see it. Costs its owner a dozen
+/// A live call as the thread that owns it copies it: the data of a summary, which the requester makes. Costs its owner a dozen
 /// references; no string, list or dictionary is made.
 public struct CallRow: Sendable {
   public let id: CallID

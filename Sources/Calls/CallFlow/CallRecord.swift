@@ -107,7 +107,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public var from: String
   public var to: String
   public var user: String?
-  /// Others whom it rang for: beside the user, or before it was diverted.
+  /// Other users for whom it rang: beside the user, or before it was diverted.
   public var otherUsers: [String]?
   /// The user's account that it belongs to.
   public var account: String?
@@ -142,7 +142,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
   }
   /// What the device that had the call said of it.
   public var appStats: AppStats?
-  /// Where the call went because nobody took it, in that order.
+  /// Where the call was diverted because no device answered, in order.
   public var diversions: [Diversion]?
   public struct Diversion: Sendable, Codable, Equatable {
     public var why: DiversionTrigger
@@ -160,7 +160,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public var peer: Peer?
   public struct Peer: Sendable, Codable, Equatable {
     public var call: CallID
-    /// Who calls, or whom it was for first.
+    /// The caller, or the first callee.
     public var user: String
     public init(call: CallID, user: String) { (self.call, self.user) = (call, user) }
   }
@@ -170,7 +170,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public struct Transfer: Sendable, Codable, Equatable {
     /// `trunk`: a REFER, or an INVITE with Replaces. `app`: `call.transfer`.
     public var by: CallSide
-    /// Whom the call was to go to; nil for an INVITE with Replaces, and for another call of the user's.
+    /// The target of the transfer; nil for an INVITE with Replaces, and for another call of the user's.
     public var number: String?
     /// Referred-By of a REFER, as written.
     public var referredBy: String?
@@ -189,7 +189,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
   /// Files that its audio was written to, in that order.
   public var recordings: [String]?
 
-  /// The record of a call whose process died: all that its start line knows. Nobody knows when the call ended: it is cut at `now`,
+  /// The record of a call whose process died: all that its start line knows. The time of its end is unknown: it is cut at `now`,
   /// the next start, and `connectedMs` is the most that it can have been.
   public init(orphan line: StartLine, at now: Int64) {
     var times = [CallStage.start.rawValue: line.start, CallStage.ended.rawValue: now]

@@ -14,7 +14,7 @@ public struct CallRecording: Sendable {
   }
 }
 
-/// To whoever writes recordings.
+/// To the writer of recordings.
 public enum RecordingCommand: Sendable {
   case start(CallRecording)
   case stop(file: String, RecordingReport.End)

@@ -57,7 +57,7 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case transferring, transferred, transferFailed
   /// 181: the far side of an outgoing call has diverted it.
   case forwarded
-  /// Nobody takes an incoming call: a diversion may begin.
+  /// No device answers an incoming call: a diversion may begin.
   case noDeviceAnswered
   /// It begins: to another user, a number, a recording; the number rings, answers, refuses.
   case diverting, divertedRinging, divertedAnswered, divertedFailed

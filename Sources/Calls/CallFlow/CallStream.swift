@@ -93,7 +93,7 @@ public struct StreamRequest: Sendable {
   }
 }
 
-/// To whoever runs streams.
+/// To the runner of streams.
 public enum StreamCommand: Sendable {
   /// Answered by `opened` or `refused`, within 5 s.
   case open(StreamRequest)

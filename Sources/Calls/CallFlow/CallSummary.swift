@@ -42,7 +42,7 @@ public struct CallSummary: Sendable, Codable, Equatable {
 /// ready, progress, connected.
 public enum CallState: String, Sendable, Codable, CaseIterable {
   case parked, ringing, answering, diverting, starting, ready, progress, connected
-  /// Over for everybody; its record waits for the final statistics.
+  /// Over for all parties; its record waits for the final statistics.
   case ended
 }
 

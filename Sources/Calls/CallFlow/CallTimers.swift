@@ -4,7 +4,7 @@ import Bytes
 enum CallTimer: Int, CaseIterable {
   /// 180 or INVITE goes without the journal's word.
   case journal
-  /// Nobody answered: incoming ring window, outgoing Timer C.
+  /// No answer: incoming ring window, outgoing Timer C.
   case ring
   /// The webhook has not answered.
   case route

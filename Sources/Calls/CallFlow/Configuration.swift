@@ -16,7 +16,7 @@ public struct Configuration: Sendable {
     public var mediaGateOutgoing: Duration = .seconds(5)
     /// What is left of the device's own answer timeout for its own work.
     public var answerMargin: Duration = .seconds(5)
-    /// How long a webhook may take to say whom a call is for.
+    /// How long a webhook may take to name the users of a call.
     public var route: Duration = .seconds(1)
     /// How long 180 or INVITE wait for the journal.
     public var journal: Duration = .milliseconds(100)
@@ -55,7 +55,7 @@ public struct Configuration: Sendable {
   public var push: PushSettings?
   /// Identity header fields of type `shaken` are given to a verifier.
   public var verifiesIdentity = false
-  /// There are other nodes; false: this one is alone, and asks nobody.
+  /// There are other nodes; false: this node is alone, and asks no other.
   public var isClustered = false
   /// What is told beyond the gateway.
   public var events = GatewayEvent.Rules()

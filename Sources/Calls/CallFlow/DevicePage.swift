@@ -2,14 +2,14 @@ public import AppSessions
 import Devices
 public import PushPolicy
 
-/// Which devices somebody wants to see: those that fit all that is given.
+/// A filter of devices: those that match all given fields.
 public struct DeviceFilter: Hashable, Sendable {
   public var user: String?
   public var device: String?
   public init(user: String? = nil, device: String? = nil) { (self.user, self.device) = (user, device) }
 }
 
-/// A device as the thread that owns it copies it: a value, whose summary is the work of whoever wanted to see it.
+/// A device as the thread that owns it copies it: a value, from which the requester makes a summary.
 public struct DeviceRow: Sendable {
   public let key: DeviceKey
   private let device: Device?
@@ -39,7 +39,7 @@ public struct DeviceRow: Sendable {
 /// A part of the devices: whole users, in the order of their ids; of one user in any order.
 public struct DevicePage: Sendable {
   public var rows: [DeviceRow] = []
-  /// The user behind whom the next page begins; nil: this was the last.
+  /// The user after which the next page begins; nil: this was the last.
   public var next: String?
   /// How many devices were looked at, fitting or not.
   public var looked = 0

@@ -52,7 +52,7 @@ struct DevicePush {
   var isOpen: Bool { dueAt != nil || phase == .underWay || phase == .accepted }
 }
 
-/// What pushes say beside the call itself; nil in the configuration: nobody is pushed to.
+/// What pushes say beside the call itself; nil in the configuration: no pushes.
 public struct PushSettings: Sendable {
   /// Where a woken app connects: `wss://…`.
   public var gateway: String

@@ -3,7 +3,7 @@ public import MediaSession
 import SDP
 import SIPDialogs
 
-/// Why an incoming call has nobody (docs/reference/protocol.md, Call states): what may start a diversion.
+/// Why an incoming call has no device (docs/reference/protocol.md, Call states): what may start a diversion.
 public enum DiversionTrigger: String, Sendable, CaseIterable, Codable {
   /// No device rings or could be woken, or all of them filter.
   case unreached
@@ -13,7 +13,7 @@ public enum DiversionTrigger: String, Sendable, CaseIterable, Codable {
   case mediaFailed
 }
 
-/// What becomes of an incoming call that nobody takes: at most one rule for each trigger.
+/// Where an incoming call goes that no device answers: at most one rule for each trigger.
 public struct Diversions: Sendable {
   public enum Target: Sendable {
     /// This user's devices ring instead.

@@ -31,7 +31,7 @@ public struct GatewayEvent: Sendable, Equatable {
     case trunkDown = "trunk.down"
   }
 
-  /// What the machine tells. Off: nobody reads events.
+  /// Events that the machine reports. Off: events have no reader.
   public struct Rules: Sendable, Equatable {
     public var isOn = false
     public var hasDigits = false
@@ -129,7 +129,7 @@ public struct TrunkFacts: Sendable, Equatable, Encodable {
 }
 
 extension GatewayEvent.Kind {
-  /// What a stage of a call is told as; nil: nobody outside wants to know.
+  /// The event of a call's stage; nil: none.
   init?(_ stage: CallStage) {
     switch stage {
     case .start: self = .callStarted

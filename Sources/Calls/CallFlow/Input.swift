@@ -44,7 +44,7 @@ extension CallMachine {
     case admitted(CallID, trunk: String, Bool)
     /// So many nodes take calls, this one included: `calls_per_second` of trunks is shared by them.
     case nodes(Int)
-    /// The answer to `Action.askTombstone`; nil: nobody knows.
+    /// The answer to `Action.askTombstone`; nil: unknown.
     case tombstone(CallID, RemoteTombstone?)
     /// A device has a socket at another node now.
     case remoteDeviceConnected(RemoteDevice)
@@ -64,7 +64,7 @@ extension CallMachine {
     case callerKnown(CallID, Handle)
     /// The answer to `Action.verify`: A, B or C, or nil if the verifier does not stand for the caller, or did not answer.
     case verified(CallID, attestation: String?)
-    /// Callers of this scope (`DirectoryScope`) whose calls ring nobody from now on, ascending; in place of those before.
+    /// Callers of this scope (`DirectoryScope`) whose calls ring no device from now on, ascending; they replace the previous ones.
     case blocked(scope: String, [Int64])
     /// What is told beyond the gateway from now on.
     case events(GatewayEvent.Rules)

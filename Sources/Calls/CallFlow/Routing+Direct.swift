@@ -19,7 +19,7 @@ extension Routing {
       rules: TrunkRules(reliability: .off, sessionTimer: nil), signalsHold: true)
   }()
 
-  /// Whom an app or a program calls for a user.
+  /// The callee of an app's or a program's call.
   struct Destination {
     /// As dialled, E.164 where that is known; of a user without a number the id.
     var number: String
@@ -47,7 +47,7 @@ extension Routing {
     return OutboundRule(prefix: to.number, trunk: Self.directTrunk)
   }
 
-  /// Whom a call between users is for.
+  /// The callee of a call between users.
   func directRoute(called number: String) -> InboundRoute? {
     if let owner = directory.owner(of: number) { return InboundRoute(user: owner.user, number: owner.number) }
     return directory.contains(number) ? InboundRoute(user: number, number: number) : nil

@@ -4,7 +4,7 @@ public import SIPDialogs
 import Trunking
 
 extension Routing {
-  /// Whom an incoming call is for.
+  /// The user of an incoming call.
   struct InboundRoute {
     var user: String
     /// The user's number as configured, or the called one.
@@ -32,7 +32,7 @@ extension Routing {
   }
   func user(_ id: String) -> User? { directory.user(id) }
 
-  /// The user for a called number; nil: nobody has it.
+  /// The user for a called number; nil: no user has it.
   func route(called number: String, trunk: String) -> InboundRoute? {
     if trunk == Self.directTrunk { return directRoute(called: number) }
     for rule in inbound where rule.trunk == trunk {

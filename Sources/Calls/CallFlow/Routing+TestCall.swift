@@ -17,7 +17,7 @@ extension Routing {
 }
 
 extension CallRecord {
-  /// A device has tried its way to the gateway: nobody was called.
+  /// A device has tested its way to the gateway: no callee exists.
   public var isTest: Bool { trunk == Routing.testTrunk }
 }
 

@@ -5,7 +5,7 @@ public import RTP
 public import SIPDialogs
 public import Trunking
 
-/// Who may call whom over what. A value: SIGHUP replaces it whole, and calls that run keep what they began with.
+/// Which user may call which number over which trunk. A value: SIGHUP replaces it whole, and calls that run keep what they began with.
 public struct Routing: Sendable {
   public struct Trunk: Sendable {
     public var name: String
@@ -47,7 +47,7 @@ public struct Routing: Sendable {
     /// What the trunk hears while the app holds.
     public var holdAudio = HoldAudio.noise
     public var srtp = SRTPRule.off
-    /// Keys of SRTP go over UDP and TCP too, where everybody on the way can read them.
+    /// Keys of SRTP go over UDP and TCP too, where every host on the path can read them.
     public var sendsKeysInClear = false
     /// Where our own ports are: no description makes us send there, unless the trunk is on loopback.
     public var ownAddresses: Set<IPAddress> = []
@@ -95,7 +95,7 @@ public struct Routing: Sendable {
       case users
       /// This user, whatever number was called.
       case user(String)
-      /// Whom a webhook names.
+      /// The users that a webhook names.
       case hook(Hook)
       /// A program.
       case stream(StreamTarget)
@@ -132,13 +132,13 @@ public struct Routing: Sendable {
   }
 
   public var trunks: [Trunk]
-  /// Whom there is, by id and by number.
+  /// The users, by id and by number.
   public var directory: UserDirectory
   public var inbound: [InboundRule]
   public var outbound: [OutboundRule]
   /// Where users without a country dial, as `settle` has found it.
   var callingPlans: [NumberPlan] = []
-  /// Who is asked about users that are not listed; nil: nobody.
+  /// The webhook for users that are not listed; nil: none.
   public var userSource: UserSource?
   /// Emergency numbers beside those of the user's region, compared as dialled; nil: no others, and `usualEmergencyNumbers` of a user whose
   /// region is not known.

@@ -37,7 +37,7 @@ struct Step {
 
 /// What an event of a call means for the call machine, in order.
 enum CallOutcome {
-  /// Nobody took it, and a rule says where it goes.
+  /// No device answered, and a rule says where it goes.
   case diverts(PlannedDiversion)
   /// The webhook's time is over.
   case routeTimedOut

@@ -5,7 +5,7 @@ import SIPDialogs
 
 /// What happens inside a leg's dialog, either way: offers (hold, move, refresh), digits by INFO, and whether anybody is there.
 extension TrunkLeg {
-  /// Our direction while nobody holds, and what an app's hold leaves of it.
+  /// Our direction without a hold, and with an app's hold.
   func direction(isHeld: Bool) -> MediaDirection { isHeld && trunk.signalsHold ? .sendOnly : .sendReceive }
 
   // MARK: the peer's offers

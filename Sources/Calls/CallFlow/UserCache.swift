@@ -5,7 +5,7 @@ import SIPDialogs
 /// Where users come from that no file lists: asked by number and by user, remembered for a while.
 public struct UserSource: Sendable, Equatable {
   public var webhook: Webhook
-  /// How long an answer holds, also that there is nobody.
+  /// How long an answer is valid, also that there is no user.
   public var cache: Duration
   public init(_ webhook: Webhook, cache: Duration = .seconds(60)) { (self.webhook, self.cache) = (webhook, cache) }
 }

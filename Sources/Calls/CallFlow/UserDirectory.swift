@@ -7,7 +7,7 @@ public import AppSessions
 /// |---|---|---|---|
 /// | listed | yes | its own | its own, then the imported ones |
 /// | not listed, with `anyone` | yes | those of its token (`UserGrants`), else of `anyone` | its token's, then the imported ones |
-/// | not listed | no | – | its imported numbers ring nobody |
+/// | not listed | no | – | its imported numbers ring no device |
 ///
 /// A number that a listed user has is that user's, whatever was imported; one that was imported is that user's, whatever a token says.
 public struct UserDirectory: Sendable {
@@ -82,7 +82,7 @@ public struct UserDirectory: Sendable {
   /// The file or an import says whose the number is.
   func isSettled(number: String) -> Bool { byNumber[Routing.canonical(number)] != nil || imported.owner(of: number) != nil }
 
-  /// No listed user has the number, and it was imported for nobody but `id`.
+  /// No listed user has the number, and it was imported for no other user than `id`.
   func isFree(_ number: String, for id: String) -> Bool {
     byNumber[Routing.canonical(number)] == nil && imported.owner(of: number).map { $0.user == id } ?? true
   }

@@ -22,7 +22,7 @@ public struct Device: Hashable, Sendable {
   public var sdk: String?
   /// Accounts of its login token when it last came.
   public var accounts: [String]
-  /// `prefs` of `device.put`: whether calls ring here, and whether nobody wants to be disturbed here.
+  /// `prefs` of `device.put`: whether calls ring here, and whether do-not-disturb is on.
   public var rings = true
   public var doNotDisturb = false
   public var firstSeen: Int64
@@ -52,7 +52,7 @@ public struct Device: Hashable, Sendable {
   }
 }
 
-/// Whom to wake: at most one registration for each device, because a call is pushed to a device once.
+/// The devices to wake: at most one registration for each device, because a call is pushed to a device once.
 public struct PushDestination: Hashable, Sendable {
   public var key: DeviceKey
   public var target: PushTarget

@@ -26,7 +26,7 @@ public struct DeviceRegistry: Sendable {
   /// Users with a device, in order: a look at all of them can be taken in steps.
   public private(set) var users = OrderedKeys<String>()
   private var owners: [Token: DeviceKey] = [:]
-  /// Users whom the cluster's store has told of, by when they were heard of last.
+  /// Users that the cluster's store has reported, by the time of the last report.
   private var learnt = RecencyQueue<String>()
   private let most: Int
   /// When a full table was last searched for stale devices, milliseconds since 1970.
@@ -79,7 +79,7 @@ public struct DeviceRegistry: Sendable {
   /// By what the user set on the device; true for one that is not known.
   public func wantsCalls(_ key: DeviceKey) -> Bool { devices[key]?.wantsCalls ?? true }
 
-  /// Whom a call of this user may wake: devices that ring, are not revoked and have a registration that works.
+  /// The devices that a call of this user may wake: they ring, are not revoked and have a usable registration.
   /// - Parameter account: only devices logged in to it; nil: all.
   public func targets(of user: String, account: String? = nil) -> [PushDestination] {
     devices(of: user).compactMap { device in
@@ -109,7 +109,7 @@ public struct DeviceRegistry: Sendable {
   }
 
   /// What the cluster's store has of a user's devices, which stands for what is known here, except for a later word of the last minute: it
-  /// may not have arrived there. A word of another node whose clock is ahead is none of these. A full table forgets whoever was not heard of
+  /// may not have arrived there. A word of another node whose clock is ahead is none of these. A full table forgets the user that was not reported
   /// for the longest time.
   public mutating func learn(_ stored: [Device], of user: String, at now: Int64) {
     let stored = stored.filter { $0.key.user == user }.prefix(Limits.devicesPerUser + Limits.revokedPerUser)
@@ -286,7 +286,7 @@ extension DeviceRegistry {
     return stale.flatMap { remove($0) }
   }
 
-  /// A token belongs to who registered it last: whoever had it before logged out, or lost its app to another user.
+  /// A token belongs to the user that registered it last: the previous one logged out, or lost its app to another user.
   private mutating func removeToken(_ target: PushTarget, for key: DeviceKey) -> [DeviceChange] {
     guard let owner = owners[Token(target)], owner != key, var device = devices[owner] else { return [] }
     device.bindings.removeAll { Token($0.target) == Token(target) }

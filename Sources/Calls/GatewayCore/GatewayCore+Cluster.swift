@@ -62,7 +62,7 @@ extension GatewayCore {
     }
   }
 
-  /// What the call machine asks of the cluster or has to tell it. True: nobody else needs the action.
+  /// Requests and reports of the call machine to the cluster. True: no other component needs the action.
   mutating func notifyCluster(_ action: CallMachine.Action, at now: Instant) -> Bool {
     switch action {
     case .locate(let question): cluster(.locate(question), at: now)
@@ -172,7 +172,7 @@ extension GatewayCore {
 }
 
 extension RequestOutcome {
-  /// What an OPTIONS says of the process that was asked. A connection that was taken and closed was taken by somebody: a node that does not know
+  /// What an OPTIONS says of the process that was asked. A connection that was accepted and closed has a host behind it: a node that does not know
   /// our address yet drops us as a stranger, and lives. What could not be sent for another reason, or had no answer, says nothing: who is silent
   /// was told when the time for a probe was over.
   var probed: ProbeResult? {

@@ -38,7 +38,7 @@ public struct PushMachine: Sendable {
   var breakers: [PushService: CircuitBreaker] = [:]
   private var nextAttempt: UInt64 = 1
   let random: RandomSource
-  /// Seconds since 1970 at `Instant.zero`, moved by whoever watches the wall clock.
+  /// Seconds since 1970 at `Instant.zero`, adjusted by the watcher of the wall clock.
   public var unixSecondsAtZero: Int64
 
   public init(providers: PushProviders, random: RandomSource, unixSecondsAtZero: Int64) {

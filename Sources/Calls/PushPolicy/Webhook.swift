@@ -8,7 +8,7 @@ public import HTTP
   import Foundation
 #endif
 
-/// A server of the operator that says whom a call is for.
+/// A server of the operator that names the users of a call.
 public struct Webhook: Sendable, Hashable {
   public var url: String
   /// Both sides have it; requests are signed with it.
@@ -24,7 +24,7 @@ public struct RouteQuestion: Sendable, Equatable, Encodable {
   public var from: String?
   public var name: String?
   public var to: String
-  /// Whom the call was for before it was diverted to us, the latest first.
+  /// The called users before the call was diverted to us, the latest first.
   public var diverted: [String]
   /// Of the INVITE, those that the trunk lists; nil: none.
   public var parameters: [String: String]?

@@ -6,7 +6,7 @@
 ///     legs[id]?.value.phase = .confirmed          // in place
 ///     guard let leg = legs[id]?.value else { … }  // a copy, which later changes do not touch
 @frozen public struct Box<Value: Sendable>: @unchecked Sendable {
-  // Unchecked: written only while nobody else refers to it.
+  // Unchecked: written only without other references to it.
   @usableFromInline final class Storage {
     @usableFromInline var value: Value
     @inlinable init(_ value: Value) { self.value = value }

@@ -38,7 +38,7 @@ struct ClientTransaction {
   let isReliable: Bool
   let request: [UInt8]
   var phase = Phase.calling
-  /// A datagram of it was refused, by whom; it goes on.
+  /// A datagram of it was refused, with the refusing address; it continues.
   var wasRefused = false
   var peerFailure: UserAgent.PeerFailure?
   /// Sent once more, on another connection than the first.

@@ -115,7 +115,7 @@ public struct OwnAddresses: Sendable, Equatable {
 
   func isHere(_ ip: IPAddress) -> Bool { ip.unmapped.isLoopback || addresses.contains(ip.unmapped) }
 
-  /// One of our own ports, whoever asks: also another program on this machine may not make us talk to ourselves.
+  /// One of our own ports, for any peer: another program on this machine must not make us send to ourselves, either.
   func isListener(_ address: SocketAddress) -> Bool {
     ports.contains(address.port) && (isHere(address.ip) || address.ip.unmapped.isUnspecified)
   }

@@ -114,7 +114,7 @@ public struct Referral: Sendable {
   public var replaces: Replaces?
   /// Referred-By as received (RFC 3892); nil if absent.
   public var referredBy: String?
-  /// The URI says more than a number: it has no user, or parameters `x-…` that only its author understands. Nobody else can write it.
+  /// The URI says more than a number: it has no user, or parameters `x-…` that only its author understands and can write.
   public var isOpaque = false
 
   public init(target: InboundInvite.Party, uri: String, replaces: Replaces? = nil, referredBy: String? = nil) {
@@ -146,7 +146,7 @@ public enum RefusalReason: String, Sendable, CaseIterable {
 /// An INVITE that no leg was made for.
 public struct RefusedInvite: Sendable, Equatable {
   public var callID: String
-  /// User part of From; nil if it is withheld or cannot be read, and under overload, when nobody looks.
+  /// User part of From; nil if it is withheld or cannot be read, and under overload, when it is not read.
   public var number: String?
   /// A challenge to an INVITE without credentials: the usual course of a call whose caller logs in.
   public var isFirstChallenge: Bool
@@ -181,7 +181,7 @@ public struct InboundInvite: Sendable {
   public var sdp: String?
   /// Number of Diversion (RFC 5806) values, or of History-Info entries behind the first if there are more.
   public var diversions: Int
-  /// Whom the call was for before, the latest first: Diversion (RFC 5806), else History-Info (RFC 7044). Empty unless the trunk
+  /// The previously called numbers, the latest first: Diversion (RFC 5806), else History-Info (RFC 7044). Empty unless the trunk
   /// is trusted with it.
   public var divertedFrom: [Party] = []
   /// Another node has redirected it to here: it is not sent on again.

@@ -12,7 +12,7 @@ extension UserAgent {
 
   func newCallID() -> String { random.text(24, alphabet: identifierAlphabet) }
 
-  /// Cookie, our mark, chance, and a hash of whom the request is for: our mark with the same hash on a request that comes in is a
+  /// Cookie, our mark, chance, and a hash of the request's destination: our mark with the same hash on a request that comes in is a
   /// loop, with another it is a spiral (as RFC 3261 §16.6 step 8 does it).
   func newBranch(for user: String) -> String {
     magicCookie + instanceKey + random.text(12, alphabet: identifierAlphabet) + "." + hexString(fnv(plainNumber(user)))

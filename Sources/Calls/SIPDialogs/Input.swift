@@ -31,9 +31,9 @@ extension UserAgent {
 
   /// What the other side did, or the way to it. Of our own faults nothing follows for the peer.
   public enum PeerFailure: Sendable, Equatable {
-    /// Its system says that nobody listens there: a reset in place of a connection, or ICMP port unreachable.
+    /// Its system reports no listener there: a reset instead of a connection, or ICMP port unreachable.
     case refused
-    /// It took the connection and closed it: somebody is there, who does not talk with us.
+    /// It accepted the connection and closed it: a host is there, which refuses us.
     case closed
     /// Host or network unreachable, by a router's word or our own.
     case noRoute

@@ -73,7 +73,7 @@ extension InboundInvite {
       || privacy.contains("id") || privacy.contains("user") || privacy.contains("header")
   }
 
-  /// Whom the call is for. The Request-URI, should nothing that the rules name say more than our own contact does.
+  /// The called number or user. The Request-URI, unless the rules name a field with more than our own contact.
   static func called(_ message: Message, _ envelope: Envelope, _ rules: TrunkRules) -> Party {
     func party(_ source: TrunkRules.CalledNumber) -> Party? {
       let uri: URI? =

@@ -1,6 +1,6 @@
-/// Why a request of ours had no response. Our own findings have names of their own, so that nobody takes them for a code of the carrier's.
+/// Why a request of ours had no response. Our own findings have separate names, so that they are not mistaken for a code of the carrier.
 public enum LocalFailure: String, Sendable, Codable, CaseIterable {
-  /// Nobody listens there: a reset in place of a connection, or ICMP port unreachable.
+  /// No listener there: a reset instead of a connection, or ICMP port unreachable.
   case connectionRefused = "connection refused"
   /// The peer took the connection and closed it before it answered.
   case connectionClosed = "connection closed"

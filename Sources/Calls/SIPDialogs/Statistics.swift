@@ -21,7 +21,7 @@ public struct Statistics: Sendable {
   public internal(set) var refused: [RefusalReason: UInt64] = [:]
   /// Messages that were dropped without an answer.
   public internal(set) var dropped: [DropReason: UInt64] = [:]
-  /// Requests inside a dialog that nobody has answered.
+  /// Requests inside a dialog without an answer.
   public internal(set) var unanswered: [Method: UInt64] = [:]
   /// 401s and 407s left unanswered because of their realm.
   public internal(set) var foreignChallenges: UInt64 = 0

@@ -65,7 +65,7 @@ public struct TrunkRules: Hashable, Sendable {
 
   /// Given: no list names this trunk's peers, so each request outside a dialog must answer a challenge with these.
   public var peerCredentials: Credentials?
-  /// The only realm whose challenges get our credentials, so that nobody who forges a 401 has us compute on them, and the one of the
+  /// The only realm whose challenges get our credentials, so that a forger of a 401 cannot make us compute on them, and the one of the
   /// challenges to its peers; nil: any, and `trunkline`.
   public var realm: String?
 

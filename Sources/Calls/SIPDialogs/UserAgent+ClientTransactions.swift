@@ -146,7 +146,7 @@ extension UserAgent {
       let client = clients[id]?.value,
       accounts.mayBeOne(client.trunk, trunk) || flow.remote == client.flow.remote, (try? message.vias.count) == 1
     else { return counters.drop(.strayResponse) }
-    // Who asks for a password must be whom we asked for the call; another member of the trunk can not end the request with it
+    // A challenge must come from the server that got the request; another member of the trunk cannot end the request with it
     // either.
     guard (code != 401 && code != 407) || flow.remote.ip == client.flow.remote.ip else { return counters.drop(.strayResponse) }
     counters.received(envelope.cseq.method, code, trunk: client.trunk)

@@ -1,7 +1,7 @@
 import Bytes
 import SIP
 
-/// Legs of a process that died: nobody else would tell their peers that they are over. A carrier keeps such a call open, and charges for it,
+/// Legs of a process that died: no other party would notify their peers of the end. A carrier keeps such a call open, and charges for it,
 /// until its own timer ends it.
 extension UserAgent {
   /// What closes a leg after this process; nil if it has nothing to close.

@@ -46,7 +46,7 @@ extension UserAgent {
     return out
   }
 
-  /// The Request-URI of an INVITE: as somebody else has written it, or ours.
+  /// The Request-URI of an INVITE: as another party wrote it, or ours.
   func requestURI(_ invite: OutboundInvite, on flow: Flow) -> String {
     if let uri = invite.uri { return uri }
     let trunk = invite.trunk
@@ -385,7 +385,7 @@ extension UserAgent {
     }
   }
 
-  /// Nobody hears of a BYE that was lost unless it is told: the call has its record by then.
+  /// Without a report a lost BYE would stay unnoticed: the call has its record by then.
   mutating func noteUnanswered(_ client: ClientTransaction, _ leg: Leg, _ failure: LocalFailure) {
     switch client.purpose {
     case .cancel, .forkEnd, .abandoned, .standalone: return
@@ -414,7 +414,7 @@ extension UserAgent {
       fail(id, code: code, cause: nil, byTransport: byTransport)
     case .bye: close(id)
     case .ping: if leg.phase == .confirmed { emit(.pingAnswered(id, alive: false)) }
-    // A re-INVITE that somebody works on, or that a connection lost: the call itself may be well.
+    // A re-INVITE that the peer still processes, or that was lost with a connection: the call itself may be well.
     case .reinvite, .update: offerRefused(id, client.purpose, client.phase == .proceeding ? 504 : code, nil)
     case .info: emit(.digitSent(id, code: code))
     case .refer: referRefused(id, code)

@@ -91,12 +91,12 @@ extension UserAgent {
   }
 
   /// RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside of it, it is what we would like to be known as. Where an account stands in
-  /// From, this is where the number is that the callee sees, also another's for whom the call is diverted.
+  /// From, this is where the number is that the callee sees, also that of a user who diverted the call.
   private func writeIdentity(_ invite: OutboundInvite, _ rules: TrunkRules, _ writer: inout MessageWriter) {
     guard var identity = invite.assertedIdentity else { return }
     if rules.fromUser != nil, !invite.isPrivate { identity = invite.from }
     identity = rules.identityUser ?? identity
-    // The name is that of whom From shows.
+    // The name belongs to the user in From.
     let name = identity == invite.from ? invite.displayName.map { quotedString($0) + " " } ?? "" : ""
     let address = "\(name)<\(party(identity, at: rules.fromDomain ?? invite.trunk.domain, invite.trunk.name))>"
     switch rules.identityHeader {

@@ -27,7 +27,7 @@ extension UserAgent {
       throw Refused(422, [(.minSE, String(rule.minimumSeconds))])
     }
     let seconds = max(min(wanted?.seconds ?? rule.seconds, rule.seconds), minimum, rule.minimumSeconds)
-    // Who asks and can refresh does it unless it says otherwise; in a call that runs nobody changes roles (§7.4).
+    // Who asks and can refresh does it unless it says otherwise; in a running call the roles stay (§7.4).
     var refresher = wanted?.refresher ?? (now?.isRefresher == true ? .uas : .uac)
     if !supports { refresher = .uas }
     var out = SessionAgreement(timer: SessionTimer(seconds: seconds, isRefresher: refresher == .uas))

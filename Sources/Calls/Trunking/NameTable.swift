@@ -10,7 +10,7 @@ struct NameTable {
     var isAsking = true
     var pause = Limits.failedLookUp.lowerBound
     var negativePause = Limits.negativeTime.lowerBound
-    /// Until then whoever needs it waits for the first answer; nil afterwards, and once that has failed.
+    /// Until then requests wait for the first answer; nil afterwards, and once that has failed.
     var patience: Instant?
   }
 
@@ -50,7 +50,7 @@ struct NameTable {
     return out.sorted { ($0.name, $0.kind.rawValue) < ($1.name, $1.kind.rawValue) }
   }
 
-  /// False if nobody waits for it.
+  /// False if no request waits for it.
   @discardableResult mutating func answered(_ question: DNSQuestion, _ answer: DNSAnswer, at now: Instant) -> Bool {
     guard var entry = entries[question], entry.isAsking else { return false }
     (entry.isAsking, entry.patience) = (false, nil)

@@ -4,7 +4,7 @@ public import SIPDialogs
 /// Where the trunks are and how they do: names resolved ahead of calls, registrations, probes, breakers.
 ///
 /// A value without clock, I/O or randomness of its own; belongs to the control thread. Calls ask `peer` and `isUsable` and find what is
-/// known by then: nobody waits for DNS.
+/// known by then: no call waits for DNS.
 ///
 ///     machine.handle(.configure(settings), at: now, into: &output)   // output.questions, output.requests: carry them out
 ///     machine.handle(.resolved(question, answer), at: now, into: &output)

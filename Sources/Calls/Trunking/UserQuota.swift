@@ -1,6 +1,6 @@
 public import Bytes
 
-/// What a user may dial: against calls that somebody else pays for.
+/// What a user may dial: a limit for toll fraud.
 public struct UserAllowance: Sendable, Equatable {
   /// Beginnings of numbers that the user may call; nil: any that has a route.
   public var prefixes: [String]?

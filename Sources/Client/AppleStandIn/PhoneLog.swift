@@ -1,2 +1,2 @@
-// Whoever tests with the stand-in reads its log.
+// Tests with the stand-in read its log.
 @_exported public import PhoneLog

@@ -162,7 +162,7 @@ extension SystemMachine {
     }
   }
 
-  /// The cellular call takes the audio; its end gives it back to nobody (R9).
+  /// The cellular call takes the audio; its end returns it to no call (R9).
   mutating func cellular(_ isOn: Bool, _ now: Instant, _ out: inout [Action]) {
     isCellularCall = isOn
     guard isOn else { return }

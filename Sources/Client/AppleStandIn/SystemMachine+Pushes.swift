@@ -53,7 +53,7 @@ extension SystemMachine {
     exited()
   }
 
-  /// The system keeps nothing of a process: its calls end on the screen, its actions are nobody's.
+  /// The system keeps nothing of a process: its calls end on the screen, its actions have no owner.
   mutating func exited() {
     (isRunning, isForeground, hasBegun, beginsAt) = (false, false, false, nil)
     for id in calls.keys where calls[id]?.phase != .ended {

@@ -4,7 +4,7 @@ public import Bytes
 extension SystemMachine {
   public enum Input: Sendable {
     // what the network brings
-    /// A push for this app; `number`: whom its report will name, for R5.
+    /// A push for this app; `number`: the caller that its report will name, for R5.
     case push(PushID)
     /// A call of the cellular telephone begins or ends (R9).
     case cellular(Bool)

@@ -50,7 +50,7 @@ public struct SystemRules: Sendable, Equatable {
   public var hasVoIPBackgroundMode = true
   /// R22 ?: a push's report off the delegate's thread shows nothing on a locked screen (LiveKit's CallKit sample).
   public var hidesReportsOffQueue = true
-  /// R23: what the user said before; on a locked screen nobody is asked (mattermost-mobile#10075, Signal-iOS#4827).
+  /// R23: what the user said before; on a locked screen there is no prompt (mattermost-mobile#10075, Signal-iOS#4827).
   public var microphone = SystemMachine.Permission.granted
   /// R24 ?: pairs of unmute and mute that the system adds when a call connects or the app comes to the foreground (Stream's
   /// CallKit service).

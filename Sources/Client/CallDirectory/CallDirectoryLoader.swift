@@ -67,7 +67,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
       folder.forgetLoaded(identifier)
       context.completeRequest { @Sendable [self] isExpired in completed(isExpired) }
     } catch {
-      // entries that were said may stay with iOS: then nobody knows what it has
+      // reported entries may stay with iOS: its entries are unknown then
       if state.withLock({ $0.hasSpoken }) { folder.forgetLoaded(identifier) }
       folder.endLoading(identifier)
       let failure = CallDirectoryFailure(file: error)

@@ -63,7 +63,7 @@ public struct DirectoryFolder: Sendable, Hashable {
         ? .missing("\(identifier).current") : .system(call: "link", path: "\(identifier).loading", errno: errno)
     }
   }
-  /// From here on, until `recordLoaded`, nobody knows what iOS has.
+  /// From here on, until `recordLoaded`, the entries of iOS are unknown.
   func forgetLoaded(_ identifier: String) { unlink(loaded(identifier)) }
   func endLoading(_ identifier: String) { unlink(loading(identifier)) }
   /// Behind `forgetLoaded`: a rename onto another link of the same file would leave both names.

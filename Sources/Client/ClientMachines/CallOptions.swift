@@ -1,6 +1,6 @@
 public import AppProtocol
 
-/// What the app says of a call that it makes, beside whom it calls.
+/// Options of a call that the app makes, beside the callee.
 public struct CallOptions: Sendable, Equatable {
   /// Which of the user's numbers the callee sees; nil: the first.
   public var from: Handle?
@@ -23,7 +23,7 @@ public struct CallDetails: Sendable, Equatable {
   /// Which of the user's numbers was called.
   public var called: Handle?
   public var parameters: CallParameters?
-  /// Of a call of a trunk: its name, a verifier's word on the caller (RFC 8224) and whom the call was for before.
+  /// Of a call of a trunk: its name, a verifier's statement on the caller (RFC 8224) and the previously called numbers.
   public var pstn: CallOffer.PSTN?
 
   public init(called: Handle? = nil, parameters: CallParameters? = nil, pstn: CallOffer.PSTN? = nil) {

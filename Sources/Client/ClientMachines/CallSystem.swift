@@ -68,7 +68,7 @@ public enum MicrophonePermission: Sendable {
   case granted
   /// They cannot: only the system's settings help.
   case denied
-  /// Nobody has asked yet.
+  /// Not requested yet.
   case undetermined
 }
 

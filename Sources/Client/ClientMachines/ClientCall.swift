@@ -52,7 +52,7 @@ public struct ClientCall: Sendable {
   public enum Silence: Sendable {
     /// For 1.5 s: media asks.
     case began
-    /// Nobody has answered for a second.
+    /// No answer for a second.
     case stays
     /// Something came.
     case ended

@@ -212,7 +212,7 @@ extension ClientSession {
   private mutating func connect(_ now: Instant, _ actions: inout [Action]) {
     phase = .connecting
     deadlines = Deadlines()
-    // an address that nobody answers at must not hold up the next one
+    // an address without an answer must not delay the next one
     deadlines.connect = route.choose(at: now, resumes: resume != nil)
     actions.append(.connect)
     guard let time = connectTime else { return deadlines.alternate = now + Limits.alternateDelay }

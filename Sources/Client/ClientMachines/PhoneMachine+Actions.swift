@@ -196,7 +196,7 @@ extension PhoneMachine {
       guard let entry = calls[id], !entry.isOver else { continue }
       ask(.callHold(CallHold(on: entry.hold.isOn)), call: id, now, &out)
     }
-    // it may get through all the same: nobody hears whom the screen does not show beside
+    // it may connect nevertheless: a call that the screen does not show has no audio
     if case .group(_, .some) = request, groups.values.contains(where: { $0.action == action }), calls[id]?.group == nil {
       ask(.callGroup(CallGroup()), call: id, now, &out)
     }
@@ -219,7 +219,7 @@ extension PhoneMachine {
         forget(id, as: .unknown, now, &out)
         continue
       }
-      // nobody declined: other devices ring on
+      // the user did not decline: other devices keep ringing
       calls[id]?.screen = .gone
       reject(id, CallReject(scope: .device, reason: .mediaFailed), entry.push, now, &out)
       ended(id, .failed, now, &out)

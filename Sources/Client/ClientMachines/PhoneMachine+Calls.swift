@@ -98,7 +98,7 @@ extension PhoneMachine {
     if case .failed(.ice, _) = report, calls[id]?.call?.state == .connected {
       if !isOnline(id) {
         calls[id]?.restartsOnline = true
-        // nobody says any more that it is lost
+        // its loss is no longer reported
         if calls[id]?.hasNoSession == true { calls[id]?.watchdog = now + Limits.strayTime }
       } else {
         give(.restart(.iceFailed), to: id, now, &out)
@@ -140,7 +140,7 @@ extension PhoneMachine {
 
   // MARK: a call's own machine
 
-  /// What comes after the end is heard by nobody: its media is closed.
+  /// Messages after the end have no effect: its media is closed.
   mutating func give(_ input: ClientCall.Input, to id: Identifier, _ now: Instant, _ out: inout [Action]) {
     guard calls[id]?.isOver == false else { return }
     var actions: [ClientCall.Action] = []
@@ -197,7 +197,7 @@ extension PhoneMachine {
     out.append(.complete(action, isDone))
   }
 
-  /// A call that nobody has been shown is nobody's news.
+  /// A call that was never shown is not reported.
   func notifyChange(_ id: Identifier, _ out: inout [Action]) {
     guard let entry = calls[id], entry.screen != .unreported else { return }
     out.append(.changed(entry.info(id)))

@@ -3,7 +3,7 @@ import Bytes
 
 /// Calls that hear each other: the gateway joins their trunks, this device their audio. A group counts as one of the calls at once, as in CallKit.
 extension PhoneMachine {
-  /// Calls at once: a group is one, and what nobody has offered or seen is none.
+  /// Calls at once: a group counts as one; a call that was neither offered nor shown does not count.
   var lines: Int {
     let held = liveCalls.filter { calls[$0]?.holdsLine == true }
     return held.count { calls[$0]?.group == nil } + Set(held.compactMap { calls[$0]?.group }).count
@@ -85,7 +85,7 @@ extension PhoneMachine {
     listen(now, &out)
   }
 
-  /// Nobody waits for these answers any more.
+  /// These answers are no longer awaited.
   mutating func dropGroupQuestions(_ isDropped: (Identifier, SystemActionID) -> Bool, completes: Bool, _ out: inout [Action]) {
     for (question, asked) in groups where isDropped(asked.call, asked.action) {
       groups[question] = nil

@@ -4,7 +4,7 @@ import Bytes
 /// A call comes: from the push, the offer or the snapshot to `call.ringing`.
 extension PhoneMachine {
   mutating func pushed(_ push: Push?, _ mustReport: Bool, _ now: Instant, _ out: inout [Action]) {
-    // nothing is known of it, or nobody is logged in: the system wants to see a call all the same, and it names nobody
+    // nothing is known of it, or no user is logged in: the system requires a call nevertheless, and it names no caller
     // a call that is on its way out still is its own
     guard let push, (state != .loggedOut && !isLoggingOut) || calls[push.call]?.isOver == false else {
       guard mustReport else { return }
@@ -24,7 +24,7 @@ extension PhoneMachine {
       if mustReport, calls[push.call]?.isOver == true { out.append(.reportEnded(push.call, .failed)) }
       return
     }
-    // the session of a push whose call is over may wait for a gateway that nobody reaches
+    // the session of a push whose call is over may wait for an unreachable gateway
     if let wake, wake.call != push.call, session?.isOnline != true, !liveCalls.contains(wake.call) { finishSession(now, &out) }
     give(.hurry, now, &out)
     makeRoom(now, &out)
@@ -86,7 +86,7 @@ extension PhoneMachine {
       // of a call that was moved here, or that another session had: from now on this one speaks for it
       if calls[row.call]?.isOver == false { belongs(row.call, to: number) }
       if calls[row.call].map({ $0.call == nil && !$0.isOutgoing }) ?? true, row.state != .ringing || row.dir == .outgoing {
-        // a call of a process that was killed: nobody is on the line. The session of another call's push may not say so yet
+        // a call of a process that was killed: it has no other party. The session of another call's push may not say so yet
         if wake == nil || wake?.call == row.call {
           giveUp(row.call, of: number, now, &out)
         } else if number == 0, orphans.count < Limits.rememberedCalls {
@@ -154,7 +154,7 @@ extension PhoneMachine {
       calls[id]?.isGivenUp = false
       return reject(id, CallReject(scope: .device, reason: .mediaFailed), nil, now, &out)
     }
-    // a pushed call had to be shown, and goes again: nobody could be heard
+    // a pushed call had to be shown, and is removed again: it had no audio
     if microphone != .granted, !configuration.forcesUnlock, calls[id]?.call == nil {
       return filtered(id, .noPermission, .mediaFailed, now, &out)
     }

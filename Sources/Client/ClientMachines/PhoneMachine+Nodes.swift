@@ -187,7 +187,7 @@ extension PhoneMachine {
     forgetQuestions(of: number)
   }
 
-  /// Nobody answers any more what was asked over this session.
+  /// Requests of this session get no answer any longer.
   mutating func forgetQuestions(of number: Int) {
     tags = tags.filter { calls[$0.value.call].map { $0.socket != number } ?? false }
     probes = probes.filter { calls[$0.value].map { $0.socket != number } ?? false }

@@ -20,7 +20,7 @@ final class RelayConnection: RelaySocket {
   private static let addressTime = Duration.seconds(2)
   /// Until it must be open.
   private static let setupTime = Duration.seconds(10)
-  /// ICMP says so often in a row that nobody listens, with nothing from the server between.
+  /// Limit of ICMP port-unreachable errors in a row, with nothing received from the server in between.
   private static let refusals = 5
   private static let datagramBytes = 2_048
   private static let chunkBytes = 16_384

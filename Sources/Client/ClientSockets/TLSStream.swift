@@ -1,7 +1,7 @@
 import Bytes
 import COpenSSL
 
-/// Whom TLS trusts.
+/// The authorities that TLS trusts.
 struct TLSTrust: Sendable {
   /// A file of certificates (PEM) in place of the system's.
   var authorities: String?

@@ -161,7 +161,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
       guard let action = actions.removeValue(forKey: id) else { return }
       if isDone { action.fulfill() } else { action.fail() }
     case .configureAudio:
-      // once a call, before activation; the system activates the session, nobody else
+      // once a call, before activation; only the system activates the session
       try? AVAudioSession.sharedInstance().setCategory(
         .playAndRecord, mode: .voiceChat, options: [.allowBluetoothHFP, .allowBluetoothA2DP])
     }

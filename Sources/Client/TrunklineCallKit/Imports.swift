@@ -27,7 +27,7 @@
   enum Application {
     static let isSimulator = false
     static func onForeground(_ body: @escaping @Sendable (Bool) -> Void) { StandInApplication.onForeground(body) }
-    /// The stand-in's microphone is heard or silent (R23), and nobody is asked.
+    /// The stand-in's microphone is heard or silent (R23), without a prompt.
     static let microphone: MicrophonePermission? = nil
     static func askForMicrophone() async -> MicrophonePermission { .granted }
   }

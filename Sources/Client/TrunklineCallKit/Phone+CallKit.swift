@@ -43,14 +43,14 @@ extension Phone {
       token: token)
   }
 
-  /// Asks the user for the microphone, if nobody has asked yet, and takes what they say. Only while the app is open: with a locked screen iOS
+  /// Asks the user for the microphone, unless that was done before, and keeps the answer. Only while the app is open: with a locked screen iOS
   /// shows no question (R23).
   public func askForMicrophone() async { microphone(await Application.askForMicrophone()) }
 
   /// The activity of a tap in Recents, in Contacts, or of Siri: `.onContinueUserActivity(Phone.callActivity) { phone.call($0) }`.
   public static let callActivity = "INStartCallIntent"
 
-  /// Calls whom the activity names. Nil: it is no call, or names nobody.
+  /// Calls the party that the activity names. Nil: it is not a call, or names no party.
   @discardableResult
   public func call(_ activity: NSUserActivity) -> Call? {
     guard let intent = activity.interaction?.intent as? INStartCallIntent, let person = intent.contacts?.first?.personHandle,

@@ -4,7 +4,7 @@ public import ClientMachines
 // What an app reads of a call and says to the phone, under names that come with the SDK: the modules that they are of are not the app's to import.
 
 extension Call {
-  /// A number, address or name: whom a call is with.
+  /// A number, address or name: the other party of a call.
   public typealias Handle = AppProtocol.Handle
   /// What can be done with a call.
   public typealias Capabilities = CallCapabilities

@@ -21,7 +21,7 @@ public final class Call: Identifiable {
     case connected(seconds: Int)
     /// On hold by this side. What the other side does is ``Call/isHeldByPeer``.
     case held
-    /// Nothing has come from the gateway for two and a half seconds, so that nobody is heard: another way to it is looked for. The call goes on.
+    /// Nothing has arrived from the gateway for two and a half seconds, so that the other party cannot be heard: another path is being tried. The call continues.
     case reconnecting
     /// Over, and why. Nothing follows.
     case ended(EndReason)
@@ -40,7 +40,7 @@ public final class Call: Identifiable {
     }
   }
 
-  /// Whom the call is with.
+  /// The other party.
   public struct Peer: Hashable, Sendable, CustomStringConvertible {
     /// The number or address; its `n` is the name, if the gateway sent one.
     public var handle: Handle
@@ -60,18 +60,18 @@ public final class Call: Identifiable {
   public nonisolated let id: UUID
   /// Who began it.
   public let direction: Direction
-  /// Whom it is with. A pushed call may name nobody until the gateway is reached.
+  /// The other party. A pushed call may have no name until the gateway is reached.
   public internal(set) var peer: Peer
   /// Which of the user's accounts it belongs to; nil until the gateway has named it.
   public internal(set) var account: String?
   /// Which of the user's numbers was called; its `n` is a name for it, if there is one. Nil: of an outgoing call, or not said yet.
   public internal(set) var called: Handle?
   /// What is told of an incoming call by name: header fields that its trunk's `parameters` lists, and the routing webhook's. From a carrier:
-  /// whoever calls may have written them.
+  /// the caller may have written them.
   public internal(set) var parameters: [String: String] = [:]
-  /// A verifier's word on the caller's number (RFC 8588): "A", "B" or "C"; nil: nobody has checked it.
+  /// A verifier's statement on the caller's number (RFC 8588): "A", "B" or "C"; nil: not verified.
   public internal(set) var attestation: String?
-  /// Whom the call was for before it was diverted to this user, the latest first.
+  /// The previously called numbers, before the call was diverted to this user, the latest first.
   public internal(set) var divertedFrom: [Handle] = []
   /// Where it stands.
   public internal(set) var state: State

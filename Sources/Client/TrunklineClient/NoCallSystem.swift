@@ -24,7 +24,7 @@ public final class NoCallSystem: CallSystem {
     if saysUnsupported { report(.unsupported) }
   }
 
-  /// Does at once what the phone asks for: nobody else is asked.
+  /// Performs the phone's requests at once: no system is involved.
   public func perform(_ request: CallSystemRequest) {
     switch request {
     case .report(let call, _, _): report(.reported(call, nil))
@@ -41,7 +41,7 @@ public final class NoCallSystem: CallSystem {
     }
   }
 
-  /// Nobody else wants the audio device: it is active from the first call on.
+  /// No other app uses the audio device: it is active from the first call on.
   private func complete(_ id: SystemActionID, _ isDone: Bool) {
     let request = state.withLock { $0.open.removeValue(forKey: id) }
     guard isDone else { return }

@@ -100,7 +100,7 @@ public final class Phone {
   ///   - audio: microphone and loudspeaker.
   ///   - sockets: what opens WebSockets; nil: the system's own.
   ///   - secrets: what is kept over restarts.
-  ///   - paths: what says that the network has changed; nil: nobody, and a broken path is found by its silence.
+  ///   - paths: the source of network changes; nil: none, and a broken path is found by its silence.
   ///   - routes: where audio may go; nil: the system decides, and nothing is said of it.
   ///   - isBackground: a push has started the process.
   ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask.
@@ -184,10 +184,10 @@ public final class Phone {
     call(Handle(k: .phone, h: number), from: from, account: account, location: location, parameters: parameters)
   }
 
-  /// Calls whom the handle names: a number, an address, or what the gateway has a route for.
+  /// Calls the party that the handle names: a number, an address, or what the gateway has a route for.
   ///
   /// - Parameters:
-  ///   - handle: whom to call.
+  ///   - handle: the party to call.
   ///   - from: which of the user's numbers the callee sees; nil: the first.
   ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
   ///   - location: where the caller is, a PIDF-LO document, as of a number.

@@ -96,7 +96,7 @@ final class LoadGateway {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Ports that nobody listens on, all taken at one time so that they differ; two load runs beside each other get others.
+  /// Ports without a listener, all allocated at one time so that they differ; two load runs beside each other get others.
   private static func freePorts(_ count: Int) throws -> [UInt16] {
     let any = SocketAddress(IPAddress(127, 0, 0, 1), 0)
     let listeners = try (0..<count).map { _ in try TCPListener(bind: any) }

@@ -33,7 +33,7 @@ final class TLSIdentity: Sendable {
     SSL_CTX_set_alpn_select_cb(
       context,
       { _, out, outLength, offered, length, _ in
-        // The protocol we speak, as a length and a name; whoever does not offer it is refused.
+        // The protocol we speak, as a length and a name; a client that does not offer it is refused.
         var index: UInt32 = 0
         while index + 2 < length, let offered, let out, let outLength {
           if offered[Int(index)] == 2, offered[Int(index) + 1] == UInt8(ascii: "h"), offered[Int(index) + 2] == UInt8(ascii: "2")

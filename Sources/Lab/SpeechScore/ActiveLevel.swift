@@ -1,4 +1,4 @@
-/// How loud somebody speaks: ITU-T P.56 method B, the mean power over the time speech is active, pauses of up to 200 ms
+/// The active speech level: ITU-T P.56 method B, the mean power over the time speech is active, pauses of up to 200 ms
 /// included. What an RMS over everything would make of a talker's long pauses does not matter.
 public struct ActiveLevel: Sendable, Equatable {
   /// In dBov (0 is full scale, mean square 1); −127 for silence.

@@ -152,7 +152,7 @@ extension DTLSAssociation {
       guard isAlive else { return }
       ERR_clear_error()
     }
-    // Retransmitted flights, alerts, and data that nobody asked for, which is dropped.
+    // Retransmitted flights, alerts, and unexpected data, which is dropped.
     var byte: UInt8 = 0
     for _ in 0..<Limits.recordsPerDatagram {
       let result = SSL_read(ssl, &byte, 1)

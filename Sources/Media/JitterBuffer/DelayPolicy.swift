@@ -72,7 +72,7 @@ public struct DelayPolicy: Sendable {
   public init() {}
 
   /// Mouth to ear without the buffer, in milliseconds: a packet from the one side and one to the other, what Opus looks ahead, and half the
-  /// round trip of each leg. A round trip that nobody has measured is taken for 60 ms; what lies behind the far ends is not known.
+  /// round trip of each leg. An unmeasured round trip counts as 60 ms; the paths behind the far ends are not known.
   public static func path(roundTrips first: Double?, _ second: Double?) -> Double {
     func oneWay(_ roundTrip: Double?) -> Double { min(max(0, roundTrip ?? 60), Limits.pathMilliseconds) / 2 }
     return 2 * 20 + 6.5 + oneWay(first) + oneWay(second)

@@ -21,7 +21,7 @@ public enum PullResult: UInt8, Sendable {
 /// 320 at 16), whatever the network did. Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
 ///
 /// Of a stream that comes whole and in time nothing is heard but what its decoder makes of it, sample for sample, save for stretches
-/// that `statistics` count: nobody judges whether audio is plausible.
+/// that `statistics` count: the content of the audio is not judged.
 ///
 ///     var receiver = try AudioReceiver(encoding: .opus)
 ///     _ = receiver.insert(header, payload: payload, at: now)         // as packets come

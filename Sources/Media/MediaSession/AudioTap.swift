@@ -4,7 +4,7 @@ import Synchronization
 
 /// What stands before the samples of a tapped frame.
 public struct TappedFrame: Sendable, Equatable {
-  /// Whom it comes from: `trunkToApp` is what the trunk said, `appToTrunk` what the trunk is given to hear.
+  /// Its source: `trunkToApp` is what the trunk said, `appToTrunk` what the trunk is given to hear.
   public var direction: AudioDirection
   /// How many samples there are: 160 or 320.
   public var band: AudioBand
@@ -21,7 +21,7 @@ public struct TappedFrame: Sendable, Equatable {
 /// may be on different threads.
 ///
 /// The writer never waits: what finds no room is dropped and counted, and the reader sees a gap between two times. Neither side
-/// locks, allocates or makes a system call, so nobody is woken: who reads comes by itself.
+/// locks, allocates or makes a system call, so no thread is woken: the reader polls.
 ///
 ///     let tap = AudioTap()                                   // 340 KB
 ///     media.send(.tap(session, tap))                         // writes from now on
@@ -92,7 +92,7 @@ public final class AudioTap: Sendable {
   }
 }
 
-/// Both directions of a call's audio for somebody outside who takes the place of an app.
+/// Both directions of a call's audio for a program that replaces an app.
 ///
 /// The media thread writes a frame into `heard` at each tick toward the peer, of silence where the trunk says nothing, and takes one out of
 /// `said` at each tick toward the trunk; without one the trunk hears the noise of a pause.

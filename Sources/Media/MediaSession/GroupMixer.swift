@@ -88,7 +88,7 @@ public struct GroupMixer: ~Copyable {
     return true
   }
 
-  /// The quietest where more than three could be heard, with hysteresis; −1: nobody.
+  /// The quietest where more than three could be heard, with hysteresis; −1: none.
   private mutating func leftOut(for member: Int) -> Int {
     var (quietest, others) = (-1, 0)
     let former = members[member].leavesOut

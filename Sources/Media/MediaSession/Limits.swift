@@ -72,7 +72,7 @@ enum Limits {
   /// What a jitter buffer may hold at most, for reports: 64 packets of 20 ms.
   static let bufferMaximumMilliseconds = 1_280.0
   /// So long the first packet of a stream waits for its tick at least, and so many are heard before ticks come earlier: until then
-  /// nobody knows how packets wander.
+  /// the jitter is unknown.
   static let startMarginMilliseconds = 5
   static let startPackets = 50
   /// Beyond what packets need this much must be left when a tick's worth of delay is taken out.
@@ -82,7 +82,7 @@ enum Limits {
   /// Calls of a group, and how many others one of them hears at a time.
   static let groupMembers = 5
   static let groupTalkers = 3
-  /// How much louder, as a ratio of powers, somebody who is left out must be than the quietest who is heard: 6 dB.
+  /// How much louder, as a ratio of powers, a talker that is left out must be than the quietest talker that is heard: 6 dB.
   static let louderTalker = 4.0
   /// Frames of a member that wait for the others, and how long one may: a tick, and what ticks may move to and fro.
   static let groupFrames = 4

@@ -202,7 +202,7 @@ public enum MediaCommand: Sendable {
   case group(MediaSessionID, MediaGroupID?)
   /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end. Nil: no more of it, and no `.played`.
   case play(MediaSessionID, Announcement?)
-  /// A copy of the audio of both sides goes here from now on; nil: to nobody.
+  /// A copy of the audio of both sides goes here from now on; nil: to no tap.
   case tap(MediaSessionID, AudioTap?)
   /// The trunk talks with this, and with no app: the call is answered.
   case stream(MediaSessionID, AudioStream)

@@ -11,7 +11,7 @@ public struct HandshakeKey: Hashable, Sendable {
   }
 }
 
-/// What a session asks of whoever runs its DTLS handshakes: the `dtls` thread, or a script in tests.
+/// Requests of a session to the runner of its DTLS handshakes: the `dtls` thread, or a script in tests.
 public enum HandshakeRequest: Sendable {
   /// The certificate that the peer's description names; it may come before or after the handshake.
   case expect(HandshakeKey, algorithm: String, fingerprint: [UInt8])
@@ -44,14 +44,14 @@ public enum HandshakeResult: Sendable {
   }
 }
 
-/// An address of a leg that passed an authenticated check: packets from it belong to this leg from now on, whoever had it before.
+/// An address of a leg that passed an authenticated check: packets from it belong to this leg from now on, whatever leg had it before.
 public struct AppBinding: Sendable {
   public var leg: AppLegID
   public var route: PacketRoute
   public var address: SocketAddress
 }
 
-/// The SSRC of what a leg sends, once a packet of it was authentic: packets of it from an address that nobody checked are tried with the leg's keys.
+/// The SSRC of what a leg sends, once a packet of it was authentic: packets of it from an unchecked address are tried with the leg's keys.
 public struct AppSource: Sendable {
   public var leg: AppLegID
   public var ssrc: UInt32

@@ -233,7 +233,7 @@ extension MediaSession {
       legs[index].dropped &+= 1
       switch error {
       case .replayed, .tooOld:
-        // Whoever sends the peer's packets on, and is quicker, does not make its address a silent one.
+        // A host that forwards the peer's packets, and is quicker, does not make the peer's address a silent one.
         if source == legs[index].address { legs[index].lastReceived = now }
         output.drop(.replayed)
       case .malformed: output.drop(.malformed)
@@ -271,7 +271,7 @@ extension MediaSession {
     }
   }
 
-  /// Whoever finds a leg by an address finds this one by its SSRC, too.
+  /// A leg that is found by its address is found by its SSRC, too.
   @inline(never) private mutating func saySource(_ ssrc: UInt32, _ index: Int, into output: inout MediaOutput) {
     let legs = legs
     legs[index].saidSource = ssrc

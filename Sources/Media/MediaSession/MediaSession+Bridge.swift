@@ -2,7 +2,7 @@ import AudioCodecs
 import Bytes
 import RTP
 
-/// Recorded audio that a caller hears whom nobody answers, or that a program plays in a call: one value for all calls that play it. Its storage is freed with the last of
+/// Recorded audio for a caller without an answer, or that a program plays in a call: one value for all calls that play it. Its storage is freed with the last of
 /// them.
 public final class Announcement: Sendable, Equatable {
   public let recording: Recording

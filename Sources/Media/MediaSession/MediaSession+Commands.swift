@@ -162,7 +162,7 @@ extension MediaSession {
     } catch { return nil }
   }
 
-  // MARK: Who hears whom
+  // MARK: Groups
 
   /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {

@@ -5,7 +5,7 @@ import RTP
 // Audio for who listens beside the call (a recorder), and for who stands in an app's place (a stream).
 
 extension MediaSession {
-  /// From now on frames go to `tap`; nil: to nobody. A tapped call is decoded on both sides.
+  /// From now on frames go to `tap`; nil: to none. A tapped call is decoded on both sides.
   mutating func setTap(_ tap: AudioTap?) {
     self.tap = tap
     updateRelay()

@@ -31,7 +31,7 @@ public struct MediaSessionSetup: Sendable {
 ///
 /// | state | trunk → app | app → trunk |
 /// |---|---|---|
-/// | before `lockWinner` / `openEarly` | dropped | dropped: nobody listens in (docs/reference/protocol.md, During the call) |
+/// | before `lockWinner` / `openEarly` | dropped | dropped: no eavesdropping (docs/reference/protocol.md, During the call) |
 /// | `openEarly` | played | dropped |
 /// | `lockWinner` | dropped | kept |
 /// | `connect` | kept until `playoutActive`, or played | kept audio first, at most 1.25 × as fast, then live |

@@ -30,7 +30,7 @@ struct Packetizer: ~Copyable {
     (octets, capacity, count) = (memory, needed, 0)
   }
 
-  /// Where the next frame is encoded, `frameBytes`; nil when nobody takes packets.
+  /// Where the next frame is encoded, `frameBytes`; nil without a receiver of packets.
   var room: UnsafeMutablePointer<UInt8>? {
     guard let octets, count + frameBytes <= capacity else { return nil }
     return octets + count

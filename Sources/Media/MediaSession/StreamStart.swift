@@ -11,7 +11,7 @@ extension DelayPolicy {
   }()
 }
 
-/// The beginning of a received stream: when its first packet is played, and what its ticks are asked for while nobody knows how packets
+/// The beginning of a received stream: when its first packet is played, and what its ticks return while it is unknown how packets
 /// wander.
 struct StreamStart {
   private var arrival: Instant?

@@ -14,7 +14,7 @@ public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, Custo
     self.init(key: bytes.prefix(profile.keyBytes), salt: bytes.dropFirst(profile.keyBytes))
   }
 
-  /// Copies for whoever must write them out (SDES, RFC 4568); nobody wipes those.
+  /// Copies for writers of descriptions (SDES, RFC 4568); those are not wiped.
   public var key: [UInt8] { secretKey.array }
   public var salt: [UInt8] { secretSalt.array }
 

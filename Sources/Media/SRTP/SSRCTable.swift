@@ -24,7 +24,7 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
 
   private let seed: UInt64
 
-  /// Room for `limit` elements. `seed`: any number, kept from whoever chooses the SSRCs, or 0 where that is ourselves.
+  /// Room for `limit` elements. `seed`: any number, kept secret from the peer that chooses the SSRCs, or 0 where we choose them.
   init(limit: Int, seed: UInt64 = 0) {
     (self.limit, self.seed) = (limit, seed)
     slots = .allocate(capacity: 4)

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// Key bytes that are overwritten when the last reference to them goes, and that print as a mask.
 ///
-/// A class because a struct's arrays are copied and freed in places that nobody sees. Made per key, never per packet.
+/// A class because a struct's arrays are copied and freed implicitly. Made per key, never per packet.
 final class SecretBytes: Sendable, CustomStringConvertible, CustomReflectable {
   /// `count` initialised bytes, written only by `init`; wiped and given to `free` in deinit.
   nonisolated(unsafe) private let memory: UnsafeMutableRawBufferPointer
@@ -31,7 +31,7 @@ final class SecretBytes: Sendable, CustomStringConvertible, CustomReflectable {
   /// Valid while this object lives.
   var base: UnsafePointer<UInt8> { UnsafePointer(memory.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self)) }
   subscript(index: Int) -> UInt8 { memory[index] }
-  /// A copy that nobody wipes.
+  /// A copy that is not wiped.
   var array: [UInt8] { Array(memory[..<count]) }
 
   /// In constant time for equal lengths.

@@ -8,7 +8,7 @@ public struct TURNFraming: Sendable {
   private var start = 0
   public init() {}
 
-  /// - Throws: `malformed` if more waits than any message has: nobody asked for it.
+  /// - Throws: `malformed` if more octets wait than any message has.
   public mutating func append(_ bytes: some Collection<UInt8>) throws(TURNFailure) {
     guard buffer.count - start + bytes.count <= Limits.streamBytes else { throw .malformed }
     if start > 0 {

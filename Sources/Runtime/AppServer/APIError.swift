@@ -13,7 +13,7 @@ public struct APIError: Error, Sendable, Equatable {
     case revoked
     case unknownPage, unknownCall, unknownUser, unknownFile, unknownTrunk, unknownNode, unknownDevice, unknownTrace, unknownModule
     case badMethod
-    /// Not in this state of the call; nobody could answer a call to this user.
+    /// Not in this state of the call; no device could answer a call to this user.
     case badState
     /// The first request with this idempotency key is not answered yet; it was another request.
     case inFlight, keyReused

@@ -256,7 +256,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   }
 
   /// For load balancers, and for a page whose WebSocket did not come about: what reached the gateway of it. Why it is not ready is for the admin
-  /// port: whoever reaches this one may ask.
+  /// port: every client that reaches this one may ask.
   private func readiness(_ request: HTTPRequest) -> HTTPResponse {
     let readiness = Readiness(
       ready: isReady(), host: String(request.host.prefix(256)),

@@ -63,7 +63,7 @@ extension HTTPServer {
     metrics.connections.set(Int64(connections.count))
   }
 
-  /// For one more, of which nobody knows yet whose it is.
+  /// For one more connection, whose client is not known yet.
   private func hasRoom() -> Bool {
     guard settings.makesRoom else { return connections.count < settings.connections || evict() }
     let strangers = connections.values.count { !$0.isTrusted && $0.phase != .streaming }

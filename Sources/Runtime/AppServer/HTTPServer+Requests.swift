@@ -233,7 +233,7 @@ extension HTTPServer {
 
   // MARK: writing
 
-  /// Writes for everybody who has something to say, once a turn; then the requests that waited behind an answer.
+  /// Writes pending output of all connections, once a step; then the requests that waited behind an answer.
   func writeDirty() {
     let now = dirty
     dirty = []

@@ -65,7 +65,7 @@ extension HTTPServer {
       return
     }
     guard connection.queuedBytes == 0 else { return }
-    // its token has gone: the connection is cut, so that nobody takes a part for the whole
+    // its token was removed: the connection is cut, so that no client mistakes a part for the whole
     guard connection.licence?.refusal() == nil else { return drop(connection, nil) }
     guard let octets = stream.source.next() else { return finish(stream, connection) }
     connection.stream?.mayHaveMore = !octets.isEmpty

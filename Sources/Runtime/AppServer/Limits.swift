@@ -31,7 +31,7 @@ public enum Limits {
   /// Reads of one connection in one turn, and octets of a read: a TLS record at least, so that none stays inside OpenSSL.
   static let readsPerStep = 4
   static let readBytes = 16_384
-  /// Octets written to one connection in one turn: a long answer to a quick reader delays nobody else.
+  /// Octets written to one connection in one step: a long answer to a quick reader delays no other client.
   static let writeBytes = 262_144
   /// The kernel keeps a connection to itself until it says something, for about this long (TCP_DEFER_ACCEPT).
   static let deferAcceptSeconds: Int32 = 1

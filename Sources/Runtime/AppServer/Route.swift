@@ -17,7 +17,7 @@ public struct Route: Sendable, Equatable {
   public let operation: String
   public let method: Method
   public let path: String
-  /// Nil: nobody is asked who they are.
+  /// Nil: no authentication.
   public let scope: APIScope?
   /// The most of a request's body, of who has the scope.
   public let bodyBytes: Int

@@ -124,7 +124,7 @@ public protocol ResponseStream: AnyObject, Sendable {
   /// The last octets, of one that the server ends: why.
   func last(_ why: APIError) -> [UInt8]
   var hasEnd: Bool { get }
-  /// After `next` was nil: the rest cannot be had, and the connection is cut, so that nobody takes a part for the whole.
+  /// After `next` was nil: the rest is not available, and the connection is cut, so that no client mistakes a part for the whole.
   var isBroken: Bool { get }
 }
 

@@ -4,7 +4,7 @@ public import Platform
 import Synchronization
 
 /// The thread `pages`: what is made of control's answers, and whatever else a request from outside costs. Clients (the names of tokens) take turns on
-/// it, one step each, so that a long answer to one holds up nobody else's; a step is meant to take some milliseconds.
+/// it, one step each, so that a long answer delays no other client's; a step is meant to take some milliseconds.
 ///
 ///     let asker = try Asker(inbox: inbox)
 ///     outputs.answered = { asker.answered($0, $1) }

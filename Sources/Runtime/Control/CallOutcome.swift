@@ -40,7 +40,7 @@ extension CallRecord {
     return max(0, Double(first - sent) / 1_000)
   }
 
-  /// Nil for calls that were too short to tell, without statistics, or to which nobody is connected: answered by a recording, or by a number
+  /// Nil for calls that were too short to tell, without statistics, or without a connected device: answered by a recording, or by a number
   /// whose user did not come.
   var audioHeard: AudioHeard? {
     guard connectedMs >= Limits.audioExpected, let fromTrunk, let fromApp else { return nil }

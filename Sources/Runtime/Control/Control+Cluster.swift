@@ -51,7 +51,7 @@ extension Control {
     guard core.cluster != nil else { return }
     run(.cluster(.load(calls: Int(metrics.liveCalls), sessions: outputs.sessions(), refuses: overload != nil)))
     guard let cluster = core.cluster else { return }
-    // before the first look nobody is known: that says nothing of anybody
+    // before the first look no node is known: that is no statement on any node
     let nodes = cluster.nodes
     seenNodes = nodes
     if cluster.state == .up || nodes.count > 1 { outputs.nodesSeen(nodes) }

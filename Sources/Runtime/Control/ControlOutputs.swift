@@ -70,7 +70,7 @@ public struct ControlOutputs {
   public var sessions: () -> Int = { 0 }
   /// Where this node sends from toward an address; nil: it has no listener for it.
   public var flow: (TransportProtocol, SocketAddress) -> Flow? = { _, _ in nil }
-  /// All nodes that are known, once a second; for sessions and for whom SIP is taken from.
+  /// All nodes that are known, once a second; for sessions and for the allow-list of SIP.
   public var nodesSeen: ([SeenNode]) -> Void = { _ in }
   /// What the cluster says of this node and of its tasks.
   public var clusterNews: (ClusterMachine.Action) -> Void = { _ in }

@@ -41,7 +41,7 @@ public final class Inbox: Sendable {
 }
 
 extension ClusterMachine.Input {
-  /// False: a write is done, for which nobody waits. Control hears of it in its next turn, which comes within a second: waking it for each of a
+  /// False: a write is done, which is not awaited. Control hears of it in its next turn, which comes within a second: waking it for each of a
   /// call's writes would cost more than the cluster machine does.
   fileprivate var isAwaited: Bool {
     if case .sharedStore(.reply(_, .success(.done))) = self { return false }

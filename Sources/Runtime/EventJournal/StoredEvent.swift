@@ -1,6 +1,6 @@
 import Foundation
 
-/// An event as the journal has it: what everybody who reads it gets, octet by octet.
+/// An event as the journal has it: the same octets for all readers.
 ///
 /// Its line is `POSITION MILLISECONDS KIND SUBJECT JSON`: who looks for a kind or a subject reads no JSON.
 public struct StoredEvent: Sendable, Equatable {

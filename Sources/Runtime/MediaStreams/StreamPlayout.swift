@@ -35,7 +35,7 @@ struct StreamPlayout {
   private var dryAt: Instant?
   private var wasLate: Instant?
   private var lessAt = Instant.zero
-  /// Frames that still waited whenever something came, and of how much that came; what of them nobody needed.
+  /// Frames that still waited at each arrival, and the number of arrivals; of these frames, those that were not needed.
   private var left = Int.max
   private var pieces = 0
   private var spare = 0

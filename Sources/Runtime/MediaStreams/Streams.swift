@@ -11,7 +11,7 @@ import Synchronization
 ///     streams.perform(.close(call))
 ///     streams.stop()
 ///
-/// While there is a stream the thread wakes every 5 ms: media threads write into rings and wake nobody.
+/// While there is a stream the thread wakes every 5 ms: media threads write into rings and wake no thread.
 public final class Streams: Sendable {
   private let mailbox: Mailbox<StreamCommand>
   private let loop: EventLoop

@@ -15,7 +15,7 @@ struct AddressBook {
   /// App sockets were bound.
   mutating func add(_ address: IPAddress, ports new: [UInt16]) { ports[address] = new }
 
-  /// - Returns: the addresses whose sockets nobody will be offered again: so many have gone since.
+  /// - Returns: the addresses whose sockets are no longer offered: so many have been removed since.
   mutating func use(_ addresses: [MediaPlaneConfiguration.Address]) -> [IPAddress] {
     let (before, now) = (current.map(\.bind), addresses.map(\.bind))
     current = addresses

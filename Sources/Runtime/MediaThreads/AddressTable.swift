@@ -41,7 +41,7 @@ struct AddressTable: ~Copyable {
     return nil
   }
 
-  /// Binds the address to a leg, whoever had it before. False when the table is full.
+  /// Binds the address to a leg and replaces an earlier owner. False when the table is full.
   mutating func bind(_ address: SocketAddress, _ route: Int32, to owner: Owner) -> Bool {
     var index = hash(address, route)
     while slots[index].session >= 0 {

@@ -110,7 +110,7 @@ public final class MediaPlane: Sendable {
   /// that routes toward the trunk, and the candidates of the app leg. `close` gives it back.
   ///
   /// With `gathers` the thread hears of it with the next `wake`.
-  /// - Parameter others: users whom the call rings for, too. It is on the first one's thread that has calls; a user without any has the
+  /// - Parameter others: further users for whom the call rings. It is on the first one's thread that has calls; a user without any has the
   ///   next ones on this thread.
   /// - Parameter asked: between which addresses the trunk has asked us. One of ours that the route would not choose, such as a virtual one,
   ///   is that of the media too, unless media goes another way.

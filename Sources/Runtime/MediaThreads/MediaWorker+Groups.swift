@@ -3,7 +3,7 @@ import MediaSession
 // Calls that hear each other: one mixer for each group, made with its first member and freed with its last.
 
 extension MediaWorker {
-  /// The session of `slot` goes to the group that it was told of last. One for whom there is no place hears its app alone: control keeps
+  /// The session of `slot` goes to the group that it was told of last. One without a free slot gets its app's audio only: control keeps
   /// groups within their limit, so there is one.
   mutating func joinGroup(_ slot: Int) {
     guard let entry = entries[slot], entry.pointee.session.mediaGroup != entry.pointee.group?.id else { return }

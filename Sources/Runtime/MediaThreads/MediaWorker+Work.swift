@@ -137,7 +137,7 @@ extension MediaWorker {
     entry.deallocate()
     freeSlots.append(slot)
     shared.sessions.add(-1)
-    // An idle thread sleeps: nobody else would tell that there is room again.
+    // An idle thread sleeps: nothing else would report that there is room again.
     if slotOf.isEmpty { checkLoad() }
     shared.metrics.sessions.add(-1)
     shared.metrics.appAddresses.set(Int64(addresses.count))
@@ -197,7 +197,7 @@ extension MediaWorker {
           receiveCheck(UnsafeRawBufferPointer(bytes), source, PacketRoute(raw: fd))
           continue
         }
-        // Everything but STUN belongs to whoever validated the address, or to the leg that has its SSRC, whose keys decide.
+        // Everything but STUN belongs to the session that validated the address, or to the leg that has its SSRC, whose keys decide.
         guard let owner = addresses.find(source, fd) ?? findSource(UnsafeRawBufferPointer(bytes)),
           let entry = entries[Int(owner.session)]
         else {

@@ -12,7 +12,7 @@ final class TrunkSockets: Sendable {
   deinit { ports.release(rtp.localAddress) }
 }
 
-/// Hands out port pairs of `media.trunk_ports`: any of those that are free, so that nobody can tell the next call's, and one that was
+/// Hands out port pairs of `media.trunk_ports`: any of those that are free, so that the next call's cannot be predicted, and one that was
 /// given back last of all. Any thread.
 final class TrunkPorts: Sendable {
   private struct State {

@@ -9,7 +9,7 @@ import PushPolicy
 /// no login waits for it.
 ///
 /// A GET whose answer must be 200, a key set with a usable key, and no longer than a key file may be. Redirects are not followed, as with webhooks:
-/// whoever is trusted to say who logs in is named by the configuration alone.
+/// the configuration alone names the trusted issuer of logins.
 ///
 ///     let fetcher = try KeyFetcher(source, statistics: KeyStatistics(), logger: logger) { news in app.replaceKeys(news) }
 ///     fetcher.want()        // a token names a key that is not here

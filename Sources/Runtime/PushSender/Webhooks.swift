@@ -4,7 +4,7 @@ public import Logging
 public import Platform
 public import PushPolicy
 
-/// The webhook thread: asks servers of the operator whom a call is for, and about users. No thread waits for it.
+/// The webhook thread: asks servers of the operator for the users of a call, and about users. No thread waits for it.
 ///
 ///     let hooks = try Webhooks(logger: logger) { call, answer in inbox.post(.routed(call, answer)) }
 ///     hooks.ask(question, hook)

@@ -17,7 +17,7 @@ public enum TraceSubject: Hashable, Sendable {
 ///     while let piece = desk.read(id) { file += piece }                         // any other thread; nil: all has been read
 ///
 /// `saw` keeps a reference to the message and returns: masking and writing are the reader's work, on its thread. A trace that its
-/// reader does not keep up with drops messages and counts them; one that nobody reads for 15 s is over.
+/// reader does not keep up with drops messages and counts them; one without a reader for 15 s ends.
 public final class TraceCollector: Sendable {
   public enum Refusal: Error, Sendable { case tooMany }
 

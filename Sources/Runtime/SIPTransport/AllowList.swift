@@ -15,9 +15,9 @@ public struct AllowList: Sendable {
   /// Longest prefixes first: a look-up costs a dictionary access for each length that is used.
   private var levels: [Level] = []
   private let servers: [SocketAddress: String]
-  /// The trunk of everybody else, if one takes peers that no list names. They must answer a challenge.
+  /// The trunk of all other peers, if one accepts peers that no list names. They must answer a challenge.
   public var anyPeer: String?
-  /// Proxies of ours: what comes from them is of the trunk that it names, whoever else has their address. At most 4,096 count.
+  /// Proxies of ours: their requests belong to the trunk that they name, whatever other trunk has their address. At most 4,096 count.
   public var edges: [IPNetwork] = [] {
     didSet { edges = Array(edges.prefix(Limits.networks)) }
   }
@@ -76,6 +76,6 @@ public struct AllowList: Sendable {
 
   private func isEdge(_ address: IPAddress) -> Bool { edges.contains { $0.contains(address) } }
 
-  /// Whether an address is somebody's that the configuration names.
+  /// Whether the configuration names a peer with this address.
   public func isListed(_ source: SocketAddress) -> Bool { listed(source) != nil }
 }

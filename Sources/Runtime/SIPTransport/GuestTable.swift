@@ -5,7 +5,7 @@ import SIPDialogs
 ///
 /// At most `Limits.connectionsPerGuest` of one address (IPv6: of one /64), and never more than half of a trunk's share of the table:
 /// the other half is kept for who has authenticated. When the guests' half is full, the oldest connection of the address that has
-/// most gives way to an address that has fewer, so that nobody is kept out by those who came earlier.
+/// most gives way to an address that has fewer, so that earlier connections keep no address out.
 enum GuestTable {
   struct Guest {
     var flow: Flow

@@ -60,7 +60,7 @@ enum Limits {
   /// A peer that vanished without a word is found after a minute and a quarter, also in the middle of a quiet call; one that no longer takes what
   /// it is sent, or a firewall that has forgotten the connection, in seconds: a caller waits for the next one to be made.
   static let patience = TCPSocket.Patience(unacknowledged: .seconds(6), idle: .seconds(60), interval: .seconds(15))
-  /// Of a certificate that is for somebody else, how many of its names the log has, and how much of each.
+  /// Of a certificate that is for another name, how many of its names the log has, and how much of each.
   static let loggedNames = 3
   static let loggedNameBytes = 64
   /// How often the log names strangers, and connections refused for want of descriptors.

@@ -222,7 +222,7 @@ public final class SIPSockets: @unchecked Sendable {
     for port in udp where port.isPaused { read(port) }
   }
 
-  /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Told only for trunks: we send to nobody else.
+  /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Reported only for trunks: we send to no other host.
   private func unreachable(_ port: UDPPort, _ remote: SocketAddress, _ code: Int32) {
     guard trunks.trunk(of: remote) != nil, let local = reachable(port.socket.localAddress, from: remote) else { return }
     counts.failures[.udp].increment()

@@ -8,7 +8,7 @@ public import Platform
 public import SIPDialogs
 import Synchronization
 
-/// The store thread: journal of started calls, file of call records, devices. Nobody waits for it.
+/// The store thread: journal of started calls, file of call records, devices. No thread waits for it.
 ///
 /// A start line wakes it, as a call waits for it; a record waits up to `Limits.groupCommitDelay` (10 ms) for something to go with.
 ///

@@ -57,7 +57,7 @@ public enum ImportedNumbers {
   private static func write(_ table: NumberTable, _ path: String, _ progress: (Int) -> Void) throws {
     var configuration = GRDB.Configuration()
     configuration.prepareDatabase { database in
-      // A file that nobody sees before it is whole needs no journal.
+      // A file that is not visible before it is complete needs no journal.
       try database.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     }
     let queue = try DatabaseQueue(path: path, configuration: configuration)

@@ -77,7 +77,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
     size = whole
     for line in bytes[..<whole].split(separator: UInt8(ascii: "\n")) {
       let rest = line.dropFirst()
-      // What nobody can read names no call.
+      // An unreadable line names no call.
       switch line.first {
       case UInt8(ascii: "+"):
         guard let call = try? JSONDecoder().decode(StartLine.self, from: Data(rest)).call else { continue }

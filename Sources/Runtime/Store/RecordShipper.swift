@@ -105,7 +105,7 @@ final class RecordShipper {
   /// All that is written is in the stream, or cannot be now.
   var isIdle: Bool { waitsUntil != nil || (flying.isEmpty && !hasMore) }
 
-  /// When it wants a turn though nobody wakes it; nil: never.
+  /// When it requires a step without a wake-up; nil: never.
   var nextStep: Instant? {
     if let waitsUntil { return waitsUntil }
     guard hasMore, flying.count < room else { return nil }

@@ -22,7 +22,7 @@ struct StoreWriter {
   private let records: any RecordSink
   private let devices: any DeviceStore
   private let grants: (any GrantStore)?
-  /// Nil: nobody reads events.
+  /// Nil: events have no reader.
   private let events: EventLog?
   private var waitingEvents: [EventJournal.Entry] = []
   private(set) var eventsWritten = 0
@@ -63,7 +63,7 @@ struct StoreWriter {
     return missing
   }
 
-  /// Lines of a process that died and have no record: they stay until somebody says whose each is.
+  /// Lines of a process that died and have no record: they stay until each is assigned.
   mutating func inherit() throws -> [StartLine] {
     let orphans = try journal.lines()
     let left = try complete(orphans)

@@ -9,7 +9,7 @@ enum Limits {
   static let logLinesPerWrite = 64
   /// What waits has so long to be taken while the process ends.
   static let lastLogTime = Duration.seconds(1)
-  /// Between two looks at whether the process ends, while nobody reads the log.
+  /// Between two checks whether the process ends, while the log has no reader.
   static let logWaitMilliseconds: Int32 = 100
   /// Lines of one kind that one who causes them has, at once and a second; of all who cause such a line; kinds and causes that are remembered, and
   /// as much of their text.

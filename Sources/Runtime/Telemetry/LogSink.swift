@@ -10,7 +10,7 @@ import Synchronization
 ///
 /// | the descriptor is | then | `fault` |
 /// |---|---|---|
-/// | a full pipe or socket, a terminal that was stopped | lines wait | nobody reads it |
+/// | a full pipe or socket, a terminal that was stopped | lines wait | it has no reader |
 /// | a pipe or socket without a reader | lines are dropped | its reader is gone |
 /// | a terminal that was closed | lines are dropped | its terminal is gone |
 /// | a file on a full disk | lines are dropped until there is room | the disk is full |
@@ -127,7 +127,7 @@ public final class LogSink: Sendable {
         why = health.fault ?? why
       }
       guard stopping || ending.isOver else { continue }
-      // what nobody will take any more
+      // lines that no reader will accept any longer
       entries.removeAll()
       mailbox.drain(into: &entries)
       return dropped.increment(by: Self.lines(entries))
@@ -143,7 +143,7 @@ public final class LogSink: Sendable {
   }
 
   /// Waits for room before each piece, and a pipe that says it has room takes a piece whole (PIPE_BUF): so no write blocks past the end, and
-  /// none spins where somebody has made the descriptor non-blocking.
+  /// none spins where another process has made the descriptor non-blocking.
   private static func writeAll(_ bytes: [UInt8], _ fd: Int32, _ ending: Ending, _ health: Health) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {

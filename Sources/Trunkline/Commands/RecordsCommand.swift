@@ -110,7 +110,7 @@ struct RecordsCommand: ParsableCommand {
       return out
     }
 
-    /// False: nobody reads any more.
+    /// False: the reader has closed.
     private static func write(_ bytes: [UInt8]) -> Bool {
       var start = 0
       while start < bytes.count {

@@ -6,7 +6,7 @@ struct ConfigurationKey: Sendable {
     case text(String)
     /// The path of a file, and what is in it.
     case file(String)
-    /// The same, with a secret in it: it is not to be readable by everybody.
+    /// The same, with a secret in it: it must not be readable by all users.
     case secretFile(String)
     case flag
     case oneOf([String])

@@ -151,7 +151,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Keys in descriptions want signalling that nobody reads.
+  /// Keys in descriptions require encrypted signalling.
   private func checkSRTP(_ trunk: Settings.Trunk, _ path: String, _ listen: Settings.Listen) {
     guard trunk.routing.srtp != .off, !trunk.routing.sendsKeysInClear else { return }
     if let uri = trunk.uri, !uri.isSecure, uri.transport != nil || uri.address != nil {

@@ -3,7 +3,7 @@ import CallFlow
 import MediaSession
 import Yams
 
-/// `diversions:` of a user or a route: what becomes of calls that nobody takes.
+/// `diversions:` of a user or a route: where calls go that no device answers.
 extension ConfigurationParser {
   func diversions(_ section: Section) -> Diversions {
     var out = Diversions()

@@ -2,7 +2,7 @@ import Bytes
 import Platform
 import SIPDialogs
 
-/// Addresses that nobody can reach us at.
+/// Addresses at which no peer can reach the gateway.
 extension ConfigurationParser {
   /// `serve --check`: `serve` waits for these, and calls with it.
   func checkOwnAddresses(_ configuration: Settings) {
@@ -48,7 +48,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// A private address that a peer on the internet would be told: it answers to where nobody is.
+  /// A private address that would be sent to a peer on the internet, whose responses would be lost.
   func checkAdvertised(_ configuration: Settings) {
     let around = LocalNetworks(
       configuration.localNetworks.flatMap { network in

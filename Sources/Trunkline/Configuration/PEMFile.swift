@@ -2,7 +2,7 @@ import COpenSSL
 import Foundation
 import Platform
 
-/// A file in PEM as OpenSSL reads it, for whom its dates and pairs count: TLS reads it again.
+/// A file in PEM as OpenSSL reads it, for checks of its dates and pairs: TLS reads it again.
 package struct PEMFile {
   let path: String
   /// Certificates looked at in one file.
@@ -46,7 +46,7 @@ package struct PEMFile {
     return isNamed
   }
 
-  /// Why nobody who asks for a name could be shown the first certificate; nil if somebody can.
+  /// Why no client that requests a name could get the first certificate; nil if one can.
   var unaskable: String? {
     var out: String? = "it has no name that a client could request"
     first { certificate in

@@ -3,7 +3,7 @@ import Glibc
 
 /// Who may read a file that holds a secret.
 enum SecretFile {
-  /// Whether the file, and every folder above it, lets everybody in. The names are followed to where they lead.
+  /// Whether every user of the machine can read the file and enter all folders above it. Symbolic links are followed.
   static func isOpenToAll(_ path: String) -> Bool {
     guard let real = realpath(path, nil) else { return false }
     defer { free(real) }

@@ -18,7 +18,7 @@ import MediaSession
 ///     POST /v1/calls/ID/digits      {"digits":D}
 ///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder; {"on":false} stops it
 ///     POST /v1/calls/ID/record      {"on":B}
-///     POST /v1/calls/ID/stream      {"url":U,"format":F} gives an incoming call that nobody has yet to a program
+///     POST /v1/calls/ID/stream      {"url":U,"format":F} gives an incoming call that no device has yet to a program
 ///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
 ///
 /// A call of another node is a 307 to that node, if it says where its admin API is (`cluster.admin`).

@@ -96,7 +96,7 @@ final class CertificateWatch: Sendable {
   private func look(at files: [CertificateFile], _ logger: Logger) {
     let now = WallClock.nowMilliseconds() / 1_000
     for file in files {
-      // What cannot be read is said by whoever uses it.
+      // The user of a file reports that it cannot be read.
       guard let expires = file.expires() else { continue }
       expiries.withLock { $0[file] = expires }
       guard expires - now < Self.soon else { continue }
@@ -182,7 +182,7 @@ extension Settings {
     return out
   }
 
-  /// What the SIP listener shows, by name or to everybody.
+  /// Certificates of the SIP listener, by name or for all clients.
   private var sipIdentities: [TLSFiles] { listen.sipServer.map { [$0.identity] + $0.others } ?? [] }
 
   /// The files that our ports and SIP over TLS use.

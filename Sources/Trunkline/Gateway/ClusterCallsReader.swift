@@ -86,7 +86,7 @@ final class ClusterCallsReader: Sendable {
     ask(.entries(of: node.lease.incarnation, cursor: cursor)) { [self] result in
       var page = seen
       guard case .success(.entries(let entries, let next, _)) = result else {
-        // this node's are there, whoever else cannot be read
+        // this node's calls are listed even if another node cannot be read
         page.partial = true
         let mine = nodes[index...].firstIndex { $0.lease.incarnation == view.own }
         page.calls +=

@@ -114,7 +114,7 @@ final class Gateway: @unchecked Sendable {
       readiness: readiness,
       logs: logs)
     self.cluster = cluster
-    // A key for this process: no call that somebody is woken for outlives it.
+    // A key for this process: no call with a pending wake outlives it.
     guard let wakes = cluster?.sessions.wakeTokens ?? WakeTokens(random: .system) else {
       throw GatewayFailure("no random bytes for wake tokens")
     }

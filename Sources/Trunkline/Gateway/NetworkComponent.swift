@@ -6,7 +6,7 @@ import Platform
 import Synchronization
 
 /// What a gateway has of the network under it: the threads `network` and `names`, and the plan that follows from what they find. Each change makes
-/// a new plan; media, readiness, log and whoever asked (`start`) get it on the thread `network`.
+/// a new plan; media, readiness, log and the caller of `start` get it on the thread `network`.
 final class NetworkComponent: Sendable {
   /// Name servers may be slower than the start; they are not waited for any longer.
   private static let firstAnswers: Int32 = 2_000

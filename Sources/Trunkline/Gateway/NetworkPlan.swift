@@ -66,8 +66,8 @@ extension Settings {
     return plan
   }
 
-  /// Somebody on another machine is to be reached. Apps may be behind a proxy on this one; whoever has trunks here alone has the address of none
-  /// to wait for, and nor has who named loopback alone for media: nobody outside could be heard.
+  /// A peer on another machine must be reachable. Apps may be behind a proxy on this machine; a gateway with local trunks only needs no address
+  /// to wait for, and neither does one with loopback only for media: no remote peer could send to it.
   private var needsOutside: Bool {
     let isLoopbackOnly = media.addresses.allSatisfy {
       if case .fixed(let bind, nil) = $0 { bind.isLoopback } else { false }
@@ -85,7 +85,7 @@ extension Settings {
 
   private func planMedia(_ machine: MachineAddresses, _ system: NetworkQuestions, _ plan: inout NetworkPlan) {
     var (found, waits): ([MediaPlaneConfiguration.Address], [NetworkPlan.Wait]) = ([], [])
-    /// Loopback in place of an address that is waited for reaches nobody outside.
+    /// Loopback instead of an awaited address reaches no other machine.
     var isStopgap = false
     for address in media.addresses {
       switch address {
@@ -134,7 +134,7 @@ extension Settings {
     .init(text: text, isVital: false, isNamed: isNamed)
   }
 
-  /// The machine's own addresses. Loopback comes last, and only for trunks on this very machine, or where nobody is outside: apps never use it
+  /// The machine's own addresses. Loopback comes last, and only for trunks on this very machine, or without peers outside: apps never use it
   /// for ICE.
   private func automaticAddresses(_ machine: MachineAddresses) -> [IPAddress] {
     let loopbackTrunk = trunks.contains { trunk in trunk.peers.contains { $0.address.isLoopback } }

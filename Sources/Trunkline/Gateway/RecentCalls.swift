@@ -11,7 +11,7 @@ final class RecentCalls: Sendable {
     var outgoing = 0
     var incomingConnected = 0
     var outgoingConnected = 0
-    /// By the reason of their end, or `connected` if somebody spoke.
+    /// By the reason of their end, or `connected` if it was answered.
     var reasons: [String: Int] = [:]
 
     mutating func add(_ other: Counts) {
@@ -41,7 +41,7 @@ final class RecentCalls: Sendable {
     /// Milliseconds since 1970; nil: the record does not say.
     var start: Int64?
     var end: Int64
-    /// 0: nobody answered.
+    /// 0: not answered.
     var connectedMs: Int64
     var reason: EndReason
     var by: CallSide

@@ -43,7 +43,7 @@ final class SharedStoreQuestions: Sendable {
     return true
   }
 
-  /// Before the shared store's thread ends: nobody waits for an answer that will not come.
+  /// Before the shared store's thread ends: no request stays without an answer.
   func stop() {
     let left = waiting.withLock { waiting in
       defer { waiting.answers = [:] }

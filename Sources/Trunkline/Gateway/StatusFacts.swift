@@ -142,7 +142,7 @@ struct Status: Encodable {
   var hour: RecentCalls.Hour
 }
 
-/// What the status page shows beside the live calls, from whoever knows it already: nobody is asked. Any thread.
+/// The other facts of the status page, from components that have them already: no request is made. Any thread.
 final class StatusFacts: Sendable {
   private struct Since {
     var why: TrunkStatus.Trouble?

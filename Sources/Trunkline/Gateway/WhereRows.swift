@@ -15,7 +15,7 @@ struct ClusterView: Sendable {
 
   init(_ sight: ClusterSight) { (state, own, nodes) = (sight.state, sight.settings.incarnation, sight.sortedNodes) }
 
-  /// Of an incarnation: as `trunkline nodes list` has it; `gone`: nobody has its lease, and what it left in the shared store counts for nothing.
+  /// Of an incarnation: as `trunkline nodes list` has it; `gone`: no node has its lease, and its values in the shared store are ignored.
   func liveness(_ incarnation: Incarnation) -> String {
     nodes.first { $0.lease.incarnation == incarnation }?.liveness.rawValue ?? "gone"
   }

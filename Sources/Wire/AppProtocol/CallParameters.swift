@@ -1,4 +1,4 @@
-/// What is told of a call beside who calls whom, by name: a ticket, a campaign, a customer's number. From header fields that the trunk's
+/// Facts of a call beside caller and callee, by name: a ticket, a campaign, a customer's number. From header fields that the trunk's
 /// `parameters` lists, from the routing webhook, or from an app; to the app that is called, or into the INVITE.
 ///
 /// Names are those of header fields (RFC 3261 §25.1) of 1 to 64 octets, each once in whatever case. Values have no control characters. All of

@@ -27,9 +27,9 @@ public struct CallOffer: Hashable, Sendable, Codable {
     public var trunk: String
     public var privacy: Bool
     public var attest: String?
-    /// Whom the call was for before it was diverted to this user, the latest first.
+    /// The previously called numbers, before the call was diverted to this user, the latest first.
     public var diverted: [Handle]?
-    /// Identity header fields (RFC 8224) as they came from the trunk. Nobody has checked them: `attest` tells what a verifier said.
+    /// Identity header fields (RFC 8224) as they came from the trunk. They are not verified: `attest` has a verifier's statement.
     public var identity: [String]?
     public init(
       trunk: String, privacy: Bool = false, attest: String? = nil, diverted: [Handle]? = nil, identity: [String]? = nil
@@ -213,7 +213,7 @@ public struct CallAnswer: Hashable, Sendable, Codable {
 
 public struct CallReject: Hashable, Sendable, Codable {
   public enum Scope: String, Sendable, Codable { case all, device }
-  /// `mediaFailed`: nobody declined, the device cannot take it, for want of a microphone for example.
+  /// `mediaFailed`: the user did not decline; the device cannot accept it, for example without a microphone.
   public enum Reason: String, Sendable, Codable { case busy, declined, mediaFailed }
   public var scope: Scope
   public var reason: Reason

@@ -39,7 +39,7 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
   case gone
   /// Another device has the call.
   case answeredElsewhere
-  /// No route to whom was asked for.
+  /// No route to the requested callee.
   case notFound
   /// Not this user's to ask for.
   case forbidden

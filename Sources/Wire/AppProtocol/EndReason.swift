@@ -10,7 +10,7 @@ public enum EndReason: String, CaseIterable, Sendable, Codable {
   case declinedElsewhere
   /// Another of the user's devices said busy.
   case busyElsewhere
-  /// Nobody answered in time.
+  /// No answer in time.
   case unanswered
   /// The callee is busy.
   case busy
@@ -64,7 +64,7 @@ public enum CallEndedReason: String, CaseIterable, Sendable {
   case failed
   /// By the other side.
   case remoteEnded
-  /// Nobody answered in time.
+  /// No answer in time.
   case unanswered
   /// Taken by another device.
   case answeredElsewhere

@@ -31,7 +31,7 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
     case answered
     /// Another of the user's devices had it.
     case answeredElsewhere
-    /// Nobody took it.
+    /// No device answered.
     case missed
     /// This user gave up before the other side answered.
     case cancelled
@@ -39,7 +39,7 @@ public struct HistoryEntry: Hashable, Sendable, Codable {
     case declined
     /// See ``declined``.
     case busy
-    /// It went to somebody else because nobody took it.
+    /// It was diverted because no device answered.
     case diverted
     /// The user's directory blocks the caller: nothing rang.
     case blocked

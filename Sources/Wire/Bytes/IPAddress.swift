@@ -52,7 +52,7 @@ public struct IPAddress: Hashable, Sendable, CustomStringConvertible {
   public var isUnspecified: Bool { high == 0 && low == 0 }
   public var isMulticast: Bool { family == .v4 ? low >> 28 == 0xe : high >> 56 == 0xff }
   public var isLinkLocal: Bool { family == .v4 ? low >> 16 == 0xa9fe : high >> 54 == 0xfe80 >> 6 }
-  /// Nobody's on the internet: "this network", documentation, benchmarks and what is kept for later (RFC 6890).
+  /// Not assigned on the internet: "this network", documentation, benchmarks and what is kept for later (RFC 6890).
   public var isReserved: Bool {
     if family == .v6 { return high >> 32 == 0x2001_0db8 || high >> 44 == 0x3fff0 || high == 0x0100 << 48 }
     return low >> 24 == 0 || low >> 28 == 0xf || low >> 17 == 0xc612 >> 1

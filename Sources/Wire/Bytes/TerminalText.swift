@@ -26,7 +26,7 @@ public enum TerminalText {
     case 0..<0x20, 0x7f..<0xa0: true
     // marks, embeddings, overrides and isolates; separators of lines and paragraphs
     case 0x061c, 0x200e, 0x200f, 0x2028...0x202e, 0x2066...0x206f: true
-    // annotations, and tags that nobody sees
+    // annotations, and invisible tags
     case 0xfff9...0xfffb, 0xe0000...0xe007f: true
     default: false
     }

@@ -1,4 +1,4 @@
-/// What a login token says (RFC 7519; docs/reference/protocol.md, Session): who (`sub`), which device (`dev`), for whom (`aud`), until when.
+/// What a login token says (RFC 7519; docs/reference/protocol.md, Session): the user (`sub`), the device (`dev`), the audience (`aud`), the expiry.
 public struct Claims: Hashable, Sendable {
   /// The user's id.
   public var sub: String

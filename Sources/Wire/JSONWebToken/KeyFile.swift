@@ -49,7 +49,7 @@ public struct KeySet: Sendable {
     material = .keys(found)
   }
 
-  /// What a `jwks_url` answered. Other than in a file, which somebody can mend, a key that cannot be used is passed over: it must not lock out
+  /// What a `jwks_url` answered. Unlike in a file, which the operator can correct, an unusable key is skipped: it must not lock out
   /// those whose tokens the others have signed. At least one must remain.
   public init(_ algorithm: Algorithm, fetched bytes: [UInt8]) throws(KeyError) {
     guard bytes.count <= Limits.keyFileBytes else { throw .tooBig }

@@ -5,7 +5,7 @@
 ///       "trunkline": { "numbers": [ "+15551230001" ], "name": "Alice", "max_calls": 2, "allow": [ "+1" ],
 ///                      "diversions": { "no_answer": { "number": "+15551230009", "after": 15 } } } }
 public struct TokenGrant: Hashable, Sendable {
-  /// What becomes of calls that nobody takes: of `user`, `number` and `code` exactly one.
+  /// Where calls go that no device answers: exactly one of `user`, `number` and `code`.
   public struct Diversion: Hashable, Sendable {
     public var user: String?
     public var number: String?
@@ -63,7 +63,7 @@ extension TokenGrant: Codable {
     init(_ text: String) { stringValue = text }
   }
 
-  /// Reads members of one object and says where one is wrong. A member that nobody knows is a fault: a misspelt `numbers` must not pass
+  /// Reads members of one object and reports where one is wrong. An unknown member is a fault: a misspelt `numbers` must not pass
   /// for none.
   private struct Members {
     let values: KeyedDecodingContainer<Key>

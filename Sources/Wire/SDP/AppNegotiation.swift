@@ -38,7 +38,7 @@ public struct AppNegotiation: Sendable {
     SecureAudioReader(peerRoles: peerRoles, acceptsLite: !isLite, codecs: endpoint.codecs)
   }
 
-  /// Whoever restarts ICE keeps the association with its roles where the choice is ours (RFC 8842 §5.3).
+  /// The side that restarts ICE keeps the association with its roles where the choice is ours (RFC 8842 §5.3).
   private var peerRoles: [SetupRole] {
     if !isLite { return [.passive] }
     return agreed?.setup == .passive ? [.passive, .active] : [.active, .passive]

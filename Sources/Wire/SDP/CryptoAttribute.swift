@@ -30,7 +30,7 @@ public struct MediaKey: Hashable, Sendable {
 ///
 /// A line is usable or it is not; the next one is looked at then. Not usable are other suites, keys of a wrong length, several keys
 /// in one line, and session parameters that change what packets look like (`KDR`, `UNENCRYPTED_SRTP`, `UNENCRYPTED_SRTCP`,
-/// `UNAUTHENTICATED_SRTP`, `FEC_ORDER`, `FEC_KEY`) or that nobody knows. `WSH` is a hint, and `-…` may be ignored (§6.3.7).
+/// `UNAUTHENTICATED_SRTP`, `FEC_ORDER`, `FEC_KEY`) or that are unknown. `WSH` is a hint, and `-…` may be ignored (§6.3.7).
 public struct CryptoAttribute: Hashable, Sendable {
   public var tag: Int
   public var suite: CryptoSuite

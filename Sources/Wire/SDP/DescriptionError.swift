@@ -32,7 +32,7 @@ public enum NegotiationError: Error, Hashable, Sendable, CustomStringConvertible
   case unusableFingerprint(String)
   /// The peer wants the DTLS role that we have.
   case setupRole(String)
-  /// Both agents are ICE-lite: nobody would send checks.
+  /// Both agents are ICE-lite: neither would send checks.
   case iceLite
   case noICECredentials
   case noRTCPMultiplexing

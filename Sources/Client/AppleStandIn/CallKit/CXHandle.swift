@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Whom a call is with. The type must be one of the provider's `supportedHandleTypes`, else its entry in Recents does nothing
+/// The other party of a call. The type must be one of the provider's `supportedHandleTypes`, else its entry in Recents does nothing
 /// (R17).
 open class CXHandle: NSObject, NSCopying, @unchecked Sendable {  // immutable
   public enum HandleType: Int, Sendable, Codable { case generic = 1, phoneNumber, emailAddress }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Whom an intent is about. A stub: handle and name only.
+/// The person of an intent. A stub: handle and name only.
 open class INPerson: NSObject, @unchecked Sendable {  // immutable
   public let personHandle: INPersonHandle?
   public let displayName: String

@@ -10,7 +10,7 @@ enum CurrentPhone {
 
   static var process: AppProcess { installed.withLock { $0.process } ?? outside }
 
-  /// A handset in another process, or nobody: what is called then does nothing, and the first one is told why.
+  /// A handset in another process, or none: calls of these functions do nothing then, and the first one reports why.
   private static let outside: AppProcess = {
     let path = ProcessInfo.processInfo.environment[HandsetLink.variable]
     if let path, let link = HandsetLink(path: path) { return link.process }

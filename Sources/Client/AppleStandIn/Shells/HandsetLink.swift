@@ -7,7 +7,7 @@ final class HandsetLink: Sendable {
   let process: AppProcess
   private let socket: UnixSocket
 
-  /// Nil if nobody listens at `path`.
+  /// Nil if `path` has no listener.
   init?(path: String) {
     guard let socket = UnixSocket(path: path) else { return nil }
     self.socket = socket

@@ -8,7 +8,7 @@ import Foundation
 
 /// A connected Unix stream socket, blocking. One thread reads; any may write.
 public final class UnixSocket: @unchecked Sendable {  // `write` is behind `lock`; `fd` does not change
-  /// Nil: the path is too long, or nobody listens there.
+  /// Nil: the path is too long, or has no listener.
   public convenience init?(path: String) {
     let fd = Self.make()
     guard fd >= 0 else { return nil }

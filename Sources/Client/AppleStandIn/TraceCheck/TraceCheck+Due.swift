@@ -52,7 +52,7 @@ extension TraceCheck {
     case .unlockedOnce:
       if isExact { expect(.unlockedOnce, .r29, Self.patience, "the keychain stayed closed after the first unlock") }
     case .timedOut(let id, let request):
-      // its completion is nobody's fault then
+      // its completion is not a fault then
       if let trace = actions.first(where: { $0.value == id })?.key { foreign.insert(trace) }
       found(.r6, .system, "the time of the \(request.name) action was over, and it was not timed out")
     // the trace's to show, or asked for by `perform` here

@@ -7,7 +7,7 @@ public import PhoneLog
 /// show is taken from what it does: a tap from its action, the moment of an activation from the activation. So the machine runs without
 /// its timers for activation and begin, and without the queue that performs: actions that it wants are `owed` until the trace has them.
 ///
-/// The stand-in's log has taps and all that the system did; there an action that nobody asked for contradicts a rule. In the SDK's trace
+/// The stand-in's log has taps and all that the system did; there an unrequested action contradicts a rule. In the SDK's trace
 /// it is the user's, where a user could have wanted it.
 public struct TraceCheck: Sendable {
   typealias Rule = SystemMachine.Rule

@@ -91,7 +91,7 @@
         state.withLock { $0.isOpen = true }
         events(.opened)
         receive()
-      // no path, or nobody listens: it would be tried again for ever, and there are other servers
+      // no path, or no listener: it would be tried again for ever, and there are other servers
       case .waiting(let error), .failed(let error): end("\(error)")
       case .cancelled: end("closed")
       default: break

@@ -85,7 +85,7 @@
         state.withLock { $0.isOpen = true }
         events(.opened)
         receive()
-      // the interface is not there, or nobody listens: it would be tried again for ever
+      // the interface does not exist, or has no listener: it would be tried again for ever
       case .waiting(let error), .failed(let error): end(1006, "\(error)")
       case .cancelled: end(1006, "closed")
       default: break

@@ -20,7 +20,7 @@
     /// Seconds; a wish. The rings are filled by frames of 20 ms.
     private static let bufferDuration = 0.02
 
-    /// - Parameter ownsSession: without CallKit nobody else configures and activates the audio session, or says that its route changed.
+    /// - Parameter ownsSession: without CallKit no other code configures and activates the audio session, or reports changes of its route.
     ///   With CallKit the system activates it: this must be false then.
     public init(ownsSession: Bool = false) { self.ownsSession = ownsSession }
 

@@ -30,7 +30,7 @@ final class AudioRunner: Sendable {
         case .stop: Self.void(device.stop())
         case .release: Self.void(device.release())
         }
-      // too late: nobody counts with it any more
+      // too late: the result is no longer used
       if !answer.give(isDone), request == .start || request == .restart, isDone { device.stop() }
     }
     deadlines.asyncAfter(deadline: .now() + .nanoseconds(Int(clamping: time.nanoseconds))) { _ = answer.give(false) }
@@ -38,7 +38,7 @@ final class AudioRunner: Sendable {
 
   private static func void(_: Void) -> Bool { true }
 
-  /// Whoever comes first.
+  /// The first caller.
   private final class Answer: Sendable {
     private let done: Mutex<(@Sendable (Bool) -> Void)?>
     init(_ done: @escaping @Sendable (Bool) -> Void) { self.done = Mutex(done) }

@@ -39,7 +39,7 @@ enum SecretKey {
   static let sealKey = "seal-key"
 }
 
-/// What of a JSON web token's payload the device itself must know. Nobody has verified it here.
+/// Fields of a JSON web token's payload that the device itself uses. They are not verified here.
 struct TokenClaims: Decodable {
   var dev: String?
   /// Seconds since 1970.
@@ -75,7 +75,7 @@ struct NoToken: Error, CustomStringConvertible {
   }
 }
 
-/// A continuation that is resumed by whoever comes first.
+/// A continuation that the first caller resumes.
 final class Once<Value: Sendable>: Sendable {
   private let continuation: Mutex<CheckedContinuation<Value, Never>?>
   init(_ continuation: CheckedContinuation<Value, Never>) { self.continuation = Mutex(continuation) }

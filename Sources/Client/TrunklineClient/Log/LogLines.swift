@@ -174,7 +174,7 @@ struct LogLines: Sendable {
     return host + (parts.port.map { ":\($0)" } ?? "")
   }
 
-  /// A text that is not ours may name whom it is about.
+  /// A foreign text may name a person.
   private static func withoutNumbers(_ text: String) -> String { text.replacing(/\+?\d{5,}/) { masked(String($0.output)) } }
 
   /// Of a case its name, and nothing that it carries.

@@ -9,7 +9,7 @@ final class PhoneLogger: Sendable {
   private struct State {
     var sink: Sink?
     var minimum = Phone.LogEntry.Level.info
-    /// Nobody has said anything of a sink yet.
+    /// No sink was set yet.
     var isEarly = true
     var waiting: [Phone.LogEntry] = []
     var dropped = 0

@@ -168,7 +168,7 @@ struct PreflightMachine: Sendable {
 
   private mutating func handle(_ number: Int, _ message: [UInt8], _ now: Instant, _ actions: inout [Action]) {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
-    // nobody has a permission, so that no peer's data is here
+    // no peer has a permission, so that no peer's data arrives here
     _ = message.withUnsafeBytes { attempts[index].client.receive($0, at: now, into: &output) }
     drain(number, now, &actions)
   }

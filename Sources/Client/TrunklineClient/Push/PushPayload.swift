@@ -7,7 +7,7 @@ import Foundation
 public struct PushPayload: Sendable, Equatable {
   /// The call that the push is about.
   public var call: Identifier
-  /// Who calls; `.generic` "Unknown" where the push names nobody.
+  /// Who calls; `.generic` "Unknown" where the push names no caller.
   public var caller: Handle
   /// Where to connect; nil: the phone's own gateway. Always a ws: or wss: address.
   public var gateway: String?
@@ -111,7 +111,7 @@ public struct PushPayload: Sendable, Equatable {
     return fields
   }
 
-  /// The push names nobody: the caller is sealed, or withheld.
+  /// The push names no caller: it is sealed, or withheld.
   public var isAnonymous: Bool { caller.k == .generic && caller.h == "Unknown" }
 
   var push: PhoneMachine.Push { .init(call: call, caller: caller, wake: wake.exposed, gateway: gateway, details: details) }

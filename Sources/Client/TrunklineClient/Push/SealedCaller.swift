@@ -3,7 +3,7 @@ public import Bytes
 import Foundation
 import HPKE
 
-/// A caller whom no push service sees: sealed by the gateway for this installation's key (docs/design/devices-and-push.md, `enc`).
+/// A caller that no push service sees: sealed by the gateway for this installation's key (docs/design/devices-and-push.md, `enc`).
 @_spi(Fuzzing) public enum SealedCaller {
   private static let info = Array("trunkline caller v1".utf8)
 

@@ -5,7 +5,7 @@ public protocol SocketConnector: Sendable {
   /// As ``open(_:events:)``, over another interface than that of the default route, which may be dead without an event that says so: a Wi-Fi whose
   /// router is gone, with cellular beside it. Nil: there is no other.
   func openAlternate(_ url: String, events: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)?
-  /// `POST` with a bearer token; nobody waits for the answer.
+  /// `POST` with a bearer token; the answer is not awaited.
   func post(_ url: String, bearer: String, body: [UInt8])
   /// A connection to a TURN server, which takes media where UDP does not pass. The name is looked up, and TLS insists on a certificate for
   /// `RelayAddress.certificateHost`. `events` come in order, from any thread, until `closed`, and may begin before this returns. Nil: there is none to be

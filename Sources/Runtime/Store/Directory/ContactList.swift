@@ -6,7 +6,7 @@ public struct Contact: Sendable, Hashable {
   public var number: Int64
   /// What the call screen shows; nil: the number is not identified.
   public var label: String?
-  /// Calls of this number ring nobody.
+  /// Calls of this number ring no device.
   public var isBlocked: Bool
   public init(_ number: Int64, label: String? = nil, isBlocked: Bool = false) {
     (self.number, self.label, self.isBlocked) = (number, label, isBlocked)

@@ -212,7 +212,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Keeps which numbers have changed, or, of too many, only since when nobody knows.
+  /// Keeps which numbers have changed, or, of too many, only the time since which they are unknown.
   static func log(_ numbers: [Int64], _ row: inout Scope, _ database: Database) throws {
     let count = numbers.count
     guard count <= Limits.loggedPerImport else {

@@ -11,7 +11,7 @@ public struct HistorySettings: Sendable, Equatable {
   public init(keep: Duration = .seconds(90 * 86_400), perUser: Int = 1_000) { (self.keep, self.perUser) = (keep, perUser) }
 }
 
-/// Calls by user, made of call records: a row for each user whom a call rang for, or who made it.
+/// Calls by user, made of call records: a row for each user for whom a call rang, or who made it.
 extension DirectoryFile {
   static func makeHistory(_ database: Database) throws {
     try database.execute(
@@ -147,7 +147,7 @@ extension DirectoryFile {
 }
 
 extension CallRecord {
-  /// How the call came out, for each user whom it was for.
+  /// The outcome of the call, for each of its users.
   ///
   /// | user | call | outcome |
   /// |---|---|---|

@@ -80,7 +80,7 @@ extension DirectoryFile {
     if newest == 0, question.have ?? 0 == 0 {
       return Answer(answer: DirectoryAnswer(version: 0, of: mark, parts: 0), parts: [])
     }
-    // whoever has other directories than before gets a version that is later, and none that a directory will have
+    // a device with other directories than before gets a later version, and none that a directory will have
     let old = question.have ?? 0
     let version = newest > old || old > Limits.ownVersions ? newest : old + 1 + (old & 1)
     // what the shared store did not have yet says nothing of versions that devices have from elsewhere

@@ -9,7 +9,7 @@ public import Platform
 import Synchronization
 
 /// The thread `directory`: directories and histories of users, for their devices, for the admin port, and for the call machine, which hears
-/// whose calls ring nobody. Nobody waits for it. Users take turns on it.
+/// whose calls ring no device. No thread waits for it. Users are served in rotation.
 ///
 ///     let service = try DirectoryService(path: settings.directory, history: settings.history, logger: logger)
 ///     let started = service.versions                              // for sessions, before the first one
@@ -52,7 +52,7 @@ public final class DirectoryService: Sendable {
   let counters = DirectoryCounters()
   private let history: HistorySettings
   private let sharedStore: SharedStoreHandle?
-  /// By user: what one user's devices ask holds up nobody else's. What is of nobody's has the empty name.
+  /// By user: requests of one user's devices delay no other user's. Requests without a user have the empty name.
   private let mailbox: FairMailbox<String, Message>
   private let logger: Logger
   private let thread = Mutex<NamedThread?>(nil)

@@ -15,7 +15,7 @@ import Platform
 /// | an import | stages the parts that it changes, and makes them the current version if no other import did so meanwhile; else begins again |
 /// | a directory that was made here when this gateway was alone | as an import, if the shared store has none; else the shared store's |
 ///
-/// **One order for all directories.** A device has one version of all of its directories, so whoever has been told of one must not miss an
+/// **One order for all directories.** A device has one version of all of its directories, so a device that was notified of one must not miss an
 /// earlier one of another. Hence versions grow over all directories and are taken in ascending order. One that is taken late all the same (it could not
 /// be read until then) is made the current one again, under a later version, before it is taken.
 final class DirectorySync {

@@ -9,7 +9,7 @@ import Platform
 ///
 /// | event | does |
 /// |---|---|
-/// | records written | a row for each user whom a call was for waits; beyond `Limits.waitingHistory` it is lost |
+/// | records written | a row for each user of a call waits; beyond `Limits.waitingHistory` it is lost |
 /// | a turn | up to `Limits.historyUnanswered` rows are under way |
 /// | added | devices here hear `hist.changed`, and nodes where the user has others pass it on |
 /// | it was there already | nothing: a second record of one call |

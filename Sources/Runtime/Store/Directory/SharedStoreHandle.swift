@@ -35,7 +35,7 @@ final class SharedStoreClient {
     sharedStore.ask(request) { [post, number] in post(number, $0) }
   }
 
-  /// Nobody waits for the answer.
+  /// The answer is not awaited.
   func request(_ request: SharedStoreRequest) { sharedStore.ask(request) { _ in } }
 
   func answered(_ number: UInt64, _ result: SharedStoreHandle.Result) { waiting.removeValue(forKey: number)?.answer(result) }
