@@ -2,7 +2,7 @@ import Bytes
 import Glibc
 import Synchronization
 
-/// The process's monotonic clock: the only place where `Instant`s are made. Any thread; about 25 ns, no system call.
+/// The process's monotonic clock: only this type makes `Instant`s. Any thread; about 25 ns, no system call.
 public enum MonotonicClock {
   /// Nanoseconds of `CLOCK_MONOTONIC`.
   public static func now() -> Instant {

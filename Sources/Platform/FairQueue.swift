@@ -15,7 +15,7 @@ public struct FairQueue<Key: Hashable & Sendable, Element> {
     mutating func removeFirst() -> Element {
       let element = elements[head]
       head += 1
-      // never more than twice as many places as elements, and a few
+      // never more than twice as many slots as elements, and a few
       if head > 16, head * 2 > elements.count {
         elements.removeFirst(head)
         head = 0

@@ -3,7 +3,7 @@ import Glibc
 /// Standard input, output and error, which the parent process may have closed. The next file or socket would get their numbers, and the lines
 /// of the log would go into it.
 public enum StandardDescriptors {
-  /// Opens /dev/null in the place of those that are closed, once. To be asked first of all, before anything is opened.
+  /// Opens /dev/null for each closed one, once. Call it first, before anything is opened.
   /// - Returns: the numbers of those that were closed.
   @discardableResult public static func fill() -> [Int32] { closed }
 

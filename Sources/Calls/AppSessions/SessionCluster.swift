@@ -1,6 +1,6 @@
 import JSONWebToken
 
-/// This node's place among others that share a key (docs/design/app-protocol.md, Many nodes). Immutable; any thread.
+/// This node among others that share a key (docs/design/app-protocol.md, Many nodes). Immutable; any thread.
 public struct SessionCluster: Sendable {
   /// `n1.1790000000000`: name and start of this process. Two processes never have the same.
   public let incarnation: String

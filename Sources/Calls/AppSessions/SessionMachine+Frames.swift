@@ -141,7 +141,7 @@ extension SessionMachine {
     }
     let waiter = AnswerStore.Waiter(session: id, connection: connection)
     if case .authRefresh(let refresh) = message {
-      // Carried out twice it is the same: it takes no place among the answers that are kept.
+      // It is idempotent: its answer is not cached.
       let result = refusal(message, call, session, now).map(RequestAnswer.err) ?? refreshed(refresh, id, now, &output)
       deliver(result, to: request, waiter, now, &output)
       if case .ok = result { upgrade(id, isFurther: refresh.further == true, &output) }

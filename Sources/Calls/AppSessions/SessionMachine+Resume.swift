@@ -65,7 +65,7 @@ extension SessionMachine {
     guard unixMilliseconds(now) < expiresAt else { throw RefusedHello(.tokenExpired, "the login has expired", user: device.user) }
     var info = DeviceInfo(hello)
     (info.accounts, info.onlyCall) = known.map { ($0.info.accounts, $0.info.onlyCall) } ?? (claim.accounts, claim.onlyCall)
-    // what was for the calls of a node is no place to look for the device, wherever it begins again
+    // a session for the calls of a node does not locate the device, wherever it is resumed
     info.isFurther = known?.info.isFurther ?? claim.isFurther
     var callIsHere = false
     if let call = info.onlyCall {

@@ -33,7 +33,7 @@ extension SessionMachine {
     }
   }
 
-  /// A session that does no more than hear that a dead node's call is gone takes the place of none that stands: that one hears it, and the
+  /// A session that only gets the end of a dead node's call does not replace a live session: that one gets it, and the
   /// new socket is closed as the older of two (4009).
   func checkLocation(_ device: DeviceKey, for call: Identifier, _ output: inout Output) throws(RefusedHello) {
     guard let other = sessionOfDevice[device], let session = sessions[other], session.connection != nil else { return }

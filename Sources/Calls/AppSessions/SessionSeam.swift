@@ -34,7 +34,7 @@ public struct DeviceInfo: Hashable, Sendable {
   public var accounts: [String]
   /// The call of the wake token with which the session began: it may act in no other. Nil: a login.
   public var onlyCall: Identifier?
-  /// Its own session is at another node, and this one for calls here: it is no place to look for the device.
+  /// Its own session is at another node, and this one is for calls here: the device is not found through it.
   public var isFurther = false
   public init(
     platform: String? = nil, model: String? = nil, os: String? = nil, sdk: String? = nil, caps: Set<String> = [],
@@ -97,7 +97,7 @@ public enum SessionEvent: Hashable, Sendable {
 public enum RequestAnswer: Hashable, Sendable {
   case ok(Success)
   case err(Failure)
-  /// Takes the place of `ok` for `media.restart`: numbered, and kept like a `.send`.
+  /// Replaces `ok` for `media.restart`: numbered, and kept like a `.send`.
   case mediaAnswer(MediaAnswer)
 
   /// `ok` without content.

@@ -48,7 +48,7 @@ extension Call {
     timers[.restart] = nil
   }
 
-  /// The one place that sends a trunk its 200.
+  /// The only function that sends a trunk its 200.
   private mutating func answerTrunk(_ proof: GateProof, _ step: inout Step) {
     guard trunkLeg.phase == .invited else { return }
     if !devices[proof.winner].hasMedia { step.statistics.answeredWithoutMedia += 1 }

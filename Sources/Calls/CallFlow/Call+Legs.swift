@@ -12,14 +12,14 @@ extension Call {
     get { legs[0] }
     _modify { yield &legs[0] }
   }
-  /// The place of the second leg; nil: there is none.
+  /// The index of the second leg; nil: there is none.
   var second: Int? { legs.count > 1 ? 1 : nil }
   var isDivertedToNumber: Bool { legs.count > 1 && legs[1].diversion != nil }
   var isBeingTransferred: Bool { legs.count > 1 && legs[1].transfer != nil }
   var trunk: Routing.Trunk { legs[0].trunk }
   var sipCallID: String? { legs[0].sipCallID }
 
-  /// An event of one of its legs, or of one that another has taken the place of.
+  /// An event of one of its legs, or of a replaced one.
   mutating func handle(_ event: UserAgent.Event, of id: LegID, _ step: inout Step) {
     guard isLive, let index = legs.firstIndex(where: { $0.id == id }) else {
       // an offer on a leg that is on its way out

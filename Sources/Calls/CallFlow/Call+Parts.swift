@@ -131,7 +131,7 @@ extension Call {
     var nextLeg: UInt32 = 1
     var isHeld = false
     var isMuted = false
-    /// In an app's place.
+    /// Instead of an app.
     var stream: Stream?
     var pendingDigits: [CallDTMF] = []
     /// A program plays a file to the trunk.

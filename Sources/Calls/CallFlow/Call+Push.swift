@@ -91,7 +91,7 @@ extension Call {
     if pushes.contains(where: { $0.target == nil && $0.phase == .failed }) { endIfNoDeviceRings(&step) }
   }
 
-  /// Of a device that was offered the call, or woken at another node: a push, or what there is in its place.
+  /// Of a device that was offered the call, or woken at another node: a push, or its substitute.
   private mutating func offerTimedOut(_ index: Int, _ step: inout Step) {
     if pushes[index].target != nil { return push(index, &step) }
     let isHere = self.index(of: pushes[index].key).map { devices[$0].isConnected } ?? false

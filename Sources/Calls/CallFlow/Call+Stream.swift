@@ -3,7 +3,7 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// A call that a program has in an app's place: the trunk is answered once the WebSocket is open, as with an app's media.
+/// A call that a program has instead of an app: the trunk is answered once the WebSocket is open, as with an app's media.
 extension Call {
   struct Stream {
     let target: StreamTarget

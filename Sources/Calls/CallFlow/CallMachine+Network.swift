@@ -20,7 +20,7 @@ extension CallMachine {
 
   mutating func networkChanged(_ candidates: [[SocketAddress]], of ids: [CallID], _ step: inout Step) {
     for id in ids {
-      // in its place: the call would be copied
+      // in place, so that the call is not copied
       guard let index = calls.index(forKey: id), calls.values[index].isLive,
         let reservation = calls.values[index].appMedia.reservation, candidates.indices.contains(reservation.thread)
       else { continue }

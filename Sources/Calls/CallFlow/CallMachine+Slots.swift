@@ -2,13 +2,13 @@ import AppProtocol
 import Bytes
 import SIPDialogs
 
-/// Places among a trunk's `max_calls`, where there are other nodes: the first trunk of a call is counted with its `locate` or `claim`, a further
+/// Slots among a trunk's `max_calls`, in a cluster: the first trunk of a call is counted with its `locate` or `claim`, a further
 /// one (the next of a route, a diversion, a transfer) is asked for by `Action.admit`, before the leg is made. Without an answer of the shared store
 /// the cluster machine answers by this node's share, within 100 ms.
 extension CallMachine {
-  /// What goes on once a place is granted.
+  /// What continues once a slot is granted.
   enum SlotRequest {
-    /// The leg failed with this event, and goes on by `next`; without a place, by what is left.
+    /// The leg failed with this event, and continues by `next`; without a slot, by the remaining alternatives.
     case retry(LegID, failure: UserAgent.Event, next: Routing.Trunk, left: [Routing.Trunk])
     case diversion(DiversionPlan)
     case transfer(LegID, TransferTarget, [Routing.Trunk])
@@ -23,7 +23,7 @@ extension CallMachine {
 
   mutating func admitted(_ id: CallID, _ trunk: String, _ isAdmitted: Bool, _ step: inout Step) {
     guard let request = slotRequests.removeValue(forKey: id) else { return }
-    // with the call went its places
+    // the call's slots were released with it
     guard calls[id]?.isLive == true else { return }
     switch request {
     case .retry(let leg, let failure, let next, let left):

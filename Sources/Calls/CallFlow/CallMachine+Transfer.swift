@@ -104,7 +104,7 @@ extension CallMachine {
       $0.transfers.maxForwards = min($0.transfers.maxForwards, invite.maxForwards)
       $0.transfers.followed += 1
       $0.transfers.begin(.init(by: .trunk, trunk: trunk.name, sipCallId: invite.callID, sip: 200))
-      // in the place of the leg before
+      // instead of the previous leg
       next.holdsSlot = $0.trunkLeg.holdsSlot
       $0.trunkLeg.holdsSlot = false
       $0.moved(to: next, &$1)

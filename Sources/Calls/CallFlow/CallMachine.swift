@@ -53,7 +53,7 @@ public struct CallMachine {
   var hasSharedGrants = false
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
-  /// Legs that wait for a place among their trunk's calls of all nodes; one at a time of a call.
+  /// Legs that wait for a slot among their trunk's calls of all nodes; one at a time of a call.
   var slotRequests: [CallID: SlotRequest] = [:]
   /// Nodes that take calls, this one included.
   var nodeCount = 1
@@ -277,7 +277,7 @@ public struct CallMachine {
     releaseTrunk(leg.trunk.name)
   }
 
-  /// A leg of ours that is to be invited takes a place in its trunk.
+  /// An outbound leg that will be invited uses a slot of its trunk.
   mutating func claim(_ leg: LegID, _ trunk: Routing.Trunk, for id: CallID, at now: Instant) {
     legs[leg] = id
     callsOfTrunk[trunk.name, default: 0] += 1

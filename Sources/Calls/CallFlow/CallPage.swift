@@ -4,7 +4,7 @@ public import Bytes
 import Devices
 import MediaSession
 
-/// The place of a live call among the others: the order in which they came.
+/// The position of a live call among the others: the order of arrival.
 public struct CallNumber: Hashable, Comparable, Sendable {
   let number: UInt64
   let call: CallID

@@ -2,7 +2,7 @@ public import Bytes
 public import MediaSession
 public import RTP
 
-/// A program that talks with a caller in an app's place, over a WebSocket that we open.
+/// A program that talks with a caller instead of an app, over a WebSocket that we open.
 public struct StreamTarget: Sendable, Equatable {
   /// Of the audio on the WebSocket.
   public enum Format: String, Sendable, CaseIterable {
@@ -19,7 +19,7 @@ public struct StreamTarget: Sendable, Equatable {
   /// What the host's name may lead to.
   public let reach: StreamReach
 
-  /// Of the configuration, which may name any place. What a program names becomes a target by `StreamHosts` alone.
+  /// Of the configuration, which may name any host. A host that a program names becomes a target by `StreamHosts` only.
   public init(_ url: StreamURL, format: Format = .mulaw, token: Redacted<String>? = nil) {
     (self.url, self.format, self.token, reach) = (url, format, token, .anywhere)
   }

@@ -1,6 +1,6 @@
 import Bytes
 
-/// What a call can wait for. Each has one place; setting it again moves it.
+/// The timers of a call. Each has one slot; setting it again moves it.
 enum CallTimer: Int, CaseIterable {
   /// 180 or INVITE goes without the journal's word.
   case journal

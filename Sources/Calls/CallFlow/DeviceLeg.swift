@@ -115,12 +115,12 @@ extension OpusPreferences {
   }
 }
 
-/// The message, or the answer in its place, that ended the call for a device.
+/// The message, or the answer instead of it, that ended the call for a device.
 struct Terminal {
   var over: CallOver
   /// The device's own word ended it (`call.reject`, `call.unavailable`): it knows.
   var isByDevice: Bool
-  /// The device was not connected, or lost its socket before its ack: a new session gets `call.gone` in its place.
+  /// The device was not connected, or lost its socket before its ack: a new session gets `call.gone` instead.
   var isUnseen: Bool
   /// Nothing but a push told the device of the call, and no session has it in its outbox.
   var isOfPushOnly = false

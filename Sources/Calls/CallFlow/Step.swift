@@ -41,7 +41,7 @@ enum CallOutcome {
   case diverts(PlannedDiversion)
   /// The webhook's time is over.
   case routeTimedOut
-  /// A leg that was replaced, or that failed: its place in its trunk is free.
+  /// A leg that was replaced, or that failed: its slot in its trunk is free.
   case legLeft(TrunkLeg)
   /// Of a call whose number is called first.
   case numberAnswered

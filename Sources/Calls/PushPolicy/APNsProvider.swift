@@ -140,7 +140,7 @@ struct ProviderToken {
 /// | status | reasons | verdict |
 /// |---|---|---|
 /// | 200 | – | accepted |
-/// | 400 | BadDeviceToken, DeviceTokenNotForTopic | wrong place |
+/// | 400 | BadDeviceToken, DeviceTokenNotForTopic | token mismatch |
 /// | 400 | IdleTimeout | retry on another connection |
 /// | 400 | all others | refused, a fault |
 /// | 403 | ExpiredProviderToken | retry with a new token |

@@ -33,7 +33,7 @@ extension UserAgent {
     /// An offer may go out now: because of `modify`, of a glare that is over, or because the session is to be refreshed. Reply
     /// with `offer`, or not at all.
     case offerWanted(LegID)
-    /// Our address in the dialog is gone, and another in its place: the peer is to be told by an offer, for which `modify` asks.
+    /// Our address in the dialog was replaced by another: the peer must be notified by an offer, which `modify` requests.
     case addressMoved(LegID)
     /// Our address is gone before the final response to our INVITE, which would go there; CANCEL is on its way, and `failed` follows.
     case addressLost(LegID)
@@ -190,7 +190,7 @@ public struct InboundInvite: Sendable {
   public var isFromEdge = false
   /// 18x go reliably: for a late offer the first must hold our offer.
   public var isReliable = false
-  /// The leg that this call takes the place of (RFC 3891).
+  /// The leg that this call replaces (RFC 3891).
   public var replaces: LegID?
   /// Identity header fields (RFC 8224), unchecked; `date` belongs to them.
   public var identities: [SignedIdentity] = []

@@ -105,7 +105,7 @@ extension UserAgent {
     open(request)
   }
 
-  /// An INVITE that takes the place of a call that runs is no new load.
+  /// An INVITE that replaces a running call is not new load.
   private func replacesCall(_ request: Request) -> Bool {
     rules(request.trunk).allowsTransfer && request.message.field(.replaces) != nil
   }

@@ -13,7 +13,7 @@ extension NumberRules {
   public func readings(of number: String) -> [String] {
     guard let (written, rest) = written(number) else { return [] }
     let countries = [country, NumberPlan(of: number)].compactMap(\.self)
-    // what follows digits that are the carrier's own (`9` for an outside line) is read in their place
+    // what follows digits that are the carrier's own (`9` for an outside line) is read instead of them
     let read = Self.readings(written, countries)
     let all = read.isEmpty && written != rest ? Self.readings(rest, countries) : read
     return all.contains(number) ? [] : all

@@ -4,7 +4,7 @@ import SIPDialogs
 /// The servers of a trunk as DNS has them. Each call draws its own order from it (RFC 2782).
 struct TargetPlan: Equatable {
   struct Row: Equatable {
-    /// The place of its service among the NAPTR records.
+    /// The index of its service among the NAPTR records.
     var order = 0
     var priority = 0
     var weight: UInt64 = 0
@@ -44,7 +44,7 @@ struct TargetPlan: Equatable {
   }
 }
 
-/// RFC 2782's algorithm: the places of `weights` in the order they are to be used. A weight of 0 has a very small chance to come
+/// RFC 2782's algorithm: the indexes of `weights` in the order of use. A weight of 0 has a very small chance to come
 /// before others; among zeros alone chance decides.
 public func weightedOrder(_ weights: [UInt64], _ random: RandomSource) -> [Int] {
   var left = weights.indices.sorted { (weights[$0] == 0 ? 0 : 1, $0) < (weights[$1] == 0 ? 0 : 1, $1) }

@@ -77,7 +77,7 @@ public struct TrunkMachine: Sendable {
     var routePlan = TargetPlan()
     /// The registrar's last Service-Route could not be followed.
     var isServiceRouteRefused = false
-    /// What the registrar has bound last, as it was written; another one in its place is followed by a request that takes it out.
+    /// The last binding of the registrar, as it was written; after a new one a request removes it.
     var boundContact: String?
     /// Contacts of REGISTERs without an answer: each may be bound. Those that are not ours when one is granted are taken out, the newest
     /// `Limits.suspectContacts`.

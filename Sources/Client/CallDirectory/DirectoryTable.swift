@@ -4,7 +4,7 @@
 struct DirectoryTable {
   struct Record {
     var number: Int64
-    /// Its place among the changes of the list.
+    /// Its position among the changes of the list.
     var order: UInt32
     /// 0: removed; 1: blocked; else a label's index + 2.
     var meaning: UInt32

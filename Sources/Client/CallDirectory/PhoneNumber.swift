@@ -59,7 +59,7 @@ struct PhoneNumberReader {
   private var scalars = 0
   /// A parenthesis is open, and stands before this digit.
   private var opened: Int?
-  /// The place of a 0 alone in parentheses, behind other digits.
+  /// The position of a single 0 in parentheses, after other digits.
   private var optionalZero: Int?
 
   /// False: this is no number.

@@ -31,7 +31,7 @@ extension Phone {
   ///
   /// - Parameters:
   ///   - gateway: `wss://host/v1/connect`.
-  ///   - system: `.none`, or what the app has in CallKit's place.
+  ///   - system: `.none`, or what the app has instead of CallKit.
   ///   - maximumCalls: a further one is busy on this device.
   ///   - token: a login token of the app's backend.
   public convenience init(

@@ -1,6 +1,6 @@
 import Bytes
 
-/// A packet of `record-trace`: the size of G.711 in RTP, and in the place of speech its number, how many there are, and when it was sent.
+/// A packet of `record-trace`: the size of G.711 in RTP, and instead of speech its number, their count, and the time of sending.
 struct TracePacket: Equatable {
   /// An hour of 10 ms packets.
   static let most = 360_000

@@ -14,7 +14,7 @@ public struct SpeechComparison: Sendable, Equatable {
   public var clippedStartMilliseconds: Int
   /// Longest run of active frames that are missing, in milliseconds.
   public var longestGapMilliseconds: Int
-  /// Mean normalised correlation of active frames with what was heard in their place, 0…1: 1 is the same waveform.
+  /// Mean normalised correlation of active frames with the audio received for them, 0…1: 1 is the same waveform.
   public var similarity: Double
   /// Active frames of the played speech, 20 ms each.
   public var activeFrames: Int

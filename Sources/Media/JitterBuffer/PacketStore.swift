@@ -14,7 +14,7 @@ struct StoredPacket {
   private var mark: UInt8
   var format: UInt8 { mark & 0x7f }
   var carriesRepair: Bool { mark & 0x80 != 0 }
-  /// Not audio (telephone-event, comfort noise): only its place in the sequence counts.
+  /// Not audio (telephone-event, comfort noise): only its position in the sequence counts.
   var isPlaceholder: Bool { duration <= 0 }
 
   init(

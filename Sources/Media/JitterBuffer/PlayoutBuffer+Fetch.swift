@@ -99,7 +99,7 @@ extension PlayoutBuffer {
     // The next loss is to be bridged as well: afterwards the packet behind it must still be there, if it comes as fast as most.
     let bridges = !bridgesLosses || slack &- (uncovered &- kept) >= delay.bridging
     if excess >= thresholds.excessTolerance(isPause: isPause, overtakes: overtakes), bridges {
-      // A loss is the best place to shorten the delay: nothing that came has to go. A little is made up to join the ends.
+      // A loss is the best moment to shorten the delay: no received audio has to be removed. A little is made up to join the ends.
       slack &-= uncovered &- kept
       statistics.leftOut &+= 1
       skip(1, to: end)

@@ -5,7 +5,7 @@ extension PlayoutBuffer {
   /// Stores one packet.
   /// - Parameters:
   ///   - duration: of its audio in RTP clock units; 0 for a packet of another kind in the same sequence (telephone-event), whose
-  ///     place is kept.
+  ///     position is kept.
   ///   - carriesRepair: it holds a copy of the packet before.
   ///   - format: whose coding it is, 0…127, for `FetchedPacket`.
   // HOT

@@ -79,7 +79,7 @@ public struct PlayoutBuffer: ~Copyable {
   var position: Int64 = 0
   var started = false
   var packetDuration: Int64
-  /// Which of the last 64 handed-out places had their packet: tells duplicates from late ones.
+  /// Which of the last 64 returned positions had their packet: tells duplicates from late ones.
   var played: UInt64 = 0
   /// Units made up while waiting, since the last real audio.
   var waited: Int64 = 0

@@ -4,7 +4,7 @@ public struct PlayoutStatistics: Sendable, Equatable {
   // Packets, counted by `PlayoutBuffer`.
 
   public var inserted: UInt64 = 0
-  /// Came after their place was played or skipped.
+  /// Arrived after their position was played or skipped.
   public var late: UInt64 = 0
   public var duplicate: UInt64 = 0
   /// Not stored: larger than a datagram, or no room for large payloads.
@@ -15,7 +15,7 @@ public struct PlayoutStatistics: Sendable, Equatable {
   public var overflowed: UInt64 = 0
   public var resynchronised: UInt64 = 0
   public var fetched: UInt64 = 0
-  /// Places played without their packet: repaired, made up or skipped.
+  /// Positions played without their packet: repaired, made up or skipped.
   public var missing: UInt64 = 0
   /// Of the missing: left out but for a join, because the delay was longer than wanted.
   public var leftOut: UInt64 = 0

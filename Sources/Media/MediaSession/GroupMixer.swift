@@ -15,7 +15,7 @@ public struct MediaGroupID: Hashable, Sendable {
 /// |---|---|
 /// | `take`, at a member's tick from its trunk | the frame waits for the others' ticks, 0 to 20 ms |
 /// | `add`, at a member's tick to its trunk | the next frame of each other member, added up |
-/// | a fourth talker is 6 dB louder than the quietest of three | takes its place, within a frame |
+/// | a fourth talker is 6 dB louder than the quietest of three | replaces it, within a frame |
 /// | a frame is missing: ticks have moved past each other | the last one backwards, fading out |
 /// | a frame waits longer than 25 ms: the same, the other way | it goes over into the next one |
 ///
@@ -41,7 +41,7 @@ public struct GroupMixer: ~Copyable {
     sum.deallocate()
   }
 
-  /// The place of a new member; nil when all are taken. It hears and is heard from the next frame on.
+  /// The index of a new member; nil when all are in use. It hears and is heard from the next frame on.
   public mutating func join() -> Int? {
     guard let member = (0..<Limits.groupMembers).first(where: { !members[$0].isUsed }) else { return nil }
     members[member].begin()

@@ -83,7 +83,7 @@ public struct StreamStatistics: Sendable, Equatable {
   /// Of those received, packets of payload types that were not agreed on, and the last of these types.
   public var unknownPackets: UInt64 = 0
   public var unknownPayloadType: UInt8?
-  /// Of those, what came in the place of audio: a second of them and more with nothing heard between. Keep-alives are none.
+  /// Of those, packets instead of audio: a second of them and more with nothing heard between. Keep-alives are not counted.
   public var unheardPackets: UInt64 = 0
   /// Of those received, packets of a further source beside the one that was heard.
   public var otherSourcePackets: UInt64 = 0

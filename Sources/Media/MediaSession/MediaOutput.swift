@@ -102,7 +102,7 @@ public struct MediaOutput: ~Copyable {
   public var handshakes: [HandshakeRequest] = []
   public var bindings: [AppBinding] = []
   public var sources: [AppSource] = []
-  /// SSRCs of which an SRTP receiver keeps the highest index only, and trunk sources that a closer one took the place of, since the
+  /// SSRCs of which an SRTP receiver keeps the highest index only, and trunk sources that a closer one replaced, since the
   /// caller last took them.
   public var retiredSources: UInt64 = 0
   public var sourceTakeovers: UInt64 = 0

@@ -325,7 +325,7 @@ extension MediaSession {
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput
   ) {
     let legs = legs
-    if uplink.relays, !uplink.sender.isIdle { return }  // digits take the audio's place
+    if uplink.relays, !uplink.sender.isIdle { return }  // digits replace the audio
     legs[winner].packetMilliseconds = legs[winner].payloadLength.milliseconds(ofOctets: payload.count)
     guard uplink.relays else {
       switch uplink.receiver.insert(header, payload, legs[winner].encoding, at: now) {
@@ -392,7 +392,7 @@ extension MediaSession {
     return true
   }
 
-  /// `number`: of the source, in a relayed stream, until a packet of ours has taken its place.
+  /// `number`: of the source, in a relayed stream, until a packet of ours has replaced it.
   private mutating func forwardToTrunk(
     _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
     at now: Instant, into output: inout MediaOutput

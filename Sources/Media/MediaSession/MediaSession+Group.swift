@@ -1,7 +1,7 @@
 public import Bytes
 import RTP
 
-/// A session's place in the mixer of its group.
+/// A session's slot in the mixer of its group.
 struct GroupSlot {
   /// Lives longer than the tick that it is handed to.
   let mixer: UnsafeMutablePointer<GroupMixer>
@@ -18,7 +18,7 @@ extension MediaSession {
   /// `tick` of a session in a group: what its trunk says goes to the others, what they said to its trunk. HOT
   /// - Parameters:
   ///   - mixer: of the group; not touched after the return.
-  ///   - place: what `GroupMixer.join` gave.
+  ///   - member: the index that `GroupMixer.join` returned.
   public mutating func tick(
     _ direction: AudioDirection, in mixer: UnsafeMutablePointer<GroupMixer>, as member: Int, at now: Instant,
     into output: inout MediaOutput

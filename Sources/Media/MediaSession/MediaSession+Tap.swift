@@ -2,7 +2,7 @@ import AudioCodecs
 import Bytes
 import RTP
 
-// Audio for who listens beside the call (a recorder), and for who stands in an app's place (a stream).
+// Audio for a recorder of the call, and for a program that replaces an app (a stream).
 
 extension MediaSession {
   /// From now on frames go to `tap`; nil: to none. A tapped call is decoded on both sides.

@@ -305,7 +305,7 @@ extension MediaSession {
     if number != nil { legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
   }
 
-  /// `number`: of the source, in a relayed stream, until a packet of ours has taken its place.
+  /// `number`: of the source, in a relayed stream, until a packet of ours has replaced it.
   private mutating func forwardToApp(
     _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
     at now: Instant, into output: inout MediaOutput

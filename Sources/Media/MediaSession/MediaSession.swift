@@ -80,7 +80,7 @@ public struct MediaSession: ~Copyable {
   var playback: Playback?
   /// Who listens beside the call.
   var tap: AudioTap?
-  /// Who stands in an app's place.
+  /// The program that replaces an app.
   var stream: AudioStream?
   /// `playoutActive` came, maybe before the connect.
   var isPlaying = false

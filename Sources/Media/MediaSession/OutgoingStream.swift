@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// SSRC, sequence number and timestamp of one stream we send: the only place they are chosen, so that a leg can switch between
+/// SSRC, sequence number and timestamp of one stream we send: only this type chooses them, so that a leg can switch between
 /// relay,
 /// transcoding, digits and silence without a jump. Sequence numbers are continuous over what we send
 /// ourselves;

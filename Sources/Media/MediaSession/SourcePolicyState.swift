@@ -8,12 +8,12 @@ import Bytes
 /// | `strict` | the SDP's address and port | the SDP address |
 /// | `symmetric` | one source, learnt as above, of `peers`, `media_peers`, the signalling's or the SDP's address | the learnt source |
 ///
-/// Until a source is learnt, the first allowed one is a candidate and its packets are taken, so that no word is lost while
-/// learning; one that is closer to the trunk takes its place at once. Of `symmetric` a closer one also takes the place of the learnt
+/// Until a source is learnt, the first allowed one is a candidate and its packets are accepted, so that no word is lost while
+/// learning; one that is closer to the trunk replaces it at once. Of `symmetric` a closer one also replaces the learnt
 /// source, from its fifth agreeing packet on.
 ///
-/// A learnt source that has sent nothing for `Limits.sourceSilence` may have moved behind its NAT: another port of the same address is learnt in its
-/// place under the same rule, five agreeing packets in a second, which are not heard until then. `strict` learns nothing.
+/// A learnt source that has sent nothing for `Limits.sourceSilence` may have moved behind its NAT: another port of the same address is learnt instead,
+/// under the same rule: five agreeing packets in a second, which are not played until then. `strict` learns nothing.
 struct SourcePolicyState {
   enum Verdict { case accepted, rejected, replaced }
   /// How close to the trunk a source is.

@@ -6,7 +6,7 @@ struct UnheardPackets {
   /// Of payload types that were not agreed on, and the last of these types.
   private(set) var unknown: UInt64 = 0
   private(set) var payloadType: UInt8?
-  /// Of these, what was a stream in the place of what is heard: so many came with nothing between them.
+  /// Of these, packets of a stream instead of the one that is heard: so many arrived with nothing between them.
   private(set) var streamed: UInt64 = 0
   /// Since something was heard.
   var alone = 0

@@ -9,7 +9,7 @@ protocol SSRCElement {
 /// Elements by SSRC: open addressing in a slab of its own, which begins with four slots and doubles. Allocates in `init` and where
 /// `insert` finds it full; a pointer is good until the next `insert` or `remove`.
 ///
-/// Up to three elements stand in the order they came: the usual one is found first. Of more the place is the
+/// Up to three elements stand in the order they came: the usual one is found first. Of more the position is the
 /// product with an odd number, the golden ratio's and `seed` (Fibonacci hashing). Elements come from authentic packets only, but an
 /// app's SSRCs are its own choice: with a seed that it cannot know it cannot make them collide, and look-ups come before the tag.
 struct SSRCTable<Element: SSRCElement>: ~Copyable {

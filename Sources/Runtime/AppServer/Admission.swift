@@ -19,7 +19,7 @@ struct Admission {
   private var entries: [Group: Entry] = [:]
   private var swept = Instant.zero
 
-  /// - Parameter boundsAttempts: false where the idlest gives way to a new connection: there who begins many takes places from itself alone, and
+  /// - Parameter boundsAttempts: false where the idlest gives way to a new connection: there a client that begins many replaces only its own, and
   ///   a program at the same address (a tunnel, a proxy) must come through.
   init(perAddress: Int, boundsAttempts: Bool = true) { (self.perAddress, self.boundsAttempts) = (perAddress, boundsAttempts) }
 

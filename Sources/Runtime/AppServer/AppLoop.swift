@@ -274,7 +274,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   private struct Readiness: Encodable {
     var ready: Bool
-    /// As it came: a proxy may have put another in the place of the page's.
+    /// As received: a proxy may have replaced the page's.
     var host: String
     /// Whether a page of the request's origin may connect; nil: it names none.
     var page: Bool?

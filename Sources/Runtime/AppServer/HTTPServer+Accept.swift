@@ -167,7 +167,7 @@ extension HTTPServer {
     if connection.webSocket != nil { forget(connection, code) }
   }
 
-  /// Behind a proxy the address that it names takes the place of the proxy's own (the last one: what stands before it is whatever
+  /// Behind a proxy the address that it names replaces the proxy's own (the last one: what stands before it is whatever
   /// the client wrote). False if that address may not have another connection.
   func countForwarded(_ connection: HTTPConnection, _ forwarded: [String]) -> Bool {
     guard connection.isProxy, let text = forwarded.last,

@@ -156,7 +156,7 @@ extension HTTPServer {
     }
     lastNumber += 1
     connection.phase = .answering
-    // where places are scarce, one that has its answer makes room, except where room is made otherwise
+    // when slots are scarce, a connection that has its answer is closed, except where slots are freed otherwise
     let keepsAlive = head.keepsAlive && (settings.makesRoom || connections.count <= settings.connections / 2)
     connection.exchange = .init(
       number: lastNumber, isHead: head.method == "HEAD", isOld: head.minorVersion == 0, keepsAlive: keepsAlive,

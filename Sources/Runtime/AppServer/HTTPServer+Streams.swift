@@ -17,7 +17,7 @@ extension HTTPServer {
     }
     connection.phase = .streaming
     (connection.stream, connection.licence, connection.appended) = (.init(stream, .none), response.licence, 0)
-    // it has a place of its own: the share of its address is for requests
+    // it has a separate slot: the share of its address is for requests
     if let counted = connection.counted, settings.makesRoom {
       admission.release(counted, at: loop.now)
       connection.counted = nil

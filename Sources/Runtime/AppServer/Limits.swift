@@ -10,7 +10,7 @@ public enum Limits {
   /// A stream whose client takes nothing of what was written to it for so long is closed.
   static let unreadTime = Duration.seconds(10)
   static let streamInterval = Duration.seconds(5)
-  /// Sockets of the admin port: in all, from one address (streams apart, which have places of their own), and of the whole those that only
+  /// Sockets of the admin port: in all, from one address (without streams, which have separate slots), and of the whole those that only
   /// connections have whose last request came with a good token. Where one more has no room, the idlest gives way.
   public static let adminConnections = 64
   static let adminConnectionsPerAddress = 16

@@ -1,11 +1,11 @@
 import Bytes
 
-/// Who has a stream, and which one gives way: places are counted by token, and what was read last the longest time ago goes first.
+/// The clients with a stream, and which stream is closed for another: slots are counted by token, and the stream that was idle longest is closed first.
 ///
-/// | a stream begins | gives way |
+/// | a stream begins | closed for it |
 /// |---|---|
 /// | its token has `perToken` | the idlest of that token |
-/// | all `most` places are taken | the idlest of the token that has the most |
+/// | all `most` slots are in use | the idlest of the token that has the most |
 /// | else | none |
 ///
 /// | unread octets | then |

@@ -24,7 +24,7 @@ extension Control {
   }
 
   /// The machine's addresses have stayed the same for a while: calls whose address is gone go on from another.
-  /// - Parameter successor: of a dialog's flow, and whether it has moved before, which one takes its place; nil: none. Called for each dialog on this
+  /// - Parameter successor: of a dialog's flow, and whether it has moved before, the flow that replaces it; nil: none. Called for each dialog on this
   ///   thread, now and in later turns.
   public func moveCalls(_ successor: @escaping (Flow, _ hasMoved: Bool) -> Flow?) {
     addressWalk.trunks = (successor, nil)

@@ -5,7 +5,7 @@ public import Cluster
 public import Trunking
 
 /// What others want to know of control, or have it do: a value. It is answered by a value (`ControlAnswer`), in bounded work: a question about a
-/// table is answered by a page of it, and looks at `Limits.questionEntries` entries at most, also where none fits. The rest is asked for from the place
+/// table is answered by a page of it, and looks at `Limits.questionEntries` entries at most, also where none fits. The rest is requested from the position
 /// that the page names. No code of who asks runs on the control thread: what an answer is made into is the asker's work.
 public enum ControlQuestion: Sendable {
   /// Devices that fit, of users behind one; nil: from the first.
@@ -17,7 +17,7 @@ public enum ControlQuestion: Sendable {
   case call(CallID)
   /// How a call ended that devices may still come late for.
   case over(CallID)
-  /// Trunks from this place on.
+  /// Trunks from this position on.
   case trunks(from: Int)
   case trunk(String)
   case cluster(ClusterPart)

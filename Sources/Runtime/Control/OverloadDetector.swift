@@ -8,7 +8,7 @@ import SIPDialogs
 /// | delay | the control loop's timers were late by 200 ms in the mean of a second | 50 ms |
 /// | memory | 90 % of the limit in use | 85 % |
 /// | delay | datagrams have come faster than they are read for 40 ms | the kernel's buffer is empty |
-/// | cpu, ports, calls | at once: no media thread, no port pair, no place is free | at once |
+/// | cpu, ports, calls | at once: no media thread, no port pair, no slot is free | at once |
 ///
 /// The first two are looked at ten times a second, the others with every SIP message.
 struct OverloadDetector {

@@ -93,7 +93,7 @@ public final class EventReader: @unchecked Sendable {
     return look
   }
 
-  /// Opens the segment that has the event behind `after`, or else the oldest that comes later, and finds the place in it in a few reads.
+  /// Opens the segment that has the event behind `after`, or else the oldest later one, and finds the position in it in a few reads.
   private func find(_ after: UInt64) -> Bool {
     let all = folder.segments()
     guard let segment = all.last(where: { $0.first <= after + 1 }) ?? all.first else { return false }
@@ -114,7 +114,7 @@ public final class EventReader: @unchecked Sendable {
     }
   }
 
-  /// The place of a line at or before this position, `Limits.readBytes` before what is behind it at most: positions grow, so the half is taken
+  /// The offset of a line at or before this position, `Limits.readBytes` before what is behind it at most: positions grow, so the half is taken
   /// that has it.
   private func lastLine(at after: UInt64) -> off_t {
     var status = stat()

@@ -9,7 +9,7 @@ struct AppSockets: ~Copyable {
     /// Nil: in use.
     var retired: UInt64?
   }
-  /// By the index that epoll gives; places are used again.
+  /// By the index that epoll returns; slots are reused.
   private var entries: [Entry?] = []
   private var descriptors: [Int32] = []
   private(set) var hasRetired = false

@@ -9,7 +9,7 @@ struct SessionEntry: ~Copyable {
   /// Where on the thread's `TickWheel` the ticks of each direction are.
   var tickSlots: TickSlots
   var session: MediaSession
-  /// Its group's mixer and its place there; nil outside of groups. The thread's table owns the mixer, and frees it after the last has left.
+  /// Its group's mixer and its member index; nil outside of groups. The thread's table owns the mixer, and frees it after the last member has left.
   var group: (id: MediaGroupID, mixer: UnsafeMutablePointer<GroupMixer>, member: Int)?
   private var sockets: TrunkSockets
   /// How many sessions the thread had opened before.

@@ -143,7 +143,7 @@ final class EventWorker: HTTPWorker {
     }
     let saved = FileManager.default.contents(atPath: file).flatMap { try? JSONDecoder().decode(Saved.self, from: $0) }
     var state = saved.flatMap { $0.epoch == epoch ? $0.state : nil } ?? EventSink.State()
-    // a power cut may have taken the journal's end: what comes in its place is new
+    // a power cut may have taken the journal's end: the events that replace it are new
     state.read = min(state.read, reader.range.newest)
     let hook = Hook(webhook, sink: EventSink(state, random: random), reader: reader, epoch: epoch, file: file)
     // those that were not taken when the last process ended

@@ -10,7 +10,7 @@ enum Limits {
   static let interval: Duration = .milliseconds(100)
   /// How often the room on the disk is looked at while nothing is recorded.
   static let idleLook: Duration = .seconds(30)
-  /// How far one side may be behind the other before there is silence in its place: 5 frames.
+  /// How far one side may be behind the other before silence is written instead: 5 frames.
   static let slotsAhead = 5
   /// After so many frames without either side there is silence: well behind what a media thread and this one are late.
   static let slotsSilent = 15

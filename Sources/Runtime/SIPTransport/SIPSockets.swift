@@ -109,7 +109,7 @@ public final class SIPSockets: @unchecked Sendable {
   /// For how long datagrams have come faster than they are read: what is read now has waited in the kernel. On the loop's thread.
   public var backlog: Duration { udp.reduce(.zero) { max($0, loop.now - ($1.behindSince ?? loop.now)) } }
 
-  /// Puts a new allow-list in the old one's place (SIGHUP). Open connections stay: a call may still live on them.
+  /// Replaces the allow-list (SIGHUP). Open connections stay: a call may still live on them.
   public func replaceTrunks(_ trunks: AllowList) {
     loop.preconditionOnThread()
     self.trunks = trunks

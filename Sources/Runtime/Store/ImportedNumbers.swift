@@ -4,8 +4,8 @@ import GRDB
 
 /// The numbers of `trunkline users import`: a SQLite file beside the store, whose one table an operator can read with `sqlite3`.
 ///
-/// An import makes the file anew and renames it, so that a reader has the old numbers or the new ones, whatever ends the import. The
-/// store's own file is no place for it: the gateway has that one open and locked. All functions block.
+/// An import writes a new file and renames it, so that a reader has the old numbers or the new ones, whatever ends the import. It
+/// is not in the store's own file, which the gateway has open and locked. All functions block.
 public enum ImportedNumbers {
   private static let version = 1
   private static let progressInterval = 250_000

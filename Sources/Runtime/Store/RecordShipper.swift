@@ -21,12 +21,12 @@ public enum RecordAnswer: Sendable {
 /// | state | event | next |
 /// |---|---|---|
 /// | shipping | records written, answers | up to `Limits.streamedUnanswered` are under way, `Limits.streamedPerSecond` at most |
-/// | shipping | the oldest under way is added or superseded | the place moves behind it, and is written |
+/// | shipping | the oldest under way is added or superseded | the position moves behind it, and is written |
 /// | shipping | the oldest under way failed | waiting; the others are given up, and are given again |
 /// | waiting | 1 s, then 2 s, … 5 s | trying: one record |
 /// | trying | added or superseded / failed | shipping / waiting |
 ///
-/// The stream refuses a call's second record, so an old place, or none, costs time only.
+/// The stream refuses a call's second record, so an old position, or none, costs time only.
 final class RecordShipper {
   typealias Append = @Sendable (CallID, [UInt8], @escaping @Sendable (RecordAnswer) -> Void) -> Void
 
@@ -147,7 +147,7 @@ final class RecordShipper {
       first += 1
       moved(to: next.end)
     }
-    // The place is of one file: whether that one is over is looked at when all of it is answered.
+    // The position belongs to one file: whether that one has ended is checked when all of it is answered.
     if flying.isEmpty, !arrived.isEmpty { hasMore = true }
   }
 

@@ -28,7 +28,7 @@ final class RecordTail {
 
   var isOpen: Bool { fd >= 0 }
 
-  /// Opens the file that `place` is of, wherever it was moved in its folder. False: it is not there, and the current one is open from its
+  /// Opens the file of `position`, wherever it was moved in its folder. False: it does not exist, and the current one is open from its
   /// beginning, if there is any (`isOpen`).
   func open(at position: RecordPosition?) -> Bool {
     if let position {
@@ -43,7 +43,7 @@ final class RecordTail {
     return position == nil
   }
 
-  /// The place behind `offset` of the file that is open.
+  /// The position behind `offset` of the open file.
   func position(_ offset: Int64) -> RecordPosition {
     if head == 0, offset >= Self.headBytes { head = Self.head(fd) }
     return RecordPosition(inode: inode, offset: offset, head: offset >= Self.headBytes ? head : 0)

@@ -7,7 +7,7 @@ import Glibc
 /// Lines on standard error, safe for a terminal.
 package func complain(_ text: String) { FileHandle.standardError.write(Data((TerminalText.page(text) + "\n").utf8)) }
 
-/// Standard output, a line at a time also when it is a pipe. The one place where text of callers, apps and servers reaches a terminal: what would
+/// Standard output, a line at a time also when it is a pipe. Only here does text of callers, apps and servers reach a terminal: what would
 /// move its cursor is replaced (`TerminalText`), in JSON escaped.
 package enum Console {
   /// One line or several, with a line feed behind them.

@@ -52,7 +52,7 @@ struct WhereCommand: ParsableCommand {
   }
 }
 
-/// Places for people.
+/// Locations as text for people.
 enum LocationTable {
   static func render(_ locations: UserLocations) -> String {
     var parts: [String] = []

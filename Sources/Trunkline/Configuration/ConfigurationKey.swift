@@ -51,7 +51,7 @@ struct ConfigurationKey: Sendable {
   }
 }
 
-/// The keys of one mapping of the file, which may stand at several places.
+/// The keys of one mapping of the file, which may occur at several paths.
 struct ConfigurationSection: Sendable {
   /// Keys from the top, `[]` behind those of lists: `trunks[].numbers`. Empty for the file itself.
   let paths: [String]

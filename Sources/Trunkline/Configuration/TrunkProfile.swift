@@ -147,7 +147,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Without its place in the table: a problem with it stands where the trunk does.
+  /// Without its path in the table: a problem with it has the trunk's path.
   private func unmarked(_ node: Node) -> Node {
     switch node {
     case .scalar(let scalar): .scalar(.init(scalar.string, scalar.tag, scalar.style))

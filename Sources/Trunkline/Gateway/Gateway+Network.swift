@@ -41,7 +41,7 @@ extension Gateway {
     logPeersView()
   }
 
-  /// An address that is taken away and given again, or another in its place, is one change: calls under way wait for the end of it. A state that is
+  /// An address that is removed and added again, or replaced by another, is one change: running calls wait for its end. A state that is
   /// looked at again does not put it off.
   private func awaitStableAddresses(_ plan: NetworkPlan) {
     let timer = stableTimer ?? loop.addTimer("addresses") { [weak self] in self?.moveCalls() }

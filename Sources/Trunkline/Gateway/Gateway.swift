@@ -20,7 +20,7 @@ import Synchronization
 import Telemetry
 import Trunking
 
-/// A gateway put together: the only place that makes Runtime types and joins them.
+/// A complete gateway: only this type makes Runtime types and connects them.
 ///
 ///     trunks ⇄ SIPSockets ⇄ Control ⇄ AppServer ⇄ apps
 ///                             ⇅  ↓

@@ -35,7 +35,7 @@ final class IdempotencyTable: Sendable {
   }
   private struct State {
     var entries: [Key: Entry] = [:]
-    /// A ring of the newest; an entry is thrown out when its place is taken.
+    /// A ring of the newest; a new entry overwrites the oldest.
     var ring: [Ticket] = []
     var next: UInt64 = 0
   }

@@ -21,7 +21,7 @@ struct NetworkPlan: Equatable {
 
   struct Wait: Equatable {
     var text: String
-    /// Nothing takes its place: no call can come while it is so.
+    /// Nothing replaces it: no call can arrive in this state.
     var isVital: Bool
     /// An address that the operator named, of which `--check` tells by itself.
     var isNamed = false

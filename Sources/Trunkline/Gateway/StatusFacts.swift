@@ -64,7 +64,7 @@ struct StatusCall: Encodable, Sendable {
     return worst < fairScore ? .fair : .good
   }
 
-  /// Whatever sounds worse first, then the older. By the word and not by the score, so that rows do not change places all the time.
+  /// The worse quality first, then the older call. By the word and not by the score, so that rows do not move all the time.
   func isBefore(_ other: StatusCall) -> Bool {
     let order = Quality.allCases
     guard quality == other.quality else { return order.firstIndex(of: quality)! < order.firstIndex(of: other.quality)! }

@@ -1,7 +1,7 @@
 import AppServer
 import Configuration
 
-/// The embedded pages with a brand: name, colour and logo stand in marked places of the files, and nothing else of them changes.
+/// The embedded pages with a brand: name, colour and logo are inserted at marked positions of the files, and nothing else in them changes.
 struct WebSite: Sendable {
   private let branding: Settings.Branding
 
@@ -30,7 +30,7 @@ struct WebSite: Sendable {
       ], body: file.bytes)
   }
 
-  // MARK: the marked places
+  // MARK: the marked positions
 
   private static let product = Settings.Branding.productName
   /// The path of the stylesheet with the brand's colour, and of the logo.
@@ -54,7 +54,7 @@ struct WebSite: Sendable {
     return file
   }
 
-  /// The places of a page: its title, its `application-name`, the heading, the icons and the colour of the browser's bar.
+  /// The marked positions of a page: its title, its `application-name`, the heading, the icons and the colour of the browser's bar.
   private func page(_ html: String) -> String {
     let name = Self.escaped(branding.name)
     var html = html

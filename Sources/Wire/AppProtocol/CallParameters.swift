@@ -26,7 +26,7 @@ public struct CallParameters: Hashable, Sendable, Codable {
 
   public var isEmpty: Bool { values.isEmpty }
 
-  /// These, with others in their place where both have a name; nil if together they are beyond the limits.
+  /// These, with others instead of them where both have a name; nil if together they are beyond the limits.
   public func merging(_ others: CallParameters) -> CallParameters? {
     let replaced = Set(others.values.keys.map { $0.lowercased() })
     return CallParameters(

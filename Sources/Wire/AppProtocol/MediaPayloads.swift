@@ -69,7 +69,7 @@ public struct MediaRestart: Hashable, Sendable, Codable {
   }
 }
 
-/// `media.answer`: the answer to the client's `media.restart`; carries `re` and takes the place of `ok`.
+/// `media.answer`: the answer to the client's `media.restart`; carries `re` and replaces `ok`.
 public struct MediaAnswer: Hashable, Sendable, Codable {
   public var sdp: String
   public var gen: Int

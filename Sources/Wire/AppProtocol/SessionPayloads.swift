@@ -191,7 +191,7 @@ public struct Welcome: Hashable, Sendable, Codable {
 /// `auth.refresh`: a new JWT for the same `sub` and `dev`.
 public struct AuthRefresh: Hashable, Sendable, Codable {
   public var auth: String
-  /// The session is one at a further node, for calls there: the device's place stays where its own session is (docs/reference/protocol.md, Many nodes).
+  /// The session is one at a further node, for calls there: the device's location stays that of its own session (docs/reference/protocol.md, Many nodes).
   public var further: Bool?
   public init(auth: String, further: Bool? = nil) { (self.auth, self.further) = (auth, further) }
   public init(from decoder: any Decoder) throws {
@@ -321,7 +321,7 @@ public struct Success: Hashable, Sendable, Codable {
   public var hist: HistoryPage?
   /// Of `hist.resolve`: those that have a name, with it.
   public var names: [Handle]?
-  /// Of `auth.refresh`: what takes the place of `welcome.ice`, where that had credentials for a time.
+  /// Of `auth.refresh`: what replaces `welcome.ice`, if that had temporary credentials.
   public var ice: [ICEServer]?
   /// Of `call.start`: what the gateway has read from `to`, as it is dialled.
   public var to: Handle?

@@ -1,4 +1,4 @@
-/// When which of many keys is due next: a binary heap with one place per key, so that a key that is cancelled leaves nothing behind.
+/// When which of many keys is due next: a binary heap with one entry per key, so that a key that is cancelled leaves nothing behind.
 /// Each change costs O(log n) and one hash of the key, `next` nothing. Equal deadlines come up in the order in which they were set.
 ///
 ///     queue.schedule(call, at: now + .seconds(45))      // nil cancels it
@@ -73,7 +73,7 @@ public struct DeadlineQueue<Key: Hashable & Sendable>: Sendable {
     return slot
   }
 
-  /// Moves the entry at a place up or down to where it belongs.
+  /// Moves the entry at an index up or down to its position.
   @inlinable mutating func restoreOrder(from start: Int) {
     let entry = heap[start]
     var index = start

@@ -6,7 +6,7 @@ import CPhoneNumbers
 /// |---|---|
 /// | header, 96 bytes | `trunkline-numbers 1 phonenumbers VERSION`; at 48 the body's FNV-1a, the length of all, and that of each section |
 /// | regions | `Region.words` words each: by calling code, its main region first |
-/// | marks | sets of `Marks`, of which states name one by its place |
+/// | marks | sets of `Marks`, of which states name one by its index |
 /// | national, short | automata: a word of edges and marks, then (digits, state) for each edge |
 /// | programs | of `match` |
 /// | texts | a byte of length, then ASCII |

@@ -62,7 +62,7 @@ public struct AppNegotiation: Sendable {
     return media
   }
 
-  /// Answers the peer's offer with one codec: its first that we have. Other sections are refused in their place, header extensions
+  /// Answers the peer's offer with one codec: its first that we have. Other sections are refused at their index, header extensions
   /// and feedback are not taken up.
   public mutating func answer(to text: String) throws(NegotiationError) -> (sdp: String, media: AppMedia) {
     try answer(to: .read(text))
@@ -82,7 +82,7 @@ public struct AppNegotiation: Sendable {
 }
 
 extension SecureAudioWriter {
-  /// The section in its place among the refused others; the bundle names it if the offer's bundle did (RFC 9143 §7.3).
+  /// The section at its index among the refused others; the bundle names it if the offer's bundle did (RFC 9143 §7.3).
   /// Refused sections repeat the transport: nothing asks for that, but aiortc takes no description with a section without it.
   func answer(to offer: SessionDescription, at index: Int, _ sessionID: UInt64) -> SessionDescription {
     let transport = [

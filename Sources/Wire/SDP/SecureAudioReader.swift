@@ -11,7 +11,7 @@ struct SecureAudioReader {
 
   enum Kind { case offer, answer }
 
-  /// The place of the audio section in a peer's offer: the first that is on, has a secure transport and shares a codec; else the
+  /// The index of the audio section in a peer's offer: the first that is on, has a secure transport and shares a codec; else the
   /// first that is on, whose reading tells what is wrong.
   func chooseSection(_ description: SessionDescription) throws(NegotiationError) -> Int {
     let audio = description.media.indices.filter { description.media[$0].kind == "audio" && !description.media[$0].isOff }

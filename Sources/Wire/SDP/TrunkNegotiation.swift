@@ -11,7 +11,7 @@ public import RTP
 ///     let offer = negotiation.makeOffer()                                // outbound, late offer, hold
 ///     let media = try negotiation.apply(answer: okBody)
 public struct TrunkNegotiation: Sendable {
-  /// What became of the section at one place: our audio, or another one that is off.
+  /// The outcome of the section at one index: our audio, or another one that is off.
   private enum Section: Hashable, Sendable {
     case audio(transport: String, mid: String?)
     case off(MediaDescription)

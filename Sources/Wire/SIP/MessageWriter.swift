@@ -91,7 +91,7 @@ public struct MessageWriter: Sendable {
 }
 
 extension Message {
-  /// The message written again: every field in its place with its own value, known names in canonical spelling, folded lines
+  /// The message written again: every field at its position with its own value, known names in canonical spelling, folded lines
   /// unfolded.
   public func written() -> [UInt8] {
     var out: [UInt8] = []

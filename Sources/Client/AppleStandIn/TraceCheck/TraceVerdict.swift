@@ -38,7 +38,7 @@ public struct TraceVerdict: Sendable {
   /// Contradictions beyond `limit`, which are counted only.
   public internal(set) var furtherFindings = 0
   static let limit = 1_000
-  /// The line that showed it first. A rule may be confirmed in one place and contradicted in another.
+  /// The line that showed it first. A rule may be confirmed at one line and contradicted at another.
   public internal(set) var seen: [Rule: Int] = [:]
   public internal(set) var measurements: [Measurement] = []
   public internal(set) var headers: [TraceHeader] = []

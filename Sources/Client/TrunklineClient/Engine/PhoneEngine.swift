@@ -5,7 +5,7 @@ import Dispatch
 import Foundation
 import TURN
 
-/// Drives the phone's machine: the only place where it is touched. Every event enters on the engine's queue and is handled to its end, with what it
+/// Drives the phone's machine: no other code uses it. Every event enters on the engine's queue and is handled to its end, with what it
 /// causes, before the next.
 actor PhoneEngine {
   nonisolated let executor = EngineExecutor()

@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// What a peer heard, placed on its own time line: sample 0 is `origin`. At most ten minutes are kept.
+/// The audio that a peer received, on its own time line: sample 0 is `origin`. At most ten minutes are kept.
 struct Recording: Sendable {
   static let sampleLimit = 8000 * 600
   private(set) var samples: [Int16] = []

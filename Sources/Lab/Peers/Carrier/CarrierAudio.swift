@@ -8,7 +8,7 @@ import SRTP
 
 /// One RTP leg of the simulated carrier: speaks from a source, records what it hears by RTP time, plays and hears telephone events.
 ///
-/// What is heard is placed by RTP timestamp on the fastest packet's delay: an ideal receiver without a jitter buffer, so that the figures
+/// Received audio is positioned by RTP timestamp at the fastest packet's delay: an ideal receiver without a jitter buffer, so that the figures
 /// show the gateway and not this peer.
 final class CarrierAudio {
   struct Report: Sendable {

@@ -5,7 +5,7 @@ import RTP
 import SDP
 import SIPDialogs
 
-/// A carrier for developers: places calls into a gateway or answers the calls it sends, speaks, records, plays digits, on a bad network if
+/// A carrier for developers: dials calls into a gateway or answers the calls it sends, speaks, records, plays digits, on a bad network if
 /// asked. One event loop thread; `run` returns when its calls are over.
 ///
 /// Unchecked: everything but `stop` belongs to the thread that is in `run`.
@@ -16,9 +16,9 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public var transport = TransportProtocol.udp
     /// In order of preference, stateless ones.
     public var codecs: [AudioEncoding] = [.pcmu, .pcma]
-    /// Places calls to this number, one after the other, `calls` of them or one; nil waits for calls.
+    /// Dials this number, one call after the other, `calls` of them or one; nil waits for calls.
     public var call: String?
-    /// From the end of a placed call to the next one.
+    /// From the end of a dialled call to the next one.
     public var gap = Duration.zero
     public var from = "+15557770001"
     public var credentials: Credentials?

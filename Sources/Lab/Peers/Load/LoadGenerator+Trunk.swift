@@ -5,7 +5,7 @@ import SDP
 import SIPDialogs
 
 extension LoadGenerator {
-  /// Places the carrier's call to the client's number.
+  /// Dials the client's number as the carrier.
   func invite(_ call: LoadCall) {
     let leg = LegID.outbound(UInt64(call.number + 1))
     call.trunk.leg = leg

@@ -36,7 +36,7 @@ public struct LoadOptions: Sendable {
   /// How long all calls stay up together.
   public var hold = Duration.seconds(60)
   public var callsPerSecond = 10.0
-  /// This share of the calls is placed by apps, 0…100.
+  /// This share of the calls is made by apps, 0…100.
   public var outgoingPercent = 50
   /// Calls whose speech is kept, decoded and scored.
   public var sampled = 4

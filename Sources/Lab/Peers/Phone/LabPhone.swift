@@ -8,7 +8,7 @@ import Platform
 public import RTP
 import TrunklineClient
 
-/// The SDK as a command: logs in to a gateway, answers or places calls, speaks, records what it hears. One call at a time; a second one is busy.
+/// The SDK as a command: logs in to a gateway, answers or makes calls, speaks, records what it hears. One call at a time; a second one is busy.
 @MainActor
 public final class LabPhone {
   public struct Options: Sendable {

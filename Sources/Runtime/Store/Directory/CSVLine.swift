@@ -1,6 +1,6 @@
 /// One line of a CSV file (RFC 4180), which has no line break in a field.
 public enum CSVLine {
-  /// The fields; nil: a quotation mark is out of place.
+  /// The fields; nil: a quotation mark is misplaced.
   public static func fields(_ text: String) -> [String]? {
     guard text.utf8.contains(UInt8(ascii: "\"")) else {
       return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)

@@ -20,7 +20,7 @@ public struct ContactList: Sendable {
   /// What is wrong with a contact.
   public enum Fault: Error, Sendable, Equatable, CustomStringConvertible {
     case notANumber(String)
-    /// The places of both contacts, in the order of arrival from 0.
+    /// The positions of both contacts, in the order of arrival from 0.
     case twice(Int64, first: Int, second: Int)
     case nothingSaid(Int64)
     case unknownKind(String)
@@ -82,7 +82,7 @@ public struct ContactList: Sendable {
     }
   }
 
-  /// The contact at a place in the order of numbers, and whether it is to be removed.
+  /// The contact at a position in the order of numbers, and whether it is to be removed.
   public func contact(_ position: Int) -> (contact: Contact, isRemoved: Bool) {
     let index = Int(order[position])
     let start = index == 0 ? 0 : Int(ends[index - 1])

@@ -22,11 +22,11 @@ extension DirectoryFile {
   }
   struct Difference {
     var removed: [Int64] = []
-    /// Places in the list.
+    /// Positions in the list.
     var stored: [Int] = []
     var added = 0
 
-    /// Both come in the order of numbers. `place`: of the list, behind what was compared.
+    /// Both come in the order of numbers. `position`: of the list, behind the compared contacts.
     mutating func compare(_ stored: Contact, with list: ContactList, _ position: inout Int) {
       while position < list.count, list.contact(position).contact.number < stored.number {
         self.stored.append(position)

@@ -1,4 +1,4 @@
-/// Replaces (RFC 3891 §6.1): the dialog that an INVITE takes the place of, seen from who reads it.
+/// Replaces (RFC 3891 §6.1): the dialog that an INVITE replaces, as the recipient sees it.
 public struct Replaces: Hashable, Sendable {
   public var callID: String
   /// The reader's own tag.
