@@ -160,7 +160,7 @@ extension Interop {
         let faults = try Speech.faults(
           "app → telephone", said: said, heardIn: gateway.folder + "/trunk-heard.wav", clippedAtMost: 60)
         try await gateway.finish()
-        return isMadeUp ? faults : faults + ["\(concealed) ms made up for \(lost) packets: \(heard)"]
+        return isMadeUp ? faults : faults + ["\(concealed) ms made up for \(lost) packets: \(received)"]
       }
     }
 
