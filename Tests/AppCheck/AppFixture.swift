@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// An app's folder, or its bundle, in a temporary place.
+/// An app's folder, or its bundle, in a temporary folder.
 final class AppFixture {
   let root: URL
 

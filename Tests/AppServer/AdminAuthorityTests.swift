@@ -7,7 +7,7 @@ import Testing
 
 @testable import AppServer
 
-/// The token is looked at as long as something is answered, and connections without one shut nobody out.
+/// The token is checked for the whole answer, and connections without one exclude no client.
 @Suite(.serialized) struct AdminAuthorityTests {
   /// Says `tick` each time it is asked, until `amount` octets are given.
   private final class Ticks: ResponseStream {

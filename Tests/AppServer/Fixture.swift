@@ -8,7 +8,7 @@ import Logging
 import Platform
 import Testing
 
-/// A control that welcomes everybody and keeps what it hears.
+/// A control that welcomes every client and keeps the events.
 final class Ears: @unchecked Sendable {
   weak var app: AppServer?
   private let condition = NSCondition()

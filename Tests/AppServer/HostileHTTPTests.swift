@@ -217,7 +217,7 @@ import Testing
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &before)
     let lowest = dup(0)
     close(lowest)
-    // Every place below the highest open one must be taken too.
+    // Every descriptor below the highest open one must be in use, too.
     var fillers: [Int32] = []
     let highest = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }.max() ?? lowest
     while case let filler = dup(0), filler >= 0 {

@@ -130,7 +130,7 @@ import Testing
     #expect(try bench.failure(new.connection).0.code == .auth)
     bench.give(.closed(new.connection, nil))
     _ = bench.takeEvents()
-    // and once more where nobody knows it
+    // and again at a node that does not know it
     var last = Bench(node: "n3")
     last.perform(.nodes([]))
     #expect(try last.resumeAsNew(new).1.onlyCall == callA)

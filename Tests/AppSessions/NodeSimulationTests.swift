@@ -44,7 +44,7 @@ private struct World {
       .nodes(nodes.map { $0.bench.seen(isOpen: !$0.isDraining, sessions: $0.bench.machine.connectedCount) }))
   }
 
-  /// Its process dies and another begins in its place; nobody hears of it yet.
+  /// Its process dies and another replaces it; no node has been notified yet.
   mutating func restart(_ index: Int) {
     started += 1_000
     sockets.removeAll { $0.node == index }

@@ -4,7 +4,7 @@ import Bytes
 import JSONWebToken
 import Testing
 
-/// A node among others: what it says of itself, where it sends whom, what it answers for a node that is dead.
+/// A node among others: what it states of itself, where it sends clients, what it answers for a dead node.
 @Suite struct NodeTests {
   private let device = DeviceKey(user: "alice", device: "d1")
   private let second = SessionNode("n2.1690000000000", url: "wss://n2.example/v1/connect")

@@ -4,7 +4,7 @@ import Bytes
 import JSONWebToken
 import Testing
 
-/// Wake tokens: what they open, for whom, how long, and what they do not.
+/// Wake tokens: what they permit, for which user, how long, and what they do not.
 @Suite struct WakeTests {
   /// Ring window and 30 s from the bench's start.
   private static let deadline = Instant.zero + .seconds(76)

@@ -112,7 +112,7 @@ import Testing
     phone.advance(.seconds(1))
     #expect(phone.violations.first == "CFG-2: a call is reported before the provider has a delegate")
     #expect(phone.violations.last == "R19: the provider has no delegate for the action")
-    // a delegate that nobody keeps is gone
+    // a delegate without a strong reference is released
     final class Other: NSObject, CXProviderDelegate { func providerDidReset(_ provider: CXProvider) {} }
     try #require(notes.app).provider.setDelegate(Other(), queue: nil)
     phone.tap(.answer)

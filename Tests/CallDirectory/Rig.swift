@@ -98,7 +98,7 @@ struct Model {
   }
 }
 
-/// A number of the range by its place.
+/// A number of the range by its index.
 func phone(_ index: Int) -> PhoneNumber {
   PhoneNumber(15_550_000_000 + Int64(index)) ?? phone(abs(index % 1_000_000))
 }

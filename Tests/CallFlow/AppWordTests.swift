@@ -78,7 +78,7 @@ private let tablet = Surroundings.tablet
       phone, .stats(StreamStats(rttMs: 62, jitterMs: 9.5, loss: 0.02, bytes: 200, plc: 60, codec: "opus", mos: 3.9)), call: call)
     let last = StreamStats(rttMs: 70, loss: 0, bytes: 300, plc: 60, codec: "opus", mos: 4.2)
     world.notify(phone, .stats(last), call: call)
-    // of nobody, and of another device
+    // of no device, and of another device
     world.connect(tablet)
     world.notify(tablet, .stats(StreamStats(rttMs: 9_999)), call: call)
     let shown = try #require(world.machine.summaries.first?.appStats)

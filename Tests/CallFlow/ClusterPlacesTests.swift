@@ -7,7 +7,7 @@ import Testing
 
 private let phone = Surroundings.phone
 
-/// Places in trunks that all nodes share.
+/// Slots in trunks that all nodes share.
 extension ClusterTests {
   private static func trunk(_ name: String, most: Int? = 5) -> Routing.Trunk {
     var trunk = Routing.Trunk(name: name, peer: Surroundings.peer)

@@ -355,7 +355,7 @@ private let tablet = Surroundings.tablet
     #expect(world.askedTombstones == [call] && world.welcomes.isEmpty, "its welcome waits")
     world.feed(.tombstone(call, RemoteTombstone(users: ["alice"], CallOver(.answeredElsewhere, by: .app))))
     #expect(world.gone("woken") == [.answeredElsewhere])
-    // nobody knows, or it is another user's
+    // unknown, or another user's
     for (session, found) in [("a", nil), ("b", RemoteTombstone(users: ["bob"], CallOver(.declined)))]
       as [(String, RemoteTombstone?)]
     {

@@ -14,7 +14,7 @@ private let tablet = Surroundings.tablet
 private let bob = DeviceKey(user: "bob", device: "desk")
 private let mobile = "+15558887777"
 
-/// When nobody comes: another user, a number, a recording, a code; one lock, one record, one terminal message for each device.
+/// When no device answers: another user, a number, a recording, a code; one lock, one record, one terminal message for each device.
 @Suite struct DiversionTests {
   /// Alice's rules.
   private func world(

@@ -93,7 +93,7 @@ import Testing
           let report = PushReport(
             key: push.key, target: push.target, outcome: pick(outcomes) ?? .failed, reason: "x", isFault: false,
             attempts: Int(random.next() % 3), elapsed: .zero)
-          // a second report for one push is nobody's, and must change nothing
+          // a second report for one push has no owner, and must change nothing
           world.feed(.pushed(report))
         }
       case 30: _ = world.reject(device, call, CallReject(scope: random.next() % 2 == 0 ? .all : .device))

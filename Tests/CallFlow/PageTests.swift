@@ -9,7 +9,7 @@ import Testing
 @Suite struct PageTests {
   private static let most = 256
 
-  /// So many users, of whom each third has a registered device, each third a connected one, and each third both.
+  /// So many users, of which each third has a registered device, each third a connected one, and each third both.
   private func world(users: Int) -> Surroundings {
     let world = Surroundings()
     var stored: [Device] = []
@@ -57,7 +57,7 @@ import Testing
     #expect(states == ["false true", "true false", "true true"])
   }
 
-  /// Nobody is at a cursor any more, or it never was one of this table: the walk goes on behind it.
+  /// The entry of a cursor was removed, or was never in this table: the walk continues after it.
   @Test(arguments: ["", "u1", "u1500x", "\u{10ffff}", String(repeating: "u", count: 70_000)])
   func `a walk goes on behind any user`(last: String) {
     let machine = world(users: 600).machine

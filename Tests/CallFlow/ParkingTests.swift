@@ -190,7 +190,7 @@ private let tablet = Surroundings.tablet
     #expect(world.trunkReceived == ["480 Q.850;cause=20"])
     world.pass(.seconds(1))
     world.expectRecord(.unanswered, by: .app)
-    // and where nobody can be pushed to, a registration is none
+    // and where no device can be pushed to, a registration does not count
     let silent = Surroundings()
     silent.register()
     silent.invite()

@@ -20,7 +20,7 @@ import Testing
     // alice comes back with the token that she has
     #expect(try grants.accept(TokenGrant(numbers: ["+15551", "+15552"], issuedAt: 10), of: "alice", at: 0).isEmpty)
     #expect(grants.owner(of: "+15552")?.user == "bob" && grants.owner(of: "+15551")?.user == "alice")
-    // and bob, whose new token grants nothing: nobody has the number
+    // and bob, whose new token grants nothing: no user has the number
     _ = try grants.accept(TokenGrant(issuedAt: 12), of: "bob", at: 0)
     #expect(grants.owner(of: "+15552") == nil && grants.numberCount == 1)
   }

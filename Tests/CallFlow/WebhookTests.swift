@@ -10,7 +10,7 @@ import Testing
 private let phone = Surroundings.phone
 private let bob = DeviceKey(user: "bob", device: "desk")
 
-/// `route: { webhook: … }`: the call exists while somebody else is asked whom it is for.
+/// `route: { webhook: … }`: the call exists while a webhook is asked for its users.
 @Suite struct WebhookTests {
   private func world(_ fallback: Routing.Hook.Fallback = .users, pushes: Bool = false) -> Surroundings {
     let world = Surroundings(pushes: pushes) { _, routing in

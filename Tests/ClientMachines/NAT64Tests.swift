@@ -10,7 +10,7 @@ import Testing
     ("2001:db8:122:344:c0:2:2100::", 64), ("2001:db8:122:344::c000:221", 96),
   ])
   func `an IPv4 address under a prefix`(text: String, length: Int) throws {
-    // the same prefix as DNS64 tells it: with 192.0.0.170 in the address's place
+    // the same prefix as DNS64 tells it: with 192.0.0.170 instead of the address
     let known = try #require(IPAddress(text)?.replacing192_0_2_33(length))
     let nat64 = try #require(NAT64(answer: known))
     #expect(nat64.length == length)

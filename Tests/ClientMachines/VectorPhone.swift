@@ -11,7 +11,7 @@ struct VectorPhone {
   private var machine: PhoneMachine
   private var now = Instant.zero
   private let comparesAcks: Bool
-  /// Sockets are numbered: what an older one still says is handed to nobody.
+  /// Sockets are numbered: messages of an older one are dropped.
   private var socket = 0
   /// Which session each was opened for, 0 the phone's own, and the newest of each session.
   private var owners: [Int: Int] = [:]

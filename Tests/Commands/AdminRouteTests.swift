@@ -109,7 +109,7 @@ import Yams
     "/" + path.split(separator: "/").map { $0.hasPrefix("{") ? "x1" : String($0) }.joined(separator: "/")
   }
 
-  /// Ways to write a path that somebody could read as the path itself.
+  /// Spellings of a path that a reader could take for the path itself.
   private static func spellings(_ path: String) -> [String] {
     let parts = path.split(separator: "/").map(String.init)
     var out = ["/" + path, "//" + path, path + "/", path + "//", path + "/.", path + "/%2e", path + "/x/..", path + "/x/%2E%2e"]

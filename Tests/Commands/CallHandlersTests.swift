@@ -181,7 +181,7 @@ import Testing
     }
     #expect(try (7..<10).map { status(try table.begin("k\($0)", request("b"), at: now)) } == [422, 422, 422])
     #expect(try status(table.begin("k6", request("b"), at: now)) == nil, "it is forgotten")
-    // an answer that comes when its key is out is nobody's
+    // an answer that arrives after its key was removed is dropped
     let late = IdempotencyTable(capacity: 1)
     let old = try ticket(late.begin("a", request("a"), at: now))
     _ = try ticket(late.begin("b", request("b"), at: now))

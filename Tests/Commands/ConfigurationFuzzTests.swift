@@ -101,7 +101,7 @@ import Yams
   }
 }
 
-/// Changes a tree of YAML at one to three places.
+/// Changes a tree of YAML at one to three nodes.
 private struct Mutator {
   var random: SplitMix64
   let strange: [Node]
@@ -147,7 +147,7 @@ private struct Mutator {
     }
   }
 
-  /// `new`: by place, nil to delete. The root stays.
+  /// `new`: by index, nil to delete. The root stays.
   private static func replaced(_ tree: Node, _ new: [Int: Node?]) -> Node {
     var index = -1
     func visit(_ node: Node) -> Node? {

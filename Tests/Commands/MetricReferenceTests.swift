@@ -18,7 +18,7 @@ import Testing
   /// A gateway with everything that has metrics, on a loopback address of this process.
   private func settings(_ folder: String) throws -> Settings {
     try Data("0123456789abcdef0123456789abcdef\n".utf8).write(to: URL(fileURLWithPath: folder + "/jwt.key"))
-    // nobody is at this shared store's port
+    // this shared store's port has no listener
     let cluster =
       "\ncluster: { node: n1, url: \"wss://n1.example/v1/connect\", shared_store: { redis: 127.0.0.1:1 }, key_file: jwt.key }\n"
     var settings = try ConfigurationFile.parse(Settings.example + cluster, file: "example", directory: folder)

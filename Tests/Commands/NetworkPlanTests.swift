@@ -48,10 +48,10 @@ import Testing
     #expect(plan(has(), app: "127.0.0.1", trunk("127.0.0.0/8")).reason == nil)
     let outside = plan(has(), app: "127.0.0.1", trunk("203.0.113.0/24"))
     #expect(outside.media.isEmpty && outside.reason != nil)
-    // a proxy for SIP on this machine, and apps outside: its calls may go on, but nobody is told that all is well
+    // a proxy for SIP on this machine, and apps outside: its calls may continue, but readiness is not reported
     let proxied = plan(has(), trunk("127.0.0.0/8"))
     #expect(proxied.media.map(\.bind) == [.loopback] && proxied.reason != nil)
-    // media at loopback alone: whoever is outside could not be heard, and is not waited for
+    // media at loopback only: remote peers could not be reached, and no address is awaited
     let here = plan(has(), media: [.fixed(bind: .loopback, advertise: nil)], app: "::", trunk("203.0.113.0/24"))
     #expect(here.media.map(\.bind) == [.loopback] && here.reason == nil && here.note == nil)
     #expect(plan(has("192.0.2.7"), trunk("127.0.0.0/8")).media.map(\.bind) == [ip("192.0.2.7"), .loopback])

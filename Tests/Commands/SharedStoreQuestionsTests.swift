@@ -24,7 +24,7 @@ import Testing
   @Test func `a shared store that is away, and one that has ended, answer each record once`() throws {
     let (questions, answers, others) = (SharedStoreQuestions(), Answers(), Counter())
     let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    // nobody listens at port 1 of this address
+    // port 1 of this address has no listener
     let sharedStore = try RedisSharedStore(
       SharedStoreSettings(.redis(.init("127.0.0.1", 1))), node: Incarnation(node: "n1", started: 1), logger: logger
     ) { event in

@@ -7,7 +7,7 @@ import Yams
 
 /// Each row of `ConfigurationKeys` against the parser. A file in which every section is written is changed at one key.
 @Suite struct ConfigurationKeysTests {
-  /// A key of the table at one of its places, as a test's argument.
+  /// A key of the table at one of its paths, as a test's argument.
   struct Row: CustomTestStringConvertible {
     var section: String
     var key: ConfigurationKey

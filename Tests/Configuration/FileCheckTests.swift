@@ -32,7 +32,7 @@ import Testing
     try text.write(toFile: folder.path + "/" + name, atomically: true, encoding: .utf8)
   }
 
-  /// Problems, or warnings where there are none, with the place cut off.
+  /// Problems, or warnings where there are none, without the position.
   private func found(_ text: String) -> [String] { folder.checked("auth: { jwt: { key_file: jwt.key } }\n" + text) }
   private func app(_ certificate: String, _ key: String) -> [String] {
     found("listen: { app: { tls: { cert: \(certificate), key: \(key) } } }")

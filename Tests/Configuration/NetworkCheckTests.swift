@@ -1,7 +1,7 @@
 import Configuration
 import Testing
 
-/// Addresses that nobody can reach us at.
+/// Addresses at which no peer can reach the gateway.
 @Suite struct NetworkCheckTests {
   private let folder: TemporaryFolder
   init() throws { folder = try TemporaryFolder() }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Asterisk of Debian sid, in a folder of its own that `Scripts/install test` makes: a PBX and a carrier that nobody here wrote. Each
+/// Asterisk of Debian sid, in a folder of its own that `Scripts/install test` makes: a foreign PBX and carrier. Each
 /// endpoint has an address of its own on loopback, so that the gateway's trunks can be told apart.
 final class Asterisk {
   struct Endpoint {

@@ -17,7 +17,7 @@ extension Interop {
     private func answered() async throws -> [String] {
       let gateway = try await GatewayUnderTest(media: "[ auto ]")
       // The fake microphone starts its file when the page opens it, a moment before the call is connected. Digits are pressed a second after that, and
-      // in their place nothing else is heard: the first word comes behind them, on a slow machine too.
+      // nothing else is heard instead of them: the first word follows them, on a slow machine too.
       let spoken = [Int16](repeating: 0, count: 32_000) + Speech.app
       try Speech.write(spoken, gateway.folder + "/app.wav")
       let browser = try await Peers.browser(

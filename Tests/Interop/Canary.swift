@@ -21,7 +21,7 @@ enum Canary {
   struct Lateness: Sendable, CustomStringConvertible {
     var worstMilliseconds = 0.0
     var p99Milliseconds = 0.0
-    /// Share of the time in which somebody waited for a processor; nil without `/proc/pressure`.
+    /// Share of the time in which a task waited for a processor; nil without `/proc/pressure`.
     var pressure: Double?
 
     var description: String {
@@ -117,7 +117,7 @@ enum Canary {
         let late = Double(Self.nanoseconds() - due) / 1e6
         tick += 1
         if tick % 250 == 0, let before = waited, let now = Self.waited(pressure) {
-          // of the last quarter of a second: if somebody waits for three quarters of it, what is to be done may take four times as long
+          // of the last quarter of a second: if a task waits for three quarters of it, what is to be done may take four times as long
           let pace = max(0.25, 1 - Double(now - before) / 250_000)
           state.withLock { $0.pace = pace }
           waited = now
@@ -136,7 +136,7 @@ enum Canary {
       return now.tv_sec * 1_000_000_000 + now.tv_nsec
     }
 
-    /// Microseconds, since the machine began, in which somebody waited: "some avg10=… total=N".
+    /// Microseconds, since the machine began, in which a task waited: "some avg10=… total=N".
     private static func waited(_ file: Int32) -> Int? {
       guard file >= 0 else { return nil }
       var bytes = [UInt8](repeating: 0, count: 256)

@@ -95,7 +95,7 @@ extension Interop {
       let proof: [String: Any] = ["resume": ["sid": session["sid"], "token": session["resumeToken"], "lastSeq": 0]]
       let resumed = try await words.say(proof, device: "hand", at: [cluster.url(of: left)], until: "welcome")[0]
       #expect(resumed.first("welcome")?["resumed"] as? Bool == false && resumed.code == nil, "\(resumed)")
-      // and HAProxy's check takes it out: nobody is sent there any more
+      // and HAProxy's check takes it out: no client is sent there any longer
       #expect(
         await eventually(within: 6) {
           cluster.balancer?.process.text.contains("Server nodes/\(name(draining, cluster)) is DOWN") == true

@@ -169,7 +169,7 @@ extension Interop {
       dead.process.signal(SIGKILL)
       try await dead.process.finish(within: 5)
       _ = try await desk.finish(within: 10)
-      // the lease lives for 2 s: both other nodes name the dead one, and then have nobody to ring
+      // the lease lives for 2 s: both other nodes name the dead one, and then have no device to ring
       let talkers = try (0..<2).map { _ in try cluster.talker() }
       for talker in talkers { try await cluster.expect(480, of: talker) }
       let records = try await cluster.records(2)

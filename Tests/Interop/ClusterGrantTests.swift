@@ -75,7 +75,7 @@ extension Interop {
       for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: second.folder + "/trunkline.db\(suffix)") }
       try await second.restart()
       #expect(await eventually(within: 20) { try second.sum("trunkline_cluster_grants_accepted_total") > 1 })
-      // her device was there: nobody is, which is not "no such number"
+      // her device was there: none is now, which is not "no such number"
       let known = try Peers.sipp(
         first, "refused_480",
         ["127.0.0.1:\(second.sip)", "-s", Self.number, "-p", "\(try FreePorts.udp())", "-key", "audio_port", "9"])

@@ -3,8 +3,8 @@ import Glibc
 import Testing
 
 extension Interop {
-  /// What whoever may write to the shared store could write there, while calls run: nothing of it is believed that is not signed; nothing that is, by
-  /// whoever has the cluster's key, is believed that a lease does not stand for. Nothing traps, and no call notices.
+  /// What a writer to the shared store could write there, while calls run: no unsigned value is used; no value that is signed by
+  /// an owner of the cluster's key is used without a lease. Nothing traps, and no call is affected.
   @Suite(.withRedis, .serialized)
   struct ClusterSharedStoreTests {
     @Test func `ten thousand forged, cut and doubled messages at once end no call and turn nobody away`() async throws {
@@ -39,7 +39,7 @@ extension Interop {
         }
       }
       let before = try node.sum("trunkline_shared_store_messages_total")
-      // a node that lives, and turns everybody away: without the key it is nobody
+      // a live node that refuses all clients: without the key it is ignored
       try await cluster.write(
         ["desk", "cell"].map { ["PUBLISH", "tl:all", #"{"v":1,"f":"\#(friend)","k":"revoked","u":"alice","d":"\#($0)"}"#] })
       #expect(await eventually(within: 5) { try node.sum("trunkline_shared_store_values_unsigned_total") >= 2 })

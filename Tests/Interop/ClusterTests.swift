@@ -89,7 +89,7 @@ extension Interop {
         #expect(try await guest.finish(within: 20) == 0, "\(guest.text)\n\(cluster.told)")
         return guest.events.filter { $0["event"] as? String == "call" }.compactMap { $0["codes"] as? [Int] }
       }
-      // nobody has the number
+      // no user has the number
       let edge = "\(EdgeUnderTest.host):\(cluster.edgePort)"
       let straight = try await guest("127.0.0.66", cluster.nodes.map { "127.0.0.1:\($0.sip)" })
       #expect(straight == [[401, 404], [401, 404], [401, 404]])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Clients that nobody here wrote, as devices of a cluster: trunkline.js in Chromium, and a client on aiortc.
+  /// Foreign clients as devices of a cluster: trunkline.js in Chromium, and a client on aiortc.
   @Suite(
     .tags(.audio),
     .enabled(
@@ -124,7 +124,7 @@ extension Interop {
           #expect(try posts(n3, 307) == wrong + 1, "sent on")
         }
       }
-      // a page of nobody here is not let in, by socket or by HTTP
+      // a foreign page is refused, by socket and by HTTP
       let stranger = try HTTP.request(
         "OPTIONS", "/v1/calls/\(call)/reject", port: n2.app, headers: ["Origin: https://evil.example"])
       #expect(stranger.status == 405)

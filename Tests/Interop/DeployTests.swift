@@ -140,7 +140,7 @@ extension Interop {
       #expect(level ?? 10 <= 3, "\(security)")
     }
 
-    /// A systemctl of the test's own, which notes what it is asked, and web servers in the place of gateways.
+    /// A systemctl of the test's own, which notes what it is asked, and web servers instead of gateways.
     @Test func `roll takes one instance after the other, and none while the other is not ready`() async throws {
       let folder = try folder()
       defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -162,7 +162,7 @@ extension Interop {
       try await run("chmod", ["+x", "systemctl"], in: folder)
       let roll =
         "PATH=$PWD:$PATH EDGE_SECONDS=0 READY_SECONDS=10 \(Surroundings.package)/Scripts/roll a=http://127.0.0.1:\(ports[0]) b=http://127.0.0.1:\(ports[1])"
-      // nobody is there: nothing is touched
+      // no user is there: nothing is changed
       let refused = try Spawned("roll", "/bin/sh", ["-c", roll], in: folder)
       #expect(try await refused.finish(within: 20) == 1)
       #expect(refused.text.contains("b is not ready") && !FileManager.default.fileExists(atPath: folder + "/systemctl.log"))

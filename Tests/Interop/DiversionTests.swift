@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Calls that nobody takes: two carriers joined by the gateway, and a recording.
+  /// Calls that no device answers: two carriers joined by the gateway, and a recording.
   @Suite(
     .tags(.audio), .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)

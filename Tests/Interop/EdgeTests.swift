@@ -89,7 +89,7 @@ extension Interop {
         request.lines += names.map { "X-Trunkline-Trunk: \($0)" }
         return request
       }
-      // A carrier that writes it itself: the edge's own word comes in its place. Nobody has the number: a call of trunk `carrier`.
+      // A carrier that writes it itself: the edge replaces it. No user has the number: a call of trunk `carrier`.
       let forging = try RawTrunk(toward: port, from: carrier)
       var forged = forging.request("INVITE", to: "+15559999999", sdp: nil)
       forged.lines.append("X-Trunkline-Trunk: other")
@@ -296,7 +296,7 @@ extension Interop {
         #expect(try await carrier.finish(within: 20) == 0, "\(carrier.text.suffix(6_000))\n\(edge.process.text.suffix(6_000))")
       }
       #expect(try await phone.finish(within: 10) == 0, "\(phone.text)")
-      // each asked by its turn, as whom a redirect named, and as who is asked again after one
+      // each asked in rotation, as the target of a redirect, and again after one
       let asked = fakes.map { fake in fake.events.count { $0["event"] as? String == "redirected" } }
       #expect(asked.allSatisfy { $0 >= 2 } && asked.reduce(0, +) <= (areTwo ? 8 : 3), "\(asked)")
       for fake in fakes { fake.signal(SIGTERM) }

@@ -79,7 +79,7 @@ extension Interop {
       #expect(listener.text.contains(record["call"] as? String ?? "?"), "\(listener.text)")
       // the same, for who fetches
       let all = try fetched(gateway)
-      // the first is of the gateway's first moment, when nobody listened yet
+      // the first is of the gateway's first moment, before any listener
       #expect(all[0]["type"] as? String == "trunkline.trunk.up" && (all[0]["time"] as? String ?? "") > "2026-11", "\(all[0])")
       let ids = Set(all.compactMap { $0["id"] as? String })
       #expect(

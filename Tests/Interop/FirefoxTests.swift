@@ -45,7 +45,7 @@ extension Interop {
           [
             "--call", "+15551230001", "--talk", "9", "--digits", "7", "--play", "telephone.wav", "--record", "trunk-heard.wav",
           ])
-        // digits take the place of speech
+        // digits replace speech
         _ = try await firefox.event("played", within: 30)
         firefox.type("digits 42#")
         #expect(try await trunk.finish(within: 30) == 0, "\(trunk.text)\n\(firefox.text)")

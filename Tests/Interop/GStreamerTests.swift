@@ -41,7 +41,7 @@ extension Interop {
           [
             "--call", "+15551230001", "--talk", "\(Self.talk + 3)", "--play", "telephone.wav", "--record", "trunk-heard.wav",
           ])
-        // digits take the place of speech
+        // digits replace speech
         _ = try await app.event("played", within: 20)
         app.type("dtmf 42#")
         #expect(try await trunk.finish(within: 30) == 0, "\(trunk.text)\n\(app.text)")

@@ -42,7 +42,7 @@ extension Interop {
         "trunks: [ { name: carrier, peers: [127.0.0.0/8], uri: \"sip:carrier.example\" } ]",
       ])
       #expect(await eventually(within: 15) { gateway.process.text.contains("trunk located") }, "\(gateway.process.text)")
-      // without SRV it is the usual port, which in this network is nobody else's
+      // without SRV it is the usual port, which no other process in this network uses
       let carrier = try await Peers.callee(gateway, "answer", port: mode.contains("SRV") ? 5_060 : port)
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
@@ -64,7 +64,7 @@ extension Interop {
       let (resolv, port) = (folder + "/resolv.conf", try FreePorts.both())
       func write(_ text: String) throws { try text.write(toFile: resolv, atomically: false, encoding: .utf8) }
       try write("")
-      // not at 127.0.0.1, which is asked where the file names nobody (resolv.conf(5))
+      // not at 127.0.0.1, which is asked if the file names no server (resolv.conf(5))
       let server = try await NameServer(
         ["carrier.example": ["1 A 127.0.0.1"], "_sip._udp.carrier.example": ["1 SRV 1 1 \(port) carrier.example."]],
         address: "127.0.0.2", port: 53, in: folder)
@@ -79,7 +79,7 @@ extension Interop {
       let phone = try await Peers.phone(gateway, ["--call", "+15557654321", "--end-after", "0.3", "--calls", "1"])
       #expect(try await phone.finish(within: 25) == 0, "\(phone.text)\n\(gateway.process.text)")
       #expect(try await carrier.finish(within: 10) == 0, "\(carrier.text.suffix(6_000))")
-      // nobody is there: it is asked all the same, which the log tells
+      // no server is there: it is asked nevertheless, which the log shows
       try write("nameserver 127.0.0.9\n")
       let isNamed = await eventually(within: 40) {
         gateway.process.text.split(separator: "\n").contains {

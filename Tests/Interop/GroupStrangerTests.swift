@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// A group nobody of which is ours: Chromium is the app, baresip and Asterisk are the carriers.
+  /// A group of foreign programs only: Chromium is the app, baresip and Asterisk are the carriers.
   @Suite(
     .tags(.audio),
     .enabled(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// What a capture server gets, taken by sngrep in a capture server's place: Debian's tshark has no dissector of HEP.
+  /// What a capture server gets, received by sngrep as the capture server: Debian's tshark has no dissector of HEP.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Surroundings.tshark != nil && Surroundings.sngrep != nil),

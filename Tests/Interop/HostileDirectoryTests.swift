@@ -19,7 +19,7 @@ extension Interop {
       var certificate: String
     }
 
-    /// Alice stands in the file; about everybody else the directory is asked.
+    /// Alice is in the file; the directory is asked about all others.
     private func site() async throws -> Site {
       let (port, elsewhere) = (try FreePorts.tcp(), try FreePorts.tcp())
       let certificate = try await OpenSSL.certificate("localhost")

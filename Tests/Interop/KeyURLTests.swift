@@ -80,7 +80,7 @@ extension Interop {
       try await online(rotated)
       #expect(try gateway.sum("trunkline_jwks_fetches_total", "outcome=\"fetched\"") > fetches)
 
-      // a key that nobody has is refused once that is known
+      // an unknown key is refused once that is certain
       let refused = try app("refused", gateway, stranger)
       _ = try await refused.event("phone", within: 60) {
         $0["state"] as? String == "failed" && $0["error"] as? String == "loginRefused"

@@ -3,7 +3,7 @@ import Testing
 
 extension Interop {
   /// Telephones behind an address translator that knows nothing of SIP, and the gateway in the world outside: their Contact and their SDP have
-  /// addresses that nobody here reaches. Nothing is set for it but `rtp_source: symmetric`; `rewrite_contact` is `auto`.
+  /// addresses that no process here reaches. Nothing is set for it but `rtp_source: symmetric`; `rewrite_contact` is `auto`.
   @Suite(
     .tags(.audio),
     .enabled(
@@ -27,7 +27,7 @@ extension Interop {
       }
     }
 
-    /// The router lets nothing in that was not asked for. The port is nobody's.
+    /// The router lets nothing in that was not asked for. The port has no owner.
     private func site() async throws -> Site {
       let network = try await TranslatedNetwork(.publishedPorts([1...1]))
       let (sip, app, admin) = (try FreePorts.both(), try FreePorts.tcp(), try FreePorts.tcp())

@@ -55,7 +55,7 @@ final class OfficeUnderTest {
     return server
   }
 
-  /// Its allocations go with it, and nobody is told.
+  /// Its allocations are lost with it, without a notification.
   func killServer() async {
     server.signal(SIGKILL)
     _ = await eventually(within: 10) { [server] in !server.isRunning }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// `kill -9` with calls that ring and calls that run, and a new start: sipp, which nobody here wrote, hears of each leg that it is over.
+  /// `kill -9` with calls that ring and calls that run, and a new start: sipp, a foreign program, is notified of the end of each leg.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct OrphanedLegTests {
     /// What a peer waits for is what it hears. (A caller of sipp does not listen on TCP: that way is tried in SIPDialogs.)

@@ -3,7 +3,7 @@ import Testing
 
 extension Interop {
   /// PJSIP, the stack of most telephones and of Asterisk, as the carrier's side: by pjsua2, over UDP, over TCP, and behind the B2BUA of sippy, which
-  /// makes two calls of one. Nobody here wrote either.
+  /// makes two calls of one. Both are foreign programs.
   @Suite(
     .enabled(if: Surroundings.isRequired || Surroundings.missing == nil, "no .venv: run Scripts/install test"),
     .serialized)

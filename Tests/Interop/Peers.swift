@@ -119,7 +119,7 @@ enum Peers {
     return spawned
   }
 
-  /// Until the peer has its port, so that nobody calls it before: at most 5 s, or until it has ended.
+  /// Until the peer has its port, so that no call is sent before: at most 5 s, or until it has ended.
   private static func awaitBound(_ port: UInt16, by peer: Spawned) {
     let suffix = ":" + String(port, radix: 16, uppercase: true).leftPadded(4)
     let deadline = Deadline(in: 5)

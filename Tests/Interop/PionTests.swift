@@ -3,7 +3,7 @@ import Testing
 
 extension Interop {
   /// pion, the WebRTC stack of servers and shared stores in Go, as the app. It answers our ICE-lite offer with `setup:passive`, so that the gateway is the
-  /// DTLS client; told otherwise it is the client itself, as browsers are. Nobody here wrote it.
+  /// DTLS client; told otherwise it is the client itself, as browsers are. It is a foreign program.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Pion.isInstalled && Sofia.isInstalled),
@@ -153,7 +153,7 @@ extension Interop {
       try await gateway.finish()
     }
 
-    /// The role stays: the gateway answers the restart's `actpass` with the one that it has, and nobody shakes hands again.
+    /// The role stays: the gateway answers the restart's `actpass` with the one that it has, and there is no new handshake.
     @Test(.tags(.audio), arguments: Role.allCases)
     func `pion restarts ICE in a call that it answered, and both go on hearing each other`(role: Role) async throws {
       // What pion says and hears while it has no pair is lost, or held back by pion.

@@ -78,7 +78,7 @@ extension Interop {
       #expect(Set(app.fields("call", of: "pushed").suffix(2)).count == 2)
     }
 
-    /// A token of the wrong place waits for the app to register again, one that is gone is deleted.
+    /// A mismatched token waits for the app to register again, an unregistered one is deleted.
     private func expectLosses(
       _ gateway: GatewayUnderTest, _ name: String, _ app: Spawned, _ registered: () async throws -> Spawned
     ) async throws {

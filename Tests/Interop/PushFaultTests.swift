@@ -9,7 +9,7 @@ extension Interop {
     private struct Fault {
       var name: String
       var token: String
-      /// What the 480's Reason says: 20, nobody could be reached; 19, it rang out, a second try under way.
+      /// What the 480's Reason says: 20, no device could be reached; 19, it rang out, a second try under way.
       var causes: [Int]
       var outcome: String
     }

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A push service and what a gateway needs to know of it: our stand-in, or an HTTP/2 server that nobody here wrote.
+/// A push service and what a gateway needs to know of it: our stand-in, or a foreign HTTP/2 server.
 final class PushServiceUnderTest {
   enum Kind: String, CaseIterable { case standIn = "trunkline-lab push-sandbox", h2 = "hyper h2 (Python)" }
   let kind: Kind

@@ -71,7 +71,7 @@ final class RawTrunk {
       text.split(separator: "\r\n").first { $0.lowercased().hasPrefix(name.lowercased() + ":") }
         .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
     }
-    /// Where requests of the dialog go: the Contact, by way of whoever recorded its route.
+    /// Where requests of the dialog go: the Contact, over the recorded route.
     var target: String? { header("Contact").map { String($0.drop { $0 != "<" }.dropFirst().prefix { $0 != ">" }) } }
     var routes: [String] {
       text.split(separator: "\r\n").filter { $0.lowercased().hasPrefix("record-route:") }.reversed().map {
@@ -106,7 +106,7 @@ final class RawTrunk {
 
     var text: String { (lines + ["Content-Length: \(body.utf8.count)", "", body]).joined(separator: "\r\n") }
 
-    /// Takes the line of a header out, or puts another in its place.
+    /// Removes the line of a header, or replaces it.
     func with(_ header: String, _ value: String?) -> Request {
       var out = self
       out.lines.removeAll { $0.lowercased().hasPrefix(header.lowercased() + ":") }
@@ -173,7 +173,7 @@ final class RawTrunk {
     send(Array(text.utf8), to: destination)
   }
 
-  /// An offer with these payload types on a port that nobody listens on.
+  /// An offer with these payload types on a port without a listener.
   static func offer(_ formats: String = "0 8", more: [String] = []) -> String {
     ([
       "v=0", "o=raw 1 1 IN IP4 127.0.0.1", "s=-", "c=IN IP4 127.0.0.1", "t=0 0", "m=audio 9 RTP/AVP \(formats)",

@@ -2,13 +2,13 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Webhooks that say whom a call is for, and what of the configuration SIGHUP takes.
+  /// Webhooks that name the users of a call, and the parts of the configuration that SIGHUP applies.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct RouteHookTests {
     private func route(_ url: String, _ more: String = "") -> String {
       "routes: { inbound: [ { trunk: carrier, route: { webhook: \"\(url)\", key_file: password } } ]\(more) }"
     }
-    /// Nobody is there: the final response tells whom the call was for.
+    /// No device is there: the final response shows the user of the call.
     private let users =
       "users: [ { id: alice, numbers: [\"+15551230001\"], diversions: { unreached: { code: 410 } } }, "
       + "{ id: bob, numbers: [\"+15551230002\"], diversions: { unreached: { code: 404 } } } ]"
@@ -20,7 +20,7 @@ extension Interop {
       return hook
     }
 
-    /// One call; for whom it was.
+    /// One call; its user.
     private func calledUser(_ gateway: GatewayUnderTest) async throws -> String? {
       let count = gateway.records.count
       let caller = try Spawned(

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Sofia-SIP, the stack of FreeSWITCH, as the carrier's side: its NUA with its SOA, over UDP and over TCP. Nobody here wrote it.
+  /// Sofia-SIP, the stack of FreeSWITCH, as the carrier's side: its NUA with its SOA, over UDP and over TCP. It is a foreign program.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && Sofia.isInstalled),

@@ -27,7 +27,7 @@ struct SpeakingPage {
         context.createMediaStreamSource(call.remoteStream).connect(tap); tap.connect(context.destination); };
       setInterval(() => { for (const call of window.trunkline?.calls ?? [])
         if (call.phase === "connected" && call.remoteStream && !heard.some((row) => row.id === call.id)) keep(call); }, 20);
-      // somebody has spoken since the sample `from`, for 2 s in all, and says nothing since a second
+      // a talker has spoken since the sample `from`, for 2 s in all, and says nothing since a second
       window.hasSpoken = (row, from) => { let loud = 0, quiet = 0;
         for (let at = from; at + 160 <= row.samples.length; at += 160) {
           const isLoud = row.samples.slice(at, at + 160).some((x) => Math.abs(x) > 300);

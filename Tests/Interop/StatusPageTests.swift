@@ -39,7 +39,7 @@ extension Interop {
 
     @Test func `it shows trunks, a call that lives, how it ended, and what is wrong`() async throws {
       let gateway = try await GatewayUnderTest(trunk: "probe: 1s")
-      // nobody answers the probes yet
+      // the probes have no answer yet
       let page = try await open(gateway, says: "Not ready: trunks: down: carrier (OPTIONS not answered)")
       try await page.waitFor("No calls", in: "calls")
       try await page.waitFor("Trunk carrier: does not answer OPTIONS for", in: "wrong", within: 40)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// TLS toward trunks with `openssl` at the other end: who is heard, and whom we believe.
+  /// TLS toward trunks with `openssl` at the other end: which peers are accepted, and which certificates.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct TLSTrunkTests {
     @Test func `mutual TLS: openssl is heard with TLS 1.2 and 1.3 and a certificate of the right authority, and not without`()

@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 extension Interop {
-  /// An app whose UDP reaches nobody: aiortc → TCP → coturn → gateway → sipp. Nothing of the TURN side is ours but the credentials.
+  /// An app without UDP: aiortc → TCP → coturn → gateway → sipp. Nothing of the TURN side is ours but the credentials.
   @Suite(
     .enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"),
     .serialized)

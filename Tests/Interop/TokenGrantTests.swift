@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// Users that nobody lists: a stranger's backend signs who they are. sipp calls, aiortc answers.
+  /// Users that are not listed: a foreign backend signs their identity. sipp calls, aiortc answers.
   @Suite(.enabled(if: Surroundings.missing == nil || Surroundings.isRequired, "\(Surroundings.missing ?? "")"), .serialized)
   struct TokenGrantTests {
     private static let number = "+15557000001"

@@ -71,7 +71,7 @@ extension Interop {
       _ = try await phone.event("call") { $0["reason"] as? String == "callerCancelled" && $0["text"] as? String == "missed" }
       try await short.finish(within: 10)
 
-      // nobody is made to answer into silence: without media no INVITE leaves
+      // no callee answers into silence: without media no INVITE is sent
       phone.type("call +15559990001")
       _ = try await phone.event("call", within: 10) { $0["reason"] as? String == "mediaFailed" }
       phone.type("call 12")

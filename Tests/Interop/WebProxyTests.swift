@@ -88,7 +88,7 @@ final class WebProxy {
   let process: Spawned
   let port: UInt16
 
-  /// Lines of docs/operate/install.md with this gateway's port in the place of 8080.
+  /// Lines of docs/operate/install.md with this gateway's port instead of 8080.
   init(nginx gateway: GatewayUnderTest, location: String, _ lines: String) async throws {
     port = try FreePorts.tcp()
     let folder = gateway.folder

@@ -11,7 +11,7 @@ private struct Table: ~Copyable {
   var mixer = GroupMixer()
   let slots: [Int]
   var now = Instant.zero
-  /// What each place heard.
+  /// What each member heard.
   var heard: [[Int16]]
   let bands: [AudioBand]
 
@@ -29,7 +29,7 @@ private struct Table: ~Copyable {
     samples.withUnsafeBufferPointer { mixer.mix($0.baseAddress!, bands[member], from: slots[member], at: now) }
   }
 
-  /// What `place` hears beside its own app.
+  /// What `member` hears beside its own app.
   mutating func listen(_ member: Int, app: [Int16]? = nil) {
     let band = bands[member]
     var frame = app ?? [Int16](repeating: 0, count: band.samplesPerTick)
@@ -149,7 +149,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
   @Test func `a held member is passed over, and heard from where it goes on`() {
     var table = Table(3)
     for index in 0..<20 { table.round([0: tone(index), 1: tone(index, hertz: 700)]) }
-    // place 0 says nothing for 5 s, and does not listen
+    // member 0 says nothing for 5 s, and does not listen
     for index in 20..<270 {
       table.say(1, tone(index, hertz: 700))
       table.say(2, quiet)
@@ -195,7 +195,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     for member in 0..<5 { table.mixer.leave(member) }
     let isOver = table.mixer.isEmpty
     #expect(isOver)
-    // nobody is there: nothing happens
+    // no member is there: nothing happens
     table.say(0, tone(1))
     table.listen(1)
   }

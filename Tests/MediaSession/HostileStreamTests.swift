@@ -98,7 +98,7 @@ import Testing
     return (heard, bad, counted)
   }
 
-  /// Octets of the right length are audio: nothing tells that nobody meant them.
+  /// Octets of the right length are audio: nothing shows that they are not.
   private static let audible: Set<Kind> = [.randomPayload, .text, .lyingPadding]
 
   @Test(arguments: Direction.allCases, Kind.allCases)

@@ -19,7 +19,7 @@ import Testing
   final class Store {
     var kept = KeptAudio(.narrowband)
     func keep(_ tick: [Int16]) { tick.withUnsafeBufferPointer { kept.push($0.baseAddress!) } }
-    /// What is heard in the live frame's place; behind: not yet live.
+    /// What is heard instead of the live frame; behind: not yet live.
     func exchange(_ tick: [Int16]) -> (samples: [Int16], behind: Bool) {
       kept.release()
       guard !kept.isFinished else { return (tick, false) }

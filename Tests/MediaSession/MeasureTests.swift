@@ -6,7 +6,7 @@ import Testing
 @testable import MediaSession
 
 /// A measure counts what is played, and stops where its stream stops: whatever carriers, apps and people do in a call whose every word is whole,
-/// nobody is told of a poor connection.
+/// no poor connection is reported.
 @Suite struct MeasureTests {
   enum Habit: String, CaseIterable {
     case talksAllTheTime, pausesWithClock, pausesWithoutClock, comfortNoise, trunkFallsSilent, appFallsSilent, bothPause

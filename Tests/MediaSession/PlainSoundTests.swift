@@ -7,7 +7,7 @@ import RTP
 import Testing
 
 /// What is heard of a stream that came whole and in time is what a plain decoder makes of it, sample for sample, save for stretches
-/// that the statistics count: nobody judges whether audio is plausible.
+/// that the statistics count: the content of the audio is not judged.
 @Suite struct PlainSoundTests {
   /// One bare decoder, without concealment or anything else of the receive path.
   private struct PlainDecoder: ~Copyable {

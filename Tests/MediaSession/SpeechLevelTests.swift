@@ -5,7 +5,7 @@ import Testing
 
 @testable import MediaSession
 
-/// Nobody gets louder or quieter on the way: active level by ITU-T P.56 on both sides of a whole session.
+/// The level stays the same on the way: active level by ITU-T P.56 on both sides of a whole session.
 @Suite struct SpeechLevelTests {
   /// What each side heard of the same speech.
   func run(app: Encoding, trunk: Encoding) throws -> (played: Double, byApp: Double, byTrunk: Double) {

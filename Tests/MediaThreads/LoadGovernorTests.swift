@@ -90,7 +90,7 @@ private struct Core {
     // The room was used: the last state is near the limit and at the lowest ceiling.
     #expect(core.demand > 0.6, "\(core.demand) with \(core.running)")
     #expect(core.log.contains { $0.ceiling == 3 } && core.verdict.ceiling == 1)
-    // Nobody was refused before complexity had fallen.
+    // No call was refused before complexity had fallen.
     for verdict in core.log where verdict.isRefusing { #expect(verdict.ceiling == 1) }
   }
 

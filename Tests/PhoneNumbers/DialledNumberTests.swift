@@ -108,7 +108,7 @@ import Testing
     #expect(try DialledNumber("+49 30 1234567", in: nil, isOneCountry: false).text == "+49301234567")
   }
 
-  /// Any scalar in any place: the number with the digits that stand there, or none. Marks of extensions and service codes mean something else.
+  /// Any scalar at any position: the number with its digits, or none. Marks of extensions and service codes mean something else.
   @Test func `no character of Unicode makes another number`() {
     let germany = NumberPlan(country: "DE")
     for value in UInt32(0)...0x1_FFFF {

@@ -2,7 +2,7 @@ import Foundation
 import PhoneNumbers
 import Testing
 
-/// The same version of `phonenumbers` in Python says what each number is: `oracle.py` has the cases, and the places where we differ on purpose.
+/// The same version of `phonenumbers` in Python says what each number is: `oracle.py` has the cases, and the deliberate differences.
 @Suite struct OracleTests {
   /// TRUNKLINE_PYTHON, else the product's own environment.
   static let python: String? = {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PushSender
 
-/// Which connection a request goes over, before an HTTP/2 server that nobody here wrote.
+/// Which connection a request goes over, with a foreign HTTP/2 server.
 @Suite(.enabled(if: Peer.python != nil, "no Python with h2: `Scripts/install test` makes it"), .serialized)
 struct KeptConnectionTests {
   /// Requests on a loop of their own, and what they said in the log.

@@ -9,7 +9,7 @@ import Testing
 
 @testable import PushSender
 
-/// The push thread against an HTTP/2 server that nobody here wrote.
+/// The push thread against a foreign HTTP/2 server.
 @Suite(.enabled(if: Peer.python != nil, "no Python with h2: `Scripts/install test` makes it"), .serialized) struct LivePushTests {
   final class Reports: Sendable {
     private let all = Mutex<[PushReport]>([])

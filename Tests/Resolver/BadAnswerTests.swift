@@ -39,7 +39,7 @@ import Trunking
       }
     }
 
-    /// Of one port; that of the datagrams may be somebody's for connections.
+    /// Of one port; that of the datagrams may be in use for connections.
     private static func sockets() throws -> (datagrams: Int32, listener: Int32, port: UInt16) {
       for _ in 0..<20 {
         let datagrams = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)

@@ -314,7 +314,7 @@ import Testing
 
   @Test(
     arguments: [
-      // a proxy's retargeting, an alias, a service number: nobody has diverted anything
+      // a proxy's retargeting, an alias, a service number: no diversion has happened
       (
         "<sip:1@x>;index=1, <sip:2@x>;index=1.1, <sip:3@x>;index=1.1.1, <sip:4@x>;index=1.1.1.1, <sip:5@x>;index=1.1.1.1.1", 0, []
       ),

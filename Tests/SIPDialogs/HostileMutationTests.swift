@@ -85,7 +85,7 @@ import Testing
     for reliable in [false, true] {
       for (number, method) in Self.methods.enumerated() {
         for toTag in [nil, tag] {
-          // a tag that is not the caller's, so that a BYE that is whole all the same belongs to nobody
+          // a tag that is not the caller's, so that a BYE that is complete nevertheless belongs to no dialog
           let text = request(
             method, branch: "z9hG4bKm\(number)\(toTag == nil)\(reliable)", callID: toTag == nil ? "new\(number)" : "call-1",
             from: "77", toTag: toTag == nil ? nil : tag + "x",

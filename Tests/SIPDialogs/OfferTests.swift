@@ -69,7 +69,7 @@ import Testing
     }
     #expect(
       wire.events().map(\.name) == (isCancelled ? ["failed 487", "closed"] : ["addressLost", "failed 408 transport", "closed"]))
-    // answered all the same: nobody is left talking to nobody
+    // answered nevertheless: no party is left without the other
     let late = wire.receive(reply(invite, 200, tag: "late", extra: ["Contact: <sip:c@203.0.113.7>"], sdp: answer), on: moved).map(
       \.method)
     #expect(late == [.ack, .bye] && wire.events().isEmpty)

@@ -252,7 +252,7 @@ import Testing
     #expect(wire.events().map(\.name) == ["failed 401", "closed"])
   }
 
-  /// Whoever can answer in the trunk's place could otherwise have us compute on the password for a realm and nonce of its choice.
+  /// A host that can answer instead of the trunk could otherwise make us compute on the password for a realm and nonce of its choice.
   @Test func `a challenge of another realm than the trunk's is not answered, but counted and told`() throws {
     for (realm, isAnswered) in [("r", true), ("R", false), ("other", false)] {
       var (wire, invite) = try calling()

@@ -168,7 +168,7 @@ import Testing
     #expect(try bye(&wire, leg).to == address("8.8.4.4:33000"))
   }
 
-  // MARK: nobody there
+  // MARK: no peer there
 
   @Test func `a BYE that nobody answers is told, with where it went`() throws {
     var (wire, leg, _) = try call(from: "8.8.4.4:40000", contact: "192.168.1.20:5060", rule: .never)

@@ -6,7 +6,7 @@ import Testing
 
 /// Who is believed, and who gets our password: each header and each challenge from each kind of sender.
 @Suite struct TrustMatrixTests {
-  // MARK: headers that say who somebody is
+  // MARK: headers with an identity
 
   /// A header and whether it is believed of a trunk with `trust_identity`.
   static let claims: [(header: String, isKnown: Bool)] = [
@@ -154,7 +154,7 @@ import Testing
   static let own = OwnAddresses(
     addresses: [gatewayAddress.ip, IPAddress(198, 51, 100, 10), IPAddress(192, 168, 7, 1)], ports: [5_060, 5_061, 8_080, 9_090])
 
-  /// An incoming call whose caller names a place for our requests: where our BYE goes.
+  /// An incoming call whose caller names an address for our requests: where our BYE goes.
   private func bye(toward header: String, from peer: SocketAddress) throws -> SocketAddress? {
     var wire = Wire(own: Self.own)
     wire.flow = Flow(transport: .udp, local: gatewayAddress, remote: peer)

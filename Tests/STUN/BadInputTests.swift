@@ -58,7 +58,7 @@ import Testing
     let good = try sample(name)
     let longTerm = IntegrityKey(hexBytes("e8ca7ad59d5eb0518e312911d2dab2a9") ?? [])
     let password = name.contains("2.4") ? longTerm : IntegrityKey(password: "VOkJxbRl1RmTxUk/WvJxBt")
-    // Another type in FINGERPRINT's place makes it an unknown attribute behind the integrity: legal, and covered by nothing.
+    // Another type instead of FINGERPRINT makes it an unknown attribute behind the integrity: legal, and not authenticated.
     let uncovered = name.contains("2.4") ? 0..<0 : (good.count - 8)..<(good.count - 6)
     for offset in good.indices where !uncovered.contains(offset) {
       var bad = good

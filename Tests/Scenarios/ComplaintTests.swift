@@ -37,7 +37,7 @@ import Testing
   @Test func `killed, push never reported; delivery later stops`() throws {
     let world = World()
     let handset = killed(world)
-    // payloads that nobody can read, then calls that are over before the app runs
+    // unreadable payloads, then calls that are over before the app runs
     for _ in 0..<4 {
       handset.unreadablePushArrived()
       world.run(.seconds(2))

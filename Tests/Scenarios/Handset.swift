@@ -55,7 +55,7 @@ final class Handset: Device {
   var posts: UInt64 = 0
   var connection: ConnectionID?
   var held: [() -> Void] = []
-  /// Nil: a payload that nobody can read.
+  /// Nil: an unreadable payload.
   var pushes: [SystemMachine.PushID: CallPush?] = [:]
   var transactions: [SystemMachine.TransactionID: SystemRequest] = [:]
   /// Orders to the system's machine and the phone's, one after the other.
@@ -86,7 +86,7 @@ final class Handset: Device {
   /// Reports of the app, and those that the system took. A push after the end is reported again, and ended again.
   var reports: [CallID: Int] = [:]
   var accepted: [CallID: Int] = [:]
-  /// Whom the reports named.
+  /// The callers that the reports named.
   var callers: [Handle] = []
   var pushed: [CallID: Int] = [:]
   /// The newest generation of each call's media, and whose media is closed.
@@ -199,7 +199,7 @@ final class Handset: Device {
     }
   }
 
-  /// One timer for each machine; an earlier wish sets another, and the first one is nobody's then.
+  /// One timer for each machine; an earlier deadline sets another, and the first one is ignored then.
   func wakeSystem() {
     guard let due = system.nextTimeout, systemDue.map({ due < $0 }) ?? true else { return }
     systemDue = due

@@ -198,7 +198,7 @@ struct Checklist {
     #expect(handset.outgoing == ["connecting", "connected at true"])
     handset.tap(.end(call))
     world.run(.seconds(1))
-    // one that nobody answers is never connected
+    // an unanswered call is never connected
     world.carrier.answers = [(.milliseconds(20), 486)]
     let second = Identifier(high: 4, low: 3)
     handset.dial(second, "+15557654321")
@@ -456,7 +456,7 @@ struct Checklist {
     let extensions = DirectoryExtensions(directory.store, manager: directory.manager)
     _ = await extensions.reload()
     let runs = directory.runs
-    // a hundred calls: iOS looks into what was loaded, and starts nobody
+    // a hundred calls: iOS reads the loaded entries, and starts no process
     let known = try number("+15550001000").value
     for _ in 0..<100 { #expect(directory.manager.change { $0.match(known) }.label == "Bank") }
     #expect(directory.runs == runs && runs == 1)

@@ -214,7 +214,7 @@ import Testing
     handset.cellular(true)
     world.run(.seconds(1))
     #expect(handset.system.calls[call]?.isHeld == true && !handset.isAudioRunning && handset.listening == nil)
-    // the app's own button asks the system, like any other; an interrupted session is activated for nobody
+    // the app's own button asks the system, like any other; an interrupted session is activated for no call
     let second = world.carrier.call()
     world.run(.seconds(20))
     #expect(handset.audio.count == requests + 1 && handset.audio.last == .stop, "\(handset.audio)")

@@ -33,7 +33,7 @@ final class HandsetRun {
     var isOpen: Bool
     /// Between two events: less than a message takes to the gateway, so that they cross, or enough for all of it.
     var gap: Duration
-    /// Put in once at each place.
+    /// Inserted once at each position.
     var extra: Event?
     /// What the extra event makes a second time of the same: a killed process drops its socket, and the second push is no news to the
     /// media.
@@ -80,7 +80,7 @@ final class HandsetRun {
     world.run(.milliseconds(20))
   }
 
-  /// Nobody has the call any more, and the screen is empty.
+  /// No device has the call any longer, and the screen is empty.
   var isOver: Bool {
     !world.hasCalls && handset.shown.isEmpty && handset.phone?.liveCalls.isEmpty ?? true
   }
@@ -163,7 +163,7 @@ final class HandsetRun {
     return problems
   }
 
-  /// Every order of the events to its end, each once: the next one goes back to the newest place where something else was possible.
+  /// Every order of the events to its end, each once: the next one goes back to the latest step with an alternative.
   static func explore(_ setting: Setting, _ look: (HandsetRun, [String]) -> Bool) -> Int {
     var waiting: [[Event]] = [[]]
     var count = 0

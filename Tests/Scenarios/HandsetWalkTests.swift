@@ -125,7 +125,7 @@ import Testing
     var problems = handset.disagreements()
     handset.cellular(false)
     for leg in legs { world.carrier.final(leg) == 200 ? world.carrier.hangUp(leg) : world.carrier.cancel(leg) }
-    // who was killed in a call is opened again: nobody else ends an outgoing one
+    // an app that was killed in a call is opened again: no other party ends an outgoing one
     (handset.hasToken, handset.isLinkUp) = (true, true)
     handset.open()
     world.run(.seconds(5))

@@ -33,14 +33,14 @@ import Testing
       world.run(.seconds(2))
     }
     world.carrier.loses = { _ in false }
-    // calls that a broken INVITE opened have nobody at the other end: they ring out, or their 200 finds no ACK
+    // calls that a broken INVITE opened have no peer: they ring out, or their 200 finds no ACK
     world.run(.seconds(200))
     for summary in world.machine.summaries { world.give(.hangUp(summary.call)) }
     world.run(.seconds(120))
     #expect(broken >= 24)
     #expect(world.machine.summaries.isEmpty)
     #expect(Set(world.records.map(\.call)).count == world.records.count, "one record each")
-    // a broken INVITE that comes first takes the place of the whole one: such a call is refused and has no record
+    // a broken INVITE that arrives first replaces the complete one: such a call is refused and has no record
     #expect(!world.records.isEmpty)
     let left = world.userAgent.statistics
     #expect(left.legs == 0 && left.serverTransactions == 0 && left.clientTransactions == 0, "\(left)")

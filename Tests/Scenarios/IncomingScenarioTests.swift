@@ -148,7 +148,7 @@ import Testing
     let leg = world.carrier.call()
     world.run(.seconds(1))
     #expect(apps.allSatisfy { $0.offered.count == 1 })
-    // parked behind a provisional response until somebody decides
+    // parked behind a provisional response until a device decides
     #expect(world.carrier.final(leg) == nil)
     world.run(.seconds(45))
     #expect(world.carrier.final(leg) == 480 && world.carrier.cause(leg) == "Q.850;cause=19")

@@ -19,7 +19,7 @@ final class ManyNodes {
   private var dead: Set<Int> = []
   /// Processes that stand still, and what the shared store has said to them meanwhile.
   private var stopped: [Int: [SharedStoreEvent]] = [:]
-  /// Processes that nobody reaches, and that reach nobody: not the shared store, not other nodes.
+  /// Isolated processes: they reach neither the shared store nor other nodes.
   private var cut: Set<Int> = []
   /// Sockets that stay away: what `call.wake` says is not followed.
   var ignoresWakes = false
@@ -28,7 +28,7 @@ final class ManyNodes {
   /// Processes that died.
   private(set) var before: [World] = []
   private let seed: UInt64
-  /// Legs of dead nodes that were closed, by whom.
+  /// Legs of dead nodes that were closed, with the node that did it.
   private(set) var closed: [(by: Int, call: CallID, legs: [OrphanedLeg])] = []
   private(set) var wakes: [(device: String, node: Int, call: CallID)] = []
 
@@ -238,7 +238,7 @@ final class ManyNodes {
   /// All sockets of a device.
   func sockets(_ device: String) -> [App] { (worlds + before).flatMap { $0.apps.filter { $0.device == device } } }
 
-  /// Whoever of a device's sockets has a call that rings taps.
+  /// The socket of a device that has a ringing call answers.
   func answer(_ device: String) {
     for index in worlds.indices where isAlive(index) {
       worlds[index].now = now
@@ -315,7 +315,7 @@ final class ManyNodes {
     #expect(all.allSatisfy { $0.machine.statistics.answeredWithoutMedia == 0 }, sourceLocation: location)
   }
 
-  /// Nobody shows a call that is over: whoever was offered it on a socket that stands has heard of its end. A device whose socket broke ends it by
+  /// No device shows a call that is over: a device that was offered it on an open socket has received its end. A device whose socket broke ends it by
   /// itself, by the ring deadline or by silence (docs/reference/protocol.md).
   func checkNoDeviceShows(_ seed: UInt64 = 0, _ location: SourceLocation = #_sourceLocation) {
     let over = Set(records.map(\.call))
@@ -330,7 +330,7 @@ final class ManyNodes {
     }
   }
 
-  /// The same, and nobody shows a call that ended 46 s ago; nothing of any call is left anywhere, the shared store included.
+  /// The same, and no device shows a call that ended 46 s ago; no state of any call is left, also in the shared store.
   func checkEnd(_ location: SourceLocation = #_sourceLocation) {
     run(.seconds(50))
     check(location)

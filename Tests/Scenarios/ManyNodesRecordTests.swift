@@ -127,7 +127,7 @@ import Testing
     #expect(nodes.records.count == 1)
   }
 
-  /// The journal has its line. Others closed the call long ago, or nobody did.
+  /// The journal has its line. Other nodes closed the call long ago, or none did.
   @Test(arguments: [false, true])
   func `a process that is killed while a record waits leaves one record, whenever it starts again`(isReaped: Bool) {
     let (nodes, call) = world()

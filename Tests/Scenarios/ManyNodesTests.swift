@@ -66,7 +66,7 @@ import Testing
     nodes.app("phone", at: 0)
     let call = nodes.call(at: 0)
     nodes.run(.seconds(3), following: call)
-    // the others stand still as well: nobody is left to close anything
+    // the others stand still as well: no node is left to close a call
     for index in nodes.worlds.indices { nodes.stop(index) }
     nodes.run(.seconds(60))
     for index in nodes.worlds.indices { nodes.resume(index) }

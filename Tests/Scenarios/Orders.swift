@@ -6,7 +6,7 @@ struct Orders {
   private(set) var count = 0
   private(set) var ends: [String: Int] = [:]
   private(set) var won = 0
-  /// Calls that went on to somebody else; devices that heard a `call.update`.
+  /// Diverted calls; devices that received a `call.update`.
   private(set) var diverted = 0
   private(set) var updated = 0
   private var trunk: Set<String> = []

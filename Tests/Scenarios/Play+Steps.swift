@@ -219,7 +219,7 @@ extension Play {
     return problems
   }
 
-  /// Whoever has or rings for the call on a socket shows the name that the gateway knows (INC-12).
+  /// A device that has the call or rings for it shows the name that the gateway knows (INC-12).
   private func misnamed() -> [String] {
     isOver
       ? []

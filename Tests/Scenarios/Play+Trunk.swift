@@ -91,7 +91,7 @@ extension Play {
 
   // MARK: steps
 
-  /// Audio flows between the caller and somebody.
+  /// Audio flows between the caller and another party.
   var isTalking: Bool { isAnswered && !isOver && !trunk.contains("BYE") }
   var winner: Int? { devices.firstIndex { $0.hasWon && $0.connection != nil && $0.terminals.isEmpty } }
 

@@ -103,9 +103,9 @@ struct Play {
 
   /// - Parameters:
   ///   - connected: these have a socket and are in the foreground; all have a push registration.
-  ///   - bob: devices of the user to whom a rule may divert, and who sends everything back.
+  ///   - bob: devices of the user to which a rule may divert, and which diverts everything back.
   ///   - rules: alice's.
-  ///   - asks: a webhook says whom the call is for.
+  ///   - asks: a webhook names the users of the call.
   init(
     _ names: [String], connected: Set<String>, bob: [String] = [], rules: [DiversionTrigger: Diversions.Rule] = [:],
     asks: Bool = false, seed: UInt64 = 1

@@ -3,7 +3,7 @@ import CallFlow
 import Testing
 
 /// The interleavings of a call with a second trunk leg: hold from either end, offers that meet, hang-up that crosses an answer, a number
-/// that fails at every place; of a diversion and of a transfer.
+/// that fails at every step; of a diversion and of a transfer.
 @Suite struct SecondLegInterleavingTests {
   @Test func `INV: a call that goes on to a number, with hold and hang-up of either end in every order`() {
     var play = Play(["phone"], connected: ["phone"], rules: [.noAnswer: .init(.number(Play.mobile, showsCaller: true))])

@@ -28,7 +28,7 @@ import Testing
         #expect(served.isDialled || (!Self.helpful.contains(habit) && saysWhy(handset)), context)
         for _ in 0..<28 {
           world.run(.seconds(10))
-          // no gap without a session: whoever is called by another app of the user is seen as away
+          // no gap without a session: otherwise the user would be seen as away by a caller
           #expect(!Self.helpful.contains(habit) || handset.state == .online, context)
         }
       }

@@ -153,7 +153,7 @@ private let tablet = DeviceKey(user: "alice", device: "tablet")
       imported.withLock { $0 = try? result.get() }
       done.signal()
     }
-    // whoever has not heard of the import may be answered before it
+    // a device that was not notified of the import may be answered before it
     #expect(done.wait(milliseconds: 30_000))
     let ask = RequestToken(device: phone, request: .init(high: 1, low: 1))
     #expect(service.handle(.request(phone, session, ask, .dirGet(DirectoryGet()), call: nil), send: tell))

@@ -80,7 +80,7 @@ final class ShipperRig {
 
   func move(_ name: String) { #expect(rename(path, folder.path + "/" + name) == 0) }
 
-  /// `kill -9` and a new process, with the place file as it is.
+  /// `kill -9` and a new process, with the position file as it is.
   func restart() { shipper = nil }
 
   /// Turns until nothing happens without waiting.
@@ -127,7 +127,7 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
     #expect(rig.stream.calls == calls(1...4) && rig.counters.superseded.value == 0)
     #expect(kept.count == 5, "none, and one behind each line")
     for (number, position) in kept.enumerated() {
-      // killed after the answers and before the place was written
+      // killed after the answers and before the position was written
       try position.write(to: URL(fileURLWithPath: rig.path + ".shipped"))
       let before = rig.counters.superseded.value
       rig.restart()
@@ -280,7 +280,7 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
     try rig.write(4...4)
     rig.turn()
     #expect(rig.stream.calls == calls(1...4))
-    // it has grown beyond the old place before anybody looked
+    // it has grown beyond the old position before the next check
     #expect(truncate(rig.path, 0) == 0)
     try rig.write(5...12)
     rig.turn()

@@ -142,7 +142,7 @@ import Testing
   }
 
   @Test func `a name that comes and goes with the answers to others is not asked each time`() {
-    // SRV comes and goes each second, and the addresses of the name itself, which nobody answers, are needed in between
+    // SRV comes and goes each second, and the addresses of the name itself, which have no answer, are needed in between
     var zone = Zone(
       srv: ["_sip._udp.carrier.example": [srv(1, 1, 5070, "a.example")]], a: ["a.example": ["192.0.2.1"]], timeToLive: .seconds(1)
     )

@@ -56,7 +56,7 @@ import Testing
     let own = world.requests[0].request.trunk.flow.remote
     world.advance(.seconds(86))
     #expect(world.requests.last?.request.method == .register && world.requests.last?.request.trunk.flow.remote == own)
-    // another one, whose name nobody knows: the trunk's servers, which hold what is left of it
+    // another one, with an unknown name: the trunk's servers, which still have its binding
     world.answer(200, expires: 100, serviceRoutes: ["<sip:unknown.example;lr>"])
     #expect(world.targets().allSatisfy { $0.hasSuffix("\(own)") } && !world.targets().isEmpty)
     world.advance(.seconds(86))

@@ -74,7 +74,7 @@ import Testing
     phone.advance(.milliseconds(50))
   }
 
-  /// Without times, whom a call is with, and what counts another thing on either side.
+  /// Without times, the other party of a call, and counters that differ on either side.
   private func comparable(_ lines: [String], _ events: Set<String>) -> [String] {
     lines.compactMap { line in
       let words = line.split(separator: " ").map(String.init)

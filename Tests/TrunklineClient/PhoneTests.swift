@@ -359,7 +359,7 @@ private final class Reporter: CallSystem {
   }
 }
 
-/// What a gateway offers; nobody answers at its address.
+/// A gateway's candidate; its address does not answer.
 private let gatewayOffer = """
   v=0\r
   o=- 7 1 IN IP4 127.0.0.1\r

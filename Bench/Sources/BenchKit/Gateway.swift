@@ -16,7 +16,7 @@ public enum Gateway {
   /// Its `/readyz` says so.
   public static func isReady(admin: UInt16) -> Bool { page("/readyz", admin: admin) != nil }
 
-  /// The body of a page of its admin address; nil: nobody answers, or not with 200.
+  /// The body of a page of its admin address; nil: no answer, or not 200.
   public static func page(_ path: String, admin: UInt16) -> String? {
     let fd = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     defer { close(fd) }
@@ -70,7 +70,7 @@ public func loopbackAddress(_ port: UInt16) -> sockaddr_in {
 
 public enum FreePorts {
   /// Ports of loopback that are free for UDP and for TCP, all taken at one time so that they differ. A port that only UDP has free may be one that a
-  /// connection of an earlier bench keeps in TIME_WAIT: nobody can listen there for a minute.
+  /// connection of an earlier bench keeps in TIME_WAIT: no process can listen there for a minute.
   public static func loopback(_ count: Int) throws -> [UInt16] {
     var sockets: [Int32] = []
     defer { for socket in sockets { close(socket) } }

@@ -51,7 +51,7 @@ public struct PlotPage {
     panels.append(Panel(title: title, finding: finding, curves: curves.filter { !$0.spots.isEmpty }))
   }
 
-  /// Grey is a limit's, and nobody else's.
+  /// Grey is reserved for limits.
   private var colours: [(name: String, style: String)] {
     var colours: [(name: String, style: String)] = []
     for curve in panels.flatMap(\.curves) where !colours.contains(where: { $0.name == curve.name }) {

@@ -35,7 +35,7 @@ struct BotRows {
       guard status == 0, let delays = try? JSONDecoder().decode(Delays.self, from: Data(output.utf8)) else {
         return bench.require(false, "no figures of a bot: status \(status)")
       }
-      // what is made up or left out by the jitter buffer is nobody's packet
+      // audio that the jitter buffer makes up or leaves out belongs to no packet
       bench.require(delays.measured > 0.5, "\(delays.measured) of a call's packets were found again")
       add("bot: \(format), trunk to bot", delays.toBot, "the trunk's jitter buffer is in it")
       add("bot: \(format), bot to trunk", delays.toTrunk, "from the message to the RTP packet")

@@ -12,7 +12,7 @@ struct CallRuns {
     (self.bench, self.gateway, self.sipp) = (bench, gateway, sipp)
   }
 
-  /// A call that nobody can take: INVITE, 480, ACK, and its record.
+  /// A call that no device can answer: INVITE, 480, ACK, and its record.
   func unreachable() throws {
     let (rate, calls) = bench.isSmall ? (1_000, 1_000) : (2_000, 20_000)
     guard bench.wants("refused with 480") else { return }

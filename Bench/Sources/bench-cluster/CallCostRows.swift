@@ -13,7 +13,7 @@ struct CallCostRows {
     case declined = "rings at an app that declines"
     /// The same on a trunk with `max_calls`.
     case limited = "the same, of a trunk with max_calls"
-    /// INVITE, 200, ACK, BYE, 200, with ports and a media session. No device: nobody is told.
+    /// INVITE, 200, ACK, BYE, 200, with ports and a media session. No device: no notification.
     case recorded = "answered by a recording"
   }
   private static let users = 50

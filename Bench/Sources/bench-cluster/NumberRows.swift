@@ -26,7 +26,7 @@ struct NumberRows {
     var builder = NumberTable.Builder()
     for index in 0..<count { try builder.add(number: Self.number(index), user: Self.user(index)) }
     let directory = UserDirectory([], anyone: Routing.User(id: "any", numbers: []), imported: builder.finish())
-    // a prime without common factor: each place once, far from the one before
+    // a prime without common factor: each index once, far from the one before
     let wanted = (0..<100_000).map { Self.number($0 &* 7_368_787 % count) }
     try bench.compare(
       lookUp, operations: 50_000,

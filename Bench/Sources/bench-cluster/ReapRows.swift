@@ -68,7 +68,7 @@ struct ReapRows {
     reactor.run(for: 5, until: { written() >= calls })
     bench.require(written() == calls, "reaping: \(written()) records of \(calls) calls")
     guard let first = byes.min(), let last = byes.max() else { return }
-    // whoever saw it first: the page, or the carrier
+    // the first observer: the page, or the carrier
     let dead = watch.deadAt.load(ordering: .relaxed)
     let evidence = dead == 0 ? first : min(dead, first)
     bench.add(

@@ -59,7 +59,7 @@ import Foundation
   /// Unsorted and without doubled numbers; in generation 1 every hundredth has another number.
   private static func entries(_ count: Int, _ kind: Kind, generation: Int) -> some Sequence<DirectoryEntry> {
     (0..<count).lazy.compactMap { index in
-      // a prime without common factor: each place once
+      // a prime without common factor: each index once
       let position = Int64(index) * 7_368_787 % Int64(count)
       let number = 10_000_000_000 + position * 7_919 + (index % 100 == 0 ? Int64(generation) : 0)
       let label = kind == .names ? "Company no. \(number)" : "Spam likely \(index % 16)"

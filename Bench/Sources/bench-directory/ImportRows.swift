@@ -13,7 +13,7 @@ enum ImportRows {
       toFile: folder + "/gateway.yaml", atomically: true, encoding: .utf8)
     var text = "number,label,kind\n"
     for index in 0..<count {
-      // a prime without common factor: each place once, in no order
+      // a prime without common factor: each index once, in no order
       let number = 10_000_000_000 + Int64(index) * 7_368_787 % Int64(count) * 7_919
       text += "+\(number),Company no. \(number),\(index % 100 == 0 ? "block" : "identify")\n"
     }

@@ -16,7 +16,7 @@ struct Impairments {
 }
 
 extension Trace {
-  /// Made from a fixed seed: the same for everybody.
+  /// Made from a fixed seed: the same for all.
   static func made(_ name: String, seconds: Int, _ network: Impairments, seed: UInt64) -> Trace {
     var random = SplitMix64(seed: seed)
     func unit() -> Double { Double(random.next() >> 11) / Double(1 << 53) }

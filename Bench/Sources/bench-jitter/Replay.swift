@@ -92,7 +92,7 @@ struct Replay {
   }
 
   /// Packets that were lost and whose successor was lost as well or carries no copy of them (Opus sends none of pauses), of all
-  /// packets: what nobody can repair.
+  /// packets: the unavoidable loss.
   var unrepairable: Double {
     let packets = trace.packets
     let count = packets.indices.count { index in

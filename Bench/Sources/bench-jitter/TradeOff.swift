@@ -85,7 +85,7 @@ struct TradeOff {
       let ours = figures.removeFirst()
       bench.add(BenchRow("\(name): \(what)", unit: unit, ours: ours, peers: figures, goal: goal))
     }
-    // Nobody hears 0.3 of it.
+    // A difference of 0.3 is inaudible.
     row("rating R by G.107", unit: "R", goal: .atLeast(0.9967, of: .peer)) { $0.rFactor }
     row("late", unit: "%", goal: late) { 100 * Double($0.late) / Double(max(1, $0.packets)) }
     row("concealed", unit: "%") { 100 * $0.concealed }

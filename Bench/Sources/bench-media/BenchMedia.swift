@@ -103,7 +103,7 @@ import RTP
       var random = SplitMix64(seed: 3)
       var output = [Int16](repeating: 0, count: band.samplesPerTick)
       loop.run { number in
-        // One packet and its successor change places now and then.
+        // One packet and its successor are swapped now and then.
         let late = network == .lossy && random.next() % 50 == 0
         let sequence = late ? number + 1 : number
         if network == .clean || random.next() % 100 >= 3 {

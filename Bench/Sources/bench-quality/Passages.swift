@@ -68,7 +68,7 @@ enum Passages {
     return names.sorted()
   }
 
-  /// At −22 dB of full scale while somebody speaks, as `bench-ears` has it.
+  /// At −22 dB of full scale during speech, as `bench-ears` has it.
   private static func levelled(_ samples: [Int16]) -> [Int16] {
     let spoken = samples.filter { $0.magnitude > 300 }
     let power = spoken.reduce(0.0) { $0 + Double($1) * Double($1) } / Double(max(1, spoken.count))

@@ -68,7 +68,7 @@ enum Stream {
     }
   }
 
-  /// What apps send, in narrow band what our SDP lets them (`maxaveragebitrate`), and what we send where nobody lost a packet.
+  /// What apps send, in narrow band what our SDP lets them (`maxaveragebitrate`), and what we send without packet loss.
   private static func bitrate(_ band: AudioBand, repairs: Bool) -> Int {
     switch (band, repairs) {
     case (.narrowband, true): 28_000

@@ -79,12 +79,12 @@ enum Material {
   }
 
   /// CPU nanoseconds of one 20 ms frame through a bare encoder and a bare decoder, those of `calls` calls in turn, as on a media
-  /// thread, where no codec's state stays in the first cache: what nobody can go below.
+  /// thread, where no codec's state stays in the first cache: the lower bound.
   static func bareOpus(_ ticks: [[Int16]], _ material: CallMaterial, calls: Int, frames: Int) throws -> Double {
     let codecs = try (0..<calls).map { _ in try BareCodecs(sampleRateHz: (ticks.first?.count ?? 160) * 50) }
     let start = cpuNanoseconds()
     for frame in 0..<frames {
-      // Calls are at different places of the speech.
+      // Calls are at different positions of the speech.
       let (number, round) = (frame % calls, frame / calls)
       let index = (round + number * 7) % ticks.count
       try codecs[number].turn(ticks[index], material.app[index])

@@ -7,7 +7,7 @@ import Platform
 import SRTP
 import STUN
 
-/// What a datagram that belongs to nobody costs the media thread, system calls included: on the app's port and on a trunk leg's, in
+/// The cost of a datagram without a session for the media thread, system calls included: on the app's port and on a trunk leg's, in
 /// bursts of 64 as they come at the limit, beside two calls that are silent. One that wakes a sleeping thread costs a wake-up beside.
 struct StrangerRows {
   static let name = "strangers: CPU of the media thread for one datagram"

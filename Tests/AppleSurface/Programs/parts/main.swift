@@ -237,7 +237,7 @@ func run() {
   guard let listener = Listener() else { return say("no port") }
   sockets.post("http://127.0.0.1:\(listener.port)/v1/calls/x/reject", bearer: "wake", body: Array(#"{"reason":"declined"}"#.utf8))
   for line in listener.request() { say("posted \(line)") }
-  // nobody listens there any more: Foundation on Linux has no WebSockets, an iPhone no connection; both end the task
+  // there is no listener any longer: Foundation on Linux has no WebSockets, an iPhone no connection; both end the task
   let ends = DispatchSemaphore(value: 0)
   let socket = sockets.open("ws://127.0.0.1:\(listener.port)/v1/connect") { event in
     if case .closed(let code, let why) = event { say("socket closed \(code), \(why == nil ? "without" : "with") a reason") }

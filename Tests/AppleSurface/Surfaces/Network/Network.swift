@@ -168,7 +168,7 @@ public final class NWConnection: @unchecked Sendable {
   public private(set) var sends: [(bytes: [UInt8], done: @Sendable (NWError?) -> Void)] = []
   private var receiver: Receiver?
   public func tell(_ state: State) { stateUpdateHandler?(state) }
-  /// False: nobody asked for more.
+  /// False: no more was requested.
   public func give(_ bytes: [UInt8]?, isLast: Bool = false, _ metadata: NWProtocolMetadata? = nil) -> Bool {
     guard let receiver else { return false }
     self.receiver = nil

@@ -3,7 +3,7 @@ import Bytes
 import ClientMachines
 
 /// A phone whose gateway, system, audio device and user do what a step says, in any order. A step is a letter, a call's digit and what the
-/// letter needs. Held after each step: an action is completed once; no call connects that nobody answered or dialled; the audio device is
+/// letter needs. Held after each step: an action is completed once; no call connects without an answer or a dial; the audio device is
 /// started once at a time, configured before and given back with the last call; a timer moves on; what is kept is bounded.
 struct FuzzedPhone {
   private var phone: PhoneMachine

@@ -2,7 +2,7 @@ import PhoneNumbers
 
 private let plans = ["DE", "US", "AR", "BR", "JP", "AU", "IT", "GG"].map { NumberPlan(country: $0) }
 
-/// What somebody has dialled, and what a trunk writes: refused, or a number that is the same when it is read again. The first byte chooses the region.
+/// Dialled numbers, and numbers that a trunk writes: refused, or a number that is the same when it is read again. The first byte chooses the region.
 @Sendable func fuzzNumber(_ bytes: [UInt8]) {
   guard let first = bytes.first else { return }
   let text = String(decoding: bytes.dropFirst(), as: UTF8.self)
