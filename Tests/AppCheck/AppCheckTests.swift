@@ -228,7 +228,7 @@ import Testing
     #expect(problem?.file == "App/Info.plist" && problem?.text.contains(says) == true, "\(String(describing: problem))")
   }
 
-  @Test func `a folder without an app, a file, and a place that is not there are refused`() throws {
+  @Test func `a folder without an app, a file, and a missing path are refused`() throws {
     let fixture = try AppFixture()
     #expect(throws: AppCheck.Problem.self) { try check(fixture) }
     try fixture.write("Directory/Info.plist", AppFixture.directory)

@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  @Test func `others stand in the place of the same names, and together they stay small`() throws {
+  @Test func `others replace the same names, and together they stay small`() throws {
     let one = try #require(CallParameters(["X-A": "1", "B": "2"]))
     #expect(one.merging(try #require(CallParameters(["x-a": "3"])))?.values == ["x-a": "3", "B": "2"])
     #expect(one.merging(try #require(CallParameters(["C": String(repeating: "x", count: 1_020)]))) == nil)

@@ -113,7 +113,7 @@ import Testing
     }
   }
 
-  @Test func `streams that read nothing hold no place for ever: the idlest of their token goes, and another token gets in`()
+  @Test func `streams that read nothing hold no slot for ever: the idlest of their token goes, and another token gets in`()
     throws
   {
     let server = try Self.start(tokens: [token("a", "a-secret"), token("b", "b-secret"), token("c", "c-secret")])

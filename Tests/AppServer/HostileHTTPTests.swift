@@ -132,7 +132,7 @@ import Testing
     #expect(socket.closeCode() == 1002)
   }
 
-  @Test func `the oldest connection without a request makes room when half the places are silent`() throws {
+  @Test func `the oldest connection without a request makes room when half the slots are silent`() throws {
     let fixture = try Fixture { $0.connections = 8 }
     let bystander = try fixture.login("bob", "d1")
     // An octet each, since the kernel keeps those that say nothing to itself for a while.

@@ -16,7 +16,7 @@ import Testing
   }
   private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
 
-  @Test func `a token has its share of the places; beyond it its own idlest gives way, and no other token's`() {
+  @Test func `a token has its share of the slots; beyond it its own idlest gives way, and no other token's`() {
     let table = Table(StreamSlots(most: 16, perToken: 8))
     #expect(table.begin(100, of: "crm", at: at(0)) == nil)
     for number in 0..<8 as Range<UInt64> { #expect(table.begin(number, of: "bi", at: at(1 + Int64(number))) == nil) }
@@ -26,7 +26,7 @@ import Testing
     #expect(table.slots.slots[100]?.client == "crm")
   }
 
-  @Test func `where all places are taken, the token with the most gives one; so each new token gets in`() {
+  @Test func `where all slots are in use, the token with the most gives one; so each new token gets in`() {
     let table = Table(StreamSlots(most: 16, perToken: 8))
     for number in 0..<8 as Range<UInt64> {
       _ = table.begin(number, of: "a", at: at(1))

@@ -143,7 +143,7 @@ import Testing
     #expect(fixture.answersPing(alive))
   }
 
-  @Test func `more connections from one address than allowed are closed, and places become free again`() throws {
+  @Test func `more connections from one address than allowed are closed, and slots become free again`() throws {
     let fixture = try Fixture { $0.connectionsPerAddress = 3 }
     var sockets = try (0..<3).map { _ in try fixture.connect() }
     #expect(try TestSocket(fixture.app.address).upgrade() == nil)

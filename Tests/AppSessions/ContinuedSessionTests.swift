@@ -73,7 +73,7 @@ import Testing
     _ = try home.resumeAsNew(again)
   }
 
-  @Test func `it takes the place of the session that its device has there`() throws {
+  @Test func `it replaces the session that its device has there`() throws {
     var home = Bench(node: "n2")
     let client = try home.login()
     var bench = other([second])
@@ -146,7 +146,7 @@ import Testing
     #expect(try bench.failure(bench.resume(client, lastSeq: 0)).0.url == nil, "nothing heard yet")
   }
 
-  @Test func `a woken session of a dead node does not take the place of a login`() throws {
+  @Test func `a woken session of a dead node does not replace a login`() throws {
     var home = Bench(node: "n2")
     let client = try home.woken(home.wakeToken(), live: [callA])
     var bench = other([third])

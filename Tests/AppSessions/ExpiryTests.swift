@@ -50,7 +50,7 @@ import Testing
     #expect(told == [(Bench.epoch + Int64(lives)) * 1_000])
   }
 
-  @Test func `auth.refresh takes no place among the answers that are kept, and has a rate of its own`() throws {
+  @Test func `auth.refresh is not among the answers that are kept, and has a separate rate`() throws {
     var bench = Bench()
     let client = try bench.login(lives: 40_000)
     var refused = 0

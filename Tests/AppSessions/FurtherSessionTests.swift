@@ -58,7 +58,7 @@ import Testing
     #expect(try !there.resumeAsNew(client).1.isFurther)
   }
 
-  @Test func `a hello says that it is further, and takes the place of no own session that has a socket`() throws {
+  @Test func `a hello says that it is further, and replaces no own session that has a socket`() throws {
     var bench = Bench(node: "n2")
     bench.perform(.nodes([home]))
     #expect(come(&bench, further: true).1?.isFurther == true)
@@ -130,7 +130,7 @@ import Testing
   }
 
   /// The device's own session and a further one come to one node, break and come again, in every order of six steps.
-  @Test func `in every order the own session is the device's place, and a further one never ends it`() throws {
+  @Test func `in every order the own session is the device's location, and a further one never ends it`() throws {
     var first = Order()
     first.bench.perform(.nodes([home]))
     var orders = [first]

@@ -128,7 +128,7 @@ import Testing
     #expect(maker.wake(token).1 == nil)
   }
 
-  @Test func `a dead node's wake does not take the place of a session that stands, which hears of it`() throws {
+  @Test func `a dead node's wake does not replace a live session, which is notified of it`() throws {
     let token = Bench(node: "n2").wakeToken()
     var bench = Bench(node: "n1")
     bench.perform(.nodes([third]))

@@ -57,7 +57,7 @@ import Testing
     #expect(bench.takeEvents() == [])
   }
 
-  @Test func `a refresh at a further node makes the session one for all calls there, and no place of the device`() throws {
+  @Test func `a refresh at a further node makes the session one for all calls there, and does not locate the device`() throws {
     var bench = Bench(wakes: Bench.wakes)
     let (id, session) = bench.wake(token())
     bench.perform(.welcome(try #require(session), calls: [], gone: [], live: [callA]))
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  @Test func `a refused wake leaves the device's session alone, a good one takes its place`() throws {
+  @Test func `a refused wake leaves the device's session alone, a good one replaces it`() throws {
     var bench = Bench(wakes: Bench.wakes)
     let client = try bench.login()
     #expect(bench.wake(token(until: Self.past)).1 == nil)

@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `CFG-7: the simulator is asked for in one place, and its phone says that pushes do not come`() throws {
+  @Test func `CFG-7: one function asks for the simulator, and its phone says that pushes do not come`() throws {
     #expect(try Self.text("Client/TrunklineClient/Apple/AppLife.swift").contains("#if targetEnvironment(simulator)"))
     let phone = try Self.text("Client/TrunklineCallKit/Phone+CallKit.swift")
     #expect(phone.contains("Application.isSimulator") && phone.contains("NoCallSystem(saysUnsupported: true)"))

@@ -92,7 +92,7 @@ import Testing
     #expect(markers == 1)
   }
 
-  @Test func `several events of one packet are read in their places`() {
+  @Test func `several events of one packet are read in their order`() {
     let payload: [UInt8] = [1, 0x8a, 0x03, 0x20, 2, 0x0a, 0x01, 0x40, 9, 9]
     #expect(TelephoneEvent.count(in: payload.span) == 2)
     #expect(TelephoneEvent(parsing: payload.span) == event(1, 800, end: true))

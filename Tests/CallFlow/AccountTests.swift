@@ -72,7 +72,7 @@ private let bob = DeviceKey(user: "bob", device: "desk")
     #expect(world.welcomes[SessionID("browser")]?.calls.map(\.acct) == ["work"])
   }
 
-  @Test func `nobody is logged in to the account: 480, and the record says so`() {
+  @Test func `no user is logged in to the account: 480, and the record says so`() {
     let world = world { $0.users[0].account = "work" }
     connect(world, phone, ["default"])
     world.invite()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct CallSizeTests {
   /// Tables move calls when they grow, and every look at one copies what it holds.
-  @Test func `a call has at most 20 fields and 2 KB in its own place`() throws {
+  @Test func `a call has at most 20 fields and 2 KB in the table`() throws {
     let world = Surroundings()
     let (_, id) = try world.connected()
     let call = try #require(world.machine.calls[id])

@@ -15,7 +15,7 @@ extension ClusterTests {
     return trunk
   }
 
-  @Test func `the next trunk of a route is called only with a place among those of all nodes`() throws {
+  @Test func `the next trunk of a route is called only with a slot among those of all nodes`() throws {
     let world = world { routing in
       routing.trunks = [Self.trunk("a"), Self.trunk("b"), Self.trunk("c"), Self.trunk("d", most: nil)]
       routing.inbound = [.init(trunk: "a", target: .users)]
@@ -45,7 +45,7 @@ extension ClusterTests {
     #expect(world.machine.callsOfTrunk.isEmpty)
   }
 
-  @Test(arguments: [true, false]) func `without a place on any trunk the call fails with the first one's answer`(endsBefore: Bool)
+  @Test(arguments: [true, false]) func `without a slot on any trunk the call fails with the first one's answer`(endsBefore: Bool)
     throws
   {
     let world = world { routing in
@@ -68,7 +68,7 @@ extension ClusterTests {
     #expect(world.records.first?.end.reason == (endsBefore ? .localEnd : .trunkFailed))
   }
 
-  @Test(arguments: [true, false]) func `a diversion to a number waits for a place on its trunk`(isAdmitted: Bool) throws {
+  @Test(arguments: [true, false]) func `a diversion to a number waits for a slot on its trunk`(isAdmitted: Bool) throws {
     let world = world { routing in
       routing.trunks = [Self.trunk("carrier")]
       routing.users[0].diversions = Diversions([.noAnswer: .init(.number("+491701234567", showsCaller: false))])

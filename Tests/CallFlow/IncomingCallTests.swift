@@ -137,7 +137,7 @@ private let tablet = Surroundings.tablet
     world.expectRecord(.answeredElsewhere, by: .trunk)
   }
 
-  @Test func `nobody answers in 45 s`() throws {
+  @Test func `no device answers in 45 s`() throws {
     let world = Surroundings()
     _ = try world.ringing([phone, tablet])
     world.pass(.milliseconds(44_999))

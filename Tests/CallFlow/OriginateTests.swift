@@ -84,7 +84,7 @@ private let number = "+15557654321"
     #expect(failure.code == .callerNumber)
   }
 
-  @Test func `nobody answers: the devices stop ringing, the number was never called`() throws {
+  @Test func `no device answers: all stop ringing, the number was never called`() throws {
     let world = Surroundings()
     _ = try begin(world)
     world.pass(.seconds(46))

@@ -108,7 +108,7 @@ private let call = Identifier(high: 5, low: 5)
     #expect(world.invites.map(\.from) == ["+15551230002"] && world.invites.map(\.displayName) == [shown])
   }
 
-  @Test func `no media in 5 s: mediaFailed, and nobody is called`() throws {
+  @Test func `no media in 5 s: mediaFailed, and no callee is dialled`() throws {
     let world = Surroundings()
     try world.started(call)
     world.pair(phone)

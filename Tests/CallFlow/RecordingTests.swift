@@ -78,7 +78,7 @@ import Testing
     #expect(started(world).count == Limits.recordingsPerCall)
   }
 
-  @Test func `a call that nobody has answered is not recorded`() throws {
+  @Test func `an unanswered call is not recorded`() throws {
     let world = world(.api)
     let (_, call) = try world.ringing()
     #expect(world.command(call, .record(true))?.code == .badState && world.recordings.isEmpty)

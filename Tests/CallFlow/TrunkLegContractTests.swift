@@ -158,7 +158,7 @@ import Testing
     #expect(media(role, world)?.remote.port == 7_200 && world.machine.summaries.first?.state == .connected)
   }
 
-  @Test(arguments: Role.outbound) func `with early media there is no next trunk, nor after a refusal by whom was called`(
+  @Test(arguments: Role.outbound) func `with early media there is no next trunk, nor after a refusal by the callee`(
     role: Role
   ) throws {
     for (sdp, code) in [(Surroundings.trunkSDP(), 503), (nil, 486)] as [(String?, Int)] {
@@ -212,7 +212,7 @@ import Testing
     #expect(world.trunkReceived.filter { $0.hasPrefix("INFO") } == ["INFO 1", "INFO 2"])
   }
 
-  @Test(arguments: Role.allCases) func `a silent leg is asked until it is back, and ends the call if nobody is there`(role: Role)
+  @Test(arguments: Role.allCases) func `a silent leg is asked until it is back, and ends the call without an answer`(role: Role)
     throws
   {
     let world = world(role)

@@ -75,7 +75,7 @@ private let number = "+15557000001"
   }
 
   @Test(arguments: [(UserAnswer.unknownUser as UserAnswer?, EndReason.notFound), (nil, .overload)])
-  func `nobody has it: 404; no answer: 503, as another node may know`(answer: UserAnswer?, reason: EndReason) {
+  func `no user has it: 404; no answer: 503, as another node may know`(answer: UserAnswer?, reason: EndReason) {
     let world = world()
     world.invite(to: number)
     world.feed(.userKnown(.number(number), answer))

@@ -42,7 +42,7 @@ import Testing
     #expect(slots.claim() != nil)
   }
 
-  @Test func `a connection that is lost in the middle, and a body with a fault, give their place back`() {
+  @Test func `a connection that is lost in the middle, and a body with a fault, release their slot`() {
     var lost: ContactImport? = begin()
     lost?.receive(Array("number,label".utf8))
     lost = nil

@@ -223,7 +223,7 @@ import Yams
     #expect(Set(meanings).count == meanings.count, "\(values)")
   }
 
-  @Test func `each place stands in the table once, each key once in its section`() {
+  @Test func `each path stands in the table once, each key once in its section`() {
     let paths = ConfigurationKeys.sections.flatMap(\.paths)
     #expect(Set(paths).count == paths.count)
     for section in ConfigurationKeys.sections { #expect(Set(section.keys.map(\.name)).count == section.keys.count) }

@@ -4,7 +4,7 @@ import Testing
 @Suite struct ConfigurationProblemsTests {
   let key = "auth: { jwt: { key_file: jwt.key } }\n"
 
-  @Test func `one run names every problem with its place`() throws {
+  @Test func `one run names every problem with its location`() throws {
     let text = """
       listen:
         sip: { udp: 127.0.0.1:5060, tpc: 127.0.0.1:5060 }
@@ -168,7 +168,7 @@ import Testing
     #expect(problems == ["gateway.yaml:" + message])
   }
 
-  @Test func `what is not YAML is named with its place`() throws {
+  @Test func `what is not YAML is named with its location`() throws {
     let folder = try TemporaryFolder()
     #expect(folder.problems("listen: { sip:") == ["gateway.yaml:2:1: not YAML: did not find expected node content"])
     #expect(folder.problems("a: 1\n\tb: 2").count == 1)
@@ -208,7 +208,7 @@ import Testing
     ("jwks_url: https://id.example.com/, key_file: jwt.key", "exclude each other"),
     ("jwks_url: https://id.example.com/, jwks_ca: none.pem", "none.pem"),
   ])
-  func `keys by URL want https, or http of this machine, and no second place`(text: String, problem: String?) throws {
+  func `keys by URL require https, or http of this machine, and no second source`(text: String, problem: String?) throws {
     let folder = try TemporaryFolder(["jwt.key": "secret", "set.json": "{\"keys\":[]}"])
     let said = folder.problems("auth: { jwt: { algorithm: ES256, \(text) } }").filter { $0.contains("auth.jwt") }
     #expect(said.isEmpty == (problem == nil) && said.first?.contains(problem ?? "") ?? true, "\(said)")

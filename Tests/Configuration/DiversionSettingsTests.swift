@@ -76,7 +76,7 @@ import Testing
     }
   }
 
-  @Test func `every mistake is named at its place`() throws {
+  @Test func `every mistake is named at its path`() throws {
     let folder = try folder()
     func problems(_ rule: String) throws -> [String] {
       let text =

@@ -14,7 +14,7 @@ import Testing
     surroundings.inbox.post(.app(.connected(alice, SessionID("s"), DeviceInfo(), resumed: false)))
   }
 
-  @Test func `an INVITE for nobody's number leaves one 404 and one record`() throws {
+  @Test func `an INVITE for an unknown number leaves one 404 and one record`() throws {
     let surroundings = try Surroundings()
     surroundings.receive(Surroundings.invite(to: "+19990000000"))
     #expect(surroundings.eventually { $0.records.count == 1 })

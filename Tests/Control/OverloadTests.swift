@@ -50,7 +50,7 @@ import Trunking
     #expect(detector.verdict(nil, isFull: false, backlog: .zero) == nil)
   }
 
-  @Test func `what lasts comes before places, and places before media`() {
+  @Test func `what lasts comes before slots, and slots before media`() {
     var detector = OverloadDetector()
     #expect(detector.verdict(nil, isFull: false) == nil)
     #expect(detector.verdict(.cpu, isFull: false) == .cpu)

@@ -8,7 +8,7 @@ import Testing
 
 /// What apps register, move and take back.
 @Suite struct RegistrationTests {
-  @Test func `TOK-1: a token is kept in lower case and a rotated one takes the place of the old`() throws {
+  @Test func `TOK-1: a token is kept in lower case and a rotated one replaces the old`() throws {
     var rig = Rig()
     try rig.put(key("alice", "phone"), apns("AB"))
     #expect(rig.tokens("alice") == ["phone": token("ab")])

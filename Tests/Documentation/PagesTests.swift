@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func `a public symbol without text is named with its place; what the compiler made is not`() throws {
+  @Test func `a public symbol without text is named with its location; what the compiler made is not`() throws {
     func symbol(_ name: [String], _ id: String, _ kind: String, _ text: String?) -> [String: Any] {
       var symbol: [String: Any] = [
         "identifier": ["precise": id], "kind": ["identifier": kind], "pathComponents": name,

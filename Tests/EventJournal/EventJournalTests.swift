@@ -108,7 +108,7 @@ import Testing
     #expect(EventCursor("\(cursor)") == cursor)
   }
 
-  @Test func `a reader finds any place of a long segment, whatever the lengths of its lines, and the end`() throws {
+  @Test func `a reader finds any position of a long segment, whatever the lengths of its lines, and the end`() throws {
     defer { try? FileManager.default.removeItem(atPath: folder) }
     let journal = try EventJournal(folder: folder)
     for number in 1...400 {

@@ -9,7 +9,7 @@ import Testing
 @Suite struct HandsetTests {
   private static let push = #"push {"call":"11111111-1111-4111-8111-111111111111"}"#
 
-  @Test func `a script has one order a line, with a time before it`() throws {
+  @Test func `a script has one command a line, with a time before it`() throws {
     let script = try HandsetScript(
       """
       # a call
@@ -33,7 +33,7 @@ import Testing
     "tap", "tap hold", "at 2s", "at soon lock", "lock now", "expect rain", "expect ringing within 5", "wait -1s", "recent 0",
     "expect violation R99", "expect violation R1 0",
   ])
-  func `a line that is no order is refused with its number`(line: String) {
+  func `a line that is not a command is refused with its number`(line: String) {
     let problem = #expect(throws: HandsetScript.Problem.self) { try HandsetScript("lock\n\(line)") }
     #expect(problem?.description.hasPrefix("line 2: ") == true)
   }

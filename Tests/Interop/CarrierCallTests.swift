@@ -79,7 +79,9 @@ extension Interop {
     }
 
     @Test(arguments: [("", "sip:one@127.0.0.1:9"), ("redirects: follow", "sip:one@192.0.2.1")])
-    func `a 3xx that is not to be followed fails the call, and nobody else is asked`(trunk: String, target: String) async throws {
+    func `a 3xx that is not to be followed fails the call, and no other server is asked`(trunk: String, target: String)
+      async throws
+    {
       var script = SippScript.callee()
       script.answers(302, contact: target)
       script.awaits("ACK")

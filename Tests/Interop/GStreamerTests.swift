@@ -2,8 +2,8 @@ import Foundation
 import Testing
 
 extension Interop {
-  /// GStreamer's webrtcbin, which many a media server and many a device is made of, as the app: ICE is libnice's, DTLS and SRTP are its own. Nobody
-  /// here wrote it.
+  /// GStreamer's webrtcbin, which many a media server and many a device is made of, as the app: ICE is libnice's, DTLS and SRTP are its own. It is
+  /// a foreign program.
   @Suite(
     .enabled(
       if: Surroundings.isRequired || (Surroundings.missing == nil && GStreamer.isInstalled),

@@ -83,7 +83,7 @@ extension Interop {
     }
 
     @Test(arguments: [("+15551230001", "refused_480", "unanswered"), ("+19990000000", "refused_404", "notFound")])
-    func `nobody there and unknown numbers are refused with a record`(number: String, scenario: String, reason: String)
+    func `calls without a device and unknown numbers are refused with a record`(number: String, scenario: String, reason: String)
       async throws
     {
       let gateway = try await GatewayUnderTest()

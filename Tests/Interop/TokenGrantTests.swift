@@ -23,7 +23,7 @@ extension Interop {
       try await Peers.phone(gateway, user: user, device: "d-\(user)", token: token, more)
     }
 
-    @Test func `a number rings whom the backend names, moves to another user by the next token, and outlives kill -9`()
+    @Test func `a number rings the user that the backend names, moves to another user by the next token, and outlives kill -9`()
       async throws
     {
       let gateway = try await gateway()

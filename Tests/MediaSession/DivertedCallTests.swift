@@ -158,7 +158,7 @@ private struct Halves: ~Copyable {
   }
 
   @Test(arguments: [AudioEncoding.pcmu, .opus])
-  func `in a call an announcement takes the app's place, and the app is heard again`(
+  func `in a call an announcement replaces the app, and the app is heard again`(
     encoding: AudioEncoding
   ) throws {
     var bench = try Bench(app: encoding)

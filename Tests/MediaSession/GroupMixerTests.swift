@@ -183,7 +183,7 @@ private func largestStep(_ samples: some Collection<Int16>) -> Int {
     #expect(strength(narrow, 7_000, 16_000) < 80)
   }
 
-  @Test func `there is no sixth place, and a place that was left is free again`() {
+  @Test func `there is no sixth member, and a slot that was left is free again`() {
     var table = Table(5)
     let sixth = table.mixer.join()
     #expect(sixth == nil)

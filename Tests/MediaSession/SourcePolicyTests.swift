@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  @Test func `the address that only the SDP names is learnt, and a listed one takes its place from the fifth packet on`() throws {
+  @Test func `the address that only the SDP names is learnt, and a listed one replaces it from the fifth packet on`() throws {
     let nat = SocketAddress(IPAddress(203, 0, 113, 5), 41_000)
     var bench = try symmetric { $0.signalling = [nat.ip] }
     for frame in 0..<10 { bench.trunkSays(tone(frame), from: other) }
@@ -114,7 +114,7 @@ import Testing
     #expect(taken(&bench) == 13, "another port is no closer")
   }
 
-  @Test func `of many peers the one that sends the SIP, and before it the SDP's own port, take the place of another`() throws {
+  @Test func `of many peers the one that sends the SIP, and before it the SDP's own port, replace another`() throws {
     let (third, pbx) = (SocketAddress(IPAddress(10, 0, 0, 9), 5_000), SocketAddress(IPAddress(10, 0, 0, 5), 40_000))
     var bench = try symmetric {
       $0.peers = [IPNetwork("10.0.0.0/8")!, IPNetwork("192.0.2.1")!]

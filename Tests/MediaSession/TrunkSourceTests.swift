@@ -45,7 +45,7 @@ import Testing
   }
 
   @Test(arguments: [AudioEncoding.opus, .pcmu])
-  func `a source that takes the place of another is heard after two packets at most, and after a re-INVITE at once`(
+  func `a source that replaces another is heard after two packets at most, and after a re-INVITE at once`(
     _ app: AudioEncoding
   ) throws {
     var bench = try Bench(app: app)
@@ -109,7 +109,7 @@ import Testing
 
   private let moved = SocketAddress(Bench.trunkAddress.ip, 31_000)
 
-  @Test func `a port that takes the place of a silent one is learnt anew, and is answered under symmetric`() throws {
+  @Test func `a port that replaces a silent one is learnt again, and is answered under symmetric`() throws {
     for policy in [SourcePolicy.signalledIP, .symmetric] {
       var bench = try Bench(policy: policy) { $0.peers = [IPNetwork("192.0.2.0/24")!] }
       bench.connect()
@@ -137,7 +137,7 @@ import Testing
     }
   }
 
-  @Test func `nobody takes the place of a source that sends, of a silent one four packets or another address do not`() throws {
+  @Test func `no source replaces one that sends; four packets or another address do not replace a silent one`() throws {
     let stranger = SocketAddress(IPAddress(203, 0, 113, 5), 30_000)
     for policy in SourcePolicy.allCases {
       var bench = try Bench(policy: policy) { $0.peers = [IPNetwork("192.0.2.0/24")!] }
@@ -171,7 +171,7 @@ import Testing
     #expect(zip(stamps, stamps.dropFirst()).allSatisfy { $1 &- $0 == 160 })
   }
 
-  @Test func `a relayed stream keeps real gaps and late packets in their places`() throws {
+  @Test func `a relayed stream keeps real gaps and late packets at their positions`() throws {
     var bench = try Bench(app: .pcmu)
     bench.connect()
     let order = [0, 1, 2, 4, 5, 7, 6, 8, 9]

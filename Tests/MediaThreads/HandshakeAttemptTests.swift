@@ -155,7 +155,7 @@ import Testing
     #expect(rig.count(.abandoned) - before == 199 + UInt64(Limits.attemptBurst))
   }
 
-  @Test func `an attempt that nobody goes on with is freed after its deadline and fails nothing`() throws {
+  @Test func `an attempt that does not continue is freed after its deadline and fails nothing`() throws {
     var rig = try Rig()
     #expect(!rig.exchange(try hello(try DTLSIdentity())).isEmpty && rig.metrics.associations.value == 1)
     rig.worker.now = rig.worker.now + Limits.handshakeDeadline

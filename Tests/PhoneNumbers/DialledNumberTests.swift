@@ -137,7 +137,7 @@ import Testing
     }
   }
 
-  @Test func `an operator's own prefixes stand in place of the region's`() throws {
+  @Test func `an operator's own prefixes replace the region's`() throws {
     var plan = try #require(NumberPlan(country: "DE"))
     (plan.international, plan.national) = ("99", "8")
     #expect(try DialledNumber("99 44 20 7946 0018", in: plan).text == "+442079460018")

@@ -60,7 +60,7 @@ import Testing
   ]
 
   @Test(arguments: Position.allCases, Way.allCases)
-  func `in no place of no description, first or later, is there an address of ours that we send to`(
+  func `no line of a description, first or later, makes us send to an address of ours`(
     position: Position, way: Way
   ) throws {
     for host in Self.hosts + Self.hosts6 {

@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test(arguments: ["m=video 0 RTP/AVP\r\n", "m=audio 0 RTP/AVP\r\n"])
-  func `a section that is off and has no formats is answered in its place, before and behind the audio`(_ off: String) throws {
+  func `a section that is off and has no formats is answered at its index, before and behind the audio`(_ off: String) throws {
     let refused = String(off.dropLast()) + " 0\r\n"  // CRLF is one character
     var before = leg()
     let first = try before.answer(to: body(off + both))
@@ -204,7 +204,7 @@ import Testing
     #expect(try leg.answer(to: body(both + "a=sendonly\r\n"), direction: .sendOnly).media.direction == .inactive)
   }
 
-  @Test func `other sections are refused in their place, and stay there in our next offer`() throws {
+  @Test func `other sections are refused at their index, and stay there in our next offer`() throws {
     var leg = leg()
     let offer = body(
       "m=video 6000 RTP/AVP 31 34\r\na=mid:v\r\n" + both + "a=mid:a\r\nm=audio 7000 RTP/AVP 0\r\nm=image 8000 udptl t38\r\n")
@@ -323,7 +323,7 @@ import Testing
     ("a=rtcp:0\r\n", nil), ("a=rtcp:5013 IN IP6 ::1\r\n", nil), ("a=rtcp:x\r\n", nil), ("a=rtcp:5013 IN IP4 224.0.0.1\r\n", nil),
     ("", nil),
   ])
-  func `the peer may name another place for reports`(line: String, expected: SocketAddress?) throws {
+  func `the peer may name another address for reports`(line: String, expected: SocketAddress?) throws {
     var leg = leg()
     #expect(try leg.answer(to: body("m=audio 5000 RTP/AVP 0\r\n" + line)).media.control == expected)
   }

@@ -20,7 +20,7 @@ import Testing
     return (wire, sent)
   }
 
-  @Test func `the INVITE says who calls whom`() throws {
+  @Test func `the INVITE names caller and callee`() throws {
     let (wire, invite) = try calling()
     let envelope = try invite.checked()
     #expect(invite.uri == "sip:+15559990000@carrier.example" && invite.value(.to) == "<sip:+15559990000@carrier.example>")

@@ -170,7 +170,7 @@ import Testing
 
   // MARK: no peer there
 
-  @Test func `a BYE that nobody answers is told, with where it went`() throws {
+  @Test func `an unanswered BYE is reported, with its destination`() throws {
     var (wire, leg, _) = try call(from: "8.8.4.4:40000", contact: "192.168.1.20:5060", rule: .never)
     wire.command(.bye(leg, nil))
     _ = wire.advance(.seconds(33))
@@ -187,7 +187,7 @@ import Testing
       (UserAgent.PeerFailure.refused, LocalFailure.connectionRefused), (.closed, .connectionClosed), (.noRoute, .noRoute),
       (.noTLS, .noTLS), (nil, .notSent),
     ] as [(UserAgent.PeerFailure?, LocalFailure)])
-  func `why a request reached nobody has a name`(peer: UserAgent.PeerFailure?, failure: LocalFailure) throws {
+  func `each cause of an undelivered request has a name`(peer: UserAgent.PeerFailure?, failure: LocalFailure) throws {
     var (wire, leg, _) = try call(from: "8.8.4.4:33000", contact: "8.8.4.4:5060", transport: .tcp)
     wire.command(.bye(leg, nil))
     wire.input(.transportFailed(tcp("8.8.4.4:33000"), peer))

@@ -69,7 +69,7 @@ import Testing
     "Proxy-Authenticate: Digest realm=\"carrier\", nonce=\"n\", algorithm=MD5",
   ]
 
-  @Test(arguments: Ours.allCases, From.allCases) func `a challenge from anyone but whom we asked gets no credentials`(
+  @Test(arguments: Ours.allCases, From.allCases) func `a challenge from any host but the one we asked gets no credentials`(
     what: Ours, sender: From
   ) throws {
     var (wire, asked) = try sent(what)

@@ -36,7 +36,7 @@ import Testing
     #expect(rig.message(of: again.localAddress) != nil)
   }
 
-  @Test func `guests hold half of a trunk's connections, and who comes later takes the place of who has most`() throws {
+  @Test func `guests hold half of a trunk's connections, and a later one replaces a connection of the guest with most`() throws {
     let rig = try rig()
     defer { rig.stop() }
     var held: [TCPSocket] = []

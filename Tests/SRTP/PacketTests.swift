@@ -146,7 +146,7 @@ import Testing
     #expect(window.estimate(0xfff0) == nil)
   }
 
-  func `a fifth SSRC is refused by a sender, and forged ones take no place at a receiver`(_ profile: SRTPProfile) throws {
+  func `a fifth SSRC is refused by a sender, and forged ones use no slot at a receiver`(_ profile: SRTPProfile) throws {
     var other = try SRTPSender(profile, masterKey(profile, seed: 2))
     var receiver = try SRTPReceiver(profile, masterKey(profile))
     for ssrc: UInt32 in 100...103 {

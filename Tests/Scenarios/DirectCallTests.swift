@@ -141,7 +141,7 @@ import Trunking
     Invariants.check(world)
   }
 
-  @Test func `the caller has no media: nobody rings`() {
+  @Test func `the caller has no media: no device rings`() {
     let world = world()
     let alice = world.app("phone") { $0.media.ice = nil }
     let phone = bobs(world)

@@ -38,7 +38,7 @@ import Testing
   ) { explore(setting, atLeast: 100) }
 
   @Test(arguments: insertions)
-  func `INV: activation, decline, kill and relaunch, reset, a second push at every place of every order`(
+  func `INV: activation, decline, kill and relaunch, reset, a second push at every step of every order`(
     setting: HandsetRun.Setting
   ) { explore(setting, atLeast: 30) }
 

@@ -40,7 +40,7 @@ import Testing
     }
   }
 
-  @Test func `what is malformed or of another type is carried, and nobody is asked`() throws {
+  @Test func `what is malformed or of another type is carried, and no verifier is asked`() throws {
     for value in ["nonsense", "eyJh.eyJi.c2ln;info=<https://c>;ppt=div"] {
       let world = world()
       let phone = world.app("phone") { $0.answersAfter = .milliseconds(100) }

@@ -111,7 +111,7 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
     #expect(rig.counters.waitingBytes.value == 0 && rig.isIdle)
   }
 
-  @Test func `killed at any byte of the file, and with any place that was kept: one record each`() throws {
+  @Test func `killed at any byte of the file, and with any position that was kept: one record each`() throws {
     let rig = try ShipperRig()
     let bytes = (1...4 as ClosedRange<UInt64>).flatMap(ShipperRig.line)
     var kept: [Data] = []
@@ -306,7 +306,7 @@ private func calls(_ range: ClosedRange<UInt64>) -> [CallID] { range.map { recor
     #expect(rig.stream.calls == calls(1...3) && rig.counters.unreadable.value == UInt64(bad.count) + 1, "the half line, too")
   }
 
-  @Test func `a place that cannot be written costs a restart some records given again, and no more`() throws {
+  @Test func `a position that cannot be written costs a restart some records given again, and no more`() throws {
     let rig = try ShipperRig()
     try FileManager.default.createDirectory(atPath: rig.path + ".shipped", withIntermediateDirectories: false)
     try rig.write(1...3)

@@ -39,7 +39,7 @@ import Testing
     #expect(throws: TURNFailure.malformed) { try framing.next() }
   }
 
-  @Test func `a stream that nobody reads is refused, not kept`() throws {
+  @Test func `a stream without a reader is refused, not kept`() throws {
     var framing = TURNFraming()
     try framing.append([UInt8](repeating: 0x40, count: Limits.streamBytes))
     #expect(throws: TURNFailure.malformed) { try framing.append([1]) }

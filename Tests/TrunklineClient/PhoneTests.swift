@@ -278,7 +278,7 @@ import Testing
     withExtendedLifetime(system) {}
   }
 
-  @Test func `INC-11: another reporter in CallKit's place: a call is shown by it, answered on it and ended on it`() async throws {
+  @Test func `INC-11: another reporter instead of CallKit: a call is shown by it, answered on it and ended on it`() async throws {
     let sockets = FakeSockets()
     let reporter = Reporter()
     let phone = phone(sockets, system: reporter)
