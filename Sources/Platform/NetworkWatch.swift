@@ -4,7 +4,7 @@ import Glibc
 import Logging
 import Synchronization
 
-/// The thread `network`: hears from the kernel (rtnetlink) that links, addresses or routes changed, and looks at them anew.
+/// The thread `network`: hears from the kernel (rtnetlink) that links, addresses or routes changed, and looks at them again.
 ///
 ///     let watch = try NetworkWatch()
 ///     try watch.start(logger: logger) { machine in … }     // on the thread: once at the start, then for each change
@@ -119,7 +119,7 @@ public final class NetworkWatch: Sendable {
   }
 }
 
-/// When to look: at once after a change, at an interval of `pause` at the least while they go on, and after `idle` without any.
+/// When to look: at once after a change, at an interval of `pause` at the least while they continue, and after `idle` without any.
 struct LookSchedule {
   let pause: Duration
   let idle: Duration

@@ -51,7 +51,7 @@ public struct TLSFailure: Error, CustomStringConvertible {
 public final class TLSContext {
   let raw: OpaquePointer
   private let names: ServerNames?
-  /// Which of `others` could not be used, and why; the one that was in use before goes on.
+  /// Which of `others` could not be used, and why; the one that was in use before continues.
   public let failures: [TLSFailure]
 
   /// - Parameter previous: what it replaces.

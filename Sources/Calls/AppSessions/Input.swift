@@ -26,7 +26,7 @@ extension SessionMachine {
     /// An HTTP request other than that, with the text after `Bearer `: whose login token it is, and whether the device may act. Exactly one
     /// `Action.httpLogin` or `.httpRefused` follows, some other input later.
     case httpLogin(HTTPRequestID, bearer: String?)
-    /// The HTTP client went away: no answer is wanted any more.
+    /// The HTTP client went away: no answer is wanted any longer.
     case httpGone(HTTPRequestID)
     case command(SessionCommand)
     /// A command for this device, or the welcome of this session, did not fit the queue from control: the session ends, so that
@@ -42,7 +42,7 @@ extension SessionMachine {
     case send(ConnectionID, [UInt8])
     /// A WebSocket ping.
     case ping(ConnectionID)
-    /// After what was sent. No input but `.closed` is expected from this connection any more.
+    /// After what was sent. No input but `.closed` is expected from this connection any longer.
     case close(ConnectionID, CloseCode)
     /// Answers an HTTP request; `body` is JSON.
     case httpAnswer(HTTPRequestID, status: Int, body: [UInt8])
@@ -125,7 +125,7 @@ public struct SessionStats: Hashable, Sendable {
   public var unknown: UInt64 = 0
   /// HTTP requests by status.
   public var httpAnswers: [Int: UInt64] = [:]
-  /// Commands for a device or request that is not there (any more).
+  /// Commands for a device or request that is not there (any longer).
   public var strayCommands: UInt64 = 0
   /// Requests refused because all that are kept of their device wait for an answer.
   public var unkept: UInt64 = 0

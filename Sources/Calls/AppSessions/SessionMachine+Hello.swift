@@ -129,7 +129,7 @@ extension SessionMachine {
         throw RefusedHello(.tooManySessions, "too many devices of this user", user: device.user)
       }
     }
-    // what holds the old one open goes on there, and nowhere else
+    // what holds the old one open continues there, and nowhere else
     if let old, sessions[old]?.closesAfterCalls == .revoked {
       throw RefusedHello(.deviceRevoked, Failure.deviceRevoked().msg ?? "", user: device.user)
     }

@@ -2,7 +2,7 @@ import AppProtocol
 import Bytes
 import JSONWebToken
 
-/// A session goes on: on a new socket, or where it is not known.
+/// A session continues: on a new socket, or where it is not known.
 extension SessionMachine {
   mutating func resume(
     _ resume: Hello.Resume, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant,
@@ -50,7 +50,7 @@ extension SessionMachine {
     return !session.resumeToken.isEmpty && constantTimeEqual(session.resumeToken, Array(resume.token.utf8))
   }
 
-  /// A session that is not here, or that cannot be taken up where it was, goes on as a new one: its token says whose it is.
+  /// A session that is not here, or that cannot be taken up where it was, continues as a new one: its token says whose it is.
   private mutating func beginAgain(
     _ claim: ResumeClaim, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {

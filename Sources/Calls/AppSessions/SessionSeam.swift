@@ -62,7 +62,7 @@ public enum SessionEvent: Hashable, Sendable {
   case granted(DeviceKey, SessionID, TokenGrant)
   /// A device is connected. Not resumed: control must send `.welcome` for this session, and nothing else goes out before it;
   /// a `.send` to the device that was posted earlier is dropped, because the snapshot stands for it.
-  /// Resumed: the session goes on, on a new socket; nothing is asked of control.
+  /// Resumed: the session continues, on a new socket; nothing is asked of control.
   case connected(DeviceKey, SessionID, DeviceInfo, resumed: Bool)
   /// The socket is gone and the device counts as not connected; the session may be resumed. Also sent right before
   /// `.connected(resumed: true)` when a new socket takes the session over.

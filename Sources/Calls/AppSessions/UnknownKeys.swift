@@ -8,7 +8,7 @@ import Bytes
 /// | seen before | not since | it is awaited |
 /// | seen before | since | it is refused |
 ///
-/// Anybody can make up a `kid`, so the table is bounded, and the oldest gives way: then a token is asked to come again once more than it would
+/// Anybody can make up a `kid`, so the table is bounded, and the oldest gives way: then a token is asked to come again one time more than it would
 /// have to. How often keys are fetched for all of this is not decided here (`KeyRefresh`).
 struct UnknownKeys {
   enum Verdict { case awaited, refused }

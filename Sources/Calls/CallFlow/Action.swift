@@ -28,7 +28,7 @@ public struct MediaRequest: Sendable {
   public var toward: IPAddress?
   /// The flow of the trunk's INVITE: which of our addresses it has asked.
   public var asked: Flow?
-  /// The session is there: if the machine no longer has its trunk leg's address, it goes on at another. The answer is `mediaMoved`.
+  /// The session is there: if the machine no longer has its trunk leg's address, it continues at another. The answer is `mediaMoved`.
   public var moves = false
   public init(
     _ call: CallID, session: MediaSessionID, user: String, others: [String] = [], toward: IPAddress?, asked: Flow? = nil
@@ -76,7 +76,7 @@ extension CallMachine {
     case devices([DeviceChange])
     /// To the store: what login tokens grant has changed. In order.
     case grants([UserGrants.Change])
-    /// To the other nodes: what login tokens grant here, or do not any more.
+    /// To the other nodes: what login tokens grant here, or do not any longer.
     case shareGrants([SharedGrant])
     /// For log, metrics and the transport's allow-list.
     case trunkNews(TrunkNews)

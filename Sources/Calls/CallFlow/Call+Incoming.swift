@@ -248,7 +248,7 @@ extension Call {
   }
 
   /// Applies a device's answer to our offer. A second one of the same generation is taken only from a new session, and starts
-  /// ICE and DTLS anew. A device whose description cannot be used is out: its index means nothing afterwards.
+  /// ICE and DTLS again. A device whose description cannot be used is out: its index means nothing afterwards.
   private mutating func describe(_ index: Int, _ sdp: String, gen: Int, on session: SessionID, _ step: inout Step) -> Failure? {
     guard gen == devices[index].gen else { return Failure(.staleGen) }
     guard devices[index].describedOn != session else { return Failure(.badState, msg: "already prepared") }

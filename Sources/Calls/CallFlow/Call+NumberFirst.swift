@@ -48,7 +48,7 @@ extension Call {
     step.outcomes.append(.numberAnswered)
   }
 
-  /// The ringback has been played once: it begins anew.
+  /// The ringback has been played once: it restarts.
   mutating func ringBack(_ step: inout Step) {
     if ringsBack { step.media(.play(session, .ringback)) }
   }

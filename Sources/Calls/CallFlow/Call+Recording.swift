@@ -1,7 +1,7 @@
 import AppProtocol
 import MediaSession
 
-/// Recording of a call. The call goes on whatever becomes of the file.
+/// Recording of a call. The call continues whatever becomes of the file.
 extension Call {
   struct Recordings {
     /// All that were begun, in that order.

@@ -12,8 +12,8 @@ import SIPDialogs
 ///     REFER                        INVITE              202, NOTIFY 100
 ///     18x                          –                   NOTIFY 18x
 ///     200                          takes the call      NOTIFY 200, BYE
-///     300…699                      forgotten           NOTIFY with the code; the call goes on
-///     BYE of the old leg           goes on alone       –; a later failure ends the call
+///     300…699                      forgotten           NOTIFY with the code; the call continues
+///     BYE of the old leg           continues alone     –; a later failure ends the call
 extension Call {
   /// `leg` is not invited yet; its trunk has a peer.
   mutating func follow(_ leg: TrunkLeg, _ step: inout Step) {
@@ -78,7 +78,7 @@ extension Call {
     sendCapabilities(&step)
   }
 
-  /// The call goes on on another leg; the one before gets BYE (RFC 3891 §3), and so does a transfer that was being made.
+  /// The call continues on another leg; the one before gets BYE (RFC 3891 §3), and so does a transfer that was being made.
   mutating func moved(to next: TrunkLeg, _ step: inout Step) {
     for index in legs.indices.reversed() {
       var old = legs[index]
@@ -124,7 +124,7 @@ extension Call {
     sendTransfer(code < 300 ? .trying : .failed, code, &step)
   }
 
-  /// Done is what a 2xx says. Whatever else is said, or nothing, the call goes on: hanging up would leave its caller without anybody.
+  /// Done is what a 2xx says. Whatever else is said, or nothing, the call continues: hanging up would leave its caller without anybody.
   mutating func referProgress(_ code: Int?, isFinal: Bool, _ step: inout Step) {
     guard transfers.isAsked, isLive else { return }
     guard isFinal else { return sendTransfer((code ?? 100) < 180 ? .trying : .ringing, code, &step) }

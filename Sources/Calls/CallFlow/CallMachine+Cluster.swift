@@ -10,7 +10,7 @@ import SIPDialogs
 /// Calls where there are other nodes: before a call rings, the cluster is asked where its users' devices are and whether there is room.
 /// Without `Configuration.isClustered` nothing is asked.
 extension CallMachine {
-  /// What a call that exists goes on with once its users' devices are found.
+  /// What a call that exists continues with once its users' devices are found.
   enum Found: Equatable {
     /// The users that a webhook named; media toward the caller is reserved then.
     case routed(toward: IPAddress)

@@ -78,7 +78,7 @@ extension CallMachine {
     }
   }
 
-  /// The end of a push: the registry may have learnt something, and the call goes on.
+  /// The end of a push: the registry may have learnt something, and the call continues.
   mutating func pushed(_ report: PushReport, _ step: inout Step) {
     let changes = devices.finished(report)
     changed(changes, &step)

@@ -42,7 +42,7 @@ extension CallMachine {
     return .ok
   }
 
-  /// Of a call that is over, too: who was in a group with it alone is in none any more.
+  /// Of a call that is over, too: who was in a group with it alone is in none any longer.
   mutating func leaveGroup(_ id: CallID, _ step: inout Step) {
     guard let call = calls[id], let winner = call.winner, call.appMedia.group != nil else { return }
     let others = groupMembers(of: call, winner).filter { $0 != id }

@@ -61,7 +61,7 @@ extension CallMachine {
     return rates[trunk.name]?.consume(at: now) ?? true
   }
 
-  /// An INVITE of ours failed: true if its call goes on by another trunk of the leg's route.
+  /// An INVITE of ours failed: true if its call continues by another trunk of the leg's route.
   mutating func tryNextTrunk(
     _ id: LegID, _ code: Int, byTransport: Bool, _ failure: UserAgent.Event, _ step: inout Step
   ) -> Bool {

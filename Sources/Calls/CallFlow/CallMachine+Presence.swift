@@ -22,7 +22,7 @@ extension CallMachine {
       let only = device.info.onlyCall
       if let only, askTombstone(only, for: .welcome(key, session), &step) {} else { welcome(device, remote: nil, &step) }
     }
-    // turned away meanwhile: the session goes on for the calls that it has
+    // turned away meanwhile: the session continues for the calls that it has
     if devices.isRevoked(key) { step.app(.revoke(key)) }
   }
 

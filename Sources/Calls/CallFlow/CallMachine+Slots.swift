@@ -79,7 +79,7 @@ extension CallMachine {
     }
   }
 
-  /// A leg is gone while its call goes on.
+  /// A leg is gone while its call continues.
   mutating func releaseSlot(_ leg: TrunkLeg, of id: CallID, _ step: inout Step) {
     if leg.holdsSlot { step.output.actions.append(.released(id, trunk: leg.trunk.name)) }
   }

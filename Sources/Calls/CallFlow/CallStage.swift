@@ -53,7 +53,7 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case restarted, appSilent, appBack, trunkSilent, trunkBack
   /// The app's packets come from another address, and it is sent to there; what one side of the app's leg sends does not arrive.
   case appMoved, appOneWay
-  /// A REFER is followed; the call goes on on another leg; it does not.
+  /// A REFER is followed; the call continues on another leg; it does not.
   case transferring, transferred, transferFailed
   /// 181: the far side of an outgoing call has diverted it.
   case forwarded

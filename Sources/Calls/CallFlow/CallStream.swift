@@ -99,7 +99,7 @@ public enum StreamCommand: Sendable {
   case open(StreamRequest)
   /// The trunk has pressed a key.
   case digit(CallID, Character)
-  /// The call is over. Nothing is told of the stream any more.
+  /// The call is over. Nothing is told of the stream any longer.
   case close(CallID)
   /// Who signs the peers' certificates: a PEM file, or nil for the system's.
   case authorities(String?)

@@ -29,7 +29,7 @@ public enum Located: Hashable, Sendable {
   /// Rings here: devices elsewhere are woken through their sockets. `registry`: the devices of these users as the shared store has them, where
   /// it was heard. Not `isHeard`: the shared store was silent on one of them, so there may be devices elsewhere that are not known.
   case here(remoteDevices: [RemoteDevice], registry: [String: [Device]], isHeard: Bool = true)
-  /// The user has a live call there, or is connected there and not here: `sip:` URI of the node. The call is not entered any more.
+  /// The user has a live call there, or is connected there and not here: `sip:` URI of the node. The call is not entered any longer.
   case redirect(to: String)
   /// All nodes together have as many calls of the trunk, or of the user, as may be.
   case refused(Refusal.Reason)

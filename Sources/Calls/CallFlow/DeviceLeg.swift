@@ -133,7 +133,7 @@ struct Terminal {
   /// The push was refused for certain: the device knows nothing of the call.
   mutating func pushRefused() { if isOfPushOnly { isUnseen = false } }
 
-  /// The session goes on and replays what was not acked.
+  /// The session continues and replays what was not acked.
   mutating func resumed() { if !isOfPushOnly { isUnseen = false } }
 
   /// What a new session is told, once.

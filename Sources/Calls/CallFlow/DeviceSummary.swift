@@ -33,7 +33,7 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
   public var firstSeen: Int64?
   public var lastSeen: Int64?
   public var revokedAt: Int64?
-  /// The configuration has no such user (any more): no login is accepted, and no call arrives. The registration is kept, in case
+  /// The configuration has no such user (any longer): no login is accepted, and no call arrives. The registration is kept, in case
   /// the user comes back, until it is revoked.
   public var isUserUnknown: Bool?
   public var push: [Push]

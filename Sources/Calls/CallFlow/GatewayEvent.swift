@@ -10,7 +10,7 @@ public struct GatewayEvent: Sendable, Equatable {
     case callConnected = "call.connected"
     case callHeld = "call.held"
     case callResumed = "call.resumed"
-    /// The other calls of its group are others than before; it is in none any more.
+    /// The other calls of its group are others than before; it is in none any longer.
     case callGrouped = "call.grouped"
     case callUngrouped = "call.ungrouped"
     case callTransferred = "call.transferred"
@@ -24,7 +24,7 @@ public struct GatewayEvent: Sendable, Equatable {
     /// With the whole record; the store makes it from that.
     case callEnded = "call.ended"
     case deviceRegistered = "device.registered"
-    /// A push service does not take its token any more.
+    /// A push service does not take its token any longer.
     case deviceRefused = "device.refused"
     case deviceRevoked = "device.revoked"
     case trunkUp = "trunk.up"

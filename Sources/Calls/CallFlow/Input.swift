@@ -28,9 +28,9 @@ extension CallMachine {
     /// What the apps of these calls are offered from now on, by media thread: the machine's addresses may have changed. A thread without any keeps
     /// what it had.
     case appCandidates([[SocketAddress]], of: [CallID])
-    /// Trunk legs of these calls whose address the machine no longer has go on at another.
+    /// Trunk legs of these calls whose address the machine no longer has continue at another.
     case moveTrunkLegs([CallID])
-    /// The start line of `Action.journal` is on disk. Without it the machine goes on after `Timers.journal`.
+    /// The start line of `Action.journal` is on disk. Without it the machine continues after `Timers.journal`.
     case journalled(CallID)
     /// How an `Action.push` ended.
     case pushed(PushReport)
@@ -82,11 +82,11 @@ extension CallMachine {
     indirect case unanswered(UnansweredRequest)
     /// Answers to `Action.lookUp`, and lost connections.
     case trunking(TrunkMachine.Input)
-    /// An operator takes a trunk out of use, or back: no new calls over it, those that run go on.
+    /// An operator takes a trunk out of use, or back: no new calls over it, those that run continue.
     case setTrunk(String, isDisabled: Bool)
     /// Wall clock in milliseconds since 1970 = monotonic milliseconds + offset.
     case wallClock(offsetMilliseconds: Int64)
-    /// From now on new calls are refused; those that live go on.
+    /// From now on new calls are refused; those that live continue.
     case draining
     /// A program wants something of a live call; `Action.answered` says once whether it is done.
     case command(CallID, CallCommand, QuestionID)

@@ -30,7 +30,7 @@ public struct GatewayCore {
     case cluster(ClusterMachine.Input)
     /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it.
     case moved(OwnAddresses, AdvertisedAddresses, sip: String)
-    /// Trunk legs of these calls whose address is gone go on at another: their media where `reserve` says so, their dialogs over these flows.
+    /// Trunk legs of these calls whose address is gone continue at another: their media where `reserve` says so, their dialogs over these flows.
     case moveCalls([CallID], flows: [LegID: Flow])
     /// Everything else. `routing` and `draining` are told to the user agent as well.
     case call(CallMachine.Input)

@@ -119,7 +119,7 @@ struct ProviderToken {
     return fresh
   }
 
-  /// `ExpiredProviderToken`: signs anew at the next use, unless that happened moments ago. False: it was fresh already, so the clock is wrong.
+  /// `ExpiredProviderToken`: signs again at the next use, unless that happened moments ago. False: it was fresh already, so the clock is wrong.
   mutating func expire(at now: Int64) -> Bool {
     guard now - issued >= Self.shortest || now < issued, now >= frozenUntil else { return false }
     text = nil

@@ -7,7 +7,7 @@ import COpenSSL
 /// |---|---|---|---|---|---|
 /// | new | sent, or waits for an access token, or ends | – | – | – | – |
 /// | waiting for a token | ignored (same key) | – | – | ends | ends when too late |
-/// | under way | ignored (same key) | ends, or retry | retry, or ends | goes on, without a retry | ends when too late |
+/// | under way | ignored (same key) | ends, or retry | retry, or ends | continues, without a retry | ends when too late |
 /// | waiting to retry | ignored (same key) | – | – | ends | sent, or ends when too late |
 ///
 /// Cost: a dictionary look-up and O(log pushes) per input, a signature per APNs team and 50 minutes. Owned by one thread.

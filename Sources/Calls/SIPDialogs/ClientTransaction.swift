@@ -15,10 +15,10 @@ struct ClientKey: Hashable {
 /// | accepted | ignored | ACK again, or a fork ended | ignored | – | M |
 /// | completed | ignored | ignored | INVITE: ACK again | – | D (K) |
 ///
-/// A datagram that this machine or the way refused (EPERM, ENETUNREACH, ICMP) is a lost packet: the timers go on, though §18.4 would have the
+/// A datagram that this machine or the way refused (EPERM, ENETUNREACH, ICMP) is a lost packet: the timers continue, though §18.4 would have the
 /// transaction fail. A full connection-tracking table, a route that flaps and a peer that starts again last a second, and a BYE that is not
 /// sent again is a call that the carrier keeps. What hears nothing but errors for `Interval.silence` fails then; a BYE has all of timer F.
-/// A request that went into a connection which was lost before any answer is sent once more, on a new one.
+/// A request that went into a connection which was lost before any answer is sent again, on a new one.
 struct ClientTransaction {
   enum Phase { case calling, proceeding, accepted, completed }
   /// What its end means.
@@ -41,7 +41,7 @@ struct ClientTransaction {
   /// A datagram of it was refused, with the refusing address; it continues.
   var wasRefused = false
   var peerFailure: UserAgent.PeerFailure?
-  /// Sent once more, on another connection than the first.
+  /// Sent again, on another connection than the first.
   var isResent = false
   var interval = Interval.t1
   /// The ACK of a non-2xx final response.

@@ -71,7 +71,7 @@ func hop(to text: String, from base: Flow, own: OwnAddresses, reach: PeerReach =
     uri.scheme != .sips || base.transport == .tls
   else { return nil }
   var flow = base
-  // what came over TLS does not go on in the clear
+  // what came over TLS does not continue in the clear
   if base.transport != .tls, let transport = uri.parameter("transport", in: bytes) {
     flow.transport = TransportProtocol(rawValue: bytes.text(transport).lowercased()) ?? .udp
   }

@@ -121,7 +121,7 @@ struct DigestServer {
 }
 
 extension UserAgent {
-  /// A request of a peer that no list names: the trunk whose credentials it has, or nil if it may not go on. In a dialog the source
+  /// A request of a peer that no list names: the trunk whose credentials it has, or nil if it may not continue. In a dialog the source
   /// that opened it is enough.
   mutating func admit(guest request: Request) -> String? {
     let source = request.flow.remote.ip.unmapped

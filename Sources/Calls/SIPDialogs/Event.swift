@@ -58,7 +58,7 @@ extension UserAgent {
     case byeReceived(LegID, ReasonValue?)
     /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
     case pingAnswered(LegID, alive: Bool)
-    /// A server of an outbound leg has answered 503 (with its Retry-After), could not be reached or is silent, and the leg goes on
+    /// A server of an outbound leg has answered 503 (with its Retry-After), could not be reached or is silent, and the leg continues
     /// with the next one.
     case targetFailed(LegID, Flow, code: Int, retryAfter: Int?)
     /// The outcome of `Command.request`.

@@ -12,7 +12,7 @@ extension UserAgent {
     /// `now` has reached `nextDeadline` (early or late calls do no harm).
     case timer
     case command(Command)
-    /// While true, OPTIONS and new INVITEs get 503 with Retry-After; existing legs go on.
+    /// While true, OPTIONS and new INVITEs get 503 with Retry-After; existing legs continue.
     case draining(Bool)
     /// While given, new INVITEs get a 503 that keeps no state; OPTIONS, and all that belongs to a call, are served.
     case overloaded(RefusalReason?)
@@ -22,7 +22,7 @@ extension UserAgent {
     case rules([String: TrunkRules])
     /// Where we are ourselves, and where peers reach us, from now on: the machine's addresses have changed. Dialogs keep what they have said.
     case moved(OwnAddresses, AdvertisedAddresses)
-    /// These dialogs go on from other addresses of ours, over these flows; `addressMoved` follows for each, and for an
+    /// These dialogs continue from other addresses of ours, over these flows; `addressMoved` follows for each, and for an
     /// INVITE of ours without a final response `addressLost` and `failed`.
     case moveLegs([LegID: Flow])
     /// The clock that all nodes of a cluster go by: milliseconds from `Instant` to 1970. Ignored without `Configuration.nonceSecret`.

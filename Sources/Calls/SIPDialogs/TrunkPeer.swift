@@ -37,10 +37,10 @@ public struct TrunkPeer: Hashable, Sendable {
   /// The Service-Route of our registration, as the registrar wrote it: behind `proxies`, on all but REGISTER (RFC 3608 §6.1). They go where
   /// REGISTER went, which is on the way.
   public var serviceRoutes: [String] = []
-  /// The transport parameter of our Request-URIs where an edge stands between: how the edge goes on. nil: as the flow goes.
+  /// The transport parameter of our Request-URIs where an edge stands between: how the edge continues. nil: as the flow goes.
   public var uriParameter: String?
 
-  /// The transport parameter of a Request-URI that goes on `flow`.
+  /// The transport parameter of a Request-URI that is sent on `flow`.
   public func uriParameter(on flow: Flow) -> String { uriParameter ?? flow.transport.uriParameter }
 
   public var flow: Flow {

@@ -37,8 +37,8 @@ extension UserAgent {
     }
   }
 
-  /// The way that a request in the dialog came is one that leads back: a load balancer that drains, a PBX that connects anew and a NAT that
-  /// forgets change it during the call. Another transport is no way: what came over TLS does not go on in the clear, and what is too long for a
+  /// The way that a request in the dialog came is one that leads back: a load balancer that drains, a PBX that connects again and a NAT that
+  /// forgets change it during the call. Another transport is no way: what came over TLS does not continue in the clear, and what is too long for a
   /// datagram comes by TCP once.
   mutating func follow(_ request: Request, _ id: LegID) {
     guard let leg = legs[id]?.value else { return }

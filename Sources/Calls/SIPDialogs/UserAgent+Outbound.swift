@@ -292,7 +292,7 @@ extension UserAgent {
     return isWorthIt
   }
 
-  /// A challenged request inside the dialog of an outbound leg goes once more for each realm, with credentials for all.
+  /// A challenged request inside the dialog of an outbound leg goes again for each realm, with credentials for all.
   mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
     guard let content = client.content, let id = client.leg, let credentials = legs[id]?.value.credentials else { return false }
     let challenges = challenges(in: message, of: client.trunk)

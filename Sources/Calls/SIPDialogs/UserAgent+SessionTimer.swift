@@ -8,7 +8,7 @@ import SIP
 /// | refresher | UPDATE if the peer allows it, else re-INVITE | BYE: no refresh has come through |
 /// | other | – | BYE: none has come |
 ///
-/// Each 2xx to INVITE or UPDATE begins the interval anew; one without Session-Expires ends the timer (§7.2).
+/// Each 2xx to INVITE or UPDATE restarts the interval; one without Session-Expires ends the timer (§7.2).
 extension UserAgent {
   /// What a request's Session-Expires comes to (§9); `now` is the timer that runs. Throws 422.
   func agreement(_ message: Message, _ now: SessionTimer?, _ trunk: String) throws(Refused) -> SessionAgreement {

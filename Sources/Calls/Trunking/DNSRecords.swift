@@ -46,6 +46,6 @@ public enum DNSAnswer: Hashable, Sendable {
   case addresses([IPAddress], timeToLive: Duration)
   /// The name servers say that there is no such name or record.
   case none
-  /// No answer, or one that says nothing: the last good one goes on to count, and where there is none, nothing waits for it.
+  /// No answer, or one that says nothing: the last good one continues to count, and where there is none, nothing waits for it.
   case failed
 }

@@ -27,7 +27,7 @@ struct NameTable {
     entries[question].flatMap { $0.answer ?? ($0.patience == nil ? .failed : nil) }
   }
 
-  /// Ends what has been waited for long enough; the questions go on.
+  /// Ends what has been waited for long enough; the questions continue.
   mutating func expire(at now: Instant) {
     for (question, entry) in entries where entry.patience.map({ $0 <= now }) ?? false { entries[question]?.patience = nil }
   }
@@ -81,7 +81,7 @@ struct NameTable {
     }
   }
 
-  /// Forgets what no trunk needs any more, but not before it might be asked again: a name that comes and goes with the answers to others would be
+  /// Forgets what no trunk needs any longer, but not before it might be asked again: a name that comes and goes with the answers to others would be
   /// asked each time it comes, also while it is asked.
   mutating func keep(only questions: Set<DNSQuestion>, at now: Instant) {
     guard entries.count != questions.count || !entries.keys.allSatisfy(questions.contains) else { return }

@@ -8,7 +8,7 @@ extension NumberRules {
   ///     NumberRules(outgoing: [.init(prefix: "+1", strip: 2)]).readings(of: "+1004930123456")               // ["+4930123456"]
   ///     NumberRules(outgoing: [.init(prefix: "+", strip: 1, add: "00")]).readings(of: "+4930123456")        // []
   ///
-  /// Empty where no rule writes it anew: what is sent is what was checked. A carrier that takes E.164 without `+`, and a private branch
+  /// Empty where no rule writes it again: what is sent is what was checked. A carrier that takes E.164 without `+`, and a private branch
   /// exchange's own numbers, have no other reading here.
   public func readings(of number: String) -> [String] {
     guard let (written, rest) = written(number) else { return [] }

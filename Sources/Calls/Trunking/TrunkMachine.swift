@@ -26,7 +26,7 @@ public struct TrunkMachine: Sendable {
     case flowLost(Flow)
     /// Addresses or routes of this machine have changed: what goes out from another address than before is told to the trunks at once.
     case networkChanged
-    /// The process is about to end: no refresh any more, and `Expires: 0` for what is registered (RFC 3261 §10.2.2).
+    /// The process is about to end: no refresh any longer, and `Expires: 0` for what is registered (RFC 3261 §10.2.2).
     case unregister
     case timer
   }
@@ -378,7 +378,7 @@ public struct TrunkMachine: Sendable {
 
   public mutating func callStarted(_ name: String, at now: Instant) { trunks[name]?.breaker.attempted(at: now) }
 
-  /// A server failed a call, which went on to the next.
+  /// A server failed a call, which continued with the next.
   public mutating func serverFailed(_ address: SocketAddress, retryAfter: Int?, at now: Instant) {
     if penalties.count >= Limits.penalties { penalties = penalties.filter { $0.value > now } }
     if penalties.count >= Limits.penalties, let first = penalties.min(by: { $0.value < $1.value }) { penalties[first.key] = nil }

@@ -170,7 +170,7 @@ public struct ClientCall: Sendable {
   private mutating func offered(_ sdp: String, _ gen: Int, _ ringing: CallRinging, _ actions: inout [Action]) {
     guard direction == .incoming, state == .ringing, (1..<Limits.generations).contains(gen) else { return }
     actions.append(.notify(.callRinging(ringing)))
-    // the same one, from the snapshot of a fresh session: our description holds, or is on its way; a second one would begin ICE and DTLS anew
+    // the same one, from the snapshot of a fresh session: our description holds, or is on its way; a second one would restart ICE and DTLS
     // at the gateway only
     if let offer, offer == (sdp, gen), !isUnable { return }
     offer = (sdp, gen)

@@ -38,14 +38,14 @@ public struct ClientSession: Sendable {
     case checkLiveness
     /// The network path changed: a new socket at once, in place of the one there is.
     case networkChanged
-    /// There is a reason not to wait for the end of a spread any more.
+    /// There is a reason not to wait for the end of a spread any longer.
     case hurry
     /// Ends the session for good.
     case finish
   }
 
   public enum Action: Sendable {
-    /// To ``ClientSession/gateway``, in place of the socket there is: nothing of that one is handed in any more.
+    /// To ``ClientSession/gateway``, in place of the socket there is: nothing of that one is handed in any longer.
     case connect
     /// A second attempt, to the same address over another interface than the default route's, beside that of ``connect``. The one that opens first is
     /// the session's socket, the other is dropped; ``Input/socketClosed(_:)`` is for both.

@@ -38,7 +38,7 @@ struct ClientTestCall: Sendable {
 
 /// How the test call of a preflight ended.
 public enum TestCallOutcome: Sendable, Hashable {
-  /// None was made: the gateway has no test calls, another call goes on, or the phone is not online.
+  /// None was made: the gateway has no test calls, another call continues, or the phone is not online.
   case unavailable
   /// The gateway refused it, which says nothing about the network.
   case refused(ErrorCode)

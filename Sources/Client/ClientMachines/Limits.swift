@@ -73,7 +73,7 @@ enum Limits {
   static let relaySetup = Duration.seconds(8)
   /// An allocation is kept so long after media has another path.
   static let relayFarewell = Duration.seconds(5)
-  /// Nothing from the gateway for so long in a connected call: it is asked, on the socket and on all paths; and for so long more: media is made anew,
+  /// Nothing from the gateway for so long in a connected call: it is asked, on the socket and on all paths; and for so long more: media is recreated,
   /// sooner where a stream broke off than in a pause, in which the gateway sends every 0.4 s, or on hold, when its reports are 1.5 s apart at most.
   static let mediaSilence = Duration.milliseconds(1_500)
   static let mediaAnswer = Duration.seconds(1)

@@ -82,11 +82,11 @@ extension PhoneMachine {
     var reason: EndReason?
     /// What the screen is told of the end, should its report still be under way.
     var ending: CallEndedReason?
-    /// Media was made anew for it once; a second failure is final.
+    /// Media was recreated for it once; a second failure is final.
     var hasRestarted = false
     /// It lost its path while the gateway could not be asked for another.
     var restartsOnline = false
-    /// Nothing has come from the gateway for so long that its media is made anew.
+    /// Nothing has come from the gateway for so long that its media is recreated.
     var isReconnecting = false
     /// It rings while its session is broken, and `watchdog` ends that.
     var ringsAlone = false

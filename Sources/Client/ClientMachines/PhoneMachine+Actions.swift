@@ -62,7 +62,7 @@ extension PhoneMachine {
     let id = request.call
     switch request {
     case .start: ended(id, .failed, now, &out)
-    // it is not on the system's screen any more
+    // it is not on the system's screen any longer
     case .end: forget(id, now, &out)
     case .hold: calls[id]?.hold.refused()
     case .mute: calls[id]?.mute.refused()

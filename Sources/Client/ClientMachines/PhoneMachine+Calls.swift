@@ -30,7 +30,7 @@ extension PhoneMachine {
     case .callHeld(let held) where held.by == .remote:
       calls[id]?.isHeldByPeer = held.on
       notifyChange(id, &out)
-    // the system's screen follows what an operator's program did, and this phone says the same to the gateway once more
+    // the system's screen follows what an operator's program did, and this phone says the same to the gateway again
     case .callHeld(let held) where held.by == .gateway: act(.hold(held.on), id, now, &out)
     case .callMuted(let muted): act(.mute(muted.on), id, now, &out)
     case .callTransferred(let status): out.append(.transferred(id, status))
@@ -85,8 +85,8 @@ extension PhoneMachine {
     notifyChange(id, &out)
   }
 
-  /// While the tap's deadline leaves time, media is made anew once instead of failing. A connected call without a path goes on: the gateway
-  /// says when it is lost, and media is made anew as soon as it can be asked.
+  /// While the tap's deadline leaves time, media is recreated once instead of failing. A connected call without a path continues: the gateway
+  /// says when it is lost, and media is recreated as soon as it can be asked.
   mutating func mediaReport(_ report: ClientCall.MediaReport, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     if id == test?.id { return giveTest(.media(report), now, &out) }
     if case .failed(let stage, _) = report, stage != .device, let entry = calls[id], !entry.hasRestarted,
@@ -110,7 +110,7 @@ extension PhoneMachine {
     give(.media(report), to: id, now, &out)
   }
 
-  /// Nothing comes from the gateway in a connected call: its socket is asked beside the media, and where media gets no answer it is made anew, by
+  /// Nothing comes from the gateway in a connected call: its socket is asked beside the media, and where media gets no answer it is recreated, by
   /// the socket there is or the next one.
   private mutating func silent(
     _ silence: ClientCall.Silence, _ id: Identifier, _ now: Instant, _ out: inout [Action]

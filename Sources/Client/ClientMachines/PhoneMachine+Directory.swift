@@ -6,9 +6,9 @@ import Bytes
 /// | event | asks `dir.get` |
 /// |---|---|
 /// | online with another version than the app has | yes |
-/// | `dir.changed`, also of other directories (`of`) | yes, or once more behind the answer that is under way |
+/// | `dir.changed`, also of other directories (`of`) | yes, or again behind the answer that is under way |
 /// | an answer with `next` | for the rest |
-/// | an answer of another version than the one before | its parts begin anew |
+/// | an answer of another version than the one before | its parts begin again |
 /// | offline between an answer and its parts | when online again, from the beginning |
 /// | `err` | after its `retryMs`; never where the gateway has no directories |
 extension PhoneMachine {

@@ -119,7 +119,7 @@ public struct PhoneMachine: Sendable {
     case socket(ClientSession.Action)
     /// The same for the session at a further node; numbers are not used again.
     case further(Int, ClientSession.Action)
-    /// `POST /v1/calls/<id>/reject`: the socket is not there yet, and need not come any more.
+    /// `POST /v1/calls/<id>/reject`: the socket is not there yet, and need not come any longer.
     case post(CallReject, Identifier, wake: Redacted<String>, gateway: String?)
     case media(Identifier, ClientCall.MediaRequest)
     case audio(AudioRequest)
@@ -183,7 +183,7 @@ public struct PhoneMachine: Sendable {
   var microphone = MicrophonePermission.granted
   var pushToken: DevicePut.Push?
   var preferences: DevicePut.Preferences?
-  /// The gateway still has a push token that is none any more.
+  /// The gateway still has a push token that is none any longer.
   var isRegistrationDropped = false
   var logOutQuestion: Identifier?
   /// Nil: the app wants no directory.

@@ -53,7 +53,7 @@ public final class NoCallSystem: CallSystem {
 
   /// A push that the app got by another way than PushKit; its call is shown at once, as CallKit would.
   public func pushed(_ payload: [UInt8]) { report(.pushed(payload: payload, mustReport: true)) }
-  /// Where such pushes are to be sent; nil: nowhere any more. The phone tells the gateway.
+  /// Where such pushes are to be sent; nil: nowhere any longer. The phone tells the gateway.
   public func pushToken(_ token: DevicePut.Push?) { report(.pushToken(token)) }
 
   private func report(_ event: CallSystemEvent) {

@@ -8,13 +8,13 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case unsupported
   /// The gateway refuses the token: the backend's key, audience or `dev` is not what the gateway expects.
   case loginRefused
-  /// An operator turned this device away: log in anew with the user's consent.
+  /// An operator turned this device away: log in again with the user's consent.
   case revoked
   /// The same device is online in another process.
   case replaced
   /// The app's closure gave no token; it is asked again later.
   case noToken(String)
-  /// The app's closure returned a token that ends no later than the one in use: it is asked again later, and the login goes on meanwhile.
+  /// The app's closure returned a token that ends no later than the one in use: it is asked again later, and the login continues meanwhile.
   case staleToken
   /// This phone was logged out, or the gateway knows no login of it.
   case loggedOut
@@ -24,7 +24,7 @@ public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
   case badParameters(String)
   /// The gateway does not carry emergency calls: open the telephone's own dialler.
   case emergency
-  /// The number to call from is none of the user's (any more): ask for ``Phone/ownNumbers()`` again, and let the user choose.
+  /// The number to call from is none of the user's (any longer): ask for ``Phone/ownNumbers()`` again, and let the user choose.
   case callerNumber
   /// The microphone is not granted: ask for it, or send the user to the settings.
   case noMicrophone

@@ -53,7 +53,7 @@ struct TickCounts: Sendable {
   }
 }
 
-/// Measures the machine while a call goes on: a thread of the usual kind, as those of carrier and app are, with a tick each millisecond. A tick that
+/// Measures the machine during a call: a thread of the usual kind, as those of carrier and app are, with a tick each millisecond. A tick that
 /// falls due while another is late counts as late, too: a stall of 50 ms is 50 ticks.
 final class MachineWatch: Sendable {
   private struct State {

@@ -31,9 +31,9 @@ public enum Limits {
   /// delay; and so many packets without any end that.
   static let bridgedPackets = 100
   static let bridgeHoldPackets = 500
-  /// Packets for which a network that overtakes is believed to go on doing so.
+  /// Packets for which a network that overtakes is believed to continue doing so.
   static let overtakenPackets: Int64 = 200
-  /// Packets for which a network that loses some is believed to go on doing so.
+  /// Packets for which a network that loses some is believed to continue doing so.
   static let lossyPackets: Int64 = 200
   /// Made up to join the ends where a lost packet is left out to shorten the delay.
   static let joinMilliseconds = 5

@@ -36,7 +36,7 @@ extension PlayoutBuffer {
       payload: store.payload(packet), duration: Int(packet.pointee.duration), format: packet.pointee.format)
   }
 
-  /// The packet whose audio goes on where the next `units` end that are made up, after `.lost` or at `.empty`; nil while it is not there.
+  /// The packet whose audio continues where the next `units` end that are made up, after `.lost` or at `.empty`; nil while it is not there.
   public mutating func packet(behind units: Int) -> FetchedPacket? {
     guard let after = store.first(after: next &- 1, through: highest), !after.pointee.isPlaceholder,
       after.pointee.timestamp == position &+ waited &+ Int64(units)
@@ -80,7 +80,7 @@ extension PlayoutBuffer {
     if waited >= length {
       if missing == 1, bridgesLosses {
         delay.bridgeable(transit: after.transit, duration: Int64(after.duration))
-        // The next loss finds its successor there if the delay grows by this one: it lasts once more, and is led into what is there now.
+        // The next loss finds its successor there if the delay grows by this one: it lasts one time more, and is led into what is there now.
         if slack < delay.bridging {
           skip(1, to: end)
           waited = 0

@@ -4,7 +4,7 @@ import RTP
 /// What became of an inserted packet.
 public enum Insertion: Sendable, Equatable {
   case stored
-  /// The stream's numbers, timestamps or source changed: the buffer began anew with this packet.
+  /// The stream's numbers, timestamps or source changed: the buffer restarted with this packet.
   case resynchronised
   /// Not stored, and counted.
   case late, duplicate, refused, outOfRange
@@ -27,7 +27,7 @@ public enum Fetch {
   case repair(Int, from: FetchedPacket)
   /// This many units are lost for good.
   case lost(Int)
-  /// The talker paused (DTX) and it is not yet time to go on: fill with comfort noise.
+  /// The talker paused (DTX) and it is not yet time to continue: fill with comfort noise.
   case pause
   /// Nothing is there: the network is late, or the talker silent.
   case empty
@@ -99,7 +99,7 @@ public struct PlayoutBuffer: ~Copyable {
   ///   - carriesRepair: packets may carry a copy of the one before (Opus FEC).
   ///   - bridgesLosses: what is lost is made up better when the packet behind it is there, which is worth some delay (G.711).
   ///   - octetsPerUnit: of its payloads: slots are as large as it takes for as many packets of any codec.
-  ///   - statistics: where counting goes on from.
+  ///   - statistics: where counting continues from.
   public init(
     clockRateHz: UInt32, carriesRepair: Bool, bridgesLosses: Bool = false, octetsPerUnit: Int = 1,
     policy: DelayPolicy = DelayPolicy(), statistics: PlayoutStatistics = PlayoutStatistics()

@@ -76,7 +76,7 @@ public struct AudioReceiver: ~Copyable {
 
   /// - Parameters:
   ///   - band: wideband only for codecs that have it; others are narrowband whatever is asked for.
-  ///   - statistics: where counting goes on from: of the stream's receiver before this one.
+  ///   - statistics: where counting continues from: of the stream's receiver before this one.
   /// - Throws: only if libopus refuses its parameters.
   public init(
     encoding: AudioEncoding, band: AudioBand = .narrowband, policy: DelayPolicy = DelayPolicy(),
@@ -298,7 +298,7 @@ public struct AudioReceiver: ~Copyable {
 
   /// Appends at least `wanted` made-up samples; silence once the stream is long gone or never was.
   /// - Parameters:
-  ///   - behind: how far from where the buffer stands the audio goes on that they may lead into; nil: they may not.
+  ///   - behind: how far from where the buffer stands the audio continues that they may lead into; nil: they may not.
   ///   - isWait: nothing is there; whether something is lost is not known yet.
   private mutating func conceal(_ wanted: Int, behind units: Int? = nil, isWait: Bool = false, into result: inout PullResult) {
     let length = roundedUp(wanted)

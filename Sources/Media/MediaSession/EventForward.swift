@@ -125,7 +125,7 @@ struct EventForward {
     return part(of: segment, made(isEnd: true, total &- min(total, segment &* Self.longest)))
   }
 
-  /// The end of the last press once more.
+  /// The end of the last press again.
   private func isRepeatedEnd(_ event: TelephoneEvent, _ ssrc: UInt32, _ timestamp: UInt32, at now: Instant) -> Bool {
     guard ended, event.isEnd, event.event == code, ssrc == self.ssrc else { return false }
     return timestamp == source || now - lastSeen < Self.repetition

@@ -60,7 +60,7 @@ enum Limits {
   static let appReportInterval: Duration = .seconds(1)
   /// An event whose end packets were all lost ends this long after its last update.
   static let eventTimeout: Duration = .milliseconds(250)
-  /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream goes on.
+  /// A relayed app that is quiet for this long is filled in with silence, so that the trunk's stream continues.
   static let relaySilence: Duration = .milliseconds(200)
   /// Ticks of 20 ms that a relayed call lets pass between two; shorter than `relaySilence`, which is looked for on ticks.
   static let skippedTicks = 4

@@ -190,7 +190,7 @@ public enum MediaCommand: Sendable {
   case connect(MediaSessionID, AppLegID, keepsFirstWords: Bool)
   /// `media.active{playout}`: kept trunk audio is played at ≤ 1.25 × speed, then live.
   case playoutActive(MediaSessionID)
-  /// App → trunk is silenced (comfort noise or silence goes out); consent and RTCP go on.
+  /// App → trunk is silenced (comfort noise or silence goes out); consent and RTCP continue.
   case mute(MediaSessionID, Bool)
   /// Local hold: neither side hears the other; the trunk hears its `holdAudio`.
   case hold(MediaSessionID, Bool)
@@ -198,7 +198,7 @@ public enum MediaCommand: Sendable {
   /// A diverted call: from now on this session's trunk is heard by the trunk of `to`, a session of the same thread, and by no app.
   /// With `connects` it is answered: digits, reports and the watch over silence begin.
   case bridge(MediaSessionID, to: MediaSessionID, connects: Bool)
-  /// The call is in this group, with others of the same thread: its trunk hears theirs. Nil: it is in none any more.
+  /// The call is in this group, with others of the same thread: its trunk hears theirs. Nil: it is in none any longer.
   case group(MediaSessionID, MediaGroupID?)
   /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end. Nil: no more of it, and no `.played`.
   case play(MediaSessionID, Announcement?)

@@ -19,7 +19,7 @@ public enum HandshakeRequest: Sendable {
   case start(HandshakeKey)
   /// One datagram from an address that ICE validated. Without `start` the first one of a key begins the association, as server.
   case datagram(HandshakeKey, [UInt8])
-  /// The association is of no use any more.
+  /// The association is of no use any longer.
   case end(HandshakeKey)
 
   public var key: HandshakeKey {

@@ -4,7 +4,7 @@ import RTP
 
 extension MediaSession {
   /// True while a relayed call lets its ticks pass: asked before each `tick`, which is left out then. Four in five are, since
-  /// packets go on without them and what is left, time-outs and reports, may come 80 ms later. HOT
+  /// packets continue without them and what is left, time-outs and reports, may come 80 ms later. HOT
   @inline(__always) public mutating func skipsTick(_ direction: AudioDirection) -> Bool {
     guard skippedTicks > 0 else { return false }
     if direction == .appToTrunk { skippedTicks &-= 1 }
@@ -200,7 +200,7 @@ extension MediaSession {
     guard trunk.comfortNoise != 255, step != .send else {
       return sendFrame(frame, to: destination, at: now, into: &output)
     }
-    // What was gathered of the hang-over makes no packet any more; its time goes by.
+    // What was gathered of the hang-over makes no packet any longer; its time goes by.
     clearPacketizer()
     if step == .describe {
       let isQuiet = isHeld ? !uplink.hold.playsNoise : isMuted

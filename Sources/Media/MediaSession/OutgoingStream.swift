@@ -62,7 +62,7 @@ struct OutgoingStream {
     markerPending = true
   }
 
-  /// A packet of ours between those of a relayed source, `timestamp` its own: the source's next number goes on behind it.
+  /// A packet of ours between those of a relayed source, `timestamp` its own: the source's next number continues behind it.
   mutating func insert(timestamp: UInt32, marker: Bool) -> Stamp {
     let stamp = Stamp(sequence: nextSequence, timestamp: timestamp, marker: marker)
     nextSequence &+= 1
@@ -123,13 +123,13 @@ struct OutgoingStream {
     markerPending = false
     if Int16(bitPattern: stamp.sequence &- nextSequence) >= 0 {
       nextSequence = stamp.sequence &+ 1
-      // An event's is its beginning, and says nothing of where audio goes on.
+      // An event's is its beginning, and says nothing of where audio continues.
       if units > 0 { nextTimestamp = stamp.timestamp &+ units }
     }
     return stamp
   }
 
-  /// Timestamps that are off by more than a second from what time says go on where ours are.
+  /// Timestamps that are off by more than a second from what time says continue where ours are.
   @inline(never) private mutating func followJump(to timestamp: UInt32, at now: Instant) {
     let step = Int64(Int32(bitPattern: timestamp &- sourceTimestamp))
     let elapsed = (now - sourceArrival).nanoseconds / Frame.duration.nanoseconds &* Int64(unitsPerFrame)

@@ -47,7 +47,7 @@ struct SourcePolicyState {
     (peers, signalling) = (parameters.peers, parameters.signalling)
   }
 
-  /// A re-INVITE that moves the media starts learning anew; one that does not keeps what was learnt.
+  /// A re-INVITE that moves the media restarts learning; one that does not keeps what was learnt.
   mutating func apply(_ parameters: TrunkLegParameters) {
     let moved = parameters.remote != signalled || parameters.sourcePolicy != policy
     (policy, signalled, mediaPeers) = (parameters.sourcePolicy, parameters.remote, parameters.mediaPeers)

@@ -12,7 +12,7 @@ public struct SRTPReceiver: ~Copyable {
   var sources: ReceivedSources
   /// Bytes of the master key identifier in each packet (RFC 3711 §3.1), 0…128. Its value says nothing new: there is one key.
   public var identifierBytes = 0
-  /// The roll-over counter of the keys before these: a sender may go on with it, or begin with 0.
+  /// The roll-over counter of the keys before these: a sender may continue with it, or begin with 0.
   private var rollover: UInt64 = 0
   /// Packets of unknown senders that were refused since one was let in.
   private var refusals: UInt32 = 0
@@ -124,7 +124,7 @@ public struct SRTPReceiver: ~Copyable {
   }
 
   /// An unknown sender's packet under another roll-over count than 0: it began just below 2^16 and its first packets were lost, or
-  /// it goes on under new keys. After `Limits.otherIndices` refused packets it is tried for one of four, in no rhythm: what is forged
+  /// it continues under new keys. After `Limits.otherIndices` refused packets it is tried for one of four, in no rhythm: what is forged
   /// shall not cost twice.
   private mutating func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32) -> UInt64? {
     let low = UInt64(p.loadBigEndian16(2))

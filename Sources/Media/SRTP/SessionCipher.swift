@@ -123,7 +123,7 @@ struct SessionCipher: ~Copyable {
     return false
   }
 
-  /// GCM encrypts by XOR with a key stream: the same IV once more turns what was decrypted into what came in.
+  /// GCM encrypts by XOR with a key stream: the same IV again turns what was decrypted into what came in.
   private borrowing func putBack(_ text: UnsafeMutablePointer<UInt8>, _ count: Int, ssrc: UInt32, index: UInt64) {
     var written: Int32 = 0
     guard count > 0, withNonce(ssrc: ssrc, index: index, { EVP_DecryptInit_ex(context, nil, nil, nil, $0) }) == 1 else { return }

@@ -13,7 +13,7 @@ import STUN
 /// | allocated | 438 to any request | asked again with the new nonce; the fourth time failed |
 /// | allocated, with a channel | nothing heard for 4 s | Refresh |
 /// | allocated | permission refused | `refused`; failed once every peer is |
-/// | allocated | channel refused | Send indications go on |
+/// | allocated | channel refused | Send indications continue |
 /// | allocated | Refresh refused, 437 or 401 to any request, no answer | failed |
 /// | any | message that answers no request, wrong integrity, data of who may not send, garbage | ignored |
 /// | any | `close` | closed: Refresh with lifetime 0 |
@@ -48,7 +48,7 @@ public struct TURNClient: Sendable {
     let id: TransactionID
     let bytes: [UInt8]
     let isAuthenticated: Bool
-    /// How often this request has been asked anew.
+    /// How often this request has been asked again.
     let challenges: Int
     var sends = 1
     var interval = Limits.firstRetransmission

@@ -26,7 +26,7 @@ final class AdminAccess: Sendable {
 
   init(_ tokens: [APIToken]) { state = Mutex(State(tokens: tokens)) }
 
-  /// From the next request on; rates begin anew.
+  /// From the next request on; rates begin again.
   func replace(_ tokens: [APIToken]) {
     state.withLock { state in
       state.tokens = tokens

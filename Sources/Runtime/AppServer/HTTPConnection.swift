@@ -8,7 +8,7 @@ import WebSocket
 
 /// One TCP connection of a port, with TLS or without. The server decides; this holds its state and moves its octets.
 ///
-/// | phase | goes on when | deadline |
+/// | phase | continues when | deadline |
 /// |---|---|---|
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
 /// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |

@@ -44,7 +44,7 @@ public enum Limits {
   /// Of an import's body in all, and what of it adds a second to a request's time.
   static let importTime = Duration.seconds(120)
   static let importBytesPerSecond: Int64 = 65_536
-  /// After the last octet of ours: how long, and for how many octets, the peer may go on before the socket is closed. A close
+  /// After the last octet of ours: how long, and for how many octets, the peer may continue before the socket is closed. A close
   /// with unread octets would take our answer with it (RFC 9112 §9.6).
   static let lingerTime = Duration.seconds(1)
   static let lingerBytes = 262_144

@@ -66,10 +66,10 @@ struct StreamSlots {
   }
 }
 
-/// Why an answer without a stated end may go on: its token, as it was shown, and the row's scope are looked at again before each feed.
+/// Why an answer without a stated end may continue: its token, as it was shown, and the row's scope are looked at again before each feed.
 struct StreamLicence: Sendable {
   /// Of the token; empty without one.
   var client = ""
-  /// Nil: it may go on.
+  /// Nil: it may continue.
   var refusal: @Sendable () -> APIError?
 }

@@ -97,7 +97,7 @@ public struct HTTPResponse: Sendable {
   public var body: [UInt8]
   /// What follows the body.
   public var stream: (any ResponseStream)?
-  /// Looked at before each feed of the stream; nil: who may ask once may go on.
+  /// Looked at before each feed of the stream; nil: who may ask once may continue.
   var licence: StreamLicence?
 
   public init(_ status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
@@ -114,7 +114,7 @@ public struct HTTPResponse: Sendable {
 ///
 /// | | without end | with one |
 /// |---|---|---|
-/// | is sent | until one side closes; the connection ends with it | in the chunked coding (RFC 9112 §7.1); the connection goes on |
+/// | is sent | until one side closes; the connection ends with it | in the chunked coding (RFC 9112 §7.1); the connection continues |
 /// | at a time | `Limits.streams`, of one token `Limits.streamsPerToken` | as many as there are connections |
 /// | a peer that reads nothing | is closed after `Limits.unreadTime` | is cut after `Limits.answerTime` without progress |
 public protocol ResponseStream: AnyObject, Sendable {

@@ -8,7 +8,7 @@ public import SIPDialogs
 extension Control {
   /// How far the calls have followed the newest change.
   struct AddressWalk {
-    /// Of what apps are offered: by media thread, and behind which call it goes on.
+    /// Of what apps are offered: by media thread, and behind which call it continues.
     var apps: (candidates: [[SocketAddress]], after: CallNumber?)?
     /// Of trunk legs.
     var trunks: (successor: (Flow, _ hasMoved: Bool) -> Flow?, after: CallNumber?)?
@@ -23,7 +23,7 @@ extension Control {
     followAddresses()
   }
 
-  /// The machine's addresses have stayed the same for a while: calls whose address is gone go on from another.
+  /// The machine's addresses have stayed the same for a while: calls whose address is gone continue from another.
   /// - Parameter successor: of a dialog's flow, and whether it has moved before, the flow that replaces it; nil: none. Called for each dialog on this
   ///   thread, now and in later turns.
   public func moveCalls(_ successor: @escaping (Flow, _ hasMoved: Bool) -> Flow?) {

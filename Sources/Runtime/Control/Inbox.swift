@@ -5,7 +5,7 @@ public import Platform
 /// Control's door for other threads, which only values pass: inputs, and questions. Those of one thread arrive in order, each kind for itself.
 ///
 /// A post to a full box is refused (false) and counted: the app thread then closes the session, media repeats itself, a confirmation that is
-/// lost makes control go on after its 100 ms.
+/// lost makes control continue after its 100 ms.
 public final class Inbox: Sendable {
   let mailbox: Mailbox<Inbound>
   /// Of their own: a flood of them delays no event of a call.
@@ -18,7 +18,7 @@ public final class Inbox: Sendable {
 
   @discardableResult public func post(_ input: CallMachine.Input) -> Bool { mailbox.post(.input(input)) }
 
-  /// What the shared store or an operator says of other nodes. Lost, the cluster machine goes on without the answer.
+  /// What the shared store or an operator says of other nodes. Lost, the cluster machine continues without the answer.
   @discardableResult public func post(_ input: ClusterMachine.Input) -> Bool {
     mailbox.post(.cluster(input), input.isAwaited ? .now : .gathered)
   }

@@ -10,10 +10,10 @@ import Bytes
 /// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played |
 /// | talking | a tick found nothing to play (`ranDry`) | quiet |
 ///
-/// Of a peer that talks in real time nothing should wait: after a burst a silent frame in five is left out until it does not any more. What
+/// Of a peer that talks in real time nothing should wait: after a burst a silent frame in five is left out until it does not any longer. What
 /// comes much faster waits in any case, and is played whole.
 ///
-/// Between two ticks nothing need wait: who is in time has given a frame before each. Who goes on within half a second of a tick without
+/// Between two ticks nothing need wait: who is in time has given a frame before each. Who continues within half a second of a tick without
 /// one was late: what came late waits in front of all that follows. It is left out at the next pause if it was never needed since; who is
 /// late again within ten seconds has one frame more held from then on, up to five; after ten seconds without, one less.
 struct StreamPlayout {

@@ -9,7 +9,7 @@ struct AddressBook {
   var localNetworks = LocalNetworks()
   /// The port of each thread's app socket, by what it is bound to; also of absent addresses.
   private(set) var ports: [IPAddress: [UInt16]] = [:]
-  /// Addresses that are not in `current` any more and whose sockets are kept, the one that went first before the others.
+  /// Addresses that are not in `current` any longer and whose sockets are kept, the one that went first before the others.
   private(set) var absent: [IPAddress] = []
 
   /// App sockets were bound.
@@ -88,9 +88,9 @@ extension MediaPlane {
     return workers.map { book.candidates(thread: $0.index) }
   }
 
-  /// A trunk leg whose address the machine no longer has goes on with ports at another of its family, if there is one on the way to the trunk, and follows
+  /// A trunk leg whose address the machine no longer has continues with ports at another of its family, if there is one on the way to the trunk, and follows
   /// that way from then on; the trunk is to be told. One thread, that of `reserve`; costs system calls.
-  /// - Parameter isHere: whether the machine has an address that calls are not offered any more.
+  /// - Parameter isHere: whether the machine has an address that calls are not offered any longer.
   /// - Returns: where the trunk is to send from now on; nil: where it did.
   public func move(session: MediaSessionID, toward trunk: IPAddress, isHere: (IPAddress) -> Bool) throws(MediaReservationError)
     -> SocketAddress?

@@ -168,7 +168,7 @@ public final class MediaPlane: Sendable {
   /// caller should end
   /// the call; only `close` is kept and sent again with the next command.
   ///
-  /// With `gathers` the thread hears of it with the next `wake`: a thread in real time would run before its caller goes on.
+  /// With `gathers` the thread hears of it with the next `wake`: a thread in real time would run before its caller continues.
   @discardableResult public func send(_ command: MediaCommand, gathers: Bool = false) -> Bool {
     let session = command.session
     var isClose = false

@@ -62,7 +62,7 @@ extension MediaWorker {
     }
   }
 
-  /// What the sockets of before still hold is lost with them: nothing arrives at their address any more.
+  /// What the sockets of before still hold is lost with them: nothing arrives at their address any longer.
   private mutating func move(_ id: MediaSessionID, _ sockets: TrunkSockets) {
     guard let slot = slotOf[id], let entry = entries[slot] else { return }
     flush()

@@ -55,7 +55,7 @@ enum MediaWork: Sendable {
   case listen(UDPSocket)
   /// No new session is offered the socket at this address: it is closed with the last one that was.
   case retire(IPAddress)
-  /// The trunk leg of a session, whose address is gone, goes on with these.
+  /// The trunk leg of a session, whose address is gone, continues with these.
   case move(MediaSessionID, TrunkSockets)
   case command(MediaCommand)
   case handshake(HandshakeResult)

@@ -234,7 +234,7 @@ final class EventWorker: HTTPWorker {
     let isExpired = hook.sink.ended(position, outcome, at: loop.now, wallNow: WallClock.nowMilliseconds())
     switch outcome {
     case .accepted:
-      statistics.outcomes.counter("told").increment()
+      statistics.outcomes.counter("delivered").increment()
       if hook.isReported { logger.notice("a webhook accepts events again", metadata: ["url": "\(hook.webhook.shown)"]) }
       hook.isReported = false
       hook.bodies[position] = nil

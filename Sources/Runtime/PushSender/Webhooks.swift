@@ -37,7 +37,7 @@ public final class Webhooks: Sendable {
   /// Any thread. Who is trusted from the next question on; those under way end on their old connection.
   public func replace(_ tls: TLSFiles) { thread.post(.tls(tls)) }
 
-  /// Ends the thread; questions under way are not answered any more.
+  /// Ends the thread; questions under way are not answered any longer.
   public func stop() { thread.stop() }
 
   public var queue: MailboxReading { thread.queue }

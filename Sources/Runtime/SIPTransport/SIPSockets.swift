@@ -132,7 +132,7 @@ public final class SIPSockets: @unchecked Sendable {
     return reachable(listener, from: remote).map { Flow(transport: transport, local: $0, remote: remote) }
   }
 
-  /// Addresses or routes of the machine have changed: the way to each peer is asked for anew. `absent`: addresses of listeners that the machine
+  /// Addresses or routes of the machine have changed: the way to each peer is asked for again. `absent`: addresses of listeners that the machine
   /// does not have now; nothing new goes out from them.
   public func networkChanged(absent: Set<IPAddress>) {
     loop.preconditionOnThread()
@@ -203,7 +203,7 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   /// What costs is to be woken, not to drop: after a stranger's datagrams the next ones wait for each other. A socket with more than
-  /// it could read in its turn goes on at once.
+  /// it could read in its turn continues at once.
   private func pause(_ port: UDPPort, after refused: Int) {
     guard let pauseTimer, let time = port.pause(after: refused) else {
       if port.isPaused { try? loop.modify(port.socket.fd, .readable) }
@@ -279,7 +279,7 @@ public final class SIPSockets: @unchecked Sendable {
     return anyPeer
   }
 
-  /// Whether a source that no list names is heard once more in this second.
+  /// Whether a source that no list names is heard again in this second.
   func mayAsk(_ source: IPAddress) -> Bool { guestRates.consume(source, at: loop.now) }
 
   /// True once per interval: strangers must not be able to fill the log.

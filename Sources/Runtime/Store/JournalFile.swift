@@ -4,7 +4,7 @@ import Foundation
 /// The journal as a file that is only appended to: `+` and a start line as JSON, or `-` and the call whose record is written. One
 /// `write` for all that waits, where a transaction of SQLite takes a dozen system calls.
 ///
-/// What is live is also in memory; a file that is mostly history is written anew, or emptied if nothing is live. A kill at any instant
+/// What is live is also in memory; a file that is mostly history is rewritten, or emptied if nothing is live. A kill at any instant
 /// leaves whole lines and at most half a one at the end, which the next start cuts off.
 public final class JournalFile: Journal, @unchecked Sendable {
   // Touched by the thread that calls only, as `Journal` says.

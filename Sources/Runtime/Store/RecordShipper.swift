@@ -220,7 +220,7 @@ final class RecordShipper {
     append(call, line) { [answers] in answers.add(number, $0) }
   }
 
-  /// Whether there is another file to go on with.
+  /// Whether there is another file to continue with.
   private func atEnd(_ hasRest: Bool) -> Bool {
     guard flying.isEmpty, tail.advance() else { return false }
     if hasRest { counters.unreadable.increment() }

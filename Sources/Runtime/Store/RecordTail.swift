@@ -2,14 +2,14 @@ import Foundation
 import Glibc
 
 /// Whole lines of the records file from any byte on, through log rotation: a file that was moved away is read to its end, then those that came
-/// after it, the current one last. Blocks; used by the thread that writes the file, so that a moved one does not grow any more.
+/// after it, the current one last. Blocks; used by the thread that writes the file, so that a moved one does not grow any longer.
 final class RecordTail {
   enum Step: Equatable {
     /// Without its line break; nil: longer than `Limits.streamedRecordBytes`. The file up to `end` is read.
     case line([UInt8]?, end: Int64)
     /// No whole line is left. `hasRest`: half a line is.
     case end(hasRest: Bool)
-    /// The file has been cut or written anew: what was read of it is void.
+    /// The file has been cut or rewritten: what was read of it is void.
     case replaced
   }
 

@@ -97,7 +97,7 @@ struct StoreWriter {
   mutating func handle(_ command: Command) {
     switch command {
     case .started(let line, let confirm):
-      // Beyond the bound the call goes on without a line, as it does when the journal is late.
+      // Beyond the bound the call continues without a line, as it does when the journal is late.
       guard lines.count < Limits.waitingLines else { return }
       lines.append((line, confirm))
       started.insert(line.call)

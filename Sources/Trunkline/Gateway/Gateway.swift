@@ -363,7 +363,7 @@ final class Gateway: @unchecked Sendable {
     readiness.set("calls", ready: true)
   }
 
-  /// Takes trunks, users, routes and certificates of a new configuration; calls go on.
+  /// Takes trunks, users, routes and certificates of a new configuration; calls continue.
   func reload(_ new: Settings) throws {
     // Read here, on the caller's thread: a million numbers take a second. The store is the one that the process began with.
     let imported = try Self.imported(settings, logs)

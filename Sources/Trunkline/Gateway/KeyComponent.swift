@@ -9,7 +9,7 @@ import Synchronization
 /// Keys of login tokens that come from a URL (`auth.jwt.jwks_url`), between the thread that fetches them and the app port. Where they are in a file
 /// it does nothing.
 ///
-/// Without keys the gateway runs: calls go on, devices are woken, and apps that log in are asked to come again. It counts as ready, because every
+/// Without keys the gateway runs: calls continue, devices are woken, and apps that log in are asked to come again. It counts as ready, because every
 /// other node asks the same server; `/readyz` says what is wrong.
 final class KeyComponent: Sendable {
   private let readiness: Readiness

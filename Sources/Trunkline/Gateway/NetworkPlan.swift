@@ -3,7 +3,7 @@ import Configuration
 import MediaThreads
 import Platform
 
-/// What the configuration means on this machine with the addresses that it has now: a value of both, made anew for each change of the network.
+/// What the configuration means on this machine with the addresses that it has now: a value of both, recreated for each change of the network.
 struct NetworkPlan: Equatable {
   /// Of media; none while the machine has none that can be used.
   var media: [MediaPlaneConfiguration.Address] = []

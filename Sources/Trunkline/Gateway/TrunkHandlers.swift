@@ -8,7 +8,7 @@ import Trunking
 ///
 ///     GET  /v1/trunks                 {"trunks":[…]}, in the configuration's order
 ///     GET  /v1/trunks/NAME            one trunk, `TrunkStatus`
-///     POST /v1/trunks/NAME/disable    no new calls over it, those that run go on; until `enable` or a restart
+///     POST /v1/trunks/NAME/disable    no new calls over it, those that run continue; until `enable` or a restart
 ///     POST /v1/trunks/NAME/enable
 struct TrunkHandlers: Sendable {
   let asker: Asker

@@ -322,7 +322,7 @@ public struct CallMute: Hashable, Sendable, Codable {
   public init(on: Bool, mode: Mode? = nil) { (self.on, self.mode) = (on, mode) }
 }
 
-/// `call.muted`: the gateway has muted the app, or not any more, for an operator's program.
+/// `call.muted`: the gateway has muted the app, or not any longer, for an operator's program.
 public struct CallMuted: Hashable, Sendable, Codable {
   public var on: Bool
   public init(on: Bool) { self.on = on }
@@ -382,7 +382,7 @@ public struct CallTransferred: Hashable, Sendable, Codable {
     case ringing
     /// The others talk; this call ends.
     case done
-    /// It did not come about; this call goes on.
+    /// It did not come about; this call continues.
     case failed
   }
   /// How far it is.

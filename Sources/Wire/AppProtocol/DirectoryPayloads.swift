@@ -1,8 +1,8 @@
-/// `dir.get`: the device's directory, or what has changed in it. It changes nothing; a repeat is answered anew.
+/// `dir.get`: the device's directory, or what has changed in it. It changes nothing; a repeat is answered again.
 public struct DirectoryGet: Hashable, Sendable, Codable {
   /// The version that the device has; nil: none.
   public var have: Int?
-  /// To go on where an answer ended: the version that it named, and its `next`.
+  /// To continue where an answer ended: the version that it named, and its `next`.
   public var version: Int?
   public var after: Int64?
   /// With `have`: the `of` that came with that version.
@@ -20,7 +20,7 @@ public struct DirectoryGet: Hashable, Sendable, Codable {
 }
 
 /// `dir.find`: names of the device's directory that have these letters, or numbers that have these digits, for a list as one types. It changes
-/// nothing; a repeat is answered anew.
+/// nothing; a repeat is answered again.
 public struct DirectoryFind: Hashable, Sendable, Codable {
   /// Words, of which a name has each, or at least three digits.
   public var text: String
@@ -70,11 +70,11 @@ public struct DirectoryPart: Hashable, Sendable, Codable {
   public var from: Int?
   /// See ``DirectoryAnswer``: to be kept with the version.
   public var of: String?
-  /// Numbers that are blocked, or not any more.
+  /// Numbers that are blocked, or not any longer.
   public var block: [Int64]?
   /// See ``block``.
   public var unblock: [Int64]?
-  /// Numbers with a label, which replaces the one before; and those that have none any more.
+  /// Numbers with a label, which replaces the one before; and those that have none any longer.
   public var identify: [Name]?
   /// See ``identify``.
   public var unidentify: [Int64]?

@@ -36,7 +36,7 @@ public enum EndReason: String, CaseIterable, Sendable, Codable {
   case auth
   /// The gateway takes no more calls now.
   case overload
-  /// The gateway could not go on.
+  /// The gateway could not continue.
   case server
   /// The gateway was restarted.
   case gatewayRestart

@@ -1,6 +1,6 @@
 import Bytes
 
-/// `hist.list`: the user's calls over all devices, those that ended last first. It changes nothing; a repeat is answered anew.
+/// `hist.list`: the user's calls over all devices, those that ended last first. It changes nothing; a repeat is answered again.
 public struct HistoryList: Hashable, Sendable, Codable {
   /// The `next` of the page before; nil: the first page.
   public var before: Int?

@@ -8,7 +8,7 @@ public enum ReceptionVerdict: Sendable, Equatable {
   case probation
   /// A jump too large for loss. Ignored once; the second in a row restarts the count.
   case outOfRange
-  /// Another SSRC, or a confirmed jump: counting began anew at this packet.
+  /// Another SSRC, or a confirmed jump: counting restarted at this packet.
   case restarted
 }
 
@@ -47,7 +47,7 @@ public struct ReceiverStatistics: Sendable {
   /// - Parameter clockRateHz: of the payload: 8000 for G.711, 48000 for Opus.
   public init(clockRateHz: UInt32) { self.clockRateHz = max(1, clockRateHz) }
 
-  /// From now on timestamps are of another clock: another codec of the same stream. Counts go on.
+  /// From now on timestamps are of another clock: another codec of the same stream. Counts continue.
   public mutating func setClock(rateHz: UInt32) {
     guard rateHz != clockRateHz else { return }
     jitterScaled = UInt32(truncatingIfNeeded: UInt64(jitterScaled) * UInt64(max(1, rateHz)) / UInt64(clockRateHz))

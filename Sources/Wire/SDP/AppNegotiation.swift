@@ -20,7 +20,7 @@ public struct AppNegotiation: Sendable {
   public enum Side: Sendable { case gateway, app }
 
   private let side: Side
-  /// Set anew for an ICE restart.
+  /// Set again for an ICE restart.
   public var endpoint: SecureEndpoint
   /// What the last completed exchange agreed.
   public private(set) var agreed: AppMedia?

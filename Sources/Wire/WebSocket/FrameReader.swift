@@ -14,7 +14,7 @@
 public struct FrameReader: Sendable {
   public enum Event: Equatable, Sendable {
     case text([UInt8])
-    /// A fragment of a message that goes on.
+    /// A fragment of a message that continues.
     case fragment
     case ping([UInt8])
     case pong

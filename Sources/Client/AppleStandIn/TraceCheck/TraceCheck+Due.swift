@@ -153,11 +153,11 @@ extension TraceCheck {
 
   // MARK: processes
 
-  /// Killed, restarted, or the trace goes on with another process.
-  /// - Parameter isEnd: of the file, after which it may go on.
+  /// Killed, restarted, or the trace continues with another process.
+  /// - Parameter isEnd: of the file, after which it may continue.
   mutating func processEnded(isKilled: Bool = false, isEnd: Bool = false) {
     if unpunished != nil { deaths += 1 }
-    // of a killed process nothing comes any more
+    // of a killed process nothing comes any longer
     if let since = unconfirmedReport, isKilled || header?.writer == .sdk && !isEnd && since.position == position {
       found(
         .r4, .system, "the process ended after a push whose only report was refused as existing: it did not count",

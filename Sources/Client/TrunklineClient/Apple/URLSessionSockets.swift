@@ -77,7 +77,7 @@
 
     private struct TaskSocket: Socket {
       let task: URLSessionWebSocketTask
-      /// What cannot be sent any more is told by the task's end.
+      /// What cannot be sent any longer is told by the task's end.
       func send(_ text: [UInt8]) { task.send(.string(String(decoding: text, as: UTF8.self))) { _ in } }
       func close(_ code: UInt16) {
         task.cancel(with: URLSessionWebSocketTask.CloseCode(rawValue: Int(code)) ?? .normalClosure, reason: nil)

@@ -6,7 +6,7 @@
   /// Microphone and loudspeaker of an iPhone: the VoiceProcessingIO unit by its C interface, with the system's echo cancellation. The unit
   /// converts between the hardware's rate and the rings' 16 kHz.
   ///
-  /// Each start makes a unit anew, so that a restart after a route change, or a reset of the media services, begins from nothing.
+  /// Each start makes a new unit, so that a restart after a route change, or a reset of the media services, begins from nothing.
   public final class VoiceUnit: AudioDevice, @unchecked Sendable {
     // Unchecked: everything below is touched on `queue` only. The unit's thread sees a `VoiceRender`, which never changes while it runs.
     private let queue = DispatchQueue(label: "trunkline.voice-unit", qos: .userInteractive)
@@ -94,7 +94,7 @@
       return true
     }
 
-    /// Starts anew what should run, if `isDue`.
+    /// Restarts what should run, if `isDue`.
     private func observe(_ name: Notification.Name, _ isDue: @escaping @Sendable (VoiceUnit) -> Bool) {
       let observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { [weak self] _ in
         self?.queue.async { [weak self] in if let self, isWanted, isDue(self) { _ = begin() } }

@@ -88,7 +88,7 @@ public final class FileAudio: AudioDevice {
     return true
   }
 
-  /// Ends that; the source goes on from here at the next start.
+  /// Ends that; the source continues from here at the next start.
   public func stop() { state.withLock { $0.isRunning = false } }
 
   /// Ends that, and forgets the handle.

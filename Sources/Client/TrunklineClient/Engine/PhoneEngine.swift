@@ -208,7 +208,7 @@ actor PhoneEngine {
     if routeChoice.choose(route, into: &actions) { run(actions) }
   }
 
-  /// A session that was activated anew has forgotten what was chosen.
+  /// A session that was activated again has forgotten what was chosen.
   func audioStarted() {
     var actions: [AudioRouteChoice.Action] = []
     routeChoice.started(into: &actions)

@@ -78,7 +78,7 @@ extension Phone {
       case reportRefused = "report-refused"
       /// Media has a path: `generation`, `pair`, `roundTripMs`.
       case mediaConnected = "media-connected"
-      /// Media is made anew; `generation`.
+      /// Media is recreated; `generation`.
       case mediaRestart = "media-restart"
       /// Media did not come about, or is lost: `stage`, `detail`.
       case mediaFailed = "media-failed"

@@ -17,7 +17,7 @@ public protocol CallSystem: Sendable {
 public enum CallSystemEvent: Sendable {
   /// A VoIP push: its payload as JSON, whatever it is. The phone has reported a call when this returns.
   case pushed(payload: [UInt8], mustReport: Bool)
-  /// Where pushes for this process are to be sent; nil: nowhere any more.
+  /// Where pushes for this process are to be sent; nil: nowhere any longer.
   case pushToken(DevicePut.Push?)
   /// The answer to `CallSystemRequest.report`: nil if the call is shown, else why it is not.
   case reported(Identifier, ReportRefusal?)

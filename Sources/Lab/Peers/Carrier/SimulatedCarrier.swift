@@ -36,7 +36,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
     public var samples: [Int16]?
     public var repeats = false
     public var lossPercent = 0.0, jitterMilliseconds = 0.0, reorderPercent = 0.0
-    /// Ends after this many calls; nil goes on.
+    /// Ends after this many calls; nil continues.
     public var calls: Int?
     public init() {}
   }

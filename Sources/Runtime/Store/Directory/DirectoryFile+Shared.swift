@@ -171,7 +171,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Parts whose contacts stay as they are stay; those between them are made anew.
+  /// Parts whose contacts stay as they are stay; those between them are recreated.
   private func copy(
     _ parts: [DirectoryPartName], _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
   ) throws {

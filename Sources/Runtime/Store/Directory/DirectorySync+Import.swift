@@ -41,7 +41,7 @@ extension DirectorySync {
         }
         return again(one) ? () : finish(.failure(.conflict))
       }
-      // own once more: another import has made it the shared store's meanwhile
+      // own again: another import has made it the shared store's meanwhile
       if one.isOwn, here.base > 0 {
         return finish(.success(.init(version: version, entries: 0, added: 0, changed: 0, removed: 0)))
       }

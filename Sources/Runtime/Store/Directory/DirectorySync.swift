@@ -114,7 +114,7 @@ final class DirectorySync {
     own += try file.ownScopes().filter { !waiting.contains($0) && $0 != current?.scope }
   }
 
-  /// Nothing is taken or given any more.
+  /// Nothing is taken or given any longer.
   func stop() { fail(.sharedStore) }
 
   /// When it wants a turn; the past: now.
@@ -220,7 +220,7 @@ final class DirectorySync {
     counters.failures.increment()
     let now = clock()
     compareAllAt = now + Limits.sharedFault
-    // others go on
+    // others continue
     guard let scope, faults.count < Limits.sharedFaults else { return waitUntil = compareAllAt }
     faults[scope] = (isUnreadable, why)
     if isUnreadable {
