@@ -7,7 +7,7 @@ public import SIPDialogs
 public import Trunking
 
 extension CallMachine {
-  /// What a `handle` call caused, in order. Owned by the caller and reused: take what is there, then `removeAll()`.
+  /// The actions that a `handle` call caused, in order. The caller owns and reuses it: read the actions, then call `removeAll()`.
   public struct Output: Sendable {
     public var actions: [Action] = []
     public init() {}
@@ -16,19 +16,20 @@ extension CallMachine {
   }
 }
 
-/// Sockets and a thread for a call.
+/// A request for a call's sockets and media thread.
 public struct MediaRequest: Sendable {
   public var call: CallID
   public var session: MediaSessionID
   /// All sessions of one user are on one thread.
   public var user: String
-  /// Other users for whom the call rings: one of them may get it.
+  /// Further users whose devices ring: one of them may answer the call.
   public var others: [String]
-  /// The trunk's media or signalling address: it chooses the local address of the trunk leg.
+  /// The trunk's media or signalling address; it determines the local address of the trunk leg.
   public var toward: IPAddress?
-  /// The flow of the trunk's INVITE: which of our addresses it has asked.
+  /// The flow of the trunk's INVITE; its local address is the one that the trunk sent it to.
   public var asked: Flow?
-  /// The session is there: if the machine no longer has its trunk leg's address, it continues at another. The answer is `mediaMoved`.
+  /// The session exists already: if the machine no longer has its trunk leg's address, the leg continues at another. The answer
+  /// is `mediaMoved`.
   public var moves = false
   public init(
     _ call: CallID, session: MediaSessionID, user: String, others: [String] = [], toward: IPAddress?, asked: Flow? = nil
@@ -38,45 +39,47 @@ public struct MediaRequest: Sendable {
 }
 
 extension CallMachine {
-  /// What the call machine asks of its surroundings. Only `reserveMedia` is answered at once.
+  /// A request of the call machine to its surroundings. Only `reserveMedia` is answered at once.
   public enum Action: Sendable {
     case sip(UserAgent.Command)
     case app(SessionCommand)
     case media(MediaCommand)
-    /// `mediaReserved` or `mediaRefused` is the next input, `mediaMoved` after a request that `moves`. A reserved session is freed by `MediaCommand.close`.
+    /// `mediaReserved` or `mediaRefused` is the next input, or `mediaMoved` after a request that `moves`. `MediaCommand.close`
+    /// frees a reserved session.
     case reserveMedia(MediaRequest)
-    /// Asks the cluster where a call's users are; answer with `located`, once, within 100 ms.
+    /// Requests the locations of a call's users from the cluster; answer with `located`, once, within 100 ms.
     case locate(LocateQuestion)
     /// Enters a `call.start` in the cluster; answer with `claimed`, once, within 100 ms.
     case claim(ClaimQuestion)
-    /// A further trunk of a call that lives; answer with `admitted`, once, within 100 ms. It counts until `released` or the call's record.
+    /// Requests a slot of a further trunk for a live call; answer with `admitted`, once, within 100 ms. The slot is held until
+    /// `released` or the call's record.
     case admit(CallID, trunk: String, most: Int)
     case released(CallID, trunk: String)
-    /// A call that was located or claimed became none; the others end with their record.
+    /// A located or claimed call was refused and never existed. All other calls end with their record.
     case unclaimed(CallID)
-    /// How a call ended that this node does not know; answer with `tombstone`, once, within 100 ms.
+    /// Requests how a call ended that this node does not know; answer with `tombstone`, once, within 100 ms.
     case askTombstone(CallID)
-    /// To a device at another node, through its socket there: a push's content.
+    /// Sends a push's content to a device at another node, through its socket there.
     case wake(DeviceKey, node: String, CallPush)
-    /// Identity header fields to be checked; answer with `verified`, within `Timers.verification` if it is to count.
+    /// Identity header fields to be verified; answer with `verified`. An answer counts only within `Timers.verification`.
     case verify(CallID, IdentityQuestion)
-    /// A question to the domain name system; answer with `trunking(.resolved)`.
+    /// A DNS query; answer with `trunking(.resolved)`.
     case lookUp(DNSQuestion)
-    /// Two empty lines on this flow.
+    /// Sends a double CRLF on this flow (RFC 5626 §3.5.1).
     case keepAlive(Flow)
     /// Wakes a device for a call; answer with `pushed`, once. Never for a (call, device) whose push was accepted.
     case push(PushKey, PushTarget, CallPush, deadline: Instant)
-    /// Asks a webhook for the users of a call; answer with `routed`, within 10 s or not at all.
+    /// Queries a webhook for a call's route; answer with `routed` within 10 s, or not at all.
     case askRoute(RouteQuestion, Webhook)
-    /// Asks the operator's server about a user or a number; answer with `userKnown`, once, within 2 s.
+    /// Queries the operator's server for a user or a number; answer with `userKnown`, once, within 2 s.
     case askUser(UserQuestion, Webhook)
-    /// A device has the call, or none will: no retries of its pushes.
+    /// A device has the call, or none will have it: its pushes are not retried.
     case pushCallOver(CallID)
-    /// To the store: the registry has changed. In order.
+    /// To the store, in order: changes of the registry.
     case devices([DeviceChange])
-    /// To the store: what login tokens grant has changed. In order.
+    /// To the store, in order: changes of what login tokens grant.
     case grants([UserGrants.Change])
-    /// To the other nodes: what login tokens grant here, or do not any longer.
+    /// To the other nodes: what login tokens grant here, or no longer grant.
     case shareGrants([SharedGrant])
     /// For log, metrics and the transport's allow-list.
     case trunkNews(TrunkNews)
@@ -84,29 +87,30 @@ extension CallMachine {
     case journal(StartLine)
     /// Exactly one per call, at most `Timers.finalStatistics` after its end.
     indirect case record(CallRecord)
-    /// A call that has its record at another node: nothing is to be kept of it here.
+    /// Another node has this call's record: this one keeps nothing of it.
     case disowned(CallID)
     /// A step of a call's timeline; `detail` is a short text such as a SIP code, a codec or a reason, without numbers of
     /// subscribers.
     case trace(CallID, CallStage, at: Instant, detail: String?)
-    /// For readers of events; a call's end is not among them, as its record has it. In order.
+    /// For the readers of events, in order. A call's end is not among them: its record states it.
     indirect case event(GatewayEvent)
     /// Begins or ends a file with the call's audio; `recorded` follows each end, once.
     case recording(RecordingCommand)
-    /// Opens or closes a stream, or tells it a digit; what becomes of it comes as `stream`.
+    /// Opens or closes a stream, or sends it a digit; its events come as `stream`.
     case stream(StreamCommand)
     /// The answer to an operation, once: `Input.command`, `.originate` and those of `DeviceCommand`.
     case answered(QuestionID, OperationAnswer)
-    /// A request of ours inside a dialog had no response; the call, if it is known still. Its record may be written.
+    /// A request of ours inside a dialog had no response. The call is nil if it is no longer known; its record may be written
+    /// already.
     indirect case requestUnanswered(CallID?, UnansweredRequest)
     /// A sample for a histogram.
     case measured(Measurement)
-    /// A trunk's INVITE or an app's `call.start` that became no call.
+    /// A trunk's INVITE or an app's `call.start` was refused before it became a call.
     case refused(Refusal)
   }
 }
 
-/// What a verifier of caller identities needs (RFC 8224 §6.2).
+/// The input of a verifier of caller identities (RFC 8224 §6.2).
 public struct IdentityQuestion: Sendable, Equatable {
   /// Well-formed Identity header fields, at most 4.
   public var identities: [String]
@@ -127,42 +131,43 @@ public enum Measurement: Sendable, Equatable {
   case inviteToPush(Duration)
   /// From a push to the `hello` of its device.
   case pushToConnected(Duration)
-  /// What an app said in `call.ringing`, once per call and device.
+  /// A duration that an app reported in `call.ringing`, once per call and device.
   case app(AppStep, Duration)
   /// From INVITE to our 180.
   case inviteToRinging(Duration)
   /// From `call.answer` (incoming) or `call.start` (outgoing) to the open gate.
   case gate(CallDirection, Duration)
-  /// From `call.answer` to the first frame that is not silent, less what trunk (200 → ACK) and client (connected →
-  /// `media.active`) took.
+  /// From `call.answer` to the first frame that is not silent, less the longer of the trunk's time (200 → ACK) and the client's
+  /// (connected → `media.active`).
   case answerToAudio(AudioDirection, Duration)
-  /// What was taken off `answerToAudio`.
+  /// The times of trunk and client, the longer of which `answerToAudio` excludes.
   case answerToACK(Duration)
   case connectedToActive(Duration)
   /// From start to end, and from 200 to end (zero if never connected).
   case callLength(CallDirection, connected: Duration)
 }
 
-/// What an app measures of its own way from a push to `call.ringing`.
+/// The parts of an app's time from a push to `call.ringing`, as the app measures them.
 public enum AppStep: Sendable, CaseIterable {
   /// Process start to push delegate; delegate to accepted report; delegate to `welcome`.
   case push, report, open
 }
 
-/// Why an INVITE or `call.start` became no call. INVITEs received = incoming calls + refusals of direction `incoming`; accepted
+/// Why an INVITE or `call.start` was refused. INVITEs received = incoming calls + refusals of direction `incoming`; accepted
 /// `call.start` = outgoing calls.
 public struct Refusal: Sendable, Hashable {
   public enum Reason: String, Sendable, CaseIterable {
-    /// Outgoing: every trunk of the route is down; or has had its calls of this second.
+    /// `trunkDown`, outgoing: every trunk of the route is down. `trunkRate`: the trunk has had its calls of this second.
     case trunkDown, trunkRate
-    /// Incoming: sent to the node that has the user, by 302. Outgoing: that node has this call.
+    /// Incoming: redirected by 302 to the node that has the user. Outgoing: another node has this call.
     case steered
-    /// Incoming, by an edge: the shared store does not say where the user's devices are, and none is known here. The edge asks the next node.
+    /// Incoming, from an edge: the shared store does not state where the user's devices are, and none is known here. The edge
+    /// tries the next node.
     case unlocated
-    /// An operator took the trunk out of use.
+    /// An operator disabled the trunk.
     case trunkDisabled
-    /// A number that the user may not dial; too many calls of the user in this hour; the user's own number; a number to call from that is not the
-    /// user's.
+    /// The user may not dial the number; the user made too many calls in this hour; the number is the user's own; the number to
+    /// call from is not the user's.
     case userPrefix, userRate, ownNumber, callerNumber
     case draining, overload, trunkLimit, userLimit, mediaPorts, mediaOverload, diversions, unknownTrunk
     case notFound, forbidden, emergency, codec
@@ -174,14 +179,14 @@ public struct Refusal: Sendable, Hashable {
   /// Empty if not known.
   public var trunk: String
   public var detail: String?
-  /// It is no fault: the first challenge of a caller that logs in.
+  /// Not a fault, such as the first challenge of a caller that authenticates.
   public var isRoutine = false
-  /// Who wanted it, as far as known.
+  /// The caller, as far as known.
   public var caller = Caller()
   public struct Caller: Sendable, Hashable {
-    /// Of an outgoing call.
+    /// The device of an outgoing call.
     public var device: DeviceKey?
-    /// The other party: who calls, or who is dialled.
+    /// The other party: the caller's number, or the dialled one.
     public var number: String?
     /// The Call-ID of an INVITE, or the id of a `call.start`.
     public var call: String?

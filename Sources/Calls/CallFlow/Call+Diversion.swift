@@ -5,16 +5,16 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// A call that is diverted because no device answered: the lock, the second leg, the recording.
+/// Diversion of a call that no device answered: the lock, the second leg, the recording.
 extension Call {
-  /// Another party than this user's devices has it.
+  /// Another user, a number or a recording has the call instead of this user's devices.
   func isDiverted(for user: String) -> Bool { users.former.contains(user) || isDivertedToNumber || diversions.recording != nil }
 
-  /// What a device hears that comes late; nil if no leg and no recording has the call.
+  /// The end reason for a device that connects late; nil if no leg and no recording has the call.
   var divertedReason: EndReason? { isDivertedToNumber ? .diverted : diversions.recording?.planned.reasonForDevices }
 
-  /// The lock, taken for what comes now: every device that had no terminal message yet is told, a winner without media that it
-  /// failed.
+  /// Claims the lock for a diversion: each device without a terminal message gets one; for a winner without media it states the
+  /// failure.
   mutating func acquireLock(for planned: PlannedDiversion, _ diversion: CallRecord.Diversion, _ step: inout Step) {
     for timer in [CallTimer.ring, .unreached, .push, .early180, .gate, .restart, .mediaActive, .vanished] { timers[timer] = nil }
     notifyDevices(planned.ending.reason, others: planned.reasonForDevices, by: .gateway, &step)
@@ -27,14 +27,14 @@ extension Call {
     mark(.diverting, detail: planned.trigger.rawValue, &step)
   }
 
-  /// Those of the INVITE and ours; recordings and codes lead nowhere.
+  /// The limit counts the diversions of the INVITE and ours, but no recordings and codes.
   var isDivertedTooOften: Bool {
     diversions.before + diversions.made.count { $0.user != nil || $0.number != nil } >= Limits.diversions
   }
 
   // MARK: another user
 
-  /// The next user's devices ring under the same lock, and that user's rules hold.
+  /// The next user's devices ring under the same lock, and that user's rules apply.
   mutating func divert(to next: String, _ rules: Diversions, _ planned: PlannedDiversion, _ step: inout Step) {
     var diversion = CallRecord.Diversion(planned.trigger)
     diversion.user = next
@@ -47,7 +47,7 @@ extension Call {
 
   // MARK: a number
 
-  /// The leg to the number; its INVITE waits for the start line on disk.
+  /// Adds the leg to the number; its INVITE waits until the start line is on disk.
   mutating func divert(by leg: TrunkLeg, to target: DiversionTarget, _ step: inout Step) {
     var diversion = CallRecord.Diversion(target.planned.trigger)
     (diversion.number, diversion.trunk, diversion.sipCallId) = (target.number.text, leg.trunk.name, leg.sipCallID)
@@ -74,7 +74,8 @@ extension Call {
         extraHeaders: diversionHeaders(own, target.planned.trigger, trunk, peer.domain)), &step)
   }
 
-  /// RFC 5806: who diverts it now comes first, then those before. What an untrusted trunk said of them is counted, not repeated.
+  /// RFC 5806: the latest diversion comes first, then the earlier ones. Those stated by an untrusted trunk are counted, not
+  /// repeated.
   private func diversionHeaders(_ own: String, _ trigger: DiversionTrigger, _ trunk: Routing.Trunk, _ domain: String)
     -> [(name: String, value: String)]
   {
@@ -89,7 +90,7 @@ extension Call {
     return out
   }
 
-  /// 180 and early media of the second leg are the caller's.
+  /// Passes 180 and early media of the second leg to the caller.
   mutating func diversionProgressed(_ code: Int, _ sdp: String?, _ step: inout Step) {
     guard state == .diverting, let second, code > 100 else { return }
     if code == 180 { markOnce(.divertedRinging, &step) }
@@ -111,7 +112,8 @@ extension Call {
     sendAnswer(&step)
   }
 
-  /// Busy, declined and unanswered there are so here; anything else leaves what it was for.
+  /// Busy, declined and unanswered at the second leg become the call's end reason; any other refusal keeps the reason of the
+  /// diversion.
   mutating func diversionRefused(_ code: Int, _ step: inout Step) {
     guard state == .diverting, let planned = second.flatMap({ legs[$0].diversion?.planned }) else { return }
     mark(.divertedFailed, detail: String(code), &step)
@@ -122,7 +124,7 @@ extension Call {
     end(ending, &step)
   }
 
-  /// The second leg is not answered, or a recording does not end.
+  /// The second leg was not answered, or a recording did not end.
   mutating func diversionTimedOut(_ step: inout Step) {
     if isDivertedToNumber {
       end(Ending(.unanswered, by: .trunk, detail: "diversion not answered"), &step)
@@ -143,7 +145,7 @@ extension Call {
 
   mutating func startRecording(_ step: inout Step) {
     guard state == .diverting, let (planned, file) = diversions.recording else { return }
-    // a media thread that never tells of the end does not hold the caller
+    // the call ends even if the media thread never reports the end of the file
     timers[.ring] = step.now + .milliseconds(file.audio.milliseconds) + Self.recordingTimeout
     guard file.isEarly else { return sendAnswer(&step) }
     guard trunkLeg.sendEarlyMedia(&step) else { return end(planned.ending, &step) }
@@ -152,7 +154,7 @@ extension Call {
 
   private static let recordingTimeout = Duration.seconds(5)
 
-  /// The recording is over, and with it the call.
+  /// A file was played to its end. If it was a diversion's recording, the call ends.
   mutating func played(_ step: inout Step) {
     appMedia.playsFile = false
     ringBack(&step)
@@ -162,7 +164,7 @@ extension Call {
     end(ending, &step)
   }
 
-  /// Both ends have media: audio flows.
+  /// Both ends have media: connects their audio.
   mutating func joinDiverted(_ step: inout Step) {
     if isDivertedToNumber, let inner = legs[1].session {
       step.media(.bridge(session, to: inner, connects: true))
@@ -174,7 +176,7 @@ extension Call {
 }
 
 extension CallRecord {
-  /// The second leg of a diverted call stands where the app's would.
+  /// Fills the record's fields of the app leg with those of the second leg.
   mutating func join(_ second: TrunkLeg, _ first: MediaStatistics?) {
     codecs.app = second.media.map { $0.codec.name }
     guard let other = second.statistics else { return }

@@ -8,8 +8,8 @@ import SRTP
 
 /// How a call ends: once, with one final response, one terminal message per device, and one record.
 extension Call {
-  /// The only door to `ended`. `others` is what devices that did not win are told, if it differs; `sip` the status for the
-  /// record. A leg that is `over` already is told nothing.
+  /// The only transition to `ended`. `others` is the reason for devices that did not win, if it differs; `sip` is the status for
+  /// the record. Nothing is sent on a leg that is `over` already.
   mutating func end(
     _ reason: EndReason, by side: CallSide, others: EndReason? = nil, sip: Int? = nil, q850: Int? = nil,
     detail: String? = nil, _ step: inout Step
@@ -41,7 +41,7 @@ extension Call {
     step.measure(.callLength(direction, connected: connected))
   }
 
-  /// The terminal message of every device that has had none: who has the call, who rings, who may come late.
+  /// Sends the terminal message to every device without one: the winner, those that ring, and those that may connect late.
   mutating func notifyDevices(_ reason: EndReason, others: EndReason, by side: CallSide, sip: Int? = nil, _ step: inout Step) {
     for device in devices where terminals[device.key] == nil {
       let isWinner = device.key == winner
@@ -50,11 +50,11 @@ extension Call {
     closePushes(CallOver(others, by: side, at: step.wallNow, sip: sip), &step)
   }
 
-  /// How a call ends that no device answers.
+  /// How a call ends.
   struct Ending {
     var reason: EndReason
     var side: CallSide
-    /// What devices that did not say so themselves are told, if it differs.
+    /// The reason for devices that did not cause the end, if it differs.
     var others: EndReason?
     var q850: Int?
     var detail: String?
@@ -63,8 +63,8 @@ extension Call {
     }
   }
 
-  /// No device has answered an incoming call, or the one that did has no media: only here can it still go somewhere else. A
-  /// diversion is carried out by the machine, behind the input that caused it.
+  /// No device has answered an incoming call, or the winner has no media: only here can the call still be diverted. The machine
+  /// makes the diversion after the input that caused it.
   mutating func endUnlessDiverted(_ trigger: DiversionTrigger, _ ending: Ending, _ step: inout Step) {
     guard isLive, diversions.planned == nil else { return }
     mark(.noDeviceAnswered, detail: trigger.rawValue, &step)
@@ -74,7 +74,7 @@ extension Call {
       return step.outcomes.append(.diverts(wanted))
     }
     var ending = ending
-    // a final response says it by its code, a BYE in no other way
+    // a final response states the cause by its code, a BYE only by this field
     if callsNumberFirst { ending.q850 = ending.q850 ?? trigger.cause }
     end(ending, &step)
   }
@@ -83,7 +83,7 @@ extension Call {
     end(ending.reason, by: ending.side, others: ending.others, q850: ending.q850, detail: ending.detail, &step)
   }
 
-  /// The same with a final response that does not follow from the reason.
+  /// Ends the call with a final response that does not follow from the reason.
   mutating func end(_ ending: Ending, refusing code: Int, _ step: inout Step) {
     guard trunkLeg.phase == .invited else { return end(ending, &step) }
     (trunkLeg.phase, trunkLeg.finalStatus) = (.over, code)
@@ -91,7 +91,7 @@ extension Call {
     end(ending.reason, by: ending.side, others: ending.others, sip: code, detail: ending.detail, &step)
   }
 
-  /// An operator ends the call: nothing is wrong with this server, so a caller that still waits hears 480 with cause 31.
+  /// An operator ends the call. This server has no fault, so a caller that still waits gets 480 with cause 31.
   mutating func hangUp(_ step: inout Step) {
     if direction == .incoming, trunkLeg.phase == .invited {
       return end(.init(.server, by: .gateway, q850: 31, detail: "hung up by an operator"), refusing: 480, &step)
@@ -99,7 +99,7 @@ extension Call {
     end(.server, by: .gateway, detail: "hung up by an operator", &step)
   }
 
-  /// The terminal message of one device; never a second one.
+  /// Sends the terminal message of one device; never a second one.
   mutating func terminate(
     _ key: DeviceKey, _ reason: EndReason, by side: CallSide, sip: Int? = nil, isWinner: Bool, _ step: inout Step
   ) {
@@ -111,13 +111,13 @@ extension Call {
     step.app(.callDead(key, id))
   }
 
-  /// The device itself said that it is out: its `ok`, or the receipt, is its terminal message. Its leg is freed.
+  /// The device itself left the call: the `ok` or receipt for its request is its terminal message. Its leg is freed.
   mutating func leave(_ key: DeviceKey, _ reason: EndReason, _ step: inout Step) {
     guard terminals[key] == nil else { return }
     let over = CallOver(reason, by: .app, at: step.wallNow)
     terminals[key] = Terminal(over: over, isByDevice: true, isUnseen: false)
     pushNotNeeded(key)
-    guard let index = index(of: key) else { return }  // it was woken and says so without a session
+    guard let index = index(of: key) else { return }  // it was woken and rejects without a session
     step.app(.callDead(key, id))
     removeLeg(index, &step)
   }
@@ -127,14 +127,14 @@ extension Call {
     devices.remove(at: index)
   }
 
-  /// No device is left to answer: the final response follows from the devices' answers.
+  /// Ends the call if no device is left that could answer: the final response follows from the devices' refusals.
   mutating func endIfNoDeviceRings(_ step: inout Step) {
     guard isUndecided, ringsDevices, !parties.isVerifying, users.locating == nil else { return }
     let undecided = devices.filter { terminals[$0.key] == nil }
     guard !undecided.contains(where: { $0.isConnected || $0.phase == .ringing }),
       !pushes.contains(where: { terminals[$0.key] == nil && $0.isOpen })
     else { return }
-    // a device that lost its socket before it rang holds the call up no longer than a client takes to come back
+    // a device that lost its socket before it rang delays the end no longer than a client needs to reconnect
     if let until = undecided.compactMap(\.awaitedUntil).max(), until > step.now {
       timers[.vanished] = until
       return
@@ -150,13 +150,13 @@ extension Call {
     if said.unusable > 0 { return end(.codec, by: .app, detail: "no device's SDP was usable", &step) }
     if said.blocked > 0, said.filtered == 0 { return end(.blocked, by: .app, &step) }
     if said.filtered > 0 { return endUnlessDiverted(.unreached, .init(.dnd, by: .app), &step) }
-    // A push is given up at the ring's end by another thread: whichever is first, the call rang out.
+    // Another thread gives up a push when the ring time ends: whichever comes first, the call rang out.
     if let ring = timers[.ring], ring <= step.now { return ringTimedOut(&step) }
     let detail = bookkeeping.pushFailure.map { "no device left, no push accepted: \($0)" } ?? "no device left"
     endUnlessDiverted(.unreached, .init(.unanswered, by: .app, q850: 20, detail: detail), &step)
   }
 
-  /// The final statistics are here, or late: the record.
+  /// The call's record. `final` is nil if the final statistics are late.
   func record(_ final: MediaStatistics?, _ step: Step) -> CallRecord {
     let statistics = final ?? trunkLeg.statistics
     let ended = times[.ended] ?? step.now
@@ -211,7 +211,7 @@ extension CallRecord.Stream {
 }
 
 extension CallRecord.Unheard {
-  /// Nil where everything was heard.
+  /// Nil if every received packet was of the played stream.
   init?(_ stream: StreamStatistics) {
     guard stream.unknownPackets > 0 || stream.otherSourcePackets > 0 else { return nil }
     self.init(
@@ -220,7 +220,7 @@ extension CallRecord.Unheard {
 }
 
 extension CallRecord.Bursts {
-  /// Nil where nothing was lost.
+  /// Nil if nothing was lost.
   init?(_ stream: StreamStatistics) {
     guard stream.burstDensity > 0 || stream.gapDensity > 0 else { return nil }
     func rounded(_ value: Double, _ scale: Double) -> Double { (value * scale).rounded() / scale }
@@ -232,7 +232,7 @@ extension CallRecord.Bursts {
 }
 
 extension StreamStats {
-  /// What the device needs to know: the stream it heard.
+  /// The device's view: the stream that it received.
   init(_ statistics: MediaStatistics) {
     let received = statistics.fromTrunk
     let expected = received.packets &+ received.lost

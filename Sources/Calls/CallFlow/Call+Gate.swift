@@ -4,18 +4,18 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// The media gate (docs/reference/protocol.md): no party has to talk, and pay, into silence.
+/// The media gate (docs/reference/protocol.md): a call is connected, and charged, only once both sides have media.
 extension Call {
-  /// Says that the device which has the call also has media. Only the gate makes one, and only with one can the trunk be
-  /// answered or called.
+  /// Proof that the device which has the call also has media. Only the gate makes one; a trunk is answered or called for a device
+  /// only with one.
   struct GateProof {
     let winner: Int
     fileprivate init(winner: Int) { self.winner = winner }
   }
 
   /// Opens the gate if all of its conditions hold: winner locked, its SDP applied, a nominated pair, keys after the right
-  /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK holds the
-  /// 200 up in the user agent.
+  /// fingerprint, `media.ready` of this generation. A reliable provisional response with SDP that waits for its PRACK delays the
+  /// 200 in the user agent.
   mutating func tryGate(_ step: inout Step) {
     guard state == .answering || state == .starting, diversions.planned == nil, let winner = winnerIndex else { return }
     let leg = devices[winner]
@@ -32,7 +32,7 @@ extension Call {
     }
   }
 
-  /// Another trunk, if the device still has media.
+  /// Invites over another trunk, if the device still has media.
   mutating func inviteAgain(_ step: inout Step) {
     if callsNumberFirst { return inviteNumber(&step) }
     guard let winner = winnerIndex, devices[winner].hasMedia else {
@@ -48,7 +48,7 @@ extension Call {
     timers[.restart] = nil
   }
 
-  /// The only function that sends a trunk its 200.
+  /// Sends the 200 when the gate is open.
   private mutating func answerTrunk(_ proof: GateProof, _ step: inout Step) {
     guard trunkLeg.phase == .invited else { return }
     if !devices[proof.winner].hasMedia { step.statistics.answeredWithoutMedia += 1 }
@@ -56,10 +56,10 @@ extension Call {
     sendAnswer(&step)
   }
 
-  /// 200. Only with a `GateProof`, or with another party than a device at the other end, which has media of its own.
+  /// Sends the 200. Requires a `GateProof`, or another end than a device, with its own media: a number, a recording, a stream.
   mutating func sendAnswer(_ step: inout Step) {
     let isAnswered = !trunkLeg.isLateOffer || trunkLeg.isProvisionallyAnswered
-    // a reliable 180 has taken our offer: the user agent sends the 200 after its PRACK
+    // a reliable 180 carried our offer: the user agent sends the 200 after its PRACK
     let isOffered = trunkLeg.isLateOffer && trunkLeg.isReliable && trunkLeg.sentRinging
     var offer: String?
     if trunkLeg.isLateOffer, !isOffered { offer = trunkLeg.negotiation?.makeOffer() }
@@ -70,13 +70,13 @@ extension Call {
     trunkLeg.finalStatus = 200
     becomeConnected(&step)
     timers[.longestCall] = step.now + step.configuration.timers.longestCall
-    // media first: the media thread is told before the trunk can send
+    // media first: the media thread gets its command before the trunk can send
     if isAnswered { joinAnswered(&step) }
     step.sip(.answer(trunkLeg.id, sdp: isOffered ? nil : offer ?? trunkLeg.answer))
     if isAnswered { announceConnected(&step) }
   }
 
-  /// Both descriptions exist: audio flows between the parties of the call.
+  /// Both descriptions are known: connects the audio of the parties that have the call.
   mutating func joinAnswered(_ step: inout Step) {
     if isDivertedToNumber || diversions.recording != nil {
       joinDiverted(&step)
@@ -87,10 +87,10 @@ extension Call {
     }
   }
 
-  /// Audio flows; the first words are kept until the device plays.
+  /// Connects the audio; the first words are kept until the device plays.
   mutating func join(_ winner: Int, _ step: inout Step) {
     let leg = devices[winner]
-    // a test call has no first words to protect
+    // a test call has no first words to keep
     let keeps = leg.announcesActive && !leg.isPlaying && !isTest
     devices[winner].isPlaying = !keeps
     step.media(.connect(session, leg.id, keepsFirstWords: keeps))
@@ -109,7 +109,8 @@ extension Call {
     noteTrunkHold(&step)
   }
 
-  /// `call.answer` starts the deadline: from the tap, and never beyond what the device's own action allows.
+  /// Starts the gate's deadline at `call.answer`: it counts from the tap and never exceeds the timeout of the device's own
+  /// action.
   mutating func startGateDeadline(_ answer: CallAnswer, isWarm: Bool, _ step: inout Step) {
     let settings = step.configuration.timers
     let age = min(max(answer.ageMs ?? 0, Limits.answerAgeMilliseconds.lowerBound), Limits.answerAgeMilliseconds.upperBound)
@@ -131,7 +132,7 @@ extension Call {
     endUnlessDiverted(.mediaFailed, .init(.mediaTimeout, by: .gateway, others: .answeredElsewhere, detail: missing), &step)
   }
 
-  // MARK: what the gate hears
+  // MARK: events of the gate
 
   mutating func mediaReady(_ ready: MediaReady, from key: DeviceKey, _ step: inout Step) {
     guard let index = index(of: key) else { return }
@@ -139,7 +140,7 @@ extension Call {
     tryGate(&step)
   }
 
-  /// Before the tap a failure only switches warm-up off; of the device that has the call it is final.
+  /// Before the tap a failure only switches warm-up off; for the device that has the call it is final.
   mutating func mediaFailed(_ failure: MediaFail, from key: DeviceKey, _ step: inout Step) {
     guard winner == key, let index = index(of: key), failure.gen ?? devices[index].gen == devices[index].gen else { return }
     failMedia("\(failure.stage.rawValue) \(failure.detail ?? "")".trimmingSuffixSpace, &step)
@@ -175,7 +176,7 @@ extension Call {
     }
   }
 
-  /// The media of the device that has the call failed: for good, unless another device may get it.
+  /// The winner's media failed: the call ends, or is diverted by a rule.
   mutating func failMedia(_ detail: String, _ step: inout Step) {
     guard ringsDevices, state == .answering else { return end(.mediaFailed, by: .app, detail: detail, &step) }
     endUnlessDiverted(.mediaFailed, .init(.mediaFailed, by: .app, others: .answeredElsewhere, detail: detail), &step)

@@ -7,10 +7,10 @@ import RTP
 import SDP
 import SIPDialogs
 
-/// An incoming call until a device has it: ringing, preparing, answering, refusing.
+/// An incoming call until it is answered: ringing, preparing, answering, refusing.
 extension Call {
-  /// Media is reserved: the trunk's description is answered, the devices are offered the call. It ends if the trunk's offer does not fit
-  /// after all.
+  /// Media is reserved: answers the trunk's description and offers the call to the devices. Ends the call if the trunk's offer
+  /// cannot be used.
   mutating func offer(
     to present: [DevicePresence], waking destinations: [PushDestination], _ remoteDevices: [RemoteDevice],
     _ reservation: MediaReservation, _ intake: Intake, _ step: inout Step
@@ -19,7 +19,7 @@ extension Call {
     ring(present, waking: destinations, remoteDevices, holdsOffers: startVerification(intake.invite, &step), &step)
   }
 
-  /// Media is reserved for what the trunk offers. False: it offers nothing that we have, and the call is over.
+  /// Answers the trunk's offer with the reserved media. False: the offer cannot be used, and the call has ended.
   mutating func accept(_ reservation: MediaReservation, _ intake: Intake, _ step: inout Step) -> Bool {
     appMedia.reservation = reservation
     do {
@@ -32,14 +32,14 @@ extension Call {
     return true
   }
 
-  /// Once: the start line goes to disk.
+  /// Writes the start line to disk, once.
   mutating func startJournal(_ step: inout Step) {
     guard timers[.journal] == nil, !bookkeeping.isJournalled else { return }
     step.output.actions.append(.journal(startLine(step)))
     timers[.journal] = step.now + step.configuration.timers.journal
   }
 
-  /// The devices of its present users; with `holdsOffers` a verifier answers first.
+  /// Rings the devices of the call's present users; with `holdsOffers` they are offered the call after the verifier's answer.
   mutating func ring(
     _ present: [DevicePresence], waking destinations: [PushDestination], _ remoteDevices: [RemoteDevice] = [],
     holdsOffers: Bool = false, _ step: inout Step
@@ -75,7 +75,8 @@ extension Call {
     pushOffered(device.key, step)
   }
 
-  /// 200, either way. The start line goes to disk again: what a killed process leaves says when the call was connected.
+  /// 200 was sent or received. The start line is written again, so that it states when the call was connected if the process is
+  /// killed.
   mutating func becomeConnected(_ step: inout Step) {
     enter(.connected, &step)
     mark(.connected, &step)
@@ -83,7 +84,7 @@ extension Call {
     step.outcomes.append(.connected)
   }
 
-  /// It is on disk, or on its way.
+  /// The start line is on disk, or on its way.
   var hasStartLine: Bool { bookkeeping.isJournalled || timers[.journal] != nil }
 
   func startLine(_ step: Step) -> StartLine {
@@ -126,11 +127,11 @@ extension Call {
       opus: opusLimits(step))
   }
 
-  /// What an app is told of Opus: what the trunk's codec can carry. Before the trunk has answered, the widest that it may choose,
-  /// or the next trunk of the route: the encoders follow the path by themselves, so that too wide costs only bits.
+  /// The Opus limits for an app: what the trunk's codec can carry. Before the trunk has answered, the widest codec that it or the
+  /// next trunk of the route may choose: the encoders follow the path, so a limit that is too wide only costs bits.
   func opusLimits(_ step: Step) -> OpusLimits {
     if let media = trunkLeg.media, media.codec == .opus {
-      // relayed untouched: the trunk's own limits are what counts
+      // relayed untouched: the trunk's own limits count
       return OpusLimits(maxPlaybackRateHz: media.opus.maxPlaybackRateHz, maxAverageBitrate: media.opus.maxAverageBitrate)
     }
     let codecs = trunkLeg.media.map { [$0.codec] } ?? ([trunk] + trunkLeg.alternatives).flatMap(\.codecs)
@@ -151,11 +152,11 @@ extension Call {
     .init(
       trunk: trunk.name, privacy: parties.isPrivate || parties.from.h == Self.anonymous.h, attest: parties.attestation,
       diverted: parties.divertedFrom.isEmpty ? nil : parties.divertedFrom,
-      // the tokens hold the number
+      // the tokens contain the number
       identity: parties.isPrivate || parties.identities.isEmpty ? nil : parties.identities.map(\.text))
   }
 
-  /// Of the trunk leg that has the call; while the trunk has it transferred, an app cannot.
+  /// Capabilities of the trunk leg that has the call. While the trunk transfers the call, an app cannot.
   var capabilities: CallCapabilities {
     if isTest { return CallCapabilities() }
     return CallCapabilities(
@@ -179,7 +180,7 @@ extension Call {
     ringTrunk(&step)
   }
 
-  /// What the app measured; a repeat after a reconnect counts no second time.
+  /// Records what the app measured; a repeat after a reconnect does not count again.
   private mutating func note(_ ringing: CallRinging, of index: Int, _ step: inout Step) {
     guard devices[index].rang == nil, ringing != CallRinging() else { return }
     devices[index].rang = ringing
@@ -188,7 +189,7 @@ extension Call {
     for case (let phase, let milliseconds?) in steps { step.measure(.app(phase, .milliseconds(milliseconds))) }
   }
 
-  /// 180 once, and not before the start line is on disk.
+  /// Sends 180 once, and not before the start line is on disk.
   mutating func ringTrunk(_ step: inout Step) {
     guard trunkLeg.wantsRinging, !trunkLeg.sentRinging, bookkeeping.isJournalled, trunkLeg.phase == .invited,
       isUndecided || isDivertedToNumber
@@ -198,7 +199,7 @@ extension Call {
     trunkLeg.sendRinging(&step)
   }
 
-  /// The journal has the call, or took too long.
+  /// The journal has the call, or its deadline passed.
   mutating func journalled(_ step: inout Step) {
     timers[.journal] = nil
     guard isLive, !bookkeeping.isJournalled else { return }
@@ -223,7 +224,7 @@ extension Call {
     endIfNoDeviceRings(&step)
   }
 
-  /// Woken or not, no device has said that it rings.
+  /// No device, woken or not, has reported that it rings.
   mutating func unreached(_ step: inout Step) {
     guard state == .parked, isUndecided else { return }
     endUnlessDiverted(.unreached, .init(.unanswered, by: .gateway, q850: 20, detail: "no device rang"), &step)
@@ -247,8 +248,8 @@ extension Call {
     return .ok
   }
 
-  /// Applies a device's answer to our offer. A second one of the same generation is taken only from a new session, and starts
-  /// ICE and DTLS again. A device whose description cannot be used is out: its index means nothing afterwards.
+  /// Applies a device's answer to our offer. A second one of the same generation is accepted only from a new session, and
+  /// restarts ICE and DTLS. A device whose description cannot be used leaves the call, and its index is invalid afterwards.
   private mutating func describe(_ index: Int, _ sdp: String, gen: Int, on session: SessionID, _ step: inout Step) -> Failure? {
     guard gen == devices[index].gen else { return Failure(.staleGen) }
     guard devices[index].describedOn != session else { return Failure(.badState, msg: "already prepared") }
@@ -258,7 +259,8 @@ extension Call {
       step.media(.setAppRemote(self.session, devices[index].id, remote, newLocal: nil, newAssociation: true))
       return nil
     } catch {
-      // no other description is to be hoped for: the refusal is the device's terminal message, and the last one out ends the call
+      // no better description can be expected: the refusal is the device's terminal message, and the last one to leave ends the
+      // call
       bookkeeping.declines.unusable += 1
       leave(devices[index].key, .codec, &step)
       endIfNoDeviceRings(&step)
@@ -266,14 +268,14 @@ extension Call {
     }
   }
 
-  /// `call.answer`: the one lock. The first whose description can be used has the call.
+  /// `call.answer` claims the lock. The first device whose description can be used gets the call.
   mutating func answer(_ answer: CallAnswer, from key: DeviceKey, on session: SessionID, _ step: inout Step) -> RequestAnswer {
     if winner == key { return .ok(Success(won: true)) }
     guard isUndecided, ringsDevices, let index = index(of: key) else {
       return .err(Failure(winner == nil ? .badState : .answeredElsewhere, reason: winner == nil ? nil : .answeredElsewhere))
     }
     if let gen = answer.gen, gen != devices[index].gen { return .err(Failure(.staleGen)) }
-    // what an earlier process of the device had prepared went with it
+    // a description that an earlier process of the device prepared is invalid
     if let sdp = answer.sdp, devices[index].describedOn != session {
       if let refusal = describe(index, sdp, gen: devices[index].gen, on: session, &step) { return .err(refusal) }
     } else if !devices[index].isDescribed {
@@ -319,7 +321,7 @@ extension Call {
     }
     leave(key, EndReason(rawValue: reject.reason.rawValue) ?? .declined, &step)
     switch reject.scope {
-    // what one device lacks says nothing about the others
+    // other devices may have what one device lacks
     case .all where reject.reason != .mediaFailed:
       endUnlessDiverted(
         isBusy ? .busy : .declined,

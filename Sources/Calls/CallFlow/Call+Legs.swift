@@ -5,8 +5,8 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// The trunk legs of a call, and what each of their events means for it. The first leads to the caller or the callee; a second exists
-/// while a transfer is made, or for the number that the call is diverted to.
+/// The trunk legs of a call, and what each of their events means for it. The first leads to the caller, or to the callee of an
+/// app's call. A second exists during a transfer, or leads to the number that the call is diverted to.
 extension Call {
   var trunkLeg: TrunkLeg {
     get { legs[0] }
@@ -19,10 +19,10 @@ extension Call {
   var trunk: Routing.Trunk { legs[0].trunk }
   var sipCallID: String? { legs[0].sipCallID }
 
-  /// An event of one of its legs, or of a replaced one.
+  /// Handles an event of one of the call's legs, or of a leg that was replaced.
   mutating func handle(_ event: UserAgent.Event, of id: LegID, _ step: inout Step) {
     guard isLive, let index = legs.firstIndex(where: { $0.id == id }) else {
-      // an offer on a leg that is on its way out
+      // an offer on a leg that has ended or was replaced
       if case .reinviteReceived = event { step.sip(.refuseReinvite(id, code: 481)) }
       return
     }
@@ -56,11 +56,11 @@ extension Call {
     case .sessionLost(_, let loss): sessionLost(index, loss, &step)
     case .pingAnswered(_, let alive): pingAnswered(index, alive: alive, &step)
     case .legClosed: legClosed(index, &step)
-    default: break  // the machine's
+    default: break  // handled by the machine
     }
   }
 
-  /// The same leg by another trunk of its route.
+  /// Repeats the leg over another trunk of its route.
   mutating func retry(_ index: Int, over next: Routing.Trunk, as id: LegID, alternatives: [Routing.Trunk], _ step: inout Step) {
     step.outcomes.append(.legLeft(legs[index]))
     legs[index] = legs[index].retried(over: next, as: id, alternatives: alternatives, step.random)
@@ -98,7 +98,7 @@ extension Call {
 
   private mutating func refused(_ index: Int, _ code: Int, _ cause: ReasonValue?, byTransport: Bool, _ step: inout Step) {
     let failure = legs[index].localFailure
-    // a code of ours is none of the trunk's
+    // a code of our own is not the trunk's
     (legs[index].phase, legs[index].finalStatus) = (.over, failure == nil ? code : nil)
     switch legs[index].purpose {
     case .call:
@@ -119,12 +119,12 @@ extension Call {
     let isGivenUp = ringsBack
     legs[index].phase = .over
     if isGivenUp { return end(.callerCancelled, by: .trunk, detail: reason?.description, &step) }
-    // who asked for a transfer need not wait for it
+    // the party that requested a transfer need not wait for its end
     if index == 0, isBeingTransferred { return }
     end(.remoteHangup, by: .trunk, detail: reason?.description, &step)
   }
 
-  /// The session timer ran out, or the dialog was gone when we refreshed it; the user agent has sent the BYE.
+  /// The session timer ran out, or the dialog no longer existed when we refreshed it; the user agent has sent the BYE.
   private mutating func sessionLost(_ index: Int, _ loss: SessionLoss, _ step: inout Step) {
     let detail =
       switch loss {
@@ -135,7 +135,7 @@ extension Call {
     lost(index, detail, &step)
   }
 
-  /// The leg is gone without a word that ended it.
+  /// The leg was closed without a message that ended it.
   private mutating func legClosed(_ index: Int, _ step: inout Step) {
     if index == 0, isBeingTransferred, trunkLeg.phase == .over { return }
     if legs[index].transfer != nil { return transferFailed(500, &step) }
@@ -149,7 +149,7 @@ extension Call {
 
   // MARK: silence
 
-  /// RTP came and then not for 20 s: is anybody there? Never asked while held.
+  /// RTP stopped for 20 s: checks by OPTIONS whether the peer still exists. Never while the call is held.
   mutating func trunkSilent(_ session: MediaSessionID, _ step: inout Step) {
     guard let index = legs.firstIndex(where: { $0.session == session }), state == .connected,
       legs[index].phase == .confirmed, !appMedia.isHeld, !legs[index].isHeldByPeer
@@ -176,7 +176,7 @@ extension Call {
 
   private mutating func pingAnswered(_ index: Int, alive: Bool, _ step: inout Step) {
     guard legs[index].isPinging else { return }
-    // alive: asked again while it stays silent
+    // alive: pinged again while it stays silent
     legs[index].isPinging = false
     if !alive { peerVanished(index, "OPTIONS not answered", &step) }
   }
@@ -184,7 +184,7 @@ extension Call {
   mutating func trunkPingDue(_ step: inout Step) {
     for index in legs.indices where legs[index].isSilent {
       if legs[index].isPinging { return peerVanished(index, "no answer to OPTIONS", &step) }
-      // alive, and it sends to where we were
+      // alive, but it sends to our previous address
       if let code = legs[index].moveRefusal {
         return peerVanished(index, "our address changed, and the re-INVITE with the new one was refused by \(code)", &step)
       }
@@ -198,7 +198,7 @@ extension Call {
 
   // MARK: digits
 
-  /// A digit of a trunk by INFO. Where RFC 4733 events are agreed on, they tell it already.
+  /// Handles a trunk's digit by INFO. Negotiated RFC 4733 events report it already.
   private mutating func digitInfo(_ index: Int, _ digit: Character, _ milliseconds: Int, _ step: inout Step) {
     let leg = legs[index]
     guard leg.trunk.sendsDigitsByInfo || leg.media?.telephoneEventPayloadType == nil else { return }
@@ -206,7 +206,7 @@ extension Call {
     if let session = leg.session { digitReceived(digit, milliseconds, in: session, &step) }
   }
 
-  /// A digit of one trunk for the other; what comes as tones is in the audio already.
+  /// Relays a digit from one trunk to the other; tones are in the audio already.
   mutating func relayDigit(_ digit: Character, _ milliseconds: Int, from index: Int, byInfo: Bool = false, _ step: inout Step) {
     guard state == .connected, isDivertedToNumber else { return }
     let leg = legs[index]

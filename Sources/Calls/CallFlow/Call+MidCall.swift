@@ -4,7 +4,7 @@ import Bytes
 import MediaSession
 import SDP
 
-/// What an app asks for in a call that it has, and what it is told.
+/// Requests of an app in a call that it has, and messages to it.
 extension Call {
   // MARK: first words
 
@@ -19,7 +19,7 @@ extension Call {
     if winner == key { startPlayout(&step) }
   }
 
-  /// The device plays, or 10 s have passed without a word.
+  /// The device plays, or has not sent `media.active` for 10 s.
   mutating func startPlayout(_ step: inout Step) {
     timers[.mediaActive] = nil
     guard state == .connected, let index = winnerIndex else { return }
@@ -31,12 +31,13 @@ extension Call {
 
   mutating func mute(_ mute: CallMute, _ step: inout Step) -> RequestAnswer {
     appMedia.isMuted = mute.on
-    // while the device translates, what it sends is the translation: a mute is of the microphone, and the device's own
+    // a device that translates sends the translation, and mutes its microphone itself
     if state == .connected, appMedia.translation == nil { step.media(.mute(session, mute.on)) }
     return .ok
   }
 
-  /// `ok` at once and silence locally; with `hold: signal` the trunk is told as well, and what it says changes nothing here.
+  /// Answers `ok` and silences the audio at once. With `hold: signal` the trunk gets a re-INVITE, too; its result changes nothing
+  /// here.
   mutating func hold(_ hold: CallHold, from key: DeviceKey, _ step: inout Step) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
     if appMedia.isHeld != hold.on {
@@ -66,7 +67,7 @@ extension Call {
     return .ok
   }
 
-  /// The first in the line: a tone plays, a soft pause waits, a hard pause waits for `continue`.
+  /// Starts the first queued request: a tone plays, a soft pause waits, a hard pause waits for `continue`.
   private mutating func startPendingDigits(_ step: inout Step) {
     switch appMedia.pendingDigits.first?.kind {
     case .tone: playPendingDigits(&step)
@@ -84,7 +85,8 @@ extension Call {
     startPendingDigits(&step)
   }
 
-  /// A new generation of the app leg: the client's offer, our answer. The old pair is received until the new one is nominated.
+  /// A new generation of the app leg: the client's offer, our answer. Packets of the old pair are accepted until the new one is
+  /// nominated.
   mutating func restart(_ restart: MediaRestart, from key: DeviceKey, on session: SessionID, _ step: inout Step) -> RequestAnswer
   {
     guard let index = index(of: key), isUndecided || winner == key else { return .err(Failure(.badState)) }
@@ -109,7 +111,7 @@ extension Call {
     }
   }
 
-  /// `call.end`. Before the lock it rejects for all; afterwards the call is over for all parties.
+  /// `call.end`. Before the lock it rejects the call; from the winner it ends the call for all parties.
   mutating func endByApp(_ request: CallEnd, from key: DeviceKey, _ step: inout Step) {
     if isUndecided, ringsDevices {
       _ = reject(CallReject(), from: key, &step)
@@ -139,7 +141,8 @@ extension Call {
     mark(.appMoved, detail: "\(address)", &step)
   }
 
-  /// The leg is alive, so that no other mechanism would act: a restart finds another path. Asked once for each.
+  /// Audio of a live leg flows one way only, and nothing else would react: a restart finds another path. Requested once for each
+  /// generation.
   mutating func appOneWay(_ leg: AppLegID, _ direction: AudioDirection, _ step: inout Step) {
     guard let index = index(of: leg), winner == devices[index].key, state == .connected,
       devices[index].oneWayGen < devices[index].gen
@@ -164,7 +167,7 @@ extension Call {
     step.send(.callDigit(CallDigit(digit: String(digit), durMs: durationMilliseconds)), to: winner, call: id)
   }
 
-  /// The device's own view, for people to look at.
+  /// Keeps the device's own statistics, for operators.
   mutating func statsReceived(_ stats: StreamStats, from key: DeviceKey) {
     guard winner == key, let index = winnerIndex else { return }
     devices[index].stats = AppStats(devices[index].stats, stats)
@@ -175,19 +178,20 @@ extension Call {
     let before = legs[index].statistics
     legs[index].statistics = statistics
     guard index == 0, state == .connected, let winner else { return }
-    // Held or muted a device need not send. `before` is of a connected call too: it is nil until then or has what came in the call's first seconds.
+    // A device that is held or muted need not send. `before` is of the connected call, too: it is nil at first, and then has the
+    // packets of the call's first seconds.
     let isAppQuiet =
       !appMedia.isHeld && !appMedia.isMuted && before.map { $0.fromApp.packets == statistics.fromApp.packets } == true
     bookkeeping.silentSide = isAppQuiet ? .app : legs[0].isSilent ? .trunk : nil
-    // what came until then says nothing about a side from which nothing comes
+    // earlier packets do not show the quality of a side that sends nothing now
     let quality = bookkeeping.silentSide == nil ? Quality(statistics) : Quality(level: "poor", cause: "silence")
     step.send(.quality(quality), to: winner, call: id)
     reportQuality(quality, statistics, &step)
     endTest(&step)
   }
 
-  /// Answer to audio, less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run
-  /// side by side, so the longer of the two is taken off.
+  /// Answer to audio, less what only trunk and client can shorten: 200 → ACK and connected → `media.active` run in parallel, so
+  /// the longer of the two is subtracted.
   mutating func firstAudio(_ audio: AudioDirection, at instant: Instant, _ step: inout Step) {
     let stage: CallStage = audio == .trunkToApp ? .firstAudioToApp : .firstAudioToTrunk
     guard isLive, times[stage] == nil else { return }
@@ -200,7 +204,7 @@ extension Call {
 }
 
 extension Quality {
-  /// From the lower opinion score of the two directions: 3.6 and 3.1 are the borders of G.109's medium and low quality.
+  /// From the lower opinion score of the two directions: 3.6 and 3.1 are the limits of G.109's medium and low quality.
   init(_ statistics: MediaStatistics) {
     let scores = [statistics.fromTrunk.meanOpinionScore, statistics.fromApp.meanOpinionScore].compactMap { $0 }
     guard let worst = scores.min() else {

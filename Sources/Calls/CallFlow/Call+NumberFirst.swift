@@ -3,20 +3,20 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// A program's call that reaches the number before the user (`OriginateRequest.First.number`): the trunk is dialled at once, and the devices
-/// ring when it has answered. The party that answered hears our ringback until a device has the call and media.
+/// A program's call that reaches the number before the user (`OriginateRequest.First.number`): the trunk is dialled at once, and
+/// the devices ring when it has answered. The callee hears our ringback until a device has the call and media.
 extension Call {
   var callsNumberFirst: Bool { parties.origination?.first == .number }
 
-  /// When the trunk's 200 came or went: from then on it costs.
+  /// When the trunk's 200 was received or sent: the call costs from then on.
   var answeredAt: Instant? { times[.numberAnswered] ?? times[.connected] }
 
-  /// The number waits for a device. If it hangs up now it is to the devices a caller who gave up.
+  /// The number waits for a device. If it hangs up now, the devices are notified of a caller who gave up.
   var ringsBack: Bool {
     callsNumberFirst && trunkLeg.phase == .confirmed && [.parked, .ringing, .answering].contains(state)
   }
 
-  /// The start line is on disk. It waits for no device's media: the number hears the gateway first.
+  /// The start line is on disk. The INVITE does not wait for media of a device: the number hears the gateway first.
   mutating func inviteNumber(_ step: inout Step) {
     guard callsNumberFirst else { return }
     sendInvite(&step)
@@ -35,7 +35,7 @@ extension Call {
     _ = trunkLeg.progressed(code, sdp, &step)
   }
 
-  /// 200: the devices are to ring (`CallMachine.numberAnswered`).
+  /// 200: the devices ring now (`CallMachine.numberAnswered`).
   mutating func numberAnswered(_ problem: String?, _ step: inout Step) {
     guard state == .ready || state == .progress else { return }
     timers[.ring] = nil
@@ -48,7 +48,7 @@ extension Call {
     step.outcomes.append(.numberAnswered)
   }
 
-  /// The ringback has been played once: it restarts.
+  /// The ringback was played to its end: plays it again.
   mutating func ringBack(_ step: inout Step) {
     if ringsBack { step.media(.play(session, .ringback)) }
   }
@@ -65,7 +65,7 @@ extension Call {
 }
 
 extension CallMachine {
-  /// The number is on the line: the user's devices ring.
+  /// The number has answered: the user's devices ring.
   mutating func numberAnswered(_ id: CallID, _ step: inout Step) {
     guard calls[id]?.isLive == true else { return }
     if configuration.isClustered { return locate(id, then: .diverted, &step) }

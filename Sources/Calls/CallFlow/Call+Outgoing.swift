@@ -8,7 +8,7 @@ import SIPDialogs
 
 /// A call from an app to a trunk: the gate first, then the INVITE.
 extension Call {
-  /// Media is reserved: the app's offer is answered and the gate's clock runs.
+  /// Media is reserved: answers the app's offer and starts the gate's deadline.
   mutating func start(
     _ offer: SessionDescription, from device: DevicePresence, _ reservation: MediaReservation, _ step: inout Step
   ) -> RequestAnswer {
@@ -33,14 +33,14 @@ extension Call {
     return .ok(Success(sdp: devices[index].sdp, call: id, to: parties.to))
   }
 
-  /// The only function that calls the number that an app dials.
+  /// Calls the number that an app dials.
   mutating func inviteTrunk(_ proof: GateProof, _ step: inout Step) {
     guard trunkLeg.phase == .idle else { return }
     if times[.gateOpen] == nil { noteGateOpen(since: ringsDevices ? .answered : .start, &step) }
     sendInvite(&step)
   }
 
-  /// With a `GateProof`, or to a number that is called before any device.
+  /// Sends the INVITE. Requires a `GateProof`, or a number that is called before any device.
   mutating func sendInvite(_ step: inout Step) {
     guard trunkLeg.phase == .idle, let peer = trunk.peer, trunkLeg.negotiation != nil, let dialled = parties.dialled else {
       return
@@ -60,7 +60,7 @@ extension Call {
     trunkLeg.invite(invite, &step)
   }
 
-  /// 100…199. The app hears of each stage once; SDP opens early media.
+  /// 100…199: reports each stage to the app once; SDP opens early media.
   mutating func calleeProgressed(_ code: Int, _ sdp: String?, _ step: inout Step) {
     guard state == .ready || state == .progress, let winner, let index = winnerIndex else { return }
     switch code {

@@ -6,23 +6,23 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// What a call holds, by subject.
+/// Parts of a call's state, by subject.
 extension Call {
-  /// Whose devices may have it.
+  /// The users whose devices may have the call.
   struct Users {
-    /// The user of the call; while it rings for several, the first of them. Empty: none yet.
+    /// The call's user; while it rings for several, the first of them. Empty: not known yet.
     var owner: String
-    /// The users for whom it rings.
+    /// Users whose devices ring.
     var ringing: [String]
-    /// The users for whom it rang before it was diverted.
+    /// Users whose devices rang before the call was diverted.
     var former: [String] = []
-    /// Of an outgoing call; of an incoming one where none is configured.
+    /// The account of an outgoing call, or of an incoming one for which none is configured.
     let account: String
-    /// Of an incoming call, for each user for whom it rings: only devices that are logged in to it ring.
+    /// Accounts of an incoming call, by user: only devices that are logged in to the account ring.
     var accounts: [String: String] = [:]
-    /// The route's, for users without one of their own.
+    /// The route's account, for users without their own.
     var routeAccount: String?
-    /// Their devices are looked for in the cluster; what comes then.
+    /// What follows once the cluster has located the users' devices; nil: no query is pending.
     var locating: CallMachine.Found?
     /// Their devices at other nodes.
     var remoteDevices: [RemoteDevice] = []
@@ -33,10 +33,10 @@ extension Call {
     }
 
     func concerns(_ user: String) -> Bool { ringing.contains(user) || former.contains(user) }
-    /// Everybody whose devices may know of it.
+    /// All users whose devices may know of the call.
     var concerned: [String] { ringing + former }
 
-    /// What devices of this user are told.
+    /// The account that devices of this user are sent.
     func account(of user: String) -> String { accounts[user] ?? account }
 
     func isFor(_ accounts: [String], of user: String) -> Bool { self.accounts[user].map(accounts.contains) ?? true }
@@ -50,7 +50,7 @@ extension Call {
     }
   }
 
-  /// Caller and callee.
+  /// The caller and the callee.
   struct Parties {
     /// As the app sees them.
     var from: Handle
@@ -58,27 +58,27 @@ extension Call {
     /// As the record holds them.
     let callerNumber: String
     let calledNumber: String
-    /// Outgoing: what the INVITE is for.
+    /// Outgoing: the number that the INVITE calls.
     var dialled: AllowedNumber?
     /// Incoming: the caller withholds the number. Outgoing: the user does.
     var isPrivate = false
-    /// The called users before the call was diverted to us, the latest first.
+    /// The callees before the call was diverted, the latest first.
     var divertedFrom: [Handle] = []
     /// Identity header fields (RFC 8224): of the trunk's INVITE, or of the app for ours.
     var identities: [SignedIdentity] = []
     /// Of the trunk's INVITE and the webhook, or of the app's `call.start`.
     var parameters: CallParameters?
-    /// Of an emergency call, as the app gives it: PIDF-LO.
+    /// The location of an emergency call, as the app states it: PIDF-LO.
     var location: String?
-    /// The app gave one that cannot be sent.
+    /// The app sent a location that cannot be used.
     var lacksLocation = false
     /// A program made the call for a user.
     var origination: Origination?
-    /// Of a call between users: the other's call.
+    /// For a call between users: the other user's call.
     var peer: CallRecord.Peer?
-    /// What the verifier said of them: A, B or C.
+    /// The verifier's attestation: A, B or C.
     var attestation: String?
-    /// The devices are told when the verifier has answered, or after its deadline.
+    /// The devices are offered the call after the verifier's answer, or after its deadline.
     var isVerifying = false
 
     init(from: Handle, to: Handle, callerNumber: String, calledNumber: String) {
@@ -88,21 +88,21 @@ extension Call {
     }
   }
 
-  /// The INVITE of a caller, and its offer as it was read; nil: it has none.
+  /// The INVITE of a caller, and its parsed offer; nil: it has none.
   struct Intake {
     let invite: InboundInvite
     let offer: SessionDescription?
   }
 
-  /// Where it goes if no device answers, and where it went.
+  /// Where the call is diverted if no device answers, and where it was diverted.
   struct DiversionState {
     var rules = Diversions()
-    /// Those of the INVITE.
+    /// The number of diversions that the INVITE states.
     var before = 0
     var made: [CallRecord.Diversion] = []
-    /// One that is to begin.
+    /// A diversion that is about to begin.
     var planned: PlannedDiversion?
-    /// What is played in place of an answer.
+    /// The recording that is played instead of an answer by a device.
     var recording: (planned: PlannedDiversion, Diversions.Recording)?
   }
 
@@ -119,7 +119,7 @@ extension Call {
       made.append(transfer)
       if made.count > Limits.recordedTransfers { made.removeFirst() }
     }
-    /// Nil: the outcome was not reported.
+    /// - Parameter code: the final status; nil: it was not reported.
     mutating func end(_ code: Int?) {
       if let last = made.indices.last, made[last].sip == nil { made[last].sip = code }
     }
@@ -131,40 +131,40 @@ extension Call {
     var nextLeg: UInt32 = 1
     var isHeld = false
     var isMuted = false
-    /// Instead of an app.
+    /// The stream that has the call in place of an app.
     var stream: Stream?
     var pendingDigits: [CallDTMF] = []
     /// A program plays a file to the trunk.
     var playsFile = false
-    /// Its trunk hears those of the same group.
+    /// The group of calls whose trunks hear each other; nil: the call is in none.
     var group: MediaGroupID?
-    /// The device translates; on.
+    /// The request by which the device translates; nil: it does not.
     var translation: CallTranslate?
   }
 
-  /// What the end, the record and the tombstone are made of.
+  /// Data of the end, the record and the tombstone.
   struct Bookkeeping {
     var isJournalled = false
-    /// Another node has closed and recorded it.
+    /// Another node has closed and recorded the call.
     var isDisowned = false
     var offeredDevices = 0
-    /// Of the first device whose `call.ringing` had any.
+    /// The durations of the first device whose `call.ringing` had any.
     var firstRing: CallRecord.Ring?
-    /// Wake tokens of it are about.
+    /// Devices may have wake tokens for the call.
     var wasPushed = false
     /// Why the last push failed.
     var pushFailure: String?
-    /// How the devices' refusals add up: the final response follows from it.
+    /// Counts of the devices' refusals, from which the final response follows.
     var declines = Declines()
-    /// The last that was told of its sound.
+    /// The quality that was reported last is poor.
     var isPoor = false
-    /// From which nothing came between the last two statistics.
+    /// The side that sent nothing between the last two statistics.
     var silentSide: CallSide?
     var end: CallRecord.End?
     var recordings = Recordings()
-    /// Of the stream that has or had it, without its query.
+    /// The URL of the stream that has or had the call, without its query.
     var stream: String?
-    /// What devices hear of the end that had no part in it.
+    /// The end reason for devices that had no part in it.
     var reasonForOthers: EndReason?
   }
 

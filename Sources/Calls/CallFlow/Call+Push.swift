@@ -4,10 +4,10 @@ import Bytes
 import Devices
 import PushPolicy
 
-/// Parking (docs/reference/protocol.md): devices that are not there, or say nothing, are woken; at most one accepted push for each.
+/// Parking (docs/reference/protocol.md): devices that are not connected or do not respond are woken, with at most one accepted
+/// push each.
 extension Call {
-  /// A device that can be woken; `presence` is its session, if it has one.
-  /// `remote`: its socket is at another node.
+  /// Adds a device that can be woken. `presence`: its session, if it has one; `remote`: its socket at another node.
   mutating func watch(
     _ destination: PushDestination, _ presence: DevicePresence?, _ remote: RemoteDevice? = nil, _ step: inout Step
   ) {
@@ -22,7 +22,7 @@ extension Call {
     }
   }
 
-  /// A device at another node that nothing else wakes.
+  /// Adds a device that only its socket at another node can wake.
   mutating func watch(_ remote: RemoteDevice, _ step: inout Step) {
     guard !pushes.contains(where: { $0.key == remote.key }) else { return }
     pushes.append(DevicePush(key: remote.key, target: nil, remote: remote, at: step.now))
@@ -33,7 +33,7 @@ extension Call {
 
   private mutating func schedulePushes() { timers[.push] = pushes.compactMap(\.dueAt).min() }
 
-  /// The wake that a device gets; nil: no device is woken any longer.
+  /// The content of a push to a device; nil: pushes are off.
   func pushContent(for device: DeviceKey, until ring: Instant, _ step: Step) -> CallPush? {
     guard let settings = step.configuration.push else { return nil }
     let last = ring + Limits.wakeAfterRing
@@ -48,7 +48,8 @@ extension Call {
     return push
   }
 
-  /// `call.wake` through the device's socket at another node: it comes, or is pushed to, or is told again.
+  /// Sends `call.wake` through the device's socket at another node. If the device does not connect, it is pushed to or woken
+  /// again.
   mutating func wake(_ index: Int, _ step: inout Step) {
     let push = pushes[index]
     guard isUndecided, let ring = timers[.ring], let remote = push.remote,
@@ -62,7 +63,7 @@ extension Call {
     guard push.isFresh else { return }
     pushes[index].phase = .due(step.now + (push.target == nil ? Limits.wakeInterval : step.configuration.timers.offerAck))
     schedulePushes()
-    // iOS may have stopped it: the socket is a hope
+    // iOS may have stopped the app, so its socket may be dead
     if push.target != nil, remote.needsPush { self.push(index, &step) }
   }
 
@@ -82,7 +83,7 @@ extension Call {
     schedulePushes()
   }
 
-  /// The time of one or more devices to answer their offer is over.
+  /// One or more devices did not respond to their offer in time.
   mutating func pushesDue(_ step: inout Step) {
     for index in pushes.indices {
       if let due = pushes[index].dueAt, due <= step.now { offerTimedOut(index, &step) }
@@ -91,7 +92,8 @@ extension Call {
     if pushes.contains(where: { $0.target == nil && $0.phase == .failed }) { endIfNoDeviceRings(&step) }
   }
 
-  /// Of a device that was offered the call, or woken at another node: a push, or its substitute.
+  /// A device did not respond to an offer or a wake: pushes to it, or wakes it again if it has no push target. After
+  /// `Limits.wakes` it has failed.
   private mutating func offerTimedOut(_ index: Int, _ step: inout Step) {
     if pushes[index].target != nil { return push(index, &step) }
     let isHere = self.index(of: pushes[index].key).map { devices[$0].isConnected } ?? false
@@ -105,7 +107,7 @@ extension Call {
     }
   }
 
-  /// A push ended. `other`: where else this device can be pushed to, if its registration was refused for certain.
+  /// A push ended. `other`: another push target of this device, if its registration was refused for certain.
   mutating func pushed(_ report: PushReport, other: PushTarget?, _ step: inout Step) {
     let key = DeviceKey(user: report.key.user, device: report.key.device)
     guard isLive, let index = pushIndex(key), pushes[index].phase == .underWay else { return }
@@ -120,7 +122,7 @@ extension Call {
       pushes[index].mayShow = false
       failed(index, report, other: other, &step)
     case .failed:
-      // without an answer the outcome is unknown: the push may have arrived
+      // without an answer, the push may have arrived
       pushes[index].mayShow = report.attempts > 0
       failed(index, report, other: report.attempts == 0 ? other : nil, &step)
     }
@@ -137,7 +139,7 @@ extension Call {
     endIfNoDeviceRings(&step)
   }
 
-  /// 180 to the trunk though no device has said that it rings: one was woken.
+  /// Sends 180 to the trunk though no device has reported that it rings: one was woken.
   mutating func ringEarly(_ step: inout Step) {
     guard isUndecided else { return }
     trunkLeg.wantsRinging = true
@@ -146,7 +148,7 @@ extension Call {
 
   // MARK: what devices do
 
-  /// The offer goes out only now (its caller was verified first): its time to be acked begins.
+  /// The offer is sent only now, after the caller was verified: the time for its ack begins.
   mutating func pushOffered(_ key: DeviceKey, _ step: Step) {
     guard let index = pushIndex(key), pushes[index].dueAt != nil else { return }
     pushes[index].offeredAt = step.now
@@ -161,23 +163,23 @@ extension Call {
     schedulePushes()
   }
 
-  /// It rings, or is out: no push.
+  /// The device rings or has left the call: no push.
   mutating func pushNotNeeded(_ key: DeviceKey) {
     guard let index = pushIndex(key), pushes[index].dueAt != nil else { return }
     pushes[index].phase = .idle
     schedulePushes()
   }
 
-  /// Its socket is gone. A device that rang gets the time of a reconnect.
+  /// The device's socket was lost. A device that rang gets the time of a reconnect.
   mutating func pushDisconnected(_ key: DeviceKey, _ step: inout Step) {
     guard isUndecided, terminals[key] == nil, let index = pushIndex(key), pushes[index].isFresh else { return }
     let rang = self.index(of: key).map { devices[$0].phase == .ringing } ?? false
-    // not before the next turn: a socket that takes the session over comes in this one
+    // not before the next step: a socket that takes the session over arrives in this one
     pushes[index].phase = .due(rang ? step.now + step.configuration.timers.offerAck : step.now)
     schedulePushes()
   }
 
-  /// It logged out or was turned away: no push from now on.
+  /// The device logged out or was revoked: no push from now on.
   mutating func pushForbidden(_ key: DeviceKey, _ step: inout Step) {
     guard isUndecided, let index = pushIndex(key), pushes[index].isFresh else { return }
     pushes[index].phase = .failed
@@ -186,7 +188,7 @@ extension Call {
     endIfNoDeviceRings(&step)
   }
 
-  /// It is (back) on a socket and has the call: by snapshot, or by a replay of its offer.
+  /// The device is connected (again) and has the call, by snapshot or by a replay of its offer.
   mutating func pushConnected(_ device: DevicePresence, isNew: Bool, _ step: inout Step) {
     guard let index = pushIndex(device.key) else { return }
     if isNew, !pushes[index].isBack, let sentAt = pushes[index].sentAt {
@@ -212,7 +214,7 @@ extension Call {
     push(index, &step)
   }
 
-  /// A device has the call, or none will: a device that only got a push is notified when it connects.
+  /// A device has the call, or none will have it: a device that was only pushed to is notified when it connects.
   mutating func closePushes(_ over: CallOver, _ step: inout Step) {
     if pushes.contains(where: { $0.phase == .underWay }) { step.output.actions.append(.pushCallOver(id)) }
     for push in pushes where push.mayShow && push.key != winner && terminals[push.key] == nil && index(of: push.key) == nil {
@@ -223,11 +225,11 @@ extension Call {
 }
 
 extension DevicePresence {
-  /// iOS in the background: a push goes beside the offer.
+  /// iOS in the background: a push is sent beside the offer.
   var needsPush: Bool { info.state == .bg && ["ios", "ipados"].contains(info.platform?.lowercased() ?? "") }
 }
 
 extension RemoteDevice {
-  /// In the background: what it is on is not known here, and a push too many is none that rings twice.
+  /// In the background. The platform is not known here, and an unneeded push does not ring twice.
   var needsPush: Bool { state == .bg }
 }

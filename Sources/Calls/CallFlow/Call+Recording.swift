@@ -1,15 +1,15 @@
 import AppProtocol
 import MediaSession
 
-/// Recording of a call. The call continues whatever becomes of the file.
+/// Recording of a call. The call continues even if the recording fails.
 extension Call {
   struct Recordings {
-    /// All that were begun, in that order.
+    /// Names of all recordings, in order of their start.
     var files: [String] = []
     var isRunning = false
   }
 
-  /// Nil: it is so now, or was before.
+  /// Returns why it is refused; nil: the recording is in the requested state.
   mutating func setRecording(_ isOn: Bool, _ step: inout Step) -> Failure? {
     if isTest { return CallMachine.notInTest }
     guard let rules = step.configuration.recording, rules.when != .off else {
@@ -38,7 +38,7 @@ extension Call {
     return nil
   }
 
-  /// The file is closed.
+  /// Closes the file.
   mutating func endRecording(_ end: RecordingReport.End, _ step: inout Step) {
     guard bookkeeping.recordings.isRunning, let file = bookkeeping.recordings.files.last else { return }
     bookkeeping.recordings.isRunning = false
@@ -48,17 +48,17 @@ extension Call {
 }
 
 extension CallMachine {
-  /// A call has been connected: it is recorded if all are, or its user is.
+  /// A call was connected: it is recorded if all are, or if its user's calls are.
   mutating func connected(_ id: CallID, _ step: inout Step) {
     guard let rules = configuration.recording, rules.when != .off, let call = calls[id] else { return }
     guard rules.when == .on || routing.user(call.users.owner)?.isRecorded == true else { return }
     change(id, &step) { _ = $0.setRecording(true, &$1) }
   }
 
-  /// A file is closed, maybe after its call is forgotten; or before, as the disk is full.
+  /// A file was closed, maybe after its call was removed, or during the call because the disk is full.
   mutating func recorded(_ report: RecordingReport, _ step: inout Step) {
     change(report.facts.call, &step) { call, step in
-      // the tap has no reader any longer
+      // the tap no longer has a reader
       if call.isLive, call.bookkeeping.recordings.isRunning, call.bookkeeping.recordings.files.last == report.file {
         call.bookkeeping.recordings.isRunning = false
         step.media(.tap(call.session, nil))

@@ -3,7 +3,7 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// A call that a program has instead of an app: the trunk is answered once the WebSocket is open, as with an app's media.
+/// A call that a program handles in place of an app: the trunk is answered once the WebSocket is open, as with an app's media.
 extension Call {
   struct Stream {
     let target: StreamTarget
@@ -11,7 +11,7 @@ extension Call {
     var isOpen = false
   }
 
-  /// No device rings: the stream has the call. `answering` is left by `streamOpened`, its end, or the deadline.
+  /// No device rings: the stream has the call. The call leaves `answering` by a `StreamNews`, by its end or at the deadline.
   mutating func openStream(_ target: StreamTarget, _ step: inout Step) {
     let stream = Stream(target: target)
     appMedia.stream = stream
@@ -20,7 +20,7 @@ extension Call {
     mark(.answered, detail: "stream", &step)
     timers[.gate] = step.now + Self.streamTimeout
     var parameters = parties.parameters?.values ?? [:]
-    // no other party writes these fields for us
+    // callers and webhooks cannot set these parameters
     for name in parameters.keys where ["call", "to", "trunk", "from"].contains(name.lowercased()) { parameters[name] = nil }
     (parameters["call"], parameters["to"], parameters["trunk"]) = (id.description, parties.calledNumber, trunk.name)
     if !parties.isPrivate { parameters["from"] = parties.callerNumber }
@@ -28,7 +28,7 @@ extension Call {
       .stream(.open(StreamRequest(id, target, parameters: parameters, stream: stream.audio))))
   }
 
-  /// More than a stream takes to be opened or refused.
+  /// More than a stream needs to be opened or refused.
   private static let streamTimeout = Duration.seconds(5)
 
   /// Media is reserved for a call whose route is a stream.
@@ -54,7 +54,7 @@ extension Call {
     }
   }
 
-  /// 200, once the peer is there and the start line is on disk.
+  /// Sends the 200, once the peer is connected and the start line is on disk.
   mutating func answerForStream(_ step: inout Step) {
     guard state == .answering, appMedia.stream?.isOpen == true, bookkeeping.isJournalled else { return }
     timers[.gate] = nil
@@ -62,7 +62,7 @@ extension Call {
     sendAnswer(&step)
   }
 
-  /// Both ends have media: audio flows.
+  /// Both ends have media: connects their audio.
   mutating func joinStream(_ step: inout Step) {
     guard let stream = appMedia.stream else { return }
     step.media(.stream(session, stream.audio))
@@ -76,7 +76,7 @@ extension Call {
 }
 
 extension CallMachine {
-  /// A call whose route is a stream needs media as any other; calls of streams are on all media threads.
+  /// Reserves media for a call whose route is a stream. Such calls are spread over all media threads.
   mutating func reserve(_ call: Call, for target: StreamTarget, toward: IPAddress, _ step: inout Step) {
     pending[call.id] = .stream(call, target)
     step.output.actions.append(
@@ -85,7 +85,7 @@ extension CallMachine {
       ))
   }
 
-  /// A program gives a call that waits for an answer to a stream: what rings hears that it is over.
+  /// A program connects an unanswered call to a stream: devices that ring are notified of its end.
   mutating func stream(_ id: CallID, _ url: StreamURL, _ format: StreamTarget.Format, _ step: inout Step) -> Failure? {
     guard let call = calls[id], call.direction == .incoming, call.isUndecided, call.appMedia.reservation != nil else {
       return Failure(.badState, msg: "only an unanswered incoming call can be connected to a stream")
@@ -99,7 +99,7 @@ extension CallMachine {
 }
 
 extension Call {
-  /// The lock is the stream's.
+  /// Claims the lock for the stream.
   mutating func giveToStream(_ target: StreamTarget, _ step: inout Step) {
     for timer in [CallTimer.ring, .unreached, .push, .early180, .vanished] { timers[timer] = nil }
     notifyDevices(.answeredElsewhere, others: .answeredElsewhere, by: .gateway, &step)

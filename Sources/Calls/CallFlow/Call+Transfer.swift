@@ -6,16 +6,16 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// Transfers of a connected call: asked for by the trunk (REFER, Replaces) or by the app (`call.transfer`).
+/// Transfers of a connected call: requested by the trunk (REFER, Replaces) or by the app (`call.transfer`).
 ///
 ///     event                        transfer leg        old leg
 ///     REFER                        INVITE              202, NOTIFY 100
 ///     18x                          –                   NOTIFY 18x
-///     200                          takes the call      NOTIFY 200, BYE
-///     300…699                      forgotten           NOTIFY with the code; the call continues
+///     200                          gets the call       NOTIFY 200, BYE
+///     300…699                      removed             NOTIFY with the code; the call continues
 ///     BYE of the old leg           continues alone     –; a later failure ends the call
 extension Call {
-  /// `leg` is not invited yet; its trunk has a peer.
+  /// Accepts a REFER. `leg` is not invited yet; its trunk has a peer.
   mutating func follow(_ leg: TrunkLeg, _ step: inout Step) {
     transfers.followed += 1
     legs.append(leg)
@@ -31,7 +31,7 @@ extension Call {
     let next = legs[second].trunk
     var headers: [(name: String, value: String)] = []
     if let referredBy = target.referral.referredBy { headers.append(("Referred-By", referredBy)) }
-    // the dialog to be replaced lives where the REFER came from, and nowhere else
+    // the dialog to be replaced exists only at the trunk that sent the REFER
     if let replaces = target.referral.replaces, next.name == trunk.name { headers.append(("Replaces", replaces.text)) }
     let own = next.numbers.calling(direction == .incoming ? parties.calledNumber : parties.callerNumber)
     var invite = OutboundInvite(
@@ -45,12 +45,12 @@ extension Call {
     }
   }
 
-  /// Who asked for it is told how it goes, if it is there still.
+  /// Notifies the leg that sent the REFER of the progress, if it still exists.
   private mutating func notify(_ code: Int, _ step: inout Step) {
     if trunkLeg.phase != .over { step.sip(.notifyRefer(trunkLeg.id, code: code)) }
   }
 
-  /// Early media waits: the app talks to the old leg as long as that is there.
+  /// Early media is not connected: the app talks to the old leg as long as that exists.
   mutating func transferProgressed(_ code: Int, _ sdp: String?, _ step: inout Step) {
     guard code > 100 else { return }
     _ = legs[1].progressed(code, sdp, &step)
@@ -71,14 +71,14 @@ extension Call {
     legs[1].phase = .over
     mark(.transferFailed, detail: String(code), &step)
     transfers.end(code)
-    // the transferor has left: no peer remains
+    // the leg that sent the REFER has ended: no other party is left
     if trunkLeg.phase == .over { return end(.remoteHangup, by: .trunk, detail: "transfer failed with \(code)", &step) }
     step.outcomes.append(.legLeft(legs.removeLast()))
     notify(code, &step)
     sendCapabilities(&step)
   }
 
-  /// The call continues on another leg; the one before gets BYE (RFC 3891 §3), and so does a transfer that was being made.
+  /// The call continues on another leg. The previous leg gets BYE (RFC 3891 §3), and so does a transfer in progress.
   mutating func moved(to next: TrunkLeg, _ step: inout Step) {
     for index in legs.indices.reversed() {
       var old = legs[index]
@@ -96,16 +96,16 @@ extension Call {
     sendCapabilities(&step)
   }
 
-  // MARK: asked for by the app
+  // MARK: requested by the app
 
-  /// Why a `call.transfer` cannot be asked of the trunk now.
+  /// Why a `call.transfer` cannot be sent to the trunk now; nil: it can.
   func refusal(of target: AskedTransfer?) -> Failure? {
     guard state == .connected, trunkLeg.phase == .confirmed, !transfers.isAsked, second == nil else { return Failure(.badState) }
     guard trunk.rules.allowsTransfer else { return Failure(.unsupported, msg: "this trunk accepts no transfers") }
     return target == nil ? Failure(.badRequest, msg: "target is not a number") : nil
   }
 
-  /// `call.transfer` without a refusal: a REFER to the trunk. `call.transferred` tells how it goes.
+  /// `call.transfer` without a refusal: sends a REFER to the trunk. `call.transferred` reports the progress.
   mutating func askTransfer(_ target: AskedTransfer, _ step: inout Step) {
     transfers.isAsked = true
     switch target {
@@ -124,7 +124,8 @@ extension Call {
     sendTransfer(code < 300 ? .trying : .failed, code, &step)
   }
 
-  /// Done is what a 2xx says. Whatever else is said, or nothing, the call continues: hanging up would leave its caller without anybody.
+  /// Only a 2xx completes the transfer. After any other outcome, or none, the call continues: hanging up would leave its caller
+  /// alone.
   mutating func referProgress(_ code: Int?, isFinal: Bool, _ step: inout Step) {
     guard transfers.isAsked, isLive else { return }
     guard isFinal else { return sendTransfer((code ?? 100) < 180 ? .trying : .ringing, code, &step) }
@@ -133,7 +134,7 @@ extension Call {
       return sendTransfer(.failed, nil, &step)
     }
     sendTransfer(code < 300 ? .done : .failed, code, &step)
-    // the far ends have each other: our part is over
+    // the far ends are connected to each other: our call ends
     if code < 300 {
       report(.transferred, at: step.now, &step)
       end(.localEnd, by: .app, detail: "transferred", &step)
@@ -150,18 +151,18 @@ extension Call {
   }
 }
 
-/// Where an app wants its call.
+/// The target of an app's transfer.
 enum AskedTransfer {
-  /// To the far end of another of its calls, by its leg.
+  /// The far end of another of the app's calls, by its leg.
   case call(LegID)
   case number(AllowedNumber, domain: String)
 }
 
-/// What a REFER asks for.
+/// The target of a REFER.
 struct TransferTarget {
-  /// Nil for a URI without one.
+  /// Nil for a URI without a number.
   let number: AllowedNumber?
-  /// The Refer-To as it is called, back at the trunk that wrote it; nil: the number is, as the trunk of its route writes it.
+  /// The Refer-To URI, called at the trunk that wrote it; nil: the number is called, as the trunk of its route writes it.
   let uri: String?
   let referral: Referral
 }

@@ -5,9 +5,9 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// What the caller's trunk does to a call: CANCEL, ACK, PRACK; and hold, in either direction of the call.
+/// Requests of the caller's trunk: CANCEL, ACK and PRACK; and hold, in calls of both directions.
 extension Call {
-  /// CANCEL before our 200. `Reason: SIP;cause=200` says that another fork answered (RFC 3326 §2).
+  /// CANCEL before our 200. `Reason: SIP;cause=200` states that another fork answered (RFC 3326 §2).
   mutating func cancelled(_ cause: ReasonValue?, _ step: inout Step) {
     (trunkLeg.phase, trunkLeg.finalStatus) = (.over, 487)
     mark(.cancel, detail: "received", &step)
@@ -30,7 +30,7 @@ extension Call {
     }
   }
 
-  /// The PRACK brought the answer to the offer of our 180: the call can be answered, or is already, behind this PRACK.
+  /// The PRACK carried the answer to the offer of our 180: the call can be answered, or its 200 waited for this PRACK.
   mutating func provisionallyAnswered(_ sdp: String?, _ step: inout Step) {
     guard trunkLeg.isLateOffer, !trunkLeg.isProvisionallyAnswered else { return }
     trunkLeg.isProvisionallyAnswered = true
@@ -57,7 +57,7 @@ extension Call {
     end(.server, by: .trunk, detail: "no ACK", &step)
   }
 
-  /// Who has the call hears of each hold by the trunk, and of a call that begins so.
+  /// Notifies the device that has the call of each hold by the trunk, and of a call that begins on hold.
   mutating func noteTrunkHold(_ step: inout Step) {
     let isHeld = trunkLeg.isHeldByPeer
     guard isHeld != trunkLeg.isHoldSignalled, let winner else { return }

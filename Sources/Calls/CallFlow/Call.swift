@@ -6,8 +6,8 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// One call: a trunk leg, the app legs of the devices that ring, and what joins them. Its rules stand in the extensions, one
-/// file a subject.
+/// One call: its trunk legs, the app legs of its devices, and their connection. The rules are in the extensions, one file per
+/// subject.
 ///
 /// Incoming:
 ///
@@ -19,7 +19,7 @@ import SIPDialogs
 ///     answering  gate opens                               → connected   connect, 200, call.connected
 ///     answering  deadline, media.fail, wrong fingerprint  → ended       480 Q.850;cause=41, call.ended
 ///     answering  CANCEL, call.end                         → ended       call.ended
-///     all three  no device answered, a rule says where    → diverting   call.cancel{diverted}; a failed winner: call.ended
+///     all three  no device answered, a rule diverts it    → diverting   call.cancel{diverted}; a failed winner: call.ended
 ///     diverting  another user                             → parked      call.offer to that user's devices
 ///     diverting  a number: 18x                            → diverting   180, 183 with its early media
 ///     diverting  a number: 200; a recording               → connected   connect, 200
@@ -35,7 +35,7 @@ import SIPDialogs
 ///     both       300…699, call.end, 180 s                 → ended       CANCEL (not after a final response), call.ended
 ///     connected  as incoming
 ///
-/// Outgoing, made by a program (`Input.originate`): as incoming until a device has answered, without a word to the trunk; then
+/// Outgoing, made by a program (`Input.originate`): as incoming until a device has answered, without messages to the trunk; then
 ///
 ///     answering  gate opens and start line on disk        → ready       INVITE
 ///     answering  deadline, media.fail, call.end           → ended       call.ended, no INVITE
@@ -52,18 +52,18 @@ import SIPDialogs
 ///     these      BYE of the number                        → ended       call.cancel or call.ended {callerCancelled}
 ///     these      no device answers, no media              → ended       BYE
 ///
-/// `ended` takes no input but the final statistics; then the record is written and only the tombstone is left. What does not
-/// fit the state crossed something on its way: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
+/// `ended` accepts no input but the final statistics; then the record is written and only the tombstone is left. An input that
+/// does not fit the state crossed another event: a request gets `err{gone}` or `err{badState}`, everything else is ignored.
 struct Call {
   let id: CallID
   let direction: CallDirection
-  /// Of media: of the first trunk leg and of the devices.
+  /// The media session of the first trunk leg and of the devices.
   let session: MediaSessionID
   var users: Users
   var parties: Parties
-  /// Of an incoming call: what its media is made of, once there is some.
+  /// The INVITE and the offer of an incoming call, once it has media.
   var intake: Intake?
-  /// Its users are not known yet.
+  /// A webhook has not yet named the call's users.
   var routeQuery: RouteQuery?
   var diversions = DiversionState()
   private(set) var state: CallState
@@ -77,7 +77,7 @@ struct Call {
   var devices: [DeviceLeg] = []
   /// Devices that can be woken, whether they were or not.
   var pushes: [DevicePush] = []
-  /// Exactly one entry for each device that was ever told of the call and for which it is over.
+  /// Exactly one entry for each device that was notified of the call and for which it is over.
   var terminals: [DeviceKey: Terminal] = [:]
   /// The device that has the call.
   var winner: DeviceKey?
@@ -146,7 +146,7 @@ struct Call {
     case .longestCall: end(.server, by: .gateway, detail: "longest call", &step)
     case .softPause: playPendingDigits(&step)
     case .vanished: endIfNoDeviceRings(&step)
-    case .finalStatistics, .verification: break  // the machine's own
+    case .finalStatistics, .verification: break  // handled by the machine
     }
   }
 }

@@ -1,21 +1,22 @@
 public import AppProtocol
 public import MediaSession
 
-/// What an operator's program wants of a live call: what the device that has the call could do by the app protocol, and the end.
+/// Commands of an operator's program for a live call: what the device that has the call could do by the app protocol, and the
+/// end.
 public enum CallCommand: Sendable, Equatable {
-  /// Nil: an operator ends it, for no reason of the call's.
+  /// Nil: an operator ends the call, for a reason outside the call.
   case hangUp(HangUpReason?)
   case hold(Bool)
   case mute(Bool)
   case digits(CallDTMF)
-  /// The trunk hears this in place of the app; nil: no more of it.
+  /// The trunk hears this in place of the app; nil: stops it.
   case play(Announcement?)
-  /// An incoming call that no device has yet becomes a program's, at a host that the configuration allows.
+  /// Connects an unanswered incoming call to a program, at a host that the configuration allows.
   case stream(StreamURL, StreamTarget.Format)
   /// Begins or ends a recording.
   case record(Bool)
   case transfer(CallTransfer)
-  /// By REFER to the first number of this user.
+  /// Transfers the call by REFER to the first number of this user.
   case transferToUser(String)
 }
 
@@ -35,7 +36,8 @@ public enum HangUpReason: String, Sendable, CaseIterable {
   }
 }
 
-/// A call that a program makes for a user: the user's devices ring, and who answers is connected with the number; or the other way round.
+/// A call that a program makes for a user: the user's devices ring, and the one that answers is connected with the number; or the
+/// other way round.
 public struct OriginateRequest: Sendable, Equatable {
   public enum First: String, Sendable, CaseIterable { case user, number }
   public var user: String
@@ -43,9 +45,9 @@ public struct OriginateRequest: Sendable, Equatable {
   public var to: String
   /// One of the user's numbers; nil: the first of the user's account.
   public var from: String?
-  /// Who is called first.
+  /// The party that is called first.
   public var first: First
-  /// As those of `call.start`; the devices that ring have them, too.
+  /// As those of `call.start`; the devices that ring get them, too.
   public var parameters: CallParameters?
   public init(user: String, to: String, from: String? = nil, first: First = .user, parameters: CallParameters? = nil) {
     (self.user, self.to, self.from, self.first, self.parameters) = (user, to, from, first, parameters)

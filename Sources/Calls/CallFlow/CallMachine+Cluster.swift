@@ -7,20 +7,20 @@ import SDP
 import SIP
 import SIPDialogs
 
-/// Calls where there are other nodes: before a call rings, the cluster is asked where its users' devices are and whether there is room.
-/// Without `Configuration.isClustered` nothing is asked.
+/// Calls in a cluster: before a call rings, the cluster is queried for the locations of its users' devices and for room under the
+/// limits. Without `Configuration.isClustered` there is no query.
 extension CallMachine {
-  /// What a call that exists continues with once its users' devices are found.
+  /// How an existing call continues once its users' devices are located.
   enum Found: Equatable {
-    /// The users that a webhook named; media toward the caller is reserved then.
+    /// For users that a webhook named; media is then reserved, toward the caller.
     case routed(toward: IPAddress)
-    /// The user to which it is diverted.
+    /// For the call's present user: after a diversion, or once a number that is called first has answered.
     case diverted
   }
 
   // MARK: incoming
 
-  /// Before there is a call: it may be steered to another node, and is no call then.
+  /// Locates the users of a call that does not exist yet: if it is redirected to another node, it never exists here.
   mutating func locate(_ call: Call, user: String, toward: IPAddress, _ step: inout Step) {
     legs[call.trunkLeg.id] = call.id
     let question = question(call, mostOfTrunk: call.trunk.maximumCalls, mayRedirect: mayRedirect(call))
@@ -28,11 +28,11 @@ extension CallMachine {
     step.output.actions.append(.locate(question))
   }
 
-  /// A call that exists rings for other users.
+  /// Locates the devices of further users of an existing call.
   mutating func locate(_ id: CallID, then found: Found, _ step: inout Step) {
     guard let call = calls[id], call.isLive else { return }
     calls[id]?.users.locating = found
-    // one whose webhook was asked is counted only now
+    // a call that a webhook routes is counted only now
     let most = call.trunkLeg.holdsSlot ? nil : call.trunk.maximumCalls
     step.output.actions.append(.locate(question(call, mostOfTrunk: most, mayRedirect: false)))
   }
@@ -49,7 +49,7 @@ extension CallMachine {
     call.intake.map { $0.invite.isFromEdge && !$0.invite.isSteered } ?? false
   }
 
-  /// The cluster's answer, or the node's own for want of one.
+  /// Handles the cluster's answer, or the node's own if there was none.
   mutating func located(_ id: CallID, _ answer: Located, _ step: inout Step) {
     guard case .locating(var call, let user, let toward)? = pending[id] else { return locatedLive(id, answer, &step) }
     pending[id] = nil
@@ -80,13 +80,13 @@ extension CallMachine {
     }
   }
 
-  /// A device of its users is here, if only to say that it wants no calls.
+  /// A device of the call's users is connected here, even if it accepts no calls.
   private func isPresent(_ call: Call, _ now: Instant) -> Bool {
     call.users.ringing.contains { presences[$0]?.contains { $0.isReachable(at: now) } ?? false }
   }
 
-  /// This node does not know where the user is, and another one may have the device: the edge asks the next node. It is no call here. A carrier that
-  /// dials us itself has no other node to ask.
+  /// Refuses a call of an edge if the user's location is not known here: another node may have the device, and the edge tries the
+  /// next one. No call exists here. A carrier that dials us directly has no other node to try.
   private mutating func passOn(_ call: Call, _ invite: InboundInvite, _ step: inout Step) {
     unclaim(call.id, &step)
     refuse(call.trunkLeg.id, invite, .unlocated, code: 503, &step)
@@ -101,7 +101,7 @@ extension CallMachine {
       calls[id]?.users.remoteDevices = remoteDevices
       let holdsSlot = needsSlot(call.trunk)
       calls[id]?.trunkLeg.holdsSlot = holdsSlot
-    case .redirect: break  // was not to be: it rings where it is
+    case .redirect: break  // was not allowed: the call rings here
     case .refused(let reason):
       return change(id, &step) { $0.end(.overload, by: .gateway, detail: reason.rawValue, &$1) }
     }
@@ -111,7 +111,7 @@ extension CallMachine {
     }
   }
 
-  /// The caller has given up while its users' devices were looked for: a call that never rang.
+  /// The caller gave up while the users' devices were being located: records a call that never rang.
   mutating func cancelledWhileLocating(_ leg: LegID, _ cause: ReasonValue?, _ step: inout Step) -> Bool {
     guard let id = legs[leg], case .locating(let call, _, _)? = pending[id] else { return false }
     pending[id] = nil
@@ -120,12 +120,12 @@ extension CallMachine {
     return true
   }
 
-  /// What the shared store has of these users' devices; what this node was told later stays.
+  /// Merges what the shared store has of these users' devices; newer data of this node stays.
   private mutating func learn(_ registry: [String: [Device]], _ step: inout Step) {
     for (user, stored) in registry { devices.learn(stored, of: user, at: step.wallNow) }
   }
 
-  /// Devices at other nodes that a call of these users is told of: those that are not here, too.
+  /// Devices at other nodes that a call of these users wakes: those that are not connected here.
   func ringableRemoteDevices(_ call: Call) -> [RemoteDevice] {
     call.users.remoteDevices.filter { remote in
       call.users.ringing.contains(remote.key.user) && presence(remote.key)?.isConnected != true && devices.wantsCalls(remote.key)
@@ -133,10 +133,10 @@ extension CallMachine {
     }
   }
 
-  /// A device has come to another node: calls of its user that may ring there wake it through that node.
+  /// A device connected to another node: calls of its user that may ring there wake it through that node.
   mutating func remoteDeviceConnected(_ remote: RemoteDevice, _ step: inout Step) {
     if let index = presences[remote.key.user]?.firstIndex(where: { $0.key == remote.key && $0.isConnected }) {
-      // a login here ends now, by the newer one; what a wake token began stays
+      // the newer login ends the one here; a session that a wake token began stays
       if presences[remote.key.user]?[index].info.onlyCall == nil {
         presences.change(index, of: remote.key.user) { $0.movedTo = remote }
       }
@@ -146,14 +146,14 @@ extension CallMachine {
     for id in callsOfUser[remote.key.user] ?? [] { change(id, &step) { $0.came(remote, wantsCalls: wantsCalls, &$1) } }
   }
 
-  /// A call that the cluster knows of, and that became none.
+  /// Removes from the cluster a call that was refused before it existed.
   mutating func unclaim(_ id: CallID, _ step: inout Step) {
     if configuration.isClustered { step.output.actions.append(.unclaimed(id)) }
   }
 
   // MARK: nodes that die
 
-  /// A call of another node, which is dead: its legs are closed by who says so, its record is written here.
+  /// A call of a dead node: the sender of this input closes its legs, and its record is written here.
   mutating func orphaned(_ line: StartLine, _ users: [String], _ step: inout Step) {
     guard calls[line.call] == nil, tombstones[line.call] == nil else { return }
     var record = CallRecord(orphan: line, at: step.wallNow)
@@ -165,7 +165,7 @@ extension CallMachine {
     for user in users { sendLost(line.call, user, &step) }
   }
 
-  /// Another node closed this user's call of a dead one.
+  /// Another node closed a dead node's call of this user.
   mutating func remoteCallLost(_ id: CallID, _ user: String, _ step: inout Step) {
     guard calls[id] == nil else { return }
     if tombstones[id] == nil {
@@ -187,7 +187,8 @@ extension CallMachine {
     for id in forgotten { step.app(.wakesOver(id)) }
   }
 
-  /// `call.gone` to the user's devices here: who was woken for the call, or had it, shows it still. Those that come later have it from `welcome`.
+  /// Sends `call.gone` to the user's devices here: those that were woken for the call, or had it, still show it. Those that
+  /// connect later get it from `welcome`.
   private mutating func sendLost(_ id: CallID, _ user: String, _ step: inout Step) {
     for device in presences[user] ?? [] where device.isConnected {
       if let over = tombstones.popLost(id, device.key) { step.send(.callGone(over), to: device.key, call: id) }
@@ -195,7 +196,7 @@ extension CallMachine {
   }
 
   mutating func reaped(_ id: CallID, _ step: inout Step) {
-    // Also of one that has ended here just now and waits for its last statistics.
+    // Also for a call that has just ended here and waits for its last statistics.
     calls[id]?.bookkeeping.isDisowned = true
     guard calls[id]?.isLive == true else { return }
     change(id, &step) { $0.end(.gatewayRestart, by: .gateway, detail: "closed by another node", &$1) }
@@ -203,7 +204,7 @@ extension CallMachine {
 
   // MARK: outgoing
 
-  /// `call.start` has passed every check here: the client's UUID is entered once in the cluster, and the limits of all nodes hold.
+  /// `call.start` has passed every check here: enters the client's UUID once in the cluster and checks the limits over all nodes.
   mutating func claim(
     _ call: Call, _ offer: SessionDescription, _ device: DevicePresence, _ request: RequestToken, _ step: inout Step
   ) {
@@ -248,7 +249,7 @@ extension CallMachine {
     }
   }
 
-  /// All nodes together have the trunk full: the route's next.
+  /// The trunk is full over all nodes: claims the route's next one.
   private mutating func claimNext(
     _ call: Call, _ offer: SessionDescription, _ device: DevicePresence, _ request: RequestToken, _ step: inout Step
   ) {
@@ -263,7 +264,8 @@ extension CallMachine {
 }
 
 extension Call {
-  /// The device that has this call lost its socket here and is at another node: a further socket leads it back.
+  /// The device that has this call lost its socket here and is at another node: wakes it there, so that it opens a further socket
+  /// here.
   private func wakeWinner(through remote: RemoteDevice, _ step: inout Step) {
     guard isLive, remote.isWakeable, let index = winnerIndex, !devices[index].isConnected,
       let content = pushContent(for: remote.key, until: step.now, step)
@@ -272,7 +274,7 @@ extension Call {
     step.statistics.wakesSent += 1
   }
 
-  /// A device of the call's user has come to another node.
+  /// A device of the call's user connected to another node.
   mutating func came(_ remote: RemoteDevice, wantsCalls: Bool, _ step: inout Step) {
     if winner == remote.key { return wakeWinner(through: remote, &step) }
     guard isUndecided, ringsDevices, users.locating == nil, terminals[remote.key] == nil, remote.isWakeable,

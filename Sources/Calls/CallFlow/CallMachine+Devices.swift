@@ -4,12 +4,12 @@ import Bytes
 import Devices
 import PushPolicy
 
-/// The device registry: what apps, operators and push services say of devices, kept in `devices` and handed to the store.
+/// The device registry: what apps, operators and push services report of devices, kept in `devices` and sent to the store.
 extension CallMachine {
   mutating func handle(_ command: DeviceCommand, _ step: inout Step) {
     switch command {
     case .loaded(let stored):
-      // who registered before the store was read said the newer thing
+      // registrations received before the store was read are newer
       let known = Set(devices.all.map(\.key))
       var all = DeviceRegistry(stored.filter { !known.contains($0.key) } + devices.all)
       all.defaults = devices.defaults
@@ -60,15 +60,15 @@ extension CallMachine {
     }
   }
 
-  /// Whether what this device asks is refused: a revoked device acts in its own call only, and reaches no other party there
-  /// else. Asked for each request: its session, or its token, may be older than the operator's word.
+  /// Whether a request of this device is refused. A revoked device can act only in a call that it has, and cannot transfer that.
+  /// Checked for each request: the session or the token may be older than the revocation.
   func isTurnedAway(_ key: DeviceKey, in call: CallID?, _ message: ClientMessage? = nil) -> Bool {
     guard devices.isRevoked(key) else { return false }
     if case .callTransfer = message { return true }
     return call.flatMap { calls[$0]?.winner } != key
   }
 
-  /// Calls of this device that began after it was turned away elsewhere, before that was known here.
+  /// Ends calls of this device that began after another node revoked it, before that was known here.
   private mutating func endCalls(of key: DeviceKey, since revokedAt: Int64, _ step: inout Step) {
     for id in callsOfUser[key.user] ?? [] {
       guard let call = calls[id], call.isLive, !call.ringsDevices, call.winner == key,
@@ -78,7 +78,7 @@ extension CallMachine {
     }
   }
 
-  /// The end of a push: the registry may have learnt something, and the call continues.
+  /// A push ended: the registry may change, and the call continues.
   mutating func pushed(_ report: PushReport, _ step: inout Step) {
     let changes = devices.finished(report)
     changed(changes, &step)
@@ -108,7 +108,7 @@ extension CallMachine {
     }
   }
 
-  /// `device.del`: logged out, or the system took the token back.
+  /// `device.del`: the device logged out, or the system withdrew its token.
   mutating func delete(_ key: DeviceKey, _ request: RequestToken, _ step: inout Step) {
     changed(devices.delete(key), &step)
     step.answer(request, .ok)

@@ -14,7 +14,7 @@ struct DiversionPlan {
   let session: MediaSessionID
 }
 
-/// Diversions: where a call goes that no device answers, made only by a rule of its user or route, and under the user's outbound rules.
+/// Diversions of calls that no device answers, made only by a rule of the user or the route, and under the user's outbound rules.
 extension CallMachine {
   func diversions(of user: String) -> Diversions { routing.user(user)?.diversions ?? Diversions() }
 
@@ -37,7 +37,7 @@ extension CallMachine {
     }
   }
 
-  /// The rule cannot be followed: the call ends, with 482 where it would go in circles.
+  /// The rule cannot be applied: ends the call, with 482 if it would loop.
   private mutating func abandon(
     _ id: CallID, _ planned: PlannedDiversion, _ why: String, isLoop: Bool = false, _ step: inout Step
   ) {
@@ -117,7 +117,7 @@ extension CallMachine {
   mutating func reserve(_ plan: DiversionPlan, for id: CallID, _ step: inout Step) {
     guard let call = calls[id], call.diversions.planned != nil else { return }
     pending[id] = .diversion(plan)
-    // on the media thread of the call, which is that of the first user for whom it rang
+    // on the call's media thread, which is that of the first user whose devices rang
     let owner = call.users.former.first ?? call.users.ringing.first ?? call.users.owner
     step.output.actions.append(
       .reserveMedia(MediaRequest(id, session: plan.session, user: owner, toward: plan.trunks[0].peer?.flow.remote.ip)))

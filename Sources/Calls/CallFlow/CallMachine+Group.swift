@@ -2,7 +2,7 @@ import AppProtocol
 import AppSessions
 import MediaSession
 
-/// Groups of one device's calls, whose trunks hear each other. A group is the calls that name it, so that it ends with them.
+/// Groups of one device's calls, whose trunks hear each other. A group consists of the calls that name it, so it ends with them.
 ///
 ///     event                                          group
 ///     call.group{with}, both connected               both, and all that either is in a group with
@@ -20,7 +20,7 @@ extension CallMachine {
       return .ok
     }
     guard with != id else { return .err(Failure(.badRequest, msg: "with is this call")) }
-    // the answer does not reveal a call of another user
+    // the answer does not reveal whether another device has such a call
     guard let other = calls[with], other.canBeGrouped(by: key) else {
       return .err(Failure(.badState, msg: "with is not a connected call of this device"))
     }
@@ -42,7 +42,7 @@ extension CallMachine {
     return .ok
   }
 
-  /// Of a call that is over, too: who was in a group with it alone is in none any longer.
+  /// Removes a call from its group, also one that is over. If one other call remains, it is in no group either.
   mutating func leaveGroup(_ id: CallID, _ step: inout Step) {
     guard let call = calls[id], let winner = call.winner, call.appMedia.group != nil else { return }
     let others = groupMembers(of: call, winner).filter { $0 != id }
@@ -83,13 +83,13 @@ extension Call {
     step.media(.group(session, nil))
   }
 
-  /// Who is in the group with it from now on.
+  /// Reports the other calls of its group from now on.
   func sendGroup(of members: [CallID], _ step: inout Step) {
     report(.callGrouped, at: step.now, &step) { $0.group = members.filter { $0 != id } }
   }
 
-  /// The device has the audio of both sides, and what it sends is the translation. A mute is of its microphone then, so that the translation
-  /// is heard on; it holds for the gateway again when the translation is over.
+  /// The device gets the audio of both sides and sends the translation. While it translates, a mute applies to its microphone
+  /// only, so that the translation stays audible; afterwards it applies in the gateway again.
   mutating func translate(_ request: CallTranslate, _ step: inout Step) -> RequestAnswer {
     guard state == .connected else { return .err(Failure(.badState)) }
     let was = appMedia.translation != nil

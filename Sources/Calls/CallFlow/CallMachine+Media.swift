@@ -19,7 +19,7 @@ extension CallMachine {
     case .trunkBack(let session): change(sessions[session], &step) { $0.trunkBack(session, &$1) }
     case .firstAudio(let session, let direction, let at):
       change(sessions[session], &step) { $0.firstAudio(direction, at: at, &$1) }
-    case .trunkSourceRejected, .trunkStreamUnknown, .trunkSendsTones: break  // for the log of whoever carries this event
+    case .trunkSourceRejected, .trunkStreamUnknown, .trunkSendsTones: break  // logged by control
     case .digit(let session, .trunkToApp, let digit, let milliseconds):
       change(sessions[session], &step) { $0.digitReceived(digit, milliseconds, in: session, &$1) }
     case .digit: break  // an app's own telephone-event goes to the trunk on the media thread

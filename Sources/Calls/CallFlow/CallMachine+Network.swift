@@ -3,9 +3,10 @@ public import Bytes
 import MediaSession
 public import SIPDialogs
 
-/// What follows for calls under way from another address of this machine.
+/// The effects of a new address of this machine on live calls.
 extension CallMachine {
-  /// At most `most` live calls behind one, oldest first, and behind which the next come; nil: there are no more. Looks at no other.
+  /// At most `most` live calls after `last`, oldest first, and the cursor for the next ones; nil: there are no more. Visits no
+  /// others.
   public func liveCalls(after last: CallNumber?, most: Int) -> (calls: [CallID], next: CallNumber?) {
     var (calls, walk) = ([CallID](), callOrder.walk(after: last))
     while let number = walk.next() {
@@ -15,12 +16,12 @@ extension CallMachine {
     return (calls, nil)
   }
 
-  /// The trunk legs of a call; none of one that is not there.
+  /// The trunk legs of a call; empty if it does not exist.
   public func trunkLegs(of id: CallID) -> [LegID] { calls[id]?.legs.map(\.id) ?? [] }
 
   mutating func networkChanged(_ candidates: [[SocketAddress]], of ids: [CallID], _ step: inout Step) {
     for id in ids {
-      // in place, so that the call is not copied
+      // read in place: otherwise the call would be copied
       guard let index = calls.index(forKey: id), calls.values[index].isLive,
         let reservation = calls.values[index].appMedia.reservation, candidates.indices.contains(reservation.thread)
       else { continue }
@@ -35,8 +36,8 @@ extension CallMachine {
 }
 
 extension Call {
-  /// Apps are offered these from now on: by an offer that is sent again, by a snapshot, by the answer to a restart. What is connected stays as it is; a
-  /// leg whose address is gone falls silent, and is restarted.
+  /// Offers these candidates to apps from now on: in an offer that is sent again, in a snapshot, in the answer to a restart.
+  /// Connected legs stay as they are; a leg whose address was removed falls silent and is restarted.
   mutating func networkChanged(_ candidates: [SocketAddress], _ step: inout Step) {
     appMedia.reservation?.appCandidates = candidates
     for index in devices.indices {
@@ -55,7 +56,7 @@ extension Call {
     }
   }
 
-  /// Who has the call is to offer again: we are ICE-lite, and cannot.
+  /// Requests a new offer from the device that has the call: we are ICE-lite, and cannot make one.
   mutating func askForRestart(_ cause: MediaRestart.Cause, _ step: inout Step) {
     guard let index = winnerIndex, devices[index].isConnected else { return }
     step.send(.mediaRestart(MediaRestart(gen: devices[index].gen + 1, cause: cause)), to: devices[index].key, call: id)

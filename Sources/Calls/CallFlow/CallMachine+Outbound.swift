@@ -3,7 +3,7 @@ import Bytes
 import SIPDialogs
 import Trunking
 
-/// Which trunks an outgoing call may take, and what a trunk's failure means for the next one.
+/// Which trunks an outgoing call may use, and when a trunk's failure leads to the next one.
 extension CallMachine {
   enum TrunkOutcome {
     /// Never empty, each with its `peer`; the first has room.
@@ -12,8 +12,8 @@ extension CallMachine {
   }
 
   /// The trunks of a route in this call's order: by priority, by weight within one; those that are down are left out, those that
-  /// should be registered and are not come last. The first takes its share of the trunk's rate.
-  /// - Parameter isEmergency: no limit of ours stands in its way; what the carrier has no room for, it refuses.
+  /// should be registered and are not come last. The call is counted in the first one's rate.
+  /// - Parameter isEmergency: no limit of ours applies; the carrier refuses what it has no room for.
   mutating func trunks(of rule: Routing.OutboundRule, isEmergency: Bool = false, _ now: Instant) -> TrunkOutcome {
     var usable: [Routing.Trunk] = []
     var unregistered: [Routing.Trunk] = []
@@ -46,7 +46,7 @@ extension CallMachine {
     return .refused(reason)
   }
 
-  /// Why a trunk takes no further call now; nil if it does, and then its rate is taken.
+  /// Why a trunk accepts no further call now; nil if it does, and then the call is counted in its rate.
   mutating func roomRefusal(_ trunk: Routing.Trunk, isEmergency: Bool = false, _ now: Instant) -> Refusal.Reason? {
     if disabledTrunks.contains(trunk.name) { return .trunkDisabled }
     if isEmergency { return nil }
@@ -54,14 +54,14 @@ extension CallMachine {
     return consumeRate(trunk, now) ? nil : .trunkRate
   }
 
-  /// One of the trunk's calls of this second.
+  /// Consumes one of the trunk's calls of this second; false: none is left.
   mutating func consumeRate(_ trunk: Routing.Trunk, _ now: Instant) -> Bool {
     guard let rate = trunk.callsPerSecond else { return true }
     if rates[trunk.name] == nil { rates[trunk.name] = TokenBucket(perSecond: share(rate), at: now) }
     return rates[trunk.name]?.consume(at: now) ?? true
   }
 
-  /// An INVITE of ours failed: true if its call continues by another trunk of the leg's route.
+  /// An INVITE of ours failed: true if its call continues over another trunk of the leg's route.
   mutating func tryNextTrunk(
     _ id: LegID, _ code: Int, byTransport: Bool, _ failure: UserAgent.Event, _ step: inout Step
   ) -> Bool {
@@ -84,7 +84,8 @@ extension CallMachine {
     return true
   }
 
-  /// What a leg whose address went before an answer may try, from the address that we have now: its own trunk again unless the callee was ringing, then the others.
+  /// Trunks for a leg whose local address was lost before an answer, from our present address: its own trunk again if it did not
+  /// ring, then the others.
   private func fromHere(_ leg: TrunkLeg, _ now: Instant) -> [Routing.Trunk] {
     ((leg.hasRung ? [] : [leg.trunk]) + leg.alternatives).compactMap { trunk in
       guard let trunking, trunk.settings != nil else { return trunk }
@@ -101,7 +102,7 @@ extension CallMachine {
 
   // MARK: the trunk machine
 
-  /// What a leg of ours has learnt about its trunk.
+  /// Reports the outcome of an outbound leg to the trunk machine.
   mutating func judgeTrunk(of id: LegID, byFault: Bool, _ step: inout Step) {
     guard id.isOutbound, let owner = legs[id], let index = calls[owner]?.legs.firstIndex(where: { $0.id == id }),
       let name = calls[owner]?.legs[index].trunk.name

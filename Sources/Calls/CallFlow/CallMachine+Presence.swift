@@ -3,10 +3,11 @@ import AppSessions
 import Bytes
 import Devices
 
-/// Devices that come, go, come back and are woken: the snapshot, what they may still show, and rejects without a socket.
+/// Devices that connect, disconnect, reconnect and are woken: the snapshot, what they may still show, and rejects without a
+/// socket.
 extension CallMachine {
   mutating func connected(_ key: DeviceKey, _ session: SessionID, _ info: DeviceInfo, resumed: Bool, _ step: inout Step) {
-    // its login token is still good, and nothing else: no snapshot, no TURN credentials, and no call that a second socket could take
+    // its login token is still valid, but it gets no snapshot, no TURN credentials, and no call that a second socket could claim
     if !resumed, devices.isRevoked(key) { return step.app(.refuse(session, .deviceRevoked(fatal: true))) }
     let device = DevicePresence(key: key, session: session, info: info)
     presences.put(device)
@@ -22,12 +23,12 @@ extension CallMachine {
       let only = device.info.onlyCall
       if let only, askTombstone(only, for: .welcome(key, session), &step) {} else { welcome(device, remote: nil, &step) }
     }
-    // turned away meanwhile: the session continues for the calls that it has
+    // revoked meanwhile: the session continues for the calls that it has
     if devices.isRevoked(key) { step.app(.revoke(key)) }
   }
 
   /// The snapshot: every call that this device may show, and `call.gone` for each that it may still show though it is over.
-  /// - Parameter remote: how the call ended that the session is for, if other nodes know.
+  /// - Parameter remote: the end of the call that the session is for, if other nodes know it.
   mutating func welcome(_ device: DevicePresence, remote: RemoteTombstone?, _ step: inout Step) {
     var snapshots: [CallSnapshot] = []
     var gone: [GoneCall] = []
@@ -52,7 +53,7 @@ extension CallMachine {
       // woken for a call that is no longer known here
       gone.append(GoneCall(call: only, over: over(of: only, for: device.key, remote: remote, step)))
     }
-    // the newest: each is a numbered message, and all of them together must fit into what is kept until it is acknowledged
+    // keeps the newest: each is a numbered message, and all of them must fit into the buffer of messages without an ack
     gone.removeFirst(max(0, gone.count - Limits.goneInWelcome))
     step.app(.welcome(device.session, calls: snapshots, gone: gone, live: Set(snapshots.map(\.call))))
   }
@@ -82,7 +83,7 @@ extension CallMachine {
     for id in callsOfUser[key.user] ?? [] { change(id, &step) { $0.pushIfInBackground(device, &$1) } }
   }
 
-  /// A session that was for one call is for all now: what rings is offered.
+  /// A session for one call is now one for all: it is offered the calls that ring.
   mutating func upgraded(_ key: DeviceKey, _ info: DeviceInfo, _ step: inout Step) {
     guard let index = presences[key.user]?.firstIndex(where: { $0.key == key }) else { return }
     if devices.isRevoked(key) { return step.app(.revoke(key)) }

@@ -2,21 +2,21 @@ import AppProtocol
 import AppSessions
 import Bytes
 
-/// Calls that this node does not know, because they were another's: the cluster may know how they ended. A device that a push led here after its
-/// call's end hears the true reason so.
+/// Calls that this node does not know, because they were another's: the cluster may know how they ended. So a device that a push
+/// led here after its call's end gets the true reason.
 extension CallMachine {
-  /// Who waits to hear it.
+  /// A recipient of the answer.
   enum TombstoneReader {
-    /// A session that a wake token began: its `welcome` is not out yet.
+    /// A session that a wake token began: its `welcome` is not sent yet.
     case welcome(DeviceKey, SessionID)
     case request(DeviceKey, RequestToken, ClientMessage)
     /// `POST …/reject`.
     case reject(HTTPRequestID, DeviceKey)
-    /// A session that stands beside the one which a wake token would have begun.
+    /// A session that existed already when the device's wake token arrived.
     case session(DeviceKey)
   }
 
-  /// True: `tombstoneRead` follows. False: what is known here is all.
+  /// True: `tombstoneRead` follows. False: there is no query, and only what is known here counts.
   mutating func askTombstone(_ id: CallID, for reader: TombstoneReader, _ step: inout Step) -> Bool {
     guard configuration.isClustered, calls[id] == nil, pending[id] == nil, tombstones[id] == nil else { return false }
     if let waiting = tombstoneReaders[id] {
@@ -44,9 +44,9 @@ extension CallMachine {
     }
   }
 
-  /// A wake token of this device led here, to a call of a node that is dead; its session hears of the end.
+  /// A wake token of this device led here, to a call of a dead node: notifies the device's session of the end.
   mutating func callLost(_ id: CallID, _ key: DeviceKey, _ step: inout Step) {
-    // it may have heard it with its own hello
+    // its own hello may have returned the end already
     guard calls[id] == nil, tombstones[id]?.terminals[key] == nil else { return }
     if !askTombstone(id, for: .session(key), &step) { sendGone(id, key, remote: nil, &step) }
   }
@@ -55,7 +55,7 @@ extension CallMachine {
     step.send(.callGone(over(of: id, for: key, remote: remote, step)), to: key, call: id)
   }
 
-  /// What a device hears of a call that does not live here.
+  /// The end of a call that is not live here, for a device.
   func over(of id: CallID, for key: DeviceKey, remote: RemoteTombstone?, _ step: Step) -> CallOver {
     if let own = tombstones[id], own.users.contains(key.user) { return own.terminals[key]?.over ?? own.over }
     if let remote, remote.users.contains(key.user) { return remote.over }

@@ -3,15 +3,15 @@ import Bytes
 public import PushPolicy
 import SIPDialogs
 
-/// A call whose webhook was asked for its users.
+/// A pending query of a webhook for a call's users.
 struct RouteQuery {
   var hook: Routing.Hook
   var toward: IPAddress
   var diversions: Diversions
 }
 
-/// Calls whose user a webhook names (`route: { webhook: … }`): they exist while the webhook is asked, and continue with its answer
-/// or by the rule for want of one. What comes later is of use for the caller's name only.
+/// Calls whose users a webhook names (`route: { webhook: … }`): they exist while the query is pending, and continue with its
+/// answer or, without one, by the fallback. A late answer is used only to show the caller.
 extension CallMachine {
   mutating func ask(
     _ call: Call, _ invite: InboundInvite, _ hook: Routing.Hook, toward: IPAddress, _ diversions: Diversions, _ step: inout Step
@@ -31,7 +31,7 @@ extension CallMachine {
     }
   }
 
-  /// The webhook's word, or none (nil): in time, too late, or after the call.
+  /// Handles the webhook's answer, or nil for none: in time, too late, or after the call.
   mutating func routed(_ id: CallID, _ answer: RouteAnswer?, _ step: inout Step) {
     guard let call = calls[id], call.isLive else { return }
     if let answer, let caller = answer.caller(call.parties.from) { change(id, &step) { $0.callerKnown(caller, &$1) } }
@@ -88,7 +88,7 @@ extension CallMachine {
     ringRouted(id, toward: routeQuery.toward, &step)
   }
 
-  /// Media for a call whose users are known, if anybody of them can be reached.
+  /// Reserves media for a call whose users are known, if one of them can be reached or a rule diverts the call.
   mutating func ringRouted(_ id: CallID, toward: IPAddress, _ step: inout Step) {
     guard let call = calls[id] else { return }
     guard isReachable(call, step.now) || call.diversions.rules.rules[.unreached] != nil else {
@@ -103,7 +103,7 @@ extension CallMachine {
           asked: call.intake?.invite.source)))
   }
 
-  /// A device can be offered the call, or woken for it. Also a device whose socket broke a moment ago, which may resume.
+  /// A device can be offered the call, or woken for it. Includes a device whose socket broke a moment ago, which may resume.
   func isReachable(_ call: Call, _ now: Instant) -> Bool {
     call.users.ringing.contains { user in
       ringable(user, for: call).contains { $0.isReachable(at: now) } || !wakeable(user, for: call).isEmpty
@@ -112,8 +112,8 @@ extension CallMachine {
 }
 
 extension Call.Parties {
-  /// Parameters of a routing webhook, beside those of the trunk's INVITE and in place of those of the same names.
-  /// - Returns: what is left out and why, for who looks at the call; nil: nothing is.
+  /// Adds the parameters of a routing webhook to those of the trunk's INVITE; they replace those of the same names.
+  /// - Returns: what is left out and why, for the call's timeline; nil: nothing.
   fileprivate mutating func add(_ answered: [String: String]) -> String? {
     guard let added = CallParameters(answered) else { return CallParameters.fault(of: answered) }
     guard !added.isEmpty else { return nil }
@@ -124,7 +124,7 @@ extension Call.Parties {
 }
 
 extension RouteAnswer {
-  /// The caller as it is shown from now on; nil if the answer says nothing of it. A withheld number stays withheld.
+  /// The caller to show from now on; nil if the answer does not name one. A withheld number stays withheld.
   fileprivate func caller(_ known: Handle) -> Handle? {
     guard name != nil || from != nil else { return nil }
     var out = known
@@ -135,7 +135,7 @@ extension RouteAnswer {
 }
 
 extension EndReason {
-  /// What a webhook's refusal means: a 5xx is this side's word, no carrier's.
+  /// The reason of a webhook's refusal: a 5xx is a fault of this side, not of a carrier.
   fileprivate init(routeCode code: Int) {
     let reason = EndReason(sipStatus: code)
     self = reason == .trunkFailed ? (code == 503 ? .overload : .server) : reason
@@ -144,7 +144,7 @@ extension EndReason {
 
 extension Routing {
   public struct Hook: Sendable, Equatable {
-    /// What holds when the webhook has nothing to say in time.
+    /// What applies if the webhook names no user in time.
     public enum Fallback: Sendable, Equatable {
       /// The user whose number was called.
       case users

@@ -2,13 +2,13 @@ import AppProtocol
 import Bytes
 import SIPDialogs
 
-/// Slots among a trunk's `max_calls`, in a cluster: the first trunk of a call is counted with its `locate` or `claim`, a further
-/// one (the next of a route, a diversion, a transfer) is asked for by `Action.admit`, before the leg is made. Without an answer of the shared store
-/// the cluster machine answers by this node's share, within 100 ms.
+/// Slots of a trunk's `max_calls` in a cluster: the first trunk of a call is counted with its `locate` or `claim`. A slot of a
+/// further one (the next of a route, a diversion, a transfer) is requested by `Action.admit` before the leg is made. If the
+/// shared store does not answer, the cluster machine answers by this node's share, within 100 ms.
 extension CallMachine {
   /// What continues once a slot is granted.
   enum SlotRequest {
-    /// The leg failed with this event, and continues by `next`; without a slot, by the remaining alternatives.
+    /// The leg failed with this event, and continues over `next`; without a slot, over one of `left`.
     case retry(LegID, failure: UserAgent.Event, next: Routing.Trunk, left: [Routing.Trunk])
     case diversion(DiversionPlan)
     case transfer(LegID, TransferTarget, [Routing.Trunk])
@@ -23,7 +23,7 @@ extension CallMachine {
 
   mutating func admitted(_ id: CallID, _ trunk: String, _ isAdmitted: Bool, _ step: inout Step) {
     guard let request = slotRequests.removeValue(forKey: id) else { return }
-    // the call's slots were released with it
+    // the slots were released with the call
     guard calls[id]?.isLive == true else { return }
     switch request {
     case .retry(let leg, let failure, let next, let left):
@@ -44,7 +44,7 @@ extension CallMachine {
     }
   }
 
-  /// The first of these that takes a call now, and those behind it. Takes its share of the trunk's rate.
+  /// The first of these that accepts a call now, and those after it. The call is counted in its rate.
   mutating func nextTrunk(of trunks: some Sequence<Routing.Trunk>, _ now: Instant) -> (Routing.Trunk, [Routing.Trunk])? {
     var left = Array(trunks)
     while !left.isEmpty {
@@ -79,14 +79,14 @@ extension CallMachine {
     }
   }
 
-  /// A leg is gone while its call continues.
+  /// Releases the slot of a leg that ended while its call continues.
   mutating func releaseSlot(_ leg: TrunkLeg, of id: CallID, _ step: inout Step) {
     if leg.holdsSlot { step.output.actions.append(.released(id, trunk: leg.trunk.name)) }
   }
 
   // MARK: rates
 
-  /// This node's part of `calls_per_second`: the limit divided by the nodes that take calls, and one at least.
+  /// This node's part of `calls_per_second`: the limit divided by the number of nodes that accept calls, and one at least.
   func share(_ rate: Int) -> Int { max(1, rate / max(1, nodeCount)) }
 
   mutating func nodesCounted(_ count: Int) {

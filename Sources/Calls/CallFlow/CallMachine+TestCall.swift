@@ -6,9 +6,9 @@ import SDP
 import SIPDialogs
 import Trunking
 
-/// Calls of apps to the gateway itself (docs/reference/protocol.md, Test calls): outgoing calls with all rules of the gate, whose far side is
-/// `DirectDialogs`. Nothing of the configuration leads to one, and none to anything of it; no limit of a user's calls counts it, and real calls come
-/// first.
+/// Calls of apps to the gateway itself (docs/reference/protocol.md, Test calls): outgoing calls with all rules of the gate, whose
+/// far side is `DirectDialogs`. No setting leads to a test call, and it reaches no trunk or user. It does not count in a user's
+/// limits, and real calls have priority.
 extension CallMachine {
   /// `call.start` to `TestCall.destination`, of a device with a session.
   mutating func startTest(
@@ -45,13 +45,13 @@ extension CallMachine {
     let call = Call(
       id: id, direction: .outgoing, session: session, users: Call.Users(user, account: account), parties: parties, trunkLeg: leg,
       at: step.now)
-    // No other node is asked: it is over before a device could look for it there.
+    // The cluster is not queried: the call is over before a device could look for it at another node.
     pending[id] = .outgoing(call, offer: offer, device, token)
     step.output.actions.append(
       .reserveMedia(MediaRequest(id, session: session, user: user, toward: Routing.test.peer?.flow.remote.ip)))
   }
 
-  /// What a test call has: its media, and its end.
+  /// Whether a test call accepts this message: its media, and its end.
   static func isOfTest(_ message: ClientMessage) -> Bool {
     switch message {
     case .callEnd, .mediaRestart, .callMute: true
@@ -63,13 +63,14 @@ extension CallMachine {
 }
 
 extension Call {
-  /// What the device sent was measured for long enough: the gateway hangs up, and the end says it.
+  /// The device's audio was measured for long enough: the gateway hangs up, and the end contains the result.
   mutating func endTest(_ step: inout Step) {
     guard isTest, let connected = times[.connected], step.now - connected >= Limits.testCallLeast else { return }
     end(.remoteHangup, by: .gateway, detail: "test call", &step)
   }
 
-  /// Its device has lost the socket: who comes back has no use for the rest, and no page that is loaded again is to take it up.
+  /// Ends a test call whose device lost its socket: the rest is of no use to a device that reconnects, and a reloaded page must
+  /// not resume it.
   mutating func endLostTest(_ step: inout Step) -> Bool {
     guard isTest, isLive else { return false }
     end(.networkLost, by: .app, detail: "test call", &step)

@@ -18,7 +18,7 @@ extension CallMachine {
     guard let number = try? routing.dialled(written, in: call.trunk.numbers.country) else {
       return step.sip(.refuseRefer(leg, code: 404))
     }
-    // our own numbers, and more hops than a diversion may take, are loops
+    // our own numbers, and more hops than a diversion may have, are loops
     if routing.isOwn(number.text) || call.transfers.followed >= Limits.diversions || call.transfers.maxForwards <= 1 {
       return step.sip(.refuseRefer(leg, code: 482))
     }
@@ -33,8 +33,8 @@ extension CallMachine {
     transfer(leg, TransferTarget(number: allowed, uri: isOwnURI ? referral.uri : nil, referral: referral), all, of: id, &step)
   }
 
-  /// A Refer-To without a user leads back to the trunk, which alone knows its target (Teams Direct Routing). There is no number to hold to the
-  /// user's prefixes: the user must be free to call any, by this trunk.
+  /// A Refer-To without a user leads back to the trunk, and only the trunk knows the target (Teams Direct Routing). There is no
+  /// number to check against the user's prefixes: the user must be allowed to call any number over this trunk.
   private mutating func referred(
     _ leg: LegID, toURIOf referral: Referral, _ id: CallID, _ call: Call, _ step: inout Step
   ) {
@@ -52,7 +52,7 @@ extension CallMachine {
     transfer(leg, TransferTarget(number: nil, uri: referral.uri, referral: referral), candidates, of: id, &step)
   }
 
-  /// A call whose far end may be another's, by this leg.
+  /// The call of this leg, if its far end can be transferred; nil otherwise.
   private func transferable(_ leg: LegID) -> (CallID, Call)? {
     guard let id = legs[leg], let call = calls[id], call.isLive, call.state == .connected, call.trunkLeg.phase == .confirmed,
       call.second == nil, call.winner != nil, call.appMedia.reservation != nil
@@ -104,7 +104,7 @@ extension CallMachine {
       $0.transfers.maxForwards = min($0.transfers.maxForwards, invite.maxForwards)
       $0.transfers.followed += 1
       $0.transfers.begin(.init(by: .trunk, trunk: trunk.name, sipCallId: invite.callID, sip: 200))
-      // instead of the previous leg
+      // the new leg gets the slot of the previous one
       next.holdsSlot = $0.trunkLeg.holdsSlot
       $0.trunkLeg.holdsSlot = false
       $0.moved(to: next, &$1)
@@ -122,7 +122,7 @@ extension Routing.OutboundRule {
 }
 
 extension Routing.Trunk {
-  /// A host of the trunk's own: the one of its URI, a server's address, or one that a 3xx of it may name.
+  /// Whether a host is the trunk's own: the one of its URI, a server's address, or one that its 3xx may name.
   fileprivate func isOwn(host: String) -> Bool {
     let host = host.lowercased()
     func name(_ domain: String) -> String { domain.split(separator: ":").first.map { $0.lowercased() } ?? "" }

@@ -13,7 +13,7 @@ extension CallMachine {
     case .inviteReceived(let leg, let invite): invited(leg, invite, &step)
     case .referReceived(let leg, let referral): referred(leg, referral, &step)
     case .targetFailed(_, let flow, _, let retryAfter): trunking?.serverFailed(flow.remote, retryAfter: retryAfter, at: step.now)
-    case .challengeRefused: break  // control's to log
+    case .challengeRefused: break  // logged by control
     case .requestAnswered(let id, let outcome): handle(TrunkMachine.Input.requestAnswered(id, outcome), &step)
     case .refused(let reason, let invite?, let trunk):
       var refusal = Refusal(
@@ -25,7 +25,7 @@ extension CallMachine {
     }
   }
 
-  /// What it means for the call follows as an event of the leg.
+  /// The effect on the call follows as an event of the leg.
   mutating func unanswered(_ request: UnansweredRequest, _ step: inout Step) {
     guard request.opensDialog else {
       trunking?.requestUnanswered(request.trunk, request.method.name, request.failure, at: step.now)
@@ -51,7 +51,7 @@ extension CallMachine {
     if case .legClosed = event { legs[leg] = nil }
   }
 
-  /// An INVITE becomes a call, with a record whatever comes, or a counted refusal.
+  /// An INVITE becomes a call, which gets a record in any case, or a counted refusal.
   private mutating func invited(_ leg: LegID, _ received: InboundInvite, _ step: inout Step) {
     guard let trunk = routing.trunk(received.trunk) else {
       return refuse(leg, received, .unknownTrunk, code: 403, &step)
@@ -87,7 +87,7 @@ extension CallMachine {
         let read = try SessionDescription.read(sdp)
         let media = try probe(read, trunk, invite.source)
         offer = read
-        // 0.0.0.0 is a caller that holds us already: its signalling says where it is
+        // 0.0.0.0: the caller holds us already, and its signalling states its address
         if !media.isUnspecified, !leg.isDirect { toward = media }
       } catch {
         return reject(call, .codec, by: .trunk, sip: error.sipStatus, detail: String(describing: error), &step)
@@ -139,7 +139,7 @@ extension CallMachine {
       invite.callID, invite.isPrivate, invite.identities
     )
     call.trunkLeg.isReliable = invite.isReliable
-    // what was diverted before counts with the transfers to come
+    // earlier diversions count together with later transfers
     (call.transfers.maxForwards, call.transfers.followed) = (invite.maxForwards, invite.diversions)
     call.diversions.before = invite.diversions
     if let route {
@@ -159,7 +159,7 @@ extension CallMachine {
 
   static var defaultAccount: String { "default" }
 
-  /// Whether the offer can be answered at all, before anything is reserved; where its media lives.
+  /// Checks whether the offer can be answered at all, before anything is reserved; returns the address of its media.
   private func probe(_ offer: SessionDescription, _ trunk: Routing.Trunk, _ source: Flow) throws(NegotiationError) -> IPAddress {
     let negotiation = trunk.negotiation(local: SocketAddress(.any, 9), over: source, random: random)
     if trunk.srtp == .required, !trunk.maySendKeys(over: source) { throw .keysNeedTLS }
@@ -180,7 +180,7 @@ extension CallMachine {
     }
   }
 
-  /// No device is connected and none can be woken, or do-not-disturb is on for all.
+  /// No device is connected or can be woken, or all that are connected accept no calls.
   mutating func rejectUnreached(_ call: Call, _ step: inout Step) {
     let ending = unreachedEnding(call, step.now)
     admit(call, &step)
@@ -197,7 +197,7 @@ extension CallMachine {
     return .init(.unanswered, by: .app, q850: 20, detail: account ?? "no device connected")
   }
 
-  /// The devices of the called users, offered or woken; if there are none it is over, or goes where its rules say.
+  /// Offers the call to its users' devices, or wakes them; if there are none, the call ends or is diverted by its rules.
   /// - Parameter reservation: for a call that has no media yet.
   mutating func ring(_ id: CallID, media reservation: MediaReservation? = nil, _ step: inout Step) {
     guard let call = calls[id] else { return }
@@ -215,8 +215,7 @@ extension CallMachine {
     }
   }
 
-  /// Devices that a new call is offered to: logged in to its account, not those whose user wants quiet, and no session for
-  /// another call only.
+  /// Devices that are offered a new call: logged in to its account, accepting calls, and without a session for one other call.
   func ringable(_ user: String, for call: Call) -> [DevicePresence] {
     (presences[user] ?? []).filter {
       $0.info.onlyCall == nil && devices.wantsCalls($0.key) && call.users.isFor($0.accounts, of: user)
@@ -268,7 +267,8 @@ extension CallMachine {
 }
 
 extension CallParameters {
-  /// As much of a trunk's header fields as an app is told: what has control characters goes, and what does not fit, the last names first.
+  /// The part of a trunk's header fields that an app gets: values with control characters are dropped, and then what does not
+  /// fit, the last names first.
   init?(usable values: [String: String]) {
     var kept: [String: String] = [:]
     for (name, value) in values.sorted(by: { $0.key < $1.key }) {

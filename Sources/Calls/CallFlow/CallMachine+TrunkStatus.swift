@@ -3,10 +3,10 @@ public import Trunking
 
 /// The trunks as operators see them.
 extension CallMachine {
-  /// What is wrong with the trunks that are this node's task among several.
+  /// Troubles of the trunks that this node handles in a cluster.
   public var trunkTroubles: [String: TrunkStatus.Trouble] { trunking?.troubles ?? [:] }
 
-  /// The configured trunks in their order, then those that are gone and still have calls. O(trunks).
+  /// The configured trunks in their order, then removed ones that still have calls. O(trunks).
   public func trunkStatuses(at now: Instant) -> [TrunkStatus] {
     routing.trunks.map { status(of: $0, at: now) } + goneTrunks.map { gone($0) }
   }
@@ -33,7 +33,7 @@ extension CallMachine {
   /// Names of trunks that have a call.
   public var trunksWithCalls: Set<String> { Set(callsOfTrunk.keys) }
 
-  /// At most a few: a trunk leaves the configuration by the hand of an operator.
+  /// At most a few: only an operator removes a trunk from the configuration.
   private var goneTrunks: [String] { callsOfTrunk.keys.filter { routing.trunk($0) == nil }.sorted() }
 
   private func status(of trunk: Routing.Trunk, at now: Instant) -> TrunkStatus {

@@ -7,16 +7,16 @@ import PushPolicy
 import SIP
 import SIPDialogs
 
-/// Users and numbers that the operator's server knows (`users: [ { id: any, webhook: … } ]`): an INVITE, a `call.start` or a call that a program
-/// makes waits until the numbers and users that it names are known, and is then taken as if it came only now.
+/// Users and numbers that the operator's server knows (`users: [ { id: any, webhook: … } ]`): an INVITE, a `call.start` or a
+/// program's call waits until the numbers and users that it names are known, and is then handled as if it had just come.
 ///
-/// | the server says | and | then |
+/// | the server's answer | and | then |
 /// |---|---|---|
-/// | a user | | its numbers leave their previous users, in one step; both questions hold for `cache` |
-/// | no user | | the number is free, the user is turned away; that holds for `cache` too |
-/// | nothing | it is known from before | what was known holds on; it is asked again after `Limits.userRetry` |
-/// | nothing | a number that is not known | 503: another node may know |
-/// | nothing | a user that is not known | what holds for `any` |
+/// | a user | | its numbers leave their previous users, in one step; both answers are valid for `cache` |
+/// | no such user | | the number is free, the user is refused; this is valid for `cache`, too |
+/// | none | it was known before | the old answer stays valid; the query is repeated after `Limits.userRetry` |
+/// | none | a number that is not known | 503: another node may know it |
+/// | none | a user that is not known | the settings of `any` apply |
 extension CallMachine {
   /// True: `input` waits.
   mutating func mustAsk(_ questions: [UserQuestion], before input: Input, _ step: inout Step) -> Bool {
@@ -31,7 +31,7 @@ extension CallMachine {
 
   enum Asking { case no, waits, tooOften }
 
-  /// The same for what an app wants, which may ask as fast as its socket is read: a user's calls wait no more often than
+  /// The same for requests of an app, which come as fast as its socket is read: a user's calls wait no more often than
   /// `Limits.userQuestionBurst` and `userQuestionsPerSecond` allow.
   mutating func mustAsk(_ questions: [UserQuestion], of user: String, before input: Input, _ step: inout Step) -> Asking {
     guard let question = unknown(questions, at: step.now) else { return .no }
@@ -53,7 +53,7 @@ extension CallMachine {
     questions.first { !routing.directory.isSettled($0) && !userCache.isFresh($0, at: now) }
   }
 
-  /// What is asked ahead, when a device of the user comes.
+  /// Queries the server for a user ahead of a call, when a device of the user connects.
   mutating func prefetch(_ user: String, _ step: inout Step) {
     let question = UserQuestion.user(user)
     guard let source = routing.userSource, !routing.directory.isSettled(question), !userCache.isFresh(question, at: step.now),
@@ -67,7 +67,7 @@ extension CallMachine {
     userCache.hold(question, until: held, isAnswered: answer != nil, at: step.now)
     switch answer {
     case .found(let user, var grant):
-      // the latest answer has a number that two of them name
+      // if two answers name a number, the latest has it
       grant.issuedAt = step.wallNow
       keep(grant, of: user, step)
       userCache.hold(.user(user), until: held, at: step.now)
@@ -80,7 +80,7 @@ extension CallMachine {
 
   private mutating func keep(_ grant: TokenGrant, of user: String, _ step: Step) {
     if (try? routing.directory.grants.accept(grant, of: user, at: step.wallNow)) != nil { return }
-    // no room: what is needed is asked for again
+    // no room: drops all grants, which are queried again when they are needed
     routing.directory.grants = UserGrants()
     userCache.removeAnswers()
     _ = try? routing.directory.grants.accept(grant, of: user, at: step.wallNow)
@@ -99,13 +99,13 @@ extension CallMachine {
 
   func isUnanswered(_ questions: [UserQuestion]) -> Bool { questions.contains(where: userCache.isUnanswered) }
 
-  /// What a caller's INVITE needs to be known.
+  /// The queries to answer before a caller's INVITE is handled.
   func questions(of invite: InboundInvite) -> [UserQuestion] {
     guard routing.asksForUsers(of: invite.trunk) else { return [] }
     return [.number(invite.to.number)]
   }
 
-  /// What a call of a user's needs to be known: the user's own numbers and limits, and whether the other side is a user too.
+  /// The queries to answer before a call of a user: the user's own numbers and limits, and whether the other side is a user too.
   func questions(of user: String, calling to: Handle) -> [UserQuestion] {
     guard routing.userSource != nil else { return [] }
     var out = [UserQuestion.user(user)]
@@ -118,7 +118,7 @@ extension CallMachine {
     return out
   }
 
-  /// The caller gave up while its number was asked for: a call that never rang.
+  /// The caller gave up while the number was being queried: records a call that never rang.
   mutating func cancelledWhileAsking(_ leg: LegID, _ cause: ReasonValue?, _ step: inout Step) -> Bool {
     guard let invite = userCache.removeInvite(leg), let trunk = routing.trunk(invite.trunk) else { return false }
     let call = makeIncoming(leg, invite.normalised(by: trunk.numbers), trunk, nil, &step)
@@ -129,7 +129,7 @@ extension CallMachine {
 }
 
 extension UserDirectory {
-  /// The file or an import has it: no request is made.
+  /// The configuration or an import has the answer: there is no query.
   func isSettled(_ question: UserQuestion) -> Bool {
     switch question {
     case .number(let number): isSettled(number: number)
@@ -139,7 +139,7 @@ extension UserDirectory {
 }
 
 extension Routing {
-  /// Calls of this trunk are for the user of the number.
+  /// Calls of this trunk are for the user who has the number.
   func isForUsers(of trunk: String) -> Bool {
     trunk == Self.directTrunk || inbound.contains { $0.trunk == trunk && $0.target == .users }
   }

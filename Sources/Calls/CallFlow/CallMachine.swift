@@ -11,25 +11,25 @@ public import Trunking
 /// randomness of its own.
 ///
 /// Belongs to the control thread. Every input is one call of `handle`; everything it causes is in `output` when the call returns.
-/// The life of one call stands in `Call`; here is who is called: events find their call, and new calls are admitted.
+/// `Call` contains the life of one call. Here events are passed to their call, and new calls are admitted.
 ///
 ///     var output = Output()
 ///     machine.handle(.sip(.inviteReceived(leg, invite)), at: now, into: &output)
 ///     // output.actions: reserveMedia → handle(.mediaReserved), then journal, call.offer to each device …
 public struct CallMachine {
-  /// A call that waits for media, whose answer is the next input; or for the cluster.
+  /// A call that waits for media, which the next input answers, or for the cluster.
   enum Pending {
     case incoming(Call)
     case outgoing(Call, offer: SessionDescription, DevicePresence, RequestToken)
-    /// Between `locate` or `claim` and the cluster's answer: no call yet.
+    /// Between `locate` or `claim` and the cluster's answer: the call does not exist yet.
     case locating(Call, user: String, toward: IPAddress)
     case claiming(Call, offer: SessionDescription, DevicePresence, RequestToken)
-    /// One that a program makes for a user, before and after the cluster's answer.
+    /// A call that a program makes for a user, before and after the cluster's answer.
     case claimingOriginated(Call, QuestionID)
     case originated(Call, QuestionID)
-    /// A call that a stream is to have.
+    /// A call for a stream.
     case stream(Call, StreamTarget)
-    /// A call whose users the webhook has named.
+    /// A call whose webhook has named its users.
     case asked
     /// The leg to the number that a call is diverted to.
     case diversion(DiversionPlan)
@@ -42,38 +42,38 @@ public struct CallMachine {
   var isDraining = false
 
   var calls: [CallID: Call] = [:]
-  /// The same, oldest first.
+  /// The ids of `calls`, oldest first.
   var callOrder = OrderedKeys<CallNumber>()
   var pending: [CallID: Pending] = [:]
   var legs: [LegID: CallID] = [:]
   var sessions: [MediaSessionID: CallID] = [:]
   var direct = DirectDialogs()
   var userCache = UserCache()
-  /// What tokens grant at other nodes was read once.
+  /// The token grants of other nodes were read once.
   var hasSharedGrants = false
   var callsOfUser: [String: [CallID]] = [:]
   var callsOfTrunk: [String: Int] = [:]
-  /// Legs that wait for a slot among their trunk's calls of all nodes; one at a time of a call.
+  /// Legs that wait for a slot among their trunk's calls of all nodes; one at a time per call.
   var slotRequests: [CallID: SlotRequest] = [:]
-  /// Nodes that take calls, this one included.
+  /// Number of nodes that accept calls, this one included.
   var nodeCount = 1
-  /// Devices with a session that lives, connected or not, by user.
+  /// Devices with a live session, connected or not, by user.
   var presences = Presences()
-  /// Every device that can be woken, and what its user wants.
+  /// Every registered device, with its user's preferences.
   public internal(set) var devices = DeviceRegistry()
   var tombstones = Tombstones()
-  /// Who waits to hear how a call of another node ended.
+  /// Requests that wait for the end reason of another node's call.
   var tombstoneReaders: [CallID: [TombstoneReader]] = [:]
   var deadlines = DeadlineQueue<CallID>()
   var counters = CallStatistics()
   var nextNumber: UInt64 = 1
-  /// Where the trunks are and how they do; nil: each has its fixed `peer`.
+  /// Addresses and health of the trunks; nil: each has its fixed `peer`.
   var trunking: TrunkMachine?
   var trunkOutput = TrunkMachine.Output()
   var isTrunkingConfigured = false
-  /// Taken out of use by an operator, until they take it back or the trunk leaves the configuration.
+  /// Trunks that an operator disabled, until they are enabled again or leave the configuration.
   var disabledTrunks: Set<String> = []
-  /// Whether each trunk was up when that was told last.
+  /// Whether each trunk was up in the last report.
   var reportedTrunks: [String: Bool] = [:]
   var blockedCallers = BlockedCallers()
   var rates: [String: TokenBucket] = [:]
@@ -106,35 +106,36 @@ public struct CallMachine {
     return call.startLine(Step(now: now, configuration: configuration, random: random, wallOffset: wallOffset))
   }
 
-  /// Whose devices may show a call.
+  /// The users whose devices may show a call.
   public func users(of call: CallID) -> [String] { calls[call]?.users.concerned ?? [] }
 
-  /// What devices hear that come late for a call; nil if it lives, or is forgotten.
+  /// The end for devices that connect late for a call; nil if the call is live, or no longer known.
   public func over(of call: CallID) -> CallOver? { tombstones[call]?.over }
 
-  /// What devices hear that were woken for a call and come late; nil if none was, or the call lives or is forgotten.
+  /// The end for devices that were woken for a call and connect late; nil if none was woken, or the call is live or no longer
+  /// known.
   public func overOfWoken(_ call: CallID) -> CallOver? { tombstones[call].flatMap { $0.wasPushed ? $0.over : nil } }
 
-  /// A device's session here, as it last said.
+  /// A device's session here, with its latest info.
   public func session(of key: DeviceKey) -> (SessionID, DeviceInfo)? { presence(key).map { ($0.session, $0.info) } }
 
   /// The legs of a call toward trunks.
   public func legs(of call: CallID) -> [LegID] { calls[call]?.legs.map(\.id) ?? [] }
 
-  /// What a trunk's challenges are answered with.
+  /// The credentials for a trunk's challenges.
   public func credentials(of trunk: String) -> Credentials? {
     let known = routing.trunk(trunk)
     return known?.peer?.credentials ?? known?.settings?.credentials
   }
 
-  /// What the SIP user agent is to be told of each trunk, now and after each `Input.routing`.
+  /// The rules of each trunk for the SIP user agent, now and after each `Input.routing`.
   public var trunkRules: [String: TrunkRules] { routing.rules }
   /// What login tokens may grant; nil: nothing.
   public var grantRules: GrantRules? { routing.directory.grantRules }
 
-  /// Takes one input and appends what it causes to `output`.
+  /// Handles one input and appends the actions that it causes to `output`.
   public mutating func handle(_ input: Input, at now: Instant, into output: inout Output) {
-    // what this input itself causes has the time already
+    // the actions of this input use the new offset already
     if case .wallClock(let offset) = input { wallOffset = offset }
     var step = Step(now: now, configuration: configuration, random: random, wallOffset: wallOffset)
     swap(&step.output, &output)
@@ -146,7 +147,8 @@ public struct CallMachine {
   }
 
   mutating func dispatch(_ input: Input, _ step: inout Step) {
-    // The registry is filled before anything runs, and its effects are not reported: trunks wait for the first other input.
+    // The store's inputs fill the registry before anything runs, and their actions have no reader: trunks are configured with the
+    // first other input.
     if !input.isOfStore, !isTrunkingConfigured { configureTrunks(&step) }
     switch input {
     case .sip(let event): handle(event, &step)
@@ -220,14 +222,14 @@ public struct CallMachine {
     }
   }
 
-  /// Applies an event to a call, if it is there, and does what the call says that it means.
+  /// Applies an event to a call, if it exists, and performs the outcomes that the call reports.
   mutating func change(_ id: CallID?, _ step: inout Step, _ body: (inout Call, inout Step) -> Void) {
     guard let id, calls[id]?.apply(body, &step) != nil else { return }
     performOutcomes(of: id, &step)
   }
 
-  /// Does what a call says that a change means. Not inlined: `change` is specialised for each of its callers' closures, and all of this with it
-  /// would take a third of the module's time to compile.
+  /// Performs the outcomes of a change. Not inlined: `change` is specialised for each of its callers' closures, and inlined into
+  /// each of them this would take a third of the module's time to compile.
   @inline(never) private mutating func performOutcomes(of id: CallID, _ step: inout Step) {
     let outcomes = step.outcomes
     step.outcomes.removeAll()
@@ -246,7 +248,7 @@ public struct CallMachine {
     deadlines.schedule(id, at: calls[id]?.timers.next)
   }
 
-  /// A tombstone tells who comes late; the record waits for the final statistics, if there is media.
+  /// Leaves a tombstone for devices that connect late; the record waits for the final statistics, if there is media.
   private mutating func ended(_ id: CallID, _ step: inout Step) {
     guard let call = calls[id] else { return }
     remember(call, &step)
@@ -270,21 +272,21 @@ public struct CallMachine {
     for id in forgotten { step.app(.wakesOver(id)) }
   }
 
-  /// A leg that its call is done with. One that was never invited has no `legClosed` to come.
+  /// Releases a leg that its call no longer needs. One that was never invited gets no `legClosed`.
   private mutating func release(_ leg: TrunkLeg, at now: Instant) {
     if leg.phase == .idle { legs[leg.id] = nil }
     if leg.id.isOutbound, !leg.isTrunkOutcomeReported { trunking?.callUndecided(leg.trunk.name, at: now) }
     releaseTrunk(leg.trunk.name)
   }
 
-  /// An outbound leg that will be invited uses a slot of its trunk.
+  /// Counts a leg of ours that is to be invited among its trunk's calls.
   mutating func claim(_ leg: LegID, _ trunk: Routing.Trunk, for id: CallID, at now: Instant) {
     legs[leg] = id
     callsOfTrunk[trunk.name, default: 0] += 1
     trunking?.callStarted(trunk.name, at: now)
   }
 
-  /// Writes the record and forgets the call; its SIP leg is forgotten with `legClosed`.
+  /// Writes the record and removes the call; its SIP leg is removed with `legClosed`.
   mutating func finish(_ id: CallID, _ statistics: MediaStatistics?, _ step: inout Step) {
     guard let call = calls.removeValue(forKey: id) else { return }
     callOrder.remove(CallNumber(call))

@@ -4,7 +4,7 @@ public import Bytes
 import Devices
 import MediaSession
 
-/// The position of a live call among the others: the order of arrival.
+/// The position of a live call among the others, in the order of their start.
 public struct CallNumber: Hashable, Comparable, Sendable {
   let number: UInt64
   let call: CallID
@@ -14,11 +14,11 @@ public struct CallNumber: Hashable, Comparable, Sendable {
   public static func < (a: CallNumber, b: CallNumber) -> Bool { a.number < b.number }
 }
 
-/// A live call as the thread that owns it copies it: the data of a summary, which the requester makes. Costs its owner a dozen
-/// references; no string, list or dictionary is made.
+/// A copy of a live call, made by the thread that owns it, with the data of a summary; the thread that requested it makes the
+/// summary. Costs the owner a dozen references; no string, list or dictionary is made.
 public struct CallRow: Sendable {
   public let id: CallID
-  /// Of its trunk leg.
+  /// Call-ID of its trunk leg.
   public let sipCallId: String?
   private let direction: CallDirection
   private let state: CallState
@@ -39,7 +39,7 @@ public struct CallRow: Sendable {
 
   fileprivate var groupOwner: String? { groupID == nil ? nil : winner?.user }
 
-  /// `call` is lent: a copy of all that it has would cost as much as a hundred references.
+  /// `inout`, as a copy of the whole call would cost about a hundred references.
   fileprivate init(_ call: inout Call, wallOffset: Int64) {
     id = call.id
     (direction, state) = (call.direction, call.state)
@@ -84,16 +84,16 @@ public struct CallRow: Sendable {
 /// A part of the live calls, oldest first.
 public struct CallPage: Sendable {
   public var rows: [CallRow] = []
-  /// Behind which the next page begins; nil: this was the last.
+  /// The cursor after which the next page begins; nil: this was the last.
   public var next: CallNumber?
-  /// How many calls were looked at.
+  /// Number of calls that were visited.
   public var looked = 0
   public init() {}
 }
 
 extension CallMachine {
-  /// At most `most` live calls behind one, oldest first; nil: from the first. Looks at no other, but for the calls of users with groups, which count.
-  /// Changes nothing: it is `mutating` so that calls are looked at where they are.
+  /// At most `most` live calls after `last`, oldest first; nil: from the first. Visits no others, except the calls of users with
+  /// groups, which count. Changes nothing: it is `mutating` so that calls are read in place.
   public mutating func callPage(after last: CallNumber?, most: Int) -> CallPage {
     var (page, walk, groups) = (CallPage(), callOrder.walk(after: last), [String: [MediaGroupID: [CallID]]]())
     page.rows.reserveCapacity(min(most, calls.count))
@@ -114,7 +114,7 @@ extension CallMachine {
     return callRow(id, &groups, &looked)
   }
 
-  /// - Parameter groups: by user, those that were looked for before.
+  /// - Parameter groups: by user, those that were found before.
   private mutating func callRow(
     _ id: CallID, _ groups: inout [String: [MediaGroupID: [CallID]]], _ looked: inout Int
   ) -> CallRow? {
@@ -130,7 +130,7 @@ extension CallMachine {
     return row
   }
 
-  /// Live calls, oldest first. O(calls), and a copy of all: for tests; who serves others asks for pages.
+  /// Live calls, oldest first. O(calls), and a copy of all: for tests. Everything else requests pages.
   public var summaries: [CallSummary] {
     var copy = self
     return copy.callPage(after: nil, most: .max).rows.map(\.summary)

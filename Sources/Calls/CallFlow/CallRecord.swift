@@ -7,11 +7,12 @@ public enum CallDirection: String, Sendable, Codable, CaseIterable {
   case outgoing = "out"
 }
 
-/// Whose act or fault ended a call.
+/// The side whose act or fault ended a call.
 public typealias CallSide = CallOver.Side
 
-/// What the store keeps of a call from before its first 180 or INVITE until its record, and again with each change of what closes its legs:
-/// a killed process leaves these behind. The next start closes the legs and turns each line into a record `gatewayRestart`.
+/// What the store keeps of a call from before its first 180 or INVITE until its record; written again with each change of the
+/// data that closes its legs. A killed process leaves these behind: the next start closes the legs and turns each line into a
+/// record `gatewayRestart`.
 public struct StartLine: Sendable, Codable, Equatable {
   public var call: CallID
   public var sipCallId: String?
@@ -24,10 +25,10 @@ public struct StartLine: Sendable, Codable, Equatable {
   public var start: Int64
   /// When it was connected; nil before.
   public var connect: Int64?
-  /// Of the trunk side; nil in a journal of an earlier version.
+  /// The trunk legs; nil in a journal of an earlier version.
   public var legs: [OrphanedLeg]?
 
-  /// The caller's number is not to be written anywhere.
+  /// The caller's number must not be written anywhere.
   public var withholdsCaller: Bool { direction == .incoming && from == Call.anonymous.h }
 
   public init(
@@ -39,7 +40,7 @@ public struct StartLine: Sendable, Codable, Equatable {
   }
 }
 
-/// The one line that says how a call went. Times are milliseconds since 1970.
+/// The one line that states how a call went. Times are milliseconds since 1970.
 public struct CallRecord: Sendable, Codable, Equatable {
   public struct End: Sendable, Codable, Equatable {
     public var reason: EndReason
@@ -53,7 +54,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
       (self.reason, self.by, self.sip, self.detail) = (reason, by, sip, detail)
     }
   }
-  /// What came in from one side.
+  /// The stream received from one side.
   public struct Stream: Sendable, Codable, Equatable {
     public var packets: UInt64
     public var sent: UInt64
@@ -69,21 +70,21 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public var rttMs: Double?
     /// ITU-T G.107 estimate, 1 to 4.5.
     public var mos: Double?
-    /// RFC 3611 §4.7.2: what was lost or came too late inside bursts and between them (0 to 1), and their mean lengths; only
-    /// where something was.
+    /// RFC 3611 §4.7.2: density of lost and late packets inside bursts and between them (0 to 1), and their mean lengths; nil if
+    /// there were none.
     public var bursts: Bursts?
-    /// Of speech and of the noise between the words, in dBov.
+    /// Levels of speech and of the noise between the words, in dBov.
     public var levelDb: Double?
     public var noiseDb: Double?
     /// Received packets that were not played; nil if there were none.
     public var unheard: Unheard?
   }
-  /// Packets that were dropped whole streams at a time.
+  /// Received packets of streams that were not played.
   public struct Unheard: Sendable, Codable, Equatable {
-    /// Of payload types that were not agreed on, and the last of these types.
+    /// Packets of payload types that were not negotiated, and the last of these types.
     public var packets: UInt64
     public var payloadType: UInt8?
-    /// Of a further source beside the one that was heard.
+    /// Packets of further sources beside the one that was played.
     public var otherSources: UInt64
   }
   public struct Bursts: Sendable, Codable, Equatable {
@@ -107,9 +108,9 @@ public struct CallRecord: Sendable, Codable, Equatable {
   public var from: String
   public var to: String
   public var user: String?
-  /// Other users for whom it rang: beside the user, or before it was diverted.
+  /// Other users whose devices rang: beside the user's, or before the call was diverted.
   public var otherUsers: [String]?
-  /// The user's account that it belongs to.
+  /// The user's account to which the call belongs.
   public var account: String?
   /// The device that answered, or that started the call.
   public var device: String?
@@ -121,7 +122,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
   /// Milliseconds from 200 to the end; 0 if never connected.
   public var connectedMs: Int64
   public var codecs: Codecs
-  /// Of the sound between decoder and encoder; nil if all of it was relayed.
+  /// Audio band between decoder and encoder; nil if all of it was relayed.
   public var band: Band?
   public enum Band: String, Sendable, Codable { case narrow, wide }
   /// DTLS-SRTP profile of the app leg.
@@ -129,10 +130,10 @@ public struct CallRecord: Sendable, Codable, Equatable {
   /// SRTP profile of the trunk leg; nil for plain RTP.
   public var trunkSrtp: String?
   public var fromTrunk: Stream?
-  /// Of a call that was diverted to a number: what came from there.
+  /// For a call that was diverted to a number: the stream from there.
   public var fromApp: Stream?
-  /// What the app measured on its way from the push to `call.ringing`: of the device that answered; if none did, of the first that
-  /// said any.
+  /// What the app measured from the push to `call.ringing`: on the device that answered; if none did, on the first that reported
+  /// any.
   public var ring: Ring?
   public struct Ring: Sendable, Codable, Equatable {
     public var device: String
@@ -140,9 +141,9 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public var reportMs: Int?
     public var openMs: Int?
   }
-  /// What the device that had the call said of it.
+  /// Statistics from the device that had the call.
   public var appStats: AppStats?
-  /// Where the call was diverted because no device answered, in order.
+  /// Diversions of the call because no device answered, in order.
   public var diversions: [Diversion]?
   public struct Diversion: Sendable, Codable, Equatable {
     public var why: DiversionTrigger
@@ -156,7 +157,7 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public init(_ why: DiversionTrigger) { self.why = why }
   }
 
-  /// Of a call between users: the other user's call, which has a record of its own.
+  /// For a call between users: the other user's call, which has its own record.
   public var peer: Peer?
   public struct Peer: Sendable, Codable, Equatable {
     public var call: CallID
@@ -165,32 +166,32 @@ public struct CallRecord: Sendable, Codable, Equatable {
     public init(call: CallID, user: String) { (self.call, self.user) = (call, user) }
   }
 
-  /// Transfers that were asked for, in that order; of more than eight the last.
+  /// Transfers that were requested, in order; at most the last eight.
   public var transfers: [Transfer]?
   public struct Transfer: Sendable, Codable, Equatable {
     /// `trunk`: a REFER, or an INVITE with Replaces. `app`: `call.transfer`.
     public var by: CallSide
-    /// The target of the transfer; nil for an INVITE with Replaces, and for another call of the user's.
+    /// The target number; nil for an INVITE with Replaces, and for another call of the user's.
     public var number: String?
     /// Referred-By of a REFER, as written.
     public var referredBy: String?
-    /// The trunk and the Call-ID of the new leg; nil where another makes it.
+    /// The trunk and the Call-ID of the new leg; nil if the peer makes it.
     public var trunk: String?
     public var sipCallId: String?
     /// The final status; nil if the call ended before.
     public var sip: Int?
   }
 
-  /// What was told of the call by name (docs/reference/protocol.md, Parameters).
+  /// The call's named parameters (docs/reference/protocol.md, Parameters).
   public var parameters: CallParameters?
 
   /// The URL of the stream that had the call, without its query.
   public var stream: String?
-  /// Files that its audio was written to, in that order.
+  /// Files of the call's recordings, in order.
   public var recordings: [String]?
 
-  /// The record of a call whose process died: all that its start line knows. The time of its end is unknown: it is cut at `now`,
-  /// the next start, and `connectedMs` is the most that it can have been.
+  /// The record of a call whose process died, from its start line. The time of the end is not known: the record uses `now`, the
+  /// next start, and `connectedMs` is the most that it can have been.
   public init(orphan line: StartLine, at now: Int64) {
     var times = [CallStage.start.rawValue: line.start, CallStage.ended.rawValue: now]
     times[CallStage.connected.rawValue] = line.connect

@@ -3,30 +3,30 @@ public import MediaSession
 /// A file that the audio of a call is to be written to.
 public struct CallRecording: Sendable {
   public var call: CallID
-  /// Its name once it is whole.
+  /// Its name once it is complete.
   public var file: String
   /// Where the audio comes from.
   public var tap: AudioTap
-  /// Of the event that tells of its end.
+  /// The facts for the event of its end.
   public var facts: CallFacts
   public init(call: CallID, file: String, tap: AudioTap, facts: CallFacts) {
     (self.call, self.file, self.tap, self.facts) = (call, file, tap, facts)
   }
 }
 
-/// To the writer of recordings.
+/// A command to the recorder.
 public enum RecordingCommand: Sendable {
   case start(CallRecording)
   case stop(file: String, RecordingReport.End)
 }
 
-/// A recording is closed: the file is whole, under its name, whatever ended it.
+/// A recording was closed: whatever ended it, the file is complete and has its name.
 public struct RecordingReport: Sendable {
   public enum End: String, Sendable, Encodable, CaseIterable {
     case callEnded
     /// By a program.
     case stopped
-    /// The disk, or what of it recordings may have, is full.
+    /// The disk, or the share of it for recordings, is full.
     case diskFull
     case failed
   }
@@ -35,7 +35,7 @@ public struct RecordingReport: Sendable {
   public var end: End
   public var milliseconds: Int
   public var bytes: Int
-  /// Frames of 20 ms that the recorder came too late for: there is silence in the file.
+  /// Frames of 20 ms that the recorder missed; the file has silence in their place.
   public var dropped: Int
 
   public init(_ facts: CallFacts, file: String, end: End, milliseconds: Int, bytes: Int, dropped: Int) {
@@ -50,7 +50,7 @@ public struct RecordingRules: Sendable {
   public enum When: String, Sendable, CaseIterable {
     /// Every call, from its connect on.
     case on
-    /// Calls of users that are recorded, and those that a program wants.
+    /// Calls of users that are recorded, and those for which a program requests it.
     case api
     /// None.
     case off
@@ -70,7 +70,7 @@ extension CallFacts {
     public var end: String
     public var ms: Int
     public var bytes: Int
-    /// Only where there are any.
+    /// Nil if there are none.
     public var droppedFrames: Int?
   }
 }

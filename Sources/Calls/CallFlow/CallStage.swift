@@ -1,16 +1,16 @@
-/// A step of a call, for timelines, logs and the times of its record. In the order in which a warm incoming call takes them.
+/// A step of a call, for timelines, logs and the times of its record. In the order in which a warm incoming call reaches them.
 public enum CallStage: String, Sendable, CaseIterable, Codable {
   /// INVITE received (incoming) or `call.start` accepted (outgoing).
   case start
   /// The verifier of the caller's Identity has answered, or did not in time.
   case verified
-  /// Its webhook has answered, or the rule for want of an answer holds.
+  /// The call's webhook has answered, or the fallback applies.
   case routed
   /// `call.offer` handed to the first device.
   case offered
-  /// A device was pushed to; the service took it, or did not; the device connected after its push.
+  /// A push was sent; the service accepted it, or did not; the device connected after its push.
   case pushed, pushAccepted, pushFailed, woken
-  /// A device was told through its socket at another node.
+  /// A device was woken through its socket at another node.
   case wakeSent
   /// First `call.ringing` of a device.
   case deviceRinging
@@ -20,7 +20,7 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case prepared
   /// The user's tap: receipt of `call.answer` less its `ageMs`.
   case tap
-  /// `call.answer` took the lock.
+  /// `call.answer` claimed the lock.
   case answered
   /// A pair is nominated on the winner's leg.
   case ice
@@ -36,7 +36,7 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case trying, progress
   /// 200 of a number that a program's call reaches before its user.
   case numberAnswered
-  /// 200 sent (incoming) or received (outgoing); of a call with `numberAnswered`, both sides have media.
+  /// 200 sent (incoming) or received (outgoing); in a call with `numberAnswered`, both sides have media.
   case connected
   /// ACK received (incoming).
   case acknowledged
@@ -51,15 +51,16 @@ public enum CallStage: String, Sendable, CaseIterable, Codable {
   case grouped, ungrouped, translating, translated
   /// `media.restart` applied; app leg silent and back; trunk silent and back.
   case restarted, appSilent, appBack, trunkSilent, trunkBack
-  /// The app's packets come from another address, and it is sent to there; what one side of the app's leg sends does not arrive.
+  /// The app's packets come from another address, and packets for it are sent there; the packets of one side of the app's leg do
+  /// not arrive.
   case appMoved, appOneWay
-  /// A REFER is followed; the call continues on another leg; it does not.
+  /// A REFER was accepted; the call continues on another leg; the transfer failed.
   case transferring, transferred, transferFailed
   /// 181: the far side of an outgoing call has diverted it.
   case forwarded
   /// No device answers an incoming call: a diversion may begin.
   case noDeviceAnswered
-  /// It begins: to another user, a number, a recording; the number rings, answers, refuses.
+  /// A diversion begins: to another user, a number, a recording; the number rings, answers, refuses.
   case diverting, divertedRinging, divertedAnswered, divertedFailed
   /// A recording begins.
   case recording

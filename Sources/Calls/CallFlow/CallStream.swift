@@ -2,9 +2,9 @@ public import Bytes
 public import MediaSession
 public import RTP
 
-/// A program that talks with a caller instead of an app, over a WebSocket that we open.
+/// A program that talks with a caller in place of an app, over a WebSocket that we open.
 public struct StreamTarget: Sendable, Equatable {
-  /// Of the audio on the WebSocket.
+  /// Format of the audio on the WebSocket.
   public enum Format: String, Sendable, CaseIterable {
     /// G.711 µ-law in JSON, as Twilio's Media Streams have it.
     case mulaw
@@ -16,10 +16,10 @@ public struct StreamTarget: Sendable, Equatable {
   public var format: Format
   /// A bearer token for the peer.
   public var token: Redacted<String>?
-  /// What the host's name may lead to.
+  /// The addresses to which the host's name may resolve.
   public let reach: StreamReach
 
-  /// Of the configuration, which may name any host. A host that a program names becomes a target by `StreamHosts` only.
+  /// A target from the configuration, which may name any host. A URL from a program becomes a target by `StreamHosts` only.
   public init(_ url: StreamURL, format: Format = .mulaw, token: Redacted<String>? = nil) {
     (self.url, self.format, self.token, reach) = (url, format, token, .anywhere)
   }
@@ -29,7 +29,7 @@ public struct StreamTarget: Sendable, Equatable {
   }
 }
 
-/// `wss://host[:port]/path?query`, or `ws:` of this machine.
+/// `wss://host[:port]/path?query`, or `ws:` to this machine.
 public struct StreamURL: Sendable, Hashable, CustomStringConvertible {
   public let host: String
   public let port: UInt16
@@ -85,7 +85,7 @@ public struct StreamURL: Sendable, Hashable, CustomStringConvertible {
 public struct StreamRequest: Sendable {
   public var call: CallID
   public var target: StreamTarget
-  /// What the peer is told in `start`.
+  /// The parameters for the peer in `start`.
   public var parameters: [String: String]
   public var stream: AudioStream
   public init(_ call: CallID, _ target: StreamTarget, parameters: [String: String], stream: AudioStream) {
@@ -93,24 +93,24 @@ public struct StreamRequest: Sendable {
   }
 }
 
-/// To the runner of streams.
+/// A command to the owner of the streams.
 public enum StreamCommand: Sendable {
   /// Answered by `opened` or `refused`, within 5 s.
   case open(StreamRequest)
   /// The trunk has pressed a key.
   case digit(CallID, Character)
-  /// The call is over. Nothing is told of the stream any longer.
+  /// The call is over. No `StreamNews` follows.
   case close(CallID)
-  /// Who signs the peers' certificates: a PEM file, or nil for the system's.
+  /// The authorities that sign the peers' certificates: a PEM file, or nil for the system's.
   case authorities(String?)
 }
 
-/// What becomes of a stream.
+/// An event of a stream.
 public enum StreamNews: Sendable {
-  /// The WebSocket is there, and `start` was sent.
+  /// The WebSocket is open, and `start` was sent.
   case opened(CallID)
   case refused(CallID, String)
-  /// By the peer's close, or as its connection was lost.
+  /// The peer closed the stream, or its connection was lost.
   case ended(CallID, String, isByPeer: Bool)
 
   var call: CallID {

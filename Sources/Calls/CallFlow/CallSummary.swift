@@ -4,7 +4,7 @@ public import AppProtocol
 public struct CallSummary: Sendable, Codable, Equatable {
   public struct Device: Sendable, Codable, Equatable {
     public var device: String
-    /// pushed, notReached (no push was taken), offered, ringing, prepared or winner.
+    /// pushed, notReached (no push was accepted), offered, ringing, prepared or winner.
     public var state: String
     public var ice: Bool
     public var dtls: Bool
@@ -25,16 +25,17 @@ public struct CallSummary: Sendable, Codable, Equatable {
   public var held: Bool
   public var heldByTrunk: Bool
   public var muted: Bool
-  /// From this side nothing comes though the call is connected: for 5 s from an app that is neither held nor muted, for 20 s from a trunk.
+  /// The side that sends nothing though the call is connected: an app that is neither held nor muted for 5 s, a trunk for 20 s.
   public var silent: CallSide?
   /// The other calls of its group; nil: it is in none.
   public var group: [CallID]?
-  /// What is told of the call by name; nil: nothing.
+  /// The call's named parameters; nil: none.
   public var parameters: CallParameters?
-  /// What is heard of each side, as the record will have it, from the newest statistics of the media thread (each 5 s); nil before.
+  /// The streams received from each side, as in the record, from the newest statistics of the media thread (each 5 s); nil
+  /// before.
   public var fromTrunk: CallRecord.Stream?
   public var fromApp: CallRecord.Stream?
-  /// What the device that has the call says of it; nil before its first `stats`.
+  /// Statistics from the device that has the call; nil before its first `stats`.
   public var appStats: AppStats?
 }
 
@@ -64,7 +65,7 @@ public struct CallStatistics: Sendable, Equatable {
   public var journalLate = 0
   /// Records written without the final statistics of the media thread.
   public var recordsWithoutMedia = 0
-  /// `call.wake` to devices at other nodes: sent, come of it, pushed to instead.
+  /// `call.wake` to devices at other nodes: sent; the device connected; the device was pushed to instead.
   public var wakesSent = 0
   public var wakesCome = 0
   public var wakesFallenBack = 0

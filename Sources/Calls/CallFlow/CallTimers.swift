@@ -1,16 +1,16 @@
 import Bytes
 
-/// The timers of a call. Each has one slot; setting it again moves it.
+/// The deadlines of a call. Each exists once; setting it again moves it.
 enum CallTimer: Int, CaseIterable {
-  /// 180 or INVITE goes without the journal's word.
+  /// 180 or INVITE is sent without the journal's confirmation.
   case journal
-  /// No answer: incoming ring window, outgoing Timer C.
+  /// The call was not answered: incoming ring window, outgoing Timer C.
   case ring
   /// The webhook has not answered.
   case route
-  /// No device has said that it rings, and there is a rule for that.
+  /// No device has reported that it rings, and a rule diverts such calls.
   case unreached
-  /// A device has not answered its offer: it is pushed to.
+  /// A device has not responded to its offer: it is pushed to.
   case push
   /// 180 after the first accepted push.
   case early180
@@ -18,19 +18,19 @@ enum CallTimer: Int, CaseIterable {
   case gate
   /// The winner's DTLS failed and it may still restart.
   case restart
-  /// `media.active` is taken as sent.
+  /// `media.active` is treated as sent.
   case mediaActive
   /// The app leg stayed silent.
   case appGrace
-  /// The trunk is asked, or asked again.
+  /// A silent trunk is pinged again, or did not answer.
   case trunkPing
   case longestCall
   case softPause
-  /// A device without a socket did not come back.
+  /// A device without a socket did not reconnect.
   case vanished
   /// The verifier did not answer.
   case verification
-  /// The record goes without the final statistics.
+  /// The record is written without the final statistics.
   case finalStatistics
 }
 
@@ -48,7 +48,7 @@ struct CallTimers {
 
   mutating func clear() { for index in due.indices { due[index] = .distantFuture } }
 
-  /// Takes one timer that is due, earliest first.
+  /// Dequeues one timer that is due, earliest first.
   mutating func popDue(at now: Instant) -> CallTimer? {
     guard let earliest = due.indices.min(by: { due[$0] < due[$1] }), due[earliest] <= now, due[earliest] != .distantFuture else {
       return nil

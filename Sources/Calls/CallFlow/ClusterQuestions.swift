@@ -3,15 +3,15 @@ public import AppSessions
 public import Bytes
 public import Devices
 
-/// What a call asks of the cluster before it rings: where its users' devices are, and whether there is room for it.
+/// The query of a call to the cluster before it rings: the locations of its users' devices, and room under the limits.
 public struct LocateQuestion: Hashable, Sendable {
   public var call: CallID
   public var users: [String]
   public var trunk: String
-  /// Over all nodes; nil: no limit. The trunk's is nil, too, if this call is counted in it already.
+  /// Limits over all nodes; nil: none. The trunk's is nil, too, if this call is counted in it already.
   public var mostOfTrunk: Int?
   public var mostOfUser: Int
-  /// An edge sent this INVITE, and has not been redirected for it: it may be steered to another node.
+  /// An edge sent this INVITE and was not redirected for it: the call may be redirected to another node.
   public var mayRedirect: Bool
   /// Of the users, those with a device that has a socket here.
   public var connectedHere: Set<String>
@@ -26,27 +26,28 @@ public struct LocateQuestion: Hashable, Sendable {
 
 /// The cluster's answer to a `LocateQuestion`, or the node's own when the shared store is silent.
 public enum Located: Hashable, Sendable {
-  /// Rings here: devices elsewhere are woken through their sockets. `registry`: the devices of these users as the shared store has them, where
-  /// it was heard. Not `isHeard`: the shared store was silent on one of them, so there may be devices elsewhere that are not known.
+  /// Rings here; devices at other nodes are woken through their sockets. `registry`: the devices of these users in the shared
+  /// store, where it answered. If not `isHeard`, the shared store did not answer for one of the users, who may have unknown
+  /// devices at other nodes.
   case here(remoteDevices: [RemoteDevice], registry: [String: [Device]], isHeard: Bool = true)
-  /// The user has a live call there, or is connected there and not here: `sip:` URI of the node. The call is not entered any longer.
+  /// The user has a live call there, or is connected there and not here: `sip:` URI of the node. The call is no longer entered.
   case redirect(to: String)
-  /// All nodes together have as many calls of the trunk, or of the user, as may be.
+  /// The trunk or the user has as many calls over all nodes as the limit allows.
   case refused(Refusal.Reason)
 }
 
-/// What a `call.start` asks of the cluster: that no other node has this UUID, and whether there is room.
+/// The query of a `call.start` to the cluster: that no other node has this UUID, and room under the limits.
 public struct ClaimQuestion: Hashable, Sendable {
   public var call: CallID
   public var device: DeviceKey
-  /// Where its first INVITE goes.
+  /// The trunk of its first INVITE.
   public var trunk: String
   /// Over all nodes; nil: no limit.
   public var mostOfTrunk: Int?
-  /// Live calls of the user over all nodes, both ways; and of those the outgoing ones.
+  /// Limits of the user's live calls over all nodes: in both directions, and outgoing only.
   public var mostOfUser: Int
   public var mostOutgoing: Int?
-  /// In 3,600 s.
+  /// Limit of outgoing calls in 3,600 s.
   public var mostPerHour: Int?
   public init(
     _ call: CallID, device: DeviceKey, trunk: String, mostOfTrunk: Int? = nil, mostOfUser: Int, mostOutgoing: Int? = nil,
@@ -59,18 +60,19 @@ public struct ClaimQuestion: Hashable, Sendable {
 
 /// The cluster's answer to a `ClaimQuestion`.
 public enum ClaimAnswer: Hashable, Sendable {
-  /// The call is this node's.
+  /// This node has the call.
   case granted
-  /// Another node has this UUID: the app repeats its `call.start` there, if that is known. No second call is made, even if that node is dead.
+  /// Another node has this UUID: the app repeats its `call.start` there, if the node's URL is known. No second call is made, even
+  /// if that node is dead.
   case atOtherNode(String, url: String?)
   /// `trunkLimit`, `userLimit` or `userRate`.
   case refused(Refusal.Reason)
 }
 
-/// How a call ended that devices of these users were woken for: what the cluster keeps of it for two minutes.
+/// How a call ended for which devices of these users were woken. The cluster keeps it for two minutes.
 public struct RemoteTombstone: Hashable, Sendable {
   public var users: [String]
-  /// What a device hears that had no part in the call.
+  /// The end for a device that had no part in the call.
   public var over: CallOver
   public init(users: [String], _ over: CallOver) { (self.users, self.over) = (users, over) }
 }

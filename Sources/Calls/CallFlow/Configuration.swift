@@ -14,13 +14,13 @@ public struct Configuration: Sendable {
     public var mediaGateCold: Duration = .seconds(20)
     /// From `call.start` to an open gate.
     public var mediaGateOutgoing: Duration = .seconds(5)
-    /// What is left of the device's own answer timeout for its own work.
+    /// The part of the device's own answer timeout that is left for its own work.
     public var answerMargin: Duration = .seconds(5)
-    /// How long a webhook may take to name the users of a call.
+    /// How long a webhook may take to route a call.
     public var route: Duration = .seconds(1)
     /// How long 180 or INVITE wait for the journal.
     public var journal: Duration = .milliseconds(100)
-    /// `media.active` is taken as sent this long after `call.connected`.
+    /// `media.active` is treated as sent this long after `call.connected`.
     public var mediaActive: Duration = .seconds(10)
     /// From a silent app leg to `networkLost`.
     public var appLegGrace: Duration = .seconds(30)
@@ -31,7 +31,7 @@ public struct Configuration: Sendable {
     public var tombstone: Duration = .seconds(120)
     /// How long the record waits for the final statistics of the media thread.
     public var finalStatistics: Duration = .milliseconds(800)
-    /// How long a call waits for the verifier of its Identity before the devices hear of it, unverified.
+    /// How long a call waits for the verifier of its Identity before the devices are offered it, unverified.
     public var verification: Duration = .seconds(1)
     /// `call.dtmf{kind: softPause}`.
     public var softPause: Duration = .seconds(2)
@@ -48,16 +48,16 @@ public struct Configuration: Sendable {
   public var bounds = Bounds()
   /// The final response once every device declined; a 6xx ends forking upstream.
   public var declineCode = 486
-  /// What apps may send at most on the average, in bit/s of Opus, while the trunk is telephone band, and while it is wideband.
+  /// Maximum average bit rate of Opus from apps, in bit/s, while the trunk is telephone band, and while it is wideband.
   public var opusBitrate = 28_000
   public var opusBitrateWide = 40_000
   /// How devices are woken; nil: they are not.
   public var push: PushSettings?
   /// Identity header fields of type `shaken` are given to a verifier.
   public var verifiesIdentity = false
-  /// There are other nodes; false: this node is alone, and asks no other.
+  /// There are other nodes; false: this one is alone, and queries no cluster.
   public var isClustered = false
-  /// What is told beyond the gateway.
+  /// Which events are published outside the gateway.
   public var events = GatewayEvent.Rules()
   /// What is recorded; nil: nothing can be.
   public var recording: RecordingRules?

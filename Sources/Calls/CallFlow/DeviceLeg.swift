@@ -6,8 +6,8 @@ import SDP
 
 /// One device's part in a call: what it was offered, what it prepared, and how far its media is.
 ///
-/// A device's `gen` is the number of the SDP exchange that the app sees. `epoch` counts what the media thread was given: a
-/// second `prepare` of the same `gen` on a new session is a new epoch, so that news of the old association cannot open the
+/// A device's `gen` is the number of the SDP exchange that the app sees. `epoch` counts the descriptions for the media thread: a
+/// second `prepare` of the same `gen` on a new session is a new epoch, so that events of the old association cannot open the
 /// gate.
 struct DeviceLeg {
   enum Phase { case offered, ringing, winner }
@@ -15,10 +15,10 @@ struct DeviceLeg {
   let key: DeviceKey
   let id: AppLegID
   var phase = Phase.offered
-  /// Where the device is now, or was last.
+  /// The device's present session, or its last one.
   var session: SessionID
   var isConnected: Bool
-  /// Without a socket: until when it holds the call up, because it may come back.
+  /// For a device without a socket: until when it delays the call's end, because it may reconnect.
   var awaitedUntil: Instant?
   /// `media.active` is in its caps: the first words are kept until it comes.
   var announcesActive: Bool
@@ -26,16 +26,16 @@ struct DeviceLeg {
   /// Our newest description.
   var sdp = ""
   var gen = 1
-  /// The generation that carried sound one way only, as the app was told by a request to restart.
+  /// The generation whose audio flowed one way only, for which the app was sent a request to restart.
   var oneWayGen = 0
-  /// The session on which the current generation's description came; nil: none came.
+  /// The session on which the current generation's description was received; nil: none was.
   var describedOn: SessionID?
   /// The session on which `call.offer` was acked: there the device is warm.
   var ackedOn: SessionID?
   var isPlaying = false
-  /// The `caps` that it was told last; nil: none yet.
+  /// The `caps` that were sent last; nil: none yet.
   var sentCapabilities: CallCapabilities?
-  /// What its `call.ringing` said, and its `stats` since it has the call.
+  /// The content of its `call.ringing`, and its `stats` since it has the call.
   var rang: CallRinging?
   var stats: AppStats?
 
@@ -46,7 +46,7 @@ struct DeviceLeg {
   private var isReady = false
   private(set) var failure: AppLegFailure?
   private(set) var srtpProfile: String?
-  /// When the current description's media came that far, also while it still rang: what the record tells of the winner.
+  /// When the current description's media reached these steps, also while the call still rang: for the winner's record.
   private(set) var nominatedAt: Instant?
   private(set) var keysAt: Instant?
   private(set) var readyAt: Instant?
@@ -62,12 +62,12 @@ struct DeviceLeg {
   var isDescribed: Bool { describedOn != nil }
   var hasPair: Bool { epoch > 0 && nominatedEpoch == epoch }
   var hasKeys: Bool { epoch > 0 && keysEpoch >= associationEpoch && associationEpoch > 0 }
-  /// `media.ready` of this generation came.
+  /// `media.ready` of this generation was received.
   var saidReady: Bool { isReady && isDescribed }
-  /// Pair, keys and the device's own word, all of the current description.
+  /// Pair, keys and the device's `media.ready`, all of the current description.
   var hasMedia: Bool { isDescribed && hasPair && hasKeys && saidReady }
 
-  /// A description is applied: what was known of the media before no longer counts. Returns what the media thread is told.
+  /// Applies a description: earlier events of the media no longer count. Returns the remote side for the media thread.
   mutating func describe(_ media: AppMedia, on session: SessionID, newAssociation: Bool) -> AppLegRemote {
     epoch += 1
     if newAssociation || associationEpoch == 0 { (associationEpoch, failure) = (epoch, nil) }
@@ -100,13 +100,13 @@ struct DeviceLeg {
     negotiation.endpoint.password = random.text(Self.passwordLength)
   }
 
-  /// Above the 24 and 128 bits that RFC 8839 §5.4 asks for.
+  /// Above the 24 and 128 bits that RFC 8839 §5.4 requires.
   static let ufragLength = 8
   static let passwordLength = 24
 }
 
 extension OpusPreferences {
-  /// Of either leg's peer.
+  /// From the parameters of either leg's peer.
   init(_ asked: OpusParameters) {
     self.init(
       acceptsPauses: asked.usesDTX, acceptsRepair: !asked.refusesInbandFEC, maximumBitrate: asked.maxAverageBitrate,
@@ -118,25 +118,25 @@ extension OpusPreferences {
 /// The message, or the answer instead of it, that ended the call for a device.
 struct Terminal {
   var over: CallOver
-  /// The device's own word ended it (`call.reject`, `call.unavailable`): it knows.
+  /// The device itself ended it (`call.reject`, `call.unavailable`), so it knows.
   var isByDevice: Bool
   /// The device was not connected, or lost its socket before its ack: a new session gets `call.gone` instead.
   var isUnseen: Bool
-  /// Nothing but a push told the device of the call, and no session has it in its outbox.
+  /// The device was notified of the call by a push only, and no session has the message in its outbox.
   var isOfPushOnly = false
-  /// The device's ack of it came.
+  /// The device has acked it.
   var isAcked = false
 
-  /// The socket is gone; what was not acked may have gone with it.
+  /// The socket was lost, and messages without an ack may be lost with it.
   mutating func socketLost() { if !isAcked { isUnseen = true } }
 
   /// The push was refused for certain: the device knows nothing of the call.
   mutating func pushRefused() { if isOfPushOnly { isUnseen = false } }
 
-  /// The session continues and replays what was not acked.
+  /// The session continues and replays messages without an ack.
   mutating func resumed() { if !isOfPushOnly { isUnseen = false } }
 
-  /// What a new session is told, once.
+  /// The terminal message for a new session, once.
   mutating func popUnseen() -> CallOver? {
     guard isUnseen, !isByDevice else { return nil }
     (isUnseen, isOfPushOnly) = (false, false)

@@ -2,14 +2,14 @@ public import AppSessions
 import Devices
 public import PushPolicy
 
-/// A filter of devices: those that match all given fields.
+/// A filter of devices: those that match all given values.
 public struct DeviceFilter: Hashable, Sendable {
   public var user: String?
   public var device: String?
   public init(user: String? = nil, device: String? = nil) { (self.user, self.device) = (user, device) }
 }
 
-/// A device as the thread that owns it copies it: a value, from which the requester makes a summary.
+/// A copy of a device, made by the thread that owns it; the thread that requested it makes the summary.
 public struct DeviceRow: Sendable {
   public let key: DeviceKey
   private let device: Device?
@@ -41,20 +41,21 @@ public struct DevicePage: Sendable {
   public var rows: [DeviceRow] = []
   /// The user after which the next page begins; nil: this was the last.
   public var next: String?
-  /// How many devices were looked at, fitting or not.
+  /// Number of devices that were visited, matching or not.
   public var looked = 0
   public init() {}
 }
 
-/// What a push of a device would go to, whatever its preferences; nil target: it cannot be woken.
+/// The target of pushes to a device, whatever its preferences; nil target: it cannot be woken.
 public struct PushRow: Sendable {
   public var key: DeviceKey
   public var target: PushTarget?
 }
 
 extension CallMachine {
-  /// Devices that are registered or connected and fit the filter, of users behind `last` (nil: from the first). Looks at about `most` devices at
-  /// most, also where none fits: a user's are seen together, and one user has no more than the registry and the sessions allow, some hundred.
+  /// Devices that are registered or connected and match the filter, of users after `last` (nil: from the first). Visits about
+  /// `most` devices at most, even if none matches: a user's devices are visited together, and one user has no more than the
+  /// registry and the sessions allow, some hundred.
   public func devicePage(_ filter: DeviceFilter, after last: String?, most: Int) -> DevicePage {
     var page = DevicePage()
     if let user = filter.user {
@@ -95,7 +96,7 @@ extension CallMachine {
     }
   }
 
-  /// What pushes of a user's devices would go to.
+  /// The targets of pushes to a user's devices.
   public func pushTargets(of user: String) -> [PushRow] {
     devices.devices(of: user).map { PushRow(key: $0.key, target: $0.target) }
   }

@@ -9,18 +9,18 @@ import PushPolicy
 /// |---|---|---|
 /// | idle, due | not connected; iOS in the background | underWay: pushed at once |
 /// | idle | its socket is at another node: `call.wake` | due in 1.5 s; in 2 s if it cannot be pushed to |
-/// | due | woken, not come, cannot be pushed to | woken again, five times; failed |
+/// | due | woken, did not connect, cannot be pushed to | woken again, five times; failed |
 /// | due | acked; 1.5 s; 3 s | due 3 s after the offer; underWay |
 /// | due | `call.ringing` | idle |
 /// | idle, due | socket lost | due at once, or in 1.5 s if it rang |
 /// | underWay | accepted | accepted |
-/// | underWay | refused for certain, another registration is there | underWay again |
+/// | underWay | refused for certain, another registration exists | underWay again |
 /// | underWay | any other end | failed |
 struct DevicePush {
   enum Phase: Equatable {
     /// Connected and ringing.
     case idle
-    /// Pushed to when nothing is heard by then.
+    /// Pushed to if the device has not responded by then.
     case due(Instant)
     case underWay
     case accepted
@@ -29,16 +29,16 @@ struct DevicePush {
   let key: DeviceKey
   /// Nil: only its socket at another node wakes it.
   var target: PushTarget?
-  /// It has its socket there.
+  /// The device's socket at another node.
   var remote: RemoteDevice?
-  /// `call.wake` so often.
+  /// Number of `call.wake` sent.
   var wakes = 0
   var phase = Phase.idle
   var offeredAt: Instant
   var sentAt: Instant?
   /// A push went out and may have arrived: the device may show the call.
   var mayShow = false
-  /// It came back after its push; measured once.
+  /// The device connected after its push; measured once.
   var isBack = false
 
   init(key: DeviceKey, target: PushTarget?, remote: RemoteDevice? = nil, at now: Instant) {
@@ -46,17 +46,17 @@ struct DevicePush {
   }
 
   var dueAt: Instant? { if case .due(let at) = phase { at } else { nil } }
-  /// Was never pushed to.
+  /// The device was never pushed to.
   var isFresh: Bool { phase == .idle || dueAt != nil }
-  /// Something may still come of it.
+  /// The device may still connect because of it.
   var isOpen: Bool { dueAt != nil || phase == .underWay || phase == .accepted }
 }
 
-/// What pushes say beside the call itself; nil in the configuration: no pushes.
+/// What pushes contain beside the call itself; nil in the configuration: there are no pushes.
 public struct PushSettings: Sendable {
   /// Where a woken app connects: `wss://…`.
   public var gateway: String
-  /// The same that verify in `SessionSettings`.
+  /// The same as `SessionSettings.wakeTokens`, which verifies them.
   public var wakes: WakeTokens
   public init(gateway: String, wakes: WakeTokens) { (self.gateway, self.wakes) = (gateway, wakes) }
 }

@@ -4,7 +4,8 @@ import Bytes
 public import Devices
 public import PushPolicy
 
-/// One device for the admin endpoint: registered, connected, or both. Times are milliseconds since 1970. Holds no token, only its end.
+/// One device for the admin endpoint: registered, connected, or both. Times are milliseconds since 1970. Contains only the end of
+/// each token.
 public struct DeviceSummary: Sendable, Codable, Equatable {
   public struct Push: Sendable, Codable, Equatable {
     public var service: PushService
@@ -13,9 +14,9 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
     /// The last characters of the token.
     public var token: String
     public var registeredAt: Int64
-    /// False: the service said that the token is of another environment or app; the app must register again.
+    /// False: the service reported that the token is of another environment or app; the app must register again.
     public var usable: Bool
-    /// Pushes hold the caller for the app's eyes only.
+    /// Pushes contain the caller encrypted for the app.
     public var sealed: Bool
   }
   public var user: String
@@ -33,12 +34,12 @@ public struct DeviceSummary: Sendable, Codable, Equatable {
   public var firstSeen: Int64?
   public var lastSeen: Int64?
   public var revokedAt: Int64?
-  /// The configuration has no such user (any longer): no login is accepted, and no call arrives. The registration is kept, in case
-  /// the user comes back, until it is revoked.
+  /// The configuration does not (or no longer) have this user: the device cannot log in here and gets no calls. The registration
+  /// is kept until it is revoked, in case the user is added again.
   public var isUserUnknown: Bool?
   public var push: [Push]
 
-  /// Of what is registered; not connected.
+  /// From a registration; not connected.
   public init(_ device: Device) {
     (user, self.device, connected) = (device.key.user, device.key.device, false)
     (platform, model, os, sdk) = (device.platform, device.model, device.os, device.sdk)

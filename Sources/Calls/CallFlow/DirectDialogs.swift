@@ -1,10 +1,10 @@
 import SIPDialogs
 
-/// What lies between the two legs of each call between users: what one of them says, the other hears, as if a user agent stood between
-/// them, but within the same input and without a SIP message. Descriptions are negotiated as with a trunk, and media goes from port to
-/// port of this machine.
+/// Connects the two legs of each call between users: a command of one becomes an event of the other, as if a user agent were
+/// between them, but within the same input and without a SIP message. Descriptions are negotiated as with a trunk, and media goes
+/// from port to port of this machine.
 ///
-/// The leg of a test call is answered from here, too: it has no other side.
+/// It also answers the leg of a test call, which has no other side.
 ///
 /// At most one entry for each call of the machine.
 struct DirectDialogs {
@@ -25,7 +25,8 @@ struct DirectDialogs {
 
   private mutating func close(_ leg: LegID) { phases[leg.isOutbound ? leg : leg.directPeer] = nil }
 
-  /// What a command of a leg means for both ends, in order. One that does not fit the phase has no effect: it crossed another.
+  /// The events that a leg's command causes at both ends, in order. A command that does not fit the phase crossed another and has
+  /// no effect.
   mutating func events(of command: UserAgent.Command) -> [UserAgent.Event] {
     guard let leg = command.leg else { return [] }
     let peer = leg.directPeer

@@ -3,7 +3,7 @@ public import MediaSession
 import SDP
 import SIPDialogs
 
-/// Why an incoming call has no device (docs/reference/protocol.md, Call states): what may start a diversion.
+/// Why no device answered an incoming call (docs/reference/protocol.md, Call states): the triggers of a diversion.
 public enum DiversionTrigger: String, Sendable, CaseIterable, Codable {
   /// No device rings or could be woken, or all of them filter.
   case unreached
@@ -13,7 +13,7 @@ public enum DiversionTrigger: String, Sendable, CaseIterable, Codable {
   case mediaFailed
 }
 
-/// Where an incoming call goes that no device answers: at most one rule for each trigger.
+/// The rules for an incoming call that no device answers: at most one for each trigger.
 public struct Diversions: Sendable {
   public enum Target: Sendable {
     /// This user's devices ring instead.
@@ -32,7 +32,7 @@ public struct Diversions: Sendable {
     public var audio: Announcement
     /// Before the call is answered (183), which is then refused; else the call is answered first and ended afterwards.
     public var isEarly: Bool
-    /// Devices hear what they would hear without the rule, so that they show a missed call; else `diverted`.
+    /// Devices get the reason that they would get without the rule, so that they show a missed call; else `diverted`.
     public var isMissed: Bool
     public init(name: String, audio: Announcement, isEarly: Bool = false, isMissed: Bool = true) {
       (self.name, self.audio, self.isEarly, self.isMissed) = (name, audio, isEarly, isMissed)
@@ -40,7 +40,7 @@ public struct Diversions: Sendable {
   }
   public struct Rule: Sendable {
     public var target: Target
-    /// Of `unreached`: how long no device has said that it rings; of `noAnswer`: how long the call rings.
+    /// For `unreached`: how long no device has reported that it rings; for `noAnswer`: how long the call rings.
     public var after: Duration?
     public init(_ target: Target, after: Duration? = nil) { (self.target, self.after) = (target, after) }
   }
@@ -48,10 +48,10 @@ public struct Diversions: Sendable {
   public var rules: [DiversionTrigger: Rule]
   public init(_ rules: [DiversionTrigger: Rule] = [:]) { self.rules = rules }
 
-  /// The user's own rules, and the route's where the user has none.
+  /// The user's own rules, and the route's for triggers without one.
   func orElse(_ others: Diversions) -> Diversions { Diversions(rules.merging(others.rules) { own, _ in own }) }
 
-  /// Without a time of its own: long enough for an app that is started by a push.
+  /// The default of `after` for `unreached`: long enough for an app that is started by a push.
   public static let unreachedAfter = Duration.seconds(20)
 }
 
@@ -76,7 +76,7 @@ extension DiversionTrigger {
     }
   }
 
-  /// Q.850 §2.2.7: what the caller is told at the end of a recording.
+  /// Q.850 §2.2.7: the cause for the caller at the end of a recording.
   var cause: Int {
     switch self {
     case .unreached: 20
@@ -94,7 +94,7 @@ struct PlannedDiversion {
   var rule: Diversions.Rule
   var ending: Call.Ending
 
-  /// What devices are told that had no part in the end.
+  /// The reason for devices that had no part in the end.
   var reasonForDevices: EndReason {
     if case .recording(let file) = rule.target, file.isMissed { ending.others ?? ending.reason } else { .diverted }
   }
@@ -103,7 +103,7 @@ struct PlannedDiversion {
 /// The number that a call is diverted to.
 struct DiversionTarget {
   let number: AllowedNumber
-  /// Of the user for whom the leg is made.
+  /// A number of the user for whom the leg is made.
   let ownNumber: String
   let showsCaller: Bool
   let planned: PlannedDiversion

@@ -1,37 +1,38 @@
 public import AppProtocol
 
-/// Something that a business wants to know of its calls, devices or trunks. The store makes a CloudEvent of it (docs/integrate/events.md).
+/// An event of a call, a device or a trunk, for the operator's systems. The store makes a CloudEvent of it
+/// (docs/integrate/events.md).
 public struct GatewayEvent: Sendable, Equatable {
   public enum Kind: String, Sendable, Codable, CaseIterable {
     case callStarted = "call.started"
     case callRinging = "call.ringing"
-    /// A device has taken an incoming call; it is connected once both sides have media.
+    /// A device has answered an incoming call; it is connected once both sides have media.
     case callAnswered = "call.answered"
     case callConnected = "call.connected"
     case callHeld = "call.held"
     case callResumed = "call.resumed"
-    /// The other calls of its group are others than before; it is in none any longer.
+    /// The other calls of its group changed; it is no longer in a group.
     case callGrouped = "call.grouped"
     case callUngrouped = "call.ungrouped"
     case callTransferred = "call.transferred"
     case callDiverted = "call.diverted"
-    /// Off unless asked for: digits are PINs and card numbers.
+    /// Off by default: digits are PINs and card numbers.
     case callDigits = "call.digits"
-    /// Sound became bad, or good again.
+    /// Audio quality became poor, or good again.
     case callQuality = "call.quality"
     /// A recording is closed, which may be after the call's end.
     case callRecorded = "call.recorded"
     /// With the whole record; the store makes it from that.
     case callEnded = "call.ended"
     case deviceRegistered = "device.registered"
-    /// A push service does not take its token any longer.
+    /// A push service no longer accepts the device's token.
     case deviceRefused = "device.refused"
     case deviceRevoked = "device.revoked"
     case trunkUp = "trunk.up"
     case trunkDown = "trunk.down"
   }
 
-  /// Events that the machine reports. Off: events have no reader.
+  /// Which events the machine makes. Off: events have no reader.
   public struct Rules: Sendable, Equatable {
     public var isOn = false
     public var hasDigits = false
@@ -51,7 +52,7 @@ public struct GatewayEvent: Sendable, Equatable {
 
   public init(_ kind: Kind, at: Int64, _ facts: Facts) { (self.kind, self.at, self.facts) = (kind, at, facts) }
 
-  /// Events of one subject are told in order: a call, a user's device, or a trunk.
+  /// Events of one subject are delivered in order: a call, a user's device, or a trunk.
   public var subject: String {
     switch facts {
     case .call(let call): call.call.description
@@ -61,7 +62,7 @@ public struct GatewayEvent: Sendable, Equatable {
   }
 }
 
-/// A call as of an event: who it is between, and what the event is about.
+/// A call at the time of an event: its parties, and the subject of the event.
 public struct CallFacts: Sendable, Equatable, Encodable {
   public var call: CallID
   public var sipCallId: String?
@@ -70,11 +71,11 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   public var from: String
   public var to: String
   public var user: String?
-  /// Who has the call.
+  /// The device that has the call.
   public var device: String?
   /// Of a call between users: the other user's call.
   public var peer: CallRecord.Peer?
-  /// Who holds or resumes.
+  /// The side that holds or resumes.
   public var by: CallSide?
   public var transfer: CallRecord.Transfer?
   public var diversion: CallRecord.Diversion?
@@ -83,7 +84,7 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   public var recording: Recording?
   /// The other calls of its group.
   public var group: [CallID]?
-  /// What is told of the call by name.
+  /// The call's named parameters.
   public var parameters: CallParameters?
 
   public init(
@@ -101,11 +102,11 @@ public struct CallFacts: Sendable, Equatable, Encodable {
   }
   public struct Quality: Sendable, Equatable, Encodable {
     public enum Level: String, Sendable, Encodable { case good, poor }
-    /// `silence`: nothing comes from that side.
+    /// `silence`: that side sends nothing.
     public enum Cause: String, Sendable, Encodable { case loss, jitter, delay, silence }
     public var level: Level
     public var cause: Cause?
-    /// Whose silence it is; nil for a score.
+    /// The silent side; nil for a score.
     public var side: CallSide?
     /// The lower score of the two directions, ITU-T G.107, 1 to 4.5.
     public var mos: Double?
@@ -129,7 +130,7 @@ public struct TrunkFacts: Sendable, Equatable, Encodable {
 }
 
 extension GatewayEvent.Kind {
-  /// The event of a call's stage; nil: none.
+  /// The event of a call's stage; nil: it is not published.
   init?(_ stage: CallStage) {
     switch stage {
     case .start: self = .callStarted

@@ -1,8 +1,8 @@
 import PhoneNumbers
 
-/// Numbers of users in packed arrays, for as many as no file of settings lists: a hash of the digits leads to the number, the number to
-/// its user. About 40 bytes a number beside the users' ids; a look-up in either direction costs one probe or a few, and no allocation
-/// but the strings that it returns. A value; read from any thread.
+/// Numbers of users in packed arrays, for more than a configuration file can list: a hash of the digits leads to the number, the
+/// number to its user. About 40 bytes a number beside the users' ids. A look-up in either direction costs one probe or a few, and
+/// allocates only the strings that it returns. A value; read from any thread.
 ///
 ///     var builder = NumberTable.Builder()
 ///     try builder.add(number: "+15551230001", user: "alice")
@@ -10,14 +10,14 @@ import PhoneNumbers
 ///     table.owner(of: "0015551230001")      // (user: "alice", number: "+15551230001")
 ///     table.numbers(of: "alice")            // ["+15551230001"]
 public struct NumberTable: Sendable {
-  /// Why a number is not taken; `description` says it to who wrote the list.
+  /// Why a number is refused; `description` explains it to the author of the list.
   public enum Fault: Error, Equatable, CustomStringConvertible {
     case notANumber(String)
     case noUser
     case userTooLong
     /// The user's id holds a control character.
     case userMalformed
-    /// `first`: which `add` had it, from 0.
+    /// `first`: the index of the `add` that had it, from 0.
     case twice(String, first: Int)
     case tooManyOfUser(String)
     case full(limit: Int)
@@ -36,36 +36,37 @@ public struct NumberTable: Sendable {
     }
   }
 
-  /// Most numbers of a table.
+  /// Maximum count of numbers of a table.
   public static let limit = Limits.tableNumbers
 
-  /// Digits and their count by number, in the order in which they came; the top bit: written with `+`.
+  /// Digits and their count by number, in the order in which they were added; the top bit: written with `+`.
   fileprivate var keys: [UInt64] = []
   fileprivate var userOfKey: [UInt32] = []
-  /// Numbers of a user together: those of user `u` are `byUser[firstOfUser[u]..<firstOfUser[u + 1]]`, in the order in which they came.
+  /// Numbers of a user together: those of user `u` are `byUser[firstOfUser[u]..<firstOfUser[u + 1]]`, in the order in which they
+  /// were added.
   fileprivate var byUser: [UInt32] = []
   fileprivate var firstOfUser: [UInt32] = [0]
   /// The ids one after another: that of user `u` is `ids[startOfID[u]..<startOfID[u + 1]]`.
   fileprivate var ids: [UInt8] = []
   fileprivate var startOfID: [UInt32] = [0]
-  /// Open addressing; 0: free, else an index and 1.
+  /// Open addressing; 0: free, else an index plus 1.
   fileprivate var keySlots: [UInt32] = []
   fileprivate var userSlots: [UInt32] = []
 
   public init() {}
 
-  /// Numbers.
+  /// Count of numbers.
   public var count: Int { keys.count }
   public var userCount: Int { startOfID.count - 1 }
   public var isEmpty: Bool { keys.isEmpty }
-  /// Of all arrays, in memory.
+  /// Bytes of memory of all arrays.
   public var bytes: Int {
     keys.capacity * 8 + ids.capacity
       + 4
       * (userOfKey.capacity + byUser.capacity + firstOfUser.capacity + startOfID.capacity + keySlots.capacity + userSlots.capacity)
   }
 
-  /// Who has a number, and how the list writes it; compared by `Routing.canonical`.
+  /// The user of a number, and its spelling in the list; compared by `Routing.canonical`.
   public func owner(of number: String) -> (user: String, number: String)? {
     guard let key = Self.key(number), let index = find(key) else { return nil }
     return (user(Int(userOfKey[index])), Self.text(keys[index]))
@@ -90,13 +91,13 @@ public struct NumberTable: Sendable {
 }
 
 extension NumberTable {
-  /// Takes a list in its order. After a fault it is as before.
+  /// Builds a table from a list, in its order. A fault changes nothing.
   public struct Builder {
     private var table = NumberTable()
     private var numbersOfUser: [UInt16] = []
     private let limit: Int
 
-    /// - Parameter limit: of numbers; tests take fewer, as two million take a minute without optimisation.
+    /// - Parameter limit: of numbers; tests set a lower one, as two million take a minute without optimisation.
     public init(limit: Int = NumberTable.limit) { self.limit = limit }
     public var count: Int { table.count }
 
@@ -118,7 +119,8 @@ extension NumberTable {
       table.append(hasPlus ? key | NumberTable.plus : key, of: index)
     }
 
-    /// Behind `+` also as people write it: `+49 (0)30 123456`. Without one it could be of any country, and stays.
+    /// After `+` a number may be written as people write it: `+49 (0)30 123456`. Without `+` it could be of any country, and
+    /// stays as it is.
     private static func spelling(_ number: some StringProtocol) -> String {
       let text = String(number)
       guard text.utf8.first == UInt8(ascii: "+"), !text.utf8.dropFirst().allSatisfy({ (48...57).contains($0) }),
@@ -141,7 +143,7 @@ extension NumberTable {
         next[Int(user)] += 1
       }
       numbersOfUser = []
-      // Arrays that grew hold up to twice of what they need; a copy holds what is in it.
+      // Arrays that grew have up to twice the capacity that they need; a copy has only what it contains.
       out.keys = Self.tight(out.keys)
       out.userOfKey = Self.tight(out.userOfKey)
       out.ids = Self.tight(out.ids)
@@ -180,7 +182,7 @@ extension NumberTable {
     return count == 0 ? nil : value << 4 | count
   }
 
-  /// What `key` was made of.
+  /// The number that `key` was made from.
   private static func text(_ key: UInt64) -> String {
     let digits = String((key & ~plus) >> 4)
     let missing = Int(key & 15) - digits.utf8.count
@@ -246,7 +248,7 @@ extension NumberTable {
     return userCount - 1
   }
 
-  /// At most three of four slots are taken.
+  /// At most three of four slots are used.
   private static func isFull(_ slots: [UInt32], _ count: Int) -> Bool { 4 * count > 3 * slots.count }
 
   private static func slots(_ count: Int, _ hash: (Int) -> Int) -> [UInt32] {

@@ -1,17 +1,17 @@
 import AppSessions
 import Devices
 
-/// Devices with a session that lives, connected or not, by user. Users are in order, too: a look at all of them can be taken in steps.
+/// Devices with a live session, connected or not, by user. Users are in order, too, so that all of them can be visited in parts.
 struct Presences {
   private var ofUser: [String: [DevicePresence]] = [:]
   private(set) var users = OrderedKeys<String>()
 
   var isEmpty: Bool { ofUser.isEmpty }
 
-  /// In the order in which they came; nil: the user has none.
+  /// In the order in which they connected; nil: the user has none.
   subscript(user: String) -> [DevicePresence]? { ofUser[user] }
 
-  /// In place of what the device had.
+  /// Replaces an earlier presence of the device.
   mutating func put(_ device: DevicePresence) {
     let user = device.key.user
     if ofUser[user] == nil { users.insert(user) }

@@ -1,19 +1,19 @@
 import PhoneNumbers
 import Trunking
 
-/// Where a user is, what numbers are there, and which of them are for help.
+/// A user's country, its number plan, and its emergency numbers.
 extension Routing {
   /// Emergency numbers of a user whose region is not configured: those that many regions have. `country` replaces them by the region's.
   public static let usualEmergencyNumbers: Set<String> = ["112", "911", "999", "110", "118", "119", "000", "111"]
 
-  /// Numbers as dialled where the user is: the user's country, else that of all trunks that calls go out on.
+  /// A number as dialled in the user's country, else in that of all trunks for outgoing calls.
   ///
-  /// Throws where the text is no number that can be called; where trunks of several countries are and the user has none, a national number
-  /// is refused rather than taken for one of them.
+  /// Throws if the text is not a number that can be called. If trunks of several countries exist and the user has no country, a
+  /// national number is refused rather than assumed to be of one of them.
   func dialled(_ text: String, by user: String) throws(NumberRefusal) -> DialledNumber {
     let plans = plans(of: user)
     guard plans.count > 1 else { return try dialled(text, in: plans.first) }
-    // whose emergency number it is does not matter
+    // the country of an emergency number does not matter
     for plan in plans { if let number = try? dialled(text, in: plan), number.kind == .emergency { return number } }
     return try DialledNumber(text, in: nil, emergency: furtherEmergencyNumbers(in: nil), isOneCountry: false)
   }
@@ -23,7 +23,7 @@ extension Routing {
     try DialledNumber(text, in: plan, emergency: furtherEmergencyNumbers(in: plan))
   }
 
-  /// Compared as it is sent, and with the `+` that some dialling pads put before everything.
+  /// Compared as it is sent, and without the `+` that some dial pads put before everything.
   func isEmergency(_ number: String, of user: String) -> Bool {
     let plans = plans(of: user)
     return plans.isEmpty ? isEmergency(number, in: nil) : plans.contains { isEmergency(number, in: $0) }
@@ -41,8 +41,8 @@ extension Routing {
 
   private func plans(of id: String) -> [NumberPlan] { user(id)?.country.map { [$0] } ?? callingPlans }
 
-  /// Finds where users without a country dial: in the country of the trunks that calls go out on, if all have the same; in several if they are of
-  /// several. O(choices of all routes), which are many: to be called once for a routing, not for a call.
+  /// Finds the number plans of users without a country: that of the trunks for outgoing calls if all have the same, several if
+  /// they differ. O(choices of all routes), which are many: to be called once for a routing, not for a call.
   mutating func settle() {
     // the table is read now, and not while a call waits
     _ = NumberPlan.version

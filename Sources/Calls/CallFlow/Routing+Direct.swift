@@ -4,13 +4,13 @@ import PhoneNumbers
 import RTP
 import SIPDialogs
 
-/// Calls between users (`routes.users: direct`). Each is two calls, one of the caller and one of the called user, with the rules of an
-/// outgoing and of an incoming call. In place of a carrier there is a trunk that is in no configuration: `direct`.
+/// Calls between users (`routes.users: direct`). Each is two calls, one of the caller and one of the called user, with the rules
+/// of an outgoing and of an incoming call. A trunk that is in no configuration, `direct`, replaces a carrier.
 extension Routing {
-  /// What records, metrics and events call it; no trunk of the configuration has this name.
+  /// Its name in records, metrics and events; no trunk of the configuration has this name.
   public static let directTrunk = "direct"
 
-  /// Opus first, so that it is relayed untouched. An app's hold is told to the other app.
+  /// Opus first, so that it is relayed untouched. An app's hold is signalled to the other app.
   static let direct: Trunk = {
     let here = SocketAddress(.loopback, 0)
     let peer = TrunkPeer(name: directTrunk, domain: directTrunk, flow: Flow(transport: .udp, local: here, remote: here))
@@ -19,18 +19,18 @@ extension Routing {
       rules: TrunkRules(reliability: .off, sessionTimer: nil), signalsHold: true)
   }()
 
-  /// The callee of an app's or a program's call.
+  /// The callee of a call by an app, or by a program for a user.
   struct Destination {
-    /// As dialled, E.164 where that is known; of a user without a number the id.
+    /// As dialled, E.164 if that is known; the id of a user without a number.
     var number: String
-    /// What a trunk is called with; nil: a user, named by its id.
+    /// The number to call over a trunk; nil: a user, named by its id.
     var dialled: DialledNumber?
-    /// It was named by its id.
+    /// The callee is a user, named by its id.
     var isUser: Bool { dialled == nil }
     var isEmergency: Bool { dialled?.kind == .emergency }
   }
 
-  /// A number as dialled, or the id of a user where users are connected directly; nil: neither. Throws what is wrong with a number.
+  /// A number as dialled, or the id of a user if users are connected directly; nil: neither. Throws what is wrong with a number.
   func destination(_ to: Handle, by user: String) throws(NumberRefusal) -> Destination? {
     if to.k == .phone {
       let number = try dialled(to.h, by: user)
@@ -41,13 +41,13 @@ extension Routing {
     return Destination(number: called.numbers.first ?? called.id)
   }
 
-  /// The way to another user; nil: the number is none of a user, or trunks carry such calls.
+  /// The route to another user; nil: no user has the number, or trunks carry such calls.
   func directRule(_ to: Destination) -> OutboundRule? {
     guard connectsUsers, to.isUser || isOwn(to.number) else { return nil }
     return OutboundRule(prefix: to.number, trunk: Self.directTrunk)
   }
 
-  /// The callee of a call between users.
+  /// The target of a call between users.
   func directRoute(called number: String) -> InboundRoute? {
     if let owner = directory.owner(of: number) { return InboundRoute(user: owner.user, number: owner.number) }
     return directory.contains(number) ? InboundRoute(user: number, number: number) : nil

@@ -4,23 +4,23 @@ public import SIPDialogs
 import Trunking
 
 extension Routing {
-  /// The user of an incoming call.
+  /// The target of an incoming call.
   struct InboundRoute {
     var user: String
     /// The user's number as configured, or the called one.
     var number: String
     var diversions = Diversions()
-    /// Of the rule, for users without one of their own.
+    /// The rule's account, for users without their own.
     var account: String?
-    /// Says who it is; `user` is empty then.
+    /// The webhook that names the users; `user` is empty then.
     var hook: Routing.Hook?
-    /// Has the call; `user` is empty then.
+    /// The stream that gets the call; `user` is empty then.
     var stream: StreamTarget?
-    /// One user's, as far as is known yet.
+    /// The call is for one user, as far as is known yet.
     var isUsers: Bool { hook == nil && stream == nil }
   }
 
-  /// What the SIP user agent is told of each trunk.
+  /// The rules of each trunk for the SIP user agent.
   public var rules: [String: TrunkRules] { Dictionary(trunks.map { ($0.name, $0.rules) }) { first, _ in first } }
 
   func trunk(_ name: String) -> Trunk? {
@@ -32,7 +32,7 @@ extension Routing {
   }
   func user(_ id: String) -> User? { directory.user(id) }
 
-  /// The user for a called number; nil: no user has it.
+  /// The route for a called number; nil: there is none.
   func route(called number: String, trunk: String) -> InboundRoute? {
     if trunk == Self.directTrunk { return directRoute(called: number) }
     for rule in inbound where rule.trunk == trunk {
@@ -54,8 +54,8 @@ extension Routing {
     return nil
   }
 
-  /// The account that a call to `number` is for when `id` has it: the number's, the user's, else the route's. Nil: of no
-  /// account in particular, so that all of the user's devices ring.
+  /// The account of a call to `number` if `id` has it: the number's, the user's, else the route's. Nil: no particular one, so
+  /// that all of the user's devices ring.
   func account(of id: String, called number: String, route: String?) -> String? {
     guard let user = user(id) else { return route }
     let wanted = Self.canonical(number)
@@ -81,7 +81,8 @@ extension Routing {
   /// Whether a number is one of this gateway's users.
   func isOwn(_ number: String) -> Bool { directory.owner(of: number) != nil }
 
-  /// The number to call from: the wanted one if it is the user's, else nil. If none is wanted, the first of the account, or of all.
+  /// The number to call from: the requested one if it is the user's, else nil. If none is requested, the first of the account, or
+  /// of all.
   func callerNumber(of user: String, wanted: String?, account: String? = nil) -> String? {
     guard let numbers = self.user(user)?.numbers else { return nil }
     guard let wanted else {
@@ -94,7 +95,7 @@ extension Routing {
     return numbers.first { Self.canonical($0) == canonical }
   }
 
-  /// What trunks are shown beside the number when an app of the user calls: a stranger's name is not the app's to choose.
+  /// The display name for trunks when an app of the user calls; only with `choosesName` the app chooses it.
   func displayName(of id: String, wanted: String?) -> String? {
     guard let user = user(id) else { return nil }
     let chosen = user.choosesName ? wanted.map { String($0.prefix(Limits.textCharacters)) } : nil

@@ -3,12 +3,13 @@ import Bytes
 import RTP
 import SIPDialogs
 
-/// In place of a carrier a test call has a trunk that is in no configuration.
+/// A test call has a trunk that is in no configuration in place of a carrier.
 extension Routing {
-  /// What records, metrics and events call it; no trunk of the configuration has this name.
+  /// Its name in records, metrics and events; no trunk of the configuration has this name.
   public static let testTrunk = "preflight"
 
-  /// Its RTP goes to the port that it comes from. Decoded and encoded, as over a trunk, so that it is heard whether there is sound.
+  /// Its RTP goes to the port that it comes from. Decoded and encoded, as over a trunk, so that the result shows whether there is
+  /// sound.
   static let test: Trunk = {
     let here = SocketAddress(.loopback, 0)
     let peer = TrunkPeer(name: testTrunk, domain: testTrunk, flow: Flow(transport: .udp, local: here, remote: here))
@@ -17,7 +18,7 @@ extension Routing {
 }
 
 extension CallRecord {
-  /// A device has tested its way to the gateway: no callee exists.
+  /// A device tested its connection to the gateway: no number was called.
   public var isTest: Bool { trunk == Routing.testTrunk }
 }
 

@@ -5,11 +5,11 @@ public import RTP
 public import SIPDialogs
 public import Trunking
 
-/// Which user may call which number over which trunk. A value: SIGHUP replaces it whole, and calls that run keep what they began with.
+/// Trunks, users and the routes between them. A value: SIGHUP replaces it whole, and running calls keep what they began with.
 public struct Routing: Sendable {
   public struct Trunk: Sendable {
     public var name: String
-    /// Where outbound INVITEs go. Drawn for each call when `settings` are there; fixed (in tests) otherwise.
+    /// The destination of outbound INVITEs. Chosen for each call if there are `settings`; fixed (in tests) otherwise.
     public var peer: TrunkPeer?
     /// How the trunk is reached; nil: the trunk only calls in.
     public var settings: TrunkSettings?
@@ -20,11 +20,11 @@ public struct Routing: Sendable {
     public var codecs: [AudioEncoding]
     public var sourcePolicy: SourcePolicy
     public var mediaPeers: [IPNetwork]
-    /// Who may send SIP as this trunk: of these RTP is learnt where `sourcePolicy` is `symmetric`.
+    /// Networks that may send SIP as this trunk: RTP from them is learnt if `sourcePolicy` is `symmetric`.
     public var peers: [IPNetwork] = []
     /// Host names whose addresses are peers, too.
     public var peerNames: [String] = []
-    /// Where the INVITE of this call came from; empty for a call that we make.
+    /// The source of this call's INVITE; empty for a call that we make.
     public var calledFrom: [IPAddress] = []
     /// `prefer: relay`: app legs offer the trunk's codec first, so that nothing is transcoded.
     public var prefersRelay: Bool
@@ -34,11 +34,11 @@ public struct Routing: Sendable {
     public var rules: TrunkRules
     /// `hold: signal`: an app's hold is a re-INVITE `sendonly`; else it is local.
     public var signalsHold: Bool
-    /// `dtmf: info`: digits go and come by INFO, whatever the descriptions say.
+    /// `dtmf: info`: digits are sent and received by INFO, whatever the descriptions state.
     public var sendsDigitsByInfo: Bool
-    /// INVITEs go without an offer; it comes in the 200.
+    /// INVITEs have no offer; it comes in the 200.
     public var offersLate: Bool
-    /// How digits come with its media and go with it.
+    /// How digits are transported with its media, in both directions.
     public var digits: DigitTransport
     /// The number of a caller who withholds it stays in journal and record; else it is written nowhere.
     public var recordsPrivateNumbers = false
@@ -47,9 +47,9 @@ public struct Routing: Sendable {
     /// What the trunk hears while the app holds.
     public var holdAudio = HoldAudio.noise
     public var srtp = SRTPRule.off
-    /// Keys of SRTP go over UDP and TCP too, where every host on the path can read them.
+    /// SRTP keys are sent over UDP and TCP too, where anyone on the path can read them.
     public var sendsKeysInClear = false
-    /// Where our own ports are: no description makes us send there, unless the trunk is on loopback.
+    /// Addresses of our own ports: no description makes us send there, unless the trunk is on loopback.
     public var ownAddresses: Set<IPAddress> = []
 
     public init(
@@ -67,18 +67,18 @@ public struct Routing: Sendable {
   }
   public struct User: Sendable {
     public var id: String
-    /// E.164 with `+`; the first is what the user calls from unless it says otherwise.
+    /// E.164 with `+`; the user calls from the first by default.
     public var numbers: [String]
-    /// Whose calls come in on which account (ACC-1): by number, and of the numbers that are not in it.
+    /// Accounts of incoming calls (ACC-1): by number, and for the numbers that are not in it.
     public var numberAccounts: [String: String] = [:]
     public var account: String?
-    /// What trunks are shown beside the number; nil: nothing.
+    /// The display name for trunks; nil: none.
     public var name: String?
-    /// An app may have another name shown (`call.start` with `from.n`).
+    /// An app may choose another display name (`call.start` with `from.n`).
     public var choosesName = false
-    /// What becomes of calls that the user does not take.
+    /// Diversions of calls that the user does not answer.
     public var diversions = Diversions()
-    /// Where the user is, so that numbers may be dialled as there; nil: as of the trunks.
+    /// The user's country, in whose format numbers may be dialled; nil: that of the trunks.
     public var country: NumberPlan?
     /// The user's calls are recorded, unless recordings are off.
     public var isRecorded = false
@@ -97,20 +97,20 @@ public struct Routing: Sendable {
       case user(String)
       /// The users that a webhook names.
       case hook(Hook)
-      /// A program.
+      /// A program, over a stream.
       case stream(StreamTarget)
     }
     public var trunk: String
     public var target: Target
-    /// Of a stream: the called numbers that the row is for; empty: all.
+    /// For a stream: the called numbers that the row is for; empty: all.
     public var numbers: [String] = []
-    /// For users who have no rule of their own.
+    /// For users who have no rules of their own.
     public var diversions = Diversions()
-    /// For users whose number has no account of its own.
+    /// For users whose number has no account.
     public var account: String?
     public init(trunk: String, target: Target) { (self.trunk, self.target) = (trunk, target) }
   }
-  /// One of the trunks of a route: lower priorities first, by chance and weight within one (as RFC 2782 does it).
+  /// One of the trunks of a route: lower priorities first, at random by weight within one (as in RFC 2782).
   public struct TrunkChoice: Sendable, Equatable {
     public var trunk: String
     public var priority: Int
@@ -123,7 +123,7 @@ public struct Routing: Sendable {
   public struct OutboundRule: Sendable {
     public var prefix: String
     public var choices: [TrunkChoice]
-    /// Emergency numbers may go this way.
+    /// Emergency calls may use this route.
     public var allowsEmergency: Bool
     public init(prefix: String, trunk: String) { self.init(prefix: prefix, choices: [TrunkChoice(trunk: trunk)]) }
     public init(prefix: String, choices: [TrunkChoice], allowsEmergency: Bool = false) {
@@ -136,16 +136,16 @@ public struct Routing: Sendable {
   public var directory: UserDirectory
   public var inbound: [InboundRule]
   public var outbound: [OutboundRule]
-  /// Where users without a country dial, as `settle` has found it.
+  /// The number plans of users without a country, from `settle`.
   var callingPlans: [NumberPlan] = []
-  /// The webhook for users that are not listed; nil: none.
+  /// The server that is queried for users that are not listed; nil: none.
   public var userSource: UserSource?
   /// Emergency numbers beside those of the user's region, compared as dialled; nil: no others, and `usualEmergencyNumbers` of a user whose
   /// region is not known.
   public var emergencyNumbers: Set<String>?
   /// Users who call each other are connected here, not by a trunk.
   public var connectsUsers = true
-  /// Where programs may send calls, beside the hosts of `inbound`'s own streams.
+  /// Hosts to which programs may send calls, beside those of `inbound`'s own streams.
   public var streamHosts = StreamHosts()
 
   public init(

@@ -4,17 +4,17 @@ import Bytes
 import MediaSession
 import SIPDialogs
 
-/// One call of `CallMachine.handle`: the time, the settings and where the actions go.
+/// One call of `CallMachine.handle`: the time, the settings and the output for actions.
 struct Step {
   let now: Instant
   let configuration: Configuration
   let random: RandomSource
   let wallOffset: Int64
   var output = CallMachine.Output()
-  /// What the present change means beyond its call; `CallMachine.change` acts on it.
+  /// Effects of the present change beyond its call; `CallMachine.change` performs them.
   var outcomes: [CallOutcome] = []
   var statistics = CallStatistics()
-  /// What legs of calls between users said; `CallMachine.connectDirectLegs` carries it.
+  /// Commands of legs of calls between users; `CallMachine.connectDirectLegs` delivers them.
   var directCommands: [UserAgent.Command] = []
 
   /// Milliseconds since 1970.
@@ -37,13 +37,13 @@ struct Step {
 
 /// What an event of a call means for the call machine, in order.
 enum CallOutcome {
-  /// No device answered, and a rule says where it goes.
+  /// No device answered the call, and a rule diverts it.
   case diverts(PlannedDiversion)
-  /// The webhook's time is over.
+  /// The webhook did not answer in time.
   case routeTimedOut
-  /// A leg that was replaced, or that failed: its slot in its trunk is free.
+  /// A leg was replaced or failed: its slot of its trunk is free.
   case legLeft(TrunkLeg)
-  /// Of a call whose number is called first.
+  /// The number of a call that calls the number first has answered.
   case numberAnswered
   case connected
   case ended

@@ -4,24 +4,24 @@ import Bytes
 
 /// What is left of an ended call for two minutes: why it ended, for each device.
 struct Tombstone {
-  /// Whose devices may ask for it.
+  /// Users whose devices may query it.
   var users: [String]
   let direction: CallDirection
   /// The device that started an outgoing call.
   let owner: DeviceKey?
-  /// What a device hears that had no part in the call.
+  /// The end for a device that had no part in the call.
   let over: CallOver
   var terminals: [DeviceKey: Terminal]
-  /// Wake tokens for it are about.
+  /// Devices may have wake tokens for the call.
   let wasPushed: Bool
   let expires: Instant
-  /// Its node died: no device has heard of its end there, and each is told where it comes next.
+  /// Its node died and notified no device of the end, so each is notified where it connects next.
   var isOfDeadNode = false
 }
 
 /// The tombstones, oldest first, with a bound.
 struct Tombstones {
-  /// Of one user, oldest first. The oldest goes first as a rule, and there may be as many as there are at all.
+  /// The calls of one user, oldest first. The oldest is removed first as a rule, and one user may have all tombstones.
   private struct Calls {
     private var calls: [CallID] = []
     private var first = 0
@@ -56,7 +56,7 @@ struct Tombstones {
   subscript(call: CallID) -> Tombstone? { entries[call] }
   func calls(of user: String) -> [CallID] { byUser[user]?.all ?? [] }
 
-  /// Returns what had to give way and was pushed.
+  /// Returns the call that was evicted, if it was pushed.
   mutating func insert(_ tombstone: Tombstone, for call: CallID) -> [CallID] {
     guard entries[call] == nil else { return [] }
     entries[call] = tombstone
@@ -71,7 +71,7 @@ struct Tombstones {
     entries[call]?.terminals[device] = terminal
   }
 
-  /// One more of the users of a call whose node died.
+  /// Adds a user of a call whose node died.
   mutating func add(_ user: String, to call: CallID) {
     guard let entry = entries[call], entry.isOfDeadNode, !entry.users.contains(user), entry.users.count < Limits.usersPerCall
     else {
@@ -81,7 +81,7 @@ struct Tombstones {
     byUser[user, default: Calls()].append(call)
   }
 
-  /// What a device is told of a call whose node died: once, and again only if its socket is lost before its ack.
+  /// The end of a call whose node died, for a device: once, and again only if its socket is lost before its ack.
   mutating func popLost(_ call: CallID, _ device: DeviceKey) -> CallOver? {
     guard let entry = entries[call], entry.isOfDeadNode, entry.users.contains(device.user), entry.terminals[device] == nil,
       entry.terminals.count < Limits.devicesPerCall
@@ -90,7 +90,7 @@ struct Tombstones {
     return entry.over
   }
 
-  /// Returns those that were pushed.
+  /// Returns the calls that were pushed.
   mutating func removeExpired(at now: Instant) -> [CallID] {
     var gone: [CallID] = []
     while let expires = nextExpiry, expires <= now { if let call = removeOldest() { gone.append(call) } }

@@ -3,15 +3,15 @@ import MediaSession
 import SDP
 import SIPDialogs
 
-/// What happens inside a leg's dialog, either way: offers (hold, move, refresh), digits by INFO, and whether anybody is there.
+/// Requests inside a leg's dialog, in both directions: offers (hold, move, refresh), digits by INFO, and liveness checks.
 extension TrunkLeg {
-  /// Our direction without a hold, and with an app's hold.
+  /// Our direction: `sendOnly` while an app holds on a trunk with `hold: signal`, else `sendReceive`.
   func direction(isHeld: Bool) -> MediaDirection { isHeld && trunk.signalsHold ? .sendOnly : .sendReceive }
 
   // MARK: the peer's offers
 
-  /// Keeps or moves media, or holds; what cannot be used is refused and changes nothing (RFC 3261 §14.2). True if media is as the peer wants
-  /// it now.
+  /// Answers an offer of the peer, which keeps or moves media, or holds. An offer that cannot be used is refused and changes
+  /// nothing (RFC 3261 §14.2). True if the media of an answered leg now is as the peer requested.
   mutating func offered(_ sdp: String?, isHeld: Bool, _ step: inout Step) -> Bool {
     guard negotiation != nil, let isEarly = offerStage else {
       step.sip(.refuseReinvite(id, code: 491))
@@ -40,7 +40,7 @@ extension TrunkLeg {
     }
   }
 
-  /// Whether an offer of the peer comes before the leg is answered; nil: it can not be answered now.
+  /// Whether an offer of the peer comes before the leg is answered; nil: it cannot be answered now.
   private var offerStage: Bool? {
     switch phase {
     case .confirmed: false
@@ -49,7 +49,7 @@ extension TrunkLeg {
     }
   }
 
-  /// The ACK of a re-INVITE that our answer was the offer of. False if what it brings cannot be used.
+  /// The ACK of a re-INVITE whose 200 carried our offer. False if its description cannot be used.
   mutating func reinviteAnswered(_ sdp: String?, _ step: inout Step) -> Bool {
     awaitsReinviteAnswer = false
     guard let sdp, let media = try? negotiation?.apply(answer: sdp) else { return false }
@@ -64,7 +64,7 @@ extension TrunkLeg {
     if trunk.signalsHold, phase == .answered || phase == .confirmed { step.sip(.modify(id)) }
   }
 
-  /// An offer may go out now: our hold as it stands, or the same session again as its refresh.
+  /// An offer may be sent now: our present hold, or the same session again as its refresh.
   mutating func sendOffer(isHeld: Bool, _ step: inout Step) {
     let direction = direction(isHeld: isHeld)
     guard phase == .confirmed, let offer = negotiation?.makeOffer(direction: direction) else { return }
@@ -74,18 +74,18 @@ extension TrunkLeg {
 
   // MARK: another address of ours
 
-  /// Its media is at another address of ours: what we say from now on names it.
+  /// Our media is at another address, which our descriptions state from now on.
   mutating func move(to local: SocketAddress, _ step: inout Step) {
     self.local = local
     negotiation?.local = local
     offerNewAddress(&step)
   }
 
-  /// Its media, its signalling or both go from another address: one re-INVITE with our Contact and description (RFC 3261 §14.1, RFC 3264 §8.3.1) says
-  /// so, as soon as one may go out.
+  /// Our media, signalling or both have another address: one re-INVITE with our Contact and description (RFC 3261 §14.1, RFC 3264
+  /// §8.3.1) states it, as soon as one may be sent.
   mutating func offerNewAddress(_ step: inout Step) {
     guard phase != .idle, phase != .over, !hasMoved else { return }
-    // between users of ours nothing waits until it may go out
+    // between our users no offer is queued until it may be sent
     if id.isDirect, phase == .invited { return }
     hasMoved = true
     step.sip(.modify(id))
@@ -97,11 +97,11 @@ extension TrunkLeg {
     (offeredDirection, offersMove) = (nil, false)
     moveRefusal = nil
     if let sdp, let media = try? negotiation?.apply(answer: sdp), media != self.media { set(media, &step) }
-    // the app has changed its mind while the offer was on its way
+    // the app changed its hold while the offer was pending
     if let offered, offered != direction(isHeld: isHeld) { signalHold(&step) }
   }
 
-  /// The session stays as it was. A peer that was to learn another address of ours has not.
+  /// The session stays as it was. If the offer stated our new address, the peer still uses the old one.
   mutating func offerRefused(_ code: Int) {
     if offersMove { moveRefusal = code }
     (offeredDirection, offersMove) = (nil, false)
@@ -109,7 +109,8 @@ extension TrunkLeg {
 
   // MARK: digits
 
-  /// Digits to the peer, as its trunk wants them: by INFO one after the other, so that they cannot overtake, else by the media thread.
+  /// Sends digits to the peer as its trunk requires: by INFO one after the other, so that they stay in order, else by the media
+  /// thread.
   mutating func send(_ request: DigitRequest, infoMilliseconds: Int = 160, _ step: inout Step) {
     guard trunk.sendsDigitsByInfo else {
       if let session { step.media(.sendDigits(session, request)) }
@@ -121,7 +122,7 @@ extension TrunkLeg {
     sendNextDigit(&step)
   }
 
-  /// False if the peer refused it: those that wait are dropped.
+  /// False if the peer refused it: waiting digits are dropped.
   mutating func digitSent(_ code: Int, _ step: inout Step) -> Bool {
     isSendingDigit = false
     let isAccepted = (200..<300).contains(code)
@@ -139,7 +140,7 @@ extension TrunkLeg {
 
   // MARK: silence
 
-  /// RTP came and then not for 20 s: is anybody there?
+  /// RTP stopped for 20 s: checks whether the peer still exists.
   mutating func ping(_ step: inout Step) {
     (isSilent, isPinging) = (true, true)
     step.sip(.ping(id))

@@ -2,36 +2,36 @@ import Bytes
 public import PushPolicy
 import SIPDialogs
 
-/// Where users come from that no file lists: asked by number and by user, remembered for a while.
+/// The server that knows users which no file lists: queried by number and by user; answers are cached.
 public struct UserSource: Sendable, Equatable {
   public var webhook: Webhook
-  /// How long an answer is valid, also that there is no user.
+  /// How long an answer is valid, also a negative one.
   public var cache: Duration
   public init(_ webhook: Webhook, cache: Duration = .seconds(60)) { (self.webhook, self.cache) = (webhook, cache) }
 }
 
-/// What was asked of the operator's server, until when that holds, and who waits for an answer. What was answered stands in the directory
-/// (`UserGrants`).
+/// Queries to the operator's server, until when their answers are valid, and the inputs that wait for one. The directory
+/// (`UserGrants`) contains the answers.
 struct UserCache {
   private var holds: [UserQuestion: Held] = [:]
   private struct Held {
     var until: Instant
     var isAnswered: Bool
   }
-  /// Inputs that come again with the answer, in their order.
+  /// Inputs that are dispatched again after the answer, in their order.
   private var waiting: [UserQuestion: [CallMachine.Input]] = [:]
   private(set) var waitingCount = 0
-  /// How often calls of a user may yet wait for an answer.
+  /// How often calls of a user may still wait for an answer.
   private var allowances: [String: TokenBucket] = [:]
 
   func isFresh(_ question: UserQuestion, at now: Instant) -> Bool { holds[question].map { $0.until > now } ?? false }
 
-  /// It was asked in vain.
+  /// The query had no answer.
   func isUnanswered(_ question: UserQuestion) -> Bool { holds[question]?.isAnswered == false }
 
   enum Wait { case ask, wait, full }
 
-  /// Full: too many wait, so that what is known has to do.
+  /// Full: too many wait, so the known data is used.
   mutating func wait(_ input: CallMachine.Input, for question: UserQuestion) -> Wait {
     guard waitingCount < Limits.userQuestionsWaiting else { return .full }
     waitingCount += 1
@@ -40,7 +40,7 @@ struct UserCache {
     return isAsked ? .wait : .ask
   }
 
-  /// One more call of this user may wait. False: its calls did so too often of late.
+  /// Whether a further call of this user may wait. False: its calls did so too often of late.
   mutating func mayWait(_ user: String, at now: Instant) -> Bool {
     if allowances[user] == nil, allowances.count >= Limits.userQuestionRates {
       allowances = allowances.filter { !$0.value.isFull(at: now) }
@@ -50,7 +50,7 @@ struct UserCache {
     return allowances[user, default: full].consume(at: now)
   }
 
-  /// Without anybody who waits for it. False: it was asked already, or too many are.
+  /// Begins a query for which no input waits. False: it is pending already, or too many are.
   mutating func expect(_ question: UserQuestion) -> Bool {
     guard waiting[question] == nil, waitingCount + waiting.count < Limits.userQuestionsWaiting else { return false }
     waiting[question] = []
@@ -69,7 +69,7 @@ struct UserCache {
     return removed
   }
 
-  /// The caller gave up.
+  /// Removes the waiting INVITE of a caller who gave up.
   mutating func removeInvite(_ leg: LegID) -> InboundInvite? {
     guard waitingCount > 0 else { return nil }
     for (question, inputs) in waiting {

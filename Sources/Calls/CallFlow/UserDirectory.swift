@@ -1,7 +1,7 @@
 public import AppSessions
 
-/// Who there is, and who has which number: the users of the configuration with their settings, numbers that were imported, and what holds
-/// for a user that is not listed. A look-up costs a hash or two, however many there are. A value; read from any thread.
+/// The users and their numbers: users of the configuration with their settings, imported numbers, and the settings of users that
+/// are not listed. A look-up costs a hash or two, whatever the number of users. A value; read from any thread.
 ///
 /// | a user | is known | settings | numbers |
 /// |---|---|---|---|
@@ -9,9 +9,9 @@ public import AppSessions
 /// | not listed, with `anyone` | yes | those of its token (`UserGrants`), else of `anyone` | its token's, then the imported ones |
 /// | not listed | no | – | its imported numbers ring no device |
 ///
-/// A number that a listed user has is that user's, whatever was imported; one that was imported is that user's, whatever a token says.
+/// A listed user's number is that user's, whatever was imported; an imported number is its user's, whatever a token states.
 public struct UserDirectory: Sendable {
-  /// Those of the configuration, as it writes them.
+  /// The users of the configuration, as it writes them.
   public let listed: [Routing.User]
   /// The settings of users that are not listed; its `id` and `numbers` mean nothing. Nil: there are only listed users.
   public let anyone: Routing.User?
@@ -68,7 +68,7 @@ public struct UserDirectory: Sendable {
 
   public func contains(_ id: String) -> Bool { byID[id] != nil || (anyone != nil && !id.isEmpty) }
 
-  /// Who has a number, and how the user's settings or the import write it; compared by `Routing.canonical`.
+  /// The user of a number, and its spelling in the user's settings or the import; compared by `Routing.canonical`.
   public func owner(of number: String) -> (user: String, number: String)? {
     if let position = byNumber[Routing.canonical(number)] {
       return (listed[position.user].id, listed[position.user].numbers[position.number])
@@ -79,10 +79,10 @@ public struct UserDirectory: Sendable {
 
   public func isListed(_ id: String) -> Bool { byID[id] != nil }
 
-  /// The file or an import says whose the number is.
+  /// The configuration or an import states whose the number is.
   func isSettled(number: String) -> Bool { byNumber[Routing.canonical(number)] != nil || imported.owner(of: number) != nil }
 
-  /// No listed user has the number, and it was imported for no other user than `id`.
+  /// No listed user has the number, and no other user than `id` has it by import.
   func isFree(_ number: String, for id: String) -> Bool {
     byNumber[Routing.canonical(number)] == nil && imported.owner(of: number).map { $0.user == id } ?? true
   }
