@@ -4,10 +4,10 @@ import Bytes
 extension SystemMachine {
   private func isLive(_ id: CallID) -> Bool { calls[id].map { $0.phase != .ended } ?? false }
 
-  // MARK: what the app reports
+  // MARK: reports of the app
 
   mutating func report(_ id: CallID, _ caller: Caller, _ now: Instant, _ out: inout [Action]) {
-    // a report that is refused is one, too (R4)
+    // a report that is refused counts, too (R4)
     for push in deliveries.keys { deliveries[push]?.isReported = true }
     let error: ReportError? =
       isLive(id)
@@ -27,7 +27,7 @@ extension SystemMachine {
     reset(&out)
   }
 
-  /// R22: taken all the same, but a locked screen may not show it.
+  /// R22: the report is accepted, but a locked screen may not show the call.
   mutating func reportOffQueue(_ id: CallID, _ caller: Caller, _ now: Instant, _ out: inout [Action]) {
     out.append(.violation(.r22, "\(id) is reported off the delegate's thread"))
     let isNew = !isLive(id)
@@ -65,7 +65,7 @@ extension SystemMachine {
     burst(id, now, &out)
   }
 
-  /// R24: mute and unmute, and the other way round, back to what it was.
+  /// R24: mutes and unmutes, or the other way round, so that the state is unchanged afterwards.
   mutating func burst(_ id: CallID, _ now: Instant, _ out: inout [Action]) {
     guard rules.muteBursts > 0, let call = calls[id] else { return }
     let pair = [Request.mute(id, !call.isMuted), .mute(id, call.isMuted)]
@@ -84,7 +84,7 @@ extension SystemMachine {
     settleAudio(&out)
   }
 
-  // MARK: what the app and the user want
+  // MARK: requests of the app and the user
 
   mutating func request(_ transaction: TransactionID, _ requests: [Request], _ now: Instant, _ out: inout [Action]) {
     out.append(.requested(transaction, refusal(of: requests)))
@@ -112,13 +112,13 @@ extension SystemMachine {
     return nil
   }
 
-  /// Calls that are merged count as one.
+  /// Merged calls count as one.
   private var groupCount: Int {
     let live = calls.values.filter { $0.phase != .ended }
     return live.count { $0.group == nil } + Set(live.compactMap(\.group)).count
   }
 
-  /// A call joins the other's group; nil: it leaves its own.
+  /// A call joins the other's group; nil: it leaves its own group.
   private mutating func group(_ call: CallID, _ other: CallID?) {
     guard let other, let number = calls[other]?.group ?? calls[other]?.order else {
       calls[call]?.group = nil
@@ -150,7 +150,7 @@ extension SystemMachine {
     enqueue((requests + ends).filter { isLive($0.call) }, now, &out)
   }
 
-  /// R25: the button answers the call that is shown, or ends the one that talks; and may do one thing more.
+  /// R25: the button answers the call that is shown, or ends the active one; a fault of iOS may add one action.
   private func headset(_ talking: [CallID]) -> [Request] {
     guard let ringing = ordered(where: { $0.phase == .ringing }).first else { return talking.first.map { [.end($0)] } ?? [] }
     let answer = talking.map { Request.hold($0, true) } + [.answer(ringing)]
@@ -162,7 +162,7 @@ extension SystemMachine {
     }
   }
 
-  /// The cellular call takes the audio; its end returns it to no call (R9).
+  /// The cellular call claims the audio; its end gives the audio back to no call (R9).
   mutating func cellular(_ isOn: Bool, _ now: Instant, _ out: inout [Action]) {
     isCellularCall = isOn
     guard isOn else { return }
@@ -177,7 +177,7 @@ extension SystemMachine {
   }
 
   mutating func enqueue(_ requests: [Request], _ now: Instant, _ out: inout [Action]) {
-    // nothing is no use of a provider, which may not run
+    // an empty list must not count as a use of the provider, which may not run
     guard !requests.isEmpty else { return }
     queue += requests
     begin(now)
@@ -234,7 +234,7 @@ extension SystemMachine {
     perform(now, &out)
   }
 
-  /// R6: the app hears of it, and the call of an answer or a start is over.
+  /// R6: reports the timeout to the app, and ends the call of an answer, a start or an end.
   mutating func timedOut(_ action: Pending, _ now: Instant, _ out: inout [Action]) {
     (pending, _) = (nil, closed.insert(action.id))
     out.append(.timedOut(action.id, action.request))

@@ -9,7 +9,7 @@ extension SystemMachine {
     waitingPushes.append(push)
   }
 
-  /// R15: only an extension may, and with the entitlement; then it is a push like any other.
+  /// R15: only an extension with the entitlement may do this; then it is a push like any other.
   mutating func extensionPushed(_ push: PushID, _ isExtension: Bool, _ now: Instant, _ out: inout [Action]) {
     let error: ExtensionError? =
       !isExtension ? .invalidClientProcess : rules.hasFilteringEntitlement ? nil : .missingEntitlement
@@ -43,7 +43,7 @@ extension SystemMachine {
 
   mutating func handled(_ push: PushID, _ now: Instant, _ out: inout [Action]) { look(at: push, now, &out) }
 
-  /// R1, when the delegate returns and after a while.
+  /// R1: checked when the delegate returns, and again after `reportTime`.
   mutating func look(at push: PushID, _ now: Instant, _ out: inout [Action]) {
     guard let delivery = deliveries.removeValue(forKey: push) else { return }
     guard delivery.mustReport, !delivery.isReported else { return }
@@ -53,7 +53,7 @@ extension SystemMachine {
     exited()
   }
 
-  /// The system keeps nothing of a process: its calls end on the screen, its actions have no owner.
+  /// The system keeps nothing of a process: its calls end on the screen, its actions are dropped.
   mutating func exited() {
     (isRunning, isForeground, hasBegun, beginsAt) = (false, false, false, nil)
     for id in calls.keys where calls[id]?.phase != .ended {

@@ -1,19 +1,19 @@
 public import Bytes
 
-/// The words between the system, an app and a person.
+/// The inputs and outputs between the system, an app and a person.
 extension SystemMachine {
   public enum Input: Sendable {
-    // what the network brings
-    /// A push for this app; `number`: the caller that its report will name, for R5.
+    // from the network
+    /// A push for this app.
     case push(PushID)
     /// A call of the cellular telephone begins or ends (R9).
     case cellular(Bool)
-    /// Another way for the audio: a headset comes or goes (R28).
+    /// The audio route changes: a headset is connected or removed (R28).
     case route(Route)
-    // what the app does
+    // from the app
     /// Its process runs; a push that started it is delivered now.
     case launched
-    /// It ended by itself, or crashed.
+    /// Its process ended by itself, or crashed.
     case exited
     case foreground(Bool)
     /// The delegate method of a push returned.
@@ -27,9 +27,9 @@ extension SystemMachine {
     case complete(ActionID, Completion)
     /// A report off the delegate's thread (R22).
     case reportOffQueue(CallID, Caller)
-    /// What the provider's configuration says (R7, R17).
+    /// The provider's configuration (R7, R17).
     case configure(groups: Int, handleKinds: Set<HandleKind>)
-    /// A notification service extension, or who claims to be one, makes a push of what it was notified of (R15).
+    /// A notification service extension, or a process that claims to be one, makes a push of a notification (R15).
     case extensionPush(PushID, isExtension: Bool)
     /// The app activated the audio session itself (R8).
     case activatedAudioItself
@@ -37,23 +37,23 @@ extension SystemMachine {
     case categorySet
     /// The app's speaker override.
     case speaker(Bool)
-    // what the user does
+    // from the user
     case tap(Tap)
     /// An entry of Recents (R17).
     case tapRecent(Caller)
     case locked(Bool)
-    /// What the user has said about the microphone (R23).
+    /// The user's permission for the microphone (R23).
     case microphone(Permission)
-    // what the phone does
+    // from the phone
     /// It was switched off and on: locked, and its keychain closed (R29). No process survives it.
     case restarted
-    /// The daemon of calls or of audio crashed: every call of the app is gone.
+    /// The daemon of calls or of audio crashed: every call of the app is removed.
     case systemReset(ResetCause)
   }
 
   public enum Permission: String, Sendable, Codable { case undetermined, granted, denied }
   public enum ResetCause: String, Sendable, Codable { case callServices, mediaServices }
-  /// Where the audio goes, and at which rate (R28).
+  /// The audio route; it sets the sample rate (R28).
   public enum Route: String, Sendable, Codable, CaseIterable { case receiver, speaker, headphones, bluetooth, bluetoothWideband }
 
   public struct PushID: Hashable, Sendable {
@@ -93,7 +93,7 @@ extension SystemMachine {
     case hold(CallID, Bool)
     case mute(CallID, Bool)
     case digits(CallID, String)
-    /// Nil: it leaves its group.
+    /// Nil: the call leaves its group.
     case group(CallID, CallID?)
     /// Languages as in `CXSetTranslatingCallAction`.
     case translate(CallID, Bool, from: String, to: String)
@@ -117,7 +117,7 @@ extension SystemMachine {
     case endAndAnswer(CallID)
     /// The speaker button.
     case speaker(Bool)
-    /// A headset's button: answers what rings, else ends the call that talks (R25).
+    /// A headset's button: answers the call that rings, else ends the active one (R25).
     case headset
   }
 
@@ -142,18 +142,18 @@ extension SystemMachine {
     case timedOut(ActionID, Request)
     case didActivate
     case didDeactivate
-    /// Every call is gone, and no action of before may be completed.
+    /// Every call is removed, and no earlier action may be completed.
     case reset
     case mediaReset
     case extensionPushed(PushID, ExtensionError?)
-    /// The user wants to call again, from Recents (R17).
+    /// The user calls again, from Recents (R17).
     case startCall(Caller)
-    /// Hz; 0 for a moment (R28).
+    /// Sample rate in Hz; 0 for a moment (R28).
     case route(Route, sampleRate: Int)
-    /// R23: the microphone gives silence, or no longer.
+    /// R23: the microphone becomes silent, or audible again.
     case capture(isSilent: Bool)
     case microphonePrompt
-    /// R27: open sockets are gone; new ones fail for so long.
+    /// R27: open sockets are closed; new ones fail for this time.
     case socketsDie(failFor: Duration)
     /// R29: from now on the keychain can be read.
     case unlockedOnce

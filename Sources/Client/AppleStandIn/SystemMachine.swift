@@ -1,8 +1,8 @@
 public import Bytes
 
-/// What iOS does with the calls of one app: delivers pushes, shows calls, performs actions, activates audio, and punishes what
-/// breaks its
-/// rules (R1 to R29, see `SystemRules`). No clock, no I/O, no threads: `handle` at a time, `timeout` when `nextTimeout` is due.
+/// What iOS does with the calls of one app: delivers pushes, shows calls, performs actions, activates audio, and punishes
+/// breaches of its rules (R1 to R29, see `SystemRules`). No clock, no I/O, no threads: the shell calls `handle` with the time,
+/// and `timeout` when `nextTimeout` is due.
 ///
 /// | call | report | tap answer | fulfil | fail | end by app | end by user | ring time |
 /// |---|---|---|---|---|---|---|---|
@@ -22,9 +22,9 @@ public struct SystemMachine: Sendable {
     public internal(set) var isHeld = false
     public internal(set) var isMuted = false
     public internal(set) var ended: EndedReason?
-    /// R22: false: the screen shows nothing of it.
+    /// R22: false: the screen does not show the call.
     public internal(set) var isShown = true
-    /// Calls count up from the first one of the phone.
+    /// Position of the call, counted from the first one of the phone.
     public internal(set) var order = 0
     /// Calls with the same number are merged.
     public internal(set) var group: Int?
@@ -53,7 +53,7 @@ public struct SystemMachine: Sendable {
   /// Transactions run one after the other, and so do their actions (R7).
   var queue: [Request] = []
   var pending: Pending?
-  /// Actions that are over: completing one of them again traps in CallKit.
+  /// Actions that have ended: completing one of them again traps in CallKit.
   var closed: Set<ActionID> = []
   var nextAction = 0
   var hasBegun = false
@@ -62,10 +62,10 @@ public struct SystemMachine: Sendable {
   var activatesAt: Instant?
   var hasAppActivated = false
   public internal(set) var isCellularCall = false
-  // R7, R17: what the provider said; nil: nothing yet
+  // R7, R17: the provider's configuration; nil: not yet configured
   var configuredGroups: Int?
   var handleKinds: Set<HandleKind>?
-  /// A tap in Recents that starts the process.
+  /// A call from Recents that waits for the start of the process.
   var waitingStart: Caller?
   var callCount = 0
   public internal(set) var isLocked = false
@@ -73,7 +73,7 @@ public struct SystemMachine: Sendable {
   public internal(set) var isUnlockedOnce: Bool
   public internal(set) var microphone: Permission
   public internal(set) var route = Route.receiver
-  /// R28: when the new route has its rate.
+  /// R28: when the sample rate of the new route is known.
   var routeSettles: Instant?
   // R27
   var socketsDieAt: Instant?
@@ -124,7 +124,7 @@ public struct SystemMachine: Sendable {
     watchSockets(now)
   }
 
-  /// In a fixed order, so that one seed gives one run.
+  /// Timers run in a fixed order, so that one seed gives one run.
   public mutating func timeout(at now: Instant, into out: inout [Action]) {
     let looks = deliveries.filter { $0.value.lookAt <= now }.keys.sorted { $0.raw < $1.raw }
     for push in looks { look(at: push, now, &out) }
@@ -147,7 +147,7 @@ public struct SystemMachine: Sendable {
     watchSockets(now)
   }
 
-  /// Calls in the order in which they came.
+  /// Calls in the order of their arrival.
   func ordered(where isWanted: (Call) -> Bool) -> [CallID] {
     calls.filter { isWanted($0.value) }.sorted { $0.value.order < $1.value.order }.map(\.key)
   }

@@ -1,13 +1,14 @@
 public import Foundation
 import Synchronization
 
-/// Apple's manager over a `CallDirectorySystem`. An extension's provider runs on the thread that asks for the reload, and callbacks come on the
-/// thread that causes them, so that a test needs no waiting. Thread-safe. Tests make their own; apps use `sharedInstance`.
+/// Apple's manager over a `CallDirectorySystem`. An extension's provider runs on the thread that requests the reload, and
+/// callbacks run on the thread that causes them, so that a test needs no waiting. Thread-safe. Tests make their own; apps use
+/// `sharedInstance`.
 open class CXCallDirectoryManager: NSObject, @unchecked Sendable {
   public enum EnabledStatus: Int, Sendable { case unknown = 0, disabled, enabled }
   public typealias Completion = @Sendable ((any Error)?) -> Void
 
-  /// What iOS holds while an extension loads. Its objects are touched by the thread that loads.
+  /// What iOS holds while an extension loads. Only the loading thread uses its objects.
   private struct Running: @unchecked Sendable {
     let provider: CXCallDirectoryProvider
     let context: CXCallDirectoryExtensionContext
@@ -71,7 +72,7 @@ open class CXCallDirectoryManager: NSObject, @unchecked Sendable {
   /// How often the settings were opened.
   public var settingsOpened: Int { state.withLock { $0.settingsOpened } }
 
-  /// Puts an extension onto the telephone; `provider` makes its principal class for each request.
+  /// Installs an extension on the telephone; `provider` makes its principal class for each request.
   public func install(
     _ identifier: String, _ status: CallDirectorySystem.Status = .enabled,
     provider: @escaping @Sendable () -> CXCallDirectoryProvider
@@ -82,7 +83,7 @@ open class CXCallDirectoryManager: NSObject, @unchecked Sendable {
     }
   }
 
-  /// The system behind: to set a status, inject a code, look a number up.
+  /// The system under this manager: to set a status, inject a code, look a number up.
   @discardableResult
   public func change<Value>(_ body: (inout CallDirectorySystem) -> Value) -> Value where Value: Sendable {
     state.withLock { body(&$0.system) }

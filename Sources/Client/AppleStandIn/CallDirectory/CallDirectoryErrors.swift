@@ -2,8 +2,8 @@ public import Foundation
 
 public let CXErrorDomainCallDirectoryManager = "com.apple.CallKit.error.calldirectorymanager"
 
-/// Apple's error of the Call Directory in the shape that Swift gives an imported `NS_ERROR_ENUM`: a struct with a `Code`. Codes outside
-/// of the enum occur (11 and 102 were seen); on Linux they come as `NSError`, because a Swift enum cannot hold them.
+/// Apple's error of the Call Directory in the shape that Swift gives an imported `NS_ERROR_ENUM`: a struct with a `Code`. Codes
+/// outside of the enum occur (11 and 102 were seen); on Linux they are an `NSError`, because a Swift enum cannot hold them.
 public struct CXErrorCodeCallDirectoryManagerError: CustomNSError, Hashable, Sendable {
   public enum Code: Int, Sendable {
     case unknown = 0
@@ -35,7 +35,7 @@ public struct CXErrorCodeCallDirectoryManagerError: CustomNSError, Hashable, Sen
   public static var currentlyLoading: Code { .currentlyLoading }
   public static var unexpectedIncrementalRemoval: Code { .unexpectedIncrementalRemoval }
 
-  /// The error as an app gets it; any integer is allowed.
+  /// The error as an app receives it; any integer is allowed.
   static func error(_ code: Int) -> any Error {
     Code(rawValue: code).map { CXErrorCodeCallDirectoryManagerError($0) } ?? NSError(domain: errorDomain, code: code)
   }

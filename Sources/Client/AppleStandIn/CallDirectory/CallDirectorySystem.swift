@@ -1,5 +1,5 @@
-/// What iOS does with the entries of Call Directory extensions (R14): loads them on request, checks them, and looks numbers up without
-/// asking anybody. No clock, no I/O, no threads; `CXCallDirectoryManager` is its shell.
+/// What iOS does with the entries of Call Directory extensions (R14): loads them on request, checks them, and looks numbers up
+/// without running an extension. No clock, no I/O, no threads; `CXCallDirectoryManager` is its shell.
 ///
 /// | extension | reload | entry | complete | cancel | interrupt |
 /// |---|---|---|---|---|---|
@@ -8,15 +8,15 @@
 /// | idle | loading | – | expired | – | – |
 /// | loading | error 7 | staged; the first fault is kept | stored, or the fault | the cancelled code | error 2 |
 ///
-/// A request that fails leaves the stored entries as they were. A full request replaces them; an incremental one changes them. A request is
-/// incremental only if `isIncremental` was read before its first entry, and something was stored before.
+/// A request that fails leaves the stored entries unchanged. A full request replaces them; an incremental one changes them. A
+/// request is incremental only if `isIncremental` was read before its first entry, and entries were stored before.
 public struct CallDirectorySystem: Sendable {
   public typealias Code = CXErrorCodeCallDirectoryManagerError.Code
   public enum List: Sendable, CaseIterable { case blocking, identification }
   /// Raw values are those of `CXCallDirectoryManager.EnabledStatus`.
   public enum Status: Int, Sendable { case unknown = 0, disabled, enabled }
   public struct RequestID: Hashable, Sendable { let raw: Int }
-  /// What the call screen shows of a number.
+  /// What the call screen shows for a number.
   public struct Match: Sendable, Equatable {
     public var label: String?
     public var isBlocked: Bool
@@ -31,7 +31,7 @@ public struct CallDirectorySystem: Sendable {
   public enum Outcome: Equatable, Sendable {
     case stored
     case failed(Failure)
-    /// The request was over already.
+    /// The request had already ended.
     case expired
   }
 
@@ -64,9 +64,9 @@ public struct CallDirectorySystem: Sendable {
 
   public init(_ rules: CallDirectoryRules = CallDirectoryRules()) { self.rules = rules }
 
-  // MARK: what the user and the test do
+  // MARK: actions of the user and the test
 
-  /// A freshly installed extension is enabled here, so that most tests need not say it; on a telephone it is disabled.
+  /// An extension is enabled when it is installed, which most tests need; on a telephone it is disabled.
   public mutating func install(_ identifier: String, _ status: Status = .enabled) {
     if extensions[identifier] == nil { order.append(identifier) }
     extensions[identifier] = Installed(status: status)
@@ -77,7 +77,7 @@ public struct CallDirectorySystem: Sendable {
     if status != .enabled { extensions[identifier] = Installed(status: status, staged: old.staged) }
     extensions[identifier]?.status = status
   }
-  /// The system loses its entries, as after a repair of its database.
+  /// The system loses the extension's entries, as after a repair of its database.
   public mutating func forget(_ identifier: String) { extensions[identifier]?.hasData = false }
   /// The next request ends with this code; undocumented ones (11, 102) have been seen.
   public mutating func failNext(_ identifier: String, code: Int) { extensions[identifier]?.injected = Failure(code) }
@@ -86,11 +86,11 @@ public struct CallDirectorySystem: Sendable {
     guard let found = extensions[identifier] else { throw Failure(.noExtensionFound) }
     return found.status
   }
-  /// Stored entries of an extension.
+  /// Number of stored entries of an extension.
   public func count(_ identifier: String, _ list: List) -> Int {
     list == .blocking ? extensions[identifier]?.blocking.count ?? 0 : extensions[identifier]?.identification.count ?? 0
   }
-  /// What an incoming call of this number shows. No extension runs for it.
+  /// What an incoming call from this number shows. No extension runs for it.
   public func match(_ number: Int64) -> Match {
     var match = Match(label: nil, isBlocked: false)
     for identifier in order {
@@ -120,7 +120,7 @@ public struct CallDirectorySystem: Sendable {
     extensions[identifier]?.staged.modify(change)
   }
 
-  /// Read after the first entry it is false: the request is full.
+  /// False if it is read after the first entry: the request is then full.
   public mutating func isIncremental(_ identifier: String, _ request: RequestID) -> Bool {
     let hasData = extensions[identifier]?.hasData == true
     stage(identifier, request) { if !$0.hasEntries { $0.isIncremental = hasData } }
@@ -142,7 +142,7 @@ public struct CallDirectorySystem: Sendable {
     }
   }
 
-  /// `number` nil: all of the list.
+  /// `number` nil: all entries of the list.
   public mutating func remove(_ identifier: String, _ request: RequestID, _ number: Int64?, from list: List) {
     stage(identifier, request) {
       $0.hasEntries = true
@@ -167,7 +167,7 @@ public struct CallDirectorySystem: Sendable {
     return .failed(Failure(rules.cancelledCode))
   }
 
-  /// iOS ends the extension's process while it loads. Nil: it was not loading.
+  /// iOS ends the extension's process while it loads. Nil: the extension was not loading.
   public mutating func interrupt(_ identifier: String) -> Failure? {
     guard extensions[identifier]?.staged != nil else { return nil }
     extensions[identifier]?.staged = nil
@@ -184,7 +184,7 @@ extension CallDirectorySystem.Installed {
     return index
   }
 
-  /// - Returns: why nothing is stored.
+  /// - Returns: why nothing is stored; nil: the entries are stored.
   fileprivate mutating func store(
     _ staged: CallDirectorySystem.Staged, _ rules: CallDirectoryRules
   ) -> CallDirectorySystem.Failure? {
@@ -202,7 +202,7 @@ extension CallDirectorySystem.Installed {
 }
 
 extension Optional {
-  /// Changes the value where it is, without a copy of what it holds.
+  /// Changes the value in place, without copying its storage.
   fileprivate mutating func modify<Result>(_ change: (inout Wrapped) -> Result) -> Result? {
     switch self {
     case .some(var value):

@@ -1,5 +1,5 @@
-/// One list of one extension as iOS keeps it: ascending numbers, each with a label of the pool or without. 12 bytes an identified
-/// entry, 8 a blocked one, and each different label once.
+/// One list of one extension as iOS keeps it: ascending numbers, each with or without a label of the pool. An identified entry
+/// has 12 bytes, a blocked one 8; each different label is stored once.
 struct CallDirectoryTable: Sendable, Equatable {
   private(set) var numbers: [Int64] = []
   /// Parallel to `numbers`; empty for blocked numbers.
@@ -7,7 +7,7 @@ struct CallDirectoryTable: Sendable, Equatable {
 
   var count: Int { numbers.count }
 
-  /// - Returns: the code that iOS gives to a number that does not follow the last one; nil: it was taken.
+  /// - Returns: the code that iOS returns for a number that is invalid or does not follow the last one; nil: it was accepted.
   mutating func append(_ number: Int64, label: UInt32? = nil) -> CXErrorCodeCallDirectoryManagerError.Code? {
     guard number > 0, number <= CXCallDirectoryPhoneNumberMax else { return .unknown }
     if let last = numbers.last, number <= last { return number == last ? .duplicateEntries : .entriesOutOfOrder }

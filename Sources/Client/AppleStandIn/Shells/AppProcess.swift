@@ -4,11 +4,11 @@ import Foundation
 
 /// One launch of an app as the surface sees it: providers, registries, controllers and the audio session are bound to it when
 /// they are made.
-/// Behind it is a `StandInPhone` in the same process, or a handset over a socket. Dead, it drops callbacks, and ignores and
-/// counts calls.
+/// Its phone is a `StandInPhone` in the same process, or a handset over a socket. After its end it drops callbacks, and ignores
+/// and counts calls.
 ///
-/// Any thread. Callbacks run on the queues their owners named, in the order of the phone's messages.
-final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`; the phone is never called with the lock held
+/// Any thread. Callbacks run on the queues that their owners named, in the order of the phone's messages.
+final class AppProcess: @unchecked Sendable {  // mutable state is behind `lock`; the phone is never called with the lock held
   /// The process whose code runs: set around an app's start and its callbacks, and inherited by its tasks.
   @TaskLocal static var running: AppProcess?
   /// True in a notification service extension (R15).
@@ -23,9 +23,9 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
     var queues: [ObjectIdentifier: DelegateQueue] = [:]
     var calls: [CallFacts] = []
     var token: [UInt8]?
-    /// Pushes before the app has a registry that takes them.
+    /// Pushes before the app has a registry that accepts them.
     var pushes: [(id: Int, payload: String, mustReport: Bool?)] = []
-    /// The push that a delegate handles.
+    /// The push that a delegate is handling.
     var handled: Int?
     var reports: [Identifier: [@Sendable ((any Error)?) -> Void]] = [:]
     var requests: [Int: Requested] = [:]
@@ -36,7 +36,7 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
     var isUnlockedOnce = true
     var application = Application()
   }
-  /// What the app wants to hear of its own process.
+  /// The app's handlers for events of its own process.
   struct Application {
     var continued: (@Sendable (INStartCallIntent) -> Void)?
     var foreground: (@Sendable (Bool) -> Void)?
@@ -74,7 +74,7 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
   /// For a message that the phone received after the process ended.
   func countIgnoredCall() { lock.withLock { state.ignored += 1 } }
 
-  /// Its callbacks stop, its calls are ignored and counted.
+  /// Its callbacks stop; its calls are ignored and counted.
   func die() { lock.withLock { state.isDead = true } }
   var ignoredCalls: Int { lock.withLock { state.ignored } }
 
@@ -89,7 +89,7 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
     }
   }
 
-  /// From now on `drain` waits for it, too.
+  /// `drain` waits for this queue, too, from now on.
   func uses(_ queue: DispatchQueue) { _ = delegateQueue(queue) }
 
   func post(on queue: DispatchQueue, _ body: @escaping @Sendable () -> Void) {
@@ -106,7 +106,7 @@ final class AppProcess: @unchecked Sendable {  // what changes is behind `lock`;
 
   func isOn(_ queue: DispatchQueue) -> Bool { delegateQueue(queue).isCurrent }
 
-  // MARK: what the surface makes
+  // MARK: objects of the surface
 
   func made(_ provider: CXProvider) {
     let isSecond = lock.withLock {

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Which process code belongs to that runs outside of an app's start and callbacks: that of the phone that launched an app last.
+/// The process of code that runs outside of an app's start and callbacks: that of the phone that launched an app last.
 enum CurrentPhone {
   private struct Weak: Sendable { weak var process: AppProcess? }
   private static let installed = Mutex(Weak())
@@ -10,7 +10,7 @@ enum CurrentPhone {
 
   static var process: AppProcess { installed.withLock { $0.process } ?? outside }
 
-  /// A handset in another process, or none: calls of these functions do nothing then, and the first one reports why.
+  /// A handset in another process. Without one, calls do nothing, and the first call logs the reason.
   private static let outside: AppProcess = {
     let path = ProcessInfo.processInfo.environment[HandsetLink.variable]
     if let path, let link = HandsetLink(path: path) { return link.process }

@@ -1,7 +1,7 @@
 import Dispatch
 import Foundation
 
-/// Callbacks for one dispatch queue, in order. `drain` waits for them, or runs them where the caller is on the queue itself.
+/// Callbacks for one dispatch queue, in order. `drain` waits for them, or runs them if the caller is on the queue itself.
 final class DelegateQueue: @unchecked Sendable {  // `waiting` and `isRunning` are behind `lock`
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
@@ -15,7 +15,7 @@ final class DelegateQueue: @unchecked Sendable {  // `waiting` and `isRunning` a
     queue.setSpecific(key: Self.key, value: ObjectIdentifier(queue))
   }
 
-  /// The calling thread runs this queue's work.
+  /// True if the calling thread runs this queue's work.
   var isCurrent: Bool {
     DispatchQueue.getSpecific(key: Self.key) == ObjectIdentifier(queue) || (queue === DispatchQueue.main && Thread.isMainThread)
   }
@@ -25,8 +25,8 @@ final class DelegateQueue: @unchecked Sendable {  // `waiting` and `isRunning` a
     queue.async { [self] in run() }
   }
 
-  /// Returns when what was posted so far has run. Inside one of its own callbacks it returns at once: the callback must return
-  /// first.
+  /// Returns when all callbacks posted so far have run. Inside one of its own callbacks it returns at once: the callback must
+  /// return first.
   func drain() {
     if !isCurrent { return queue.sync { run() } }
     if !lock.withLock({ isRunning }) { run() }

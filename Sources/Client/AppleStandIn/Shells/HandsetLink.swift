@@ -1,13 +1,13 @@
 import Foundation
 
-/// The app's side of a handset in another process: its path is in the environment (`APPLE_STAND_IN`).
+/// The app's end of a connection to a handset in another process: its path is in the environment (`APPLE_STAND_IN`).
 final class HandsetLink: Sendable {
   static let variable = "APPLE_STAND_IN"
 
   let process: AppProcess
   private let socket: UnixSocket
 
-  /// Nil if `path` has no listener.
+  /// Nil if no handset listens at `path`.
   init?(path: String) {
     guard let socket = UnixSocket(path: path) else { return nil }
     self.socket = socket
@@ -23,7 +23,7 @@ final class HandsetLink: Sendable {
     Thread.detachNewThread { Self.read(socket, for: process) }
   }
 
-  /// Until the handset is gone: the system's daemon crashed, and every call with it.
+  /// Reads until the handset disconnects: then the system's daemon has crashed, and every call with it.
   private static func read(_ socket: UnixSocket, for process: AppProcess) {
     var lines = MessageLines()
     while true {

@@ -1,6 +1,6 @@
 import Bytes
 
-/// The events by name.
+/// Log lines of the events, by name.
 extension LogLine {
   init(_ message: AppMessage, _ now: Instant) {
     func line(_ event: String, _ fields: [(key: String, value: String)] = []) -> LogLine { LogLine(now, .app, event, fields) }
@@ -60,7 +60,7 @@ extension LogLine {
       }
   }
 
-  /// Nil for the app's words, which have lines of their own.
+  /// Nil for inputs from the app, which have lines of their own.
   init?(_ input: SystemMachine.Input, _ now: Instant) {
     func on(_ isOn: Bool) -> [(key: String, value: String)] { [("on", "\(isOn)")] }
     switch input {
@@ -99,7 +99,7 @@ extension SystemMachine.Request {
     }
   }
 
-  /// Of a transaction: `actions=hold,answer calls=…,… on=true,none`.
+  /// Fields of a transaction: `actions=hold,answer calls=…,… on=true,none`.
   fileprivate static func fields(of requests: [Self]) -> [(key: String, value: String)] {
     func list(_ value: (Self) -> String) -> String { requests.map(value).joined(separator: ",") }
     return [
@@ -127,7 +127,7 @@ extension SystemMachine.Request {
 }
 
 extension SystemMachine.HandleKind {
-  /// The protocol's words (docs/reference/protocol.md).
+  /// The protocol's names (docs/reference/protocol.md).
   var text: String {
     switch self {
     case .generic: "generic"
@@ -141,7 +141,7 @@ extension SystemMachine.HandleKind {
     self = kind
   }
 
-  /// By raw values, in their order: `generic,phone`.
+  /// Kinds by raw values, in ascending order: `generic,phone`.
   fileprivate static func text(_ raw: Set<Int>) -> String {
     raw.sorted().map { Self(rawValue: $0)?.text ?? "\($0)" }.joined(separator: ",")
   }

@@ -1,13 +1,12 @@
 public import Bytes
 public import Foundation
 
-/// A phone as a person holds it: the system's machine, what is on the screen, Recents, and a log. No clock, I/O or thread: a
-/// shell feeds
-/// it and performs its requests, in this process (`StandInPhone`) or over a socket (`trunkline-lab handset`).
+/// A phone as a person holds it: the system's machine, the screen, Recents, and a log. No clock, I/O or thread: a shell passes it
+/// inputs and performs its requests, in this process (`StandInPhone`) or over a socket (`trunkline-lab handset`).
 public struct PhoneModel: Sendable {
   public private(set) var machine: SystemMachine
   public internal(set) var log: [LogLine] = []
-  /// `R1: …`, by the rule's name. A kill is one, too.
+  /// `R1: …`, by the rule's name. A kill is a violation, too.
   public internal(set) var violations: [String] = []
   public internal(set) var recents: [Recent] = []
   /// The phone's date at `Instant.zero`.
@@ -19,7 +18,7 @@ public struct PhoneModel: Sendable {
   var nextPush = 0
   var dates: [Identifier: (connected: Date?, ended: Date?)] = [:]
   var declined: Set<Identifier> = []
-  /// Requests by action, for the dates of their completions.
+  /// Performed requests by action, for the dates of their completions.
   var performed: [Int: SystemMachine.Request] = [:]
   var reported: [Identifier: CallFacts] = [:]
 
@@ -34,7 +33,7 @@ public struct PhoneModel: Sendable {
 
   // MARK: inputs
 
-  /// A push of the network; `payload`: the text of a JSON object.
+  /// The network delivers a push; `payload`: the text of a JSON object.
   public mutating func push(_ payload: String, at now: Instant) -> [PhoneRequest] {
     nextPush += 1
     let id = SystemMachine.PushID(nextPush)
@@ -42,7 +41,7 @@ public struct PhoneModel: Sendable {
     return give(.push(id), LogLine(now, .network, "push", [("id", "\(nextPush)")]), at: now)
   }
 
-  /// What the user does, or the system by itself. The app's words go through `receive`.
+  /// Input from the user or the system. The app's messages go through `receive`.
   public mutating func handle(_ input: SystemMachine.Input, at now: Instant) -> [PhoneRequest] {
     let before = machine.isForeground
     var requests: [PhoneRequest] = []
@@ -59,7 +58,7 @@ public struct PhoneModel: Sendable {
     return requests
   }
 
-  /// The network changes: open sockets are gone, new ones can be made.
+  /// The network changes: open sockets are closed, new ones can be made.
   public mutating func networkChanged(at now: Instant) -> [PhoneRequest] {
     log.append(LogLine(now, .network, "changed"))
     return machine.isRunning ? [.send(.socketsDie(seconds: 0))] : []
@@ -88,7 +87,7 @@ public struct PhoneModel: Sendable {
     return requests + changes(now)
   }
 
-  /// An action with its time (R6).
+  /// The log line of an action, with its timeout (R6).
   private func line(of action: SystemMachine.Action, _ now: Instant) -> LogLine {
     var line = LogLine(action, now)
     if case .perform(_, let request) = action { line.fields.append(("timeout", LogLine.text(.zero + time(request)))) }
@@ -139,7 +138,7 @@ public struct PhoneModel: Sendable {
     }
   }
 
-  /// Observers hear of each call that changed, Recents of each that ended.
+  /// Reports each call that changed to observers, and adds each that ended to Recents.
   private mutating func changes(_ now: Instant) -> [PhoneRequest] {
     var requests: [PhoneRequest] = []
     for id in machine.ordered(where: { _ in true }) {

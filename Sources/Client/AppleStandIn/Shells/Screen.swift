@@ -4,7 +4,7 @@ public import Bytes
 public struct Screen: Sendable, Equatable {
   public struct Call: Sendable, Equatable {
     public var id: Identifier
-    /// The caller's name, or the handle where there is none.
+    /// The caller's name; without one, the handle.
     public var title: String
     public var phase: SystemMachine.Call.Phase
     public var isHeld: Bool
@@ -14,7 +14,7 @@ public struct Screen: Sendable, Equatable {
   public var isLocked: Bool
   /// The call that rings; of several the first one (R26).
   public var incoming: Call?
-  /// Calls that do not ring, in the order in which they came.
+  /// Calls that do not ring, in the order of their arrival.
   public var calls: [Call]
   /// The speaker button.
   public var isSpeakerOn: Bool

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What a person and the network do, and what they see.
+/// What a person and the network do, and what the person sees.
 extension StandInPhone {
-  /// A button; the call is the one a person would mean: that which rings, else the newest.
+  /// A button; it applies to the call that rings, else to the newest.
   public enum Button: Sendable, Equatable {
     case answer, decline, end, holdAndAnswer, endAndAnswer, headset
     case hold(Bool), mute(Bool), speaker(Bool), digits(String)
@@ -21,36 +21,36 @@ extension StandInPhone {
   public func route(_ route: SystemMachine.Route) { give(.route(route)) }
   public func microphone(_ permission: SystemMachine.Permission) { give(.microphone(permission)) }
   public func tapRecent(_ recent: Recent) { give(.tapRecent(recent.caller)) }
-  /// Switched off and on: locked, keychain closed, the app does not run.
+  /// The phone is switched off and on: it is locked, the keychain is closed, the app does not run.
   public func restart() { give(.restarted) }
   /// A daemon of the system crashes: `providerDidReset`.
   public func crash(_ cause: SystemMachine.ResetCause) { give(.systemReset(cause)) }
 
-  /// The text of a JSON object.
+  /// `payload`: the text of a JSON object.
   public func push(_ payload: String) { change { $0.push(payload, at: $1) } }
-  /// Property-list values.
+  /// `payload`: property-list values.
   public func push(_ payload: [String: Any]) {
     let isValid = JSONSerialization.isValidJSONObject(payload)
     let data = isValid ? try? JSONSerialization.data(withJSONObject: payload) : nil
     push(String(decoding: data ?? Data("{}".utf8), as: UTF8.self))
   }
 
-  // MARK: what is seen
+  // MARK: the person's view
 
   public var screen: Screen { access.withLock { model.screen } }
-  /// `R1: …`, in the order in which they came.
+  /// `R1: …`, in the order of their occurrence.
   public var violations: [String] { access.withLock { model.violations } }
   public var recents: [Recent] { access.withLock { model.recents } }
-  /// One line an event: `LogLine`.
+  /// One line per event: `LogLine`.
   public var log: [String] { access.withLock { model.log.map(\.description) } }
-  /// The log as a file that `TraceCheck` reads: with its header.
+  /// The log as a file that `TraceCheck` reads, with its header.
   public var trace: String { ([TraceHeader(.standIn).line.description] + log).map { $0 + "\n" }.joined() }
   public var isRunning: Bool { access.withLock { model.machine.isRunning } }
   public var isAudioActive: Bool { access.withLock { model.machine.isAudioActive } }
 }
 
 extension Screen {
-  /// The tap on a button of this screen; nil if it is not there.
+  /// The tap on a button of this screen; nil if the screen does not show it.
   public func tap(_ button: StandInPhone.Button) -> SystemMachine.Tap? {
     let newest = calls.last?.id
     return switch button {

@@ -2,7 +2,7 @@ import Bytes
 import Dispatch
 public import Foundation
 
-/// A phone in this process: an app's real delegate code runs before it, and a test plays the person and the network.
+/// A phone in this process: an app's real delegate code runs on it, and a test plays the person and the network.
 ///
 /// ```swift
 /// let iphone = StandInPhone(.strict, clock: .virtual)
@@ -12,16 +12,15 @@ public import Foundation
 /// iphone.advance(.seconds(7))
 /// let broken = iphone.violations  // [] or ["R1: …"]
 /// ```
-/// Objects that the app makes in `launch`, in callbacks and in tasks started there belong to this phone; those made elsewhere to
-/// the phone
-/// that launched last. With a virtual clock each call returns when the delegates' queues have run what it caused: the next timer
-/// sees
-/// their answers. Work that an app moves to queues of its own is waited for after `alsoDrains(_:)`.
+/// Objects that the app makes in `launch`, in callbacks and in tasks started there belong to this phone; those made elsewhere
+/// belong to the phone that launched last. With a virtual clock each call returns when the delegates' queues have run all work
+/// that it caused, so that the next timer sees their answers. A call waits for work that an app moves to its own queues only
+/// after `alsoDrains(_:)`.
 ///
 /// Any thread but a delegate's: inside a callback a call returns before its effects.
-public final class StandInPhone: @unchecked Sendable {  // what changes is behind `access`
+public final class StandInPhone: @unchecked Sendable {  // mutable state is behind `access`
   public enum Clock: Sendable {
-    /// Time passes in `advance` only.
+    /// Time passes only in `advance`.
     case virtual
     /// Time passes by itself; timers run on a queue of the phone.
     case real
@@ -33,18 +32,18 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   var process: AppProcess?
   private var extensionProcess: AppProcess?
   private var main: (@Sendable () -> Any)?
-  /// What the app's start returned lives as long as its process.
+  /// The result of the app's start; it lives as long as its process.
   private var root: Any?
   private var launchIsDue = false
   private var deliveries = 0
-  /// One a launch: their objects may call them yet.
+  /// Ended processes, one per launch: their objects may still call them.
   private var dead: [AppProcess] = []
   private var extraQueues: [DelegateQueue] = []
   private let clock: Clock
   private let started = DispatchTime.now()
   let timers = DispatchQueue(label: "stand-in phone")
 
-  /// `date`: the phone's at its start; `seed`: of R3's chance.
+  /// `date`: the phone's date at its start; `seed`: seeds the random choice of R3.
   public init(_ rules: SystemRules = .strict, clock: Clock = .virtual, seed: UInt64 = 1, date: Date = Date()) {
     self.clock = clock
     let token = (0..<32).map { UInt8(truncatingIfNeeded: seed &* 31 &+ $0) }
@@ -55,9 +54,8 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
 
   // MARK: the app
 
-  /// The user opens the app; `main` is its start, and is run again for each later process. What it returns lives as long as the
-  /// process.
-  /// It runs on the caller's thread, or where the push came that starts it again.
+  /// The user opens the app; `main` starts it, and runs again for each later process. Its result lives as long as the process.
+  /// It runs on the caller's thread, or on the thread of the push that starts it again.
   public func launch(_ main: @escaping @Sendable () -> Any) {
     if isRunning { kill() }
     access.withLock { self.main = main }
@@ -68,13 +66,13 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
   /// The app is installed, but does not run: the first push starts it.
   public func install(_ main: @escaping @Sendable () -> Any) { access.withLock { self.main = main } }
 
-  /// The app's process ends at once. Its objects go dead: no callbacks, and its calls are ignored and counted.
+  /// The app's process ends at once. Its objects get no callbacks, and their calls are ignored and counted.
   public func kill() {
     died()
     change { $0.exited(at: $1) }
   }
 
-  /// Calls of dead processes: of timers and tasks that a real process would not have left behind.
+  /// Number of calls by ended processes: from timers and tasks that would have ended with a real process.
   public var ignoredCalls: Int { access.withLock { dead }.reduce(0) { $0 + $1.ignoredCalls } }
 
   /// Runs code as the app's notification service extension does (R15).
@@ -89,7 +87,7 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
     return try AppProcess.$isExtension.withValue(true) { try AppProcess.$running.withValue(made, operation: body) }
   }
 
-  /// Runs code as the app's process does: for what a test asks `AVAudioSession.sharedInstance()` and the like.
+  /// Runs code as the app's process does: for what a test reads from `AVAudioSession.sharedInstance()` and the like.
   public func inApp<T>(_ body: () throws -> T) rethrows -> T {
     defer { pump() }
     return try AppProcess.$running.withValue(access.withLock { process }, operation: body)
@@ -128,9 +126,9 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
     withExtendedLifetime(oldRoot) {}
   }
 
-  // MARK: turns
+  // MARK: steps
 
-  /// The app's words: any thread. What follows is posted before it returns, and so in order.
+  /// A message from the app, on any thread. Its effects are posted before this returns, and so in order.
   /// A message of a process that has ended is ignored: a call that it reports would stay on the screen.
   private func receive(_ message: AppMessage, from sender: AppProcess) {
     step { [self] model, now in
@@ -171,11 +169,11 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
       killed.die()
       access.withLock { dead.append(killed) }
     }
-    withExtendedLifetime(oldRoot) {}  // the app's objects go outside the lock: they may call the phone when they do
+    withExtendedLifetime(oldRoot) {}  // releases the app's objects outside the lock: their deinitializers may call the phone
     if clock == .real { timers.async { [weak self] in self?.runTimers() } }
   }
 
-  /// Until the queues are quiet: what a callback causes may cause another.
+  /// Runs until the queues are idle: the effects of a callback may cause another.
   private func pump() {
     var seen = -1
     while true {
@@ -188,17 +186,17 @@ public final class StandInPhone: @unchecked Sendable {  // what changes is behin
     }
   }
 
-  /// A queue of the app that is waited for, besides those it gave to the surface.
+  /// Adds a queue of the app to those that calls wait for, besides those that the app gave to the surface.
   public func alsoDrains(_ queue: DispatchQueue) { access.withLock { extraQueues.append(DelegateQueue(queue)) } }
 
   // MARK: time
 
   public var date: Date { access.withLock { model.date(at: now) } }
-  /// Since the phone's start.
+  /// Time since the phone's start.
   public var uptime: Duration { access.withLock { now - .zero } }
 
-  /// Virtual time passes: timer by timer, each with all that it causes before the next one. `.zero` waits for what a test has
-  /// caused.
+  /// Virtual time passes: timer by timer, each with all its effects before the next one. `.zero` waits for the effects of what a
+  /// test has done.
   public func advance(_ time: Duration) {
     guard clock == .virtual else { return }
     pump()

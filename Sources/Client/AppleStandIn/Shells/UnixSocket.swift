@@ -8,7 +8,7 @@ import Foundation
 
 /// A connected Unix stream socket, blocking. One thread reads; any may write.
 public final class UnixSocket: @unchecked Sendable {  // `write` is behind `lock`; `fd` does not change
-  /// Nil: the path is too long, or has no listener.
+  /// Nil: the path is too long, or no process listens there.
   public convenience init?(path: String) {
     let fd = Self.make()
     guard fd >= 0 else { return nil }
@@ -26,7 +26,7 @@ public final class UnixSocket: @unchecked Sendable {  // `write` is behind `lock
   public init(owning fd: Int32) { self.fd = fd }
   deinit { close(fd) }
 
-  /// A socket that listens at `path`, where nothing may be yet; nil if it cannot.
+  /// A socket that listens at `path`, which must not exist; nil if it cannot.
   public static func listen(_ path: String) -> Int32? {
     let fd = make()
     guard fd >= 0 else { return nil }
@@ -38,7 +38,7 @@ public final class UnixSocket: @unchecked Sendable {  // `write` is behind `lock
     return fd
   }
 
-  /// What came; empty at the end.
+  /// The bytes received; empty at the end.
   public func read() -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: 4_096)
     while true {
@@ -48,7 +48,7 @@ public final class UnixSocket: @unchecked Sendable {  // `write` is behind `lock
     }
   }
 
-  /// All of it; false once the other side is gone.
+  /// Writes all bytes; false if the peer has disconnected.
   @discardableResult
   public func write(_ bytes: [UInt8]) -> Bool {
     lock.withLock {

@@ -1,5 +1,5 @@
 extension SystemMachine.Rule {
-  /// What the rule says, in a sentence; its sources: docs/design/apple-stand-in.md.
+  /// The rule in a sentence; its sources: docs/design/apple-stand-in.md.
   public var title: String {
     switch self {
     case .r1: "a push that must be reported is, before its method returns; else the app is killed"
@@ -36,7 +36,7 @@ extension SystemMachine.Rule {
     }
   }
 
-  /// What of the rule is a single, undated or derived report: a `?` in the table. Nil: nothing.
+  /// The part of the rule that is a single, undated or derived report: a `?` in the table. Nil: none.
   public var uncertainty: String? {
     switch self {
     case .r2: "the number of kills"
@@ -51,10 +51,10 @@ extension SystemMachine.Rule {
     }
   }
 
-  /// What of the rule is still in doubt once a trace confirms the rest. Nil: nothing.
+  /// The part of the rule that is still uncertain once a trace confirms the rest. Nil: none.
   var remainingUncertainty: String? { self == .r27 ? uncertainty : nil }
 
-  /// Why no trace of an app's process can show the rule at all. Nil: it can.
+  /// Why no trace of an app's process can show the rule at all. Nil: a trace can show it.
   public var unseen: String? {
     switch self {
     case .r14: "the Call Directory extension is a process of its own; it keeps its own outcomes"

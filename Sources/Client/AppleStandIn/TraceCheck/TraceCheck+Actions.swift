@@ -1,7 +1,7 @@
 import Bytes
 import PhoneLog
 
-/// Actions of the system: in their order, in their time, and why.
+/// Checks the system's actions: their order, their time limits, and their causes.
 extension TraceCheck {
   mutating func perform(_ line: LogLine) {
     guard let id = number(line, "action"), let name = line["do"], let call = call(line),
@@ -36,7 +36,7 @@ extension TraceCheck {
     if case .end = request { madeRoomAt = now }
   }
 
-  /// R6: what the action has, beside what the rule gives it.
+  /// R6: compares the action's timeout with that of the rule.
   private mutating func timeout(_ line: LogLine, _ request: SystemMachine.Request) -> Duration {
     let rule: Duration =
       switch request {
@@ -73,9 +73,9 @@ extension TraceCheck {
     absorb(out.filter { if case .timedOut = $0 { false } else { true } })
   }
 
-  // MARK: why it comes
+  // MARK: causes
 
-  /// False: it is nothing of the machine's.
+  /// False: the machine does not explain the request.
   private mutating func explain(_ request: SystemMachine.Request) -> Bool {
     if let index = owed.firstIndex(where: { $0.request.isSame(request) }) {
       let one = owed.remove(at: index)
@@ -83,7 +83,7 @@ extension TraceCheck {
         found(one.rule, .system, "\(request.name) comes before the \(before.request.name) that was asked for first")
       }
       if one.rule == .r16 { rang(request.call) }
-      // in order is what waited for the action before it
+      // an action that waited for the previous one is in order
       if one.rule != .r7 || lastCompletion.map({ one.position.line < $0.position.line }) == true { confirm(one.rule) }
       return true
     }
@@ -99,10 +99,10 @@ extension TraceCheck {
     return true
   }
 
-  /// In the SDK's trace it was the user.
+  /// In the SDK's trace, which lacks the user's inputs, the user is assumed to be the cause.
   private mutating func unasked(_ rule: Rule, _ text: String) { if isExact { found(rule, .system, text) } }
 
-  /// It may have waited behind the action that has just been completed: the user wanted it before the call was over.
+  /// The action may have waited for the one that has just been completed: the user requested it before the call ended.
   private var isBehindAction: Bool { lastCompletion.map { now - $0.time < .milliseconds(500) } ?? false }
 
   private mutating func explainGone(_ request: SystemMachine.Request) -> Bool {
@@ -136,7 +136,7 @@ extension TraceCheck {
     }
     let first = machine.ordered { $0.phase == .ringing }.first
     if first != id { found(.r26, .system, "the second of two ringing calls is answered, and the first one rings") }
-    // answering it ends the others that ring (R26); the answer itself is here
+    // answering it ends the others that ring (R26); the trace contains the answer itself
     var out: [SystemMachine.Action] = []
     machine.tapped(.answer(id), now, &out)
     machine.queue.removeAll { $0.isAnswer }
@@ -151,7 +151,7 @@ extension TraceCheck {
     rang(id)
   }
 
-  /// R16: how long, and whether it was the system.
+  /// R16: how long the call rang, and whether the system ended it.
   private mutating func rang(_ id: Identifier) {
     guard let since = ringing[id] else { return }
     let time = now - since

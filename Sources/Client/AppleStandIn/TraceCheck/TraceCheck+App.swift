@@ -1,7 +1,7 @@
 import Bytes
 import PhoneLog
 
-/// What the app says.
+/// Events of the app.
 extension TraceCheck {
   mutating func app(_ line: LogLine) {
     isAppsLine = true
@@ -27,7 +27,7 @@ extension TraceCheck {
     case "extensionPush": extensionPush(line)
     case "keychain": keychain(line)
     case "violation": violation(line)
-    default: break  // audio devices, states, and what later versions write
+    default: break  // audio devices, states, and events of later versions
     }
   }
 
@@ -38,7 +38,7 @@ extension TraceCheck {
     providers += 1
     if providers == 1, isExact { confirm(.cfg1) }
     let groups = number(line, "groups") ?? rules.maximumCallGroups
-    // 0: the trace does not say of which kinds
+    // 0: the trace does not state the kinds
     let kinds = line["handles"].map { text in
       Set(text.split(separator: ",").compactMap { SystemMachine.HandleKind(text: String($0)) })
     }
@@ -47,7 +47,7 @@ extension TraceCheck {
     if kinds == nil { machine.handleKinds = known }
   }
 
-  /// Only the app's process sees CFG-1, CFG-2, R22 and whether its provider is gone.
+  /// Only the app's process sees CFG-1, CFG-2, R22 and whether its provider was released.
   private mutating func violation(_ line: LogLine) {
     guard let rule = line["rule"].flatMap({ Rule(rawValue: $0) }) else { return }
     found(rule, .app, line["text"] ?? rule.title)
@@ -84,7 +84,7 @@ extension TraceCheck {
   private mutating func endReported(_ line: LogLine) {
     guard let call = call(line) else { return }
     guard machine.calls[call] != nil || endedByApp[call] != nil || !isPartial else { return }
-    // what Focus refused was never there; apps end it all the same
+    // a report that Focus refused made no call; apps end it all the same
     if filtered.contains(call) { return }
     if machine.calls[call] != nil { confirm(.r10) }
     give(.reportEnded(call, reason(line["reason"])))
@@ -121,14 +121,14 @@ extension TraceCheck {
       requests.append(request)
     }
     if isPartial, requests.contains(where: { isUnknown($0) }) { return }
-    // the machine refuses a UUID that it had, too
+    // the machine also refuses a UUID that was used before
     for case .start(let call, let callee) in requests where endedByApp[call] != nil {
       machine.calls[call] = .init(isOutgoing: true, caller: callee, phase: .ended)
     }
     give(.request(.init(id), requests))
   }
 
-  /// Of a call that came before the trace.
+  /// True for a call that began before the trace.
   func isUnknown(_ request: SystemMachine.Request) -> Bool {
     if case .start = request { return false }
     return machine.calls[request.call] == nil && endedByApp[request.call] == nil
@@ -165,7 +165,7 @@ extension TraceCheck {
 
   // MARK: beside calls
 
-  /// R15: who may, and with which answer.
+  /// R15: which process may push, and the expected answer.
   private mutating func extensionPush(_ line: LogLine) {
     guard let id = number(line, "id") else { return }
     let error: SystemMachine.ExtensionError? =
@@ -173,7 +173,7 @@ extension TraceCheck {
     expect(.extensionPushed(id), code: error?.rawValue, .r15, Self.patience, "the extension's push was not answered within 5 s")
   }
 
-  /// R29: what the SDK could read when it tried.
+  /// R29: whether the SDK could read the keychain.
   private mutating func keychain(_ line: LogLine) {
     let isOpen = line["open"] == "true"
     if isOpen, !machine.isUnlockedOnce {
@@ -187,7 +187,7 @@ extension TraceCheck {
 }
 
 extension SystemMachine.Request {
-  /// By the log's names; who is called and which digits is not needed.
+  /// By the log's names; the callee and the digits are not needed.
   init?(_ name: String, _ call: Identifier, isOn: Bool) {
     switch name {
     case "start": self = .start(call, .init(""))
@@ -202,6 +202,6 @@ extension SystemMachine.Request {
     }
   }
 
-  /// Whether the trace's action is this one.
+  /// True if the trace's action is this one.
   func isSame(_ other: Self) -> Bool { name == other.name && call == other.call && isOn == other.isOn }
 }

@@ -1,7 +1,7 @@
 import Bytes
 import PhoneLog
 
-/// What the machine wants, and what did not come.
+/// Outputs that the machine expects, and those that are missing.
 extension TraceCheck {
   mutating func give(_ input: SystemMachine.Input, owing rule: (SystemMachine.Request) -> Rule = { _ in .r7 }) {
     var out: [SystemMachine.Action] = []
@@ -52,10 +52,10 @@ extension TraceCheck {
     case .unlockedOnce:
       if isExact { expect(.unlockedOnce, .r29, Self.patience, "the keychain stayed closed after the first unlock") }
     case .timedOut(let id, let request):
-      // its completion is not a fault then
+      // the app is not at fault for its completion then
       if let trace = actions.first(where: { $0.value == id })?.key { foreign.insert(trace) }
       found(.r6, .system, "the time of the \(request.name) action was over, and it was not timed out")
-    // the trace's to show, or asked for by `perform` here
+    // shown by the trace, or requested by `perform` here
     case .launch, .kill, .deliver, .didBegin, .perform, .didActivate, .reset, .mediaReset, .extensionPushed: break
     }
   }
@@ -65,12 +65,12 @@ extension TraceCheck {
       Awaited(output: output, code: code, rule: rule, due: time.map { now + $0 }, position: position, text: text))
   }
 
-  /// What was awaited and has come.
+  /// Removes and returns the awaited output, once it was observed.
   mutating func came(_ output: Output) -> Awaited? {
     awaited.firstIndex { $0.output == output }.map { awaited.remove(at: $0) }
   }
 
-  /// Calls that are over leave the machine; what is known of them stays here.
+  /// Removes ended calls from the machine; known facts about them stay here.
   private mutating func noteEnds() {
     for (id, call) in machine.calls where call.phase == .ended {
       machine.calls[id] = nil
@@ -81,7 +81,7 @@ extension TraceCheck {
 
   // MARK: time
 
-  /// The machine's timers, then what is overdue.
+  /// Runs the machine's timers, then reports overdue outputs.
   mutating func advance(to time: Instant) {
     while let due = machine.nextTimeout, due <= time {
       now = max(now, due)
@@ -121,7 +121,7 @@ extension TraceCheck {
     for one in late { found(one.rule, .system, one.text, at: one.position) }
   }
 
-  /// Only the action that is next can be late, and only while none is open.
+  /// Only the next action can be late, and only while none is open.
   private mutating func settleActions() {
     guard !owed.isEmpty else { return }
     guard hasBegun, machine.pending == nil else {
@@ -153,11 +153,11 @@ extension TraceCheck {
 
   // MARK: processes
 
-  /// Killed, restarted, or the trace continues with another process.
-  /// - Parameter isEnd: of the file, after which it may continue.
+  /// The process was killed or restarted, or the trace continues with another process.
+  /// - Parameter isEnd: the file has ended; the process may have continued.
   mutating func processEnded(isKilled: Bool = false, isEnd: Bool = false) {
     if unpunished != nil { deaths += 1 }
-    // of a killed process nothing comes any longer
+    // a killed process writes no further lines
     if let since = unconfirmedReport, isKilled || header?.writer == .sdk && !isEnd && since.position == position {
       found(
         .r4, .system, "the process ended after a push whose only report was refused as existing: it did not count",

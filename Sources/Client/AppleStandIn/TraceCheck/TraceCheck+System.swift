@@ -1,7 +1,7 @@
 import Bytes
 import PhoneLog
 
-/// What the system does, beside actions.
+/// Events of the system, except actions.
 extension TraceCheck {
   mutating func system(_ line: LogLine) {
     if header?.writer == .sdk, line["queue"] == nil { confirm(.r18) }
@@ -17,7 +17,7 @@ extension TraceCheck {
     case "didActivate": didActivate()
     case "didDeactivate": didDeactivate()
     case "didReset": didReset()
-    // by what, the app's process is not told
+    // the app's process is not notified of the cause
     case "interrupted": machine.isCellularCall = line["on"] == "true"
     case "startCall": startCall(line)
     case "route": routed(line)
@@ -26,7 +26,7 @@ extension TraceCheck {
     case "socketsDie": socketsDied()
     case "unlockedOnce": unlocked()
     case "violation": violation(line)
-    default: break  // launch, crash, mediaReset, and what later versions write
+    default: break  // launch, crash, mediaReset, and events of later versions
     }
   }
 
@@ -34,7 +34,7 @@ extension TraceCheck {
     if line.who == .system { found(.r18, .system, "\(line.event) came on another queue than the delegate's") }
   }
 
-  /// The machine says most of them itself.
+  /// The machine itself reports most violations.
   private mutating func violation(_ line: LogLine) {
     guard let rule = line["rule"].flatMap({ Rule(rawValue: $0) }) else { return }
     if rule == .r2 { return confirm(.r2) }
@@ -100,7 +100,7 @@ extension TraceCheck {
     }
   }
 
-  /// The screen shows nothing of it.
+  /// The screen does not show the call.
   private mutating func refused(_ call: Identifier) {
     machine.calls[call] = nil
     ringing[call] = nil
@@ -108,7 +108,7 @@ extension TraceCheck {
 
   private mutating func requested(_ line: LogLine) {
     guard let id = number(line, "id"), let asked = came(.requested(id)) else { return }
-    // a refusal without its code is as good as the expected one
+    // a refusal without its code counts as the expected one
     let code = line["error"] == "none" ? nil : number(line, "error") ?? asked.code ?? 0
     if asked.code == code {
       if code != nil { confirm(.r7) }
@@ -119,7 +119,7 @@ extension TraceCheck {
           + (asked.code.map { "refuses it with error \($0)" } ?? "accepts it"))
     }
     guard code != nil, asked.code == nil else { return }
-    // what it asked for does not come
+    // the requested actions will not follow
     let group = owed.first { $0.position == asked.position }?.group
     for one in owed where one.group == group {
       if case .start(let call, _) = one.request { machine.calls[call] = nil }
@@ -154,7 +154,7 @@ extension TraceCheck {
     (owed, activation, hasBegun, firstUse) = ([], nil, false, nil)
   }
 
-  /// A report was taken: without the background mode a reset must follow.
+  /// A report was accepted: without the background mode a reset must follow.
   private mutating func judgeBackgroundMode() {
     guard header?.hasVoIPBackgroundMode == false else { return }
     expect(.didReset, .r21, Self.patience, "the app has no background mode voip, and its report was accepted without a reset")
@@ -192,7 +192,7 @@ extension TraceCheck {
     if !machine.isCellularCall { found(.r8, .system, "didDeactivate came, though a call has the audio") }
   }
 
-  /// R28. 0 Hz for a moment, then what the hardware has. R20: where the speaker override went.
+  /// R28: 0 Hz for a moment, then the rate of the hardware. R20: where the speaker override went.
   private mutating func routed(_ line: LogLine) {
     let (to, rate) = (line["to"] ?? "", number(line, "rate") ?? 0)
     if came(.route(to)) != nil { confirm(.r20) }

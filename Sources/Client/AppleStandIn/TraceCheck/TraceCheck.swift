@@ -1,43 +1,44 @@
 import Bytes
 public import PhoneLog
 
-/// Runs a trace through `SystemMachine` and tells where trace and rules differ.
+/// Runs a trace through `SystemMachine` and reports where trace and rules differ.
 ///
-/// What the app says is handed to the machine; what the machine then wants is compared with what the system did. What the trace cannot
-/// show is taken from what it does: a tap from its action, the moment of an activation from the activation. So the machine runs without
-/// its timers for activation and begin, and without the queue that performs: actions that it wants are `owed` until the trace has them.
+/// The machine receives the app's events; the check compares the machine's outputs with what the system did. Inputs that the
+/// trace does not contain are derived from its outputs: a tap from its action, the moment of an activation from the activation.
+/// So the machine runs without its timers for activation and begin, and without the queue that performs: actions that it expects
+/// are `owed` until the trace contains them.
 ///
-/// The stand-in's log has taps and all that the system did; there an unrequested action contradicts a rule. In the SDK's trace
-/// it is the user's, where a user could have wanted it.
+/// The stand-in's log contains taps and all outputs of the system; there an action without a cause contradicts a rule. In the
+/// SDK's trace the user is assumed to be the cause, where a user could be.
 public struct TraceCheck: Sendable {
   typealias Rule = SystemMachine.Rule
   typealias Position = TraceVerdict.Position
 
-  /// How long the system may take for what follows at once.
+  /// Time limit of the system for an immediate output.
   static let patience = Duration.seconds(5)
-  /// How far a time of a rule may be missed.
+  /// Tolerance of a rule's times.
   static let slack = Duration.seconds(1)
 
-  /// An action that the system must ask for now, or once the actions before it are over.
+  /// An action that the system must request now, or once the actions before it have ended.
   struct Owed: Sendable {
     var request: SystemMachine.Request
     var rule: Rule
     var due: Instant
     var position: Position
-    /// Of one transaction or one tap: these come in their order.
+    /// The transaction or tap; actions of one group follow in their order.
     var group: Int
   }
-  /// What else the system must do.
+  /// Outputs that the system owes, besides actions.
   enum Output: Hashable, Sendable {
     case reported(Identifier), requested(Int), extensionPushed(Int)
     case didDeactivate, didReset, capture, microphonePrompt, socketsDie, unlockedOnce, startCall, route(String)
   }
   struct Awaited: Sendable {
     var output: Output
-    /// The error that the machine answers with.
+    /// The error of the machine's answer.
     var code: Int?
     var rule: Rule
-    /// Nil: it may come at any time, or never.
+    /// Nil: it may follow at any time, or never.
     var due: Instant?
     var position: Position
     var text: String
@@ -51,12 +52,12 @@ public struct TraceCheck: Sendable {
   var machine: SystemMachine
   public internal(set) var verdict = TraceVerdict()
 
-  /// The machine's time: traces of one file follow each other.
+  /// The machine's time; the traces of one file follow each other.
   var now = Instant.zero
   private var base = Instant.zero
   var position = Position(line: 0, time: .zero)
 
-  // of the process that runs
+  // state of the running process
   var header: TraceHeader?
   var hasBegun = false
   /// The provider's first use.
@@ -64,14 +65,14 @@ public struct TraceCheck: Sendable {
   var owed: [Owed] = []
   var awaited: [Awaited] = []
   var group = 0
-  /// The trace's numbers of actions, by which they are completed.
+  /// The trace's action numbers, by which actions are completed.
   var actions: [Int: SystemMachine.ActionID] = [:]
-  /// Actions that came before the one before them was completed.
+  /// Actions that began before the previous one was completed.
   var overlapping: [Int: SystemMachine.Pending] = [:]
   var lastCompletion: Since?
-  /// Actions of calls that came before the trace, or never.
+  /// Actions of calls that began before the trace, or that are unknown.
   var foreign: Set<Int> = []
-  /// Of such a call; whether audio is active is not known then.
+  /// A foreign action was completed: whether audio is active is then unknown.
   var isAudioUnknown = false
   var activation: Since?
   /// Audio may stay inactive after an unhold (R9).
@@ -83,42 +84,42 @@ public struct TraceCheck: Sendable {
   var unconfirmedReport: Since?
   var hasReported = false
   var zeroRate: Since?
-  /// Who changes the route now.
+  /// The rule that explains the current change of the route.
   var routeRule = Rule.r28
   var rate = 48_000
   var providers = 0
   var hasDelegate = false
   var lastTap: SystemMachine.Tap?
-  /// While a line of the app is judged: who ended a call.
+  /// True while a line of the app is judged: a call that ends meanwhile was ended by the app.
   var isAppsLine = false
 
-  // of the phone
+  // state of the phone
   var deaths = 0
-  /// Calls that are over, and whether the app said so.
+  /// Ended calls; true: the app reported the end.
   var endedByApp: [Identifier: Bool] = [:]
   var filtered: Set<Identifier> = []
   var ringing: [Identifier: Instant] = [:]
   var connectedAt: [Identifier: Instant] = [:]
   var foregroundAt: Instant?
-  /// When the system last held or ended a call, for a second one.
+  /// When the system last held or ended a call to free a slot for a second one.
   var madeRoomAt: Instant?
 
-  /// - Parameter rules: of the phone that made the trace, as far as they are settings.
+  /// - Parameter rules: the settings of the phone that made the trace, as far as they are known.
   public init(_ rules: SystemRules = .strict) {
     self.rules = rules
     var own = rules
-    // what may happen is no duty, and a kill is the trace's to show
+    // optional behaviour is not owed, and kills are read from the trace
     (own.killsUnreported, own.repeatsEnds, own.unmutesOnConnect, own.muteBursts, own.headsetFault) = (false, false, false, 0, nil)
     own.activatesAfterUnhold = true
     own.activationTime = .seconds(1_000_000_000)
     own.zeroRateTime = nil
     own.wakesUntilSocketsFail = nil
-    // Focus and the block list are the trace's to show, too
+    // refusals by Focus and the block list are read from the trace, too
     (own.doesNotDisturb, own.blocked, own.hasVoIPBackgroundMode) = (false, [], true)
     machine = SystemMachine(own, random: .seeded(1))
   }
 
-  /// The whole of a file.
+  /// Judges a whole file.
   public static func judge(_ bytes: [UInt8], rules: SystemRules = .strict) -> TraceVerdict {
     var (reader, check) = (TraceReader(bytes), TraceCheck(rules))
     do {
@@ -130,12 +131,12 @@ public struct TraceCheck: Sendable {
     return check.verdict
   }
 
-  /// The stand-in's log: what it lacks did not happen.
+  /// True for the stand-in's log, which is complete: an event that it lacks did not happen.
   var isExact: Bool { header?.writer == .standIn }
-  /// What was before the trace is not known: a call or an action that appears was there.
+  /// True if the start of the trace was dropped: an unknown call or action may have begun before it.
   var isPartial: Bool { (header?.dropped ?? 0) > 0 }
 
-  /// - Throws: for a trace that the rules are not about.
+  /// - Throws: for a trace to which the rules do not apply.
   public mutating func check(_ next: TraceReader.Numbered) throws(TraceReader.Problem) {
     if let header = next.header {
       try begin(header, next)
@@ -154,7 +155,7 @@ public struct TraceCheck: Sendable {
     }
   }
 
-  /// What was owed when the trace ended is not judged: it may have come.
+  /// Outputs owed when the trace ends are not judged: they may have followed.
   public mutating func finish() {
     verdict.duration = now - .zero
     processEnded(isEnd: true)
@@ -173,7 +174,7 @@ public struct TraceCheck: Sendable {
     machine.exited()
     isAudioUnknown = isPartial
     if isPartial { hasBegun = true }
-    // the SDK's trace begins in a process that runs
+    // the SDK's trace begins in a running process
     if !isExact { give(.launched) }
   }
 

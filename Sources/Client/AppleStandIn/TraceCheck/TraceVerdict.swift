@@ -1,7 +1,7 @@
 public import Bytes
 public import PhoneLog
 
-/// What a trace says of the rules.
+/// The findings of a trace by rule.
 public struct TraceVerdict: Sendable {
   public typealias Rule = SystemMachine.Rule
 
@@ -10,7 +10,7 @@ public struct TraceVerdict: Sendable {
     public enum Side: String, Sendable {
       /// The app broke the rule.
       case app
-      /// The system did what the rule says that it does not, or left out what it says that it does: a uncertainty that is settled.
+      /// The system's behaviour contradicts the rule: an uncertainty is settled.
       case system
     }
     public var rule: Rule
@@ -25,7 +25,7 @@ public struct TraceVerdict: Sendable {
     public var time: Instant
   }
 
-  /// How long something took: what a rule's number is to be compared with.
+  /// Durations measured in the trace, to compare with a rule's number.
   public struct Measurement: Sendable {
     public var rule: Rule
     public var what: String
@@ -35,24 +35,25 @@ public struct TraceVerdict: Sendable {
   }
 
   public internal(set) var findings: [Finding] = []
-  /// Contradictions beyond `limit`, which are counted only.
+  /// Contradictions beyond `limit`, which are only counted.
   public internal(set) var furtherFindings = 0
   static let limit = 1_000
-  /// The line that showed it first. A rule may be confirmed at one line and contradicted at another.
+  /// The first line that confirms the rule. Other lines may contradict it.
   public internal(set) var seen: [Rule: Int] = [:]
   public internal(set) var measurements: [Measurement] = []
   public internal(set) var headers: [TraceHeader] = []
   public internal(set) var lines = 0
-  /// Of all traces of the file together.
+  /// Total of all traces of the file.
   public internal(set) var duration = Duration.zero
-  /// Where reading stopped, and what to do; what stands before it is judged.
+  /// Where reading stopped, and what to do; the lines before it are judged.
   public internal(set) var problem: TraceReader.Problem?
 
   public var contradicted: Set<Rule> { Set(findings.map(\.rule)) }
   public var confirmed: [Rule] { Rule.allCases.filter { seen[$0] != nil && !contradicted.contains($0) } }
   public var silent: [Rule] { Rule.allCases.filter { seen[$0] == nil && !contradicted.contains($0) } }
 
-  /// 0: nothing is contradicted. 1: a rule is. 2: the trace cannot be read to its end, and what can be contradicts nothing.
+  /// 0: no rule is contradicted. 1: a rule is contradicted. 2: the trace cannot be read to its end, and the readable part
+  /// contradicts no rule.
   public var exitCode: Int32 { findings.isEmpty ? problem == nil ? 0 : 2 : 1 }
 
   mutating func found(_ finding: Finding) {
@@ -108,7 +109,7 @@ extension TraceVerdict {
       + (systems.isEmpty ? "" : ", \(systems)") + (dropped > 0 ? "; \(dropped) lines before it are not there" : "")
   }
 
-  /// Which `?` of the table that was.
+  /// The open question (`?` in the table) that a finding settles.
   private func settled(_ rule: Rule) -> String {
     guard rule.remainingUncertainty == nil, let uncertainty = rule.uncertainty else { return "" }
     return "; this was an open question: \(uncertainty)"
