@@ -8,25 +8,25 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
     case writeAgain
     /// The user switches the extension on: `DirectoryExtensions.openSettings`.
     case enable
-    /// Reload later; waiting from a minute to an hour.
+    /// Reload later, after a minute to an hour.
     case tryLater
     /// More extensions, or a lower `entriesPerExtension`.
     case split
     /// A mistake of the project: identifier, entitlement, or version of the SDK.
     case correctProject
   }
-  /// `com.apple.CallKit.error.calldirectorymanager` for iOS's word, `Trunkline.CallDirectory` for ours.
+  /// `com.apple.CallKit.error.calldirectorymanager` for iOS's errors, `Trunkline.CallDirectory` for ours.
   public let domain: String
-  /// Within ``domain``. iOS uses some that Apple does not document: for logs, not for a switch.
+  /// The code within ``domain``. iOS uses some that Apple does not document: log it, do not switch over it.
   public let code: Int
   /// What the app can do about it.
   public let nextStep: NextStep
   /// What failed and what to do, in English.
   public let description: String
 
-  /// Of errors that iOS made.
+  /// Domain of errors that iOS made.
   public static let appleDomain = "com.apple.CallKit.error.calldirectorymanager"
-  /// Of errors that this module made.
+  /// Domain of errors that this module made.
   public static let ourDomain = "Trunkline.CallDirectory"
 
   private init(_ domain: String, _ code: Int, _ nextStep: NextStep, _ description: String) {
@@ -38,7 +38,7 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
     ourDomain, 1, .tryLater, "iOS ended the extension before its request was complete. Reload later; the next load is a full one."
   )
 
-  /// Any error that a callback of the Call Directory brings.
+  /// Converts any error that a callback of the Call Directory passes.
   public init(_ error: any Error) {
     if let error = error as? DirectoryError {
       self.init(file: error)
@@ -51,7 +51,7 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
     self.init(error.domain, error.code, step, "Call Directory failed (\(error.domain) \(error.code)). \(text)")
   }
 
-  /// A fault of the file, found by the extension or before it was asked.
+  /// A fault of the file, found by the extension or before the extension runs.
   init(file error: DirectoryError) {
     let (code, step): (Int, NextStep) =
       switch error {
@@ -67,7 +67,7 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
     self.init(Self.ourDomain, code, step, error.description)
   }
 
-  /// CXErrorCodeCallDirectoryManagerError.Code by number, so that a code of tomorrow is no crash.
+  /// CXErrorCodeCallDirectoryManagerError.Code by number, so that a future code does not crash.
   private static func advice(_ code: Int) -> (NextStep, String) {
     switch code {
     case 0: (.tryLater, "iOS gives no reason. Reload later; if it stays, let the user switch the extension off and on.")
@@ -87,6 +87,6 @@ public struct CallDirectoryFailure: Error, Sendable, Equatable, CustomStringConv
     }
   }
 
-  /// For `cancelRequest`: an error that survives the way to another process.
+  /// For `cancelRequest`: an error that can cross to another process.
   var bridged: NSError { NSError(domain: domain, code: code, userInfo: [NSLocalizedDescriptionKey: description]) }
 }

@@ -1,38 +1,40 @@
 import Foundation
 import Synchronization
 
-/// Gives one extension's file to iOS: all of it, or the difference to what iOS took last. One loader for one request.
+/// Sends one extension's file to iOS: all of it, or the difference to the file that iOS loaded last. One loader serves one
+/// request.
 ///
-/// | request | base (`ID.loaded`) | what is said |
+/// | request | base (`ID.loaded`) | what is sent |
 /// |---|---|---|
 /// | full | – | every entry |
-/// | incremental | there, whole | removals, then additions; a changed label is both |
+/// | incremental | valid | removals, then additions; a changed label is both |
 /// | incremental | missing or damaged | remove all, then every entry |
 ///
-/// The base is given up before `completeRequest` and recorded after iOS confirmed: whatever happens between, the next load starts from nothing.
-/// Memory: four buffers of 32 KB and the shared labels, whatever the number of entries.
+/// The base is deleted before `completeRequest` and recorded after iOS confirmed: after a failure between, the next load starts
+/// from nothing.
+/// Memory: four buffers of 32 KB and the shared labels, for any number of entries.
 public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContextDelegate, Sendable {
-  /// What a request became: the rows of the table.
+  /// How a request was served: the rows of the table.
   public enum Mode: Sendable, Equatable {
-    /// Every entry, to an iOS that has none.
+    /// All entries are added; iOS has none.
     case full
-    /// Removals and additions against what iOS took last.
+    /// Removals and additions against the file that iOS loaded last.
     case difference
-    /// All that iOS has is removed, then every entry is added.
+    /// All entries that iOS has are removed, then every entry is added.
     case replacement
   }
-  /// What was said to iOS.
+  /// What was sent to iOS.
   public struct Report: Sendable, Equatable {
     /// The directory's version.
     public var version: UInt64
-    /// How it was said.
+    /// How it was sent.
     public var mode: Mode
     /// Entries that were added, of both lists.
     public var added = 0
-    /// Entries that were removed one by one: 0 of a replacement.
+    /// Entries that were removed one by one: 0 for a replacement.
     public var removed = 0
   }
-  /// What became of the request. A failure's code and advice: `CallDirectoryFailure`.
+  /// The result of the request. A failure's code and advice: `CallDirectoryFailure`.
   public typealias Outcome = Result<Report, CallDirectoryFailure>
   private struct State {
     var hasSpoken = false
@@ -67,7 +69,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
       folder.forgetLoaded(identifier)
       context.completeRequest { @Sendable [self] isExpired in completed(isExpired) }
     } catch {
-      // reported entries may stay with iOS: its entries are unknown then
+      // iOS may keep entries that were sent: then its state is unknown
       if state.withLock({ $0.hasSpoken }) { folder.forgetLoaded(identifier) }
       folder.endLoading(identifier)
       let failure = CallDirectoryFailure(file: error)
@@ -76,7 +78,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
     }
   }
 
-  /// iOS took nothing, or not all: the next load replaces.
+  /// iOS loaded no entry, or not all: the next load is a replacement.
   public func requestFailed(for extensionContext: CXCallDirectoryExtensionContext, withError error: any Error) {
     folder.forgetLoaded(identifier)
     folder.endLoading(identifier)
@@ -90,7 +92,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
       folder.endLoading(identifier)
       return end(.failure(.expired))
     }
-    // without a base the next load is a replacement: dearer, not wrong
+    // without a base the next load is a replacement: slower, but correct
     try? folder.recordLoaded(identifier)
     end(.success(report))
   }
@@ -103,7 +105,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
     if isFirst { ended(outcome) }
   }
 
-  // MARK: what is said
+  // MARK: requests to iOS
 
   private func fill(_ context: CXCallDirectoryExtensionContext, isIncremental: Bool) throws(DirectoryError) -> Report {
     let new = try DirectoryReader(folder.loading(identifier))
@@ -111,7 +113,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
     guard isIncremental else { return try full(context, new, Report(version: version, mode: .full)) }
     guard let old = try? DirectoryReader(folder.loaded(identifier)) else { return try replacement(context, new) }
     if old.header == new.header { return Report(version: version, mode: .difference) }
-    // an old file whose checksum is right and whose entries are not: seen before anything is said
+    // an old file may have a correct checksum and invalid entries: checked before anything is sent
     guard (try? walk(old, new, { _, _ in })) != nil else {
       try walk(new, new) { _, _ in }
       return try replacement(context, new)
@@ -143,7 +145,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
     return try full(context, new, Report(version: new.header.version, mode: .replacement))
   }
 
-  /// Two passes over both files: iOS hears all removals before the first addition.
+  /// Makes two passes over both files: iOS needs all removals before the first addition.
   private func difference(
     _ context: CXCallDirectoryExtensionContext, _ old: DirectoryReader, _ new: DirectoryReader
   ) throws(DirectoryError) -> Report {
@@ -193,7 +195,7 @@ public final class CallDirectoryLoader: NSObject, CXCallDirectoryExtensionContex
     }
   }
 
-  /// Runs `step` until it says false, in autorelease pools of `poolEntries` where there are such.
+  /// Runs `step` until it returns false, in autorelease pools of `poolEntries` on Apple's platforms.
   private func pooled(_ step: () throws(DirectoryError) -> Bool) throws(DirectoryError) {
     func batch() throws(DirectoryError) -> Bool {
       for _ in 0..<Self.poolEntries { guard try step() else { return false } }

@@ -1,4 +1,4 @@
-/// Writes one extension's share of a finished table into a file that replaces the former one at once.
+/// Writes one extension's share of a finished table into a file that replaces the previous one atomically.
 struct DirectoryEncoder {
   private let file: DirectoryFile
   private var buffer: [UInt8] = []
@@ -11,7 +11,7 @@ struct DirectoryEncoder {
   }
 
   /// - Parameters:
-  ///   - temporary: where it is written; renamed to `path` when it is on the disk. A failure leaves `path` as it was.
+  ///   - temporary: the file to write; renamed to `path` when it is on the disk. A failure leaves `path` unchanged.
   static func write(
     _ table: DirectoryTable, blocking: Range<Int>, identification: Range<Int>, version: UInt64, temporary: String, path: String
   ) throws(DirectoryError) {
@@ -47,7 +47,7 @@ struct DirectoryEncoder {
     return (labels, counts)
   }
 
-  /// Bytes behind the header so far.
+  /// Number of bytes after the header so far.
   private var length: Int { written - DirectoryHeader.length + buffer.count }
 
   private mutating func append(

@@ -1,6 +1,7 @@
-/// What the directory says of one number. The two lists are independent, as they are for iOS: a number may be blocked, identified, or both.
+/// The directory's entry for one number. The two lists are independent, as they are for iOS: a number may be blocked, identified,
+/// or both.
 public struct DirectoryEntry: Sendable, Hashable {
-  /// Whose call it is about.
+  /// The caller's number.
   public var number: PhoneNumber
   /// Shown by the call screen; nil or empty: the number is not identified. Cut to `DirectoryLimits.labelBytes`.
   public var label: String?
@@ -21,23 +22,23 @@ public enum DirectoryList: Sendable, Hashable, CaseIterable {
   case identification
 }
 
-/// A change of the directory as a server sends it: a part of the full directory, or a difference to a version. A large one comes as several
-/// chunks with the same `version` and `base`, which are applied together: `DirectoryStore.apply`.
+/// A change of the directory as a server sends it: a part of the full directory, or a difference to a version. A large change
+/// consists of several chunks with the same `version` and `base`, which are applied together: `DirectoryStore.apply`.
 public struct DirectoryChunk: Sendable, Hashable {
-  /// One number that leaves one list.
+  /// Removes one number from one list.
   public struct Removal: Sendable, Hashable {
-    /// The number that leaves.
+    /// The number to remove.
     public var number: PhoneNumber
-    /// The list that it leaves; it may stay on the other.
+    /// The list that it is removed from; it may stay on the other.
     public var list: DirectoryList
-    /// A number leaves a list.
+    /// Removes a number from a list.
     public init(_ number: PhoneNumber, from list: DirectoryList) { (self.number, self.list) = (number, list) }
   }
-  /// What the directory has after this change; versions only grow.
+  /// The directory's version after this change; versions only grow.
   public var version: UInt64
   /// The version that this is the difference to; nil: the full directory.
   public var base: UInt64?
-  /// In any order; applied before the additions of the same chunk. A number that is not there is no fault.
+  /// In any order; applied before the additions of the same chunk. A number that is not in the list is not an error.
   public var removes: [Removal]
   /// In any order; the last label of a number wins.
   public var adds: [DirectoryEntry]
@@ -52,10 +53,10 @@ public struct DirectoryChunk: Sendable, Hashable {
 public enum DirectoryLimits {
   /// A label's UTF-8 bytes; a longer one is cut before the character that does not fit.
   public static let labelBytes = 255
-  /// Labels that occur more than once are kept once, up to this many.
+  /// Labels that occur more than once are stored once, up to this many.
   public static let sharedLabels = 1_024
-  /// Additions and removals of one call to the store, before doubled ones are dropped.
+  /// Additions and removals of one call to the store, before duplicates are dropped.
   public static let changes = 20_000_000
-  /// Default for the entries of one extension: Apple documents an error for too many, but no number; 2 million is what others report.
+  /// Default for the entries of one extension: Apple documents an error for too many, but no number; others report 2 million.
   public static let entriesPerExtension = 1_900_000
 }

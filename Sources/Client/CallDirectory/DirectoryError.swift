@@ -2,48 +2,48 @@
 public enum DirectoryError: Error, Sendable, Equatable, CustomStringConvertible {
   /// What is wrong with a file.
   public enum Damage: String, Sendable {
-    /// Less than a header.
+    /// Shorter than a header.
     case tooShort
-    /// No file of this format.
+    /// Not a file of this format.
     case notADirectory
-    /// The header's checksum is another.
+    /// The header's checksum does not match.
     case headerChecksum
     /// The sections do not fill the file.
     case length
-    /// The checksum of what follows the header is another.
+    /// The checksum of the bytes after the header does not match.
     case checksum
     /// More entries or labels than their sections can hold.
     case counts
     /// The shared labels cannot be read.
     case dictionary
-    /// An entry that cannot be read, or is no telephone number.
+    /// An entry that cannot be read, or is not a telephone number.
     case entry
     /// Numbers that do not ascend.
     case order
-    /// A label that is no text, or a reference to one that is not there.
+    /// A label that is not text, or a reference to a missing one.
     case label
-    /// Bytes behind the last entry.
+    /// Bytes after the last entry.
     case trailingBytes
   }
   /// The app group's folder: the name is wrong, or the target has no entitlement for it.
   case noAppGroup(String)
-  /// Nothing has been written for this extension.
+  /// No file has been written for this extension.
   case missing(String)
-  /// The file is not one of ours, cut, or changed.
+  /// The file is truncated, changed, or not of this format.
   case damaged(String, Damage)
   /// Written by a newer version of the SDK.
   case formatVersion(Int)
-  /// An identifier that cannot be a file's name, a doubled one, none, or a limit below 1.
+  /// An identifier that cannot be a file's name, a duplicate, no identifier, or a limit below 1.
   case configuration(String)
   /// A version that is not above the stored one.
   case versionNotNewer(given: UInt64, stored: UInt64)
-  /// A difference to another version than the stored one; `stored` is nil if there is none that can be changed.
+  /// A difference to a version that is not stored; `stored` is nil if there is none that can be changed.
   case baseMissing(needed: UInt64, stored: UInt64?)
-  /// Chunks of one call that do not agree on version and base.
+  /// Chunks of one call with different versions or bases.
   case mixedChunks
   /// More additions and removals than ``DirectoryLimits/changes``.
   case tooManyChanges
-  /// More entries than the extensions may hold together.
+  /// More entries than all extensions together may hold.
   case tooManyEntries(count: Int, extensions: Int, needed: Int)
   /// A system call failed.
   case system(call: String, path: String, errno: Int32)

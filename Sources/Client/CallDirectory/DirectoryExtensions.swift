@@ -1,4 +1,4 @@
-/// The app's half beside the store: are the extensions switched on, what has iOS taken, load again.
+/// The app's control of its extensions, beside the store: whether they are enabled, which version iOS has loaded, and reloads.
 ///
 /// ```swift
 /// let failures = await extensions.reload().compactMap(\.failure)
@@ -7,25 +7,25 @@
 public struct DirectoryExtensions: Sendable {
   /// The user's switch of an extension, in the system's settings.
   public enum Switch: Sendable, Equatable {
-    /// iOS asks the extension for its entries, and uses them.
+    /// iOS requests the extension's entries, and uses them.
     case on
     /// The user has not switched it on.
     case off
-    /// iOS does not say; ``Status/failure`` may.
+    /// iOS does not report it; ``Status/failure`` may give the reason.
     case unknown
   }
-  /// Where one extension stands.
+  /// The state of one extension.
   public struct Status: Sendable, Equatable {
     /// Its bundle identifier.
     public var identifier: String
-    /// Where its switch stands.
+    /// The state of its switch.
     public var position: Switch
-    /// What iOS has taken; nil: nothing, or it is not known.
+    /// The version that iOS has loaded; nil: none, or unknown.
     public var loadedVersion: UInt64?
     /// Why the switch could not be read.
     public var failure: CallDirectoryFailure?
   }
-  /// What became of one extension's load.
+  /// The result of one extension's load.
   public struct Reload: Sendable, Equatable {
     /// Its bundle identifier.
     public var identifier: String
@@ -34,23 +34,23 @@ public struct DirectoryExtensions: Sendable {
   }
 
   private let store: DirectoryStore
-  /// Apple's class is not said to be Sendable; it has no state of ours, and its callbacks come on any queue.
+  /// Apple's class is not marked Sendable; it has no state of ours, and calls back on any queue.
   private struct Manager: @unchecked Sendable { let value: CXCallDirectoryManager }
   private let manager: Manager
 
-  /// For the extensions that the store names. `manager` is iOS's, or a test's.
+  /// For the extensions of the store. `manager` is iOS's, or a test's.
   public init(_ store: DirectoryStore, manager: CXCallDirectoryManager = .sharedInstance) {
     (self.store, self.manager) = (store, Manager(value: manager))
   }
 
-  /// Of each extension, in the store's order.
+  /// The status of each extension, in the store's order.
   public func status() async -> [Status] {
     var all: [Status] = []
     for identifier in store.extensions {
       var status = Status(identifier: identifier, position: .unknown, loadedVersion: store.loadedVersion(identifier))
       (status.position, status.failure) = await withCheckedContinuation { continuation in
         manager.value.getEnabledStatusForExtension(withIdentifier: identifier) { enabled, error in
-          // not a switch over cases: iOS may have more of them tomorrow
+          // not a switch over cases: iOS may add more
           let position: Switch = enabled == .enabled ? .on : enabled == .disabled ? .off : .unknown
           continuation.resume(returning: (position, error.map { CallDirectoryFailure($0) }))
         }
@@ -68,8 +68,8 @@ public struct DirectoryExtensions: Sendable {
     if let failure { throw failure }
   }
 
-  /// Lets iOS load each extension, one after the other; one that fails does not stop the next. A file that the extension could not read is
-  /// reported without asking iOS. Cost: one pass over the files, and iOS's time, seconds for 10⁶ entries.
+  /// Requests iOS to load each extension, one after the other; one that fails does not stop the next. A file that the extension
+  /// could not read is reported without a request to iOS. Cost: one pass over the files, and iOS's time, seconds for 10⁶ entries.
   public func reload() async -> [Reload] {
     var all: [Reload] = []
     for identifier in store.extensions { all.append(Reload(identifier: identifier, failure: await reload(identifier))) }

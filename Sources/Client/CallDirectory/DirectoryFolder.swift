@@ -6,18 +6,18 @@ import Foundation
   import Glibc
 #endif
 
-/// Where app and extension meet: a folder in the app group's container with three files an extension.
+/// The folder that app and extension share: in the app group's container, with three files per extension.
 ///
-/// | file | written by | what |
+/// | file | written by | content |
 /// |---|---|---|
-/// | `ID.current` | the app, by rename | what the extension is to load |
+/// | `ID.current` | the app, by rename | the directory that the extension is to load |
 /// | `ID.loading` | the extension | a hard link to the file that is being loaded: the app may replace `current` meanwhile |
-/// | `ID.loaded` | the extension | what iOS has taken: the base of the next difference. Not there: iOS's state is unknown |
+/// | `ID.loaded` | the extension | the directory that iOS has loaded: the base of the next difference. Missing: iOS's state is unknown |
 public struct DirectoryFolder: Sendable, Hashable {
-  /// Where the files are.
+  /// Path of the folder.
   public let path: String
 
-  /// A folder of the caller's choice: for tests, and for apps with their own idea of the container. Made when it is written to.
+  /// A folder of the caller's choice: for tests, and for apps with a different container. Made at the first write.
   public init(path: String) { self.path = path }
 
   /// - Throws: `DirectoryError.noAppGroup` if this process has no such container; on Linux always.
@@ -36,7 +36,7 @@ public struct DirectoryFolder: Sendable, Hashable {
   func loaded(_ identifier: String) -> String { "\(path)/\(identifier).loaded" }
   func writing(_ identifier: String) -> String { "\(path)/\(identifier).writing" }
 
-  /// Bundle identifiers: letters, digits, hyphens, points.
+  /// Checks that the identifier has only letters, digits, hyphens, points and underscores.
   static func check(_ identifier: String) throws(DirectoryError) {
     let isName = identifier.utf8.allSatisfy { byte in
       switch byte {
@@ -55,7 +55,7 @@ public struct DirectoryFolder: Sendable, Hashable {
 
   // MARK: a load
 
-  /// Holds the present file under the name `loading`, so that it is the one that becomes `loaded`.
+  /// Links the current file under the name `loading`, so that exactly this file becomes `loaded`.
   func beginLoading(_ identifier: String) throws(DirectoryError) {
     unlink(loading(identifier))
     guard link(current(identifier), loading(identifier)) == 0 else {
@@ -63,10 +63,10 @@ public struct DirectoryFolder: Sendable, Hashable {
         ? .missing("\(identifier).current") : .system(call: "link", path: "\(identifier).loading", errno: errno)
     }
   }
-  /// From here on, until `recordLoaded`, the entries of iOS are unknown.
+  /// From here until `recordLoaded`, iOS's state is unknown.
   func forgetLoaded(_ identifier: String) { unlink(loaded(identifier)) }
   func endLoading(_ identifier: String) { unlink(loading(identifier)) }
-  /// Behind `forgetLoaded`: a rename onto another link of the same file would leave both names.
+  /// Call it after `forgetLoaded`: a rename onto another link of the same file would leave both names.
   func recordLoaded(_ identifier: String) throws(DirectoryError) {
     try Self.rename(loading(identifier), to: loaded(identifier))
   }

@@ -1,4 +1,4 @@
-/// A directory file whose header, length and checksum are right. What its entries say is checked as they are read.
+/// A directory file whose header, length and checksum are valid. Its entries are checked as they are read.
 struct DirectoryReader {
   /// Bytes of one read; a reader needs one such buffer at a time, a cursor one for its life.
   static let bufferBytes = 32_768
@@ -24,7 +24,7 @@ struct DirectoryReader {
     sharedLabels = try Self.sharedLabels(file, header)
   }
 
-  /// The header alone, for a look at the version.
+  /// The header alone, to check the version.
   static func header(_ file: DirectoryFile) throws(DirectoryError) -> DirectoryHeader {
     var bytes = [UInt8](repeating: 0, count: DirectoryHeader.length)
     guard try file.read(bytes.count, at: 0, into: &bytes) == bytes.count else { throw .damaged(file.name, .tooShort) }
@@ -58,7 +58,7 @@ struct DirectoryReader {
   }
 }
 
-/// Goes through one list, ascending. HOT: 2 × 10⁶ entries a load.
+/// Iterates over one list, ascending. HOT: 2 × 10⁶ entries a load.
 struct DirectoryCursor {
   struct Item: Equatable {
     var number: Int64
@@ -75,7 +75,7 @@ struct DirectoryCursor {
     (self.bytes, remaining, self.list, self.labels) = (bytes, count, list, labels)
   }
 
-  /// Nil behind the last entry, which must be the section's end.
+  /// Nil after the last entry, which must be the section's end.
   mutating func next() throws(DirectoryError) -> Item? {
     guard remaining > 0 else {
       guard bytes.isAtEnd else { throw .damaged(bytes.file.name, .trailingBytes) }
@@ -83,7 +83,7 @@ struct DirectoryCursor {
     }
     remaining -= 1
     guard let gap = try bytes.number() else { throw .damaged(bytes.file.name, .entry) }
-    // a gap of 0 is a doubled number; one that overflows would go back
+    // a gap of 0 is a duplicate number; one that overflows would go back
     guard gap > 0, gap <= UInt64(PhoneNumber.range.upperBound - last) else { throw .damaged(bytes.file.name, .order) }
     last += Int64(gap)
     guard PhoneNumber.range.contains(last) else { throw .damaged(bytes.file.name, .entry) }

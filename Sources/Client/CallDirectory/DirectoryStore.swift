@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The app's side of the directory: takes entries from any source and writes a file for each extension. One process writes: the app.
-/// Thread-safe; calls wait for each other. Blocks while it sorts and writes: not for the main thread.
+/// Stores the directory for the app: accepts entries from any source and writes a file for each extension. Only the app's process
+/// writes. Thread-safe; calls wait for each other. Blocks while it sorts and writes: do not call it on the main thread.
 ///
 /// ```swift
 /// let store = try DirectoryStore(
@@ -12,11 +12,11 @@ import Synchronization
 ///   })
 /// ```
 public final class DirectoryStore: Sendable {
-  /// Where it writes.
+  /// The folder that the store writes to.
   public let folder: DirectoryFolder
   /// Bundle identifiers of the Call Directory extensions, in the order in which they are filled.
   public let extensions: [String]
-  /// Blocked and identified entries together that one extension gets at most.
+  /// Maximum of blocked and identified entries together for one extension.
   public let entriesPerExtension: Int
   private let lock = Mutex(())
 
@@ -31,7 +31,7 @@ public final class DirectoryStore: Sendable {
     (self.folder, self.extensions, self.entriesPerExtension) = (folder, extensions, entriesPerExtension)
   }
 
-  /// What was written.
+  /// What a call has written.
   public struct Summary: Sendable, Equatable {
     /// The version of the files.
     public var version: UInt64
@@ -43,17 +43,17 @@ public final class DirectoryStore: Sendable {
     public var entries: [Int]
   }
 
-  /// The version of the files; nil if one of them is missing, damaged or of another version than the others: write the full directory then.
-  /// Cost: one pass over the files.
+  /// The version of the files; nil if one of them is missing, damaged or of a different version than the others: then write the
+  /// full directory. Cost: one pass over the files.
   public var version: UInt64? { lock.withLock { _ in wholeVersion() } }
 
-  /// Replaces the directory. Order and doubled numbers do not matter: the last label of a number wins, and a number is blocked if any entry
-  /// says so. Nothing changes if it throws `tooManyEntries` or earlier; after a failed write call it again.
+  /// Replaces the directory. Order and duplicates do not matter: the last label of a number wins, and a number is blocked if any
+  /// of its entries is. Nothing changes if it throws `tooManyEntries` or earlier; after a failed write call it again.
   ///
-  /// Cost: 16 bytes an entry and each different label in memory; sorting and writing 10⁶ entries takes about a second.
+  /// Cost: memory for 16 bytes an entry and each different label; sorting and writing 10⁶ entries takes about a second.
   ///
   /// - Parameters:
-  ///   - entries: all that the directory is to have.
+  ///   - entries: all entries of the new directory.
   ///   - version: a server's version, which must be above the stored one; nil: the stored one + 1.
   @discardableResult
   public func replace(with entries: some Sequence<DirectoryEntry>, version: UInt64? = nil) throws(DirectoryError) -> Summary {
@@ -71,7 +71,7 @@ public final class DirectoryStore: Sendable {
 
   /// Applies all chunks of one change: a full directory (`base` nil), or the difference to the stored version.
   ///
-  /// - Throws: `baseMissing`: ask the server for the full directory; `versionNotNewer`: the change is known already.
+  /// - Throws: `baseMissing`: request the full directory from the server; `versionNotNewer`: the change is already applied.
   @discardableResult
   public func apply(_ chunks: some Sequence<DirectoryChunk>) throws(DirectoryError) -> Summary {
     let chunks = Array(chunks)
@@ -93,7 +93,7 @@ public final class DirectoryStore: Sendable {
     return try result.get()
   }
 
-  /// Reads one extension's file to its end, as the extension will. - Throws: what the extension would fail with.
+  /// Reads one extension's file to its end, as the extension does. - Throws: the error with which the extension would fail.
   @discardableResult
   public func verify(_ identifier: String) throws(DirectoryError) -> UInt64 {
     let reader = try DirectoryReader(folder.current(identifier))
@@ -104,7 +104,7 @@ public final class DirectoryStore: Sendable {
     return reader.header.version
   }
 
-  /// The version that iOS has taken of one extension; nil: none, or it is not known.
+  /// The version of one extension that iOS has loaded; nil: none, or unknown.
   public func loadedVersion(_ identifier: String) -> UInt64? { headerVersion(folder.loaded(identifier)) }
 
   // MARK: versions
@@ -120,12 +120,13 @@ public final class DirectoryStore: Sendable {
     return first
   }
 
-  /// The highest of any file, also where the others are gone: versions never go back. The last one there can be stays.
+  /// The highest version of any file, even if the others are missing: versions never go back. The greatest possible version is
+  /// kept.
   private func lastVersion() -> UInt64 {
     min(extensions.compactMap { headerVersion(folder.current($0)) }.max() ?? 0, .max - 1)
   }
 
-  /// A directory that is not whole may be written again under its own version.
+  /// An incomplete directory may be written again under its own version.
   private func check(_ version: UInt64) throws(DirectoryError) {
     let (whole, last) = (wholeVersion(), lastVersion())
     guard version > last || (whole == nil && version == last) else { throw .versionNotNewer(given: version, stored: last) }
@@ -145,8 +146,8 @@ public final class DirectoryStore: Sendable {
     }
   }
 
-  /// The two lists one behind the other, cut into pieces of `entriesPerExtension`. Extensions that get nothing get an empty file, so that
-  /// what they had goes.
+  /// Concatenates the two lists and cuts them into pieces of `entriesPerExtension`. Extensions without entries get an empty file,
+  /// which removes their old entries.
   private func write(_ table: DirectoryTable, _ version: UInt64) throws(DirectoryError) -> Summary {
     let (blocked, identified) = (table.blocking.count, table.identification.count)
     let needed = (blocked + identified + entriesPerExtension - 1) / entriesPerExtension

@@ -1,10 +1,10 @@
 /// The two lists while they are being made, in the app's memory: 16 bytes an addition or removal, and each different label once.
 ///
-/// For each number of each list the last word wins, whether it adds or removes.
+/// For each number of each list the last change wins, whether it adds or removes.
 struct DirectoryTable {
   struct Record {
     var number: Int64
-    /// Its position among the changes of the list.
+    /// Its index among the changes of the list.
     var order: UInt32
     /// 0: removed; 1: blocked; else a label's index + 2.
     var meaning: UInt32
@@ -43,7 +43,7 @@ struct DirectoryTable {
     }
   }
 
-  /// Ascending, each number once, without removals. To be called once, behind the last change.
+  /// Sorts the lists: ascending, each number once, without removals. Call it once, after the last change.
   mutating func finish() {
     Self.normalise(&blocking)
     Self.normalise(&identification)

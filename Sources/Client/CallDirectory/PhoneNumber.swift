@@ -1,4 +1,4 @@
-/// A telephone number as the Call Directory takes it: country code and subscriber's digits as one integer, without "+" (E.164).
+/// A telephone number as the Call Directory accepts it: country code and subscriber's digits as one integer, without "+" (E.164).
 ///
 /// ```swift
 /// let numbers = [
@@ -13,9 +13,9 @@
 public struct PhoneNumber: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// Country code and subscriber's digits.
   public let value: Int64
-  /// What 7 to 15 digits can be.
+  /// The values that 7 to 15 digits can have.
   public static let range: ClosedRange<Int64> = 1_000_000...999_999_999_999_999
-  /// Longer texts are no telephone numbers, whatever they hold.
+  /// A longer text is not a telephone number, whatever it contains.
   static let maximumScalars = 64
 
   /// Country code and digits as an integer; nil out of `range`.
@@ -24,16 +24,16 @@ public struct PhoneNumber: Sendable, Hashable, Comparable, CustomStringConvertib
     self.value = value
   }
 
-  /// A text as people and address books write it. Nil for anything that is not surely a number:
+  /// Parses a text as people and address books write it. Nil for a text that is not certainly a number:
   ///
-  /// | text | taken as |
+  /// | text | read as |
   /// |---|---|
   /// | `+` at the start | international |
   /// | the plan's international prefix (`00` without a plan) | international |
   /// | anything else | national: trunk prefix off, calling code before; nil without a plan |
   /// | spaces, `-`, `.`, `/`, parentheses, no-break and zero-width characters, marks of direction | left out |
   /// | `(0)` inside of an international number | left out: it is dialled inside of the country only |
-  /// | `(0)` inside of another number | nil: is what stands before it a country code? |
+  /// | `(0)` inside of another number | nil: the digits before it may or may not be a country code |
   /// | full-width digits, plus, hyphen, parentheses (Japanese keyboards) | as their ASCII forms |
   /// | digits of other scripts, letters, `,` `;` `*` `#`, a second `+` | nil |
   ///
@@ -52,17 +52,17 @@ public struct PhoneNumber: Sendable, Hashable, Comparable, CustomStringConvertib
   public var description: String { "+\(value)" }
 }
 
-/// Digits of a text, character by character.
+/// Collects the digits of a text, character by character.
 struct PhoneNumberReader {
   private var digits: [UInt8] = []
   private var hasPlus = false
   private var scalars = 0
-  /// A parenthesis is open, and stands before this digit.
+  /// Index of the digit after an open parenthesis.
   private var opened: Int?
-  /// The position of a single 0 in parentheses, after other digits.
+  /// Index of a 0 that is alone in parentheses, after other digits.
   private var optionalZero: Int?
 
-  /// False: this is no number.
+  /// False: the text is not a number.
   mutating func append(_ scalar: Unicode.Scalar) -> Bool {
     scalars += 1
     guard scalars <= PhoneNumber.maximumScalars else { return false }
@@ -88,7 +88,7 @@ struct PhoneNumberReader {
     return true
   }
 
-  /// ASCII for full-width forms; a space for what people put between digits; itself for the rest.
+  /// ASCII for full-width forms; a space for separators; other characters unchanged.
   private static func plain(_ scalar: Unicode.Scalar) -> UInt32 {
     switch scalar.value {
     case 0xFF10...0xFF19, 0xFF0B, 0xFF08, 0xFF09: scalar.value - 0xFEE0
@@ -98,7 +98,7 @@ struct PhoneNumberReader {
     }
   }
 
-  /// Country code and digits; nil if the country is not known, or a parenthesis is open.
+  /// Country code and digits; nil if the country is unknown, or a parenthesis is open.
   func international(_ plan: NumberingPlan?) -> [UInt8]? {
     guard opened == nil, !digits.isEmpty else { return nil }
     var whole = digits
