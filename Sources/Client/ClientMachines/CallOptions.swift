@@ -1,14 +1,14 @@
 public import AppProtocol
 
-/// Options of a call that the app makes, beside the callee.
+/// Properties of a call that the app makes, besides the callee.
 public struct CallOptions: Sendable, Equatable {
-  /// Which of the user's numbers the callee sees; nil: the first.
+  /// The user's number that the callee sees; nil: the first.
   public var from: Handle?
-  /// Which of the user's accounts the call belongs to; nil: the gateway's default.
+  /// The user's account that the call belongs to; nil: the gateway's default.
   public var account: String?
-  /// Where the caller is: a PIDF-LO document (RFC 4119) of at most 8,192 bytes. Only an emergency call carries it (RFC 6442).
+  /// The caller's location: a PIDF-LO document (RFC 4119) of at most 8,192 bytes. Only an emergency call carries it (RFC 6442).
   public var location: String?
-  /// What the other side is told beside: header fields that the trunk's `parameters` lists, or the called user's app gets.
+  /// Parameters for the callee: header fields that the trunk's `parameters` lists, or values for the called user's app.
   public var parameters: CallParameters?
 
   public init(
@@ -18,12 +18,13 @@ public struct CallOptions: Sendable, Equatable {
   }
 }
 
-/// What is told of an incoming call beside who calls: by its push, and by the gateway's offer, which is whole.
+/// Properties of an incoming call besides the caller: from its push, and from the gateway's offer, which is complete.
 public struct CallDetails: Sendable, Equatable {
-  /// Which of the user's numbers was called.
+  /// The user's number that was called.
   public var called: Handle?
   public var parameters: CallParameters?
-  /// Of a call of a trunk: its name, a verifier's statement on the caller (RFC 8224) and the previously called numbers.
+  /// For a call from a trunk: the trunk's name, the verification result for the caller (RFC 8224), and the numbers that the
+  /// call was diverted from.
   public var pstn: CallOffer.PSTN?
 
   public init(called: Handle? = nil, parameters: CallParameters? = nil, pstn: CallOffer.PSTN? = nil) {

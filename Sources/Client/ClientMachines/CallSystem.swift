@@ -1,21 +1,21 @@
 public import AppProtocol
 public import Bytes
 
-// What the system's call screen and the phone say to each other, in CallKit's order and without its types.
+// The messages between the system's call screen and the phone, in CallKit's order and without its types.
 
 /// An action of the system, which the phone completes once.
 public struct SystemActionID: Hashable, Sendable {
-  /// Counted by the system's side.
+  /// Number that the system's adapter counts up.
   public var raw: Int
   /// The action with this number.
   public init(_ raw: Int) { self.raw = raw }
 }
 
-/// What the user wants of a call: performed by the phone, and asked for by it on the app's behalf.
+/// A user's request for a call: the phone performs it, or requests it from the system for the app.
 public enum SystemRequest: Hashable, Sendable {
   /// Dial.
   case start(Identifier, Handle)
-  /// Take the call.
+  /// Answer the call.
   case answer(Identifier)
   /// End or decline it.
   case end(Identifier)
@@ -25,10 +25,10 @@ public enum SystemRequest: Hashable, Sendable {
   case mute(Identifier, Bool)
   /// Send keys: 0 to 9, A to D, * and #.
   case digits(Identifier, String)
-  /// Join the second one's group, so that all hear each other; nil: leave it.
+  /// Join the group of the second call, so that all its members are mixed; nil: leave the group.
   case group(Identifier, Identifier?)
 
-  /// The call that it is about.
+  /// The call that the request applies to.
   public var call: Identifier {
     switch self {
     case .start(let id, _), .answer(let id), .end(let id), .hold(let id, _), .mute(let id, _), .digits(let id, _),
@@ -40,35 +40,35 @@ public enum SystemRequest: Hashable, Sendable {
 
 /// Why the system does not show a call.
 public enum ReportRefusal: Hashable, Sendable {
-  /// It is on the screen already: as good as shown.
+  /// The call is already on the screen: equal to success.
   case exists
-  /// A focus of the user's.
+  /// A focus of the user blocks it.
   case doNotDisturb
   /// The caller is on the block list.
   case blocked
-  /// Another code of the system's.
+  /// Another code of the system.
   case other(Int)
 }
 
-/// The audio device, for all calls together.
+/// Requests for the audio device, for all calls together.
 public enum AudioRequest: Hashable, Sendable {
-  /// Category and mode, once a call and before the system activates the session; never `setActive`.
+  /// Category and mode, once per call and before the system activates the session; never `setActive`.
   case configure
   case start
-  /// It runs on other hardware than it was started on.
+  /// The hardware has changed since the device was started.
   case restart
   case stop
   /// No call is left.
   case release
 }
 
-/// What the user has said about the microphone.
+/// The user's permission for the microphone.
 public enum MicrophonePermission: Sendable {
-  /// Calls can be had.
+  /// Calls are possible.
   case granted
-  /// They cannot: only the system's settings help.
+  /// Calls are not possible: only the system's settings help.
   case denied
-  /// Not requested yet.
+  /// The user has not decided yet.
   case undetermined
 }
 
@@ -84,20 +84,20 @@ public struct CallInfo: Sendable, Equatable {
   public var isMuted = false
   public var isHeld = false
   public var isHeldByPeer = false
-  /// Connected, and nothing has come from the gateway for 2.5 s: another way to it is looked for.
+  /// Connected, but no packet has come from the gateway for 2.5 s: the phone searches for another path.
   public var isReconnecting = false
   public var capabilities: CallCapabilities?
-  /// Calls with the same number hear each other; nil: it is in no group.
+  /// Calls with the same number are mixed; nil: the call is in no group.
   public var group: Int?
   /// The gateway's time of `call.connected`, milliseconds since 1970.
   public var connectedAt: Int64?
   public var codec: String?
   public var quality: Quality?
-  /// How it ended; nil before.
+  /// Why it ended; nil before the end.
   public var reason: EndReason?
-  /// Why the gateway refused it, where it said so.
+  /// Why the gateway refused the call, if it gave a code.
   public var refusal: ErrorCode?
-  /// It was not made: the microphone is denied.
+  /// The call was not made: the microphone is denied.
   public var lacksMicrophone = false
 
   public init(id: Identifier, isOutgoing: Bool, peer: Handle, state: ClientCall.State, reason: EndReason? = nil) {
@@ -105,9 +105,9 @@ public struct CallInfo: Sendable, Equatable {
   }
 }
 
-/// Where the phone stands with its gateway.
+/// The phone's connection to its gateway.
 public enum PhoneState: Hashable, Sendable {
-  /// No login is known yet, or nothing is to be done in the background.
+  /// No login is known yet, or the phone has no work in the background.
   case idle
   case connecting
   case online

@@ -1,18 +1,18 @@
-/// What is wrong with a call's audio as this device measures it: what its user can mend, and the gateway cannot see.
+/// A fault of a call's audio that this device measures: the user can mend it, and the gateway cannot see it.
 public struct CallWarning: Hashable, Sendable {
   public enum Cause: String, Sendable, CaseIterable {
-    /// 5 % of what comes, or by the gateway's reports of what goes, over 5 s.
+    /// 5 % of the incoming packets, or of the outgoing ones by the gateway's reports, are lost over 5 s.
     case loss
-    /// 400 ms to the gateway and back for 3 s.
+    /// The round trip to the gateway takes 400 ms for 3 s.
     case roundTrip
-    /// Nothing has come for 5 s, or reached the gateway.
+    /// For 5 s no packet has come from the gateway, or none has reached it.
     case oneWay
-    /// Nothing above −50 dBov for 30 s.
+    /// No level above −50 dBov for 30 s.
     case microphoneLow
   }
   public enum Direction: String, Sendable { case incoming, outgoing }
   public var cause: Cause
-  /// Of `oneWay`.
+  /// Set for `oneWay` only.
   public var direction: Direction?
 
   public init(_ cause: Cause, _ direction: Direction? = nil) { (self.cause, self.direction) = (cause, direction) }
@@ -29,10 +29,10 @@ public struct CallWarning: Hashable, Sendable {
   }
 }
 
-/// Judges a call's statistics, once a second. A warning begins after so many seconds in a row that are bad and ends after as many good ones as its row
-/// says; what is neither leaves it as it is.
+/// Judges a call's statistics, once a second. A warning begins after a number of bad seconds in a row and ends after a number of
+/// good ones, as its row states; a second that is neither changes nothing.
 public struct CallWarnings: Sendable {
-  /// The call as its user has it.
+  /// The call's state for its user.
   public struct Situation: Sendable {
     /// Packets should arrive; the microphone should be heard.
     public var expectsAudio: Bool

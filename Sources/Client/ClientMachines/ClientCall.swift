@@ -1,7 +1,8 @@
 public import AppProtocol
 public import Bytes
 
-/// One call of an app, without sockets or audio: says what to send, what the media has to do, and what the user sees.
+/// One call of an app, without sockets or audio: decides which messages are sent, what the media does, and which state the user
+/// sees.
 ///
 /// | state | offer | tap / dial | media connected | `call.connected` | terminal message | hang up |
 /// |---|---|---|---|---|---|---|
@@ -17,9 +18,9 @@ public struct ClientCall: Sendable {
   public enum Input: Sendable {
     /// The offer of an incoming call, first or again.
     case offered(sdp: String, generation: Int, ringing: CallRinging = .init())
-    /// - Parameter timeoutMilliseconds: what is left of the system's action.
+    /// - Parameter timeoutMilliseconds: the time left of the system's action.
     case answer(ageMilliseconds: Int, timeoutMilliseconds: Int? = nil)
-    /// What of the device's audio really runs; `media.active` says so while the call is connected.
+    /// The parts of the device's audio that run; `media.active` reports them while the call is connected.
     case audio(MediaActive)
     case reject(CallReject.Reason)
     case hangUp(CallEnd.Reason = .localEnd)
@@ -36,25 +37,25 @@ public struct ClientCall: Sendable {
     case lostByGateway
   }
 
-  /// Which request an answer belongs to.
+  /// The request that an answer belongs to.
   public enum RequestTag: Sendable { case prepare, answer, reject, end, start, mute, digits, restart }
 
-  /// What the media tells.
+  /// Reports of the media.
   public enum MediaReport: Sendable {
-    /// Our description for the generation asked for.
+    /// Our description for the requested generation.
     case described(sdp: String, generation: Int)
     case connected(generation: Int, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
     case failed(MediaFail.Stage, String)
     case silence(Silence)
   }
 
-  /// A connected call in which nothing comes from the gateway.
+  /// A connected call that receives no packet from the gateway.
   public enum Silence: Sendable {
-    /// For 1.5 s: media asks.
+    /// For 1.5 s: media sends a check.
     case began
-    /// No answer for a second.
+    /// The check was not answered within a second.
     case stays
-    /// Something came.
+    /// A packet was received.
     case ended
   }
 
@@ -83,7 +84,7 @@ public struct ClientCall: Sendable {
   public let direction: CallSnapshot.Direction
   public let peer: Handle
   public private(set) var state: State
-  /// Why it ended; nil before.
+  /// Why it ended; nil before the end.
   public private(set) var reason: EndReason?
   public private(set) var codec: String?
   private var generation = 1
@@ -91,11 +92,11 @@ public struct ClientCall: Sendable {
   private var offer: (sdp: String, generation: Int)?
   private let options: CallOptions
   private var restartCause: MediaRestart.Cause?
-  /// A restart that was asked for before the gateway took the first description.
+  /// A restart that was requested before the gateway accepted the first description.
   private var heldRestart: MediaRestart.Cause?
-  /// The gateway has taken our description: only then an answer goes out.
+  /// The gateway has accepted our description: an answer is sent only then.
   private var isPrepared = false
-  /// Our description was sent; and it never came about.
+  /// `isDescribed`: our description was sent. `isUnable`: it could not be made.
   private var isDescribed = false
   private var isUnable = false
   /// The tap that waits for `isPrepared`.
@@ -103,8 +104,8 @@ public struct ClientCall: Sendable {
   private var audio: MediaActive
   private var reportedAudio = MediaActive.idle
 
-  /// An incoming call; hand its offer in next.
-  /// - Parameter audio: what of the device's audio runs already; a bot's always does.
+  /// An incoming call; pass its offer next.
+  /// - Parameter audio: the parts of the device's audio that already run; a bot's always does.
   public init(incoming id: Identifier, from: Handle, audio: MediaActive) {
     (self.id, direction, peer, state, options, self.audio) = (id, .incoming, from, .ringing, CallOptions(), audio)
   }
@@ -137,7 +138,7 @@ public struct ClientCall: Sendable {
       guard state == .ringing else { return }
       actions.append(.request(.callReject(CallReject(reason: why)), .reject))
       end(.declined, &actions)
-    // before our answer has gone out `call.end` would decline for every device
+    // until our answer is sent, `call.end` would decline the call for every device
     case .hangUp(.mediaFailed) where direction == .incoming && (state == .ringing || tap != nil): withdraw(.mediaFailed, &actions)
     case .hangUp(let why):
       actions.append(.request(.callEnd(CallEnd(reason: why)), .end))
@@ -170,17 +171,17 @@ public struct ClientCall: Sendable {
   private mutating func offered(_ sdp: String, _ gen: Int, _ ringing: CallRinging, _ actions: inout [Action]) {
     guard direction == .incoming, state == .ringing, (1..<Limits.generations).contains(gen) else { return }
     actions.append(.notify(.callRinging(ringing)))
-    // the same one, from the snapshot of a fresh session: our description holds, or is on its way; a second one would restart ICE and DTLS
-    // at the gateway only
+    // the same offer, from the snapshot of a fresh session: our description is valid, or is being sent; a second one would
+    // restart ICE and DTLS at the gateway only
     if let offer, offer == (sdp, gen), !isUnable { return }
     offer = (sdp, gen)
-    // a new description: a `media.ready` of before counts no more
+    // a new description: an earlier `media.ready` no longer counts
     (generation, readyGeneration, isPrepared, isDescribed, isUnable) = (gen, 0, false, false, false)
     heldRestart = nil
     actions.append(.media(.answer(offer: sdp, generation: gen)))
   }
 
-  /// `call.answer` without a description that the gateway has taken would be refused.
+  /// Answers once the gateway has accepted a description: it would refuse `call.answer` without one.
   private mutating func answerIfPrepared(_ actions: inout [Action]) {
     guard isPrepared, let tap else { return }
     self.tap = nil
@@ -193,7 +194,7 @@ public struct ClientCall: Sendable {
     actions.append(.notify(.mediaActive(audio)))
   }
 
-  /// This device cannot take the call: it is out, others ring on.
+  /// This device cannot accept the call: it leaves, and the others continue to ring.
   private mutating func withdraw(_ why: EndReason, _ actions: inout [Action]) {
     actions.append(.request(.callReject(CallReject(scope: .device, reason: .mediaFailed)), .reject))
     end(why, &actions)
@@ -201,7 +202,7 @@ public struct ClientCall: Sendable {
 
   private mutating func restart(_ next: Int, _ cause: MediaRestart.Cause, _ actions: inout [Action]) {
     guard next == generation + 1, restartCause == nil else { return }
-    // while it rings, too: what was warmed up must be there when the call is answered
+    // while it rings, too: the prepared media must work when the call is answered
     if direction == .incoming, !isPrepared { return heldRestart = cause }
     restartCause = cause
     generation = next
@@ -225,7 +226,7 @@ public struct ClientCall: Sendable {
       guard gen == generation, readyGeneration != gen else { return }
       readyGeneration = gen
       actions.append(.notify(.mediaReady(MediaReady(gen: gen, pair: pair, rttMs: roundTrip, dtls: profile))))
-    case .silence: break  // the phone's matter
+    case .silence: break  // handled by the phone
     case .failed(let stage, let detail):
       actions.append(.notify(.mediaFail(MediaFail(gen: generation, stage: stage, detail: detail))))
       guard direction == .incoming, !isPrepared, !isDescribed else { return }
@@ -245,7 +246,7 @@ public struct ClientCall: Sendable {
       reportAudio(&actions)
     case .callCancel(let d), .callEnded(let d), .callGone(let d): end(d.reason, &actions)
     case .callProgress(let d):
-      // of a call that came in: the gateway makes it for this user, who has answered first
+      // for an incoming call: the gateway dials for this user, who has answered first
       guard state != .connected, direction == .outgoing || state != .ringing else { return }
       move(to: d.stage == .trying ? .ready : .progress, &actions)
       if d.stage == .early { actions.append(.media(.activate(isConnected: false))) }
@@ -268,7 +269,7 @@ public struct ClientCall: Sendable {
     // a description of an older offer, or a second one of this
     case (.prepare, .failure(let failure)) where failure.code == .staleGen || isPrepared: break
     case (.answer, .failure(let failure)), (.prepare, .failure(let failure)): refused(failure, &actions)
-    // refused: the generation did not come about
+    // refused: the new generation does not exist
     case (.restart, .failure): generation = max(1, generation - 1)
     case (.start, .failure(let failure)): end(failure.reason ?? EndReason(failure.code), &actions)
     default: break
@@ -277,7 +278,7 @@ public struct ClientCall: Sendable {
 }
 
 extension ClientCall {
-  /// The call cannot be taken here. Where the gateway does not know that yet, it is told.
+  /// The call cannot be accepted here. Notifies the gateway if it does not know that yet.
   private mutating func refused(_ failure: Failure, _ actions: inout [Action]) {
     let why = failure.reason ?? EndReason(failure.code)
     switch failure.code {
@@ -293,7 +294,7 @@ extension MediaActive {
 }
 
 extension EndReason {
-  /// What a refused `call.answer` or `call.start` means for the call.
+  /// The end reason for a refused `call.answer` or `call.start`.
   init(_ code: ErrorCode) {
     self =
       switch code {

@@ -1,27 +1,28 @@
 public import AppProtocol
 public import Bytes
 
-/// One device's session with the gateway: numbering, acks, replay, resume, heartbeat and reconnect of `trunkline.v1`, client side.
-/// No socket, clock or randomness of its own: the shell connects and writes what `Action` says, and hands every event in.
+/// One device's session with the gateway: numbering, acks, replay, resume, heartbeat and reconnect of `trunkline.v1`, client
+/// side. It has no socket, clock or randomness: the shell connects and writes as each `Action` requires, and passes every event
+/// in.
 ///
 /// | phase | opened | closed | frame | timer |
 /// |---|---|---|---|---|
 /// | offline | ignored | ignored | ignored | connect |
-/// | connecting | hello → greeting | back off → offline | ignored | a second attempt beside it; at the node's own address: after 3 s elsewhere |
-/// | greeting | ignored | back off, or to the node that was named → offline | welcome → online, other ignored | give up after 10 s |
-/// | online | ignored | spread or back off, or to the node that was named → offline | handled | ping, ack, dead after 2 × hb; after `checkLiveness`, 1 s |
+/// | connecting | hello → greeting | back off → offline | ignored | a second attempt in parallel; at the node's own address: after 3 s elsewhere |
+/// | greeting | ignored | back off, or to the named node → offline | welcome → online, other ignored | give up after 10 s |
+/// | online | ignored | spread or back off, or to the named node → offline | handled | ping, ack, dead after 2 × hb; after `checkLiveness`, 1 s |
 /// | ended | ignored | ignored | ignored | – |
 public struct ClientSession: Sendable {
   public struct Configuration: Sendable {
     public var token: Redacted<String>
-    /// Of a push: the session is for that call only, and needs no login token.
+    /// The token of a push: the session is for that call only, and needs no login token.
     public var wake: Redacted<String>?
     public var device: Hello.Device
     public var capabilities: [String]
     public var state = AppState.fg
-    /// The device's own session is at another node, and this one for calls here.
+    /// The device's own session is at another node; this one is for calls here.
     public var isFurther = false
-    /// The general address; nil: the owner's own.
+    /// The general address; nil: the owner's address.
     public var gateway: String?
     public init(token: String, device: Hello.Device, capabilities: [String] = ["media.active", "quality", "nodes"]) {
       (self.token, self.device, self.capabilities) = (Redacted(token), device, capabilities)
@@ -30,13 +31,13 @@ public struct ClientSession: Sendable {
 
   public enum Input: Sendable {
     case start, socketOpened
-    /// The code is 1006 when no close frame came.
+    /// The code is 1006 if no close frame was received.
     case socketClosed(UInt16)
     case frame([UInt8])
     case timer
-    /// Nothing comes on the owner's other ways to the gateway: a socket that does not answer within a second is given up for another.
+    /// The owner's other paths to the gateway are silent: a socket that does not answer within a second is replaced.
     case checkLiveness
-    /// The network path changed: a new socket at once, in place of the one there is.
+    /// The network path changed: a new socket replaces the present one at once.
     case networkChanged
     /// There is a reason not to wait for the end of a spread any longer.
     case hurry
@@ -45,10 +46,10 @@ public struct ClientSession: Sendable {
   }
 
   public enum Action: Sendable {
-    /// To ``ClientSession/gateway``, in place of the socket there is: nothing of that one is handed in any longer.
+    /// Connect to ``ClientSession/gateway`` and replace the present socket: its events are no longer passed in.
     case connect
-    /// A second attempt, to the same address over another interface than the default route's, beside that of ``connect``. The one that opens first is
-    /// the session's socket, the other is dropped; ``Input/socketClosed(_:)`` is for both.
+    /// A second attempt, to the same address over another interface than the default route's, in parallel to that of ``connect``.
+    /// The socket that opens first is the session's, the other is dropped; ``Input/socketClosed(_:)`` is for both.
     case connectAlternate
     case write([UInt8])
     case close(UInt16)
@@ -81,14 +82,14 @@ public struct ClientSession: Sendable {
   private var resume: (sid: String, token: String)?
   private var attempt = 0
   private var onlineAt = Instant.zero
-  /// A fresh hello went out at once where a resume was refused; the next one waits.
+  /// A fresh hello was sent at once after a refused resume; the next one waits.
   private var hasBegunAgain = false
   private var heartbeat = Duration.seconds(15)
   private var lastReceived = Instant.zero
   private var pingedAt = Instant.zero
-  /// The timer of a process that was stopped is late, and what it should have heard has yet to be read: it looks again.
+  /// The timer of a stopped process is late, and received frames may still be unread: the session checks a second time.
   private var looksAgain = false
-  /// How long the next connection may take, after a socket that was given up.
+  /// Time limit of the next connection, after a socket that was replaced.
   private var connectTime: Duration?
   private var deadlines = Deadlines()
   private var lastSent = 0
@@ -97,9 +98,9 @@ public struct ClientSession: Sendable {
   private var open: [Outgoing] = []
   private var route = Route()
   private var hello: Identifier?
-  /// The owner has a call: a break is mended at once.
+  /// The owner has a call: a lost connection is replaced at once.
   public var hasCall = false
-  /// The node that has welcomed this session; nil: there is one only, or none has yet.
+  /// The node that has welcomed this session; nil: there is only one node, or none has welcomed it yet.
   public private(set) var node: String?
 
   private struct Deadlines {
@@ -111,21 +112,21 @@ public struct ClientSession: Sendable {
     (self.configuration, self.random) = (configuration, random)
   }
 
-  /// What the next fresh `hello` carries, in place of the wake token too.
+  /// The token of the next fresh `hello`; it also replaces the wake token.
   public mutating func use(token: Redacted<String>) { (configuration.token, configuration.wake) = (token, nil) }
   public mutating func use(state: AppState) { configuration.state = state }
 
   /// When `.timer` is due.
   public var nextDeadline: Instant? { deadlines.next }
   public var isOnline: Bool { phase == .online }
-  /// Where the socket is to be opened; nil: the owner's own address.
+  /// The address for the socket; nil: the owner's address.
   public var gateway: String? { route.now ?? configuration.gateway }
   /// The node's own address; nil: it has none, or none has welcomed this session.
   public var home: String? { route.home }
-  /// Online, and the gateway has all that was said.
+  /// Online, and the gateway has received all messages.
   public var isQuiet: Bool { phase == .online && open.isEmpty && outbox.isEmpty }
 
-  /// Takes one event and appends what it causes to `actions`. Any bytes are survived.
+  /// Handles one event and appends its effects to `actions`. Accepts any bytes.
   public mutating func handle(_ input: Input, at now: Instant, into actions: inout [Action]) {
     switch input {
     case .start: if phase == .offline { connect(now, &actions) }
@@ -152,7 +153,7 @@ public struct ClientSession: Sendable {
     }
   }
 
-  /// Sends a request, now or after the next welcome; its answer comes as `.answered` (or `.mediaAnswer`) with the id returned here.
+  /// Sends a request, now or after the next welcome; its answer arrives as `.answered` (or `.mediaAnswer`) with the returned id.
   public mutating func request(_ message: ClientMessage, call: Identifier?, at now: Instant, into actions: inout [Action])
     -> Identifier
   {
@@ -176,7 +177,7 @@ public struct ClientSession: Sendable {
     if !isTooBig(message, id: nil, call: call) { post(message, id: nil, call: call, &actions) }
   }
 
-  /// The gateway would close on it (1009), and on each repeat after a resume.
+  /// The gateway would close the connection for such a message (1009), and for each repeat after a resume.
   private func isTooBig(_ message: ClientMessage, id: Identifier?, call: Identifier?) -> Bool {
     ClientFrame(message, id: id, seq: .max, ack: .max, call: call).encoded().count > Limits.frameBytes
   }
@@ -201,7 +202,7 @@ public struct ClientSession: Sendable {
 
   private func write(_ frame: ClientFrame, _ actions: inout [Action]) { actions.append(.write(frame.encoded())) }
 
-  /// A gap or an overflow: the next hello is a fresh one.
+  /// After a gap or an overflow: the next hello is a fresh one.
   private mutating func startAfresh(_ actions: inout [Action]) {
     resume = nil
     if phase == .online || phase == .greeting { actions.append(.close(CloseCode.sequenceGap.rawValue)) }
@@ -212,11 +213,11 @@ extension ClientSession {
   private mutating func connect(_ now: Instant, _ actions: inout [Action]) {
     phase = .connecting
     deadlines = Deadlines()
-    // an address without an answer must not delay the next one
+    // an address that does not answer must not delay the next one
     deadlines.connect = route.choose(at: now, resumes: resume != nil)
     actions.append(.connect)
     guard let time = connectTime else { return deadlines.alternate = now + Limits.alternateDelay }
-    // the default route has swallowed a socket already: no time is given to it alone
+    // the default route has failed one socket already: start both attempts at once
     deadlines.connect = min(deadlines.connect ?? .distantFuture, now + time)
     connectTime = min(time * 2, Limits.connectTimeLongest)
     actions.append(.connectAlternate)
@@ -248,13 +249,13 @@ extension ClientSession {
     phase = .offline
     deadlines = Deadlines()
     if wasOnline { actions.append(.event(.offline)) }
-    // A gateway that closes right behind each welcome must not be asked five times a second.
+    // A gateway that closes directly after each welcome must not be contacted five times a second.
     if wasOnline, now - onlineAt >= Limits.stableTime {
       (attempt, hasBegunAgain) = (0, false)
       route.resetPointers()
     }
     switch code {
-    // right behind `welcome` it ends what a push's token began (docs/reference/protocol.md, Details): nothing to repeat
+    // directly after `welcome` this ends the session of a push's token (docs/reference/protocol.md, Details): nothing to repeat
     case CloseCode.authFailed.rawValue where resume != nil && !(wasOnline && configuration.wake != nil):
       resume = nil
       if hasBegunAgain { return connectLater(now) }
@@ -286,14 +287,14 @@ extension ClientSession {
     deadlines.connect = now + wait + jitter
   }
 
-  /// The connection or the node is gone, and with it those of many others.
+  /// The connection or the node is lost, and probably those of many others.
   private func isBreak(_ code: UInt16) -> Bool { code == 1001 || code == 1005 || code == 1006 || code == 1012 || code == 1013 }
 
   private mutating func timers(_ now: Instant, _ actions: inout [Action]) {
     func due(_ deadline: Instant?) -> Bool { deadline.map { $0 <= now } ?? false }
     if due(deadlines.connect) { connect(now, &actions) }
     if due(deadlines.alternate) {
-      // no socket has opened yet: the default route may be dead without an event that says so
+      // no socket has opened yet: the default route may be dead without an event
       deadlines.alternate = nil
       actions.append(.connectAlternate)
     }
@@ -386,7 +387,8 @@ extension ClientSession {
     actions.append(.event(.online(welcome, calls: welcome.resumed ? nil : welcome.calls ?? [])))
   }
 
-  /// After `resumed: false` the old numbers are void (docs/reference/protocol.md, Session): open requests and what the snapshot's calls still need go again.
+  /// After `resumed: false` the old numbers are void (docs/reference/protocol.md, Session): open requests, and messages that the
+  /// snapshot's calls still need, are sent again.
   private mutating func renumber(live: Set<Identifier>, _ actions: inout [Action]) {
     let pending = outbox.filter { entry in
       guard entry.id == nil, let call = entry.call, live.contains(call) else { return false }

@@ -1,11 +1,11 @@
 public import AppProtocol
 import Bytes
 
-/// The call to the gateway itself that a preflight test makes (docs/reference/protocol.md, Test calls): an outgoing call that no call screen shows. The gateway
-/// ends it after 5 s. No clock, I/O or threads.
+/// The call to the gateway itself that a preflight test makes (docs/reference/protocol.md, Test calls): an outgoing call without
+/// a call screen. The gateway ends it after 5 s. No clock, I/O or threads.
 struct ClientTestCall: Sendable {
   let id: Identifier
-  /// The gateway has not ended it by then.
+  /// The time by which the gateway should have ended the call.
   let deadline: Instant
   private var call: ClientCall
   private var refusal: ErrorCode?
@@ -13,7 +13,7 @@ struct ClientTestCall: Sendable {
 
   init(_ id: Identifier, until deadline: Instant) {
     (self.id, self.deadline) = (id, deadline)
-    // its audio is a signal of its own, which always runs
+    // its audio is a generated signal, which always runs
     call = ClientCall(outgoing: id, to: TestCall.destination, audio: .running)
   }
 
@@ -28,7 +28,7 @@ struct ClientTestCall: Sendable {
     call.handle(input, into: &actions)
   }
 
-  /// How it ended; nil before.
+  /// How it ended; nil before the end.
   var outcome: TestCallOutcome? {
     guard call.state == .ended else { return nil }
     if let refusal { return .refused(refusal) }
@@ -38,12 +38,12 @@ struct ClientTestCall: Sendable {
 
 /// How the test call of a preflight ended.
 public enum TestCallOutcome: Sendable, Hashable {
-  /// None was made: the gateway has no test calls, another call continues, or the phone is not online.
+  /// No call was made: the gateway has no test calls, another call is active, or the phone is not online.
   case unavailable
-  /// The gateway refused it, which says nothing about the network.
+  /// The gateway refused it, which shows nothing about the network.
   case refused(ErrorCode)
   /// - Parameters:
-  ///   - codec: of the audio; nil: it was not connected.
+  ///   - codec: the codec of the audio; nil: the call was not connected.
   ///   - received: what the gateway received from this device; nil: the call ended before the gateway could measure.
   case ended(EndReason, codec: String?, received: StreamStats?)
 }
@@ -84,7 +84,7 @@ extension PhoneMachine {
     if let outcome = call.outcome { out.append(.tested(call.id, outcome)) }
   }
 
-  /// Its session is lost, and the gateway ends it then.
+  /// The test call's session is lost; the gateway then ends the call.
   mutating func loseTest(_ out: inout [Action]) {
     guard let lost = test else { return }
     test = nil

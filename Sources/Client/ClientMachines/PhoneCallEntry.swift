@@ -2,16 +2,16 @@ import AppProtocol
 import Bytes
 
 extension PhoneMachine {
-  /// A switch that the app wants and the system performs. What the app wants while a request is under way is asked for afterwards; an action
-  /// of the system is obeyed and causes no request.
+  /// A switch that the app sets and the system performs. A change by the app while a request is open is requested afterwards; an
+  /// action of the system is performed and causes no request.
   struct Switch: Sendable {
     private(set) var isOn = false
     private var wanted = false
     private var asked: Bool?
-    /// The system has yet to perform it.
+    /// A request is open: the system has yet to perform it.
     var isAsked: Bool { asked != nil }
 
-    /// What to ask the system for, if anything.
+    /// The request to send to the system, if any.
     mutating func want(_ on: Bool) -> Bool? {
       wanted = on
       return ask()
@@ -23,7 +23,7 @@ extension PhoneMachine {
     }
     /// The system's action begins.
     mutating func begin(_ on: Bool) { if asked == on { asked = nil } else { wanted = on } }
-    /// It is done, or could not be; what to ask for next, if anything.
+    /// The action is done, or has failed; returns the next request to send, if any.
     mutating func finish(_ on: Bool, isDone: Bool) -> Bool? {
       if isDone { isOn = on } else if wanted == on { wanted = isOn }
       return ask()
@@ -31,10 +31,10 @@ extension PhoneMachine {
     mutating func refused() { (asked, wanted) = (nil, isOn) }
   }
 
-  /// A call as the phone knows it, before and after the gateway does.
+  /// A call as the phone knows it, even before and after the gateway knows it.
   struct Entry: Sendable {
     enum Screen {
-      /// A push that need not be reported, before the gateway has said that the call lives.
+      /// A push that need not be reported, before the gateway has confirmed that the call exists.
       case unreported
       case reporting, shown, refused, gone
     }
@@ -46,24 +46,25 @@ extension PhoneMachine {
     var screen: Screen
     /// Nil before the gateway's offer.
     var call: ClientCall?
-    /// Of its push: what rejects it without a session.
+    /// The call's push, whose token rejects it without a session.
     var push: Push?
     var pushedAt: Instant?
-    /// The session that it belongs to: 0 the phone's own, else one at a further node.
+    /// The session that the call belongs to: 0 is the phone's own, others are at further nodes.
     var socket = 0
-    /// The node that has it, as far as it was said.
+    /// The node of the call, if known.
     var node: String?
-    /// No session is at its node: it ends by that node's word at another one's session, by its media, or when nothing is heard.
+    /// No session is at the call's node: the call ends by that node's message at another node's session, by its media, or after a
+    /// silence.
     var hasNoSession = false
     var reportedAt: Instant?
-    /// What waits for the call to be on the screen: `call.ringing` says that it is.
+    /// The offer, until the call is on the screen and `call.ringing` can be sent.
     var offer: (sdp: String, generation: Int)?
     /// The tap, and the action that is completed when the call is connected.
     var tappedAt: Instant?
     var open: SystemActionID?
-    /// No word of the gateway by then: the call ends.
+    /// The call ends without a message from the gateway by then.
     var watchdog: Instant?
-    /// The phone gives up before the system does, so that the end has its reason.
+    /// The phone's own deadline, before the system's, so that the end has its reason.
     var answerBy: Instant?
     var isConfigured = false
     var hold = Switch()
@@ -73,34 +74,35 @@ extension PhoneMachine {
     var capabilities: CallCapabilities?
     /// Calls with the same number are one group.
     var group: Int?
-    /// The screen was told that an outgoing call connects.
+    /// The outgoing call was reported to the screen as connecting.
     var isConnecting = false
     var connectedAt: Int64?
     var quality: Quality?
     var refusal: ErrorCode?
     var lacksMicrophone = false
     var reason: EndReason?
-    /// What the screen is told of the end, should its report still be under way.
+    /// The reason to report to the screen when its open report is answered.
     var ending: CallEndedReason?
-    /// Media was recreated for it once; a second failure is final.
+    /// Media has restarted once for the call; a second failure is final.
     var hasRestarted = false
-    /// It lost its path while the gateway could not be asked for another.
+    /// The call lost its path while its session was offline; media restarts when it is online.
     var restartsOnline = false
-    /// Nothing has come from the gateway for so long that its media is recreated.
+    /// The gateway has been silent for so long that media restarts.
     var isReconnecting = false
-    /// It rings while its session is broken, and `watchdog` ends that.
+    /// The call rings while its session is disconnected; `watchdog` ends it.
     var ringsAlone = false
-    /// The snapshot lacks it; `call.gone` may still say why.
+    /// The snapshot lacks the call; `call.gone` may still give the reason.
     var isMissing = false
     var isOver = false
-    /// The gateway said nothing of it in time: should it do so after all, this device is out, and others ring on.
+    /// No message about the call came in time: should one come later, this device rejects, and others continue to ring.
     var isGivenUp = false
 
     init(isOutgoing: Bool, peer: Handle, options: CallOptions = CallOptions(), screen: Screen) {
       (self.isOutgoing, self.peer, self.options, self.screen) = (isOutgoing, peer, options, screen)
     }
 
-    /// A wake that no screen shows and whose node has not offered the call keeps no other caller out: that node may be dead.
+    /// False for a wake that no screen shows and whose node has not offered the call: that node may be dead, so it blocks no
+    /// other caller.
     var holdsLine: Bool { isOutgoing || call != nil || screen != .unreported }
 
     var deadlines: [Instant?] { isOver ? [] : [watchdog, answerBy, muteDue] }

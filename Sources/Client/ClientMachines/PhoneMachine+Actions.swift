@@ -1,9 +1,9 @@
 import AppProtocol
 import Bytes
 
-/// What the user wants, by the app's buttons or the system's.
+/// Actions of the user, by the app's buttons or the system's.
 extension PhoneMachine {
-  // MARK: the app's buttons: asked of the system, which performs them
+  // MARK: the app's buttons: requests to the system, which performs them
 
   mutating func dial(_ id: Identifier, _ to: Handle, _ options: CallOptions, _ now: Instant, _ out: inout [Action]) {
     guard calls[id] == nil else { return }
@@ -19,7 +19,7 @@ extension PhoneMachine {
       calls[id]?.reason = .mediaFailed
       return ended(id, .silent, now, &out)
     }
-    // the system has a limit of its own; an app that shows its calls itself has this one
+    // the system has its own limit; this one is for an app that shows its calls itself
     guard lines <= configuration.maximumCalls else {
       calls[id]?.refusal = .tooMany
       calls[id]?.reason = .busy
@@ -29,7 +29,8 @@ extension PhoneMachine {
     out.append(.request(.start(id, to)))
   }
 
-  /// One call talks at a time, or one group. Where the user takes another by the system's own buttons, the system holds this one itself.
+  /// One call, or one group, is active at a time. If the user changes the call with the system's buttons, the system holds the
+  /// other itself.
   mutating func holdOthers(than id: Identifier, _ out: inout [Action]) {
     let members = groupMembers(of: id)
     for other in liveCalls where !members.contains(other) && calls[other]?.call?.state == .connected {
@@ -62,7 +63,7 @@ extension PhoneMachine {
     let id = request.call
     switch request {
     case .start: ended(id, .failed, now, &out)
-    // it is not on the system's screen any longer
+    // it is no longer on the system's screen
     case .end: forget(id, now, &out)
     case .hold: calls[id]?.hold.refused()
     case .mute: calls[id]?.mute.refused()
@@ -70,13 +71,13 @@ extension PhoneMachine {
     }
   }
 
-  // MARK: what the system wants done
+  // MARK: actions of the system
 
   mutating func perform(
     _ action: SystemActionID, _ request: SystemRequest, _ timeout: Duration?, _ now: Instant, _ out: inout [Action]
   ) {
     let id = request.call
-    // the end of a call that is over is done already; all else can not be done
+    // an end succeeds if the call has ended already; all other actions fail
     guard let entry = calls[id], !entry.isOver else {
       var isEnd = false
       if case .end = request { isEnd = true }
@@ -88,7 +89,7 @@ extension PhoneMachine {
     case .end: end(id, action, now, &out)
     case .hold(_, let isOn): hold(id, isOn, action, now, &out)
     case .mute(_, let isOn):
-      // at once here; the gateway hears the last of a burst
+      // at once here; the gateway receives the last of a burst
       calls[id]?.mute.begin(isOn)
       out.append(.media(id, .mute(isOn)))
       if entry.muteDue == nil { calls[id]?.muteDue = now + Limits.muteBurst }
@@ -104,7 +105,7 @@ extension PhoneMachine {
   }
 
   private mutating func dial(_ id: Identifier, _ action: SystemActionID, _ now: Instant, _ out: inout [Action]) {
-    // dialled already, or a call that came in
+    // dialled already, or an incoming call
     guard let entry = calls[id], entry.isOutgoing, entry.screen == .reporting else { return out.append(.complete(action, false)) }
     calls[id]?.screen = .shown
     calls[id]?.open = action
@@ -115,7 +116,7 @@ extension PhoneMachine {
     dialWaiting(now, &out)
   }
 
-  /// A call that the app was started for waits for the login: a push's session may not dial.
+  /// A call that started the app waits for the login: a push's session may not dial.
   mutating func dialWaiting(_ now: Instant, _ out: inout [Action]) {
     guard session != nil, wake == nil else { return }
     for id in liveCalls {
@@ -141,7 +142,7 @@ extension PhoneMachine {
     notifyChange(id, &out)
   }
 
-  /// The tap goes out with its age, whenever it can.
+  /// Sends the tap with its age, as soon as it can be sent.
   mutating func answerWhenOffered(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     guard let entry = calls[id], let tappedAt = entry.tappedAt else { return }
     let left = entry.answerBy.map { max(0, Int(($0 + Limits.answerMargin - now).milliseconds)) }
@@ -192,11 +193,11 @@ extension PhoneMachine {
     for (question, hold) in holds where hold.action == action {
       holds[question] = nil
       _ = calls[id]?.hold.finish(hold.isOn, isDone: false)
-      // it may get through all the same: the gateway must not hold what the screen shows as talking
+      // the request may succeed later: the gateway must not hold a call that the screen shows as active
       guard let entry = calls[id], !entry.isOver else { continue }
       ask(.callHold(CallHold(on: entry.hold.isOn)), call: id, now, &out)
     }
-    // it may connect nevertheless: a call that the screen does not show has no audio
+    // the request may succeed later: the group must not contain a call that the screen does not show in it
     if case .group(_, .some) = request, groups.values.contains(where: { $0.action == action }), calls[id]?.group == nil {
       ask(.callGroup(CallGroup()), call: id, now, &out)
     }
@@ -209,7 +210,7 @@ extension PhoneMachine {
     ended(id, .failed, now, &out)
   }
 
-  /// The system has forgotten its calls and its actions: none is completed, all calls end.
+  /// The system has dropped its calls and actions: no action is completed, all calls end.
   mutating func reset(_ now: Instant, _ out: inout [Action]) {
     isActivated = false
     (holds, groups) = ([:], [:])
@@ -219,7 +220,7 @@ extension PhoneMachine {
         forget(id, as: .unknown, now, &out)
         continue
       }
-      // the user did not decline: other devices keep ringing
+      // the user did not decline: other devices continue to ring
       calls[id]?.screen = .gone
       reject(id, CallReject(scope: .device, reason: .mediaFailed), entry.push, now, &out)
       ended(id, .failed, now, &out)

@@ -1,13 +1,13 @@
 import AppProtocol
 import Bytes
 
-/// A call's own machine, its end, and the audio that it has.
+/// A call's own machine, its end, and its audio.
 extension PhoneMachine {
-  // MARK: what the gateway says
+  // MARK: messages from the gateway
 
   mutating func received(_ message: ServerMessage, _ id: Identifier, of number: Int, _ now: Instant, _ out: inout [Action]) {
     if id == test?.id { return giveTest(.message(message), now, &out) }
-    // what crosses the end of a call changes nothing of it; an offer is looked at, it may be of one that was given up
+    // messages that cross the end of a call are ignored, except an offer: it may be for a call that timed out
     if calls[id]?.isOver == true, message.type != .callOffer { return }
     switch message {
     case .callOffer(let offer):
@@ -30,7 +30,7 @@ extension PhoneMachine {
     case .callHeld(let held) where held.by == .remote:
       calls[id]?.isHeldByPeer = held.on
       notifyChange(id, &out)
-    // the system's screen follows what an operator's program did, and this phone says the same to the gateway again
+    // the system's screen follows the change by an operator's program, and this phone confirms it to the gateway
     case .callHeld(let held) where held.by == .gateway: act(.hold(held.on), id, now, &out)
     case .callMuted(let muted): act(.mute(muted.on), id, now, &out)
     case .callTransferred(let status): out.append(.transferred(id, status))
@@ -77,7 +77,7 @@ extension PhoneMachine {
     if tag == .start, isDone { complete(id, true, &out) }
   }
 
-  /// What the gateway has read from what was dialled: the screen shows the number that it calls.
+  /// The gateway has normalised the dialled number: the screen shows the number that it calls.
   private mutating func dialled(_ id: Identifier, as to: Handle, _ out: inout [Action]) {
     guard let entry = calls[id], !entry.isOver, (entry.peer.k, entry.peer.h) != (to.k, to.h) else { return }
     calls[id]?.peer = Handle(k: to.k, h: to.h, n: to.n ?? entry.peer.n)
@@ -85,8 +85,8 @@ extension PhoneMachine {
     notifyChange(id, &out)
   }
 
-  /// While the tap's deadline leaves time, media is recreated once instead of failing. A connected call without a path continues: the gateway
-  /// says when it is lost, and media is recreated as soon as it can be asked.
+  /// Until the tap's deadline a failed path restarts media once. A connected call without a path continues: the gateway reports
+  /// when it is lost, and media restarts as soon as the session is online.
   mutating func mediaReport(_ report: ClientCall.MediaReport, _ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     if id == test?.id { return giveTest(.media(report), now, &out) }
     if case .failed(let stage, _) = report, stage != .device, let entry = calls[id], !entry.hasRestarted,
@@ -98,7 +98,7 @@ extension PhoneMachine {
     if case .failed(.ice, _) = report, calls[id]?.call?.state == .connected {
       if !isOnline(id) {
         calls[id]?.restartsOnline = true
-        // its loss is no longer reported
+        // no session is left that would report the loss
         if calls[id]?.hasNoSession == true { calls[id]?.watchdog = now + Limits.strayTime }
       } else {
         give(.restart(.iceFailed), to: id, now, &out)
@@ -110,8 +110,8 @@ extension PhoneMachine {
     give(.media(report), to: id, now, &out)
   }
 
-  /// Nothing comes from the gateway in a connected call: its socket is asked beside the media, and where media gets no answer it is recreated, by
-  /// the socket there is or the next one.
+  /// The gateway is silent in a connected call: its socket is checked beside the media; if media gets no answer, it restarts over
+  /// the present socket or the next one.
   private mutating func silent(
     _ silence: ClientCall.Silence, _ id: Identifier, _ now: Instant, _ out: inout [Action]
   ) {
@@ -130,7 +130,7 @@ extension PhoneMachine {
     }
   }
 
-  /// Their sessions are back.
+  /// Restarts the media of calls whose sessions are online again.
   mutating func restartBroken(_ now: Instant, _ out: inout [Action]) {
     for id in liveCalls where calls[id]?.restartsOnline == true && isOnline(id) {
       calls[id]?.restartsOnline = false
@@ -140,7 +140,7 @@ extension PhoneMachine {
 
   // MARK: a call's own machine
 
-  /// Messages after the end have no effect: its media is closed.
+  /// Drops inputs after the end of the call: its media is closed.
   mutating func give(_ input: ClientCall.Input, to id: Identifier, _ now: Instant, _ out: inout [Action]) {
     guard calls[id]?.isOver == false else { return }
     var actions: [ClientCall.Action] = []
@@ -170,7 +170,7 @@ extension PhoneMachine {
 
   private mutating func changed(_ id: Identifier, _ state: ClientCall.State, _ now: Instant, _ out: inout [Action]) {
     switch state {
-    // the trunk's 100 at the latest; whichever comes first is when it began to connect
+    // the trunk's 100 at the latest; the first of these messages starts the connecting state
     case .ready, .progress:
       calls[id]?.answerBy = nil
       complete(id, true, &out)
@@ -182,7 +182,7 @@ extension PhoneMachine {
       complete(id, true, &out)
       if calls[id]?.isOutgoing == true { out.append(.reportConnected(id, at: calls[id]?.connectedAt)) }
       if isForeground { out.append(.presentInApp(id)) }
-      // muted before: the gateway takes it only now
+      // muted earlier: the gateway accepts it only now
       if calls[id]?.mute.isOn == true { sendMute(id, now, &out) }
     case .ended: ended(id, calls[id]?.call?.reason?.callEndedReason.map { .over($0) } ?? .silent, now, &out)
     default: break
@@ -197,7 +197,7 @@ extension PhoneMachine {
     out.append(.complete(action, isDone))
   }
 
-  /// A call that was never shown is not reported.
+  /// Does not report a call that was never shown.
   func notifyChange(_ id: Identifier, _ out: inout [Action]) {
     guard let entry = calls[id], entry.screen != .unreported else { return }
     out.append(.changed(entry.info(id)))
@@ -205,10 +205,10 @@ extension PhoneMachine {
 
   // MARK: the end
 
-  /// `silent`: this side ended it; where the screen still has it, it hears of an end.
+  /// `silent`: this side ended the call; the screen is notified only if it still shows it.
   enum Ending { case over(CallEndedReason), failed, silent }
 
-  /// Once a call: the screen is told unless the user ended it there.
+  /// Called once per call; notifies the screen unless the user ended the call there.
   mutating func ended(_ id: Identifier, _ ending: Ending, _ now: Instant, _ out: inout [Action]) {
     guard calls[id]?.isOver == false else { return }
     calls[id]?.isOver = true
@@ -237,7 +237,7 @@ extension PhoneMachine {
     listen(now, &out)
     guard liveCalls.isEmpty else { return }
     if isConfigured { out.append(.audio(.release)) }
-    // that the system had it activated was the last call's: the next one waits for its own word
+    // the activation was the last call's: the next call waits for its own
     (isConfigured, isActivated) = (false, false)
   }
 
@@ -247,7 +247,8 @@ extension PhoneMachine {
     out.append(.reportEnded(id, reason))
   }
 
-  /// Without a word to the screen: it never had the call, or has forgotten it. One whose report is under way is ended when that is answered.
+  /// Ends the call without notifying the screen, which never had it or has dropped it. A call whose report is open is ended when
+  /// that is answered.
   mutating func forget(_ id: Identifier, as why: EndReason = .localEnd, _ now: Instant, _ out: inout [Action]) {
     if calls[id]?.screen == .shown { calls[id]?.screen = .gone }
     if calls[id]?.reason == nil { calls[id]?.reason = why }
@@ -260,14 +261,14 @@ extension PhoneMachine {
   mutating func configureAudio(_ id: Identifier, _ out: inout [Action]) {
     guard calls[id]?.isConfigured == false else { return }
     calls[id]?.isConfigured = true
-    // R20: while the session is active its category stays as it is; the device is another call's, and configured
+    // R20: while the session is active its category does not change; another call has configured the device
     if isActivated, isConfigured { return }
     isConfigured = true
     out.append(.audio(.configure))
   }
 
-  /// Audio runs while the system has it activated and a call is heard. R9: the system may not say that it has, after an unhold above all;
-  /// a while later audio starts all the same.
+  /// Audio runs while the system has activated it and a call is audible. R9: the system may not report the activation, especially
+  /// after an unhold; audio then starts after `activationTime`.
   mutating func runAudio(isForced: Bool = false, _ now: Instant, _ out: inout [Action]) {
     guard listening != nil else {
       startsAudioAt = nil
@@ -289,8 +290,8 @@ extension PhoneMachine {
     out.append(.audio(.stop))
   }
 
-  /// Microphone and loudspeaker belong to the call that is neither held nor only ringing, and to all of its group that are so; to the latest,
-  /// were there two.
+  /// Microphone and loudspeaker belong to the call that is neither held nor only ringing, and to all such calls of its group; if
+  /// there are two, to the latest.
   mutating func listen(_ now: Instant, _ out: inout [Action]) {
     let hearing = liveCalls.filter { calls[$0]?.hold.isOn == false && calls[$0]?.isHeard == true }
     let next = hearing.max { (calls[$0]?.connectedAt ?? .max) < (calls[$1]?.connectedAt ?? .max) }
@@ -307,8 +308,8 @@ extension PhoneMachine {
     }
   }
 
-  /// On a rate that its hardware has no more a unit is silent or distorted (R28); a reset of the media services leaves nothing of it, nor of
-  /// the session's category.
+  /// A unit is silent or distorted at a rate that its hardware no longer has (R28); a reset of the media services removes the
+  /// unit and the session's category.
   mutating func audioChanged(isReset: Bool, _ out: inout [Action]) {
     if isReset, isConfigured { out.append(.audio(.configure)) }
     if isAudioRunning { out.append(.audio(.restart)) }
@@ -321,12 +322,12 @@ extension PhoneMachine {
     for id in [listening].compactMap(\.self) + mixing { give(.audio(running), to: id, now, &out) }
   }
 
-  /// A call without audio is none: before the answer it rings on elsewhere, after it the other side is told that it failed.
+  /// Ends calls without audio: before the answer they continue to ring elsewhere, after it the peer is notified of the failure.
   mutating func audioFailed(_ request: AudioRequest, _ now: Instant, _ out: inout [Action]) {
     guard request == .configure || request == .start || request == .restart else { return }
     // a second call's configuration may fail while the first one's audio runs
     if request != .configure { isAudioRunning = false }
-    // not the system's word: the next activation may still start it
+    // the system did not activate it: the next activation may still start it
     if request == .start, isAudioForced { return }
     for id in liveCalls where calls[id]?.isConfigured == true && calls[id]?.hold.isOn == false {
       if calls[id]?.call != nil {
@@ -341,7 +342,7 @@ extension PhoneMachine {
 }
 
 extension PhoneMachine.Entry {
-  /// Its audio may be heard: connected, or on its way to the other side.
+  /// True if the call's audio may be heard: it is connected, or is being connected to the callee.
   var isHeard: Bool {
     switch call?.state {
     case .connected, .ready, .progress: true

@@ -1,32 +1,32 @@
 import AppProtocol
 import Bytes
 
-/// The user's directory and history: what the app has of them is kept by the app.
+/// The user's directory and history; the app stores them.
 ///
-/// | event | asks `dir.get` |
+/// | event | sends `dir.get` |
 /// |---|---|
-/// | online with another version than the app has | yes |
-/// | `dir.changed`, also of other directories (`of`) | yes, or again behind the answer that is under way |
+/// | online with another version than the app's | yes |
+/// | `dir.changed`, also of other directories (`of`) | yes, or again after the open answer |
 /// | an answer with `next` | for the rest |
-/// | an answer of another version than the one before | its parts begin again |
-/// | offline between an answer and its parts | when online again, from the beginning |
-/// | `err` | after its `retryMs`; never where the gateway has no directories |
+/// | an answer of another version than the one before | its parts start again |
+/// | offline between an answer and its parts | when online again, from the start |
+/// | `err` | after its `retryMs`; never if the gateway has no directories |
 extension PhoneMachine {
   struct Following: Sendable {
-    /// What the app has; nil: nothing.
+    /// The app's version; nil: it has none.
     var have: Int?
-    /// Which directories that is a version of, where the gateway says so.
+    /// The directories of that version, if the gateway names them.
     var of: String?
-    /// Not answered yet.
+    /// The request that is not answered yet.
     var question: Identifier?
     var gathered: [DirectoryPart] = []
-    /// Of the answer whose parts come.
+    /// The answer whose parts are being received.
     var answer: DirectoryAnswer?
-    /// Parts that are yet to come.
+    /// Number of parts that have not arrived.
     var missing = 0
-    /// The newest version that was heard of.
+    /// The newest version that the gateway has named.
     var known = 0
-    /// The directories that were heard of last; nil: nothing was said of them.
+    /// The directories that the gateway has named last; nil: it named none.
     var knownOf: String?
     var retryAt: Instant?
 
@@ -40,7 +40,7 @@ extension PhoneMachine {
     askForDirectory(now, &out)
   }
 
-  /// - Parameter number: of the session, 0 the phone's own.
+  /// - Parameter number: the session's number; 0 is the phone's own.
   mutating func directoryWelcomed(_ welcome: Welcome, _ now: Instant, _ out: inout [Action]) {
     hasDirectory = welcome.caps.contains("dir")
     directoryVersion = welcome.dirVersion
@@ -49,7 +49,7 @@ extension PhoneMachine {
     askForDirectory(now, &out)
   }
 
-  /// The parts of an answer that has come were lost with the socket; a question without an answer is asked again by its session.
+  /// Drops the received parts of an answer, whose rest was lost with the socket; the session repeats a request without an answer.
   mutating func directoryOffline() {
     following?.answer = nil
     following?.gathered = []
@@ -66,7 +66,7 @@ extension PhoneMachine {
     askForDirectory(now, &out)
   }
 
-  /// True: it was one of these messages.
+  /// True if it was one of these messages.
   mutating func directoryReceived(_ message: ServerMessage, _ now: Instant, _ out: inout [Action]) -> Bool {
     switch message {
     case .dirChanged(let changed):
@@ -93,7 +93,7 @@ extension PhoneMachine {
     following?.question = question
   }
 
-  /// True: it was the answer to `dir.get`.
+  /// True if it was the answer to `dir.get`.
   mutating func directoryAnswered(
     _ id: Identifier, _ result: Result<Success, Failure>, _ now: Instant, _ out: inout [Action]
   ) -> Bool {

@@ -1,15 +1,16 @@
 import AppProtocol
 import Bytes
 
-/// Calls that hear each other: the gateway joins their trunks, this device their audio. A group counts as one of the calls at once, as in CallKit.
+/// Calls that are mixed: the gateway joins their trunks, this device their audio. A group counts as one simultaneous call, as in
+/// CallKit.
 extension PhoneMachine {
-  /// Calls at once: a group counts as one; a call that was neither offered nor shown does not count.
+  /// Simultaneous calls: a group is one; a call that was neither offered nor shown does not count.
   var lines: Int {
     let held = liveCalls.filter { calls[$0]?.holdsLine == true }
     return held.count { calls[$0]?.group == nil } + Set(held.compactMap { calls[$0]?.group }).count
   }
 
-  /// All of the call's group, itself included, in the order of `liveCalls`.
+  /// All calls of the call's group, including itself, in the order of `liveCalls`.
   func groupMembers(of id: Identifier) -> [Identifier] {
     guard let group = calls[id]?.group else { return [id] }
     return liveCalls.filter { calls[$0]?.group == group }
@@ -24,7 +25,7 @@ extension PhoneMachine {
     return Set(groupMembers(of: id) + groupMembers(of: other)).count <= Limits.groupedCalls
   }
 
-  /// What the app wants; nil: the call leaves its group.
+  /// The app's request; nil: the call leaves its group.
   mutating func changeGroup(_ id: Identifier, _ other: Identifier?, _ out: inout [Action]) {
     if mayGroup(id, other) { out.append(.request(.group(id, other))) }
   }
@@ -36,7 +37,7 @@ extension PhoneMachine {
     groups[question] = (id, other, action)
   }
 
-  /// The gateway's answer. Who is held of a new group is resumed: its other side talks along; who does not talk after a parting is held.
+  /// The gateway's answer. Held calls of a new group are resumed; after a split, calls that are not active are held.
   mutating func finishGroup(
     _ id: Identifier, _ other: Identifier?, _ action: SystemActionID, isDone: Bool, _ now: Instant, _ out: inout [Action]
   ) {
@@ -44,7 +45,7 @@ extension PhoneMachine {
     guard isDone, calls[id]?.isOver == false else { return }
     guard let other else {
       leaveGroup(id, now, &out)
-      // one call talks at a time, or one group; the other sides hear hold audio
+      // one call, or one group, is active at a time; the other peers hear hold audio
       if let listening { holdOthers(than: listening, &out) }
       return
     }
@@ -63,7 +64,7 @@ extension PhoneMachine {
     for member in members { calls[member]?.group = groupCount }
   }
 
-  /// Also of a call that is over. One alone is no group.
+  /// Also for an ended call. A single call is not a group.
   mutating func leaveGroup(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
     guard let group = calls[id]?.group else { return }
     calls[id]?.group = nil
@@ -73,7 +74,7 @@ extension PhoneMachine {
     listen(now, &out)
   }
 
-  /// A new session's word of the groups that the gateway has.
+  /// Applies the gateway's groups from the snapshot of a new session.
   mutating func update(groupsOf snapshot: [CallSnapshot], _ now: Instant, _ out: inout [Action]) {
     let known = snapshot.filter { calls[$0.call]?.isOver == false }
     let before = known.map { calls[$0.call]?.group != nil }
@@ -85,7 +86,7 @@ extension PhoneMachine {
     listen(now, &out)
   }
 
-  /// These answers are no longer awaited.
+  /// Drops group requests whose answers are no longer needed.
   mutating func dropGroupQuestions(_ isDropped: (Identifier, SystemActionID) -> Bool, completes: Bool, _ out: inout [Action]) {
     for (question, asked) in groups where isDropped(asked.call, asked.action) {
       groups[question] = nil

@@ -1,11 +1,11 @@
 import AppProtocol
 import Bytes
 
-/// A call comes: from the push, the offer or the snapshot to `call.ringing`.
+/// An incoming call: from the push, the offer or the snapshot to `call.ringing`.
 extension PhoneMachine {
   mutating func pushed(_ push: Push?, _ mustReport: Bool, _ now: Instant, _ out: inout [Action]) {
-    // nothing is known of it, or no user is logged in: the system requires a call nevertheless, and it names no caller
-    // a call that is on its way out still is its own
+    // the push is unreadable, or no user is logged in: the system requires a report all the same, which names no caller; the push
+    // of a live call is handled below, even during a logout
     guard let push, (state != .loggedOut && !isLoggingOut) || calls[push.call]?.isOver == false else {
       guard mustReport else { return }
       let id = push?.call ?? Identifier(random: random)
@@ -20,16 +20,16 @@ extension PhoneMachine {
         calls[push.call]?.screen = .reporting
         notifyChange(push.call, &out)
       }
-      // after the end the system must see a call, and not for long
+      // an ended call must still be reported to the system, and is ended at once
       if mustReport, calls[push.call]?.isOver == true { out.append(.reportEnded(push.call, .failed)) }
       return
     }
-    // the session of a push whose call is over may wait for an unreachable gateway
+    // the session of a push whose call has ended may wait for a gateway that cannot be reached
     if let wake, wake.call != push.call, session?.isOnline != true, !liveCalls.contains(wake.call) { finishSession(now, &out) }
     give(.hurry, now, &out)
     makeRoom(now, &out)
     let isOfOtherNode = isOfOtherNode(push)
-    // a third call, or a second one for a session that is another push's
+    // a third call, or a second one for a session that belongs to another push
     if lines >= configuration.maximumCalls || (isOfOtherNode ? !hasRoom(push) : wake != nil && wake?.call != push.call) {
       if mustReport { out.append(.reportEnded(push.call, .unanswered)) }
       return reject(push.call, CallReject(scope: .device, reason: .busy), push, now, &out)
@@ -48,17 +48,17 @@ extension PhoneMachine {
     }
   }
 
-  /// The session that there is says nothing of a call that was over before it began. What the gateway has to say of a live one comes before
-  /// the answer to any request.
+  /// The present session does not report a call that ended before the session began. All messages about a live call arrive before
+  /// the answer to any request, so a request is sent.
   mutating func probe(_ id: Identifier, of number: Int = 0, _ now: Instant, _ out: inout [Action]) {
     let state = DeviceState(state: isForeground ? .fg : .bg)
     let question = ask(.deviceState(state), call: nil, of: number, now, &out)
     if let question { probes[question] = id }
   }
 
-  /// No offer by then: the refusal of a reject says why.
+  /// No offer came by then: the answer to a reject gives the reason.
   mutating func probed(_ id: Identifier, _ now: Instant, _ out: inout [Action]) {
-    // a node that does not have it says nothing of it: its own is still to be reached
+    // a node reports nothing about another node's call: that node is still to be reached
     guard let entry = calls[id], !entry.isOver, entry.call == nil, !(entry.socket == 0 && entry.push.map(isOfOtherNode) == true)
     else { return }
     let why = CallReject(scope: .device, reason: .mediaFailed)
@@ -69,7 +69,7 @@ extension PhoneMachine {
   private var forcesUnlock: Bool { microphone != .granted && configuration.forcesUnlock }
 
   mutating func add(_ id: Identifier, _ entry: Entry, _ out: inout [Action]) {
-    // ended ones are kept a while: a late push must find them
+    // ended calls are kept for a while: a late push must find them
     if calls.count >= Limits.rememberedCalls,
       let old = calls.filter(\.value.isOver).keys.min(by: { $0.description < $1.description })
     {
@@ -83,10 +83,10 @@ extension PhoneMachine {
     let node = node(of: number)
     let wake = number == 0 ? wake : further[number]?.wake
     for row in snapshot {
-      // of a call that was moved here, or that another session had: from now on this one speaks for it
+      // a call that was moved here, or that another session had: it belongs to this session from now on
       if calls[row.call]?.isOver == false { belongs(row.call, to: number) }
       if calls[row.call].map({ $0.call == nil && !$0.isOutgoing }) ?? true, row.state != .ringing || row.dir == .outgoing {
-        // a call of a process that was killed: it has no other party. The session of another call's push may not say so yet
+        // a call of a process that was killed: no user is on the line. The session of another call's push may not report it yet
         if wake == nil || wake?.call == row.call {
           giveUp(row.call, of: number, now, &out)
         } else if number == 0, orphans.count < Limits.rememberedCalls {
@@ -98,25 +98,25 @@ extension PhoneMachine {
         let details = CallDetails(called: row.to, parameters: row.parameters, pstn: row.pstn)
         offered(row.call, row.from, row.acct, row.caps, details, (sdp, row.gen), of: number, now, &out)
       } else if let muted = row.muted, calls[row.call]?.call?.state == .connected, !isSendingMute(row.call) {
-        // what the gateway said of it meanwhile is in no message
+        // no message contains changes that the gateway made meanwhile
         act(.mute(muted), row.call, now, &out)
       }
     }
     update(groupsOf: snapshot, now, &out)
     let named = Set(snapshot.map(\.call))
     for id in liveCalls where !named.contains(id) && !isYetToStart(id) && calls[id]?.socket == number {
-      // a node speaks for its own calls only
+      // a node reports only its own calls
       if let its = calls[id]?.node, let node, its != node { loseSession(id, now) } else { calls[id]?.isMissing = true }
     }
   }
 
-  /// The gateway has yet to hear, or to answer, what this device wants: that is newer than its own word.
+  /// This device's mute is not yet sent or answered: it is newer than the gateway's.
   private func isSendingMute(_ id: Identifier) -> Bool {
     guard let entry = calls[id] else { return true }
     return entry.muteDue != nil || entry.mute.isAsked || tags.values.contains { $0.call == id && $0.tag == .mute }
   }
 
-  /// The gateway cannot know of it yet.
+  /// True if the gateway cannot know the call yet.
   private func isYetToStart(_ id: Identifier) -> Bool {
     guard let entry = calls[id], entry.isOutgoing else { return false }
     return entry.call == nil || entry.call?.state == .starting
@@ -126,7 +126,7 @@ extension PhoneMachine {
     ask(.callEnd(CallEnd(reason: .appRestart)), call: id, of: number, now, &out)
   }
 
-  /// What the snapshot lacked and no `call.gone` named until the session's first `pong`.
+  /// Ends calls that the snapshot lacked and no `call.gone` named before the session's first `pong`.
   mutating func endMissing(of number: Int, _ now: Instant, _ out: inout [Action]) {
     for id in liveCalls where calls[id]?.isMissing == true && calls[id]?.socket == number {
       calls[id]?.reason = .unknown
@@ -154,7 +154,7 @@ extension PhoneMachine {
       calls[id]?.isGivenUp = false
       return reject(id, CallReject(scope: .device, reason: .mediaFailed), nil, now, &out)
     }
-    // a pushed call had to be shown, and is removed again: it had no audio
+    // a pushed call had to be shown, and is removed again: the caller would not hear the user
     if microphone != .granted, !configuration.forcesUnlock, calls[id]?.call == nil {
       return filtered(id, .noPermission, .mediaFailed, now, &out)
     }
@@ -185,7 +185,7 @@ extension PhoneMachine {
     notifyChange(id, &out)
   }
 
-  /// How long the app took from its push (docs/reference/protocol.md, `call.ringing`).
+  /// How long the app's steps took after its push (docs/reference/protocol.md, `call.ringing`).
   private func steps(_ entry: Entry) -> CallRinging {
     guard let pushedAt = entry.pushedAt else { return CallRinging() }
     func milliseconds(_ later: Instant?) -> Int? { later.map { max(0, Int(($0 - pushedAt).milliseconds)) } }
@@ -204,7 +204,7 @@ extension PhoneMachine {
       ring(id, now, &out)
     case .doNotDisturb?: refused(id, .dnd, .dnd, now, &out)
     case .blocked?: refused(id, .blocked, .blocked, now, &out)
-    // Focus and Screen Time have more codes than are documented
+    // Focus and Screen Time have undocumented codes
     case .other?: refused(id, .filtered, .dnd, now, &out)
     }
   }
@@ -216,7 +216,7 @@ extension PhoneMachine {
     filtered(id, why, reason, now, &out)
   }
 
-  /// The gateway has all that it needs with `call.unavailable`; a `call.end` besides would decline for every device.
+  /// `call.unavailable` is sufficient for the gateway; a `call.end` would also decline for every device.
   private mutating func filtered(
     _ id: Identifier, _ why: CallUnavailable.Why, _ reason: EndReason, _ now: Instant, _ out: inout [Action]
   ) {
@@ -227,7 +227,7 @@ extension PhoneMachine {
     ended(id, .failed, now, &out)
   }
 
-  /// By the socket, and beside it by HTTP where the socket is not there yet: whichever comes first counts.
+  /// Sent by the socket, and also by HTTP while the socket is not connected: the first to arrive counts.
   mutating func reject(_ id: Identifier, _ why: CallReject, _ push: Push?, _ now: Instant, _ out: inout [Action]) {
     let number = socket(of: id)
     let isOfOtherNode = number == 0 && push.map(isOfOtherNode) == true

@@ -1,26 +1,27 @@
 import AppProtocol
 import Bytes
 
-/// Many nodes (docs/reference/protocol.md): the phone's own session stays where it is; a call of another node has a session there.
+/// Many nodes (docs/reference/protocol.md): the phone's own session stays at its node; a call of another node has a session
+/// there.
 ///
-/// | event | what is done |
+/// | event | action |
 /// |---|---|
 /// | `call.wake`, or a push whose `gw` is another node's address | a further session there, by the wake token |
-/// | the same for a call that is known | ignored; one that has gone astray gets its session |
-/// | the snapshot lacks a call of another node | astray: rung for 15 s more, connected until its media has been gone for 30 s |
+/// | the same for a known call | ignored; a call without a session gets its session |
+/// | the snapshot lacks a call of another node | without a session: rings for 15 s more, stays connected until its media has been silent for 30 s |
 /// | a session names a call: snapshot, offer | the call is that session's |
-/// | a further session is refused with 4009 | its calls are astray: this device's newer session there says what is with them |
+/// | a further session is refused with 4009 | its calls have no session: this device's newer session there reports their state |
 /// | a further session is refused otherwise | its calls end |
-/// | no call of a further session is left | 1000 once the gateway has all that was said, after 15 s at the latest |
+/// | no call of a further session is left | closed with 1000 once the gateway has received all messages, after 15 s at the latest |
 extension PhoneMachine {
   struct Further: Sendable {
     var session: ClientSession
-    /// The push that it began with, whose call it is for; nil once a login has made it a whole one.
+    /// The push that opened the session, for its call only; nil once a login has made it a full session.
     var wake: Push?
-    /// Where it was opened.
+    /// The address at which it was opened.
     let address: String?
     var onlineAt: Instant?
-    /// No call of it is left.
+    /// Set when no call of the session is left.
     var closesAt: Instant?
   }
 
@@ -58,7 +59,7 @@ extension PhoneMachine {
     }
   }
 
-  // MARK: a call that rings while its session is broken
+  // MARK: a call that rings while its session is disconnected
 
   mutating func ringsAlone(of number: Int, _ now: Instant) {
     for id in liveCalls where socket(of: id) == number && calls[id]?.call?.state == .ringing && calls[id]?.watchdog == nil {
@@ -67,7 +68,8 @@ extension PhoneMachine {
     }
   }
 
-  /// A call that rings while its gateway is not reached gives its line to one that is reached: the same caller, as a rule, by way of another node.
+  /// A call that rings while its gateway is unreachable is ended for one whose gateway is reached: usually the same caller,
+  /// through another node.
   mutating func makeRoom(_ now: Instant, _ out: inout [Action]) {
     guard lines >= configuration.maximumCalls else { return }
     let lost = liveCalls.first {
@@ -79,18 +81,18 @@ extension PhoneMachine {
     ended(lost, .failed, now, &out)
   }
 
-  /// The session is back: its gateway says what is with its calls.
+  /// The session is online again: its gateway reports the state of its calls.
   mutating func ringsOn(of number: Int) {
     for id in liveCalls where socket(of: id) == number && calls[id]?.ringsAlone == true {
       calls[id]?.ringsAlone = false
-      // also of one that was answered meanwhile, whose tap has a time of its own
+      // also for a call that was answered meanwhile: its tap has its own deadline
       calls[id]?.watchdog = nil
     }
   }
 
   // MARK: a call of another node
 
-  /// The phone's own session is at another node than this push's call. False while that is not known.
+  /// True if the phone's own session is at another node than this push's call; false while that is unknown.
   func isOfOtherNode(_ push: Push) -> Bool {
     guard configuration.capabilities.contains("nodes"), let there = push.gateway, ClientSession.Route.isAddress(there),
       let here = session?.home ?? wake?.gateway
@@ -112,11 +114,11 @@ extension PhoneMachine {
     let push = Push(call: wake.call, caller: wake.from ?? Self.unknownCaller, wake: wake.wake, gateway: wake.gw)
     let isNews = calls[push.call] == nil
     pushed(push, false, now, &out)
-    // it was no push: nothing of its way is measured
+    // it was not a push: its delivery is not measured
     if isNews { calls[push.call]?.pushedAt = nil }
   }
 
-  /// One session a node: a second one of this device would replace the first. A session of a push becomes a whole one by the login.
+  /// One session per node: a second one of this device would replace the first. A login makes a push's session a full one.
   mutating func openFurther(_ push: Push, _ now: Instant, _ out: inout [Action]) {
     if let there = session(at: push) {
       calls[push.call]?.socket = there
@@ -139,7 +141,7 @@ extension PhoneMachine {
     give(.start, to: furtherCount, now, &out)
   }
 
-  /// The phone's own session has come to a node: pushes that wait for another one's call go there.
+  /// The phone's own session has reached a node: pushes for calls of another node get a session there.
   mutating func findNodes(_ now: Instant, _ out: inout [Action]) {
     for id in liveCalls {
       guard let entry = calls[id], entry.call == nil, entry.socket == 0, let push = entry.push, isOfOtherNode(push) else {
@@ -150,7 +152,7 @@ extension PhoneMachine {
     }
   }
 
-  // MARK: its end
+  // MARK: the session's end
 
   mutating func refused(_ code: UInt16, of number: Int, _ now: Instant, _ out: inout [Action]) {
     let its = liveCalls.filter { calls[$0]?.socket == number }
@@ -187,7 +189,7 @@ extension PhoneMachine {
     forgetQuestions(of: number)
   }
 
-  /// Requests of this session get no answer any longer.
+  /// Drops requests of this session, which will not be answered.
   mutating func forgetQuestions(of number: Int) {
     tags = tags.filter { calls[$0.value.call].map { $0.socket != number } ?? false }
     probes = probes.filter { calls[$0.value].map { $0.socket != number } ?? false }

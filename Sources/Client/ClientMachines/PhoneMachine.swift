@@ -2,24 +2,24 @@ public import AppProtocol
 public import Bytes
 public import TURN
 
-/// The telephone of an app: joins its session with the gateway, its calls, the system's call screen and the audio device. No clock, I/O or
-/// threads: the shell hands every event in and does what `Action` says, in that order.
+/// The telephone of an app: joins its session with the gateway, its calls, the system's call screen and the audio device. No
+/// clock, I/O or threads: the shell passes every event in and performs each `Action`, in that order.
 ///
-/// What holds whatever comes in which order: a push is reported in its own turn; each action of the system is completed once; the end of a
-/// call is reported once, and not when the user ended it; audio starts when the system has activated it and stops with it; the microphone
-/// belongs to one call at most.
+/// Invariants for any order of events: a push is reported in its own step; each action of the system is completed once; the end
+/// of a call is reported once, and not if the user ended it; audio starts when the system has activated it and stops with it; the
+/// microphone belongs to at most one call, or one group.
 public struct PhoneMachine: Sendable {
   public struct Configuration: Sendable {
     public var device: Hello.Device
     public var capabilities: [String]
-    /// False where a push has started the process.
+    /// False if a push has started the process.
     public var isForeground = true
-    /// Of the process, if a push started it.
+    /// When the process started, if a push started it.
     public var startedAt: Instant?
-    /// Without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask; else the call is
-    /// `call.unavailable{noPermission}`.
+    /// Without a microphone permission a call is reported as video, so that iOS unlocks and the app can request it; else the call
+    /// is `call.unavailable{noPermission}`.
     public var forcesUnlock = false
-    /// Calls at once; a further one is busy on this device.
+    /// Simultaneous calls; a further one is busy on this device.
     public var maximumCalls = 2
     public init(device: Hello.Device, capabilities: [String] = ["media.active", "quality", "nodes"]) {
       (self.device, self.capabilities) = (device, capabilities)
@@ -30,7 +30,7 @@ public struct PhoneMachine: Sendable {
     public var call: Identifier
     public var caller: Handle
     public var wake: Redacted<String>
-    /// Where to connect; nil: the phone's own gateway.
+    /// The address to connect to; nil: the phone's own gateway.
     public var gateway: String?
     public var details: CallDetails
     public init(
@@ -41,7 +41,7 @@ public struct PhoneMachine: Sendable {
     }
   }
 
-  /// What the app asks for. The system performs it, where there is one, and only then it is done.
+  /// A request of the app. If there is a call system, the system performs it, and only then it is done.
   public enum CallAction: Sendable {
     case answer, end
     case hold(Bool)
@@ -49,58 +49,58 @@ public struct PhoneMachine: Sendable {
     case digits(String)
     case transfer(to: Handle)
     case join(Identifier)
-    /// Nil: out of its group.
+    /// Nil: leave the group.
     case group(Identifier?)
-    /// The device translates from now on, or no longer; the system is not asked.
+    /// The device starts or stops translating; the system is not involved.
     case translate(CallTranslate)
   }
 
   public enum Input: Sendable {
-    // the system
-    /// In the push delegate's turn. Nil: the payload could not be read, and a call must be reported all the same.
+    // from the system
+    /// In the push delegate's step. Nil: the payload could not be read, and a call must be reported all the same.
     case pushed(Push?, mustReport: Bool)
     case reported(Identifier, ReportRefusal?)
-    /// `timeout`: what is left until the action's `timeoutDate`.
+    /// `timeout`: the time until the action's `timeoutDate`.
     case perform(SystemActionID, SystemRequest, timeout: Duration? = nil)
     case timedOut(SystemActionID, SystemRequest)
     /// A request by `Action.request` was refused.
     case requestRefused(SystemRequest)
     case audioActivated, audioDeactivated
-    /// The audio hardware is another, or has another sample rate; with `isReset` nothing is left of what was set up.
+    /// The audio hardware or its sample rate has changed; `isReset`: the configuration is lost.
     case audioChanged(isReset: Bool)
-    /// The system has forgotten all calls.
+    /// The system has dropped all calls.
     case reset
-    // the device
-    /// What of the audio device really runs.
+    // from the device
+    /// The parts of the audio device that run.
     case audioRuns(MediaActive)
-    /// The device has refused an order.
+    /// The device has refused a request.
     case audioFailed(AudioRequest)
     case pathChanged
     case foreground(Bool)
     case microphone(MicrophonePermission)
-    // the app
+    // from the app
     case start
-    /// `device`: the token's `dev`, the id that this installation is known by; `expires`: its `exp`.
+    /// `device`: the token's `dev`, the id of this installation; `expires`: its `exp`.
     case token(String, device: String? = nil, expires: Int64? = nil)
-    /// There is none now; it is asked for again later.
+    /// There is no token now; it is requested again later.
     case tokenFailed
     case pushToken(DevicePut.Push?)
     case preferences(DevicePut.Preferences)
     case dial(Identifier, to: Handle, CallOptions = CallOptions())
     case act(Identifier, CallAction)
     case logOut
-    /// From now on each new version of the user's directory comes as `Action.directory`; `have`: what the app has already, and
-    /// of which directories it is.
+    /// From now on each new version of the user's directory is reported as `Action.directory`; `have`: the version that the app
+    /// has; `of`: the directories of that version.
     case followDirectory(have: Int?, of: String?)
-    /// A request that only reads; its answer comes as `Action.read` with the same number.
+    /// A request that only reads; its answer is `Action.read` with the same number.
     case read(Int, ClientMessage)
-    /// The test call of a preflight, which ends as `Action.tested`. Its media comes as that of any call.
+    /// The test call of a preflight, which ends with `Action.tested`. Its media is reported as for any call.
     case testCall(Identifier)
-    // the gateway
+    // from the gateway
     case socket(ClientSession.Input)
-    /// Of the session at a further node that has the number.
+    /// For the session with this number at a further node.
     case further(Int, ClientSession.Input)
-    // the media of a call
+    // from the media of a call
     case media(Identifier, ClientCall.MediaReport)
     case statistics(Identifier, StreamStats)
     case timer
@@ -115,11 +115,11 @@ public struct PhoneMachine: Sendable {
     case reportConnected(Identifier, at: Int64?)
     case request(SystemRequest)
     case complete(SystemActionID, Bool)
-    /// Connect, write or close; its events are the machine's own.
+    /// Connect, write or close; the resulting events are passed in as `Input.socket`.
     case socket(ClientSession.Action)
-    /// The same for the session at a further node; numbers are not used again.
+    /// The same for the session at a further node; numbers are not reused.
     case further(Int, ClientSession.Action)
-    /// `POST /v1/calls/<id>/reject`: the socket is not there yet, and need not come any longer.
+    /// `POST /v1/calls/<id>/reject`: the socket is not connected yet, and may never be.
     case post(CallReject, Identifier, wake: Redacted<String>, gateway: String?)
     case media(Identifier, ClientCall.MediaRequest)
     case audio(AudioRequest)
@@ -127,10 +127,10 @@ public struct PhoneMachine: Sendable {
     case relays([TURNServer])
     /// The call that microphone and loudspeaker belong to.
     case listen(Identifier?)
-    /// Others of its group, which have them too: the device mixes.
+    /// Other calls of its group, which share them: the device mixes.
     case mix([Identifier])
     case needsToken
-    /// The token that came ends no later than the one it should replace: it counts as none.
+    /// The new token does not expire later than the one that it should replace: it is rejected.
     case tokenStale
     case state(PhoneState)
     case changed(CallInfo)
@@ -140,13 +140,14 @@ public struct PhoneMachine: Sendable {
     case digit(Identifier, Character)
     case transferred(Identifier, CallTransferred)
     case loggedOut
-    /// A new version of the directory, all of its parts; each has the version that it changes, or none where it is the full directory.
+    /// A new version of the directory with all its parts; each has the version that it changes, or none if it is the full
+    /// directory.
     case directory([DirectoryPart])
     /// Nil: the phone is not online.
     case read(Int, Result<Success, Failure>?)
     /// The newest call of the history; 0: it is empty now.
     case historyChanged(Int)
-    /// Behind the close of its media.
+    /// Sent after the media is closed.
     case tested(Identifier, TestCallOutcome)
   }
 
@@ -156,24 +157,24 @@ public struct PhoneMachine: Sendable {
   /// `exp` of `token`, or of the last one.
   var tokenExpires: Int64?
   var session: ClientSession?
-  /// Set while the session is a push's; the address is the push's.
+  /// Set while the session belongs to a push; the address is the push's.
   var wake: Push?
   /// Sessions at further nodes, each for the calls of its node (docs/reference/protocol.md, Many nodes).
   var further: [Int: Further] = [:]
   var furtherCount = 0
-  /// What the newest `welcome` has of TURN servers.
+  /// The TURN servers of the newest `welcome`.
   var relays: [TURNServer] = []
   /// When the session was welcomed.
   var onlineAt: Instant?
   var calls: [Identifier: Entry] = [:]
-  /// The gateway of the newest `welcome` makes test calls; and the one that is going on.
+  /// The gateway of the newest `welcome` makes test calls; and the active one.
   var hasTestCalls = false
   var test: ClientTestCall?
   /// Calls of a process that was killed, which a push's session may not end.
   var orphans: Set<Identifier> = []
-  /// What an answer of the gateway belongs to.
+  /// The call and request that an answer of the gateway belongs to.
   var tags: [Identifier: (call: Identifier, tag: ClientCall.RequestTag)] = [:]
-  /// Requests whose answer tells that nothing more comes of a pushed call.
+  /// Requests whose answer shows that no further message about a pushed call follows.
   var probes: [Identifier: Identifier] = [:]
   var holds: [Identifier: (call: Identifier, action: SystemActionID, isOn: Bool)] = [:]
   var groups: [Identifier: (call: Identifier, other: Identifier?, action: SystemActionID)] = [:]
@@ -183,25 +184,25 @@ public struct PhoneMachine: Sendable {
   var microphone = MicrophonePermission.granted
   var pushToken: DevicePut.Push?
   var preferences: DevicePut.Preferences?
-  /// The gateway still has a push token that is none any longer.
+  /// The gateway still has a push token that is no longer valid.
   var isRegistrationDropped = false
   var logOutQuestion: Identifier?
-  /// Nil: the app wants no directory.
+  /// Nil: the app follows no directory.
   var following: Following?
   var hasDirectory = false
-  /// The newest that the gateway has named.
+  /// The newest version that the gateway has named.
   var directoryVersion = 0
   /// Requests that only read, by their number.
   var reads: [Identifier: Int] = [:]
   var registration: Identifier?
-  /// What is to be registered has changed since the question.
+  /// The registration has changed since the request.
   var isRegistrationOld = false
   var isLoggingOut = false
   var tokenRequests = TokenRequests()
-  /// A token that the gateway was given and has not accepted yet, and what it replaces.
+  /// A token that was sent to the gateway and is not accepted yet, and the one that it replaces.
   var refresh: (question: Identifier, token: Redacted<String>?, expires: Int64?, wake: Push?)?
   var isTokenStale = false
-  /// The system says that audio is active; audio runs; it was started without the system's word.
+  /// `isActivated`: the system has activated audio. `isAudioForced`: audio was started without that.
   var isActivated = false
   var isAudioRunning = false
   var isAudioForced = false
@@ -224,14 +225,14 @@ public struct PhoneMachine: Sendable {
       )
       .min()
   }
-  /// Calls that are not over, in one order: the same events give the same actions.
+  /// Calls that have not ended, in a fixed order: the same events cause the same actions.
   public var liveCalls: [Identifier] { Self.ordered(calls.filter { !$0.value.isOver }.map(\.key)) }
   static func ordered(_ ids: some Sequence<Identifier>) -> [Identifier] {
     ids.sorted { ($0.high, $0.low) < ($1.high, $1.low) }
   }
-  /// Where the socket is to be opened; nil: the phone's own gateway.
+  /// The address for the socket; nil: the phone's own gateway.
   public var gateway: String? { session?.gateway }
-  /// Where the socket of the further session with this number is to be opened.
+  /// The address for the socket of the further session with this number.
   public func gateway(of number: Int) -> String? { further[number]?.session.gateway }
   public func info(of call: Identifier) -> CallInfo? { calls[call]?.info(call) }
 
