@@ -2,17 +2,17 @@ import Bytes
 import Glibc
 import TrunklineClient
 
-/// Interfaces that are looked at.
+/// Interfaces that are examined.
 private let mostInterfaceAddresses = 256
 
-/// Addresses of this machine from which the gateway may be reached by another interface than that of the default route, one an interface, in the
-/// kernel's order. Empty: there is no other, or the gateway is on this machine.
-/// - Parameter remote: the gateway's; nil: not known, and IPv4 is looked at before IPv6.
+/// Addresses of this machine from which the gateway may be reached over another interface than that of the default route, one per
+/// interface, in the kernel's order. Empty: there is no other, or the gateway is on this machine.
+/// - Parameter remote: the gateway's address; nil: unknown, and IPv4 is examined before IPv6.
 func alternateAddresses(to remote: IPAddress?) -> [IPAddress] {
   guard remote?.isLoopback != true else { return [] }
   let all = interfaceAddresses()
   for family in remote.map({ [$0.family] }) ?? [.v4, .v6] {
-    // an address of RFC 5737 or RFC 3849 stands for any on the Internet: nothing is sent there
+    // an address of RFC 5737 or RFC 3849 represents any Internet address: nothing is sent to it
     let target = remote ?? (family == .v4 ? IPAddress("192.0.2.1") : IPAddress("2001:db8::1"))
     guard let target, let local = localAddress(to: target), let name = all.first(where: { $0.address == local })?.name else {
       continue
@@ -25,7 +25,7 @@ func alternateAddresses(to remote: IPAddress?) -> [IPAddress] {
   return []
 }
 
-/// Of interfaces that are up.
+/// Addresses of all interfaces that are up.
 private func interfaceAddresses() -> [(name: String, address: IPAddress)] {
   var first: UnsafeMutablePointer<ifaddrs>?
   guard getifaddrs(&first) == 0 else { return [] }
@@ -44,17 +44,17 @@ private func interfaceAddresses() -> [(name: String, address: IPAddress)] {
   return found
 }
 
-/// The address that the kernel's routes would send from: a socket of UDP is connected, and nothing leaves.
+/// The source address that the kernel's routes select: a UDP socket is connected, and no packet is sent.
 private func localAddress(to remote: IPAddress) -> IPAddress? {
   let made = socket(remote.family == .v4 ? AF_INET : AF_INET6, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
   guard made >= 0 else { return nil }
   defer { close(made) }
-  // any port does
+  // any port works
   guard withSockaddr(SocketAddress(remote, 9), { connect(made, $0, $1) }) == 0 else { return nil }
   return name(made, getsockname)
 }
 
-/// Of the other end of a connection.
+/// The address of a connection's peer.
 func peerAddress(ofSocket socket: Int32) -> IPAddress? { name(socket, getpeername) }
 
 private func name(

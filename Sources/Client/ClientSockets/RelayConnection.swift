@@ -3,7 +3,8 @@ import Glibc
 import Synchronization
 import TrunklineClient
 
-/// A connection to a TURN server: UDP, TCP or TLS, on a thread of its own, which also looks the name up. The thread ends with the connection.
+/// A connection to a TURN server: UDP, TCP or TLS, on its own thread, which also looks the name up. The thread ends with the
+/// connection.
 final class RelayConnection: RelaySocket {
   private struct State {
     var waiting: [[UInt8]] = []
@@ -12,15 +13,15 @@ final class RelayConnection: RelaySocket {
   }
   private struct Ended: Error { let why: String }
 
-  /// Messages that wait for the thread, and octets that wait for the kernel: what comes beyond is lost, as on any slow network.
+  /// Limits of messages that wait for the thread, and octets that wait for the kernel: more are lost, as on any slow network.
   private static let messages = 64
   private static let unsentBytes = 65_536
-  /// Addresses of a name that are tried; each but the last has so long.
+  /// Addresses of a name that are tried; time limit of each but the last.
   private static let addresses = 4
   private static let addressTime = Duration.seconds(2)
-  /// Until it must be open.
+  /// Time limit for opening the connection.
   private static let setupTime = Duration.seconds(10)
-  /// Limit of ICMP port-unreachable errors in a row, with nothing received from the server in between.
+  /// ICMP errors in a row (port unreachable), without a datagram from the server between, that end the connection.
   private static let refusals = 5
   private static let datagramBytes = 2_048
   private static let chunkBytes = 16_384
@@ -100,7 +101,7 @@ final class RelayConnection: RelaySocket {
     }
   }
 
-  /// Until the socket is ready, the owner wants something, or it is too late.
+  /// Waits until the socket is ready, the owner has a command, or the deadline has passed.
   private func wait(_ socket: Int32, _ wanted: Int32, until deadline: ContinuousClock.Instant? = nil) throws(Ended) -> Bool {
     var polls = [
       pollfd(fd: socket, events: Int16(wanted), revents: 0), pollfd(fd: wakeUp.read, events: Int16(POLLIN), revents: 0),
@@ -117,7 +118,7 @@ final class RelayConnection: RelaySocket {
 
   // MARK: connecting
 
-  /// RFC 8656 §7: the addresses of the name in turn.
+  /// RFC 8656 §7: tries the addresses of the name in their order.
   private func connect() throws(Ended) -> Int32 {
     var hints = addrinfo()
     hints.ai_socktype = address.transport == .udp ? Int32(SOCK_DGRAM.rawValue) : Int32(SOCK_STREAM.rawValue)
@@ -169,7 +170,7 @@ final class RelayConnection: RelaySocket {
     var (hasReceived, refusals) = (false, 0)
     func refused(_ error: Int32) throws(Ended) {
       refusals += 1
-      // no server is there; once one has answered, a few datagrams may be lost
+      // no server is listening; once it has answered, a few datagrams may be lost
       if !hasReceived || refusals == Self.refusals { throw Ended(why: String(cString: strerror(error))) }
     }
     var buffer = [UInt8](repeating: 0, count: Self.datagramBytes)
@@ -210,13 +211,13 @@ final class RelayConnection: RelaySocket {
     var unsent: [UInt8] = []
     if let tls { try shakeHands(tls, socket, &unsent) }
     events(.opened)
-    // what came right behind the handshake
+    // bytes received directly after the handshake
     if let tls { try decrypt(tls) }
     var buffer = [UInt8](repeating: 0, count: Self.chunkBytes)
     while true {
       let isReady = try wait(socket, unsent.isEmpty ? POLLIN : POLLIN | POLLOUT)
       let (messages, isClosing) = drain()
-      // whole messages or none: half of one would be the end of the stream
+      // whole messages or none: a partial one would break the stream
       for message in messages where unsent.count < Self.unsentBytes { try encrypt(message, tls, &unsent) }
       if isClosing {
         tls?.close()
@@ -246,7 +247,7 @@ final class RelayConnection: RelaySocket {
       var failure: Ended?
       do throws(TLSStream.Failure) { try tls.handshake() } catch { failure = Ended(why: "\(error)") }
       tls.drainUnsent(into: &unsent)
-      // an alert says why
+      // an alert states the reason
       try flush(socket, &unsent)
       if let failure { throw failure }
       if tls.isOpen { return }

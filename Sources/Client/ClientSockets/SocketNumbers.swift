@@ -2,17 +2,17 @@ import Bytes
 import Synchronization
 import TrunklineClient
 
-/// The sockets of one pool, made with the first: each has a number, and who is told of its events.
+/// The sockets of one pool, made with the first socket: each has a number and an event handler.
 final class SocketNumbers: Sendable {
   private struct State {
     var pool: WebSocketPool?
     var next = 0
     /// Sockets that were opened so far.
     var count = 0
-    /// Of the sockets that have not closed.
+    /// Event handlers of the sockets that have not closed.
     var handlers: [Int: @Sendable (SocketEvent) -> Void] = [:]
 
-    /// One that is free, else the one that was given out longest ago.
+    /// A free number, else the one that was assigned longest ago.
     mutating func number() -> Int {
       let order = (0..<SocketNumbers.sockets).map { (next + $0) % SocketNumbers.sockets }
       let number = order.first { handlers[$0] == nil } ?? next
@@ -21,7 +21,7 @@ final class SocketNumbers: Sendable {
       return number
     }
   }
-  /// The phone's own, one for each further node, and what a replaced one needs to end before its number comes round again.
+  /// Enough numbers for the phone's own socket, one for each further node, and replaced ones that have not ended.
   private static let sockets = 32
   private let state = Mutex(State())
 
@@ -29,7 +29,7 @@ final class SocketNumbers: Sendable {
 
   var count: Int { state.withLock { $0.count } }
 
-  /// Where a socket to the endpoint opened last.
+  /// The address at which a socket to the endpoint opened last.
   func address(of endpoint: WebSocketPool.Endpoint) -> IPAddress? { state.withLock { $0.pool }?.address(of: endpoint) }
 
   func open(

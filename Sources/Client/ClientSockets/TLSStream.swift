@@ -1,16 +1,16 @@
 import Bytes
 import COpenSSL
 
-/// The authorities that TLS trusts.
+/// The certificates that TLS trusts.
 struct TLSTrust: Sendable {
-  /// A file of certificates (PEM) in place of the system's.
+  /// A file of certificates (PEM) instead of the system's.
   var authorities: String?
-  /// Any certificate: for tests.
+  /// Accepts any certificate: for tests.
   var isInsecure = false
 }
 
-/// The client's end of TLS (1.2 and up) over a stream, by memory BIOs: bytes of the socket go in and out, the handshake insists on a certificate for the
-/// host (RFC 9525). One thread.
+/// A TLS client (1.2 and up) over a stream, by memory BIOs: the socket's bytes are passed in and out, the handshake requires a
+/// certificate for the host (RFC 9525). One thread.
 final class TLSStream {
   struct Failure: Error, CustomStringConvertible { let description: String }
 
@@ -61,7 +61,7 @@ final class TLSStream {
     SSL_CTX_free(context)
   }
 
-  /// A step of the handshake; its bytes are in `drainUnsent` then.
+  /// A step of the handshake; its bytes are then in `drainUnsent`.
   func handshake() throws(Failure) {
     guard !isOpen else { return }
     ERR_clear_error()
@@ -70,7 +70,7 @@ final class TLSStream {
     try check(result)
   }
 
-  /// Bytes of the socket.
+  /// Passes in bytes from the socket.
   func feed(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     guard bytes.isEmpty || BIO_write(input, bytes.baseAddress, Int32(clamping: bytes.count)) == Int32(clamping: bytes.count)
     else {
@@ -78,7 +78,7 @@ final class TLSStream {
     }
   }
 
-  /// What has been decrypted; nil: nothing more, or, with `isOver`, the peer's end.
+  /// Decrypted bytes; nil: no more; `isOver`: the peer has closed.
   func read() throws(Failure) -> (bytes: [UInt8], isOver: Bool)? {
     var bytes = [UInt8](repeating: 0, count: 16_384)
     ERR_clear_error()
@@ -96,10 +96,10 @@ final class TLSStream {
     if count <= 0 { try check(count) }
   }
 
-  /// Says goodbye; its bytes are in `drainUnsent`.
+  /// Sends a close alert; its bytes are in `drainUnsent`.
   func close() { if isOpen { SSL_shutdown(ssl) } }
 
-  /// Appends what is for the socket.
+  /// Appends the bytes to send to the socket.
   func drainUnsent(into waiting: inout [UInt8]) {
     let count = min(cossl_bio_pending(output), Int(Int32.max))
     guard count > 0 else { return }

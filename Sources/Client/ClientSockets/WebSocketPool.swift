@@ -4,10 +4,10 @@ import Foundation
 import Synchronization
 import TrunklineClient
 
-/// Any number of WebSockets over libwebsockets, on one thread for all. Events arrive on that thread, in order; `connect`, `send` and
-/// `close` may be called from any. Sockets are named by numbers of the owner's choice, 0 to `count` − 1.
+/// Any number of WebSockets over libwebsockets, on one thread for all. Events arrive on that thread, in order; `connect`, `send`
+/// and `close` may be called from any. The owner chooses the sockets' numbers, 0 to `count` − 1.
 public final class WebSocketPool: Sendable {
-  /// Runs a body on a thread of its own, and returns what waits for its end.
+  /// Runs a body on its own thread, and returns a function that waits for its end.
   public typealias ThreadStart = @Sendable (@escaping @Sendable () -> Void) throws -> @Sendable () -> Void
 
   private enum Command: Sendable {
@@ -27,7 +27,8 @@ public final class WebSocketPool: Sendable {
   private let reached = Mutex<[String: IPAddress]>([:])
   private static let reachedLimit = 64
 
-  /// A way of one's own: an address of this machine, and one of the gateway's of the same family, since the name servers of a dead network do not answer.
+  /// An alternate path: an address of this machine, and one of the gateway's of the same family, since the name servers of a dead
+  /// network do not answer.
   struct Interface: Sendable {
     var local: IPAddress
     var remote: IPAddress?
@@ -36,7 +37,7 @@ public final class WebSocketPool: Sendable {
   /// A pointer that other threads use for `lws_cancel_service` only, the one call that is legal off the service thread.
   private struct ContextBox: @unchecked Sendable { let pointer: OpaquePointer }
 
-  /// - Parameter start: what runs the pool's thread; by default one of Foundation's.
+  /// - Parameter start: runs the pool's thread; by default a thread of Foundation.
   public init(
     endpoint: Endpoint, count: Int, start: ThreadStart = WebSocketPool.startThread,
     handler: @escaping @Sendable (Int, Event) -> Void
@@ -59,7 +60,7 @@ public final class WebSocketPool: Sendable {
     }
   }
 
-  /// To `endpoint`, or to the pool's own; in place of the socket that has the number.
+  /// Connects to `endpoint`, or to the pool's own; replaces the socket that has the number.
   public func connect(_ number: Int, to other: Endpoint? = nil) { post(.connect(number, other ?? endpoint, over: nil)) }
   func connect(_ number: Int, to other: Endpoint, over interface: Interface) { post(.connect(number, other, over: interface)) }
   func endpoint(of url: String) throws(AddressError) -> Endpoint { try Endpoint(url: url, isInsecure: endpoint.isInsecure) }
@@ -77,7 +78,7 @@ public final class WebSocketPool: Sendable {
     }
   }
 
-  /// Closes the sockets that are open and joins the thread.
+  /// Closes the open sockets and joins the thread.
   public func stop() {
     post(.stop)
     join.withLock { $0 }?()
@@ -88,7 +89,7 @@ public final class WebSocketPool: Sendable {
     context.withLock { if let box = $0 { lws_cancel_service(box.pointer) } }
   }
 
-  /// One socket, or the attempt at one. libwebsockets holds its address while the socket lives.
+  /// One socket, or an attempt to open one. libwebsockets holds the slot's address while the socket lives.
   private final class Slot {
     let number: Int
     var socket: OpaquePointer?
@@ -103,7 +104,7 @@ public final class WebSocketPool: Sendable {
     init(number: Int) { self.number = number }
   }
 
-  /// What runs on the service thread; lives and dies there.
+  /// State of the service thread, which makes and releases it.
   private final class PoolLoop {
     let owner: WebSocketPool
     private let slots: [Slot]
@@ -194,14 +195,14 @@ public final class WebSocketPool: Sendable {
       let local = interface?.local.description ?? ""
       let texts = [endpoint.host, endpoint.path, Endpoint.subprotocol, remote, local].map { (text: String) in strdup(text) }
       defer { for text in texts { free(text) } }
-      // `address` is connected to; `host` is what TLS verifies
+      // `address` is connected to; TLS verifies `host`
       info.host = UnsafePointer(texts[0])
       info.path = UnsafePointer(texts[1])
       info.protocol = UnsafePointer(texts[2])
       info.address = UnsafePointer(texts[3])
       if interface != nil { info.iface = UnsafePointer(texts[4]) }
       slot.socket = lws_client_connect_via_info(&info)
-      // A refused connection has been told by CLIENT_CONNECTION_ERROR already.
+      // CLIENT_CONNECTION_ERROR has already reported a refused connection.
     }
 
     private func handle(_ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ bytes: UnsafeMutableRawPointer?, _ count: Int)
@@ -213,7 +214,7 @@ public final class WebSocketPool: Sendable {
       }
       guard let wsi, let data = lws_get_opaque_user_data(wsi) else { return 0 }
       let slot = Unmanaged<Slot>.fromOpaque(data).takeUnretainedValue()
-      // A socket that was given up may still have something to say.
+      // A socket that was replaced may still cause events.
       guard slot.socket == nil || slot.socket == wsi else { return reason == LWS_CALLBACK_CLIENT_ESTABLISHED ? -1 : 0 }
       switch reason {
       case LWS_CALLBACK_CLIENT_ESTABLISHED:

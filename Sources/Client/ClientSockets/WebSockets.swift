@@ -5,21 +5,21 @@ import Foundation
 import Synchronization
 public import TrunklineClient
 
-/// The phone's WebSockets on Linux, over libwebsockets; its one POST goes by libcurl.
+/// The phone's WebSockets on Linux, over libwebsockets; its one POST uses libcurl.
 public final class WebSockets: SocketConnector {
   private let sockets = SocketNumbers()
-  /// Sockets over other interfaces: a name look-up on a dead network holds up the thread of the first ones.
+  /// Sockets over other interfaces, on their own thread: a name look-up on a dead network blocks the thread of the first ones.
   private let alternates = SocketNumbers()
-  /// Of connections to TURN servers that have not ended.
+  /// Number of connections to TURN servers that have not ended.
   private let relayCount = Mutex(0)
-  /// Threads at once for them: two paths of two calls, and what is on its way.
+  /// Limit of simultaneous threads for them: two paths of two calls, and connections being opened.
   private static let relays = 24
   private let isInsecure: Bool
   private let authorities: String?
 
   /// - Parameters:
-  ///   - isInsecure: takes self-signed certificates: for tests.
-  ///   - authorities: a file of certificates (PEM) that TURN servers are trusted by, in place of the system's.
+  ///   - isInsecure: accepts self-signed certificates: for tests.
+  ///   - authorities: a file of certificates (PEM) that TURN servers are checked with, instead of the system's.
   public init(isInsecure: Bool = false, authorities: String? = nil) {
     (self.isInsecure, self.authorities) = (isInsecure, authorities)
   }
@@ -39,7 +39,7 @@ public final class WebSockets: SocketConnector {
     let known = IPAddress(endpoint.host) ?? sockets.address(of: endpoint) ?? alternates.address(of: endpoint)
     let others = alternateAddresses(to: known)
     guard !others.isEmpty else { return nil }
-    // the next one with each attempt: a machine may have more than two, and more than one may be dead
+    // each attempt uses the next interface: a machine may have more than two, and more than one may be dead
     let local = others[alternates.count % others.count]
     return try? alternates.open(endpoint, over: .init(local: local, remote: known), events)
   }
@@ -92,7 +92,7 @@ public final class WebSockets: SocketConnector {
       _ = ccurl_set_write(easy) { _, size, count, _ in size * count }
       for _ in 0...Self.redirects {
         curl_easy_perform(easy)
-        // by hand: libcurl would follow a 302 too, with another method, and keep the token to the first host
+        // by hand: libcurl would also follow a 302, with another method, and send the token to the first host only
         guard let next = Self.redirection(easy, from: url) else { return }
         _ = ccurl_set_text(easy, CURLOPT_URL, next)
       }
@@ -100,7 +100,7 @@ public final class WebSockets: SocketConnector {
     thread.start()
   }
 
-  /// Where a 307 sends this request; nil: the answer is another, or would take the token off TLS.
+  /// The target of a 307; nil: the answer has another status, or the target would take the token off TLS.
   private static func redirection(_ easy: UnsafeMutableRawPointer, from url: String) -> String? {
     var status = 0
     var text: UnsafeMutablePointer<CChar>?
