@@ -1,16 +1,16 @@
 public import Bytes
 
-/// One event of a phone, one line of text: of the stand-in's log, and of the SDK's trace on a device. The format is stable.
+/// One event of a phone as one line of text, in the stand-in's log and in the SDK's trace on a device. The format is stable.
 ///
 /// ```
 /// trace = header *line                          a process or a phone; a file may hold several, one after the other
 /// line  = time SP who SP event *(SP key "=" value)
 /// time  = seconds since the trace's start, three decimals, rounded down, never less than in the line before: 0.020
 /// who   = "app" / "system" / "user" / "network"
-/// value = a word; what is empty or has a space, a quote or a control character is a JSON string
+/// value = text; if it is empty or has a space, a quote or a control character, a JSON string
 /// ```
 /// The header is `TraceHeader`. Events are those in docs/design/apple-stand-in.md.
-/// Keys come in a fixed order; a reader passes over keys and events that it does not know.
+/// Keys have a fixed order; a reader ignores unknown keys and events.
 public struct LogLine: Sendable, Equatable, CustomStringConvertible {
   public enum Who: String, Sendable { case app, system, user, network }
   public typealias Field = (key: String, value: String)
@@ -41,7 +41,7 @@ public struct LogLine: Sendable, Equatable, CustomStringConvertible {
 
   public static func == (a: LogLine, b: LogLine) -> Bool { a.description == b.description }
 
-  /// As a value of a field is written.
+  /// The text as the value of a field is written.
   public static func word(_ text: String) -> String {
     if !text.isEmpty, !text.unicodeScalars.contains(where: { $0.value <= 32 || $0 == "\"" || $0.value == 127 }) { return text }
     let inner = text.unicodeScalars.map { scalar in

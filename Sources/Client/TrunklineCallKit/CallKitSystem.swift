@@ -6,10 +6,10 @@ public import Foundation
 
 /// Calls on the system's screens: CallKit, PushKit and AVAudioSession.
 ///
-/// Its provider and its push registry exist from `attach` on, once a process, with the engine's queue as their delegate queue: a delegate enters
-/// the phone in its own turn, so that a push is reported before its delegate method returns.
+/// Its provider and its push registry exist once per process, from `attach` on, with the engine's queue as their delegate queue:
+/// a delegate enters the phone in the same step, so that a push is reported before its delegate method returns.
 public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
-  // Unchecked: made on one thread, and from `attach` on touched on the engine's queue only.
+  // Unchecked: made on one thread, and after `attach` used on the engine's queue only.
   private let settings: Settings
   private let provider: CXProvider
   private var controller: CXCallController?
@@ -19,39 +19,39 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
   private var actions: [SystemActionID: CXAction] = [:]
   private var nextAction = 0
   private var observers: [any NSObjectProtocol] = []
-  /// Hz, of the route that audio was last started on, or would be.
+  /// Sample rate in Hz of the route on which audio was last started, or would be.
   private var sampleRate = 0.0
-  /// The push whose delegate runs now: its completion waits for the report's.
+  /// Completion of the push whose delegate is running: it waits for the report's.
   private var pushCompletion: (@Sendable () -> Void)?
 
-  /// How calls look, and where pushes come from.
+  /// The appearance of calls, and the source of pushes.
   public struct Settings: Sendable {
-    /// Calls at once; calls that are merged count as one.
+    /// Simultaneous calls; merged calls count as one.
     public var maximumCalls = 2
-    /// Calls stand in the telephone's Recents, from where a tap calls back (``TrunklineClient/Phone/callActivity``).
+    /// Calls are listed in the telephone's Recents, from where a tap calls back (``TrunklineClient/Phone/callActivity``).
     public var includesCallsInRecents = true
-    /// Calls may be translated by the system's own engine, on iOS 26 and later; it needs nothing of the gateway.
+    /// Calls may be translated by the system, on iOS 26 and later; this needs no feature of the gateway.
     public var translates = false
-    /// A file of the app's bundle.
+    /// File name in the app's bundle.
     public var ringtone: String?
-    /// 40 points, a mask.
+    /// Image of 40 points, used as a mask.
     public var icon: Data?
     /// The topic of pushes; nil: the bundle's identifier and `.voip`.
     public var topic: String?
-    /// False for builds that Xcode installs: their tokens are the sandbox's.
+    /// False for builds that Xcode installs: their tokens belong to the sandbox.
     public var isProduction = true
-    /// Two calls at once, in Recents, tokens of the production service.
+    /// Two simultaneous calls, listed in Recents, tokens of the production service.
     public init() {}
   }
 
-  /// On the thread that launches the app, before the first push can come.
+  /// Call it on the thread that launches the app, before the first push can arrive.
   public init(_ settings: Settings = Settings()) {
     self.settings = settings
     let configuration = CXProviderConfiguration()
     configuration.maximumCallGroups = settings.maximumCalls
     configuration.maximumCallsPerCallGroup = 1
     configuration.supportsVideo = false
-    // every kind that is ever put into a handle: a tap in Recents does nothing else
+    // every kind that a handle can have: without it a tap in Recents does nothing
     configuration.supportedHandleTypes = [.phoneNumber, .emailAddress, .generic]
     configuration.includesCallsInRecents = settings.includesCallsInRecents
     configuration.ringtoneSound = settings.ringtone
@@ -70,7 +70,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     (self.queue, self.events) = (queue, events)
     provider.setDelegate(self, queue: queue)
     controller = CXCallController(queue: queue)
-    // before the registry, so that a push finds the permission told
+    // before the registry, so that the permission is known when a push arrives
     queue.async { [weak self] in self?.applyMicrophone() }
     Application.onForeground { [weak self] isOn in
       self?.queue?.async { [weak self] in
@@ -85,16 +85,16 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     registry.desiredPushTypes = [.voIP]
   }
 
-  /// The user may have been in the settings.
+  /// The user may have changed the permission in the settings.
   private func applyMicrophone() {
     let permission: MicrophonePermission? = Application.microphone
     if let permission { events?(.microphone(permission)) }
   }
 
-  /// Apple's class is not said to be Sendable everywhere; nothing of it is set here.
+  /// Apple's class is not marked Sendable everywhere; this code sets nothing on it.
   private struct Session: @unchecked Sendable { let value: AVAudioSession }
 
-  /// R28: a route may come with another rate, after a moment with none.
+  /// R28: a route may have a different rate, after a moment with none.
   private func watch(_ session: Session) {
     sampleRate = session.value.sampleRate
     func observe(_ name: Notification.Name, _ body: @escaping @Sendable (CallKitSystem, _ type: UInt?) -> Void) {
@@ -123,7 +123,7 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
     }
   }
 
-  /// The trace's word for a port; others stand by Apple's.
+  /// The trace's name of a port; other ports keep Apple's.
   private static func route(_ port: String) -> String {
     switch port {
     case "Receiver": "receiver"
@@ -161,13 +161,13 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
       guard let action = actions.removeValue(forKey: id) else { return }
       if isDone { action.fulfill() } else { action.fail() }
     case .configureAudio:
-      // once a call, before activation; only the system activates the session
+      // once per call, before activation; only the system activates the session
       try? AVAudioSession.sharedInstance().setCategory(
         .playAndRecord, mode: .voiceChat, options: [.allowBluetoothHFP, .allowBluetoothA2DP])
     }
   }
 
-  /// A gateway that mixes: CallKit may offer to merge calls.
+  /// For a gateway that mixes: CallKit may offer to merge calls.
   private func allowGroups() {
     let configuration = provider.configuration
     guard configuration.maximumCallsPerCallGroup == 1 else { return }
@@ -214,17 +214,17 @@ public final class CallKitSystem: NSObject, CallSystem, @unchecked Sendable {
 }
 
 extension CallKitSystem: CXProviderDelegate {
-  /// CallKit takes reports from here on; earlier ones waited in it. Noted in the trace (R12).
+  /// CallKit accepts reports from here on; earlier ones have waited in it. Noted in the trace (R12).
   public func providerDidBegin(_ provider: CXProvider) { events?(.noted(.began)) }
   public func providerDidReset(_ provider: CXProvider) {
     actions = [:]
     events?(.reset)
   }
-  /// An outgoing call begins: fulfilled when the gateway has taken it.
+  /// Starts an outgoing call: fulfilled when the gateway has accepted it.
   public func provider(_ provider: CXProvider, perform action: CXStartCallAction) {
     perform(action, .start(Identifier(action.callUUID), Handle(action.handle)))
   }
-  /// The user answers: fulfilled when the call is connected, so that answered means heard.
+  /// The user answers: fulfilled when the call is connected, so that an answered call has audio.
   public func provider(_ provider: CXProvider, perform action: CXAnswerCallAction) {
     perform(action, .answer(Identifier(action.callUUID)))
   }
@@ -236,7 +236,7 @@ extension CallKitSystem: CXProviderDelegate {
   public func provider(_ provider: CXProvider, perform action: CXSetHeldCallAction) {
     perform(action, .hold(Identifier(action.callUUID), action.isOnHold))
   }
-  /// Mute or unmute; iOS sends them in bursts too, of which the last counts.
+  /// Mute or unmute; iOS also sends them in bursts, of which the last counts.
   public func provider(_ provider: CXProvider, perform action: CXSetMutedCallAction) {
     perform(action, .mute(Identifier(action.callUUID), action.isMuted))
   }
@@ -248,8 +248,8 @@ extension CallKitSystem: CXProviderDelegate {
   public func provider(_ provider: CXProvider, perform action: CXSetGroupCallAction) {
     perform(action, .group(Identifier(action.callUUID), action.callUUIDToGroupWith.map { Identifier($0) }))
   }
-  /// The system's engine has what is heard and what is said; a mute meanwhile silences our microphone's samples only, as ever. The gateway is
-  /// told, so that it silences nothing either.
+  /// The system's engine processes received and captured audio; a mute meanwhile silences only our microphone's samples, as
+  /// always. The gateway is notified, so that it does not silence the translation.
   @available(iOS 26.0, macOS 26.0, *)
   public func provider(_ provider: CXProvider, perform action: CXSetTranslatingCallAction) {
     guard settings.translates else { return action.fail() }
@@ -276,7 +276,7 @@ extension CallKitSystem: CXProviderDelegate {
 }
 
 extension CallKitSystem: PKPushRegistryDelegate {
-  /// A new push token: the gateway hears of it at once, or with the next login.
+  /// A new push token: the gateway is notified at once, or with the next login.
   public func pushRegistry(_ registry: PKPushRegistry, didUpdate pushCredentials: PKPushCredentials, for type: PKPushType) {
     guard type == .voIP else { return }
     let token = pushCredentials.token.map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
@@ -284,7 +284,7 @@ extension CallKitSystem: PKPushRegistryDelegate {
     events?(.pushToken(.init(kind: .apnsVoIP, token: token, env: settings.isProduction ? "production" : "sandbox", topic: topic)))
   }
 
-  /// The token is no more: the gateway forgets it.
+  /// The token is no longer valid: the gateway removes it.
   public func pushRegistry(_ registry: PKPushRegistry, didInvalidatePushTokenFor type: PKPushType) {
     if type == .voIP { events?(.pushToken(nil)) }
   }
@@ -295,14 +295,16 @@ extension CallKitSystem: PKPushRegistryDelegate {
     completion: @escaping @Sendable () -> Void
   ) { received(payload, type, mustReport: true, completion) }
 
-  /// iOS 26.4 and later: `metadata.mustReport` says whether the push must be reported; if not, it is once the gateway says that the call lives.
+  /// iOS 26.4 and later: `metadata.mustReport` states whether the push must be reported; if not, it is reported once the gateway
+  /// confirms the call.
   @available(iOS 26.4, *)
   public func pushRegistry(
     _ registry: PKPushRegistry, didReceiveIncomingVoIPPushWith payload: PKPushPayload, metadata: PKVoIPPushMetadata,
     withCompletionHandler completion: @escaping @Sendable () -> Void
   ) { received(payload, payload.type, mustReport: metadata.mustReport, completion) }
 
-  /// The report is the first thing that happens; the completion follows its callback, or comes at once where nothing is reported.
+  /// Reports the call before anything else; the completion follows the report's callback, or is called at once if no call is
+  /// reported.
   private func received(
     _ payload: PKPushPayload, _ type: PKPushType, mustReport: Bool, _ completion: @escaping @Sendable () -> Void
   ) {

@@ -1,4 +1,4 @@
-// Apple's frameworks where they are, the stand-in elsewhere: one source over both. An app that imports this module has the SDK whole.
+// Apple's frameworks on iOS, the stand-in elsewhere: one source for both. An app that imports this module has the whole SDK.
 @_exported public import TrunklineClient
 
 #if os(iOS) || APPLE_SURFACE
@@ -9,25 +9,25 @@
 
   typealias Application = AppLife
 
-  /// The phone's parts where the app names none.
+  /// The phone's default parts, for apps that pass none.
   enum SystemParts {
     /// - Parameter ownsSession: the system activates no audio session for the app.
     static func audio(ownsSession: Bool) -> any AudioDevice { VoiceUnit(ownsSession: ownsSession) }
     static func sockets() -> any SocketConnector { URLSessionSockets() }
     static func secrets() -> any SecretStore { KeychainSecrets() }
     static func paths() -> (any PathMonitor)? { NetworkPaths() }
-    /// Until the app comes to the front: a push may have started it.
+    /// True until the app enters the foreground: a push may have started it.
     static let startsInBackground = true
   }
 #else
   @_exported public import AppleStandIn
   import ClientMachines
 
-  /// What `AppLife` is on iOS.
+  /// Replaces `AppLife` of iOS.
   enum Application {
     static let isSimulator = false
     static func onForeground(_ body: @escaping @Sendable (Bool) -> Void) { StandInApplication.onForeground(body) }
-    /// The stand-in's microphone is heard or silent (R23), without a prompt.
+    /// The stand-in makes the microphone audible or silent (R23), and shows no prompt.
     static let microphone: MicrophonePermission? = nil
     static func askForMicrophone() async -> MicrophonePermission { .granted }
   }

@@ -9,15 +9,17 @@ extension Phone {
   ///
   /// - Parameters:
   ///   - gateway: `wss://host/v1/connect`.
-  ///   - calls: how calls look.
-  ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask.
-  ///   - sealsCallers: pushes hold the caller sealed for a key in the keychain: no push service sees who calls.
-  ///   - token: a login token of the app's backend. Before the first unlock it is not needed: a push lets the phone in for its call.
+  ///   - calls: the appearance of calls.
+  ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can request
+  ///     it.
+  ///   - sealsCallers: pushes contain the caller sealed for a key in the keychain: no push service can read it.
+  ///   - token: a login token from the app's backend. It is not needed before the first unlock: a push admits the phone for its
+  ///     call.
   public convenience init(
     _ gateway: String, calls: CallKitSystem.Settings = .init(), forcesUnlock: Bool = false, sealsCallers: Bool = false,
     token: @escaping @Sendable () async throws -> String
   ) {
-    // no push comes to the simulator, and its CallKit shows nothing: the state says so, and the app's own screens have the calls
+    // the simulator gets no push, and its CallKit shows no call: the state reports it, and the app's own screens show the calls
     let isSimulator = Application.isSimulator
     let system: any CallSystem = isSimulator ? NoCallSystem(saysUnsupported: true) : CallKitSystem(calls)
     self.init(
@@ -27,13 +29,13 @@ extension Phone {
       forcesUnlock: forcesUnlock, maximumCalls: calls.maximumCalls, sealsCallers: sealsCallers, token: token)
   }
 
-  /// The phone with calls on the app's own screens, where CallKit is not allowed: calls come while the app is open.
+  /// The phone with calls on the app's own screens, where CallKit is not allowed: calls arrive while the app is open.
   ///
   /// - Parameters:
   ///   - gateway: `wss://host/v1/connect`.
-  ///   - system: `.none`, or what the app has instead of CallKit.
+  ///   - system: `.none`, or the app's replacement of CallKit.
   ///   - maximumCalls: a further one is busy on this device.
-  ///   - token: a login token of the app's backend.
+  ///   - token: a login token from the app's backend.
   public convenience init(
     _ gateway: String, system: any CallSystem, maximumCalls: Int = 2, token: @escaping @Sendable () async throws -> String
   ) {
@@ -43,14 +45,14 @@ extension Phone {
       token: token)
   }
 
-  /// Asks the user for the microphone, unless that was done before, and keeps the answer. Only while the app is open: with a locked screen iOS
-  /// shows no question (R23).
+  /// Requests the microphone permission, if the user has not decided yet, and applies the answer. Only while the app is open:
+  /// with a locked screen iOS shows no prompt (R23).
   public func askForMicrophone() async { microphone(await Application.askForMicrophone()) }
 
   /// The activity of a tap in Recents, in Contacts, or of Siri: `.onContinueUserActivity(Phone.callActivity) { phone.call($0) }`.
   public static let callActivity = "INStartCallIntent"
 
-  /// Calls the party that the activity names. Nil: it is not a call, or names no party.
+  /// Calls the person whom the activity names. Nil: it is not a call, or names no person.
   @discardableResult
   public func call(_ activity: NSUserActivity) -> Call? {
     guard let intent = activity.interaction?.intent as? INStartCallIntent, let person = intent.contacts?.first?.personHandle,

@@ -4,7 +4,7 @@
     import ClientSockets
   #endif
 
-  /// Closed until the first unlock, as the keychain is (R29).
+  /// Secrets that are closed until the first unlock, as the keychain is (R29).
   struct UnlockedSecrets: SecretStore {
     let files: FileSecrets
     func read(_ key: String) -> [UInt8]? { StandInApplication.isProtectedDataAvailable ? files.read(key) : nil }
@@ -13,9 +13,9 @@
     }
   }
 
-  /// The phone's parts where the app names none.
+  /// The phone's default parts, for apps that pass none.
   enum SystemParts {
-    /// Samples of files: `PHONE_MICROPHONE` is said over and over (16-bit mono at 8 kHz, no header), nothing without it.
+    /// Samples of files: `PHONE_MICROPHONE` is played repeatedly (16-bit mono at 8 kHz, no header); silence without it.
     static func audio(ownsSession: Bool) -> any AudioDevice {
       let path = ProcessInfo.processInfo.environment["PHONE_MICROPHONE"] ?? ""
       let bytes = [UInt8](FileManager.default.contents(atPath: path) ?? Data())
@@ -24,7 +24,7 @@
       }
       return FileAudio(samples, sampleRateHz: 8_000, repeats: true, keepsHeard: false)
     }
-    /// What survives a kill: a folder of the user's.
+    /// A folder in the user's home, which survives a kill.
     static func secrets() -> any SecretStore {
       let folder = ProcessInfo.processInfo.environment["PHONE_SECRETS"] ?? NSHomeDirectory() + "/.local/share/trunkline-phone"
       return UnlockedSecrets(files: FileSecrets(folder: folder))
