@@ -1,27 +1,27 @@
 public import AppProtocol
 public import ClientMachines
 
-// What an app reads of a call and says to the phone, under names that come with the SDK: the modules that they are of are not the app's to import.
+// Names that the SDK exports for types that an app reads or passes; the app need not import their modules.
 
 extension Call {
-  /// A number, address or name: the other party of a call.
+  /// A number, address or name: the peer of a call.
   public typealias Handle = AppProtocol.Handle
-  /// What can be done with a call.
+  /// The operations that a call supports.
   public typealias Capabilities = CallCapabilities
   /// How a call ended.
   public typealias EndReason = AppProtocol.EndReason
-  /// The gateway's word on how a call sounds.
+  /// The gateway's rating of a call's audio.
   public typealias Quality = AppProtocol.Quality
-  /// What the media of a call counts.
+  /// Counters of a call's media.
   public typealias Statistics = ClientMedia.Statistics
 }
 
 extension Phone {
-  /// What the user has said about the microphone.
+  /// The user's permission for the microphone.
   public typealias MicrophonePermission = ClientMachines.MicrophonePermission
   /// A part of a version of the user's directory.
   public typealias DirectoryPart = AppProtocol.DirectoryPart
-  /// Calls of the user's history, and one of them.
+  /// A page of calls from the user's history.
   public typealias HistoryPage = AppProtocol.HistoryPage
   /// A call of the user's history.
   public typealias HistoryEntry = AppProtocol.HistoryEntry

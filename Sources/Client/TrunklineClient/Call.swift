@@ -4,26 +4,27 @@ public import ClientMachines
 public import Foundation
 public import Observation
 
-/// One call, as the app shows it. Nothing on it blocks: a method asks, and the properties follow when it is done.
+/// One call, as the app shows it. Nothing on it blocks: a method sends a request, and the properties change when it is done.
 ///
 /// The object is the same from the first ring to the end, and observable: a view that reads a property is drawn again when it changes.
 @MainActor @Observable
 public final class Call: Identifiable {
-  /// Where a call stands. ``description`` is a word for a screen, in English.
+  /// The state of a call. ``description`` is a word for a screen, in English.
   public enum State: Hashable, Sendable, CustomStringConvertible {
     /// It rings here.
     case ringing
-    /// The tap, or the number, is on its way.
+    /// The tap, or the number, is being sent.
     case connecting
-    /// The other side's telephone rings.
+    /// The callee's telephone rings.
     case calling
-    /// Seconds since this device knew that the gateway had connected it.
+    /// Seconds since this device was notified that the gateway had connected it.
     case connected(seconds: Int)
-    /// On hold by this side. What the other side does is ``Call/isHeldByPeer``.
+    /// On hold by this side. ``Call/isHeldByPeer`` is the peer's hold.
     case held
-    /// Nothing has arrived from the gateway for two and a half seconds, so that the other party cannot be heard: another path is being tried. The call continues.
+    /// For two and a half seconds no packet has come from the gateway, so that there is no audio: the phone searches for another
+    /// path. The call continues.
     case reconnecting
-    /// Over, and why. Nothing follows.
+    /// The call has ended, with the reason. No state follows.
     case ended(EndReason)
 
     /// "ringing", "connecting", "1:07", "on hold", "busy".
@@ -40,7 +41,7 @@ public final class Call: Identifiable {
     }
   }
 
-  /// The other party.
+  /// The peer of the call.
   public struct Peer: Hashable, Sendable, CustomStringConvertible {
     /// The number or address; its `n` is the name, if the gateway sent one.
     public var handle: Handle
@@ -48,58 +49,59 @@ public final class Call: Identifiable {
     public var description: String { handle.n ?? handle.h }
   }
 
-  /// Who began the call.
+  /// Which side started the call.
   public enum Direction: Sendable {
-    /// The other side did.
+    /// The peer started it.
     case incoming
-    /// This side did: ``Phone/call(_:from:account:location:parameters:)-(String,_,_,_,_)``.
+    /// This side started it: ``Phone/call(_:from:account:location:parameters:)-(String,_,_,_,_)``.
     case outgoing
   }
 
-  /// The UUID that CallKit, the gateway and its record have for this call.
+  /// The UUID of this call in CallKit, in the gateway and in its record.
   public nonisolated let id: UUID
-  /// Who began it.
+  /// Which side started the call.
   public let direction: Direction
-  /// The other party. A pushed call may have no name until the gateway is reached.
+  /// The peer. A pushed call may lack its name and number until the gateway is reached.
   public internal(set) var peer: Peer
-  /// Which of the user's accounts it belongs to; nil until the gateway has named it.
+  /// The user's account that it belongs to; nil until the gateway has named it.
   public internal(set) var account: String?
-  /// Which of the user's numbers was called; its `n` is a name for it, if there is one. Nil: of an outgoing call, or not said yet.
+  /// The user's number that was called; its `n` is a name for it, if there is one. Nil: for an outgoing call, or not known yet.
   public internal(set) var called: Handle?
-  /// What is told of an incoming call by name: header fields that its trunk's `parameters` lists, and the routing webhook's. From a carrier:
-  /// the caller may have written them.
+  /// Parameters of an incoming call by name: header fields that its trunk's `parameters` lists, and the routing webhook's. Those
+  /// from a carrier are not trustworthy: any caller may have written them.
   public internal(set) var parameters: [String: String] = [:]
-  /// A verifier's statement on the caller's number (RFC 8588): "A", "B" or "C"; nil: not verified.
+  /// The verification result for the caller's number (RFC 8588): "A", "B" or "C"; nil: it was not verified.
   public internal(set) var attestation: String?
-  /// The previously called numbers, before the call was diverted to this user, the latest first.
+  /// The numbers that the call was diverted from before it reached this user, the latest first.
   public internal(set) var divertedFrom: [Handle] = []
-  /// Where it stands.
+  /// The state of the call.
   public internal(set) var state: State
-  /// The other side hears nothing of this microphone. Follows ``mute(_:)`` and the system's own button.
+  /// The peer does not hear this microphone. Follows ``mute(_:)`` and the system's own button.
   public internal(set) var isMuted = false
   /// On hold by this side: neither hears the other.
   public internal(set) var isHeld = false
-  /// On hold by the other side.
+  /// On hold by the peer.
   public internal(set) var isHeldByPeer = false
-  /// What may be offered to the user; what is not there is not to be had.
+  /// The operations that may be offered to the user; others are not available.
   public internal(set) var capabilities: CallCapabilities?
-  /// Calls with the same number hear each other; nil: it is in no group.
+  /// Calls with the same number are mixed; nil: it is in no group.
   public internal(set) var group: Int?
-  /// When this process first knew of it, by the device's clock.
+  /// When this process first received it, by the device's clock.
   public let startedAt = Date()
   /// When it was connected, by the gateway's clock; nil: never, or not yet.
   public internal(set) var connectedAt: Date?
-  /// When its end was known here, by the device's clock.
+  /// When this device was notified of its end, by the device's clock.
   public internal(set) var endedAt: Date?
-  /// How it ended; nil while it lives.
+  /// How it ended; nil before the end.
   public internal(set) var endReason: EndReason?
-  /// Why it could not be made, where the phone or the gateway said so.
+  /// Why it could not be made, if the phone or the gateway gave an error.
   public internal(set) var error: PhoneError?
-  /// The gateway's word on how it sounds.
+  /// The gateway's rating of the audio.
   public internal(set) var quality: Quality?
-  /// Each second while it lives; `microphoneLevel` and `speakerLevel` for meters.
+  /// Updated each second until the end; `microphoneLevel` and `speakerLevel` are for meters.
   public internal(set) var statistics = ClientMedia.Statistics()
-  /// What is wrong with its audio as this device measures it, each with a sentence for the user; none of a call on hold, or that reconnects.
+  /// Faults of its audio that this device measures, each with a sentence for the user; none while the call is on hold or
+  /// reconnecting.
   public internal(set) var warnings: [CallWarning] = []
   /// The audio codec by its RTP name, "opus" or "PCMU", once it is connected.
   public internal(set) var codec: String?
@@ -116,7 +118,7 @@ public final class Call: Identifiable {
     state = direction == .incoming ? .ringing : .connecting
   }
 
-  /// Each state from now on, the end last; a slow reader misses steps, never the end.
+  /// Each state from now on, the end last; a slow reader misses intermediate states, never the end.
   public var states: AsyncStream<State> {
     let (stream, continuation) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(1))
     continuation.yield(state)
@@ -130,40 +132,40 @@ public final class Call: Identifiable {
     return stream
   }
 
-  /// Takes the call. Where CallKit shows calls this goes through it, as the system's button does.
+  /// Answers the call. Where CallKit shows calls, the request goes through CallKit, as for the system's button.
   public func answer() { phone?.act(self, .answer) }
-  /// Refuses a call that rings; the user's other devices stop ringing too.
+  /// Declines a ringing call; the user's other devices stop ringing too.
   public func decline() { phone?.act(self, .end) }
-  /// Ends the call, in whatever state it is. Harmless for one that is over.
+  /// Ends the call, in any state. Has no effect on an ended call.
   public func end() { phone?.act(self, .end) }
-  /// Silences the microphone, or opens it. It is quiet here at once.
+  /// Silences the microphone, or opens it. The microphone is silent here at once.
   public func mute(_ isOn: Bool) { phone?.act(self, .mute(isOn)) }
-  /// Puts on hold, or resumes: the call that talked then is held first.
+  /// Puts on hold, or resumes; before a resume the active call is held.
   public func hold(_ isOn: Bool) { phone?.act(self, .hold(isOn)) }
-  /// 0 to 9, A to D, * and #; others are left out.
+  /// Sends 0 to 9, A to D, * and #; other characters are left out.
   public func send(digits: String) {
     let legal = digits.uppercased().filter { "0123456789ABCD*#".contains($0) }
     if !legal.isEmpty { phone?.act(self, .digits(String(legal.prefix(64)))) }
   }
-  /// The other side is sent to this number, and this call ends.
+  /// Transfers the peer to this number, and ends this call.
   public func transfer(to number: String) { phone?.act(self, .transfer(to: Handle(k: .phone, h: number))) }
-  /// Both other sides talk with each other, and these calls end.
+  /// Connects the two peers with each other, and ends both calls.
   public func transfer(with other: Call) { phone?.act(self, .join(other.identifier)) }
 
-  /// All sides hear each other from now on: those of this call, of `other`, and of all that either is in a group with, up to five. Both are
-  /// connected and allow it (``capabilities``); who is held is resumed. Where the gateway refuses, nothing changes.
+  /// Mixes the audio of all peers from now on: of this call, of `other`, and of all calls in a group with either, up to five.
+  /// Both must be connected and allow it (``capabilities``); a held call is resumed. If the gateway refuses, nothing changes.
   public func merge(with other: Call) { phone?.act(self, .group(other.identifier)) }
-  /// Its other side hears this side only again. The latest of the calls that were merged talks on, with those that are still in a group with
-  /// it; the others are held.
+  /// Takes the call out of its group: its peer hears only this side again. The latest of the merged calls stays active, with
+  /// those that are still in a group with it; the others are held.
   public func leaveGroup() { phone?.act(self, .group(nil)) }
-  /// This device translates what is said: until it says otherwise a mute is of its microphone alone, so that the translation is heard on. Nil:
-  /// no longer. Languages are tags such as `en-GB`. Where CallKit translates, it says so itself.
+  /// Reports that this device translates speech: until it is called with nil for both, a mute silences only the microphone, so
+  /// that the peer still hears the translation. Languages are tags such as `en-GB`. If CallKit translates, it reports it itself.
   public func translate(from local: String?, to remote: String?) {
     let isOn = local != nil || remote != nil
     phone?.act(self, .translate(CallTranslate(on: isOn, local: local, remote: remote, engine: isOn ? .custom : nil)))
   }
 
-  // MARK: what the engine tells
+  // MARK: updates from the engine
 
   func update(_ info: CallInfo) {
     peer = Peer(handle: info.peer)
@@ -223,7 +225,7 @@ public final class Call: Identifiable {
     for reader in readers.values { reader.yield(state) }
   }
 
-  /// By no wall clock: the device's may be years from the gateway's.
+  /// Independent of wall clocks: the device's may differ by years from the gateway's.
   private var seconds: Int { connectedSince.map { max(0, Int((ContinuousClock.now - $0) / .seconds(1))) } ?? 0 }
 }
 

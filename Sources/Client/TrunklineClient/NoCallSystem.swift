@@ -3,7 +3,8 @@ import ClientMachines
 public import Dispatch
 import Synchronization
 
-/// No call screen of the system: the app shows calls itself. For bots, Macs, and where CallKit is not allowed. Audio is active while a call is.
+/// No call screen of the system: the app shows calls itself. For bots, Macs, and where CallKit is not allowed. Audio is active
+/// during a call.
 public final class NoCallSystem: CallSystem {
   private struct State {
     var queue: DispatchQueue?
@@ -14,9 +15,10 @@ public final class NoCallSystem: CallSystem {
   private let state = Mutex(State())
   private let saysUnsupported: Bool
 
-  /// For one phone.
+  /// A call system for one phone.
   ///
-  /// - Parameter saysUnsupported: the app wanted the system's call screen, which is not there (the simulator): the phone's state says so.
+  /// - Parameter saysUnsupported: the app requested the system's call screen, which does not exist here (the simulator): the
+  ///   phone's state reports it.
   public init(saysUnsupported: Bool = false) { self.saysUnsupported = saysUnsupported }
 
   public func attach(to queue: DispatchQueue, _ events: @escaping @Sendable (CallSystemEvent) -> Void) {
@@ -24,7 +26,7 @@ public final class NoCallSystem: CallSystem {
     if saysUnsupported { report(.unsupported) }
   }
 
-  /// Performs the phone's requests at once: no system is involved.
+  /// Performs each request at once: there is no system to ask.
   public func perform(_ request: CallSystemRequest) {
     switch request {
     case .report(let call, _, _): report(.reported(call, nil))
@@ -41,7 +43,7 @@ public final class NoCallSystem: CallSystem {
     }
   }
 
-  /// No other app uses the audio device: it is active from the first call on.
+  /// No other owner uses the audio device: it is active from the first call on.
   private func complete(_ id: SystemActionID, _ isDone: Bool) {
     let request = state.withLock { $0.open.removeValue(forKey: id) }
     guard isDone else { return }
@@ -51,9 +53,9 @@ public final class NoCallSystem: CallSystem {
     }
   }
 
-  /// A push that the app got by another way than PushKit; its call is shown at once, as CallKit would.
+  /// A push that the app received by another way than PushKit; its call is shown at once, as with CallKit.
   public func pushed(_ payload: [UInt8]) { report(.pushed(payload: payload, mustReport: true)) }
-  /// Where such pushes are to be sent; nil: nowhere any longer. The phone tells the gateway.
+  /// The token for such pushes; nil: none any longer. The phone sends it to the gateway.
   public func pushToken(_ token: DevicePut.Push?) { report(.pushToken(token)) }
 
   private func report(_ event: CallSystemEvent) {

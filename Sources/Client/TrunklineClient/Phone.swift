@@ -15,20 +15,21 @@ import Synchronization
 /// for await state in call.states { print(state) }  // connecting, calling, 0:00, 0:01 … ended
 /// ```
 ///
-/// Its properties are the main actor's; the work is done on a queue and a media thread of its own, so a main thread that hangs costs no call.
+/// Its properties belong to the main actor; the work is done on its own queue and media thread, so a main thread that hangs ends
+/// no call.
 @MainActor @Observable
 public final class Phone {
-  /// Where the phone stands with its gateway. ``description`` is a word for a screen, in English.
+  /// The phone's connection to its gateway. ``description`` is a word for a screen, in English.
   public enum State: Hashable, Sendable, CustomStringConvertible {
-    /// Nothing to do: no login yet, or in the background without a call. A push wakes it.
+    /// No work: no login yet, or in the background without a call. A push wakes it.
     case idle
-    /// On the way to the gateway; attempts follow each other by themselves, 0.2 to 5 s apart.
+    /// Connecting to the gateway; attempts repeat automatically, 0.2 to 5 s apart.
     case connecting
     /// Calls can be made, and ring at once.
     case online
-    /// After ``Phone/logOut()``: this phone does nothing more.
+    /// After ``Phone/logOut()``: this phone stays inactive.
     case loggedOut
-    /// What the app should do is the error's text.
+    /// The error's text states what the app should do.
     case failed(PhoneError)
 
     /// "online", "connecting", or what the app should do about an error.
@@ -43,43 +44,44 @@ public final class Phone {
     }
   }
 
-  /// What happens once, and is no state: for logs, measurements and the app's own screens.
+  /// Events that are not states: for logs, measurements and the app's own screens.
   public enum Event: Sendable {
-    /// Media of a call has a pair of candidates and its keys.
+    /// A call's media has a pair of candidates and its keys.
     case media(Call, pair: MediaReady.Pair?, roundTripMilliseconds: Double?, profile: String)
-    /// The other side pressed a key: 0 to 9, A to D, * or #.
+    /// The peer pressed a key: 0 to 9, A to D, * or #.
     case digit(Call, Character)
-    /// How far a transfer is.
+    /// The progress of a transfer.
     case transferred(Call, CallTransferred)
     /// The app's own call screen should show: the device is unlocked and the call is connected (UI-1).
     case presentInApp(Call)
     /// An ended call's media is closed; its statistics are final.
     case closed(Call)
-    /// A connection attempt failed, and why.
+    /// A connection attempt failed, with the reason.
     case disconnected(String)
-    /// The gateway took the push token, or why not.
+    /// The gateway accepted the push token (nil), or refused it with this code.
     case registered(ErrorCode?)
     /// The history has another newest call, or (0) is empty now: see ``Phone/history(before:limit:)``.
     case historyChanged(Int)
-    /// The chosen audio route is gone, and another is used: say so. The choice stays, and is used again when it is back.
+    /// The chosen audio route is unavailable, and another is used: show it to the user. The choice is kept, and is used again
+    /// when it is available.
     case audioRouteFellBack(from: AudioRoute, to: AudioRoute?)
-    /// The chosen audio route is back, and is used again.
+    /// The chosen audio route is available, and is used again.
     case audioRouteReturned(AudioRoute)
   }
 
-  /// Live calls, the oldest first; ended ones go after a few seconds.
+  /// Live calls, the oldest first; ended ones are removed after a few seconds.
   public private(set) var calls: [Call] = []
-  /// Where the phone stands with its gateway.
+  /// The phone's connection to its gateway.
   public private(set) var state = State.idle
-  /// Where audio may go, for a menu; empty where the phone was given no ``AudioRoutes``.
+  /// Available audio routes, for a menu; empty if the phone has no ``AudioRoutes``.
   public private(set) var audioRoutes: [AudioRoute] = []
-  /// Where it goes, or would.
+  /// The route that audio uses, or would use.
   public private(set) var audioRoute: AudioRoute?
-  /// What ``useAudioRoute(_:)`` or the user in the system's own picker has chosen; nil: the system decides.
+  /// The route chosen by ``useAudioRoute(_:)`` or by the user in the system's own picker; nil: the system decides.
   public private(set) var chosenAudioRoute: AudioRoute?
-  /// The chosen route is not there now: another is used until it is back.
+  /// The chosen route is unavailable: another is used until it returns.
   public private(set) var isAudioRouteFallback = false
-  /// Calls do not ring here.
+  /// True: calls do not ring here.
   public var doNotDisturb = false { didSet { give(.preferences(.init(dnd: doNotDisturb))) } }
 
   @ObservationIgnored let engine: PhoneEngine?
@@ -89,26 +91,28 @@ public final class Phone {
   @ObservationIgnored private var stateReaders: [UUID: AsyncStream<State>.Continuation] = [:]
   @ObservationIgnored private var eventReaders: [UUID: AsyncStream<Event>.Continuation] = [:]
   @ObservationIgnored private var logOutWaiters: [CheckedContinuation<Void, Never>] = []
-  /// Ended calls stay in `calls` so long, so that their reason can be read.
+  /// How long ended calls stay in `calls`, so that their reason can be read.
   private static let endedTime = Duration.seconds(3)
   nonisolated private static let isMade = Mutex(false)
 
   /// - Parameters:
   ///   - gateway: `wss://host/v1/connect`.
-  ///   - device: the id that the gateway knows this installation by, the token's `dev`; nil: read from the token.
-  ///   - system: what shows calls.
+  ///   - device: the id of this installation at the gateway, the token's `dev`; nil: read from the token.
+  ///   - system: shows calls.
   ///   - audio: microphone and loudspeaker.
-  ///   - sockets: what opens WebSockets; nil: the system's own.
-  ///   - secrets: what is kept over restarts.
-  ///   - paths: the source of network changes; nil: none, and a broken path is found by its silence.
-  ///   - routes: where audio may go; nil: the system decides, and nothing is said of it.
+  ///   - sockets: opens WebSockets; nil: the system's own.
+  ///   - secrets: values that survive restarts.
+  ///   - paths: reports changes of the network; nil: a broken path is detected by its silence.
+  ///   - routes: the audio routes; nil: the system decides, and no route is reported.
   ///   - isBackground: a push has started the process.
-  ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can ask.
+  ///   - forcesUnlock: without a microphone permission a call is reported as video, so that iOS unlocks and the app can request
+  ///     it.
   ///   - maximumCalls: a further one is busy on this device.
-  ///   - sealsCallers: pushes hold the caller sealed for a key in `secrets`: no push service sees who calls. Before the first unlock, when
-  ///     the key cannot be read, the call screen says Unknown until the gateway is reached.
-  ///   - token: a login token of the app's backend. Called at launch, before the old one expires and after it is refused, at most
-  ///     once in 10 s. It should fetch a new one: one that ends no later than the one in use counts as none (``PhoneError/staleToken``).
+  ///   - sealsCallers: pushes contain the caller sealed for a key in `secrets`: no push service can read it. Before the first
+  ///     unlock, when the key cannot be read, the call screen shows Unknown until the gateway is reached.
+  ///   - token: returns a login token from the app's backend. Called at launch, before the old one expires and after it is
+  ///     refused, at most once in 10 s. It should fetch a new one: one that does not expire later than the one in use is rejected
+  ///     (``PhoneError/staleToken``).
   public init(
     _ gateway: String, device: String? = nil, system: any CallSystem, audio: any AudioDevice, sockets: any SocketConnector,
     secrets: any SecretStore = MemorySecrets(), paths: (any PathMonitor)? = nil, routes: (any AudioRoutes)? = nil,
@@ -158,25 +162,26 @@ public final class Phone {
     #endif
   }
 
-  /// A closure that is set once the phone is whole.
+  /// A closure that is set once the phone is complete.
   private final class WakeBox: Sendable {
     private let body = Mutex<(@Sendable () -> Void)?>(nil)
     func set(_ body: @escaping @Sendable () -> Void) { self.body.withLock { $0 = body } }
     func wake() { body.withLock { $0 }?() }
   }
 
-  // MARK: what the app asks for
+  // MARK: requests of the app
 
-  /// Calls a number. The call's ``Call/state`` says how it goes; one that cannot be made is `.ended` and has an ``Call/error``.
+  /// Calls a number. The call's ``Call/state`` reports its progress; one that cannot be made is `.ended` and has an
+  /// ``Call/error``.
   ///
   /// - Parameters:
-  ///   - number: as the user writes it; the gateway reads it as dialled in the user's country. White space is left out.
-  ///   - from: which of the user's numbers the callee sees; nil: the first.
-  ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
-  ///   - location: where the caller is, a PIDF-LO document (RFC 4119) of at most 8,192 bytes. Only an emergency call carries it, to a
-  ///     trunk whose operator has asked for it.
-  ///   - parameters: what the other side is told beside, by name: header fields that the trunk's `parameters` lists, or what the called user's app
-  ///     finds in ``Call/parameters``. At most 16 of 1,024 bytes together.
+  ///   - number: as the user writes it; the gateway reads it as dialled in the user's country. White space is removed.
+  ///   - from: the user's number that the callee sees; nil: the first.
+  ///   - account: the user's account that the call belongs to; nil: the gateway's default.
+  ///   - location: the caller's location, a PIDF-LO document (RFC 4119) of at most 8,192 bytes. Only an emergency call carries
+  ///     it, to a trunk whose operator has requested it.
+  ///   - parameters: parameters for the callee, by name: header fields that the trunk's `parameters` lists, or values that the
+  ///     called user's app reads in ``Call/parameters``. At most 16, together 1,024 bytes.
   @discardableResult
   public func call(
     _ number: String, from: String? = nil, account: String? = nil, location: String? = nil, parameters: [String: String] = [:]
@@ -184,14 +189,14 @@ public final class Phone {
     call(Handle(k: .phone, h: number), from: from, account: account, location: location, parameters: parameters)
   }
 
-  /// Calls the party that the handle names: a number, an address, or what the gateway has a route for.
+  /// Calls the number or address of a handle, or any name that the gateway has a route for.
   ///
   /// - Parameters:
-  ///   - handle: the party to call.
-  ///   - from: which of the user's numbers the callee sees; nil: the first.
-  ///   - account: which of the user's accounts it belongs to; nil: the gateway's default.
-  ///   - location: where the caller is, a PIDF-LO document, as of a number.
-  ///   - parameters: what the other side is told beside, as of a number.
+  ///   - handle: the callee.
+  ///   - from: the user's number that the callee sees; nil: the first.
+  ///   - account: the user's account that the call belongs to; nil: the gateway's default.
+  ///   - location: the caller's location, a PIDF-LO document, as for a number.
+  ///   - parameters: parameters for the callee, as for a number.
   @discardableResult
   public func call(
     _ handle: Handle, from: String? = nil, account: String? = nil, location: String? = nil, parameters: [String: String] = [:]
@@ -223,35 +228,36 @@ public final class Phone {
     return call
   }
 
-  /// The device leaves the gateway's list, then this returns; without a network it is done when the gateway is next reached.
+  /// Removes the device from the gateway's list, then returns; without a network it waits until the gateway is reached.
   public func logOut() async {
     guard engine != nil, state != .loggedOut else { return }
     give(.logOut)
     await withCheckedContinuation { logOutWaiters.append($0) }
   }
 
-  /// What the user has granted; without it calls are not shown, or reported as video so that the device unlocks (`forcesUnlock`).
+  /// Sets the microphone permission; without it calls are not shown, or are reported as video so that the device unlocks
+  /// (`forcesUnlock`).
   public func microphone(_ permission: MicrophonePermission) { give(.microphone(permission)) }
-  /// The app comes to the front, or leaves it.
+  /// The app enters the foreground, or leaves it.
   public func foreground(_ isOn: Bool) { give(.foreground(isOn)) }
 
-  /// The last 500 events, for a bug report and for `trunkline-lab check-trace`: a header, then a line each. Numbers are masked, names,
-  /// digits and tokens are not in it. Its format: docs/design/apple-stand-in.md.
+  /// The last 500 events, for a bug report and for `trunkline-lab check-trace`: a header, then one line each. Numbers are masked;
+  /// names, digits and tokens are omitted. Its format: docs/design/apple-stand-in.md.
   public var trace: [String] { engine?.trace.text ?? [] }
 
-  /// From now on the trace is appended to a file as well, which the process's end does not take along: at most 8 MiB. For a device that is
-  /// tested (docs/apps/on-device.md), right after the phone is made. Before the first unlock lines wait in memory.
+  /// Also appends the trace to a file from now on, which survives the process: at most 8 MiB. For tests on a device
+  /// (docs/apps/on-device.md), directly after the phone is made. Before the first unlock lines wait in memory.
   public func keepTrace(at file: URL) {
     let path = file.path
     engine?.enqueue { $0.keepTrace(at: path) }
   }
 
-  /// The system wants a call: Recents, Contacts or Siri.
+  /// The system requests a call: from Recents, Contacts or Siri.
   package func noteStartCall(_ kind: Handle.Kind) {
     engine?.enqueue { $0.trace.startCall(kind, MonotonicTime.now()) }
   }
 
-  /// Each state from now on; a slow reader misses steps, never the last.
+  /// Each state from now on; a slow reader misses intermediate states, never the last.
   public var states: AsyncStream<State> {
     let (stream, continuation) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(1))
     let reader = UUID()
@@ -261,7 +267,7 @@ public final class Phone {
     return stream
   }
 
-  /// What happens once, from now on; of a reader that is slow the oldest 256 are kept.
+  /// Events from now on; a slow reader gets the oldest 256 waiting ones.
   public var events: AsyncStream<Event> {
     let (stream, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(256))
     let reader = UUID()
@@ -273,7 +279,7 @@ public final class Phone {
   func act(_ call: Call, _ action: PhoneMachine.CallAction) { give(.act(call.identifier, action)) }
   private func give(_ input: PhoneMachine.Input) { engine?.enqueue { $0.give(input) } }
 
-  // MARK: what the engine tells
+  // MARK: updates from the engine
 
   private func drainUpdates() {
     let batch = updates.drain()
@@ -297,7 +303,7 @@ public final class Phone {
 
   private func update(_ info: CallInfo) {
     let known = call(info.id)
-    // the end of one that was never shown here
+    // the end of a call that was never shown here
     guard known != nil || info.state != .ended else { return }
     let call = known ?? Call(info.id, info.isOutgoing ? .outgoing : .incoming, info.peer, self)
     if known == nil { calls.append(call) }

@@ -1,42 +1,43 @@
 public import AppProtocol
 
-/// What went wrong, and what the app should do about it.
+/// An error with the step that the app should take.
 public enum PhoneError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// Another `Phone` lives in this process: use that one.
+  /// Another `Phone` exists in this process: use that one.
   case secondPhone
-  /// VoIP pushes do not exist here (the simulator): calls come while the app is open.
+  /// VoIP pushes do not exist here (the simulator): calls arrive while the app is open.
   case unsupported
   /// The gateway refuses the token: the backend's key, audience or `dev` is not what the gateway expects.
   case loginRefused
-  /// An operator turned this device away: log in again with the user's consent.
+  /// An operator revoked this device: log in again with the user's consent.
   case revoked
   /// The same device is online in another process.
   case replaced
-  /// The app's closure gave no token; it is asked again later.
+  /// The app's closure returned no token; it is called again later.
   case noToken(String)
-  /// The app's closure returned a token that ends no later than the one in use: it is asked again later, and the login continues meanwhile.
+  /// The app's closure returned a token that does not expire later than the one in use: it is called again later, and the login
+  /// remains valid meanwhile.
   case staleToken
-  /// This phone was logged out, or the gateway knows no login of it.
+  /// This phone was logged out, or the gateway has no login for it.
   case loggedOut
   /// No number was given.
   case emptyNumber
-  /// The call's parameters break a rule: which one.
+  /// The call's parameters break a rule: its name.
   case badParameters(String)
   /// The gateway does not carry emergency calls: open the telephone's own dialler.
   case emergency
-  /// The number to call from is none of the user's (any longer): ask for ``Phone/ownNumbers()`` again, and let the user choose.
+  /// The number to call from is not, or no longer, one of the user's: read ``Phone/ownNumbers()`` again, and let the user choose.
   case callerNumber
-  /// The microphone is not granted: ask for it, or send the user to the settings.
+  /// The microphone is not granted: request it, or send the user to the settings.
   case noMicrophone
-  /// As many calls as this phone takes at once are there, or the gateway's limit for an hour is reached.
+  /// This phone has its maximum of simultaneous calls, or the gateway's limit for an hour is reached.
   case tooManyCalls
   /// No media thread: the process has no memory or descriptors left.
   case noResources
-  /// The gateway is not reached now: ask again when ``Phone/state`` is online.
+  /// The gateway cannot be reached now: try again when ``Phone/state`` is online.
   case notConnected
-  /// No audio passed between this device and the gateway, or the call ended before it could; why it ended.
+  /// No audio passed between this device and the gateway, or the call ended before it could; with the reason of its end.
   case noMedia(EndReason)
-  /// What the gateway said to a question.
+  /// The gateway's error for a request.
   case gateway(ErrorCode)
 
   /// What is wrong and what to do, in English: for a log or a developer's screen.

@@ -3,18 +3,18 @@
   import Network
   import Synchronization
 
-  /// NWPathMonitor: Wi-Fi, cellular, a network in place of another.
+  /// NWPathMonitor: reports Wi-Fi, cellular, and a change from one network to another.
   public final class NetworkPaths: PathMonitor, @unchecked Sendable {
-    // Unchecked: not every SDK says that the monitor is Sendable. It is started and cancelled once, from any thread.
+    // Unchecked: not every SDK marks the monitor Sendable. It is started and cancelled once, from any thread.
     private let monitor = NWPathMonitor()
     private let known = Mutex<NWPath?>(nil)
 
     public init() {}
 
-    /// Once: a monitor that was stopped does not start again.
+    /// Call it once: a stopped monitor does not start again.
     public func start(_ changed: @escaping @Sendable () -> Void) {
       monitor.pathUpdateHandler = { [weak self] path in
-        // the first update says how things are, and the same path is told again
+        // the first update contains the present path, and the same path may be reported again
         let old = self?.known.withLock { known in
           defer { known = path }
           return known

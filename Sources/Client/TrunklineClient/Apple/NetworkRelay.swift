@@ -7,19 +7,19 @@
 
   /// A connection to a TURN server by NWConnection, which looks the name up, tries its addresses and verifies TLS as the system does.
   final class NetworkRelay: RelaySocket, @unchecked Sendable {
-    // Unchecked: not every SDK says that the connection is Sendable. Its functions may be called from any thread.
+    // Unchecked: not every SDK marks the connection Sendable. Its functions may be called from any thread.
     private struct State {
-      /// Messages that the connection has not taken.
+      /// Messages that the connection has not accepted.
       var unsent = 0
       var isOpen = false
       var isClosing = false
       var isOver = false
     }
 
-    /// Messages that wait: what comes beyond is lost, as on any slow network.
+    /// Limit of waiting messages: more are lost, as on any slow network.
     private static let messages = 64
     private static let chunkBytes = 16_384
-    /// Seconds until it must be open, and that what waits has when it is closed.
+    /// Seconds for opening the connection, and for sending waiting messages when it is closed.
     private static let (setupTime, farewellTime) = (10, 1)
 
     private let connection: NWConnection
@@ -29,15 +29,15 @@
     private let events: @Sendable (RelayEvent) -> Void
     private let ended: @Sendable () -> Void
 
-    /// Nil: no such port.
-    /// - Parameter ended: called once, behind `RelayEvent.closed`.
+    /// Nil: the port is invalid.
+    /// - Parameter ended: called once, after `RelayEvent.closed`.
     init?(
       _ address: RelayAddress, events: @escaping @Sendable (RelayEvent) -> Void, ended: @escaping @Sendable () -> Void
     ) {
       guard address.port > 0, let port = NWEndpoint.Port(rawValue: address.port) else { return nil }
       connection = NWConnection(host: NWEndpoint.Host(address.host), port: port, using: Self.parameters(address))
       (transport, self.events, self.ended) = (address.transport, events, ended)
-      // kept until `end`
+      // retained until `end`
       connection.stateUpdateHandler = { [self] in changed($0) }
       connection.start(queue: queue)
       queue.asyncAfter(deadline: .now() + .seconds(Self.setupTime)) { [weak self] in
@@ -62,7 +62,7 @@
         return true
       }
       guard isRoom else { return }
-      // what fails is told by the connection's state
+      // the connection's state reports a failure
       connection.send(content: Data(bytes), completion: .contentProcessed { [weak self] _ in self?.sent() })
     }
 
@@ -91,7 +91,7 @@
         state.withLock { $0.isOpen = true }
         events(.opened)
         receive()
-      // no path, or no listener: it would be tried again for ever, and there are other servers
+      // no path, or no listening server: it would be tried again for ever, and there are other servers
       case .waiting(let error), .failed(let error): end("\(error)")
       case .cancelled: end("closed")
       default: break

@@ -4,19 +4,19 @@
   import Network
   import Synchronization
 
-  /// A WebSocket by NWConnection over one kind of interface: URLSession has no choice of its own.
+  /// A WebSocket by NWConnection over one kind of interface, which URLSession cannot choose.
   final class NetworkSocket: Socket, @unchecked Sendable {
-    // Unchecked: not every SDK says that the connection is Sendable. Its functions may be called from any thread.
+    // Unchecked: not every SDK marks the connection Sendable. Its functions may be called from any thread.
     private struct State {
       var unsent = 0
       var isOpen = false
       var isOver = false
     }
 
-    /// Messages that wait for the connection: a socket that takes none is broken.
+    /// Limit of messages that wait for the connection: a socket that exceeds it is broken.
     private static let messages = 256
     private static let longestMessage = 65_536
-    /// Seconds until it must be open.
+    /// Seconds for opening the connection.
     private static let setupTime = 10
 
     private let connection: NWConnection
@@ -24,7 +24,7 @@
     private let state = Mutex(State())
     private let events: @Sendable (SocketEvent) -> Void
 
-    /// The URL's scheme, `ws` or `wss`, says whether there is TLS.
+    /// The URL's scheme, `ws` or `wss`, selects TLS.
     init(_ url: URL, over interface: NWInterface.InterfaceType, events: @escaping @Sendable (SocketEvent) -> Void) {
       let tcp = NWProtocolTCP.Options()
       tcp.noDelay = true
@@ -37,7 +37,7 @@
       parameters.defaultProtocolStack.applicationProtocols.insert(options, at: 0)
       connection = NWConnection(to: .url(url), using: parameters)
       self.events = events
-      // kept until `end`
+      // retained until `end`
       connection.stateUpdateHandler = { [self] in changed($0) }
       connection.start(queue: queue)
       queue.asyncAfter(deadline: .now() + .seconds(Self.setupTime)) { [weak self] in
@@ -51,7 +51,7 @@
         state.unsent += 1
         return true
       }
-      // half a session is none: the gateway has it again after a resume
+      // an incomplete session is useless: the gateway has all messages again after a resume
       guard isRoom else { return queue.async { [self] in end(1006, "the connection stopped sending") } }
       send(text, .text)
     }
@@ -62,7 +62,7 @@
         metadata.closeCode = code < 4000 ? .protocolCode(.init(rawValue: code) ?? .normalClosure) : .privateCode(code)
       }
       let context = NWConnection.ContentContext(identifier: "trunkline.v1", metadata: [metadata])
-      // what fails is told by the connection's state
+      // the connection's state reports a failure
       connection.send(
         content: Data(bytes), contentContext: context, isComplete: true,
         completion: .contentProcessed { [self] _ in
@@ -85,7 +85,7 @@
         state.withLock { $0.isOpen = true }
         events(.opened)
         receive()
-      // the interface does not exist, or has no listener: it would be tried again for ever
+      // no interface, or no listening server: it would be tried again for ever
       case .waiting(let error), .failed(let error): end(1006, "\(error)")
       case .cancelled: end(1006, "closed")
       default: break
@@ -103,7 +103,7 @@
       case .text: events(.received(Array(bytes ?? Data())))
       case .close: return end(metadata.map { Self.number($0.closeCode) } ?? 1005, nil)
       case .binary: return close(1003)
-      // without metadata the connection is at its end
+      // no metadata: the connection has ended
       case nil: return end(1006, "the gateway has ended it")
       default: break
       }

@@ -4,17 +4,17 @@
   import Network
   import Synchronization
 
-  /// WebSockets and the one POST by URLSession, TURN servers by Network: TLS and its verification are the system's, certificates of tests are not
-  /// taken.
+  /// WebSockets and the one POST by URLSession, TURN servers by Network: the system provides and verifies TLS; test certificates
+  /// are not accepted.
   public final class URLSessionSockets: SocketConnector, @unchecked Sendable {
-    // Unchecked: not every SDK says that the monitor is Sendable. It is started and cancelled once.
+    // Unchecked: not every SDK marks the monitor Sendable. It is started and cancelled once.
     private let monitor = NWPathMonitor()
     private let events: SocketDelegate
     private let session: URLSession
-    /// Seconds: of a connection attempt, and of a POST.
+    /// Seconds: time limit of a connection attempt, and of a POST.
     private static let timeout = 10.0
     private static let longestMessage = 65_536
-    /// Connections to TURN servers at once: two paths of two calls, and what is on its way.
+    /// Limit of simultaneous connections to TURN servers: two paths of two calls, and connections being opened.
     private static let mostRelays = 24
     private let relays = Mutex(0)
 
@@ -22,13 +22,13 @@
       let configuration = URLSessionConfiguration.ephemeral
       configuration.timeoutIntervalForRequest = Self.timeout
       events = SocketDelegate()
-      // a serial queue of the session's own: events of a socket come in order
+      // the session makes a serial queue: events of a socket arrive in order
       session = URLSession(configuration: configuration, delegate: events, delegateQueue: nil)
-      // without a start it does not know the path
+      // the monitor knows the path only after a start
       monitor.start(queue: DispatchQueue(label: "trunkline.default-route"))
     }
 
-    /// Sockets that are closing may end.
+    /// Lets closing sockets end.
     deinit {
       session.finishTasksAndInvalidate()
       monitor.cancel()
@@ -47,7 +47,7 @@
       return TaskSocket(task: task)
     }
 
-    /// Over cellular where the default route is not, else over Wi-Fi.
+    /// Over cellular if the default route is not cellular, else over Wi-Fi.
     public func openAlternate(_ url: String, events handler: @escaping @Sendable (SocketEvent) -> Void) -> (any Socket)? {
       guard let url = URL(string: url), ["ws", "wss"].contains(url.scheme), url.host != nil else { return nil }
       return NetworkSocket(url, over: monitor.currentPath.usesInterfaceType(.cellular) ? .wifi : .cellular, events: handler)
@@ -77,7 +77,7 @@
 
     private struct TaskSocket: Socket {
       let task: URLSessionWebSocketTask
-      /// What cannot be sent any longer is told by the task's end.
+      /// The task's end reports a message that could not be sent.
       func send(_ text: [UInt8]) { task.send(.string(String(decoding: text, as: UTF8.self))) { _ in } }
       func close(_ code: UInt16) {
         task.cancel(with: URLSessionWebSocketTask.CloseCode(rawValue: Int(code)) ?? .normalClosure, reason: nil)
@@ -89,7 +89,7 @@
     }
   }
 
-  /// What the tasks of one session say, by task: each is closed once.
+  /// Events of one session's tasks, by task: each is closed once.
   private final class SocketDelegate: NSObject, URLSessionWebSocketDelegate {
     private let handlers = Mutex<[Int: @Sendable (SocketEvent) -> Void]>([:])
 
@@ -97,7 +97,7 @@
       handlers.withLock { $0[task.taskIdentifier] = handler }
     }
 
-    /// Asks for the next message until there is none: a task hands over one at a time.
+    /// Reads message by message until the task ends: a task returns one at a time.
     private func listen(_ task: URLSessionWebSocketTask) {
       task.receive { [weak self] result in
         guard let self, let handler = self.handlers.withLock({ $0[task.taskIdentifier] }) else { return }
@@ -125,7 +125,8 @@
       reason: Data?
     ) { end(webSocketTask, closeCode.rawValue, nil) }
 
-    /// A 307 goes to another node (docs/reference/protocol.md, Many nodes), with the token: URLSession leaves it out for another host.
+    /// Follows a 307 to another node (docs/reference/protocol.md, Many nodes), with the token: URLSession omits it for another
+    /// host.
     func urlSession(
       _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
       newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
@@ -138,7 +139,7 @@
       completionHandler(next)
     }
 
-    /// Without a close frame.
+    /// Ends a task without a close frame.
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
       end(task, 1006, error.map { "\($0.localizedDescription)" })
     }

@@ -6,22 +6,24 @@
   /// Microphone and loudspeaker of an iPhone: the VoiceProcessingIO unit by its C interface, with the system's echo cancellation. The unit
   /// converts between the hardware's rate and the rings' 16 kHz.
   ///
-  /// Each start makes a new unit, so that a restart after a route change, or a reset of the media services, begins from nothing.
+  /// Each start makes a new unit, so that a restart after a route change, or a reset of the media services, has no old state.
   public final class VoiceUnit: AudioDevice, @unchecked Sendable {
-    // Unchecked: everything below is touched on `queue` only. The unit's thread sees a `VoiceRender`, which never changes while it runs.
+    // Unchecked: everything below is used on `queue` only. The unit's thread sees a `VoiceRender`, which does not change while it
+    // runs.
     private let queue = DispatchQueue(label: "trunkline.voice-unit", qos: .userInteractive)
     private let ownsSession: Bool
     private var handle: AudioHandle?
     private var render: VoiceRender?
     private var isWanted = false
-    /// Hz, of the route that the unit was last started on.
+    /// Sample rate in Hz of the route on which the unit was last started.
     private var sampleRate = 0.0
     private var observers: [any NSObjectProtocol] = []
-    /// Seconds; a wish. The rings are filled by frames of 20 ms.
+    /// Preferred duration in seconds. The rings are filled by frames of 20 ms.
     private static let bufferDuration = 0.02
 
-    /// - Parameter ownsSession: without CallKit no other code configures and activates the audio session, or reports changes of its route.
-    ///   With CallKit the system activates it: this must be false then.
+    /// - Parameter ownsSession: true without CallKit: the unit then configures and activates the audio session, and watches its
+    ///   route.
+    ///   With CallKit the system activates the session: this must then be false.
     public init(ownsSession: Bool = false) { self.ownsSession = ownsSession }
 
     deinit {
@@ -94,7 +96,7 @@
       return true
     }
 
-    /// Restarts what should run, if `isDue`.
+    /// Restarts a unit that should run, if `isDue`.
     private func observe(_ name: Notification.Name, _ isDue: @escaping @Sendable (VoiceUnit) -> Bool) {
       let observer = NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { [weak self] _ in
         self?.queue.async { [weak self] in if let self, isWanted, isDue(self) { _ = begin() } }

@@ -5,23 +5,23 @@ import Foundation
 import RTP
 import Synchronization
 
-/// An audio device of samples: says what it is given once the call is connected, keeps what it hears. For bots, tests and machines without a sound card.
-/// A thread of its own stands for the audio unit's.
+/// An audio device of samples: plays its source once the call is connected, keeps what it receives. For bots, tests and machines
+/// without a sound card. Its own thread replaces the audio unit's.
 public final class FileAudio: AudioDevice {
-  /// What was heard, and when; sample 0 of `samples` is `since`.
+  /// The received audio, and when; sample 0 of `samples` is at `since`.
   public struct Heard: Sendable {
     /// Mono, at the device's rate; silence where nothing was played.
     public var samples: [Int16] = []
-    /// The device's monotonic clock.
+    /// By the device's monotonic clock.
     public var since: Instant?
-    /// When the first sample of the source was taken.
+    /// When the first sample of the source was read.
     public var spokenSince: Instant?
     /// When the first audible sample was played.
     public var firstAudio: Instant?
-    /// Nothing was heard.
+    /// No received audio.
     public init() {}
   }
-  /// Keeps what lies between two frames; noncopyable converters need a box.
+  /// Keeps state between two frames; noncopyable converters need a box.
   private final class Converter {
     let converter = BandConverter()
   }
@@ -37,20 +37,20 @@ public final class FileAudio: AudioDevice {
     let played = Converter()
   }
 
-  /// Seconds kept at most.
+  /// Maximum of the kept audio, in seconds.
   public static let longestHeard = 600
   private let state: Mutex<State>
-  /// Of `source`, and of what is kept.
+  /// Band of `source`, and of the kept audio.
   private let band: AudioBand
   private let keepsHeard: Bool
   private let heardFirst: (@Sendable (Instant) -> Void)?
 
   /// - Parameters:
   ///   - source: mono samples; silence after them.
-  ///   - sampleRateHz: of the source and of what is kept: 8 000 for what was recorded on a telephone line; anything else is taken
-  ///     as 16 000.
-  ///   - repeats: over and over.
-  ///   - keepsHeard: what is played is kept for ``drainReceived()``, up to ``longestHeard``.
+  ///   - sampleRateHz: rate of the source and of the kept audio: 8 000 for recordings of a telephone line; any other value is
+  ///     treated as 16 000.
+  ///   - repeats: the source is played repeatedly.
+  ///   - keepsHeard: played audio is kept for ``drainReceived()``, up to ``longestHeard``.
   ///   - heardFirst: called on the device's thread when the first sound of a call is played.
   public init(
     _ source: [Int16] = [], sampleRateHz: Int = AudioHandle.sampleRateHz, repeats: Bool = false, keepsHeard: Bool = true,
@@ -62,7 +62,7 @@ public final class FileAudio: AudioDevice {
     self.keepsHeard = keepsHeard
   }
 
-  /// What was heard since the last call of this, and the source from its beginning for the next call.
+  /// Returns the audio received since the last call, and rewinds the source for the next call.
   public func drainReceived() -> Heard {
     state.withLock { state in
       defer { (state.heard, state.position) = (Heard(), 0) }
@@ -76,7 +76,7 @@ public final class FileAudio: AudioDevice {
     return true
   }
 
-  /// The source is taken and what comes is kept, 20 ms at a time, on a thread of its own. False without a handle.
+  /// Reads the source and keeps received audio, 20 ms at a time, on its own thread. False without a handle.
   public func start() -> Bool {
     let run = state.withLock { state -> Int? in
       guard state.handle != nil else { return nil }
@@ -88,10 +88,10 @@ public final class FileAudio: AudioDevice {
     return true
   }
 
-  /// Ends that; the source continues from here at the next start.
+  /// Stops both; the source continues from here at the next start.
   public func stop() { state.withLock { $0.isRunning = false } }
 
-  /// Ends that, and forgets the handle.
+  /// Stops both, and drops the handle.
   public func release() {
     state.withLock { state in
       state.isRunning = false
@@ -110,7 +110,7 @@ public final class FileAudio: AudioDevice {
       guard isOn else { return }
       due = due + .milliseconds(20)
       let now = MonotonicTime.now()
-      // a thread that was not scheduled for long does not catch up all of it
+      // a thread that was not scheduled for long does not catch up completely
       if now - due > .milliseconds(200) { due = now }
       MonotonicTime.sleep(until: due)
     }

@@ -3,7 +3,7 @@ import Bytes
 import ClientMachines
 import Foundation
 
-/// What the machine wants done.
+/// Performs the machine's actions.
 extension PhoneEngine {
   func perform(_ action: PhoneMachine.Action) {
     switch action {
@@ -56,7 +56,7 @@ extension PhoneEngine {
   private func perform(_ request: AudioRequest) {
     switch request {
     case .configure:
-      // before the action is fulfilled: the system activates what it has been told by then
+      // before the action is fulfilled: the system activates the configuration that it has by then
       parts.system.perform(.configureAudio)
     case .start: media?.give(.audio(true))
     case .restart: break
@@ -127,7 +127,8 @@ extension PhoneEngine {
     parts.sockets.post(url, bearer: wake.exposed, body: reject.json)
   }
 
-  /// `wss://host/any` → `https://host/v1` + path; a node behind a longer path, `wss://host/n/n1/v1/connect`, keeps what stands before.
+  /// `wss://host/any` → `https://host/v1` + path; a node with a longer path, `wss://host/n/n1/v1/connect`, keeps the part before
+  /// `/v1/connect`.
   static func httpAddress(of gateway: String, path: String) -> String? {
     guard var parts = URLComponents(string: gateway), parts.host != nil else { return nil }
     parts.scheme = parts.scheme == "ws" ? "http" : "https"
@@ -167,7 +168,7 @@ extension PhoneEngine {
     var description: String { "no answer within \(time)" }
   }
 
-  /// A closure that hangs is left alone.
+  /// A closure that hangs is abandoned.
   private static func deadline(_ time: Duration, _ body: @escaping @Sendable () async throws -> String) async -> Result<
     String, any Error
   > {

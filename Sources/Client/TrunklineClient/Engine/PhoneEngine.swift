@@ -5,8 +5,8 @@ import Dispatch
 import Foundation
 import TURN
 
-/// Drives the phone's machine: no other code uses it. Every event enters on the engine's queue and is handled to its end, with what it
-/// causes, before the next.
+/// Drives the phone's machine, which is used nowhere else. Every event enters on the engine's queue and is handled completely,
+/// with its effects, before the next.
 actor PhoneEngine {
   nonisolated let executor = EngineExecutor()
   nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -19,13 +19,13 @@ actor PhoneEngine {
   let audio: AudioRunner
   nonisolated let logger: PhoneLogger
   private var logLines = LogLines()
-  /// Of each session, 0 the phone's own.
+  /// The socket of each session; 0 is the phone's own.
   var sockets: [Int: SocketRace] = [:]
-  /// Sockets are numbered: what an older one still says is not heard.
+  /// Number of the newest socket; events of older ones are ignored.
   var socketNumber = 0
-  /// Orders to the audio device are numbered too.
+  /// Number of the newest request to the audio device.
   var audioNumber = 0
-  /// What takes a new version of the directory, on a queue of its own.
+  /// Receives each new version of the directory, on its own queue.
   var directoryHandler: (@Sendable ([DirectoryPart]) -> Void)?
   var readers: [Int: @Sendable (Result<Success, Failure>?) -> Void] = [:]
   var readNumber = 0
@@ -36,9 +36,9 @@ actor PhoneEngine {
   private var timerDue: Instant?
   private var deadlines = DeadlineGuard()
   var routeChoice = AudioRouteChoice()
-  /// A system that does not answer holds up no call.
+  /// Its own queue, so that a system that does not answer delays no call.
   private let routeQueue = DispatchQueue(label: "org.trunkline.routes", qos: .userInitiated)
-  /// What a preflight test looks at.
+  /// State for preflight tests.
   private(set) var microphone = MicrophonePermission.granted
   private(set) var isForeground: Bool
   var state = PhoneState.idle
@@ -68,17 +68,17 @@ actor PhoneEngine {
     func hand(_ report: MediaThread.Report) { body(report) }
   }
 
-  /// From any thread; bodies run in order.
+  /// Any thread; bodies run in order.
   nonisolated func enqueue(_ body: @escaping @Sendable (isolated PhoneEngine) -> Void) {
     executor.queue.async { self.assumeIsolated { body($0) } }
   }
 
-  /// Before this returns, the system's objects exist: a push that started the process finds them.
+  /// When this returns, the system's objects exist: a push that started the process finds them.
   nonisolated func start() {
     media?.start()
     parts.system.attach(to: executor.queue) { [weak self] event in
       guard let self else { return }
-      // a call system that does not keep to the queue comes later, and no process traps
+      // events of a call system off the queue are handled later, and no process traps
       if self.executor.isCurrent {
         self.assumeIsolated { $0.handle(event) }
       } else {
@@ -104,9 +104,9 @@ actor PhoneEngine {
     }
   }
 
-  // MARK: in
+  // MARK: inputs
 
-  /// - Parameter isFromOtherQueue: the call system told it on a queue of its own.
+  /// - Parameter isFromOtherQueue: the call system reported it on another queue.
   func give(_ input: PhoneMachine.Input, isFromOtherQueue: Bool = false) {
     waiting.append((input, isFromOtherQueue))
     guard !isRunning else { return }
@@ -192,7 +192,7 @@ actor PhoneEngine {
 
   // MARK: audio routes
 
-  /// Nil: this phone knows nothing of routes.
+  /// Nil: this phone has no `AudioRoutes`.
   var routes: AudioRouteList? { parts.routes == nil ? nil : routeChoice.list }
 
   private func listed(_ list: AudioRouteList) {
@@ -208,7 +208,7 @@ actor PhoneEngine {
     if routeChoice.choose(route, into: &actions) { run(actions) }
   }
 
-  /// A session that was activated again has forgotten what was chosen.
+  /// An audio session that was activated again has lost the chosen route.
   func audioStarted() {
     var actions: [AudioRouteChoice.Action] = []
     routeChoice.started(into: &actions)
@@ -237,7 +237,7 @@ actor PhoneEngine {
     lookIntoSecrets()
   }
 
-  /// R29: a closed keychain takes nothing. Only for who records a device: it is a write.
+  /// R29: a closed keychain accepts no writes. Only while a trace is recorded: it writes.
   private func lookIntoSecrets() {
     guard trace.isKept else { return }
     trace.keychain(isOpen: parts.secrets.write(SecretKey.probe, [1]), MonotonicTime.now())
@@ -262,7 +262,7 @@ actor PhoneEngine {
     }
   }
 
-  /// Every fifth second the gateway gets the quality of the audio that is played here.
+  /// Every fifth second the gateway receives the quality of the audio played here.
   private func reportQuality(_ statistics: ClientMedia.Statistics, of call: Identifier) {
     let second = secondsOfCall[call, default: 0] + 1
     secondsOfCall[call] = second

@@ -4,7 +4,7 @@ import ClientMachines
 import Foundation
 import Synchronization
 
-/// What a phone is made of.
+/// The parts of a phone.
 struct PhoneParts: Sendable {
   var gateway: String
   var configuration: PhoneMachine.Configuration
@@ -15,10 +15,10 @@ struct PhoneParts: Sendable {
   var paths: (any PathMonitor)?
   var routes: (any AudioRoutes)?
   var token: @Sendable () async throws -> String
-  /// The app's closure, and one phase of the audio device, may take so long.
+  /// Time limits of the app's closure, and of one phase of the audio device.
   var tokenTime = Duration.seconds(30)
   var audioTime = Duration.seconds(3)
-  /// Pushes hold the caller sealed for this installation.
+  /// Pushes contain the caller sealed for this installation.
   var sealsCallers = false
 
   /// A gateway on loopback may offer its media there too.
@@ -29,17 +29,17 @@ struct PhoneParts: Sendable {
 }
 
 enum SecretKey {
-  /// Which device the gateway knows this installation as: a wake before the first login needs it.
+  /// The id by which the gateway knows this installation: a wake before the first login needs it.
   static let deviceID = "device-id"
-  /// A logout that the gateway has not heard of yet.
+  /// A logout that the gateway has not received yet.
   static let loggingOut = "logging-out"
-  /// Written to see whether it can be, while a trace is recorded.
+  /// Written while a trace is recorded, to check whether writes succeed.
   static let probe = "trace-probe"
-  /// The private key that callers are sealed for.
+  /// The private key for sealed callers.
   static let sealKey = "seal-key"
 }
 
-/// Fields of a JSON web token's payload that the device itself uses. They are not verified here.
+/// The claims of a JSON web token that the device needs. They are not verified here.
 struct TokenClaims: Decodable {
   var dev: String?
   /// Seconds since 1970.
@@ -47,7 +47,7 @@ struct TokenClaims: Decodable {
 
   private enum CodingKeys: String, CodingKey { case dev, exp }
 
-  /// What one claim lacks takes nothing from the other.
+  /// An invalid claim does not affect the other.
   init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: CodingKeys.self)
     dev = try? values.decodeIfPresent(String.self, forKey: .dev)
@@ -64,7 +64,7 @@ struct TokenClaims: Decodable {
   }
 }
 
-/// What no gateway could take as a token.
+/// The text cannot be a token for any gateway.
 struct NoToken: Error, CustomStringConvertible {
   let description = "what it returned is not a token"
   static let longest = 16_384

@@ -3,13 +3,13 @@ import Bytes
 import ClientMachines
 import PhoneLog
 
-/// The events by name: those of the call system as docs/design/apple-stand-in.md has them, those of others by their own.
+/// The events by name: those of the call system as in docs/design/apple-stand-in.md, others by their own.
 extension PhoneTrace.State {
   typealias Line = PhoneTrace.Line
 
   mutating func line(of input: PhoneMachine.Input, _ groups: Int) -> Line? {
     switch input {
-    // the call system
+    // from the call system
     case .pushed(_, let mustReport):
       pushes += 1
       return Line(.system, "deliver", [("id", "\(pushes)"), ("mustReport", "\(mustReport)")])
@@ -19,20 +19,20 @@ extension PhoneTrace.State {
       return Line(.system, "perform", [("action", "\(id.raw)")] + request.fields + time)
     case .timedOut(let id, let request): return Line(.system, "timedOut", [("action", "\(id.raw)")] + request.fields)
     case .requestRefused(let request):
-      // the note has said so already, where there was one, and with the code
+      // the note, if there was one, has already reported it with the code
       return answered(request).map { Line(.system, "requested", [("id", "\($0)"), ("error", "unknown")]) }
     case .audioActivated: return Line(.system, "didActivate")
     case .audioDeactivated: return Line(.system, "didDeactivate")
     case .audioChanged(let isReset): return Line(.system, isReset ? "mediaReset" : "audioChanged")
     case .reset: return Line(.system, "didReset")
-    // the device
+    // from the device
     case .audioRuns(let audio):
       return Line(.app, "audioRuns", [("capture", "\(audio.capture)"), ("playout", "\(audio.playout)")])
     case .audioFailed(let request): return Line(.app, "audioFailed", [("do", "\(request)")])
     case .pathChanged: return Line(.network, "changed")
     case .foreground(let isOn): return Line(.user, "foreground", [("on", "\(isOn)")])
     case .microphone(let permission): return Line(.user, "microphone", [("says", "\(permission)")])
-    // the app
+    // from the app
     case .start: return Line(.app, "provider", [("groups", "\(groups)")])
     case .token: return Line(.app, "token")
     case .tokenFailed: return Line(.app, "tokenFailed")
@@ -41,10 +41,10 @@ extension PhoneTrace.State {
     case .dial(let call, let callee, _): return Line(.app, "dial", Self.call(call) + mask(callee))
     case .act(let call, let action): return Line(.app, "wish", Self.call(call) + [("do", Self.name(action))])
     case .logOut: return Line(.app, "logOut")
-    // names and numbers are not for a trace
+    // a trace must not contain names and numbers
     case .followDirectory, .read: return nil
     case .testCall(let call): return Line(.app, "testCall", Self.call(call))
-    // the gateway, and media
+    // from the gateway and media
     case .socket(let event): return Line(.network, "socket", Self.fields(of: event))
     case .further(let number, let event):
       return Line(.network, "socket", Self.fields(of: event) + [("further", "\(number)")])
@@ -103,7 +103,7 @@ extension PhoneTrace.State {
     }
   }
 
-  /// One action each, numbered, so that the system's answer finds it.
+  /// One action each, numbered, so that the system's answer can be matched.
   private mutating func asks(_ request: SystemRequest) -> Line {
     requests += 1
     if asked.count >= PhoneTrace.limit { asked = [:] }
@@ -143,7 +143,7 @@ extension PhoneTrace.State {
     }
   }
 
-  /// Of a case its name, and nothing that it carries.
+  /// The name of a case, without its associated values.
   private static func name(_ value: Any) -> String { String(String(describing: value).prefix { $0.isLetter }) }
 }
 

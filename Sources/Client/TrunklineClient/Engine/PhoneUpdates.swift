@@ -3,8 +3,8 @@ import Bytes
 import ClientMachines
 import Synchronization
 
-/// What the engine tells the main actor. States are kept as the latest only, so that a main thread that hangs for long costs nothing; what happened
-/// once is kept in order, at most `limit` of it.
+/// Updates from the engine to the main actor. Only the latest states are kept, so that a main thread that hangs for long costs
+/// nothing; events are kept in order, at most `limit`.
 final class PhoneUpdates: Sendable {
   enum Event: Sendable {
     case digit(Identifier, Character)
@@ -22,7 +22,7 @@ final class PhoneUpdates: Sendable {
   struct Batch: Sendable {
     var state: PhoneState?
     var error: PhoneError??
-    /// In the order of their first change.
+    /// Calls in the order of their first change.
     var order: [Identifier] = []
     var calls: [Identifier: CallInfo] = [:]
     var statistics: [Identifier: ClientMedia.Statistics] = [:]
@@ -34,7 +34,7 @@ final class PhoneUpdates: Sendable {
   private let pending = Mutex<(batch: Batch, isAsked: Bool)>((Batch(), false))
   private let wake: @Sendable () -> Void
 
-  /// - Parameter wake: called once until `take`.
+  /// - Parameter wake: called once until `drain`.
   init(wake: @escaping @Sendable () -> Void) { self.wake = wake }
 
   func change(_ body: (inout Batch) -> Void) {

@@ -1,18 +1,18 @@
-/// The socket of one session: the one in use, or the attempts that race to be it.
+/// The socket of one session: the one in use, or the racing attempts.
 struct SocketRace {
-  /// Numbered: what an older one still says is not heard.
+  /// Numbered attempts: events of older ones are ignored.
   private var attempts: [(number: Int, socket: any Socket)] = []
   private var isOpen = false
 
-  /// What an event of a socket is for the session.
+  /// The effect of a socket's event on the session.
   enum Meaning { case opened, received, closed, nothing }
 
-  /// One of the race, in place of none.
+  /// Adds an attempt to the race.
   mutating func add(_ number: Int, _ socket: any Socket) { attempts.append((number, socket)) }
   var isUndecided: Bool { !isOpen && !attempts.isEmpty }
   var isEmpty: Bool { attempts.isEmpty }
 
-  /// The first that opens has won, and the last that fails has lost for all.
+  /// The first attempt that opens wins; the failure of the last one fails all.
   mutating func handle(_ event: SocketEvent, of number: Int) -> Meaning {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return .nothing }
     switch event {
@@ -32,6 +32,6 @@ struct SocketRace {
   func send(_ text: [UInt8]) { if isOpen { attempts.first?.socket.send(text) } }
   func close(_ code: UInt16) { for attempt in attempts { attempt.socket.close(code) } }
 
-  /// Attempts that are not open are given up; an open socket serves until the gateway closes it, since a session that is resumed replaces it.
+  /// Drops attempts that are not open; an open socket serves until the gateway closes it, since a resumed session replaces it.
   func abandon() { if !isOpen { close(1000) } }
 }

@@ -3,20 +3,20 @@ public import Foundation
 import PhoneLog
 
 extension Phone {
-  /// One thing that happened, for a log that support staff read: ``Phone/log(_:to:)``.
+  /// One event, for a log that support staff read: ``Phone/log(_:to:)``.
   ///
-  /// What an entry never holds: tokens, secrets of pushes, descriptions of media (SDP), names, keys that were pressed, parameters of calls. Numbers
-  /// are masked but for their last two digits.
+  /// An entry never contains tokens, secrets of pushes, descriptions of media (SDP), names, pressed keys, or parameters of calls.
+  /// Numbers are masked but for their last two digits.
   public struct LogEntry: Sendable, Hashable, CustomStringConvertible {
-    /// How much it matters.
+    /// The importance of an entry.
     public enum Level: Int, Sendable, CaseIterable, Comparable, CustomStringConvertible {
       /// Each message to and from the gateway, by its type.
       case debug
-      /// What happens in a call that goes well.
+      /// Normal events of a call.
       case info
-      /// What mends itself, or is the user's to mend.
+      /// Faults that recover, or that the user can mend.
       case warning
-      /// A call, or the phone, goes without something.
+      /// A call, or the phone, lacks a function.
       case error
 
       /// "debug", "info", "warning", "error".
@@ -28,89 +28,90 @@ extension Phone {
         case .error: "error"
         }
       }
-      /// By how much they matter.
+      /// By importance.
       public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
     }
 
-    /// What happened: the word to search for.
+    /// The kind of event: the text to search for.
     public enum Code: String, Sendable, CaseIterable {
-      /// A connection attempt; `host`, and `alternate` where it goes over another interface than the default route's.
+      /// A connection attempt; `host`, and `alternate` if it uses another interface than the default route's.
       case socketConnect = "socket-connect"
       /// The upgrade succeeded.
       case socketOpened = "socket-opened"
-      /// It is closed, or did not open; `code` of RFC 6455.
+      /// The socket is closed, or did not open; `code` of RFC 6455.
       case socketClosed = "socket-closed"
-      /// Where the phone stands with its gateway: `is`, and the close code of a refused login.
+      /// The phone's connection to its gateway: `is`, and the close code of a refused login.
       case sessionState = "session-state"
-      /// The app's token function is asked.
+      /// The app's token function is called.
       case tokenAsked = "token-asked"
-      /// It has given a token.
+      /// The app's token function has returned a token.
       case tokenInUse = "token-taken"
-      /// It has given none; its error is in ``Phone/state``.
+      /// The app's token function has returned none; its error is in ``Phone/state``.
       case tokenFailed = "token-failed"
-      /// It has given one that ends no later than the one in use.
+      /// The app's token function has returned a token that does not expire later than the one in use.
       case tokenStale = "token-stale"
       /// A VoIP push; `isReadable`.
       case pushReceived = "push-received"
-      /// The system gave a push token, or took it away: `is`.
+      /// The system issued or invalidated a push token: `is`.
       case pushToken = "push-token"
-      /// The gateway has taken the push token, or not: `error`.
+      /// The gateway has accepted the push token, or not: `error`.
       case pushRegistered = "push-registered"
-      /// The network path is another.
+      /// The network path has changed.
       case networkChanged = "network-changed"
-      /// The app is in front, or not: `isOn`.
+      /// The app is in the foreground, or not: `isOn`.
       case foreground
-      /// What the user says of the microphone: `is`.
+      /// The user's permission for the microphone: `is`.
       case microphone
-      /// A call is in another state: `is`, with `peer` and `direction` at first, `codec` once connected, `reason` and `error` at its end.
+      /// A call has changed its state: `is`, with `peer` and `direction` at first, `codec` once connected, `reason` and `error`
+      /// at its end.
       case callState = "call-state"
       /// A connected call is without media, or has it again: `isOn`.
       case callReconnecting = "call-reconnecting"
-      /// The call is on hold, by this side or the other, or no more: `isHeld`, `isHeldByPeer`.
+      /// The call is on hold, by this side or the peer, or no longer: `isHeld`, `isHeldByPeer`.
       case callHeld = "call-held"
-      /// What is wrong with a call's audio: `causes`.
+      /// Faults of a call's audio: `causes`.
       case callWarnings = "call-warnings"
-      /// The app, or the user in it, wants something of a call: `does`.
+      /// The app, or its user, requests an action of a call: `does`.
       case callAction = "call-action"
-      /// The system performs something of a call, or has given it up: `does`.
+      /// The system performs an action of a call, or has timed it out: `does`.
       case systemAction = "system-action"
       /// The system does not show a call; `error` is CallKit's code.
       case reportRefused = "report-refused"
       /// Media has a path: `generation`, `pair`, `roundTripMs`.
       case mediaConnected = "media-connected"
-      /// Media is recreated; `generation`.
+      /// Media restarts; `generation`.
       case mediaRestart = "media-restart"
-      /// Media did not come about, or is lost: `stage`, `detail`.
+      /// Media could not be connected, or is lost: `stage`, `detail`.
       case mediaFailed = "media-failed"
-      /// Nothing comes from the gateway in a connected call: `is`.
+      /// No packet comes from the gateway in a connected call: `is`.
       case mediaSilence = "media-silence"
-      /// The audio device is given an order: `does`.
+      /// A request is sent to the audio device: `does`.
       case audioOrder = "audio-order"
-      /// It has refused one: `does`.
+      /// The audio device has refused a request: `does`.
       case audioFailed = "audio-failed"
-      /// The system has activated the audio session, or not: `isOn`.
+      /// The system has activated the audio session, or deactivated it: `isOn`.
       case audioSession = "audio-session"
-      /// Audio goes another way: `to`, and `isFallback` where the chosen route is gone.
+      /// The audio route has changed: `to`, and `isFallback` if the chosen route is unavailable.
       case audioRoute = "audio-route"
       /// A message to the gateway, by its type.
       case messageSent = "message-sent"
-      /// A message of the gateway, by its type; `unreadable` if it is none.
+      /// A message from the gateway, by its type; `unreadable` if it cannot be decoded.
       case messageReceived = "message-received"
       /// A preflight test begins.
       case preflightStarted = "preflight-started"
-      /// It is over: `network`, `microphone`, `servers`.
+      /// The preflight test has ended: `network`, `microphone`, `servers`.
       case preflightFinished = "preflight-finished"
       /// The device has left the gateway's list.
       case loggedOut = "logged-out"
-      /// The system has forgotten all calls.
+      /// The system has dropped all calls.
       case systemReset = "system-reset"
       /// The sink was too slow: `count` entries are lost.
       case logDropped = "log-dropped"
     }
 
-    /// A word of an entry beside its code.
+    /// A named value of an entry.
     public struct Field: Sendable, Hashable {
-      /// Letters.
+      /// The name: letters only.
       public let name: String
       /// At most 200 characters, none of them a control character.
       public let value: String
@@ -124,15 +125,15 @@ extension Phone {
       private static let longest = 200
     }
 
-    /// Since the phone was made, by a clock that only grows.
+    /// Time since the phone was made, by a monotonic clock.
     public let time: Duration
-    /// How much it matters.
+    /// The importance.
     public let level: Level
-    /// What happened.
+    /// The kind of event.
     public let code: Code
     /// ``Call/id``; in the gateway's log and records the same call has the same id.
     public let call: UUID?
-    /// What there is to say beside.
+    /// Further values.
     public let fields: [Field]
 
     /// One line: `12.345 warning media-failed call=0192… stage=ice detail="no pair of candidates works"`.

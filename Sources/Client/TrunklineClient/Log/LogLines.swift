@@ -3,7 +3,7 @@ import Bytes
 import ClientMachines
 import Foundation
 
-/// What of the machine's inputs and actions stands in the log. No clock: the same events give the same entries.
+/// Log entries for the machine's inputs and actions. No clock: the same events cause the same entries.
 struct LogLines: Sendable {
   typealias Entry = Phone.LogEntry
   struct Line: Sendable {
@@ -16,11 +16,11 @@ struct LogLines: Sendable {
       self.fields = fields.map { Entry.Field($0.0, $0.1) }
     }
   }
-  /// Of calls that are not over: what of them stands in the log already.
+  /// Live calls, as last logged.
   private var known: [Identifier: CallInfo] = [:]
   private static let mostCalls = 64
 
-  /// - Parameter isDetailed: messages too, which are decoded for it.
+  /// - Parameter isDetailed: also logs messages, which are decoded for it.
   mutating func lines(of input: PhoneMachine.Input, isDetailed: Bool) -> [Line] {
     switch input {
     case .pushed(let push, _): [Line(push == nil ? .error : .info, .pushReceived, push?.call, [("isReadable", "\(push != nil)")])]
@@ -161,23 +161,24 @@ struct LogLines: Sendable {
     }
   }
 
-  // MARK: what may be shown
+  // MARK: privacy
 
-  /// The gateway's own rule (docs/operate/monitoring.md): all but the last two digits are masked. Of an address there is the kind.
+  /// The gateway's own rule (docs/operate/monitoring.md): all but the last two digits are masked. An address is reduced to its
+  /// kind.
   static func shown(_ handle: Handle) -> String {
     handle.k == .phone ? masked(handle.h) : handle.k.rawValue
   }
 
-  /// Without what a path or a query may hold.
+  /// Omits the path and the query, which may contain secrets.
   static func host(_ url: String?) -> String {
     guard let url, let parts = URLComponents(string: url), let host = parts.host else { return "none" }
     return host + (parts.port.map { ":\($0)" } ?? "")
   }
 
-  /// A foreign text may name a person.
+  /// A foreign text may contain numbers of users.
   private static func withoutNumbers(_ text: String) -> String { text.replacing(/\+?\d{5,}/) { masked(String($0.output)) } }
 
-  /// Of a case its name, and nothing that it carries.
+  /// The name of a case, without its associated values.
   private static func name(_ value: Any) -> String { String(String(describing: value).prefix { $0.isLetter }) }
 
   private static func text(_ refusal: ReportRefusal) -> String {

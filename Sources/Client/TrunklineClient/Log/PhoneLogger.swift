@@ -2,20 +2,20 @@ import Bytes
 import Dispatch
 import Synchronization
 
-/// Hands entries to the app's sink, in order, on a queue of its own: a sink that is slow, or blocks, holds up nothing but itself. Entries that wait
-/// are bounded; those of the launch wait until the app has set a sink.
+/// Passes entries to the app's sink, in order, on its own queue: a sink that is slow, or blocks, delays only itself. Waiting
+/// entries are limited; those of the launch wait until the app has set a sink.
 final class PhoneLogger: Sendable {
   typealias Sink = @Sendable (Phone.LogEntry) -> Void
   private struct State {
     var sink: Sink?
     var minimum = Phone.LogEntry.Level.info
-    /// No sink was set yet.
+    /// True until the app has set a sink or none.
     var isEarly = true
     var waiting: [Phone.LogEntry] = []
     var dropped = 0
     var isDraining = false
   }
-  /// Entries that wait.
+  /// Limit of waiting entries.
   static let limit = 512
 
   private let queue = DispatchQueue(label: "org.trunkline.log", qos: .utility)
@@ -24,7 +24,7 @@ final class PhoneLogger: Sendable {
 
   init(_ sink: Sink?) { set(sink, minimum: .info, isEarly: sink == nil) }
 
-  /// Nil: entries are made no more.
+  /// Nil: no further entries are made.
   func set(_ sink: Sink?, minimum: Phone.LogEntry.Level) { set(sink, minimum: minimum, isEarly: false) }
 
   private func set(_ sink: Sink?, minimum: Phone.LogEntry.Level, isEarly: Bool) {
@@ -35,12 +35,12 @@ final class PhoneLogger: Sendable {
     drainLater()
   }
 
-  /// Whether an entry of this level is worth being made.
+  /// True if an entry of this level would be used.
   func accepts(_ level: Phone.LogEntry.Level) -> Bool {
     state.withLock { ($0.sink != nil || $0.isEarly) && level >= $0.minimum }
   }
 
-  /// From any thread but the audio unit's.
+  /// Any thread but the audio unit's.
   func note(
     _ level: Phone.LogEntry.Level, _ code: Phone.LogEntry.Code, call: Identifier? = nil, _ fields: [Phone.LogEntry.Field] = []
   ) {
@@ -56,7 +56,7 @@ final class PhoneLogger: Sendable {
     drainLater()
   }
 
-  /// Waits until the sink has every entry that was noted before; not for a sink itself.
+  /// Waits until the sink has every entry that was noted before; a sink must not call it.
   func flush() { queue.sync {} }
 
   private func drainLater() {

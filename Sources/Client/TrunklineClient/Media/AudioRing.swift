@@ -1,18 +1,19 @@
 import Synchronization
 
-/// Samples from one thread to one other: neither waits, allocates or locks. What does not fit is refused, what is not there is not read.
+/// A ring of samples from one thread to another: neither waits, allocates or locks. A write that does not fit and a read of too
+/// few samples are refused.
 ///
-/// One thread writes, one reads; the rest of the type says nothing about which.
+/// Exactly one thread writes and one reads; they need not be any particular threads.
 public final class AudioRing: @unchecked Sendable {
-  // Unchecked: `samples` is written between `head` and `tail` + capacity by the writer only and read between `tail` and `head` by the reader
-  // only; the acquiring and releasing pairs of the two counters order that.
+  // Unchecked: only the writer writes `samples`, between `head` and `tail` + capacity; only the reader reads them, between `tail`
+  // and `head`; the acquiring and releasing pairs of the two counters order that.
   private let samples: UnsafeMutablePointer<Int16>
-  /// Samples that fit.
+  /// Number of samples that fit.
   public let capacity: Int
   private let head = Atomic<Int>(0)
   private let tail = Atomic<Int>(0)
 
-  /// - Parameter capacity: samples; a power of two is made of it.
+  /// - Parameter capacity: number of samples; rounded up to a power of two.
   public init(capacity: Int) {
     var size = 64
     while size < capacity, size < 1 << 20 { size *= 2 }
@@ -22,7 +23,7 @@ public final class AudioRing: @unchecked Sendable {
   }
   deinit { samples.deallocate() }
 
-  /// Samples that wait. From either thread.
+  /// Number of waiting samples. Either thread.
   public var count: Int { head.load(ordering: .acquiring) - tail.load(ordering: .acquiring) }
 
   /// Writer: all of `source`, or nothing.
@@ -43,6 +44,6 @@ public final class AudioRing: @unchecked Sendable {
     return true
   }
 
-  /// Reader: throws away what waits.
+  /// Reader: discards the waiting samples.
   public func drain() { tail.store(head.load(ordering: .acquiring), ordering: .releasing) }
 }

@@ -9,7 +9,7 @@ import TURN
   import Glibc
 #endif
 
-/// What runs on the media thread; lives and dies there.
+/// State of the media thread, which makes and releases it.
 final class MediaLoop {
   /// A call with its sockets; noncopyable media needs a box.
   final class Live {
@@ -76,7 +76,7 @@ final class MediaLoop {
     while read(wakeUp, &bytes, 8) > 0 {}
   }
 
-  /// Milliseconds for `poll`; −1: until something comes.
+  /// Milliseconds for `poll`; −1: without limit.
   private var timeout: Int32 {
     var due: Instant?
     func consider(_ other: Instant?) { if let other { due = min(due ?? other, other) } }
@@ -138,7 +138,7 @@ final class MediaLoop {
     interfaceAddresses(withLoopback: thread.withLoopback.load(ordering: .relaxed)).compactMap { DatagramSocket(bind: $0) }
   }
 
-  /// Asked for only where no socket has IPv4. Blocks for a DNS question of a network that gives no other way.
+  /// Queried only if no socket has IPv4. Blocks for a DNS query in a network that gives no other way.
   private func nat64(_ sockets: [DatagramSocket]) -> NAT64? {
     guard !sockets.isEmpty, sockets.allSatisfy({ $0.local.ip.family == .v6 }) else { return nil }
     return lookUpIPv6(NAT64.name).lazy.compactMap { NAT64(answer: $0) }.first
@@ -161,7 +161,8 @@ final class MediaLoop {
     return live
   }
 
-  /// New sockets for a new generation: the path may be another. The old ones serve until the new one has its pair.
+  /// Opens new sockets for a new generation, as the path may have changed. The old ones serve until the new generation has its
+  /// pair.
   private func renew(_ live: Live) {
     let fresh = sockets()
     live.media.use(relays: servers)
@@ -174,7 +175,7 @@ final class MediaLoop {
 
   // MARK: datagrams
 
-  /// - Parameter polls: of all sockets, in the order of `calls`.
+  /// - Parameter polls: those of all sockets, in the order of `calls`.
   private func receive(_ polls: ArraySlice<pollfd>, _ buffer: UnsafeMutableRawBufferPointer) {
     var index = polls.startIndex
     for (id, live) in calls {
@@ -236,7 +237,7 @@ final class MediaLoop {
     }
   }
 
-  /// Sends what was captured and keeps a frame ready to be played: the audio unit sets the pace.
+  /// Sends captured frames and keeps a frame ready to be played: the audio unit sets the pace.
   private func exchange(_ now: Instant) {
     guard let listening, let live = calls[listening] else { return }
     let handle = thread.handle
@@ -263,12 +264,12 @@ final class MediaLoop {
 }
 
 extension MediaLoop {
-  /// 400 Hz with −23 dBov: a frame of it has eight whole periods, so that it begins where the one before ends.
+  /// 400 Hz at −23 dBov: a frame contains eight whole periods, so that frames join without a step.
   private static let tone: [Int16] = (0..<MediaLimits.playedSamples).map { index in
     Int16(3_300 * sin(2 * Double.pi * Double(index) / 40))
   }
 
-  /// Sends a frame of the tone and takes one of what came, which is measured alone.
+  /// Sends a frame of the tone and decodes one received frame, which is only measured.
   private func exchangeTest(_ now: Instant) {
     guard let testing, let live = calls[testing] else { return }
     live.media.send(captured: Self.tone.span, into: &output)
@@ -277,7 +278,7 @@ extension MediaLoop {
     update(testing, live, now)
   }
 
-  /// What is heard in another call of the group, on top of what is in `frame`.
+  /// Adds the received audio of another call of the group to `frame`.
   private func add(_ id: Identifier, _ now: Instant) {
     guard let other = calls[id] else { return }
     var room = mixed.mutableSpan

@@ -12,18 +12,18 @@ import TURN
   import Glibc
 #endif
 
-/// The one thread of all media: sockets, ICE, DTLS, SRTP, jitter buffers and codecs of every call. Orders come from the engine by a mailbox;
-/// reports go back by a closure.
+/// The one thread of all media: sockets, ICE, DTLS, SRTP, jitter buffers and codecs of every call. The engine sends commands by a
+/// mailbox; a closure returns reports.
 final class MediaThread: Sendable {
   enum Command: Sendable {
     case call(Identifier, ClientCall.MediaRequest)
     /// The call that the device's rings belong to.
     case listen(Identifier?)
-    /// Further calls that hear the microphone, and are heard with that one; `MediaLimits.mixedCalls` of them.
+    /// Further calls that share the microphone, and are mixed with that one; at most `MediaLimits.mixedCalls`.
     case mix([Identifier])
     /// The test call of a preflight: it sends a tone, and what it receives is not played.
     case test(Identifier?)
-    /// Audio runs: frames are exchanged with the rings.
+    /// True if audio runs: frames are exchanged with the rings.
     case audio(Bool)
     /// TURN servers for paths that are made from now on.
     case relays([TURNServer])
@@ -32,11 +32,11 @@ final class MediaThread: Sendable {
   enum Report: Sendable {
     case media(Identifier, ClientCall.MediaReport)
     case statistics(Identifier, ClientMedia.Statistics)
-    /// The call's media is over; these are its last statistics.
+    /// The call's media has ended; these are its last statistics.
     case closed(Identifier, ClientMedia.Statistics)
   }
 
-  /// What a connection to a TURN server has to say to a call.
+  /// An event of a call's connection to a TURN server.
   struct RelayNews: Sendable {
     let call: Identifier
     let connection: Int
@@ -82,7 +82,7 @@ final class MediaThread: Sendable {
     thread.start()
   }
 
-  /// From any thread. Beyond the limit a command is dropped: the thread then hangs, and the call fails by its deadlines.
+  /// Any thread. Beyond the limit a command is dropped: the thread is then unresponsive, and the call fails by its deadlines.
   func give(_ command: Command) {
     let isFirst = commands.withLock { commands -> Bool in
       guard commands.count < MediaLimits.commands else { return false }
@@ -97,8 +97,8 @@ final class MediaThread: Sendable {
     _ = write(wakeUp.write, &byte, 1)
   }
 
-  /// From any thread. Beyond the limit only what opens and ends a connection is taken.
-  /// - Returns: false: it was not taken, and a stream has a gap now.
+  /// Any thread. Beyond the limit only events that open or end a connection are accepted.
+  /// - Returns: false: it was dropped, and a stream now has a gap.
   func give(_ news: RelayNews) -> Bool {
     var (isData, isEnd) = (false, false)
     switch news.event {
@@ -108,7 +108,7 @@ final class MediaThread: Sendable {
     }
     let (isUsed, isFirst) = relayEvents.withLock { events -> (Bool, Bool) in
       guard !isData || events.count < MediaLimits.relayEvents else { return (false, false) }
-      // one end is enough: while the thread hangs each piece of a stream may be one
+      // one end is sufficient: while the thread is unresponsive, each piece of a stream may cause one
       if isEnd, events.contains(where: { $0.isEnd(of: news) }) { return (true, false) }
       events.append(news)
       return (true, events.count == 1)

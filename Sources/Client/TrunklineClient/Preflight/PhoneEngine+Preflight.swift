@@ -5,7 +5,7 @@ import Dispatch
 import RTP
 import TURN
 
-/// The one preflight test that runs, and who waits for it.
+/// The active preflight test, and the callbacks that wait for it.
 struct RunningPreflight {
   var machine: PreflightMachine
   var relays: [Int: any RelaySocket] = [:]
@@ -14,16 +14,16 @@ struct RunningPreflight {
   var call: RunningTestCall?
 }
 
-/// The test call of a preflight: how it ended, and what its media counted.
+/// The test call of a preflight: how it ended, and its media's counters.
 struct RunningTestCall {
   let id: Identifier
   var outcome: TestCallOutcome?
-  /// The loudest that came, in dBov: the last level is that of silence where the call ended in a gap.
+  /// The highest received level, in dBov: the last level is that of silence if the call ended in a gap.
   var loudest = -127.0
 }
 
 extension PhoneEngine {
-  /// A second one at the same time has the first one's result.
+  /// Runs a test. A second test at the same time gets the first one's result.
   func preflight(_ done: @escaping @Sendable (Preflight) -> Void) {
     if preflight != nil { return preflight?.waiting.append(done) ?? () }
     preflightNumber += 1
@@ -84,7 +84,7 @@ extension PhoneEngine {
     give(.testCall(id))
   }
 
-  /// Of the machine.
+  /// Reported by the machine.
   func tested(_ id: Identifier, _ outcome: TestCallOutcome) {
     guard preflight?.call?.id == id else { return }
     media?.give(.test(nil))
@@ -93,8 +93,8 @@ extension PhoneEngine {
     if case .unavailable = outcome { finishTestCall(nil) }
   }
 
-  /// Of the media thread.
-  /// - Returns: false: it is not of the test call.
+  /// Reported by the media thread.
+  /// - Returns: false: the call is not the test call.
   func measured(_ id: Identifier, _ statistics: ClientMedia.Statistics, isLast: Bool) -> Bool {
     guard let call = preflight?.call, call.id == id else { return false }
     let loudest = max(call.loudest, statistics.speakerLevel)
@@ -106,7 +106,7 @@ extension PhoneEngine {
   private func finishTestCall(_ call: Preflight.TestCall?) {
     guard let number = preflight?.number else { return }
     preflight?.call = nil
-    // behind what is being handled
+    // after the present input
     enqueue { $0.give(.called(call), number) }
   }
 
@@ -135,12 +135,12 @@ extension PhoneEngine {
 }
 
 extension Preflight.TestCall {
-  /// G.109's low quality begins here: what is less is poor.
+  /// Limit of G.109's low quality: a lower score is poor.
   private static let poor = 3.1
-  /// Below it what came was no sound; the tone is sent with −23 dBov.
+  /// A lower received level is silence; the tone is sent at −23 dBov.
   private static let silence = -60.0
 
-  /// - Parameter loudest: dBov of what came here.
+  /// - Parameter loudest: the highest received level in dBov.
   init?(_ outcome: TestCallOutcome, _ statistics: ClientMedia.Statistics, loudest: Double) {
     switch outcome {
     case .unavailable: return nil
@@ -161,7 +161,7 @@ extension Preflight.TestCall {
 }
 
 extension Preflight.TestCall.Direction {
-  /// By the E-model as the gateway counts it: loss that was not repaired, half the round trip, the jitter buffer, a frame and the codec.
+  /// Scored by the E-model as in the gateway: unrepaired loss, half the round trip, the jitter buffer, a frame and the codec.
   fileprivate init(_ statistics: ClientMedia.Statistics, codec: String?, isHeard: Bool) {
     let expected = statistics.receivedPackets + statistics.lostPackets
     self.init(score: nil, lossFraction: nil, jitterMilliseconds: nil, isHeard: isHeard)
@@ -179,7 +179,7 @@ extension Preflight.TestCall.Direction {
 }
 
 extension RelayAddress {
-  /// Where the server is, or the address that it has named; its certificate is of its name either way.
+  /// The server's address, or the address that it was redirected to; its certificate must name the server either way.
   init(_ server: TURNServer) {
     let transport: Transport =
       switch server.transport {

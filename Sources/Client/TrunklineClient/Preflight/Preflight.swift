@@ -1,63 +1,65 @@
 import Foundation
 
-/// What a call needs, tried before there is one: see ``Phone/preflight()``.
+/// The result of testing the parts that a call needs: see ``Phone/preflight()``.
 public struct Preflight: Sendable, Hashable {
   /// The gateway, over the phone's session.
   public struct Network: Sendable, Hashable {
-    /// It answers.
+    /// True if the gateway answers.
     public var isGood: Bool
-    /// The best of three; nil: it did not answer.
+    /// The best of three; nil: the gateway did not answer.
     public var roundTripMilliseconds: Double?
-    /// Why not.
+    /// Why it is not good.
     public var error: PhoneError?
   }
 
-  /// The microphone, as far as it is known without a call: none is opened.
+  /// The microphone, as far as it is known without a call: it is not opened.
   public struct Microphone: Sendable, Hashable {
-    /// It is granted, and there is one.
+    /// True if the permission is granted, and there is a microphone.
     public var isGood: Bool
-    /// Where a call's audio would go now; nil: the phone was given no `AudioRoutes`.
+    /// The route that a call's audio would use now; nil: the phone has no `AudioRoutes`.
     public var route: AudioRoute?
-    /// Why not.
+    /// Why it is not good.
     public var error: PhoneError?
   }
 
-  /// One TURN server of the gateway's list: an allocation, which is given back.
+  /// One TURN server of the gateway's list: tested by an allocation, which is released.
   public struct Server: Sendable, Hashable {
     /// `turn:host:port?transport=udp`, `turns:host:port?transport=tcp`.
     public var url: String
-    /// It has given an address.
+    /// True if it has allocated an address.
     public var isGood: Bool
-    /// From the connection attempt to the address.
+    /// Time from the connection attempt to the address.
     public var milliseconds: Double?
-    /// What it said, or why it was not reached; nil: it is good.
+    /// Its error, or why it could not be reached; nil: it is good.
     public var failure: String?
   }
 
-  /// A call to the gateway itself, which sends back what it receives (docs/reference/protocol.md, Test calls): a tone, not the microphone, and nothing is played.
+  /// A call to the gateway itself, which returns the received audio (docs/reference/protocol.md, Test calls): a tone, not the
+  /// microphone, and no audio is played.
   public struct TestCall: Sendable, Hashable {
-    /// One way of the call.
+    /// One direction of the call.
     public struct Direction: Sendable, Hashable {
-      /// Mean opinion score, 1 to 4.5, by the E-model (ITU-T G.107); nil: no packet came.
+      /// Mean opinion score, 1 to 4.5, by the E-model (ITU-T G.107); nil: no packet was received.
       public var score: Double?
-      /// Packets that did not come, 0 to 1.
+      /// Share of packets that were not received, 0 to 1.
       public var lossFraction: Double?
       /// Interarrival jitter (RFC 3550 §6.4.1).
       public var jitterMilliseconds: Double?
-      /// There was sound, not silence alone.
+      /// True if sound was received, not only silence.
       public var isHeard: Bool
     }
-    /// Sound came through both ways, and both scores are 3.1 or better. Nil: the gateway refused the call, which says nothing about the network.
+    /// True if sound passed in both directions, and both scores are 3.1 or better. Nil: the gateway refused the call, which shows
+    /// nothing about the network.
     public var isGood: Bool?
-    /// The lower one of both ways; nil: one of them has none.
+    /// The lower score of both directions; nil: one of them has none.
     public var score: Double?
-    /// To the gateway and back, by RTCP.
+    /// Round trip to the gateway, by RTCP.
     public var roundTripMilliseconds: Double?
-    /// What came to the gateway, as the gateway measured it; nil: the call ended before.
+    /// The direction to the gateway, as the gateway measured it; nil: the call ended before.
     public var sent: Direction?
-    /// What came here.
+    /// The direction to this device.
     public var received: Direction?
-    /// Why there is no whole result: ``PhoneError/gateway(_:)``, ``PhoneError/notConnected``, ``PhoneError/noMedia(_:)``.
+    /// Why the result is incomplete: ``PhoneError/gateway(_:)``, ``PhoneError/notConnected``, ``PhoneError/noMedia(_:)``.
     public var error: PhoneError?
   }
 
@@ -65,11 +67,11 @@ public struct Preflight: Sendable, Hashable {
   public var network: Network
   /// The microphone.
   public var microphone: Microphone
-  /// TURN servers matter only in networks that let no UDP to the gateway through.
+  /// TURN servers matter only in networks that block UDP to the gateway.
   public var servers: [Server]
-  /// Nil: the gateway makes no test calls, the phone was not online, or another call was going on.
+  /// Nil: the gateway makes no test calls, the phone was not online, or another call was active.
   public var call: TestCall?
 
-  /// Gateway and microphone are there, and the test call was not bad.
+  /// True if gateway and microphone are good, and the test call was not bad.
   public var isReady: Bool { network.isGood && microphone.isGood && call?.isGood != false }
 }

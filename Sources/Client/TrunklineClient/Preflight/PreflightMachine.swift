@@ -2,27 +2,27 @@ import Bytes
 import ClientMachines
 import TURN
 
-/// Tries what a call needs. No clock, I/O or threads.
+/// Tests the parts that a call needs. No clock, I/O or threads.
 ///
-/// | part | event | what follows |
+/// | part | event | effect |
 /// |---|---|---|
 /// | network | `start`, online | three echoes, one after the other; the best round trip counts |
 /// | network | `start`, not online; an echo without an answer in 5 s | not good |
-/// | server | `start` | all are connected to at once, six at most |
-/// | server | opened, received | an allocation is asked for; 300 is followed once |
-/// | server | allocated | good; it is given back and the connection closed |
+/// | server | `start` | connections to all at once, six at most |
+/// | server | opened, received | an allocation is requested; 300 is followed once |
+/// | server | allocated | good; it is released and the connection closed |
 /// | server | closed, refused, 5 s | not good, with the reason |
-/// | call | the other parts are done, online | the test call, so that nothing else is on the way meanwhile |
+/// | call | the other parts are done, online | the test call, so that it runs without other traffic |
 /// | call | no result in 30 s | not good |
 /// | all | the last part is done | `finished`, once |
 struct PreflightMachine: Sendable {
   enum Input: Sendable {
-    /// The answer to `Action.echo`; false: none can come.
+    /// The answer to `Action.echo`; false: none can be received.
     case echoed(Bool)
     case opened(Int)
     case received(Int, [UInt8])
     case closed(Int, String)
-    /// The test call is over; nil: none could be made.
+    /// The test call has ended; nil: none could be made.
     case called(Preflight.TestCall?)
     case timer
   }
@@ -31,18 +31,18 @@ struct PreflightMachine: Sendable {
     case echo
     case connect(Int, TURNServer)
     case send(Int, [UInt8])
-    /// What is left to be sent goes first.
+    /// Waiting messages are sent first.
     case disconnect(Int)
     /// Makes the test call; `called` follows.
     case call
     case finished(Preflight)
   }
-  /// What is known when it begins.
+  /// The known state at the start.
   struct Situation: Sendable {
     /// Nil: online.
     var networkError: PhoneError?
     var microphone: MicrophonePermission
-    /// Nil: nothing is known of routes.
+    /// Nil: the phone has no routes.
     var routes: AudioRouteList?
     var servers: [TURNServer]
   }
@@ -56,7 +56,7 @@ struct PreflightMachine: Sendable {
   }
 
   private static let time = Duration.seconds(5)
-  /// The phone ends its test call after 20 s; only a media thread that does not answer takes longer.
+  /// The phone ends its test call after 20 s; only an unresponsive media thread takes longer.
   private static let callTime = Duration.seconds(30)
   private static let echoes = 3
   private static let mostServers = 6
@@ -108,7 +108,7 @@ struct PreflightMachine: Sendable {
     case .received(let number, let bytes): received(number, bytes, now, &actions)
     case .closed(let number, let why): failed(number, why)
     case .called(let call):
-      // a result behind its time
+      // a result after its deadline
       guard callDue != nil else { return }
       callDue = nil
       result.call = call
@@ -126,7 +126,7 @@ struct PreflightMachine: Sendable {
   }
 
   private mutating func echoed(_ isAnswered: Bool, _ now: Instant, _ actions: inout [Action]) {
-    // an answer behind its time
+    // an answer after its deadline
     guard echoDue != nil else { return }
     echoDue = nil
     guard isAnswered else { return networkFailed() }
@@ -168,7 +168,7 @@ struct PreflightMachine: Sendable {
 
   private mutating func handle(_ number: Int, _ message: [UInt8], _ now: Instant, _ actions: inout [Action]) {
     guard let index = attempts.firstIndex(where: { $0.number == number }) else { return }
-    // no peer has a permission, so that no peer's data arrives here
+    // no peer has a permission, so no peer's data is received
     _ = message.withUnsafeBytes { attempts[index].client.receive($0, at: now, into: &output) }
     drain(number, now, &actions)
   }
@@ -241,7 +241,7 @@ struct PreflightMachine: Sendable {
 }
 
 extension TURNServer {
-  /// As RFC 7065 writes it.
+  /// The URL in the form of RFC 7065.
   var url: String {
     let name = host.contains(":") ? "[\(host)]" : host
     return transport == .tls ? "turns:\(name):\(port)?transport=tcp" : "turn:\(name):\(port)?transport=\(transport.rawValue)"

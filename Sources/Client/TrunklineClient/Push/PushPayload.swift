@@ -3,19 +3,19 @@ import Bytes
 import ClientMachines
 import Foundation
 
-/// What a push tells an app that it wakes: version 1 of the payload (docs/design/devices-and-push.md). Any bytes are taken.
+/// A push that wakes an app: version 1 of the payload (docs/design/devices-and-push.md). Accepts any bytes.
 public struct PushPayload: Sendable, Equatable {
   /// The call that the push is about.
   public var call: Identifier
-  /// Who calls; `.generic` "Unknown" where the push names no caller.
+  /// The caller; `.generic` "Unknown" if the push names none.
   public var caller: Handle
-  /// Where to connect; nil: the phone's own gateway. Always a ws: or wss: address.
+  /// The address to connect to; nil: the phone's own gateway. Always a ws: or wss: address.
   public var gateway: String?
-  /// Lets this device in for this call, without a login; good until the ring deadline and 30 s more.
+  /// Admits this device for this call, without a login; valid until 30 s after the ring deadline.
   public var wake: Redacted<String>
   /// Seconds since 1970; a hint only: the clock of a device may be wrong.
   public var expires: Int64?
-  /// Which of the user's numbers was called, and what else is told of the call; absent where the caller is sealed, or nothing fits.
+  /// The user's number that was called, and other properties of the call; absent if the caller is sealed, or they do not fit.
   public var details = CallDetails()
   /// The sealed caller, Base64url.
   public var sealed: String?
@@ -23,7 +23,7 @@ public struct PushPayload: Sendable, Equatable {
   /// Longest payload read; APNs carries 5,120 bytes.
   static let longest = 8_192
 
-  /// Reads JSON: the payload itself, or an object that has it as `payload`. Nil for anything that names no call or has no wake token.
+  /// Reads JSON: the payload itself, or an object that contains it as `payload`. Nil if it names no call or has no wake token.
   public init?(json: some Collection<UInt8>) {
     guard json.count <= Self.longest, let object = try? JSONSerialization.jsonObject(with: Data(json)) as? [String: Any] else {
       return nil
@@ -38,7 +38,7 @@ public struct PushPayload: Sendable, Equatable {
     guard let call = text("call").flatMap({ Identifier($0) }), let wake = text("wake", 4_096), !wake.isEmpty else { return nil }
     (self.call, self.wake, sealed) = (call, Redacted(wake), text("enc", 4_096))
     gateway = text("gw", 2_048).flatMap { Self.isAddress($0) ? $0 : nil }
-    // FCM carries strings only, the caller's flat
+    // FCM carries strings only, so the caller's fields are flat
     let from = fields["from"] as? [String: Any]
     let handle = (from?["h"] as? String ?? text("from_h")).map { String($0.prefix(256)) } ?? ""
     let name = (from?["n"] as? String ?? text("from_n")).map { String($0.prefix(256)) }
@@ -67,13 +67,13 @@ public struct PushPayload: Sendable, Equatable {
     return CallDetails(called: called, parameters: parameters?.isEmpty == true ? nil : parameters)
   }
 
-  /// A text that is none costs nothing: the phone's own gateway has the call too, or knows who has.
+  /// An invalid address is ignored: the phone's own gateway has the call too, or knows its node.
   private static func isAddress(_ text: String) -> Bool {
     guard let parts = URLComponents(string: text), let host = parts.host else { return false }
     return ["ws", "wss"].contains(parts.scheme) && !host.isEmpty
   }
 
-  /// What a notification carries: its `userInfo`, or an object of it that is named `payload`. Nil: it is no call.
+  /// Reads a notification: its `userInfo`, or an object in it that is named `payload`. Nil: it is not a call.
   public init?(notification userInfo: [AnyHashable: Any]) {
     let fields = userInfo.reduce(into: [String: Any]()) { fields, field in
       if let key = field.key as? String { fields[key] = field.value }
@@ -84,14 +84,14 @@ public struct PushPayload: Sendable, Equatable {
     self.init(json: json)
   }
 
-  /// Puts the caller in the clear, if he is sealed for the key that `secrets` has. Nothing changes else.
+  /// Opens a caller that is sealed for the key in `secrets`; else changes nothing.
   public mutating func openCaller(by secrets: any SecretStore) {
     guard let sealed, let key = secrets.read(SecretKey.sealKey), let caller = SealedCaller.open(sealed, call: call, key: key)
     else { return }
     (self.caller, self.sealed) = (caller, nil)
   }
 
-  /// As a VoIP push carries it.
+  /// The payload as a VoIP push carries it.
   public var dictionary: [String: Any] {
     var fields: [String: Any] = ["aps": [String: Any](), "v": 1, "t": "call", "call": "\(call)", "wake": wake.exposed]
     fields["gw"] = gateway
@@ -111,7 +111,7 @@ public struct PushPayload: Sendable, Equatable {
     return fields
   }
 
-  /// The push names no caller: it is sealed, or withheld.
+  /// True if the push names no caller: the caller is sealed, or withheld.
   public var isAnonymous: Bool { caller.k == .generic && caller.h == "Unknown" }
 
   var push: PhoneMachine.Push { .init(call: call, caller: caller, wake: wake.exposed, gateway: gateway, details: details) }
