@@ -1,6 +1,7 @@
 import Foundation
 
-/// Finds the targets of an app: in a folder of sources, each with its Info.plist and `.entitlements` in a folder of its own; or in a bundle.
+/// Finds the targets of an app: in a folder of sources, each with its Info.plist and `.entitlements` in its own folder; or in a
+/// bundle.
 enum AppFiles {
   private static let limit = 20_000
 
@@ -43,14 +44,15 @@ enum AppFiles {
     return targets
   }
 
-  /// The folder with an Info.plist that is next above the file.
+  /// The nearest folder above the file that has an Info.plist.
   private static func nearest(_ file: URL, _ folders: Set<String>) -> String {
     var folder = file.deletingLastPathComponent()
     while !folders.contains(folder.path), folder.path.count > 1 { folder = folder.deletingLastPathComponent() }
     return folder.path
   }
 
-  /// Several targets in one folder: `Share-Info.plist` goes with `Share.entitlements`, `Info.plist` with those of no other's name.
+  /// For several targets in one folder: `Share-Info.plist` belongs with `Share.entitlements`, `Info.plist` with those that match
+  /// no other target's name.
   private static func isOwn(_ file: URL, of info: URL, among infos: [URL]) -> Bool {
     func stem(_ url: URL) -> String { String(url.lastPathComponent.dropLast("Info.plist".count)).lowercased() }
     func trimmed(_ text: String) -> String { String(text.prefix { $0 != "-" && $0 != "." }) }
@@ -101,7 +103,7 @@ enum AppFiles {
     return path.hasPrefix(above + "/") ? String(path.dropFirst(above.count + 1)) : file.lastPathComponent
   }
 
-  /// Without what builds and packages leave, in the order of their paths.
+  /// Lists files in the order of their paths, without the products of builds and packages.
   static func files(below folder: URL, _ isWanted: (URL) -> Bool) -> [URL] {
     let skipped: Set<String> = ["Pods", "Carthage", "DerivedData", "node_modules", "build"]
     guard

@@ -6,7 +6,7 @@ import Foundation
 import Peers
 import Platform
 
-/// `trunkline-lab handset`: iOS's side of an app's calls, as a process of its own.
+/// `trunkline-lab handset`: iOS's part in an app's calls, as a separate process.
 struct HandsetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "handset", abstract: "A phone without a phone: starts, calls and kills an app that is linked with AppleStandIn.",
@@ -52,7 +52,7 @@ struct HandsetCommand: ParsableCommand {
     let report: HandsetPhone.Report = { [events] line in
       if !draws { Console.line(events ? HandsetEvent(line: line).text : line.description) }
     }
-    // what follows is a trace
+    // the following lines are a trace
     if !draws, !events { Console.line(TraceHeader(.standIn).line.description) }
     let phone = HandsetPhone(try SystemRules.option(rules), token: bytes, launcher: launcher, report: report)
     defer { phone.kill() }
@@ -97,7 +97,7 @@ struct HandsetCommand: ParsableCommand {
     return waiter
   }
 
-  /// Of a line of the push sandbox: `{"service":"apns","id":"…","payload":{…}}`; nil for what is no push.
+  /// The payload of a line of the push sandbox: `{"service":"apns","id":"…","payload":{…}}`; nil if it is not a push.
   static func payload(_ line: [UInt8]) -> String? {
     guard let values = try? JSONSerialization.jsonObject(with: Data(line)) as? [String: Any] else { return nil }
     guard let payload = values["payload"] as? [String: Any],

@@ -90,19 +90,19 @@ struct PhoneCommand: ParsableCommand {
 
   func run() throws {
     let options = try options()
-    // One for the whole command: a source that is cancelled may take its signal from the next one.
+    // One for the whole command: a cancelled source may consume the signal of the next one.
     let stop = StopBox()
     let signals = StopSignal { stop.stop() }
     defer { withExtendedLifetime(signals) {} }
     let reports = try waitForPush.map { try wait(at: $0, options, stop) } ?? live(options, stop)
     for (number, report) in reports.enumerated() { try peer.write(report.heard, band, number: number) }
     let isBad = reports.contains(where: { !$0.wasConnected }) || (call != nil && reports.isEmpty)
-    // Threads of the SDK may still be closing a call: `exit` would free what libraries hold under them.
+    // Threads of the SDK may still be closing a call: `exit` would free memory that their libraries use.
     fflush(nil)
     _exit(isBad ? 1 : 0)
   }
 
-  /// What SIGINT and SIGTERM stop now; what comes after them is stopped at once.
+  /// The action of SIGINT and SIGTERM; an action that is set after a signal is called at once.
   private final class StopBox: Sendable {
     private let state = Mutex<(isStopped: Bool, stop: (@Sendable () -> Void)?)>((false, nil))
     var isStopped: Bool { state.withLock { $0.isStopped } }
@@ -123,7 +123,7 @@ struct PhoneCommand: ParsableCommand {
     }
   }
 
-  /// One run of the app. The main thread lends itself to the SDK, which lives there.
+  /// One run of the app. The main thread runs the SDK's main actor.
   private func live(_ options: LabPhone.Options, _ stop: StopBox) throws -> [LabPhone.CallReport] {
     let peer = peer
     return try MainActor.assumeIsolated {
@@ -136,7 +136,7 @@ struct PhoneCommand: ParsableCommand {
     }
   }
 
-  /// A killed app: each push is a start of its own, until `--calls` of them are over.
+  /// A killed app: each push is a separate start, until `--calls` of them have ended.
   private func wait(at address: String, _ options: LabPhone.Options, _ stop: StopBox) throws -> [LabPhone.CallReport] {
     let hex = pushToken ?? hexString(RandomSource.system.bytes(32))
     let waiter: PushWaiter

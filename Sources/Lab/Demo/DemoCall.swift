@@ -38,7 +38,7 @@ struct DemoCall {
     defer { carrier.end() }
     watch.add(carrier.identifier)
     let status = carrier.exitStatus(within: Self.deadlineSeconds)
-    // Its address may be another's; a call that was dialled and failed has its record.
+    // its address may belong to another process; a call that was placed and failed has its record
     guard status == 0 || carrier.events.contains(where: { $0.event == "invite" }) else {
       throw failure("the carrier did not call", "carrier.log")
     }

@@ -7,7 +7,7 @@ import SpeechScore
 
 typealias DemoRecord = CallRecord
 
-/// What the demo call came to: its timeline, and what each side heard of the other.
+/// The result of the demo call: its timeline, and the audio that each side received.
 struct DemoOutcome {
   static let trunkFile = "heard-by-telephone.wav"
   static let appFile = "heard-by-app.wav"
@@ -31,7 +31,8 @@ struct DemoOutcome {
 
   var bothHeardSpeech: Bool { [toApp, toTrunk].allSatisfy { $0.comparison?.heardSpeech == true } }
 
-  /// The exit status of a demo that was not heard: 75 (EX_TEMPFAIL) where the machine, not the gateway, may be why.
+  /// The exit status of a demo without speech in both directions: 75 (EX_TEMPFAIL) if the machine, not the gateway, may be the
+  /// cause.
   var failure: Int32? { bothHeardSpeech ? nil : lateness.isLate ? 75 : 1 }
 
   init(carrier: [PeerEvent], phone: [PeerEvent], record: DemoRecord?, lateness: MachineLateness, folder: URL) throws {
@@ -93,7 +94,7 @@ struct DemoOutcome {
   private func describe(_ hearing: Hearing) {
     guard let comparison = hearing.comparison else { return Console.line("  \(hearing.who): nothing") }
     let what = "  \(hearing.who): \(comparison.heardSpeech ? "speech" : "no clear speech") · "
-    // Delay and sound would be the machine's.
+    // The machine would determine delay and sound.
     guard !lateness.isLate else {
       return Console.line(what + "\(hearing.received) packets, \(hearing.lost) lost\n    \(hearing.file)")
     }
@@ -106,7 +107,7 @@ struct DemoOutcome {
     Console.line("    \(hearing.file)")
   }
 
-  /// Steps of the gateway's record, and what the peers saw, in the order of their times.
+  /// Steps of the gateway's record, and the peers' events, in the order of their times.
   private var timeline: [(Double, String)] {
     let start = Double(record?.times[CallStage.start.rawValue] ?? 0)
     var rows: [(Double, String)] = []

@@ -3,12 +3,13 @@ import Glibc
 import Platform
 import Synchronization
 
-/// How late the machine let a thread run that wanted to run every millisecond.
+/// How late the machine ran a thread that was due every millisecond.
 struct MachineLateness: Sendable, CustomStringConvertible {
-  /// Two packets: a stall that is longer, or a hundredth of all ticks later than half a packet, is heard.
+  /// Two packets: a longer stall, or a hundredth of all ticks later than half a packet, is audible.
   static let worstLimitMilliseconds = 40.0
   static let p99LimitMilliseconds = 10.0
-  /// Without anything beside it, and with one busy core of two, a call's threads wait 1 to 9 %; with two busy cores more, and delay and likeness go.
+  /// Without other load, and with one busy core of two, a call's threads wait 1 to 9 %; with two busy cores they wait longer, and
+  /// delay and likeness get worse.
   static let waitShareLimit = 0.10
 
   var worstMilliseconds = 0.0
@@ -16,7 +17,7 @@ struct MachineLateness: Sendable, CustomStringConvertible {
   /// The share of the time in which one thread of the call was ready to run and had no processor; the worst of them.
   var waitShare = 0.0
 
-  /// What a call's times and sound were beside it says nothing about the gateway.
+  /// True if the call's times and sound show nothing about the gateway.
   var isLate: Bool {
     worstMilliseconds > Self.worstLimitMilliseconds || p99Milliseconds > Self.p99LimitMilliseconds
       || waitShare > Self.waitShareLimit
@@ -30,7 +31,7 @@ struct MachineLateness: Sendable, CustomStringConvertible {
   private static func rounded(_ milliseconds: Double) -> Double { (milliseconds * 10).rounded() / 10 }
 }
 
-/// Ticks counted by how late each was, in tenths of a millisecond up to 200 ms; what is later counts there.
+/// Ticks counted by their lateness, in tenths of a millisecond up to 200 ms; later ones count there.
 struct TickCounts: Sendable {
   private var counts = [UInt32](repeating: 0, count: 2_001)
   private var total = 0
@@ -53,8 +54,8 @@ struct TickCounts: Sendable {
   }
 }
 
-/// Measures the machine during a call: a thread of the usual kind, as those of carrier and app are, with a tick each millisecond. A tick that
-/// falls due while another is late counts as late, too: a stall of 50 ms is 50 ticks.
+/// Measures the machine during a call: a thread of the usual kind, like those of carrier and app, with a tick each millisecond. A
+/// tick that is due while another is late counts as late, too: a stall of 50 ms is 50 ticks.
 final class MachineWatch: Sendable {
   private struct State {
     var ticks = TickCounts()
@@ -67,7 +68,7 @@ final class MachineWatch: Sendable {
   private let began = MonotonicClock.now()
   private let thread = Mutex<NamedThread?>(nil)
 
-  /// `processes`: those that the call goes through; more may come (`add`).
+  /// `processes`: those that the call passes through; `add` appends more.
   init(_ processes: [Int32]) throws(SystemError) {
     state = Mutex(State(processes: processes))
     let started = try NamedThread.start(name: "machine-watch") { [self] in run() }
@@ -85,14 +86,14 @@ final class MachineWatch: Sendable {
       let late = MonotonicClock.now() - due
       state.withLock { state in
         state.ticks.count(late)
-        // A peer's counters go with it, so they are read on the way.
+        // A peer's counters end with its process, so they are read during the call.
         if ticks % Self.ticksPerReading == 0 { state.waits.read(state.processes) }
       }
       ticks += 1
     } while !state.withLock { $0.isOver }
   }
 
-  /// Ends the thread; what it saw.
+  /// Ends the thread and returns its figures.
   func stop() -> MachineLateness {
     state.withLock { $0.isOver = true }
     thread.withLock { $0.take() }?.join()

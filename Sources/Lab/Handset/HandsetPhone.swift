@@ -3,15 +3,15 @@ import Bytes
 import CommandSupport
 import Foundation
 
-/// The phone of `trunkline-lab handset`: the model on the real clock, before an app in a process of its own.
-final class HandsetPhone: @unchecked Sendable {  // what changes is behind `changed`
-  /// Lines of the log, as they come; on any thread, one at a time.
+/// The phone of `trunkline-lab handset`: the model on the real clock, for an app in another process.
+final class HandsetPhone: @unchecked Sendable {  // mutable state is behind `changed`
+  /// Receives each new line of the log; on any thread, one at a time.
   typealias Report = @Sendable (LogLine) -> Void
 
   private let changed = NSCondition()
   private var model: PhoneModel
   private var app: UnixSocket?
-  /// Of the app's process, by its own word.
+  /// True if the app's process is to be opened once it has launched.
   private var opensOnLaunch = false
   private var reported = 0
   private let launcher: AppLauncher?
@@ -26,9 +26,9 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   }
 
   private var now: Instant { Instant(nanoseconds: Int64(DispatchTime.now().uptimeNanoseconds - started.uptimeNanoseconds)) }
-  /// Since the phone's start.
+  /// Time since the phone's start.
   var uptime: Duration { now - .zero }
-  /// A copy.
+  /// A copy of the model.
   var state: PhoneModel { locked { model } }
 
   private func locked<T>(_ body: () -> T) -> T {
@@ -48,7 +48,7 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
     }
   }
 
-  // MARK: turns
+  // MARK: steps
 
   func give(_ input: SystemMachine.Input) { step { $0.handle(input, at: $1) } }
 
@@ -93,7 +93,7 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
 
   // MARK: the app's process
 
-  /// Takes one connection at a time; blocks the calling thread until the app is gone.
+  /// Serves one connection at a time; blocks the calling thread until the app disconnects.
   func serve(_ socket: UnixSocket) {
     let isAccepted = locked {
       if app == nil { app = socket }
@@ -114,7 +114,7 @@ final class HandsetPhone: @unchecked Sendable {  // what changes is behind `chan
   }
 
   private func receive(_ message: AppMessage, from socket: UnixSocket) {
-    // Asked within the turn: a message may be read before its process ends and come to its turn after that.
+    // Checked within the step: a message may be read before its process ends and handled after that.
     var isCurrent = false
     step { model, now in
       isCurrent = app === socket

@@ -1,19 +1,19 @@
 import AppleStandIn
 import Foundation
 
-/// What a person, a script or a key wants of the handset.
+/// A request of a person, a script or a key to the handset.
 enum HandsetRequest: Equatable {
   case tap(StandInPhone.Button)
   case open, kill, network
   case input(Plain)
   case push(String)
-  /// Of Recents, the newest is 1.
+  /// Index in Recents; the newest is 1.
   case recent(Int)
   case expect(Expectation, within: Duration)
   case wait(Duration)
   case quit
 
-  /// Inputs of the system's machine that say all in themselves.
+  /// Inputs of the system's machine that need no further state.
   enum Plain: Equatable {
     case locked(Bool), cellular(Bool), foreground(Bool), restart
     case crash(SystemMachine.ResetCause), route(SystemMachine.Route), microphone(SystemMachine.Permission)

@@ -2,8 +2,8 @@ import AppleStandIn
 import Bytes
 import Foundation
 
-/// Orders, one a line: `at 2s tap answer`, `lock`, `expect ringing within 5s`. `at` counts from the phone's start; `#` begins a
-/// comment.
+/// Requests, one per line: `at 2s tap answer`, `lock`, `expect ringing within 5s`. `at` counts from the phone's start; `#` begins
+/// a comment.
 struct HandsetScript: Equatable {
   struct Line: Equatable {
     var number: Int
@@ -35,7 +35,7 @@ struct HandsetScript: Equatable {
     }
   }
 
-  /// Blocks. Nil: every expectation held; else what did not.
+  /// Runs the lines in order, and blocks. Nil: every expectation held; else the first failure.
   func run(on phone: HandsetPhone) -> String? {
     for line in lines {
       if let at = line.at { _ = phone.wait(at - phone.uptime) { _ in false } }
@@ -47,7 +47,7 @@ struct HandsetScript: Equatable {
 }
 
 extension HandsetRequest {
-  /// Nil: done; else what was expected and is not.
+  /// Nil: done; else the expectation that failed.
   func run(on phone: HandsetPhone) -> String? {
     switch self {
     case .tap(let button): if let tap = phone.state.screen.tap(button) { phone.give(.tap(tap)) }

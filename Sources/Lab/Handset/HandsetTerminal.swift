@@ -2,13 +2,13 @@ import AppleStandIn
 import Foundation
 import Glibc
 
-/// Draws the phone on a terminal, and takes keys.
+/// Draws the phone on a terminal, and reads keys.
 final class HandsetTerminal {
   static var isThere: Bool { isatty(0) == 1 && isatty(1) == 1 }
 
   private var before = termios()
 
-  /// Keys come one by one, without echo, until this goes.
+  /// Reads single keys without echo until this object is released.
   init() {
     tcgetattr(0, &before)
     var raw = before
@@ -36,7 +36,7 @@ final class HandsetTerminal {
     }
   }
 
-  /// What a key does, by what is on the screen.
+  /// The request of a key, depending on the screen.
   static func request(_ key: UInt8, _ phone: PhoneModel) -> HandsetRequest? {
     let screen = phone.screen
     let newest = screen.calls.last

@@ -68,7 +68,7 @@ struct LoadCommand: ParsableCommand {
   @Option(help: "The gateway's process, for its memory and CPU.") var pid: Int32?
   @Flag(help: "Prints the figures as JSON; progress goes to standard error.") var json = false
 
-  /// How long after the last call records and gauges may take.
+  /// Time limit for records and gauges after the last call.
   static let afterwards = Duration.seconds(40)
 
   func validate() throws {
@@ -86,7 +86,7 @@ struct LoadCommand: ParsableCommand {
   }
 
   func run() throws {
-    // What else runs on this machine is not to be taken for the gateway's lateness, or for ours.
+    // Other work on this machine must not count as the gateway's lateness, or as ours.
     if clx_set_realtime(1) != 0 { complain("no permission for real-time scheduling: the load's own lateness may void its times") }
     let stop = LoadStop()
     let signals = StopSignal { stop.signalled() }
@@ -101,7 +101,7 @@ struct LoadCommand: ParsableCommand {
     if !report.failures.isEmpty { throw ExitCode(1) }
   }
 
-  /// One run against a gateway that is there, or the nodes of a cluster; `mayBeRefused`: it is offered more than it can take.
+  /// One run against an existing gateway, or the nodes of a cluster; `mayBeRefused`: the offered load may exceed its capacity.
   func play(
     _ nodes: [Settings], calls: Int, seconds: Double, pid: Int32?, mayBeRefused: Bool = false, _ stop: LoadStop,
     progress: @escaping (String) -> Void
@@ -163,7 +163,7 @@ struct LoadCommand: ParsableCommand {
     "\(settings.listen.appTLS == nil ? "ws" : "wss")://\(settings.listen.app)/v1/connect"
   }
 
-  /// Waits for records and gauges, then puts all figures together.
+  /// Waits for records and gauges, then collects all figures.
   private func conclude(
     _ result: LoadResult, _ watch: GatewayWatch, _ before: GatewayWatch.Metrics, _ nodes: [Settings], _ old: Set<CallID>,
     waitsForGauges: Bool, _ stop: LoadStop

@@ -5,7 +5,7 @@ import Foundation
 import Peers
 import Platform
 
-/// A gateway of a load run's own: `trunkline serve` with a folder, users and ports of its own, bound to one core if there are two.
+/// A gateway that a load run starts: `trunkline serve` with its own folder, users and ports, bound to one core if there are two.
 final class LoadGateway {
   let settings: Settings
   let pid: Int32
@@ -14,11 +14,11 @@ final class LoadGateway {
   private let stop: LoadStop
 
   /// - Parameters:
-  ///   - calls: users and trunk ports there are.
-  ///   - core: where its threads run; nil anywhere.
-  ///   - isSecure: apps come over TLS, with a certificate that `openssl` makes.
-  ///   - stop: knows of it while it runs.
-  ///   - descriptors: that the load opens for each; the gateway has the same limit.
+  ///   - calls: number of users and trunk ports.
+  ///   - core: the core for its threads; nil: any.
+  ///   - isSecure: apps connect over TLS, with a certificate that `openssl` makes.
+  ///   - stop: stops it while it runs.
+  ///   - descriptors: number that the load opens for each call; the gateway has the same limit.
   init(
     calls: Int, core: Int32?, isSecure: Bool = false, isWide: Bool = false, descriptors: Int = Descriptors.perCall,
     _ stop: LoadStop
@@ -44,7 +44,7 @@ final class LoadGateway {
     let log = folder.appendingPathComponent("log")
     _ = FileManager.default.createFile(atPath: log.path, contents: nil)
     process.standardError = try FileHandle(forWritingTo: log)
-    // A child begins on the core of the thread that starts it.
+    // A child starts on the core of the thread that starts it.
     let own = Cores.allowed
     if let core { Cores.bind(to: [core]) }
     defer { Cores.bind(to: own) }
@@ -96,20 +96,20 @@ final class LoadGateway {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Ports without a listener, all allocated at one time so that they differ; two load runs beside each other get others.
+  /// Free ports, all bound at the same time so that they differ; two simultaneous load runs get different ones.
   private static func freePorts(_ count: Int) throws -> [UInt16] {
     let any = SocketAddress(IPAddress(127, 0, 0, 1), 0)
     let listeners = try (0..<count).map { _ in try TCPListener(bind: any) }
     return listeners.map(\.localAddress.port)
   }
 
-  /// At once, without its drain; on any thread.
+  /// Kills the gateway without a drain; any thread.
   private static func abandon(_ pid: Int32, _ folder: URL) {
     kill(pid, SIGKILL)
     try? FileManager.default.removeItem(at: folder)
   }
 
-  /// SIGTERM twice, then SIGKILL, by its pid; its folder goes with it.
+  /// Sends SIGTERM up to twice, then SIGKILL if it still runs; removes its folder.
   func end() {
     for _ in 0..<2 where process.isRunning {
       process.terminate()

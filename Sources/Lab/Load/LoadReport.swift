@@ -7,9 +7,9 @@ struct LoadReport: Codable {
   var run: LoadResult
   var gateway = Gateway()
   var process: GatewayWatch.Figures?
-  /// Packets that did not reach a call or came too late for it, from the trunk and from the app.
+  /// Packets that did not reach a call or were too late for it, from the trunk and from the app.
   private var lostByCall: [String: (down: UInt64, up: UInt64)] = [:]
-  /// What was not as it should be; empty when the run is good.
+  /// Violated limits; empty if the run is good.
   var failures: [String] = []
 
   private enum CodingKeys: CodingKey { case run, gateway, process, failures }
@@ -24,18 +24,19 @@ struct LoadReport: Codable {
     /// Upper bound of the bucket, in milliseconds, while all calls were up.
     var tickLatenessP50 = 0.0, tickLatenessP99 = 0.0
     var answeredWithoutMedia = 0.0
-    /// Gauges that did not come back: name → before and after.
+    /// Gauges that did not return to their values: name → before and after.
     var gauges: [String: [Double]] = [:]
   }
 
   /// The limits of a good run; loss is always zero on a good network.
   struct Limits {
-    /// Over the second half of the held time. A slope alone would measure one page of the allocator in a short run.
+    /// Growth over the second half of the held time. A slope alone would measure one page of the allocator in a short run.
     var growthMegabytes = 1.0
     var isGoodNetwork = true
   }
 
-  /// Gauges that need not be back at once: what a process is, how its trunks do, and what is kept for a time after a call on purpose.
+  /// Gauges that need not return at once: the process, the state of its trunks, and entries that are kept for a time after a
+  /// call.
   static let changing: Set<String> = [
     "trunkline_call_tombstones", "trunkline_control_delay_seconds", "trunkline_mailbox_high_water",
     "trunkline_media_load", "trunkline_media_complexity_ceiling", "process_resident_memory_bytes",
@@ -91,7 +92,7 @@ struct LoadReport: Codable {
     }
   }
 
-  /// The share of its packets that the call kept which kept least, over both directions and all hops.
+  /// The smallest share of its packets that a call kept, over both directions and all hops.
   var worstKept: Double {
     run.calls.reduce(1) { worst, call in
       let lost = lostByCall[call.id] ?? (0, 0)
@@ -118,12 +119,12 @@ struct LoadReport: Codable {
         "memory grew by \(process.residentGrowthMegabytes.one) MB in the second half, "
           + "\(Int(process.residentSlopeKilobytesPerMinute)) KB a minute")
     }
-    // What the apps hear is sent over a good network also when the carrier's is bad.
+    // The network to the apps is good, even if the carrier's is bad.
     check(run.trunkToApp.lost == 0, "\(run.trunkToApp.lost) packets to the apps were lost")
     check(run.appToTrunk.lost == 0, "\(run.appToTrunk.lost) packets to the trunk were lost")
     check(gateway.lostFromApp == 0, "\(gateway.lostFromApp) packets from the apps did not reach a call")
     check(gateway.sendRefused == 0, "the gateway's kernel refused \(Int(gateway.sendRefused)) packets")
-    // A bad network's own losses are known: each withheld packet may be missed, and no other.
+    // A bad network's own losses are known: each withheld packet may be lost, and no other.
     check(
       gateway.lostFromTrunk <= run.trunkToApp.withheld,
       "\(gateway.lostFromTrunk) packets from the trunk did not reach a call, \(run.trunkToApp.withheld) were withheld")

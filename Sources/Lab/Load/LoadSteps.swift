@@ -1,27 +1,28 @@
 import Foundation
 import Peers
 
-/// A row of a stepped load: one gateway of its own, N calls.
+/// A row of a stepped load: a new gateway with N calls.
 struct LoadStep: Codable {
   var offered = 0
   var connected = 0
-  /// Refused with 503 or `overload`, and how long that took at p99.
+  /// Calls refused with 503 or `overload`, and the p99 time until the refusal.
   var refused = 0
   var refusedAfterMilliseconds = 0.0
-  /// Of the call that kept least, in percent of its packets, both directions.
+  /// The smallest share of its packets that a call kept, in percent, both directions.
   var keptPercent = 0.0
-  /// p99 of the gateway's ticks (upper bound of the bucket) and of packets beyond the fastest of their call.
+  /// p99 of the lateness of the gateway's ticks (upper bound of the bucket), and of packets relative to the fastest of their
+  /// call.
   var tickLatenessMilliseconds = 0.0
   var packetLatenessMilliseconds = 0.0
   var ownLatenessMilliseconds = 0.0
   var cpuPercentPerCall = 0.0
   /// While the calls were up, and before the first.
   var residentMegabytes = 0.0, residentBeforeMegabytes = 0.0
-  /// Directions of sampled calls whose speech was scored, and of those the badly heard.
+  /// Directions of sampled calls whose speech was scored, and the number of those with bad speech.
   var scored = 0, badlyHeard = 0
-  /// Of the badly heard.
+  /// Scores of those with bad speech.
   var badScores: [LoadResult.Score] = []
-  /// The load could not keep its own time: nothing follows from the step.
+  /// The load could not keep its own time: the step shows nothing.
   var isVoid = false
 
   init(_ report: LoadReport) {
@@ -40,8 +41,8 @@ struct LoadStep: Codable {
     isVoid = run.isVoid
   }
 
-  /// Why the gateway did not carry the step: it does when every call is connected and keeps ≥ 99.9 % of its packets, ticks are on
-  /// time and all speech is heard well.
+  /// Why the gateway did not carry the step. It does if every call is connected and keeps ≥ 99.9 % of its packets, ticks are on
+  /// time and all speech is good.
   var shortcomings: [String] {
     var out: [String] = []
     if connected < offered { out.append("\(offered - connected) not connected") }
@@ -72,27 +73,28 @@ struct LoadStep: Codable {
   }
 }
 
-/// What a stepped load comes to.
+/// The result of a stepped load.
 struct LoadSteps: Codable {
-  /// Of `20,40,60`; nil for anything else.
+  /// Reads `20,40,60`; nil for other texts.
   static func numbers(_ text: String) -> [Int]? {
     let numbers = text.split(separator: ",", omittingEmptySubsequences: false).map { Int($0) ?? 0 }
     return numbers.allSatisfy { (1...10_000).contains($0) } ? numbers : nil
   }
 
   var steps: [LoadStep] = []
-  /// The most calls that were carried by one core, and the CPU and memory of each.
+  /// The most calls that one core carried, and the CPU and memory of each.
   var callsPerCore = 0
   var cpuPercentPerCall = 0.0
   /// Slope of resident memory over the calls of all steps.
   var kilobytesPerCall = 0.0
-  /// 1.5 × as many offered as were connected at most: what the admitted kept, and how quickly the others were refused.
+  /// 1.5 × as many calls offered as were connected at most: the share that admitted calls kept, and how quickly the others were
+  /// refused.
   var overload: LoadStep?
-  /// The gateway ran on a core of its own.
+  /// The gateway had a core to itself.
   var hasOwnCore = false
 
-  /// Half way from the most that were carried to the fewest that were too many, until the two are within 5 %; nil then, without either,
-  /// or after a void step, from which nothing follows.
+  /// Half way between the most calls that were carried and the fewest that were too many, until the two are within 5 %; nil then,
+  /// if either is missing, or after a void step.
   var between: Int? {
     guard let last = steps.last, !last.isVoid else { return nil }
     let carried = steps.filter { $0.isCarried && !$0.isVoid }.map(\.offered).max() ?? 0

@@ -1,6 +1,6 @@
 import CNGHTTP2
 
-/// One request as it came; header names are lower case, `:path` and `:method` among them.
+/// One received request; header names are lower case, `:path` and `:method` among them.
 struct ReceivedRequest {
   var stream: Int32
   var headers: [String: String] = [:]
@@ -9,7 +9,8 @@ struct ReceivedRequest {
   var isTooLarge = false
 }
 
-/// The server's side of one HTTP/2 connection (RFC 9113) over nghttp2: bytes in, requests out; answers in, bytes out. One thread.
+/// The server's end of one HTTP/2 connection (RFC 9113) over nghttp2: received bytes become requests, answers become bytes to
+/// send. One thread.
 final class HTTP2Server {
   private var session: OpaquePointer?
   private var requests: [Int32: ReceivedRequest] = [:]
@@ -25,7 +26,7 @@ final class HTTP2Server {
     var option: OpaquePointer?
     guard nghttp2_option_new(&option) == 0, let option else { return nil }
     defer { nghttp2_option_del(option) }
-    // libcurl 7.88 resets every stream that has ended, which nghttp2 takes for an attack after the thousandth.
+    // libcurl 7.88 resets every ended stream, which nghttp2 treats as an attack after the thousandth.
     nghttp2_option_set_stream_reset_rate_limit(option, Limits.resets, Limits.resets)
     guard nghttp2_session_server_new2(&session, callbacks, Unmanaged.passUnretained(self).toOpaque(), option) == 0 else {
       return nil
@@ -71,7 +72,7 @@ final class HTTP2Server {
     nghttp2_submit_rst_stream(session, UInt8(NGHTTP2_FLAG_NONE.rawValue), stream, UInt32(NGHTTP2_INTERNAL_ERROR.rawValue))
   }
 
-  /// What the connection must write now.
+  /// Passes the bytes that the connection must write now to `write`.
   func drain(_ write: (UnsafeRawBufferPointer) -> Void) {
     var bytes: UnsafePointer<UInt8>?
     while true {
@@ -95,7 +96,7 @@ final class HTTP2Server {
     return count
   }
 
-  // MARK: what nghttp2 tells
+  // MARK: callbacks of nghttp2
 
   private static func set(_ callbacks: OpaquePointer) {
     nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, user in
@@ -152,7 +153,7 @@ private func me(_ user: UnsafeMutableRawPointer?) -> HTTP2Server? {
   user.map { Unmanaged<HTTP2Server>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// Name and value pairs as nghttp2 wants them, valid during `body`.
+/// Name and value pairs in the form of nghttp2, valid during `body`.
 private func withNames(_ headers: [(String, String)], _ body: (UnsafeMutableBufferPointer<nghttp2_nv>) -> Void) {
   var bytes: [UInt8] = []
   var spans: [(name: Range<Int>, value: Range<Int>)] = []

@@ -1,19 +1,19 @@
-/// What the stand-in does with a request: as asked for on the command line, one after the other, the last for all that follow.
+/// The stand-in's answer to a request, from the command line: one after the other, the last for all further requests.
 public enum SandboxAnswer: Sendable, Hashable {
-  /// What the rules say: 200 for a request that APNs or FCM would take.
+  /// The answer by the rules: 200 for a request that APNs or FCM would accept.
   case real
-  /// This status with its usual reason, whatever the request.
+  /// This status with its usual reason, for any request.
   case status(Int)
-  /// The connection says goodbye and closes; the request is not answered.
+  /// The connection sends GOAWAY and closes; the request is not answered.
   case goAway
   /// The stream is reset without an answer.
   case drop
-  /// The real answer so much later.
+  /// The real answer after this delay.
   case delay(milliseconds: Int)
   /// Delivered, but after the next push to the same app.
   case reorder
 
-  /// `200`, `410`, `real`, `goaway`, `drop`, `delay:250`, `reorder`; nil for anything else.
+  /// Reads `200`, `410`, `real`, `goaway`, `drop`, `delay:250`, `reorder`; nil for other texts.
   public init?(_ text: String) {
     switch text {
     case "real", "200": self = .real
@@ -31,12 +31,12 @@ public enum SandboxAnswer: Sendable, Hashable {
     }
   }
 
-  /// The reason that goes with a status that was asked for.
+  /// APNs' reason for a requested status.
   static let reasons: [Int: String] = [
     400: "BadDeviceToken", 403: "InvalidProviderToken", 404: "BadPath", 405: "MethodNotAllowed", 410: "Unregistered",
     413: "PayloadTooLarge", 429: "TooManyRequests", 500: "InternalServerError", 503: "ServiceUnavailable",
   ]
-  /// The same, as FCM names them.
+  /// FCM's code for a requested status.
   static let codes: [Int: String] = [
     400: "INVALID_ARGUMENT", 403: "SENDER_ID_MISMATCH", 404: "UNREGISTERED", 410: "UNREGISTERED", 413: "INVALID_ARGUMENT",
     429: "QUOTA_EXCEEDED", 500: "INTERNAL", 503: "UNAVAILABLE",

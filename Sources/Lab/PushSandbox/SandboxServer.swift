@@ -2,7 +2,7 @@ import Bytes
 import Foundation
 import Platform
 
-/// What runs on the stand-in's thread: connections in, verdicts out, pushes to apps.
+/// State of the stand-in's thread: accepts connections, reports verdicts, sends pushes to apps.
 final class SandboxServer {
   private let loop: EventLoop
   private let identity: TLSIdentity
@@ -14,7 +14,7 @@ final class SandboxServer {
   private var next = 0
   private var connections: [Int32: SandboxConnection] = [:]
   private var waiting: [Int32: WaitingApp] = [:]
-  /// Held back by `reorder` until the next push to the token.
+  /// Pushes that `reorder` holds back until the next push to the token.
   private var held: [String: SandboxPush] = [:]
   private var later: [(at: Instant, run: () -> Void)] = []
   private var timer: EventLoop.TimerID?

@@ -1,13 +1,13 @@
 import COpenSSL
 import Glibc
 
-/// A certificate for tests, made at start: P-256, self-signed, for localhost and 127.0.0.1 and ::1. Its PEM is what a client
-/// trusts in place of the system's authorities.
+/// A certificate for tests, made at start: P-256, self-signed, for localhost and 127.0.0.1 and ::1. A client trusts its PEM
+/// instead of the system's authorities.
 final class TLSIdentity: Sendable {
   let pem: String
   nonisolated(unsafe) let context: OpaquePointer
 
-  /// - Parameter clientAuthorities: a PEM file: only clients with a valid certificate of one of these are let in.
+  /// - Parameter clientAuthorities: a PEM file: only clients with a valid certificate of one of these are accepted.
   init(clientAuthorities: String? = nil) throws(SandboxFailure) {
     guard let key = cossl_ec_p256_generate() else { throw SandboxFailure("no key could be made") }
     defer { EVP_PKEY_free(key) }

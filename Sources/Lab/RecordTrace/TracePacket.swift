@@ -1,10 +1,11 @@
 import Bytes
 
-/// A packet of `record-trace`: the size of G.711 in RTP, and instead of speech its number, their count, and the time of sending.
+/// A packet of `record-trace`: the size of G.711 in RTP, and instead of speech its number, the number of all packets, and its
+/// send time.
 struct TracePacket: Equatable {
-  /// An hour of 10 ms packets.
+  /// Limit: an hour of 10 ms packets.
   static let most = 360_000
-  /// No machine runs for thirty years; so no difference of two times overflows.
+  /// No machine runs for thirty years, so no difference of two times overflows.
   private static let latest: Int64 = 1_000_000_000_000_000_000
   private static let mark: [UInt8] = Array("TLTR".utf8)
   private static let headerLength = 12
@@ -12,7 +13,7 @@ struct TracePacket: Equatable {
   var number: Int
   var count: Int
   var packetMilliseconds: Int
-  /// By the sender's monotonic clock, in nanoseconds.
+  /// Send time by the sender's monotonic clock, in nanoseconds.
   var sent: Int64
 
   /// RTP with 8 octets of audio a millisecond.
@@ -37,7 +38,7 @@ struct TracePacket: Equatable {
     (self.number, self.count, self.packetMilliseconds, self.sent) = (number, count, packetMilliseconds, sent)
   }
 
-  /// nil for any other datagram.
+  /// Nil for any other datagram.
   init?(_ datagram: some RandomAccessCollection<UInt8>) {
     let octets = Array(datagram.prefix(33))
     guard octets.count == 33, Array(octets[8..<12]) == Self.mark, Array(octets[12..<16]) == Self.mark else { return nil }

@@ -1,25 +1,25 @@
-/// What a listener got of what a speaker said: 8 kHz mono samples on both sides, any silence before, between and after.
+/// Compares received speech with the spoken one: 8 kHz mono samples on both sides, any silence before, between and after.
 ///
-/// The heard side may be delayed, louder, coded and slightly stretched by a jitter buffer; alignment is found once for the whole
-/// (correlation of log envelopes, then of samples) and then followed frame by frame. Cost: about 40 ms for 10 s of speech.
+/// The received audio may be delayed, louder, coded and slightly stretched by a jitter buffer; alignment is found once for the
+/// whole (correlation of log envelopes, then of samples) and then followed frame by frame. Cost: about 40 ms for 10 s of speech.
 public struct SpeechComparison: Sendable, Equatable {
-  /// From the first sample played to the first sample heard, both counted from the start of their arrays; negative if heard starts later
-  /// in the speech than played.
+  /// From the first sample played to the first sample received, both counted from the start of their arrays; negative if the
+  /// received audio starts later in the speech than the played.
   public var delayMilliseconds: Double
-  /// Level of the heard speech less that of the played, over active frames, in dB.
+  /// Level of the received speech minus that of the played, over active frames, in dB.
   public var levelDifferenceDecibels: Double
-  /// Share of the played active 20 ms frames that are heard within 12 dB of their level, 0…1.
+  /// Share of the played active 20 ms frames that are received within 12 dB of their level, 0…1.
   public var heardShare: Double
-  /// Active speech missing at the beginning, in milliseconds.
+  /// Active speech missing at the start, in milliseconds.
   public var clippedStartMilliseconds: Int
   /// Longest run of active frames that are missing, in milliseconds.
   public var longestGapMilliseconds: Int
-  /// Mean normalised correlation of active frames with the audio received for them, 0…1: 1 is the same waveform.
+  /// Mean normalised correlation of active frames with the audio received instead of them, 0…1: 1 is the same waveform.
   public var similarity: Double
   /// Active frames of the played speech, 20 ms each.
   public var activeFrames: Int
 
-  /// True when a person would say that the speech arrived: nearly all of it, recognisably, at about its level.
+  /// True if the speech arrived by a person's judgement: nearly all of it, recognisably, at about its level.
   public var heardSpeech: Bool {
     activeFrames >= 25 && heardShare >= 0.9 && similarity >= 0.5 && abs(levelDifferenceDecibels) < 6
   }
@@ -29,7 +29,7 @@ private let frame = 160
 
 extension SpeechComparison {
   /// Compares `heard` with `played`; nil when the played side has no speech (nothing above −50 dBov) or the heard side is empty.
-  /// - Parameter searchMilliseconds: the range of delays considered, from minus that to plus that.
+  /// - Parameter searchMilliseconds: the range of delays considered, from minus to plus this value.
   public init?(played: [Int16], heard: [Int16], searchMilliseconds: Int = 4000) {
     let reference = Self.levels(played)
     let result = Self.levels(heard)
@@ -98,8 +98,9 @@ extension SpeechComparison {
     var typicalLag = 0
   }
 
-  /// Follows the delay in samples frame by frame: each active frame looks ±10 ms around the last lag, the first ±40 ms. Where that
-  /// fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the envelopes say where to look on.
+  /// Follows the delay in samples frame by frame: each active frame searches ±10 ms around the last lag, the first ±40 ms. If
+  /// that fails for 50 ms the delay may have jumped, as when a listener's pauses are dropped: the envelopes then give the new
+  /// lag.
   static func track(_ played: [Int16], _ heard: [Int16], _ active: [Int], startLag: Int) -> Track {
     let envelopes = (played: levels(played), heard: levels(heard))
     var matches = [Match?](repeating: nil, count: active.count)
@@ -146,7 +147,8 @@ extension SpeechComparison {
     return out
   }
 
-  /// The lag in samples, at most 1.5 s (all that first words may keep) from the last, at which the envelopes of the next 400 ms agree best.
+  /// The lag in samples, at most 1.5 s (the limit of kept first words) from the last, at which the envelopes of the next 400 ms
+  /// agree best.
   private static func jump(_ a: [Double], _ b: [Double], from start: Int, lag: Int) -> Int? {
     let window = start..<min(a.count, start + 40)
     let around = lag / (frame / 2)

@@ -1,14 +1,14 @@
 import Bytes
 import RTP
 
-/// The audio that a peer received, on its own time line: sample 0 is `origin`. At most ten minutes are kept.
+/// Audio that a peer received, on its own time line: sample 0 is `origin`. At most ten minutes are kept.
 struct Recording: Sendable {
   static let sampleLimit = 8000 * 600
   private(set) var samples: [Int16] = []
   /// The instant of sample 0: the first write.
   private(set) var origin: Instant?
 
-  /// Writes `frame` as heard from `instant` on.
+  /// Writes `frame` as received from `instant` on.
   mutating func write(_ frame: [Int16], at instant: Instant) {
     let start = origin ?? instant
     origin = start
@@ -20,9 +20,9 @@ struct Recording: Sendable {
 }
 
 extension Recording {
-  /// RTP audio as an ideal receiver without a jitter buffer plays it: each frame by its timestamp, as far behind the fastest packet as
-  /// it was sent.
-  /// - Parameter start: the instant of sample 0; nil: of the earliest frame.
+  /// RTP audio as an ideal receiver without a jitter buffer plays it: each frame at its timestamp, relative to the fastest
+  /// packet.
+  /// - Parameter start: the instant of sample 0; nil: that of the earliest frame.
   init(_ frames: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])], clockRateHz: UInt32, from start: Instant? = nil) {
     guard let first = frames.first else { return }
     func offset(_ timestamp: RTPTimestamp) -> Int64 {

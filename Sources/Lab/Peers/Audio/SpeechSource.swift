@@ -1,7 +1,7 @@
 import AudioCodecs
 import DemoSpeech
 
-/// What a peer says: samples played once or over and over, in frames of 20 ms.
+/// A peer's speech: samples played once or repeatedly, in frames of 20 ms.
 struct SpeechSource: Sendable {
   let samples: [Int16]
   var repeats = false
@@ -30,7 +30,7 @@ struct SpeechSource: Sendable {
   }
 }
 
-/// What the peers say when no file is given, for comparing with what was heard.
+/// The peers' speech if no file is given, to compare with received audio.
 public enum PeerSpeech {
   public static var telephone: [Int16] { SpeechSource.telephone }
   public static var app: [Int16] { SpeechSource.app }

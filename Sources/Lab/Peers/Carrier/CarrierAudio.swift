@@ -6,10 +6,11 @@ import RTP
 import SDP
 import SRTP
 
-/// One RTP leg of the simulated carrier: speaks from a source, records what it hears by RTP time, plays and hears telephone events.
+/// One RTP leg of the simulated carrier: speaks from a source, records received audio by RTP time, sends and receives telephone
+/// events.
 ///
-/// Received audio is positioned by RTP timestamp at the fastest packet's delay: an ideal receiver without a jitter buffer, so that the figures
-/// show the gateway and not this peer.
+/// Received audio is placed by RTP timestamp relative to the fastest packet: an ideal receiver without a jitter buffer, so that
+/// the figures show the gateway and not this peer.
 final class CarrierAudio {
   struct Report: Sendable {
     var sent: UInt64 = 0
@@ -20,7 +21,7 @@ final class CarrierAudio {
     var spokenSince: Instant?
     var heardSince: Instant?
     var digits = ""
-    /// Packets whose tag was wrong, or that came before there were keys.
+    /// Packets whose tag was wrong, or that arrived before there were keys.
     var refused: UInt64 = 0
     /// The SRTP profile; nil for plain RTP.
     var profile: String?
@@ -29,7 +30,7 @@ final class CarrierAudio {
   let socket: UDPSocket
   private let control: UDPSocket
   private let loop: EventLoop
-  /// Of the stateless ones.
+  /// A stateless codec.
   private var encoding: AudioEncoding
   private var media: TrunkMedia?
   private var security: TrunkSecurity?
@@ -41,11 +42,11 @@ final class CarrierAudio {
   private var arrived: [(timestamp: RTPTimestamp, at: Instant, samples: [Int16])] = []
   private var isFirst = true
   private(set) var report = Report()
-  /// Told once, when the first frame above −50 dBov is heard.
+  /// Called once, when the first frame above −50 dBov is received.
   var onFirstAudio: ((Instant) -> Void)?
   var onDigit: ((Character) -> Void)?
 
-  /// Most frames kept: ten minutes.
+  /// Limit of kept frames: ten minutes.
   private static let frameLimit = 30_000
 
   /// Binds an even port and the odd one above it on `address`.
@@ -64,7 +65,7 @@ final class CarrierAudio {
     try loop.register(control.fd, .readable) { [unowned self] _ in control.receiveAll() }
   }
 
-  /// Sending may begin, under the keys that the descriptions agreed on.
+  /// Permits sending, under the keys that the descriptions agreed on.
   func start(_ media: TrunkMedia) {
     let sameEnd = self.media?.remote == media.remote
     (self.media, encoding) = (media, media.codec)
@@ -92,7 +93,7 @@ final class CarrierAudio {
     media = nil
   }
 
-  /// The next 20 ms.
+  /// Sends the next 20 ms.
   func tick(at now: Instant) {
     sendDelayed(at: now)
     guard let media, media.direction.sends else { return }
@@ -120,7 +121,7 @@ final class CarrierAudio {
 
   func sendDelayed(at now: Instant) { if let media { sender.sendDelayed(to: media.remote, at: now) } }
 
-  /// False where there are no keys: nothing goes in clear on a leg that agreed on SRTP.
+  /// False without keys: a leg that agreed on SRTP sends no clear packets.
   private func protect(_ packet: inout [UInt8]) -> Bool {
     guard security != nil else { return false }
     var count = packet.count
@@ -169,11 +170,11 @@ final class CarrierAudio {
     arrived.append((header.timestamp, now, frame))
   }
 
-  /// The figures, and what was heard on the ideal time line.
+  /// The figures, and the received audio on the ideal time line.
   func finish() -> Report {
     (report.sent, report.received, report.lost) = (sender.sent, statistics.received, statistics.lost)
     report.jitterMilliseconds = statistics.jitterMilliseconds
-    // A frame is heard when its last sample has arrived: the packet's instant is the end of its 20 ms at the sender.
+    // a frame is complete when its last sample has arrived: the packet's instant is the end of its 20 ms at the sender
     let recording = Recording(arrived, clockRateHz: encoding.clockRateHz)
     (report.heard, report.heardSince) = (recording.samples, recording.origin)
     return report

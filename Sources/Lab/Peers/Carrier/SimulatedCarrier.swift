@@ -5,32 +5,32 @@ import RTP
 import SDP
 import SIPDialogs
 
-/// A carrier for developers: dials calls into a gateway or answers the calls it sends, speaks, records, plays digits, on a bad network if
-/// asked. One event loop thread; `run` returns when its calls are over.
+/// A carrier for developers: places calls into a gateway or answers the calls it sends, speaks, records, plays digits, on request
+/// on a bad network. One event loop thread; `run` returns when its calls are over.
 ///
-/// Unchecked: everything but `stop` belongs to the thread that is in `run`.
+/// Unchecked: all state but `stop` belongs to the thread that is in `run`.
 public final class SimulatedCarrier: @unchecked Sendable {
   public struct Options: Sendable {
     public var listen = SocketAddress(.loopback, 5080)
     public var gateway = SocketAddress(.loopback, 5060)
     public var transport = TransportProtocol.udp
-    /// In order of preference, stateless ones.
+    /// Stateless codecs in order of preference.
     public var codecs: [AudioEncoding] = [.pcmu, .pcma]
     /// Dials this number, one call after the other, `calls` of them or one; nil waits for calls.
     public var call: String?
-    /// From the end of a dialled call to the next one.
+    /// Time from the end of a placed call to the next one.
     public var gap = Duration.zero
     public var from = "+15557770001"
     public var credentials: Credentials?
     /// SRTP with keys in the description (RFC 4568), over any transport: a simulated carrier has no secrets.
     public var srtp = SRTPRule.off
-    /// Seconds it rings before it answers.
+    /// How long it rings before it answers.
     public var answerAfter = Duration.zero
-    /// Speaks while it rings: 183 with SDP in place of 180.
+    /// Speaks while it rings: 183 with SDP instead of 180.
     public var isEarly = false
     /// Refuses with this code instead of answering.
     public var refuse: Int?
-    /// Hangs up this long after the answer; nil waits for the other side.
+    /// Hangs up this long after the answer; nil waits for the peer.
     public var talk: Duration?
     public var digits = ""
     public var samples: [Int16]?
@@ -43,14 +43,14 @@ public final class SimulatedCarrier: @unchecked Sendable {
 
   public enum SRTPRule: String, Sendable, CaseIterable { case off, optional, required }
 
-  /// What one call came to.
+  /// The result of one call.
   public struct CallReport: Sendable {
     public var leg: String
     public var wasAnswered = false
     public var code: Int?
     public var spoken: [Int16] = []
     public var heard: [Int16] = []
-    /// Milliseconds from the first sample spoken to the first sample of `heard`, for aligning with the other side.
+    /// When the first sample was spoken, and when the first sample of `heard` was received, for alignment with the peer.
     public var spokenSince: Instant?
     public var heardSince: Instant?
     public var sent: UInt64 = 0, received: UInt64 = 0, lost: UInt64 = 0
@@ -100,7 +100,7 @@ public final class SimulatedCarrier: @unchecked Sendable {
     dialTimer = loop.addTimer("dial") { [unowned self] in dial() }
   }
 
-  /// May be called from any thread: hangs up, then `run` returns.
+  /// Any thread: hangs up, then `run` returns.
   public func stop() { loop.post { [unowned self] in stopping() } }
 
   /// Runs on the calling thread until its calls are over or `stop`.

@@ -4,24 +4,24 @@ import ClientMachines
 import DTLS
 import Platform
 
-/// One phone of a fleet: the SDK's machine, and what its shell has to remember.
+/// One phone of a fleet: the SDK's machine, and the state of its shell.
 final class FleetPhone {
   let number: Int
   let member: PhoneFleet.Member
   var machine: PhoneMachine
-  /// The machine's next deadline, as of its last turn.
+  /// The machine's next deadline, as of its last step.
   var due: Instant?
   var waiting: [PhoneMachine.Input] = []
   var isRunning = false
   var actions = 0
-  /// What the system was asked for and has not done.
+  /// Requests to the system that are not completed.
   var open: [SystemActionID: SystemRequest] = [:]
   var calls: [Identifier: FleetCall] = [:]
-  /// Sessions at further nodes, by the socket that they have here.
+  /// Sessions at further nodes, by their socket here.
   var further: [Int: Int] = [:]
   var answerAt: [Identifier: Instant] = [:]
   var isOnline = false
-  /// What was told of each call that is not over.
+  /// Events reported for each live call.
   var reported: [Identifier: (isRinging: Bool, isConnected: Bool)] = [:]
 
   init(_ number: Int, _ member: PhoneFleet.Member, _ random: RandomSource) {

@@ -4,7 +4,7 @@ import ClientMachines
 import ClientSockets
 import Platform
 
-/// What a phone's machine hears and what it wants done: as the SDK's shell does it, with a system that does all at once.
+/// The inputs and actions of a phone's machine, as in the SDK's shell, with a system that performs all at once.
 extension PhoneFleet {
   func give(_ phone: FleetPhone, _ input: PhoneMachine.Input) {
     phone.waiting.append(input)
@@ -56,7 +56,7 @@ extension PhoneFleet {
     case .state(let state): changed(state, phone)
     case .changed(let info): changed(info, phone)
     case .registered(let refusal): report(phone, "registered", nil, ["refused": refusal?.rawValue ?? ""])
-    // no phone of a fleet rejects or dials
+    // phones of a fleet neither reject nor dial
     case .post, .updated, .tokenStale, .reportEnded, .reportConnecting, .reportConnected, .listen, .mix, .relays, .presentInApp,
       .digit,
       .transferred,
@@ -108,7 +108,7 @@ extension PhoneFleet {
   private func changed(_ info: CallInfo, _ phone: FleetPhone) {
     if phone.reported[info.id] == nil, info.state != .ended { phone.reported[info.id] = (false, false) }
     guard let known = phone.reported[info.id] else { return }
-    // a wake alone does not ring: the gateway has said that the call lives
+    // a wake alone does not ring: the gateway has confirmed the call
     if info.state == .ringing, info.account != nil, !known.isRinging {
       phone.reported[info.id]?.isRinging = true
       report(phone, "ringing", info.id, ["from": info.peer.h])
@@ -123,7 +123,7 @@ extension PhoneFleet {
     report(phone, "ended", info.id, ["reason": info.reason?.rawValue ?? "", "connected": "\(known.isConnected)"])
   }
 
-  /// An event of one phone; of a call whose media is there with its counts so far.
+  /// Reports an event of one phone; for a call with media, with its counts so far.
   func report(_ phone: FleetPhone, _ event: String, _ call: Identifier? = nil, _ more: [String: String] = [:]) {
     var fields = more
     fields["phone"] = phone.member.name

@@ -6,17 +6,17 @@ import DTLS
 import Platform
 import TrunklineClient
 
-/// Many phones in one process: the SDK's machine for each, one event loop, one thread for all WebSockets. Speech is coded once and replayed
-/// as PCMU, which the gateway relays. A phone answers by itself or when told to.
+/// Many phones in one process: the SDK's machine for each, one event loop, one thread for all WebSockets. Speech is coded once
+/// and replayed as PCMU, which the gateway relays. A phone answers automatically or on a command.
 ///
-/// Unchecked: everything but what is under "from any thread" belongs to the thread that is in `run`.
+/// Unchecked: all state but the functions under "from any thread" belongs to the thread that is in `run`.
 public final class PhoneFleet: @unchecked Sendable {
-  /// One phone; a file of these has one JSON object a line.
+  /// One phone; a file of phones has one JSON object per line.
   public struct Member: Codable, Sendable {
     public var name: String
     public var token: String
     public var device: String
-    /// Seconds from ringing to the answer; nil: it rings until it is told to answer.
+    /// Seconds from ringing to the answer; nil: it rings until a command answers it.
     public var answerAfter: Double?
     public init(name: String, token: String, device: String, answerAfter: Double? = nil) {
       (self.name, self.token, self.device, self.answerAfter) = (name, token, device, answerAfter)
@@ -25,20 +25,20 @@ public final class PhoneFleet: @unchecked Sendable {
 
   public struct Options: Sendable {
     public var url = "ws://127.0.0.1:8080/v1/connect"
-    /// Where the phones' media sockets are.
+    /// Address of the phones' media sockets.
     public var mediaAddress = IPAddress.loopback
     public var members: [Member] = []
-    /// Sessions begun a second.
+    /// Logins started per second.
     public var loginsPerSecond = 100.0
     public init() {}
   }
 
-  /// Sockets of one phone: its own, and as many at further nodes at a time.
+  /// Sockets of one phone: its own, and the others for simultaneous sessions at further nodes.
   static let sockets = 6
-  /// Each call speaks in one of these, 20 ms apart.
+  /// Each call speaks in one of these slots, 20 ms apart.
   static let slots = 10
   private static let step = Duration.milliseconds(2)
-  /// What a busy machine makes it late by is not caught up beyond this: sockets are to be read, too.
+  /// Limit of lateness that is caught up on a busy machine: sockets must be read, too.
   private static let lateness = Duration.milliseconds(100)
 
   let options: Options
@@ -81,10 +81,10 @@ public final class PhoneFleet: @unchecked Sendable {
 
   // MARK: from any thread
 
-  /// Leaves, whatever runs.
+  /// Makes `run` return at once; calls are not hung up.
   public func stop() { loop.post { [unowned self] in loop.stop() } }
 
-  /// Answers what rings at the phones of this name; `*`: at all.
+  /// Answers the ringing calls of the phones of this name; `*`: of all.
   public func answer(_ name: String) {
     each(name) { [unowned self] phone in
       for id in phone.machine.liveCalls where phone.machine.info(of: id)?.state == .ringing { give(phone, .act(id, .answer)) }
@@ -98,7 +98,7 @@ public final class PhoneFleet: @unchecked Sendable {
     }
   }
 
-  /// The phones of this name can be woken by APNs from now on, by this push token (hex); an event `registered` follows.
+  /// Registers this push token (hex), by which APNs can wake the phones of this name; an event `registered` follows.
   public func register(_ name: String, token: String) {
     each(name) { [unowned self] phone in
       give(
@@ -106,7 +106,7 @@ public final class PhoneFleet: @unchecked Sendable {
     }
   }
 
-  /// A push has come to the phones of this name; one that cannot be read is ignored.
+  /// Delivers a push to the phones of this name; one that cannot be read is ignored.
   public func push(_ name: String, _ json: [UInt8]) {
     guard let push = PushPayload(json: json) else { return }
     each(name) { [unowned self] phone in
@@ -121,7 +121,7 @@ public final class PhoneFleet: @unchecked Sendable {
     }
   }
 
-  /// An event `status` for each phone that is online or has a call.
+  /// Reports an event `status` for each phone that is online or has a call.
   public func reportStatus() {
     each("*") { [unowned self] phone in
       let calls = phone.machine.liveCalls
@@ -156,7 +156,7 @@ public final class PhoneFleet: @unchecked Sendable {
     }
   }
 
-  /// 20 ms of one phone.
+  /// Advances one phone by 20 ms.
   private func advance(_ phone: FleetPhone, _ now: Instant) {
     if let due = phone.due, due <= now { give(phone, .timer) }
     for (id, due) in phone.answerAt where due <= now {

@@ -5,11 +5,11 @@ import DTLS
 import Platform
 import RTP
 
-/// The app's half of one call: a session, one more where another node has the call, a call, its media and one socket.
+/// The app's half of one call: a session, another one if another node has the call, a call, its media and one socket.
 final class AppLoadLeg {
   let socket: UDPSocket
   var session: ClientSession
-  /// At the node that has the call, where that is another one than the session's.
+  /// The session at the node of the call, if that is another node than the session's.
   var further: ClientSession?
   var call: ClientCall?
   var media: ClientMedia
@@ -21,7 +21,7 @@ final class AppLoadLeg {
   var received: StreamCount
   private var position: Int
 
-  /// - Parameter position: the frame of the sentence that it begins with.
+  /// - Parameter position: the frame at which the sentence starts.
   init(
     _ client: LoadOptions.Client, position: Int, address: IPAddress, identity: DTLSIdentity, relays: Bool, isWide: Bool,
     random: RandomSource
@@ -36,13 +36,13 @@ final class AppLoadLeg {
     else {
       throw PeerSetupError(description: "no usable certificate")
     }
-    // They say sentences that are coded already.
+    // Its sentences are already coded.
     (configuration.codesAudio, configuration.band) = (false, isWide ? .wideband : .narrowband)
     session = client.session(random)
     media = ClientMedia(configuration: configuration, random: random)
   }
 
-  /// The next 20 ms; false if nothing was sent.
+  /// Sends the next 20 ms; false if nothing was sent.
   func speak(_ frames: [[UInt8]]) -> Bool {
     guard isConnected, !frames.isEmpty else { return false }
     var output = ClientMedia.Output()
@@ -59,7 +59,7 @@ final class AppLoadLeg {
 }
 
 extension LoadOptions.Client {
-  /// - Parameter wake: at another node, for the call of this wake.
+  /// - Parameter wake: connects to the node of this wake, for its call.
   func session(_ random: RandomSource, wake: CallWake? = nil) -> ClientSession {
     var configuration = ClientSession.Configuration(
       token: token, device: Hello.Device(id: device, platform: "linux", sdk: "trunkline-load"))

@@ -1,6 +1,6 @@
 import Bytes
 
-/// One bridged call of a load run, seen from both ends.
+/// One bridged call of a load run, with both ends.
 final class LoadCall {
   enum Phase { case waiting, settingUp, up, ending, over }
   let number: Int
@@ -11,7 +11,7 @@ final class LoadCall {
   var phase = Phase.waiting
   var startedAt = Instant.zero
   var setUp: Duration?
-  /// The trunk hears the app, the app hears the trunk.
+  /// Audio from the app at the trunk, and from the trunk at the app.
   var heardByTrunk = SampledAudio()
   var heardByApp = SampledAudio()
   var endedByTrunk: Bool { number % 2 == 0 }
@@ -20,13 +20,13 @@ final class LoadCall {
     (self.number, self.isOutgoing, self.isSampled, self.trunk, self.app) = (number, isOutgoing, isSampled, trunk, app)
   }
 
-  /// What is said from here on need not be heard.
+  /// Speech from here on need not be received.
   func endScoring() {
     heardByApp.callEnds()
     heardByTrunk.callEnds()
   }
 
-  /// What the app dials: the call's number can be told from it.
+  /// The number that the app dials, which contains the call's number.
   var dialled: String { "+1777" + String(1_000_000 + number) }
   static func number(dialled text: String) -> Int? {
     guard text.hasPrefix("+1777"), let value = Int(text.dropFirst(5)), value >= 1_000_000 else { return nil }

@@ -60,7 +60,7 @@ extension LoadGenerator {
     }
   }
 
-  /// Of a call that is over; its last words have been heard.
+  /// Closes the further session of an ended call, once its last messages have been sent.
   private func closeFurther(_ call: LoadCall) {
     guard call.app.further?.isQuiet == true, call.app.call?.state == .ended else { return }
     giveFurther(call, .finish)
@@ -152,7 +152,7 @@ extension LoadGenerator {
     (call.phase, call.setUp) = (.up, loop.now - call.startedAt)
   }
 
-  /// Hangs up on the side whose turn it is.
+  /// Hangs up on the side that this call prescribes.
   func end(_ call: LoadCall) {
     guard call.phase == .up, let id = call.app.call?.id, let leg = call.trunk.leg else { return }
     call.phase = .ending

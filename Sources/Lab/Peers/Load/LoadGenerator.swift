@@ -7,14 +7,14 @@ import RTP
 import SIPDialogs
 
 /// Plays many calls through a gateway at once: a carrier with SIP and RTP on one side, apps with WebSocket, ICE, DTLS-SRTP and
-/// Opus (or PCMU) on the other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth of the
-/// calls speak, and one WebSocket thread for all apps.
+/// Opus (or PCMU) on the other. Speech is coded once and replayed. One event loop thread with a step of 1 ms in which a twentieth
+/// of the calls speak, and one WebSocket thread for all apps.
 ///
-/// Unchecked: everything but `stop` belongs to the thread that is in `run`.
+/// Unchecked: all state but `stop` belongs to the thread that is in `run`.
 public final class LoadGenerator: @unchecked Sendable {
   enum Stage { case loggingIn, settingUp, held, ending, over }
   static let slots = 20
-  /// Sessions begun a second; the gateway limits how many greet it at once.
+  /// Logins started per second; the gateway limits simultaneous greetings.
   public static let loginsPerSecond = 50.0
   static let loginLimit = Duration.seconds(15)
   static let setUpLimit = Duration.seconds(15)
@@ -41,7 +41,7 @@ public final class LoadGenerator: @unchecked Sendable {
   private var network = 0
   private var isStopping = false
   private var refusals: [Double] = []
-  /// Told when all calls are up (`true`) and when they begin to end (`false`); on the loop's thread.
+  /// Called when all calls are up (`true`) and when they begin to end (`false`); on the loop's thread.
   public var onHold: (@Sendable (Bool) -> Void)?
 
   /// Binds all sockets; throws with the address that is in use.
@@ -71,7 +71,7 @@ public final class LoadGenerator: @unchecked Sendable {
     let identity = try DTLSIdentity()
     for (number, client) in options.clients.enumerated() {
       let isOutgoing = (number + 1) * options.outgoingPercent / 100 > number * options.outgoingPercent / 100
-      // A sampled call begins with the first word, so that it shows what of it is clipped; the others are spread over the sentence.
+      // A sampled call begins with the first word, to show whether it is clipped; the others are spread over the sentence.
       let isSampled = number < options.sampled
       let call = LoadCall(
         number: number, isOutgoing: isOutgoing, isSampled: isSampled,
@@ -88,7 +88,7 @@ public final class LoadGenerator: @unchecked Sendable {
     result.asked = calls.count
   }
 
-  /// May be called from any thread: hangs up, then `run` returns.
+  /// Any thread: hangs up, then `run` returns.
   public func stop() { loop.post { [unowned self] in isStopping = true } }
 
   /// Runs on the calling thread until the last call is over.
@@ -119,7 +119,7 @@ public final class LoadGenerator: @unchecked Sendable {
     if stage != .over, let stepTimer { loop.setTimer(stepTimer, at: stepDue) }
   }
 
-  /// 20 ms of one call.
+  /// Advances one call by 20 ms.
   private func advance(_ call: LoadCall, _ now: Instant) {
     advanceApp(call, now)
     if call.trunk.speak(speech.telephoneFrames, at: now), call.isSampled { call.heardByApp.spoke(at: now) }
@@ -214,7 +214,7 @@ public final class LoadGenerator: @unchecked Sendable {
     loop.stop()
   }
 
-  /// The gateway has no room for the call: it says so instead of spoiling others.
+  /// The gateway has refused the call for lack of capacity, instead of degrading others.
   func refuse(_ call: LoadCall) {
     guard call.phase == .settingUp else { return }
     call.phase = .over

@@ -3,17 +3,17 @@ import Bytes
 import RTP
 import SpeechScore
 
-/// Audio of one direction of a sampled call, kept coded while the call runs; decoded and compared afterwards, so that it costs
-/// nothing then.
+/// Audio of one direction of a sampled call, kept coded while the call runs, then decoded and compared, so that it costs nothing
+/// during the call.
 struct SampledAudio {
-  /// Kept at most: a sentence from the call's first word on, and what comes after it.
+  /// Limit of kept frames: a sentence from the call's first word on, and the frames after it.
   static let frames = 600
-  /// Said that shortly before the call ends, frames need not arrive: first words that were kept may still be caught up.
+  /// Frames spoken so shortly before the call's end need not arrive: the gateway may still catch up kept first words.
   static let onTheirWay = 25
-  /// Fewer frames say too little: 3 s, in which kept first words are caught up.
+  /// Fewer frames prove too little: 3 s, in which kept first words are caught up.
   static let leastSaid = 150
   private var kept: [(timestamp: RTPTimestamp, at: Instant, payload: [UInt8])] = []
-  /// When the speaker began its sentence, and how many frames of it were said before the call's end.
+  /// When the speaker began its sentence, and the number of its frames spoken before the call's end.
   private var spokenAt: Instant?
   private var spoken = 0
   private var isEnding = false
@@ -27,21 +27,21 @@ struct SampledAudio {
     spoken += 1
   }
 
-  /// The call is hung up now: what is said from here on need not be heard.
+  /// The call is hung up now: speech from here on need not be received.
   mutating func callEnds() { isEnding = true }
 
   mutating func received(_ timestamp: RTPTimestamp, _ payload: [UInt8], at now: Instant) {
     if spokenAt != nil, kept.count < Self.frames { kept.append((timestamp, now, payload)) }
   }
 
-  /// Samples of a sentence of `count` that should have been heard; nil if the call was too short to say.
+  /// Samples of a sentence of `count` that should have been received; nil if the call was too short.
   func expected(of count: Int) -> Int? {
     let frames = spoken - Self.onTheirWay
     return frames < Self.leastSaid ? nil : min(count, frames * 160)
   }
 
-  /// What was heard of `sentence`, as far as it was said before the call's end, as an ideal receiver without a jitter buffer
-  /// plays it. Nil if the call was too short, or nothing was heard.
+  /// Compares the received audio with `sentence`, as far as it was spoken before the call's end, as an ideal receiver without a
+  /// jitter buffer plays it. Nil if the call was too short, or no audio was received.
   func compare(with sentence: [Int16], encoding: AudioEncoding) -> SpeechComparison? {
     guard let spokenAt, !kept.isEmpty, let count = expected(of: sentence.count) else { return nil }
     let said = Array(sentence.prefix(count))

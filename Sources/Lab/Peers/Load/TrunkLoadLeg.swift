@@ -4,7 +4,7 @@ import RTP
 import SDP
 import SIPDialogs
 
-/// The carrier's half of one call: a pair of sockets, what is sent and what is counted.
+/// The carrier's half of one call: a pair of sockets, sent packets and counters.
 final class TrunkLoadLeg {
   let socket: UDPSocket
   let control: UDPSocket
@@ -18,7 +18,7 @@ final class TrunkLoadLeg {
   var received = StreamCount(clockRateHz: 8000)
   private var position: Int
 
-  /// - Parameter position: the frame of the sentence that it begins with.
+  /// - Parameter position: the frame at which the sentence starts.
   init(address: IPAddress, position: Int, isWide: Bool, random: RandomSource) throws(SystemError) {
     self.position = position
     (socket, control) = try MediaPorts.bindPair(address, random)
@@ -33,7 +33,7 @@ final class TrunkLoadLeg {
       seed: seed)
   }
 
-  /// Sends the next 20 ms from the answer on: a gateway discards what a caller says before. False if nothing may be sent.
+  /// Sends the next 20 ms after the answer: a gateway discards a caller's earlier audio. False if nothing may be sent.
   func speak(_ frames: [[UInt8]], at now: Instant) -> Bool {
     guard let media, isAnswered, media.direction.sends, !isOver, !frames.isEmpty else { return false }
     let frame = position % frames.count
@@ -44,6 +44,6 @@ final class TrunkLoadLeg {
     return true
   }
 
-  /// Sends what a bad network held back until now.
+  /// Sends packets that a bad network has delayed until now.
   func release(at now: Instant) { if let media { sender.sendDelayed(to: media.remote, at: now) } }
 }

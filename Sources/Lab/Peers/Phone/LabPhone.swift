@@ -8,38 +8,39 @@ import Platform
 public import RTP
 import TrunklineClient
 
-/// The SDK as a command: logs in to a gateway, answers or makes calls, speaks, records what it hears. One call at a time; a second one is busy.
+/// The SDK as a command: logs in to a gateway, answers or places calls, speaks, records received audio. One call at a time; a
+/// second one is busy.
 @MainActor
 public final class LabPhone {
   public struct Options: Sendable {
     public var url = "ws://127.0.0.1:8080/v1/connect"
-    /// Empty: only `push` lets it in.
+    /// Empty: only `push` admits it.
     public var token = ""
-    /// Started by this push.
+    /// The push that started it.
     public var push: [UInt8]?
-    /// Registers where it can be woken, then leaves.
+    /// Registers this push token, then leaves.
     public var registration: DevicePut.Push?
     public var device = "phone"
-    /// Answers incoming calls, so long after they ring.
+    /// Answers incoming calls this long after they ring; nil: never.
     public var answerAfter: Duration?
     public var call: String?
     public var from: String?
-    /// Hangs up this long after the call is connected; nil waits for the other side.
+    /// Hangs up this long after the call is connected; nil waits for the peer.
     public var talk: Duration?
     public var digits = ""
-    /// Of `samples` and of what is heard; the upper half of a wide call is lost at 8 kHz.
+    /// Band of `samples` and of received audio; the upper half of a wide call is lost at 8 kHz.
     public var band = AudioBand.narrowband
     public var samples: [Int16]?
     public var repeats = false
     /// Ends after this many calls.
     public var calls: Int?
-    /// Takes self-signed certificates.
+    /// Accepts self-signed certificates.
     public var isInsecure = false
-    /// Tells of the user's directory and of the newest call of the history.
+    /// Reports the user's directory and the newest call of the history.
     public var followsDirectory = false
-    /// Tries what a call needs, tells of it and leaves.
+    /// Runs a preflight test, reports it and leaves.
     public var preflights = false
-    /// Is handed the SDK's log.
+    /// Receives the SDK's log.
     public var log: (@Sendable (String) -> Void)?
     public init() {}
   }
@@ -58,7 +59,7 @@ public final class LabPhone {
   private let system = NoCallSystem()
   private var phone: Phone?
   private var tasks: [Task<Void, Never>] = []
-  /// What is known of each call that is not over.
+  /// The known state of each live call.
   private var shown: [UUID: (isRinging: Bool, wasConnected: Bool, codec: String)] = [:]
   private var isStopping = false
   private var wasOnline = false
@@ -223,7 +224,7 @@ public final class LabPhone {
 
   // MARK: calls
 
-  /// Follows the list of calls and what of each is reported, at every change.
+  /// Observes the list of calls and the reported state of each, at every change.
   private func watch() {
     guard let phone else { return }
     withObservationTracking {
@@ -238,7 +239,7 @@ public final class LabPhone {
     if shown[call.id] == nil, call.endReason == nil { shown[call.id] = (false, false, "") }
     guard var known = shown[call.id] else { return }
     defer { if shown[call.id] != nil { shown[call.id] = known } }
-    // a push alone does not ring: the gateway has said that the call lives
+    // a push alone does not ring: the gateway has confirmed the call
     if call.direction == .incoming, !known.isRinging, call.account != nil, call.endReason == nil {
       known.isRinging = true
       emit(PeerEvent("ringing", ["from": call.peer.handle.h, "call": "\(call.id)".lowercased()]))
