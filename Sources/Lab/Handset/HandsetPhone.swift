@@ -4,7 +4,7 @@ import CommandSupport
 import Foundation
 
 /// The phone of `trunkline-lab handset`: the model on the real clock, for an app in another process.
-final class HandsetPhone: @unchecked Sendable {  // mutable state is behind `changed`
+final class HandsetPhone: @unchecked Sendable {  // mutable state is guarded by `changed`
   /// Receives each new line of the log; on any thread, one at a time.
   typealias Report = @Sendable (LogLine) -> Void
 

@@ -8,7 +8,7 @@ import Foundation
 /// and counts calls.
 ///
 /// Any thread. Callbacks run on the queues that their owners named, in the order of the phone's messages.
-final class AppProcess: @unchecked Sendable {  // mutable state is behind `lock`; the phone is never called with the lock held
+final class AppProcess: @unchecked Sendable {  // mutable state is guarded by `lock`; the phone is never called with the lock held
   /// The process whose code runs: set around an app's start and its callbacks, and inherited by its tasks.
   @TaskLocal static var running: AppProcess?
   /// True in a notification service extension (R15).

@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 
 /// Callbacks for one dispatch queue, in order. `drain` waits for them, or runs them if the caller is on the queue itself.
-final class DelegateQueue: @unchecked Sendable {  // `waiting` and `isRunning` are behind `lock`
+final class DelegateQueue: @unchecked Sendable {  // `waiting` and `isRunning` are guarded by `lock`
   private static let key = DispatchSpecificKey<ObjectIdentifier>()
 
   let queue: DispatchQueue

@@ -18,7 +18,7 @@ public import Foundation
 /// after `alsoDrains(_:)`.
 ///
 /// Any thread but a delegate's: inside a callback a call returns before its effects.
-public final class StandInPhone: @unchecked Sendable {  // mutable state is behind `access`
+public final class StandInPhone: @unchecked Sendable {  // mutable state is guarded by `access`
   public enum Clock: Sendable {
     /// Time passes only in `advance`.
     case virtual

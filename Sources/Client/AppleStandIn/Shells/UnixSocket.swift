@@ -7,7 +7,7 @@ import Foundation
 #endif
 
 /// A connected Unix stream socket, blocking. One thread reads; any may write.
-public final class UnixSocket: @unchecked Sendable {  // `write` is behind `lock`; `fd` does not change
+public final class UnixSocket: @unchecked Sendable {  // `write` is guarded by `lock`; `fd` does not change
   /// Nil: the path is too long, or no process listens there.
   public convenience init?(path: String) {
     let fd = Self.make()

@@ -163,7 +163,7 @@ extension TraceCheck {
     }
   }
 
-  // MARK: beside calls
+  // MARK: other events
 
   /// R15: which process may push, and the expected answer.
   private mutating func extensionPush(_ line: LogLine) {
