@@ -1,11 +1,11 @@
 import Bytes
 
-/// The answers to one device's requests, so that a repeat has no second effect. Outlives its sessions.
+/// The answers to one device's requests, so that a repeat has no second effect. Outlives the device's sessions.
 struct AnswerStore {
   enum Lookup: Equatable {
-    /// Never seen: it is now pending.
+    /// The request is new: it is now pending.
     case new
-    /// Seen, without an answer yet; the answer will go to the latest arrival.
+    /// Received before, without an answer yet; the answer will go to the latest arrival.
     case pending
     case answered(RequestAnswer)
     /// The store is full of requests without an answer.
@@ -28,7 +28,7 @@ struct AnswerStore {
   private var serial = 0
 
   var count: Int { entries.count }
-  /// Identifiers in memory, those of answers forgotten but not yet given back included.
+  /// Identifiers in memory, including those of forgotten answers whose memory is not yet freed.
   var orderCount: Int { order.count }
 
   mutating func arrived(_ request: Identifier, of call: Identifier?, from waiter: Waiter, at now: Instant) -> Lookup {
@@ -54,12 +54,13 @@ struct AnswerStore {
   /// The call that the request named.
   func call(_ request: Identifier) -> Identifier? { entries[request]?.call }
 
-  /// A device with much to say must not be locked out: the oldest answer goes before its time, for a repeat of it is the least likely.
+  /// A device with many requests must not be locked out: the oldest answer is forgotten early, because a repeat of its request is
+  /// the least likely.
   private mutating func forgetOneEarly() -> Bool {
     for index in head..<order.count {
       guard let entry = entries[order[index]], serial - entry.serial >= Limits.answerLaterRequests else { return false }
       guard entry.answer != nil else { continue }
-      // out of `order` too: behind one that waits for control for minutes it would grow without end
+      // Removed from `order` too: behind one that waits for control for minutes it would grow without end.
       entries[order.remove(at: index)] = nil
       return true
     }

@@ -8,7 +8,7 @@ public struct ConnectionID: Hashable, Sendable {
 }
 
 extension SessionMachine {
-  /// What the app thread tells the session machine.
+  /// An input of the session machine, from the app thread.
   public enum Input: Sendable {
     /// A WebSocket was upgraded.
     case opened(ConnectionID, IPAddress)
@@ -18,38 +18,38 @@ extension SessionMachine {
     case alive(ConnectionID)
     /// More is queued toward this socket than the transport holds.
     case congested(ConnectionID)
-    /// The socket is gone; with the code of the client's close frame, if there was one.
+    /// The socket was closed; with the code of the client's close frame, if there was one.
     case closed(ConnectionID, CloseCode?)
-    /// `POST /v1/calls/<call>/reject` with the text after `Bearer ` and the whole body. Exactly one
-    /// `Action.httpAnswer` or `.httpRedirect` follows, some other input later.
+    /// `POST /v1/calls/<call>/reject` with the text after `Bearer ` and the whole body. Exactly one `Action.httpAnswer` or
+    /// `.httpRedirect` follows, perhaps after other inputs.
     case httpReject(HTTPRequestID, call: Identifier, bearer: String?, body: [UInt8])
-    /// An HTTP request other than that, with the text after `Bearer `: whose login token it is, and whether the device may act. Exactly one
-    /// `Action.httpLogin` or `.httpRefused` follows, some other input later.
+    /// Another HTTP request, with the text after `Bearer `: checks whose login token it is, and whether the device may act.
+    /// Exactly one `Action.httpLogin` or `.httpRefused` follows, perhaps after other inputs.
     case httpLogin(HTTPRequestID, bearer: String?)
-    /// The HTTP client went away: no answer is wanted any longer.
+    /// The HTTP client disconnected: it needs no answer.
     case httpGone(HTTPRequestID)
     case command(SessionCommand)
     /// A command for this device, or the welcome of this session, did not fit the queue from control: the session ends, so that
-    /// the client's next `hello` gets the truth as a snapshot.
+    /// the client's next `hello` is answered with a snapshot of the true state.
     case commandLost(DeviceKey)
     case welcomeLost(SessionID)
-    /// `nextDeadline` has come.
+    /// `nextDeadline` is reached.
     case timer
   }
 
-  /// What the app thread has to do, in this order.
+  /// What the app thread must do, in this order.
   public enum Action: Hashable, Sendable {
     case send(ConnectionID, [UInt8])
     /// A WebSocket ping.
     case ping(ConnectionID)
-    /// After what was sent. No input but `.closed` is expected from this connection any longer.
+    /// After all that was sent before. The only input still expected from this connection is `.closed`.
     case close(ConnectionID, CloseCode)
     /// Answers an HTTP request; `body` is JSON.
     case httpAnswer(HTTPRequestID, status: Int, body: [UInt8])
-    /// The request of this device, with the accounts of its token, may be carried out; or why not.
+    /// The request of this device, with the accounts of its token, may be executed; or the reason why not.
     case httpLogin(HTTPRequestID, DeviceKey, accounts: [String])
     case httpRefused(HTTPRequestID, Failure)
-    /// Answers it in place of `httpAnswer` with 307: the same request belongs to another node, at this `https` or `http` address.
+    /// Answers the request with 307 instead of `httpAnswer`: it belongs to another node, at this `https` or `http` address.
     case httpRedirect(HTTPRequestID, location: String)
   }
 
@@ -60,7 +60,7 @@ extension SessionMachine {
     /// For the log.
     public var refusedLogins: [RefusedLogin] = []
     public var refusedRequests: [RefusedAppRequest] = []
-    /// A token names a key that is not here: keys should be fetched.
+    /// A token names an unknown key: keys should be fetched.
     public var wantsKeys = false
     public init() {}
     public mutating func removeAll() {
@@ -78,31 +78,32 @@ public enum SessionRefusal: String, CaseIterable, Hashable, Sendable {
   case tokenMalformed, tokenAlgorithm, tokenSignature, tokenExpired, tokenExpiryInMilliseconds, tokenNotYetValid, tokenAudience,
     tokenClaims,
     tokenCritical
-  /// No key has the token's `kid`; nor is it known yet whether one will, as keys are fetched.
+  /// No key has the token's `kid`; or keys have not been fetched yet, so that it is not known whether one will.
   case tokenKeyUnknown, keysUnavailable
   case deviceMismatch, unknownUser, wakeToken, resumeUnknown, helloMalformed, helloMissing, draining, overload,
     tooManySessions
-  /// An operator turned the device away.
+  /// An operator revoked the device.
   case deviceRevoked
-  /// Its call lives at another node; its call was at a node that is dead, and the device has a session here.
+  /// The device's call is at another node; its call was at a dead node, and the device has a session here.
   case otherNode, deadNode
-  /// A further session, of a device whose own session is at this node.
+  /// A further session of a device whose own session is at this node.
   case ownSessionIsHere
 }
 
 /// A `hello` or `auth.refresh` that was refused.
 public struct RefusedLogin: Hashable, Sendable {
   public var refusal: SessionRefusal
-  /// What the client is told.
+  /// What the client is sent.
   public var why: String
   public var address: IPAddress?
-  /// Of a token with a valid signature; otherwise no user is verified.
+  /// From a token whose signature is valid; otherwise the user is unverified.
   public var user: String?
-  /// What the client says of itself.
+  /// As the client stated it.
   public var device: String?
 }
 
-/// A request that was refused before control heard of it: a matter of the device, or of ours, that an operator must be able to see.
+/// A request that was refused before it reached control, for a reason of the device or of this node that an operator must be able
+/// to see.
 public struct RefusedAppRequest: Hashable, Sendable {
   public var device: DeviceKey
   public var type: ClientMessageType
@@ -114,7 +115,7 @@ public struct SessionStats: Hashable, Sendable {
   public var messagesReceived: UInt64 = 0
   public var messagesSent: UInt64 = 0
   public var resumed: UInt64 = 0
-  /// Sessions that began with the resume token of one that is not here.
+  /// Sessions that began with the resume token of a session that this node does not have.
   public var continued: UInt64 = 0
   /// Numbered messages dropped because their `seq` had been seen.
   public var duplicates: UInt64 = 0
@@ -125,9 +126,9 @@ public struct SessionStats: Hashable, Sendable {
   public var unknown: UInt64 = 0
   /// HTTP requests by status.
   public var httpAnswers: [Int: UInt64] = [:]
-  /// Commands for a device or request that is not there (any longer).
+  /// Commands for a device or request that does not exist or no longer exists.
   public var strayCommands: UInt64 = 0
-  /// Requests refused because all that are kept of their device wait for an answer.
+  /// Requests refused because all stored requests of their device wait for an answer.
   public var unkept: UInt64 = 0
   public var rateLimited: UInt64 = 0
   public var refusals: [SessionRefusal: UInt64] = [:]

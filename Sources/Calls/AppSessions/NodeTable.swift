@@ -1,14 +1,14 @@
 import Bytes
 
-/// The other nodes of the cluster, as control told them last.
+/// The other nodes of the cluster, as control last reported them.
 struct NodeTable {
-  /// What is known of an incarnation that a token names.
+  /// The state of an incarnation that a token names.
   enum Liveness: Equatable {
     case here
-    /// `url`: nil if it has none that can be told.
+    /// `url`: nil if the node has none that may be sent to a client.
     case living(url: String?)
     case dead
-    /// It may live: nothing was heard of other nodes yet, or it is too young.
+    /// It may live: no other node was reported yet, or it is too young.
     case unknown
   }
   private var nodes: [String: SessionNode] = [:]
@@ -32,8 +32,8 @@ struct NodeTable {
     return isReported && start < now - Limits.unknownNode.milliseconds ? .dead : .unknown
   }
 
-  /// Where a session goes that is not to be here: the open node with the fewest, which counts as one more until it is told again.
-  /// Costs a look at each node.
+  /// The target for a session that must leave this node: the open node with the fewest sessions, which counts as one more until
+  /// its next report. Cost: a check of each node.
   mutating func next(besides here: String) -> String? {
     let open = nodes.values.filter { $0.isOpen && !$0.url.isEmpty && $0.incarnation != here }
     guard let least = open.min(by: { ($0.sessions, $0.incarnation) < ($1.sessions, $1.incarnation) }) else { return nil }
@@ -41,7 +41,8 @@ struct NodeTable {
     return least.url
   }
 
-  /// Where the same `POST …/reject` belongs: the address of the node's sockets, by HTTP, its path before `/v1/connect` kept.
+  /// The address for the same `POST …/reject` at the other node: that of its sockets, by HTTP, with its path before
+  /// `/v1/connect`.
   static func rejectAddress(of url: String, call: Identifier) -> String? {
     let path = "/v1/connect"
     guard isAddress(url), url.hasSuffix(path) else { return nil }
@@ -49,7 +50,7 @@ struct NodeTable {
     return "http" + url.dropFirst("ws".count).dropLast(path.count) + "/v1/calls/\(call)/reject"
   }
 
-  /// It is put into messages and header fields.
+  /// The address is put into messages and header fields.
   private static func isAddress(_ url: String) -> Bool {
     url.utf8.count <= Limits.nodeURLBytes && (url.hasPrefix("wss://") || url.hasPrefix("ws://"))
       && url.utf8.allSatisfy { (0x21...0x7e).contains($0) }

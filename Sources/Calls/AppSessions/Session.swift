@@ -6,13 +6,13 @@ struct Connection {
   enum Phase: Equatable {
     case awaitingHello(until: Instant)
     case bound(SessionID)
-    /// A close was ordered; what still arrives is ignored.
+    /// A close was sent; what still arrives is ignored.
     case closing
   }
   let address: IPAddress
   var phase: Phase
   var lastReceived: Instant
-  /// A ping went out since the peer was last heard.
+  /// A ping was sent since the peer's last frame.
   var isPinged = false
   /// When the first numbered message since then was sent.
   var unansweredSince: Instant?
@@ -34,14 +34,14 @@ struct Connection {
 struct Session {
   let id: SessionID
   let device: DeviceKey
-  /// Empty in a cluster, where the token says itself whose it is.
+  /// Empty in a cluster, where the token itself names its owner.
   let resumeToken: [UInt8]
   var info: DeviceInfo
   /// nil while the socket is gone and the session can be resumed.
   var connection: ConnectionID?
   /// The `id` of the `hello` that control has not welcomed yet.
   var awaitsWelcome: Identifier?
-  /// What came behind that `hello`: nothing of it is looked at before control has said who may act.
+  /// Frames after that `hello`: none is read before control has said who may act.
   var early: [ClientFrame] = []
   var earlyBytes = 0
   var outbox = Outbox()
@@ -51,11 +51,11 @@ struct Session {
   var ackDue: Instant?
   /// Calls that hold this session open.
   var live: Set<Identifier> = []
-  /// When the token stops counting, leeway included; milliseconds since 1970.
+  /// When the token expires, leeway included; milliseconds since 1970.
   var expiresAt: Int64
-  /// When its end is announced, milliseconds since 1970; `nil`: it was, or there is nothing to refresh.
+  /// When the token's end is announced, milliseconds since 1970; `nil`: it was announced, or there is nothing to refresh.
   var expiryNoticeAt: Int64?
-  /// Of the last `dir.changed`: told by `welcome` where it came before that, and again by that of a resume.
+  /// From the last `dir.changed`: sent in `welcome` if it preceded that, and again in the `welcome` of a resume.
   var directoryVersion = 0
   /// Why this session is closed as soon as no call holds it open.
   var closesAfterCalls: CloseCode?
@@ -64,8 +64,8 @@ struct Session {
 
   func isExpired(unixMilliseconds now: Int64) -> Bool { now >= expiresAt }
 
-  /// A minute before the end, and for a short token at half of what is left: who returns one and the same token as long as it is good would
-  /// be asked at once and for nothing.
+  /// A minute before the end, and for a short token at half of what is left: a client that returns the same token while it is
+  /// valid would otherwise be asked at once and in vain.
   mutating func announceExpiry(after now: Int64) {
     let expiry = expiresAt - Limits.expiryLeewayMilliseconds
     expiryNoticeAt = expiry - min(Limits.expiryNotice.milliseconds, max(expiry - now, 0) / 2)

@@ -1,17 +1,17 @@
 import JSONWebToken
 
-/// This node among others that share a key (docs/design/app-protocol.md, Many nodes). Immutable; any thread.
+/// This node's identity among nodes that share a key (docs/design/app-protocol.md, Many nodes). Immutable; any thread.
 public struct SessionCluster: Sendable {
-  /// `n1.1790000000000`: name and start of this process. Two processes never have the same.
+  /// `n1.1790000000000`: name and start of this process. No two processes have the same.
   public let incarnation: String
-  /// Where a device reaches this very node: `wss://…/v1/connect`.
+  /// The address of this node alone: `wss://…/v1/connect`.
   public let url: String
-  /// For `SessionSettings.wakeTokens` and for the push sender.
+  /// For `SessionSettings.wakeTokens` and for the sender of pushes.
   public let wakeTokens: WakeTokens
   let resumeTokens: ResumeTokens
 
-  /// Nil: the key is empty, or `incarnation` is none.
-  /// - Parameter key: the same at all nodes, 32 bytes or more. Tokens of either kind have keys derived from it.
+  /// Nil: the key is empty, or `incarnation` is malformed.
+  /// - Parameter key: the same at all nodes, 32 bytes or more. Both kinds of tokens have keys derived from it.
   public init?(incarnation: String, url: String, key: [UInt8]) {
     guard incarnation.utf8.count <= Limits.incarnationBytes, Self.start(of: incarnation) != nil,
       let wakes = WakeTokens(clusterKey: key, incarnation: incarnation),
@@ -24,7 +24,7 @@ public struct SessionCluster: Sendable {
   /// `welcome.node`.
   var node: String { String(Self.name(of: incarnation)) }
 
-  /// `n1`; a name may hold points.
+  /// `n1`; a name may contain dots.
   static func name(of incarnation: String) -> Substring {
     incarnation.lastIndex(of: ".").map { incarnation[..<$0] } ?? incarnation[...]
   }

@@ -74,7 +74,7 @@ extension SessionMachine {
       stats.strayCommands += 1
       return
     }
-    // its user went with a reload, or an operator turned the device away: what would be in the welcome is no longer for it
+    // A reload removed its user, or an operator revoked the device: it may no longer receive what the welcome contains.
     if session.closesAfterCalls == .revoked { return refuse(id, .deviceRevoked(fatal: true), now, &output) }
     let early = session.early
     (session.awaitsWelcome, session.early, session.earlyBytes) = (nil, [], 0)
@@ -89,7 +89,7 @@ extension SessionMachine {
     rearm(session: id, now)
   }
 
-  /// Stores the answer and sends it where the request arrived last, if that socket still is there.
+  /// Stores the answer and sends it on the socket where the request last arrived, if that socket is still open.
   mutating func answer(_ token: RequestToken, _ answer: RequestAnswer, _ now: Instant, _ output: inout Output) {
     guard let waiter = answers[token.device]?.answered(token.request, answer) else {
       stats.strayCommands += 1

@@ -28,7 +28,7 @@ extension SessionMachine {
     received(frame, of: session, now, &output)
   }
 
-  /// Until control has welcomed or refused the session.
+  /// Holds a frame until control has welcomed or refused the session.
   private mutating func hold(
     _ frame: ClientFrame, _ bytes: Int, of session: SessionID, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) {
@@ -69,7 +69,7 @@ extension SessionMachine {
     }
   }
 
-  /// Numbering: false if the message is one seen before, or one too far.
+  /// Checks the numbering: false if the message was received before, or is too far ahead.
   private mutating func isNext(_ frame: ClientFrame, of id: SessionID, _ now: Instant, _ output: inout Output) -> Bool {
     let isNumbered =
       switch frame.body {
@@ -112,7 +112,7 @@ extension SessionMachine {
     }
   }
 
-  /// Why a message of this session is not acted on: its token has expired or its user is gone, and no live call covers it.
+  /// Why a message of this session is not handled: its token has expired or its user was removed, and no live call covers it.
   private func refusal(_ message: ClientMessage, _ call: Identifier?, _ session: Session, _ now: Instant) -> Failure? {
     if let only = session.info.onlyCall, message.type != .authRefresh, call != only {
       return Failure(.auth, msg: "a wake token permits only messages of its call")
@@ -141,7 +141,7 @@ extension SessionMachine {
     }
     let waiter = AnswerStore.Waiter(session: id, connection: connection)
     if case .authRefresh(let refresh) = message {
-      // It is idempotent: its answer is not cached.
+      // A repeat has no further effect, so the answer is not stored.
       let result = refusal(message, call, session, now).map(RequestAnswer.err) ?? refreshed(refresh, id, now, &output)
       deliver(result, to: request, waiter, now, &output)
       if case .ok = result { upgrade(id, isFurther: refresh.further == true, &output) }
@@ -183,7 +183,7 @@ extension SessionMachine {
       let claims = try verify(refresh.auth, device: session.device.device, now, &output)
       guard claims.sub == session.device.user else { return .err(Failure(.auth, msg: "another user")) }
       let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
-      // one end is announced once, however often the same token comes; that of a push's session never was
+      // One end is announced once, however often the same token is sent; that of a push's session was never announced.
       if expiresAt != session.expiresAt || session.info.onlyCall != nil {
         let unix = unixMilliseconds(now)
         sessions[id]?.expiresAt = expiresAt

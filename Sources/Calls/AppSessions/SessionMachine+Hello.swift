@@ -3,7 +3,7 @@ import Bytes
 import JSONWebToken
 
 extension SessionMachine {
-  /// - Parameter device: whose token it must be; nil: any device's.
+  /// - Parameter device: the device that the token must name; nil: any device.
   mutating func verify(
     _ token: String, device: String?, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) -> Claims {
@@ -23,8 +23,8 @@ extension SessionMachine {
     return claims
   }
 
-  /// Whether a key will be there that is not is known only when keys were fetched after the token came: until then the client is asked to come
-  /// again, and it is no login that was refused.
+  /// Whether an unknown key will exist is certain only if keys were fetched after the token arrived: until then the client must
+  /// try again, and this does not count as a refused login.
   private mutating func unknownKey(of token: String, _ now: Instant, _ output: inout Output) -> RefusedHello {
     guard let fetchedAt = settings.keysFetchedAt else {
       output.wantsKeys = true
@@ -38,7 +38,7 @@ extension SessionMachine {
     }
   }
 
-  /// The claim `trunkline`. Whose numbers they are already is for control to say.
+  /// Checks the claim `trunkline`. Control checks who already has its numbers.
   private func check(_ claims: Claims) throws(RefusedHello) {
     guard let claim = claims.grant else { return }
     do throws(TokenGrant.Fault) {
@@ -84,22 +84,22 @@ extension SessionMachine {
       info.accounts = claims.acct.flatMap { $0.isEmpty ? nil : $0 } ?? ["default"]
       let expiresAt = claims.exp * 1_000 + Limits.expiryLeewayMilliseconds
       let device = DeviceKey(user: claims.sub, device: claims.dev)
-      // alone there is no other node that a session could be at
+      // A single node has no other where a session could be.
       info.isFurther = hello.further == true && settings.cluster != nil
       try begin(device, info, expiresAt: expiresAt, grant: try? claims.grant?.get(), request, on: id, now, &output)
     case .wake(let token):
-      // before the first unlock a device may not be able to read its own id: the token knows it
+      // Before the first unlock a device may be unable to read its own id: the token contains it.
       let (wake, isHere) = try verify(wake: token, device: hello.device.id.isEmpty ? nil : hello.device.id, now)
       if !isHere { try checkLocation(wake.device, for: wake.call, &output) }
       info.onlyCall = wake.call
-      // A token that was used in time holds for as long as its call, and the session ends with the call.
+      // A token that was used in time is valid as long as its call, and the session ends with the call.
       let time = isHere ? max(wake.firstUseBefore - now, Limits.wakeSession) : Limits.wakeSession
       let expiresAt = unixMilliseconds(now) + time.milliseconds
       try begin(wake.device, info, expiresAt: expiresAt, callIsHere: isHere, request, on: id, now, &output)
     }
   }
 
-  /// A session without a socket and without a call gives way to a device that is there. All are looked at for it, so at most once a second.
+  /// Removes a session without a socket and without a call for a connected device. Scans all sessions, so at most once a second.
   private mutating func makeRoom(for user: String, _ now: Instant, _ output: inout Output) {
     let isUserFull = sessionsOfUser[user, default: 0] >= Limits.sessionsPerUser
     guard isUserFull || sessions.count >= settings.sessions, now >= roomAgain else { return }
@@ -112,13 +112,13 @@ extension SessionMachine {
     if let oldest { end(oldest.id, nil, now, &output) }
   }
 
-  /// - Parameter callIsHere: that of `info.onlyCall`.
+  /// - Parameter callIsHere: whether `info.onlyCall` is at this node.
   mutating func begin(
     _ device: DeviceKey, _ info: DeviceInfo, expiresAt: Int64, callIsHere: Bool = false, grant: TokenGrant? = nil,
     _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
     let old = sessionOfDevice[device]
-    // While draining, only a device that still has a call may come back, or is woken for one that waits here.
+    // While draining, only a device that has a call here, or is woken for one, may connect.
     if isDraining, !callIsHere, old.flatMap({ sessions[$0]?.live.isEmpty }) ?? true {
       throw RefusedHello(.draining, "draining", user: device.user)
     }
@@ -129,11 +129,11 @@ extension SessionMachine {
         throw RefusedHello(.tooManySessions, "too many devices of this user", user: device.user)
       }
     }
-    // what holds the old one open continues there, and nowhere else
+    // Calls continue on the old session only.
     if let old, sessions[old]?.closesAfterCalls == .revoked {
       throw RefusedHello(.deviceRevoked, Failure.deviceRevoked().msg ?? "", user: device.user)
     }
-    // Its own session has come here meanwhile, and has all calls of this node.
+    // Its own session has moved here meanwhile, and has all calls of this node.
     if info.isFurther, let old = old.flatMap({ sessions[$0] }), !old.info.isFurther, old.info.onlyCall == nil,
       old.connection != nil
     {
@@ -161,13 +161,13 @@ extension SessionMachine {
   }
 }
 
-/// A `hello` that is answered `err{…, fatal}` and a close.
+/// A `hello` that is answered with `err{…, fatal}` and a close.
 struct RefusedHello: Error {
   var refusal: SessionRefusal
   var message: String
-  /// Only of a token that is genuine.
+  /// Only from a genuine token.
   var user: String?
-  /// Of `otherNode`: where it would be taken; nil: not to be told now.
+  /// For `otherNode`: the node that accepts it; nil: not to be sent now.
   var url: String?
 
   init(_ refusal: SessionRefusal, _ message: String, user: String? = nil, url: String? = nil) {
@@ -200,7 +200,7 @@ struct RefusedHello: Error {
 }
 
 extension Failure {
-  /// The answer to whatever a device asks that an operator turned away. `fatal` where its session ends with it.
+  /// The answer to any request of a device that an operator revoked. `fatal` if its session ends with it.
   public static func deviceRevoked(fatal: Bool? = nil) -> Failure {
     Failure(.revoked, msg: "this device was revoked by the operator", fatal: fatal)
   }

@@ -1,13 +1,13 @@
 import AppProtocol
 import Bytes
 
-/// Where sessions go that are not to be here: docs/reference/protocol.md, Many nodes.
+/// Where sessions go that must leave this node: docs/reference/protocol.md, Many nodes.
 extension SessionMachine {
-  /// What a refused `hello` is told. In a cluster an overload and a drain name another node.
+  /// The answer to a refused `hello`. In a cluster an overload and a drain name another node.
   mutating func failure(_ refused: RefusedHello) -> Failure {
     var failure = Failure(refused.code, reason: refused.reason, msg: refused.message, fatal: true, url: refused.url)
     if refused.refusal == .keysUnavailable {
-      // another node asks the same server
+      // Another node fetches from the same server.
       let wait = Int(Limits.retryKeys.milliseconds)
       failure.retryMs = wait + random(below: wait)
       return failure
@@ -15,21 +15,22 @@ extension SessionMachine {
     guard let cluster = settings.cluster, refused.code == .overload else { return failure }
     let isOtherNode = refused.refusal == .otherNode
     if !isOtherNode { failure.url = nodes.next(besides: cluster.incarnation) }
-    // a phone that rings does not wait as long as one that has nothing to do
+    // A phone that rings waits less long than an idle one.
     let wait = Int((isOtherNode ? Limits.retryWake : Limits.retry).milliseconds)
     failure.retryMs = failure.url == nil ? wait + random(below: wait) : 0
     return failure
   }
 
-  /// The last word to a session that a drain ends.
+  /// The `bye` of a session that a drain ends.
   mutating func draining() -> Bye {
     let bye = Bye(code: Int(CloseCode.draining.rawValue))
     guard let cluster = settings.cluster else { return bye }
     return Bye(code: bye.code, url: nodes.next(besides: cluster.incarnation), afterMs: 0)
   }
 
-  /// Without a cluster, all sessions without a call end at once: there is no other node. In a cluster sessions go in a random order and at a rate that
-  /// the other nodes can take in, and those that have a call by their turn go after it.
+  /// A single node closes all sessions without a call at once: there is no other node for them. In a cluster sessions are closed
+  /// in a random order and at a rate that the other nodes can accept; a session that has a call when its slot comes is closed
+  /// after the call.
   mutating func drain(_ now: Instant, _ output: inout Output) {
     defer { isDraining = true }
     guard settings.cluster != nil else {
@@ -45,7 +46,7 @@ extension SessionMachine {
     sendAway(now, &output)
   }
 
-  /// One step of it.
+  /// One step of the drain.
   mutating func sendAway(_ now: Instant, _ output: inout Output) {
     for _ in 0..<min(leavingAtOnce, leaving.count) { closeAfterCalls(leaving.removeLast(), .draining, now, &output) }
     if !leaving.isEmpty { timers.schedule(.drain, at: now + Limits.drainStep) }

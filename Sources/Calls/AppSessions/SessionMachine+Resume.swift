@@ -2,7 +2,7 @@ import AppProtocol
 import Bytes
 import JSONWebToken
 
-/// A session continues: on a new socket, or where it is not known.
+/// A session continues on a new socket, or at a node that does not know it.
 extension SessionMachine {
   mutating func resume(
     _ resume: Hello.Resume, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant,
@@ -12,7 +12,7 @@ extension SessionMachine {
     let claim = settings.cluster?.resumeTokens.read(resume.token)
     guard var session = sessions[sid], session.awaitsWelcome == nil, isGenuine(resume, claim, of: session),
       hello.device.id.isEmpty || session.device.device == hello.device.id,
-      // What was acked before is not kept: a client that has lost it needs the snapshot.
+      // Messages acked before are not kept: a client that has lost them needs the snapshot.
       resume.lastSeq >= session.outbox.ackedSeq, resume.lastSeq <= session.outbox.lastSeq,
       !session.live.isEmpty || !session.isExpired(unixMilliseconds: unixMilliseconds(now))
     else {
@@ -26,7 +26,7 @@ extension SessionMachine {
     session.connection = id
     connectedCount += 1
     session.resumableUntil = nil
-    // what was announced on the socket before may not have arrived
+    // An announcement on the socket before may not have arrived.
     if session.info.onlyCall == nil { session.announceExpiry(after: unixMilliseconds(now)) }
     session.info.state = hello.state
     session.info.caps = Set(hello.caps)
@@ -50,7 +50,7 @@ extension SessionMachine {
     return !session.resumeToken.isEmpty && constantTimeEqual(session.resumeToken, Array(resume.token.utf8))
   }
 
-  /// A session that is not here, or that cannot be taken up where it was, continues as a new one: its token says whose it is.
+  /// A session that is unknown here, or that cannot be resumed where it was, continues as a new one: the token names its owner.
   private mutating func beginAgain(
     _ claim: ResumeClaim, _ hello: Hello, _ request: Identifier, on id: ConnectionID, _ now: Instant, _ output: inout Output
   ) throws(RefusedHello) {
@@ -59,13 +59,13 @@ extension SessionMachine {
       throw RefusedHello(.deviceMismatch, "the resume token is another device's", user: device.user)
     }
     guard settings.users.contains(device.user) else { throw RefusedHello(.unknownUser, "unknown user", user: device.user) }
-    // A session that is here knows of every `auth.refresh`, its token only of those before it was written.
+    // A session that is here knows of every `auth.refresh`, its token only of those before the token was written.
     let known = sessions[claim.session].flatMap { $0.device == device ? $0 : nil }
     var expiresAt = max(claim.expiresAt, known?.expiresAt ?? 0)
     guard unixMilliseconds(now) < expiresAt else { throw RefusedHello(.tokenExpired, "the login has expired", user: device.user) }
     var info = DeviceInfo(hello)
     (info.accounts, info.onlyCall) = known.map { ($0.info.accounts, $0.info.onlyCall) } ?? (claim.accounts, claim.onlyCall)
-    // a session for the calls of a node does not locate the device, wherever it is resumed
+    // A further session is never where the device is looked for, wherever it begins again.
     info.isFurther = known?.info.isFurther ?? claim.isFurther
     var callIsHere = false
     if let call = info.onlyCall {
@@ -91,14 +91,14 @@ extension SessionMachine {
     return welcome
   }
 
-  /// With TURN credentials that are good from now on.
+  /// With TURN credentials that are valid from `now` on.
   func iceServers(of session: Session, _ now: Instant) -> [ICEServer] {
     settings.ice + (settings.turn.map { [$0.server(for: session.device.user, unixMilliseconds: unixMilliseconds(now))] } ?? [])
   }
 
   private func resumeToken(of session: Session, _ now: Instant) -> String {
     guard let cluster = settings.cluster else { return String(decoding: session.resumeToken, as: UTF8.self) }
-    // A session for one call lives as long as that, whatever its own time says.
+    // A session for one call lives as long as the call, regardless of its token's expiry.
     let isLogin = session.info.onlyCall == nil
     let expiresAt = isLogin ? session.expiresAt : unixMilliseconds(now) + Limits.wakeResume.milliseconds
     return cluster.resumeTokens.token(
@@ -109,7 +109,7 @@ extension SessionMachine {
 }
 
 extension DeviceInfo {
-  /// What a device says of itself.
+  /// The description in a device's `hello`.
   init(_ hello: Hello) {
     self.init(
       platform: hello.device.platform, model: hello.device.model, os: hello.device.os, sdk: hello.device.sdk,

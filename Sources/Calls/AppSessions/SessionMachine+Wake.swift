@@ -2,10 +2,10 @@ import AppProtocol
 import Bytes
 import JSONWebToken
 
-/// Sessions that a push's wake token began, and what else such a token permits.
+/// Sessions that a push's wake token began, and the other uses of such a token.
 extension SessionMachine {
-  /// The call and device of a wake token that may be used now, on this device; and whether its call is here. Elsewhere is only that of a node
-  /// that is dead.
+  /// The call and device of a wake token that may be used now, on this device, and whether its call is here. If not, the node of
+  /// the call is dead.
   mutating func verify(wake token: String, device: String?, _ now: Instant) throws(RefusedHello) -> (Wake, isHere: Bool) {
     guard let wake = settings.wakeTokens?.read(token) else { throw RefusedHello(.wakeToken, "wake token") }
     guard device == nil || device == wake.device.device else {
@@ -15,14 +15,14 @@ extension SessionMachine {
     var isHere = true
     if let maker = wake.maker { isHere = try self.isHere(maker, now) }
     let unix = unixMilliseconds(now)
-    // Only who made the token can judge its time well.
+    // Only the node that made the token can judge its time well.
     guard isHere ? wakeUses.redeem(wake, at: now) : unix < wake.expiresAt + Limits.deadWake.milliseconds else {
       throw RefusedHello(.wakeToken, "the wake token has expired")
     }
     return (wake, isHere)
   }
 
-  /// Whether a call of this incarnation would be at this node; false: that node is dead. Throws if it lives elsewhere.
+  /// Whether a call of this incarnation would be at this node; false: that node is dead. Throws if the call is at another node.
   func isHere(_ incarnation: String, _ now: Instant) throws(RefusedHello) -> Bool {
     guard let cluster = settings.cluster else { return true }
     switch nodes.liveness(of: incarnation, from: cluster, unixMilliseconds: unixMilliseconds(now)) {
@@ -33,8 +33,8 @@ extension SessionMachine {
     }
   }
 
-  /// A session that only gets the end of a dead node's call does not replace a live session: that one gets it, and the
-  /// new socket is closed as the older of two (4009).
+  /// A session that would only be notified that a dead node's call has ended does not replace a connected one: the connected
+  /// session is notified, and the new socket is closed as the older of two (4009).
   func checkLocation(_ device: DeviceKey, for call: Identifier, _ output: inout Output) throws(RefusedHello) {
     guard let other = sessionOfDevice[device], let session = sessions[other], session.connection != nil else { return }
     if session.awaitsWelcome == nil { output.events.append(.callLost(device, other, call: call)) }
@@ -79,7 +79,7 @@ extension SessionMachine {
   ) throws(RefusedHello) -> DeviceKey {
     if let wake = settings.wakeTokens?.read(token) {
       guard wake.call == call else { throw RefusedHello(.wakeToken, "the wake token is another call's") }
-      // of a node that is dead: control knows how the call ended
+      // From a dead node: control knows how the call ended.
       _ = try verify(wake: token, device: nil, now)
       return wake.device
     }
@@ -87,7 +87,7 @@ extension SessionMachine {
     return DeviceKey(user: claims.sub, device: claims.dev)
   }
 
-  /// The answer of control.
+  /// Handles control's answer.
   mutating func httpAnswered(_ request: HTTPRequestID, _ answer: RequestAnswer, _ output: inout Output) {
     let device: DeviceKey
     let call: Identifier
@@ -98,7 +98,7 @@ extension SessionMachine {
       return output.actions.append(.httpLogin(request, device, accounts: accounts))
     case .reject(let whose, let which): (device, call) = (whose, which)
     }
-    // a session that is resumed later does not make the declined call ring again
+    // A session that is resumed later does not make the declined call ring again.
     if answer == .ok, let id = sessionOfDevice[device] { sessions[id]?.outbox.withdrawOffer(of: call) }
     self.answer(request, answer, &output)
   }
@@ -115,7 +115,7 @@ extension SessionMachine {
   }
 }
 
-/// An HTTP request that control has to answer.
+/// An HTTP request that waits for control's answer.
 enum PendingHTTP {
   case reject(DeviceKey, Identifier)
   case login(DeviceKey, accounts: [String])

@@ -1,8 +1,8 @@
-/// Another node that may be alive, as control sees it; also one with an expired lease, until a node has declared it dead.
+/// Another node that may live, as control sees it. Also one whose lease is missing, until a node has found it dead.
 public struct SessionNode: Hashable, Sendable {
   /// `n2.1790000000000`.
   public var incarnation: String
-  /// `wss://…/v1/connect`. A text that is no such address is never told to anybody.
+  /// `wss://…/v1/connect`. A text that is not such an address is never sent to a client.
   public var url: String
   /// Sessions may be sent there: its lease lives, and it neither drains nor refuses.
   public var isOpen: Bool

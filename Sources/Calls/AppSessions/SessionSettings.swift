@@ -2,17 +2,17 @@ import AppProtocol
 public import Bytes
 import JSONWebToken
 
-/// What configuration says about sessions. Replaced as a whole by `SessionMachine.reconfigure`.
+/// The configuration of sessions. Replaced as a whole by `SessionMachine.reconfigure`.
 public struct SessionSettings: Sendable {
   public var verifier: TokenVerifier
-  /// Of keys from a URL: when the fetch began that brought those of `verifier`; nil: none has, or the last is too long ago.
+  /// For keys from a URL: when the fetch began that returned those of `verifier`; nil: none has, or the last is too long ago.
   public var keysFetchedAt: Instant?
   /// Who may connect.
   public var users: SessionUsers
   /// What login tokens may grant; nil: nothing, and a token with the claim is refused.
   public var grants: GrantRules?
   public var heartbeat: Duration
-  /// `welcome.ice`; `turn` comes after them.
+  /// `welcome.ice`; the servers of `turn` follow them.
   public var ice: [ICEServer]
   /// Nil: there is no TURN server.
   public var turn: TURNServers?
@@ -22,9 +22,10 @@ public struct SessionSettings: Sendable {
   public var sessions = Limits.sessions
   /// Without one, `hello{wake}` gets `err{auth}`. In a cluster: `cluster.wakeTokens`.
   public var wakeTokens: WakeTokens?
-  /// Nil: this node is alone, and resume tokens are random numbers. Not to be changed between the two while sessions stand.
+  /// Nil: this is a single node, and resume tokens are random numbers. Must not change between nil and not nil while sessions
+  /// exist.
   public var cluster: SessionCluster?
-  /// `welcome.push.webpush`; nil: browsers are not pushed to.
+  /// `welcome.push.webpush`; nil: no pushes to browsers.
   public var webPushKey: String?
 
   public init(

@@ -8,18 +8,18 @@ import Bytes
 /// | seen before | not since | it is awaited |
 /// | seen before | since | it is refused |
 ///
-/// Anybody can make up a `kid`, so the table is bounded, and the oldest gives way: then a token is asked to come again one time more than it would
-/// have to. How often keys are fetched for all of this is not decided here (`KeyRefresh`).
+/// Anyone can invent a `kid`, so the table is bounded and the oldest is dropped: its token must then be sent once more than
+/// necessary. `KeyRefresh` decides how often keys are fetched.
 struct UnknownKeys {
   enum Verdict { case awaited, refused }
   private var seen: [String: Instant] = [:]
-  /// The same, oldest first; `next` is where the next one goes once there are as many as may be.
+  /// The same, oldest first; `next` is the index for the next one once the table is full.
   private var order: [String] = []
   private var next = 0
 
   var count: Int { seen.count }
 
-  /// - Parameter fetchedAt: when the last fetch that brought keys began.
+  /// - Parameter fetchedAt: when the last fetch that returned keys began.
   mutating func verdict(of kid: String, fetchedAt: Instant, at now: Instant) -> Verdict {
     if let first = seen[kid], now - first < Limits.unknownKeyTime { return fetchedAt > first ? .refused : .awaited }
     if seen.updateValue(now, forKey: kid) != nil { return .awaited }

@@ -1,14 +1,15 @@
 public import Bytes
 import JSONWebToken
 
-/// What a push lets a woken app do: take part in one call, on one device (docs/reference/protocol.md, Session).
+/// The right that a push gives a woken app: take part in one call, on one device (docs/reference/protocol.md, Session).
 public struct Wake: Hashable, Sendable {
   public var call: Identifier
   public var device: DeviceKey
-  /// When it must have been used for the first time: the ring deadline + 30 s. On the monotonic clock, as only the process
-  /// that made it reads it: a step of the wall clock costs no call.
+  /// The deadline of its first use: the ring deadline + 30 s. On the monotonic clock, because only the process that made it reads
+  /// it: a step of the wall clock costs no call.
   public var firstUseBefore: Instant
-  /// The same by the wall clock, milliseconds since 1970. Only in the tokens of a cluster, and asked only when the node that made it is dead.
+  /// The same by the wall clock, milliseconds since 1970. Only in the tokens of a cluster, and read only when the node that made
+  /// it is dead.
   public var expiresAt: Int64
   /// The incarnation of the node that made the token and has the call; nil: the node is alone.
   public internal(set) var maker: String?
@@ -17,8 +18,8 @@ public struct Wake: Hashable, Sendable {
   }
 }
 
-/// Makes and reads wake tokens: JWTs (HS256) of a key that signs nothing else, so that no login token is one and none is a
-/// login token. Immutable; any thread. Each way costs about 20 µs.
+/// Makes and reads wake tokens: JWTs (HS256) whose key signs nothing else, so that neither a login token nor a wake token passes
+/// for the other. Immutable; any thread. Either direction costs about 20 µs.
 public struct WakeTokens: Sendable {
   private struct Claims: Codable {
     var call: String
@@ -26,7 +27,7 @@ public struct WakeTokens: Sendable {
     var dev: String
     /// Nanoseconds of the monotonic clock; not `exp`, which would be read as a date.
     var until: Int64
-    /// Of a cluster: who made it, and seconds since 1970.
+    /// In a cluster: the node that made it, and its expiry in seconds since 1970.
     var node: String?
     var exp: Int64?
   }
@@ -34,7 +35,7 @@ public struct WakeTokens: Sendable {
   private let signer: TokenSigner
   private let incarnation: String?
 
-  /// - Parameter random: 256 bits of it are the key. A key per process is enough: no call outlives it.
+  /// - Parameter random: 256 bits of it are the key. A key per process is enough: no call outlives the process.
   public init?(random: RandomSource) { self.init(key: Array(hexString(random.bytes(Limits.wakeKeyBytes)).utf8)) }
 
   /// A given key; nil if it is empty.
@@ -43,7 +44,7 @@ public struct WakeTokens: Sendable {
     (self.keys, self.signer, incarnation) = (keys, signer, nil)
   }
 
-  /// Of a cluster: any of its nodes reads them, and sees whose they are. Nil if the key is empty.
+  /// For a cluster: each of its nodes can read them and sees which node made them. Nil if the key is empty.
   init?(clusterKey key: [UInt8], incarnation: String) {
     guard let keys = KeySet(deriving: "trunkline wake tokens", from: key), let signer = try? TokenSigner(keys: keys) else {
       return nil
@@ -59,7 +60,7 @@ public struct WakeTokens: Sendable {
     return (try? signer.sign(claims)) ?? ""
   }
 
-  /// What the token says; nil if it is not one of ours. Time is the caller's to check.
+  /// The token's content; nil if it is not one of ours. The caller checks the time.
   public func read(_ token: String) -> Wake? {
     guard let claims = try? keys.claims(of: token, as: Claims.self), let call = Identifier(claims.call) else { return nil }
     let exp = claims.exp ?? 0
@@ -85,7 +86,7 @@ struct WakeUses {
 
   var count: Int { uses.count }
 
-  /// Whether this use counts: the first in time, or a later one.
+  /// Whether this use is valid: the first in time, or a later one.
   mutating func redeem(_ wake: Wake, at now: Instant) -> Bool {
     let key = Key(call: wake.call, device: wake.device)
     if uses.contains(key) { return true }
@@ -97,7 +98,7 @@ struct WakeUses {
     return true
   }
 
-  /// The call and its tombstone are gone.
+  /// The call and its tombstone were removed.
   mutating func forget(_ call: Identifier) {
     for device in ofCall.removeValue(forKey: call) ?? [] { uses.remove(Key(call: call, device: device)) }
   }
