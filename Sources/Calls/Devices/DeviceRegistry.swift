@@ -2,8 +2,8 @@ public import AppProtocol
 public import AppSessions
 public import PushPolicy
 
-/// Which devices there are, how to wake them, and who must not be woken. No clock, no disk: every change that a store must
-/// hold comes back as `DeviceChange`. Owned by one thread; a look-up costs a dictionary access.
+/// All devices, how to wake them, and which must not be woken. No clock, no disk: every change that a store must hold is returned
+/// as a `DeviceChange`. Owned by one thread; a look-up costs a dictionary access.
 ///
 /// | event | bindings | the device |
 /// |---|---|---|
@@ -21,12 +21,12 @@ public import PushPolicy
 ///     for destination in registry.targets(of: "alice") { push(destination.key, destination.target) }
 public struct DeviceRegistry: Sendable {
   private var devices: [DeviceKey: Device] = [:]
-  /// In the order in which they came.
+  /// In the order of their first registration.
   private var ofUser: [String: [DeviceKey]] = [:]
-  /// Users with a device, in order: a look at all of them can be taken in steps.
+  /// Users with a device, in order: all of them can be scanned in steps.
   public private(set) var users = OrderedKeys<String>()
   private var owners: [Token: DeviceKey] = [:]
-  /// Users that the cluster's store has reported, by the time of the last report.
+  /// Users that the cluster's store reported, by the time of their last change or use.
   private var learnt = RecencyQueue<String>()
   private let most: Int
   /// When a full table was last searched for stale devices, milliseconds since 1970.
@@ -37,21 +37,21 @@ public struct DeviceRegistry: Sendable {
   public struct Defaults: Sendable {
     public var topic: String?
     public var environment: PushTarget.Environment
-    /// Registrations that none of these pushes to are refused. Nil: none is.
+    /// Registrations that none of these can push to are refused. Nil: none is.
     public var providers: PushProviders?
     public init(topic: String? = nil, environment: PushTarget.Environment = .production, providers: PushProviders? = nil) {
       (self.topic, self.environment, self.providers) = (topic, environment, providers)
     }
   }
 
-  /// What a service knows an app by. The topic does not count: a token works for one app only.
+  /// The key by which a service knows an app. The topic does not count: a token works for one app only.
   private struct Token: Hashable {
     var service: PushService
     var text: String
     init(_ target: PushTarget) { (service, text) = (target.service, target.token.exposed) }
   }
 
-  /// - Parameter stored: what a store held. Of two devices with the same token the later registration wins.
+  /// - Parameter stored: the store's content. Of two devices with the same token the later registration wins.
   public init(_ stored: [Device] = []) { self.init(stored, most: Limits.devices) }
 
   init(_ stored: [Device], most: Int) {
@@ -67,7 +67,7 @@ public struct DeviceRegistry: Sendable {
   // MARK: look-ups
 
   public var count: Int { devices.count }
-  /// Every device, by user and then in the order in which they came.
+  /// Every device, by user and then in the order of registration.
   public var all: [Device] {
     var (out, walk) = ([Device](), users.walk(after: nil))
     while let user = walk.next() { out += devices(of: user) }
@@ -76,10 +76,10 @@ public struct DeviceRegistry: Sendable {
   public func devices(of user: String) -> [Device] { (ofUser[user] ?? []).compactMap { devices[$0] } }
   public subscript(_ key: DeviceKey) -> Device? { devices[key] }
   public func isRevoked(_ key: DeviceKey) -> Bool { devices[key]?.revokedAt != nil }
-  /// By what the user set on the device; true for one that is not known.
+  /// By the user's preferences on the device; true for an unknown device.
   public func wantsCalls(_ key: DeviceKey) -> Bool { devices[key]?.wantsCalls ?? true }
 
-  /// The devices that a call of this user may wake: they ring, are not revoked and have a usable registration.
+  /// The devices that a call of this user may wake: those that ring, are not revoked and have a registration that works.
   /// - Parameter account: only devices logged in to it; nil: all.
   public func targets(of user: String, account: String? = nil) -> [PushDestination] {
     devices(of: user).compactMap { device in
@@ -90,8 +90,8 @@ public struct DeviceRegistry: Sendable {
     }
   }
 
-  /// What the cluster's store has of a device that has come here, unless this node's word of it is as late. Clocks of nodes differ: whatever is
-  /// said here next must be a later word than that, and `put` and `revoke` see to it once they know that one.
+  /// Accepts the cluster's entry of a device that has connected here, unless this node's last change is as late. Clocks of nodes
+  /// differ: the next change here must be later than that one, and `put` and `revoke` ensure it once they know that entry.
   public mutating func learn(_ stored: Device) {
     if let known = devices[stored.key] {
       guard known.lastChange < stored.lastChange else { return }
@@ -108,9 +108,9 @@ public struct DeviceRegistry: Sendable {
     set(device)
   }
 
-  /// What the cluster's store has of a user's devices, which stands for what is known here, except for a later word of the last minute: it
-  /// may not have arrived there. A word of another node whose clock is ahead is none of these. A full table forgets the user that was not reported
-  /// for the longest time.
+  /// Replaces what is known here of a user's devices by the cluster's entries, except for a later change of the last minute: it
+  /// may not have reached the store. A change by another node whose clock is ahead does not count as such. A full table drops the
+  /// least recently used user.
   public mutating func learn(_ stored: [Device], of user: String, at now: Int64) {
     let stored = stored.filter { $0.key.user == user }.prefix(Limits.devicesPerUser + Limits.revokedPerUser)
     let mine = devices(of: user).filter { abs(now - $0.lastChange) < Limits.storeLagMilliseconds }
@@ -130,9 +130,9 @@ public struct DeviceRegistry: Sendable {
     for key in ofUser[other] ?? [] { _ = remove(key) }
   }
 
-  // MARK: what apps say
+  // MARK: requests of apps
 
-  /// `device.put`. All of it is taken or nothing.
+  /// `device.put`. All of it is applied or nothing.
   public mutating func put(
     _ put: DevicePut, by key: DeviceKey, info: DeviceInfo? = nil, at now: Int64
   ) throws(DeviceError) -> [DeviceChange] {
@@ -162,7 +162,7 @@ public struct DeviceRegistry: Sendable {
     return changes + keep(device)
   }
 
-  /// The app logged out, or the system took its token back: nothing may reach it.
+  /// The app logged out, or the system revoked its token: no push may reach it.
   public mutating func delete(_ key: DeviceKey) -> [DeviceChange] {
     guard var device = devices[key] else { return [] }
     guard device.revokedAt != nil else { return remove(key) }
@@ -170,7 +170,7 @@ public struct DeviceRegistry: Sendable {
     return keep(device)
   }
 
-  /// It connected. Changes only what is known already.
+  /// The device connected. Changes only a known device.
   public mutating func seen(_ key: DeviceKey, info: DeviceInfo, at now: Int64) -> [DeviceChange] {
     guard var device = devices[key] else { return [] }
     if learnt.contains(key.user) { learnt.touch(key.user) }
@@ -179,14 +179,14 @@ public struct DeviceRegistry: Sendable {
     device.lastSeen = max(device.lastSeen, now)
     devices[key] = device
     var stored = device
-    // Ten thousand devices that come back at once must not cost ten thousand writes.
+    // Ten thousand devices that reconnect at once must not cost ten thousand writes.
     if device.lastSeen - before.lastSeen < Limits.lastSeenMilliseconds { stored.lastSeen = before.lastSeen }
     return stored == before ? [] : [.stored(device)]
   }
 
-  // MARK: what operators say
+  // MARK: requests of operators
 
-  /// Turns one device of a user away, or all that are known: no push from now on.
+  /// Revokes one device of a user, or all known ones: no push from now on.
   /// - Throws: `.unknown` if no device fits.
   public mutating func revoke(user: String, device: String? = nil, at now: Int64) throws(DeviceError) -> [DeviceChange] {
     let keys = device.map { [DeviceKey(user: user, device: $0)] } ?? ofUser[user] ?? []
@@ -203,24 +203,24 @@ public struct DeviceRegistry: Sendable {
     return changes
   }
 
-  /// Also a device that never registered can be turned away: its login token may still be good.
+  /// A device that never registered can be revoked, too: its login token may still be valid.
   public mutating func revoke(connected key: DeviceKey, at now: Int64) -> [DeviceChange] {
     if devices[key] == nil { set(Device(key: key, at: now)) }
     return (try? revoke(user: key.user, device: key.device, at: now)) ?? []
   }
 
-  /// Takes a revocation back; the app registers again when it connects.
+  /// Cancels a revocation; the app registers again when it connects.
   public mutating func allow(_ key: DeviceKey) throws(DeviceError) -> [DeviceChange] {
     guard var device = devices[key], device.revokedAt != nil else { throw .unknown }
-    // a later word than the revocation, wherever both are kept
+    // A later change than the revocation, wherever both are stored.
     device.lastSeen = max(device.lastSeen, (device.revokedAt ?? 0) + 1)
     device.revokedAt = nil
     return keep(device)
   }
 
-  // MARK: what push services say
+  // MARK: reports of push services
 
-  /// The end of a push, as far as it concerns the registration.
+  /// Handles the end of a push, as far as it concerns the registration.
   public mutating func finished(_ report: PushReport) -> [DeviceChange] {
     switch report.outcome {
     case .unregistered(let before): unregistered(report.target, before: before)
@@ -229,7 +229,7 @@ public struct DeviceRegistry: Sendable {
     }
   }
 
-  /// - Parameter before: milliseconds since 1970: a registration that is not older stays. Nil: whatever its age.
+  /// - Parameter before: milliseconds since 1970; a registration that is not older stays. Nil: whatever its age.
   public mutating func unregistered(_ target: PushTarget, before: Int64?) -> [DeviceChange] {
     guard let key = owners[Token(target)], var device = devices[key] else { return [] }
     guard let index = device.bindings.firstIndex(where: { Token($0.target) == Token(target) }) else { return [] }
@@ -238,7 +238,7 @@ public struct DeviceRegistry: Sendable {
     return keep(device)
   }
 
-  /// Only the registration exactly as it was pushed to: one that was renewed meanwhile may be right.
+  /// Only the registration exactly as it was when the push was sent: one that was renewed since may be right.
   public mutating func tokenMismatch(_ target: PushTarget) -> [DeviceChange] {
     guard let key = owners[Token(target)], var device = devices[key] else { return [] }
     guard let index = device.bindings.firstIndex(where: { $0.target == target && $0.isUsable }) else { return [] }
@@ -266,7 +266,7 @@ extension DeviceRegistry {
     }
   }
 
-  /// One more device of this user: at its limit one without a registration, or long unseen, gives way.
+  /// Makes room for another device of this user: at the limit one without a registration, or long unseen, is removed.
   private mutating func makeRoom(for user: String, at now: Int64) throws(DeviceError) -> [DeviceChange] {
     let known = devices(of: user).filter { $0.revokedAt == nil }
     if known.count >= Limits.devicesPerUser {
@@ -277,7 +277,7 @@ extension DeviceRegistry {
     return devices.count >= most ? try forgetStale(at: now) : []
   }
 
-  /// The table is full: devices that were not seen for `Limits.staleMilliseconds` are removed. All are looked at for it, so at most once a minute.
+  /// The table is full: devices not seen for `Limits.staleMilliseconds` are removed. Scans all devices, so at most once a minute.
   private mutating func forgetStale(at now: Int64) throws(DeviceError) -> [DeviceChange] {
     guard abs(now - staleLookedFor) >= Limits.staleLookMilliseconds else { throw .full }
     staleLookedFor = now
@@ -286,7 +286,7 @@ extension DeviceRegistry {
     return stale.flatMap { remove($0) }
   }
 
-  /// A token belongs to the user that registered it last: the previous one logged out, or lost its app to another user.
+  /// A token belongs to the device that registered it last: its former owner logged out, or lost its app to another user.
   private mutating func removeToken(_ target: PushTarget, for key: DeviceKey) -> [DeviceChange] {
     guard let owner = owners[Token(target)], owner != key, var device = devices[owner] else { return [] }
     device.bindings.removeAll { Token($0.target) == Token(target) }
@@ -325,6 +325,6 @@ extension DeviceRegistry {
 
 extension Device {
   fileprivate var newestRegistration: Int64 { bindings.map(\.registeredAt).max() ?? .min }
-  /// When its user or an operator last said something of it.
+  /// The time of the last change by the device, its user or an operator.
   fileprivate var lastChange: Int64 { max(lastSeen, revokedAt ?? .min, newestRegistration) }
 }

@@ -1,15 +1,16 @@
-/// Where devices are kept, asked for one user. Blocks; used by one thread at a time. `StoreContractTests` holds every implementation to
-/// this.
+/// A store of devices, queried by user. Blocks; used by one thread at a time. `StoreContractTests` checks every implementation
+/// against this.
 public protocol DeviceStore: AnyObject, Sendable {
-  /// A user's devices, the first seen first; bindings by time of registration. Empty for a user without one.
+  /// A user's devices, the first seen first; bindings by time of registration. Empty for a user without devices.
   func devices(of user: String) throws -> [Device]
-  /// In order; all or none. What it returned from survives the death of the process.
+  /// In order; all or none. Once it has returned, the changes survive the death of the process.
   func apply(_ changes: [DeviceChange]) throws
 }
 
-/// One machine's store: all of it fits in memory, and is read before the first call.
+/// The store of a single machine: its whole content fits in memory, and is read before the first call.
 public protocol LocalDeviceStore: DeviceStore {
-  /// All devices of the next `users` users in the order of their ids, as UTF-8; nil begins. Empty: there are no more.
+  /// All devices of the next `users` users in the order of their ids, as UTF-8; nil starts from the first. Empty: there are no
+  /// more.
   func page(after user: String?, users: Int) throws -> [Device]
 }
 

@@ -1,5 +1,5 @@
-/// Keys in their order, each once. Kept in blocks: an insert or removal moves at most a block and costs a binary search, however many keys there
-/// are, and a walk can begin behind any key, also one that is not there.
+/// Keys in their order, each once. Kept in blocks: an insert or removal moves at most a block and costs a binary search,
+/// regardless of the number of keys, and a walk can begin after any key, even one that is not contained.
 ///
 ///     var users = OrderedKeys<String>()
 ///     users.insert("bob")
@@ -19,7 +19,7 @@ public struct OrderedKeys<Key: Comparable & Sendable>: Sendable {
   public var isEmpty: Bool { count == 0 }
   public var first: Key? { blocks.first?.first }
 
-  /// False: it is there already.
+  /// False: it is already contained.
   @discardableResult public mutating func insert(_ key: Key) -> Bool {
     guard !blocks.isEmpty else {
       blocks = [[key]]
@@ -40,7 +40,7 @@ public struct OrderedKeys<Key: Comparable & Sendable>: Sendable {
     return true
   }
 
-  /// False: it is not there.
+  /// False: it is not contained.
   @discardableResult public mutating func remove(_ key: Key) -> Bool {
     guard !blocks.isEmpty else { return false }
     let block = self.block(of: key)
@@ -52,7 +52,7 @@ public struct OrderedKeys<Key: Comparable & Sendable>: Sendable {
     return true
   }
 
-  /// The keys behind one, in order; nil: from the first.
+  /// The keys after the given one, in order; nil: from the first.
   public func walk(after key: Key?) -> Walk {
     guard let key, !blocks.isEmpty else { return Walk(blocks: blocks, block: 0, index: 0) }
     let block = self.block(of: key)
@@ -67,7 +67,7 @@ public struct OrderedKeys<Key: Comparable & Sendable>: Sendable {
     fileprivate var block: Int
     fileprivate var index: Int
 
-    /// The next key, without moving on.
+    /// The next key, without advancing.
     public mutating func peek() -> Key? {
       while block < blocks.count {
         if index < blocks[block].count { return blocks[block][index] }

@@ -1,8 +1,8 @@
-/// Keys in the order in which they were touched last. A touch costs two amortised dictionary accesses, however many keys there are.
+/// Keys in the order of their last touch. A touch costs two amortised dictionary accesses, regardless of the number of keys.
 struct RecencyQueue<Key: Hashable & Sendable>: Sendable {
   /// The number of each key's last touch.
   private var touched: [Key: UInt64] = [:]
-  /// Touches, oldest first; those that a later one of the same key has made void are passed over.
+  /// Touches, oldest first; those superseded by a later one of the same key are skipped.
   private var touches: [(key: Key, number: UInt64)] = []
   private var head = 0
   private var last: UInt64 = 0
@@ -13,13 +13,13 @@ struct RecencyQueue<Key: Hashable & Sendable>: Sendable {
     last += 1
     touched[key] = last
     touches.append((key, last))
-    // never more than twice as many touches as keys
+    // Never more than twice as many touches as keys.
     if touches.count > 2 * touched.count + 64 { compact() }
   }
 
   mutating func remove(_ key: Key) { touched[key] = nil }
 
-  /// The key that was not touched for the longest time; it is forgotten.
+  /// Removes and returns the key that was not touched for the longest time.
   mutating func popOldest() -> Key? {
     while head < touches.count {
       let (key, number) = touches[head]
