@@ -8,14 +8,15 @@ import PushPolicy
 import SIPDialogs
 import Trunking
 
-/// The cluster machine beside the two others: what happens to devices and calls here is told to it, and what it says of other nodes comes
-/// back as inputs. What is left for the shell are requests to the shared store, probes, and words on this node's own state.
+/// The cluster machine beside the two others: it is notified of what happens to devices and calls here, and its reports of other
+/// nodes return as inputs. The shell performs the rest: requests to the shared store, probes, and reports on this node's own
+/// state.
 extension GatewayCore {
-  /// What an input of the call machine means for the other nodes.
+  /// Notifies the cluster machine of an input of the call machine that concerns the other nodes.
   mutating func notifyCluster(_ input: CallMachine.Input, at now: Instant) {
     guard cluster != nil else { return }
     switch input {
-    // one that is not resumed was told when it came: `waits`
+    // A session that is not resumed was reported when it connected: `waits`.
     case .app(.connected(let key, let session, let info, resumed: true)) where !info.isFurther:
       cluster(.deviceChanged(key, session, info), at: now)
     case .app(.disconnected(let key, let session)): cluster(.deviceLeft(key, session), at: now)
@@ -29,8 +30,8 @@ extension GatewayCore {
     }
   }
 
-  /// What a device says that has come, or asks by HTTP, waits until the cluster has said whether it was turned away at another node; without an
-  /// answer for `ClusterMachine.Settings.wait`, and then goes by what is known here.
+  /// A device's connect or HTTP request waits until the cluster has reported whether another node revoked the device; without an
+  /// answer for `ClusterMachine.Settings.wait` the state known here decides.
   mutating func waits(_ input: CallMachine.Input, at now: Instant) -> Bool {
     guard cluster != nil, case .app(let event) = input else { return false }
     switch event {
@@ -62,7 +63,7 @@ extension GatewayCore {
     }
   }
 
-  /// Requests and reports of the call machine to the cluster. True: no other component needs the action.
+  /// Sends the call machine's question or notification to the cluster machine. True: no other component needs the action.
   mutating func notifyCluster(_ action: CallMachine.Action, at now: Instant) -> Bool {
     switch action {
     case .locate(let question): cluster(.locate(question), at: now)
@@ -99,7 +100,7 @@ extension GatewayCore {
     cluster(.sharesGrants(rules != nil), at: now)
   }
 
-  /// What is wrong with the trunks that this node leads.
+  /// Sends the troubles of the trunks that this node leads.
   mutating func sendTroubles(at now: Instant) { cluster(.troubles(machine.trunkTroubles.mapValues(\.rawValue)), at: now) }
 
   mutating func probe(_ incarnation: Incarnation, _ uri: String, _ flow: Flow, at now: Instant, into output: inout Output) {
@@ -111,12 +112,12 @@ extension GatewayCore {
     signal(.command(.request(id, request)), at: now, into: &output)
   }
 
-  /// No trunk has this name: it holds a blank.
+  /// No trunk has this name: it contains a blank.
   private static var probeTrunk: String { "other nodes" }
 
   mutating func cluster(_ input: ClusterMachine.Input, at now: Instant) { cluster?.handle(input, at: now, into: &clustered) }
 
-  /// Performs what the cluster machine has said; asks it nothing.
+  /// Performs the actions of the cluster machine; sends it no input.
   mutating func drainCluster(at now: Instant, into output: inout Output) {
     guard !clustered.actions.isEmpty else { return }
     for action in clustered.actions {
@@ -144,7 +145,7 @@ extension GatewayCore {
           if heldRecords.removeValue(forKey: call) != nil {
             output.effects.append(.action(.disowned(call)))
           } else {
-            // before a timer that waits, and would end it with a record
+            // Before a timer that waits, and would end it with a record.
             pending.insert(.reaped(call), at: next)
           }
         }
@@ -172,9 +173,9 @@ extension GatewayCore {
 }
 
 extension RequestOutcome {
-  /// What an OPTIONS says of the process that was asked. A connection that was accepted and closed has a host behind it: a node that does not know
-  /// our address yet drops us as a stranger, and lives. What could not be sent for another reason, or had no answer, says nothing: who is silent
-  /// was told when the time for a probe was over.
+  /// The state of the probed process after an OPTIONS. A connection that was accepted and closed was accepted by a living node
+  /// that does not know our address yet and drops us as a stranger. A request that could not be sent for another reason, or had
+  /// no answer, proves nothing: a silent node is reported when the time of its probe is over.
   var probed: ProbeResult? {
     if isResponse || peer == .closed { return .answered }
     return peer == .refused ? .refused : nil

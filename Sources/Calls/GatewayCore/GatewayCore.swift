@@ -6,11 +6,12 @@ public import SIPDialogs
 
 /// The SIP user agent, the call machine and the pump between them: all of the gateway's signalling, without clock, socket or thread.
 ///
-/// Every input is one call of `handle`; the events of the user agent become inputs of the call machine, first in first out, and its commands
-/// go to the user agent where they stand among the other actions. When `handle` returns, neither machine has anything more to say.
+/// Every input is one call of `handle`; the events of the user agent become inputs of the call machine, first in first out, and
+/// its commands go to the user agent in their order among the other actions. When `handle` returns, neither machine has more
+/// output.
 ///
-/// The one question that is answered within the turn is whether there is media for a call: an INVITE or CANCEL that came in between would
-/// find a call that is not there yet. The answer is the call machine's next input; no machine is re-entered.
+/// One question is answered within the step: whether there is media for a call. An INVITE or CANCEL that arrived in between would
+/// find a call that does not exist yet. The answer is the call machine's next input; no machine is re-entered.
 ///
 ///     core.handle(.sip(.received(datagram, flow, trunk: "carrier")), at: now, into: &output) { request in
 ///       .mediaReserved(request.call, plane.reserve(request))
@@ -20,21 +21,22 @@ public import SIPDialogs
 public struct GatewayCore {
   /// What can happen to the gateway.
   public enum Input: Sendable {
-    /// What the SIP transport has, or overload.
+    /// An input of the SIP transport, or overload.
     case sip(UserAgent.Input)
-    /// What a process that died has left open.
+    /// The legs that a dead process left open.
     case orphaned([OrphanedLeg])
-    /// Ask a silent node for a sign of life; `cluster(.probed)` follows inside, unless the caller has given it up.
+    /// Request a sign of life from a silent node; `cluster(.probed)` follows inside, unless the caller has given it up.
     case probe(Incarnation, uri: String, Flow)
-    /// What the shared store, other nodes or an operator say; ignored without a cluster.
+    /// A statement of the shared store, other nodes or an operator; ignored without a cluster.
     case cluster(ClusterMachine.Input)
-    /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease says it.
+    /// The machine's addresses or routes have changed. `sip`: where other nodes reach us, as the lease states it.
     case moved(OwnAddresses, AdvertisedAddresses, sip: String)
-    /// Trunk legs of these calls whose address is gone continue at another: their media where `reserve` says so, their dialogs over these flows.
+    /// Trunk legs of these calls whose address was removed continue at another: their media as `reserve` states, their dialogs
+    /// over these flows.
     case moveCalls([CallID], flows: [LegID: Flow])
-    /// Everything else. `routing` and `draining` are told to the user agent as well.
+    /// Everything else. The user agent is notified of `routing` and `draining`, too.
     case call(CallMachine.Input)
-    /// `now` has reached `nextDeadline` (early or late calls do no harm).
+    /// `now` has reached `nextDeadline` (early or late calls are harmless).
     case timer
   }
 
@@ -43,18 +45,19 @@ public struct GatewayCore {
     case sendSIP(UserAgent.Output.Message)
     /// The peer of a flow has answered a challenge.
     case authenticated(Flow)
-    /// A request had no answer on this connection, which took it after `since`.
+    /// A request had no answer on this connection, which accepted it after `since`.
     case silent(Flow, since: Instant)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
     /// `sharedStore`, `probe`, `close`, `reapedBefore`, `forgotten`, `nameInUse`, `incompatible`, `state` or `news`; `sharedStore` is answered with
     /// `cluster(.sharedStore)`.
     case cluster(ClusterMachine.Action)
-    /// An action of the call machine; never `sip`, `reserveMedia` or what the cluster answers. The `journal` ones are the step's last.
+    /// An action of the call machine; never `sip`, `reserveMedia` or what the cluster answers. The `journal` ones are the step's
+    /// last.
     case action(CallMachine.Action)
   }
 
-  /// What a `handle` call caused, in order: media is notified before the trunk can send. Owned by the caller and reused.
+  /// The effects of a `handle` call, in order: media is notified before the trunk can send. Owned by the caller and reused.
   public struct Output: Sendable {
     public var effects: [Effect] = []
     public init() {}
@@ -67,25 +70,25 @@ public struct GatewayCore {
   /// Nil: this node is alone.
   public internal(set) var cluster: ClusterMachine?
   var clustered = ClusterMachine.Output()
-  /// OPTIONS to nodes that are silent.
+  /// OPTIONS to silent nodes.
   var probes: [RequestID: Incarnation] = [:]
   private var lastProbe = GatewayCore.firstProbe
-  /// Until then the nodes go by their own clocks.
+  /// False: the nodes still use their own clocks.
   var knowsSharedStoreClock = false
-  /// An operator turns devices away in this turn: other nodes are told.
+  /// An operator revokes devices in this step: other nodes are notified.
   var isRevoking = false
-  /// What sessions said that the cluster has not answered yet: a grant and a `connected` of each at most.
+  /// Inputs of sessions that wait for the cluster's answer: a grant and a `connected` of each at most.
   var coming: [SessionID: [CallMachine.Input]] = [:]
-  /// What tokens may grant, as the cluster machine was told last.
+  /// The rules for grants of tokens, as last sent to the cluster machine.
   var grantRules: GrantRules?
-  /// Of calls that ended while this node had no lease. One that others closed has a record of theirs.
+  /// Of calls that ended while this node had no lease. A call that another node closed has that node's record.
   var heldRecords: [CallID: CallRecord] = [:]
   private var signalling = UserAgent.Output()
   private var calls = CallMachine.Output()
-  /// Inputs that the present turn caused, first in first out, from `next` on.
+  /// Inputs that the present step caused, first in first out, from `next` on.
   var pending: [CallMachine.Input] = []
   var next = 0
-  /// Start lines of the present turn, the latest of each call, and legs that are closed otherwise than their calls' lines say.
+  /// Start lines of the present step, the latest of each call, and legs that are closed otherwise than their calls' lines state.
   private var startLines: [StartLine] = []
   private var changedLegs: [LegID] = []
 
@@ -94,7 +97,7 @@ public struct GatewayCore {
 
   mutating func nextProbe() -> RequestID {
     lastProbe += 1
-    // one that was given up is forgotten with its transaction; a few at a time are asked
+    // One that was given up is forgotten with its transaction; only a few are open at a time.
     if probes.count > Self.mostProbes { probes.removeAll() }
     return RequestID(lastProbe)
   }
@@ -112,13 +115,13 @@ public struct GatewayCore {
     .earliest(.earliest(userAgent.nextDeadline, machine.nextDeadline), cluster?.nextDeadline)
   }
 
-  /// A part of the live calls (`CallMachine.callPage`).
+  /// A page of the live calls (`CallMachine.callPage`).
   public mutating func callPage(after last: CallNumber?, most: Int) -> CallPage { machine.callPage(after: last, most: most) }
   public mutating func callRow(_ id: CallID) -> CallRow? { machine.callRow(id) }
 
-  /// Takes one input and appends all that it causes to `output`.
-  /// - Parameter reserve: Whether there is media for a call: `mediaReserved` or `mediaRefused`, and `mediaMoved` for a request that `moves`. Must not
-  ///   wait.
+  /// Handles one input and appends all its effects to `output`.
+  /// - Parameter reserve: Whether there is media for a call: `mediaReserved` or `mediaRefused`, and `mediaMoved` for a request
+  ///   that `moves`. Must not wait.
   public mutating func handle(
     _ input: Input, at now: Instant, into output: inout Output, reserve: (MediaRequest) -> CallMachine.Input
   ) {
@@ -138,14 +141,14 @@ public struct GatewayCore {
       if !waits(input, at: now) { pending.append(input) }
     case .cluster(let input):
       cluster(input, at: now)
-      // a registration may end without a word
+      // A registration may end without an event.
       if case .load = input { sendTroubles(at: now) }
     case .moved(let own, let advertised, let sip):
       signal(.moved(own, advertised), at: now, into: &output)
       cluster(.moved(sip: sip), at: now)
       pending += [.ownAddresses(own.addresses), .trunking(.networkChanged)]
     case .moveCalls(let calls, let flows):
-      // media first: the offers of legs that have moved name its new address
+      // Media first: the offers of moved legs name its new address.
       pending.append(.moveTrunkLegs(calls))
       signal(.moveLegs(flows), at: now, into: &output)
     case .probe(let incarnation, let uri, let flow): probe(incarnation, uri, flow, at: now, into: &output)
@@ -158,7 +161,7 @@ public struct GatewayCore {
     pump(at: now, into: &output, reserve)
   }
 
-  /// One input of the user agent: its messages go out, its events wait for the call machine.
+  /// Handles one input of the user agent: its messages are sent, its events wait for the call machine.
   mutating func signal(_ input: UserAgent.Input, at now: Instant, into output: inout Output) {
     userAgent.handle(input, at: now, into: &signalling)
     for flow in signalling.authenticated { output.effects.append(.authenticated(flow)) }
@@ -207,7 +210,7 @@ public struct GatewayCore {
     startLines.append(line)
   }
 
-  /// With what closes the legs: the user agent knows that only once the turn is over.
+  /// With the closing lines of the legs: the user agent knows these only once the step is over.
   private mutating func writeStartLines(at now: Instant, into output: inout Output) {
     for leg in changedLegs { if let line = machine.startLine(of: leg, at: now) { note(line) } }
     changedLegs.removeAll(keepingCapacity: true)
