@@ -8,7 +8,7 @@ public import JSONWebToken
   import Foundation
 #endif
 
-/// How one team speaks to APNs (Apple, *establishing a token-based connection*). A value; replaced whole when the key rotates.
+/// How one team uses APNs (Apple, *establishing a token-based connection*). A value; replaced whole when the key rotates.
 public struct APNsProvider: Sendable {
   public enum Credentials: Sendable {
     /// The `.p8` key, signing ES256; `keyID` goes into `kid`, `team` into `iss`.
@@ -100,8 +100,8 @@ extension APNsProvider: PushProvider {
   }
 }
 
-/// A team's provider token: signed once, used by all its connections, renewed every 50 minutes. Apple refuses one that is older
-/// than an hour, and teams that renew more often than every 20 minutes (DTS counts by team, whatever the key).
+/// A team's provider token: signed once, used by all its connections, renewed every 50 minutes. Apple refuses a token older than
+/// an hour, and teams that renew more often than every 20 minutes (DTS counts by team, regardless of the key).
 struct ProviderToken {
   private struct Content: Encodable {
     var iss: String
@@ -119,19 +119,20 @@ struct ProviderToken {
     return fresh
   }
 
-  /// `ExpiredProviderToken`: signs again at the next use, unless that happened moments ago. False: it was fresh already, so the clock is wrong.
+  /// `ExpiredProviderToken`: signs again at the next use, unless that happened moments ago. False: the token was fresh, so the
+  /// clock is wrong.
   mutating func expire(at now: Int64) -> Bool {
     guard now - issued >= Self.shortest || now < issued, now >= frozenUntil else { return false }
     text = nil
     return true
   }
 
-  /// `TooManyProviderTokenUpdates`: what there is must do for a while.
+  /// `TooManyProviderTokenUpdates`: the present token is used for a while.
   mutating func freeze(at now: Int64) { frozenUntil = now + Self.shortest }
 
   private static let life: Int64 = 50 * 60
   private static let shortest: Int64 = 20 * 60
-  /// A clock that was set back this far makes a token from the future.
+  /// A clock that was set back this far makes the token one from the future.
   private static let clockStep: Int64 = 60
 }
 
@@ -157,7 +158,7 @@ extension APNsProvider {
 
   public static func verdict(_ answer: HTTPClientResponse) -> PushVerdict {
     if answer.status == 200 { return .accepted }
-    // A middlebox may answer with anything; then only the status speaks.
+    // A middlebox may answer with anything; then only the status counts.
     let body = try? JSONDecoder().decode(AnswerBody.self, from: Data(answer.body))
     let reason = body?.reason.map { String($0.prefix(64)) } ?? "status \(answer.status)"
     switch (answer.status, body?.reason) {

@@ -1,9 +1,9 @@
 public import Bytes
 
-/// Who is told of events by HTTP: where, signed with what, and of which kinds.
+/// A receiver of events by HTTP: its address, the signing keys and the kinds of events.
 public struct EventWebhook: Sendable, Hashable {
   public var url: String
-  /// Every request is signed with each of them: while a receiver changes its secret both are good.
+  /// Every request is signed with each of them: while a receiver changes its secret both are valid.
   public var keys: [Redacted<[UInt8]>]
   /// Nil: all.
   public var kinds: Set<String>?
@@ -11,8 +11,8 @@ public struct EventWebhook: Sendable, Hashable {
     (self.url, self.keys, self.kinds) = (url, keys, kinds)
   }
 
-  /// What logs and messages show of it: user information, path and query hold tokens of many receivers, so that of the path only the first
-  /// word stays.
+  /// The form for logs and messages: user information, path and query contain the tokens of many receivers, so that only the
+  /// first word of the path is shown.
   ///
   ///     https://me:pass@hooks.example:8443/services/T0/B0/x?token=y → https://hooks.example:8443/services/…
   public var shown: String { Self.shown(url) }
@@ -27,19 +27,19 @@ public struct EventWebhook: Sendable, Hashable {
     let begin = url[..<mark.upperBound] + host
     let isWhole = end == rest.endIndex || rest[end...] == "/"
     if isWhole { return String(begin + rest[end...]) }
-    // a first word that is alone may be the token itself
+    // A single word may be the token itself.
     return begin + (words.count > 1 ? "/\(words[0])" : "") + "/…"
   }
 }
 
-/// What one webhook has still to be told, and when: at least once, in order for each subject, whatever its server does.
+/// The events still to be sent to one webhook, and when: at least once, in order for each subject, however its server behaves.
 ///
-/// Belongs to the thread that sends; no clock of its own. A subject whose event fails waits, and no other waits for it. After a failure of the
-/// server itself one request at a time looks whether it is back.
+/// Belongs to the thread that sends; no clock. A subject whose event fails waits without delaying others. After a failure of the
+/// server itself, one request at a time probes whether it works again.
 ///
-///     sink.take(event)                              // while sink.hasRoom, in order of position
+///     sink.append(item)                             // while sink.hasRoom, in order of position
 ///     while let position = sink.next(at: now) { … } // send it
-///     sink.ended(position, .taken, at: now)         // or .failed
+///     sink.ended(position, .accepted, at: now, wallNow: unixMilliseconds) // or .failed
 public struct EventSink: Sendable {
   public struct Item: Sendable, Equatable {
     public var position: UInt64
@@ -53,11 +53,12 @@ public struct EventSink: Sendable {
   public enum Outcome: Sendable, Equatable {
     /// 2xx.
     case accepted
-    /// `isServer`: 5xx, 429, no connection, no answer in time: others would fail as well. Else a status that is about this event.
+    /// `isServer`: 5xx, 429, no connection, no answer in time: others would fail as well. Else the status concerns only this
+    /// event.
     case failed(isServer: Bool, retryAfter: Duration?)
   }
 
-  /// What outlives the process: positions up to `read` are told but for `open`.
+  /// The state that outlives the process: all positions up to `read` are sent, except `open`.
   public struct State: Sendable, Codable, Equatable {
     public var read: UInt64
     public var open: [UInt64]
@@ -74,16 +75,16 @@ public struct EventSink: Sendable {
   private let random: RandomSource
   /// By position.
   private var waiting: [UInt64: Waiting] = [:]
-  /// Positions of each subject that waits, the oldest first.
+  /// Positions of each waiting subject, the oldest first.
   private var subjects: [String: [UInt64]] = [:]
   /// The first of each subject, in the order in which they are tried.
   private var heads: [UInt64] = []
-  /// Up to here all was taken out of the journal.
+  /// All events up to here were read from the journal.
   public private(set) var read: UInt64
-  /// Grows whenever `state` is another.
+  /// Grows with each change of `state`.
   public private(set) var changes = 0
   private var underWay = 0
-  /// Failures of the server since its last answer, and until when it is left alone.
+  /// Failures of the server since its last answer, and until when no request is sent to it.
   public private(set) var failures = 0
   private var leftAloneUntil = Instant.zero
 
@@ -95,7 +96,7 @@ public struct EventSink: Sendable {
   public var hasRoom: Bool { waiting.count < Limits.eventsOpen }
   public var state: State { State(read: read, open: waiting.keys.sorted()) }
 
-  /// Everything up to `position` is looked at, whether it is for this sink or not.
+  /// Everything up to `position` was checked, whether it is for this sink or not.
   public mutating func skip(to position: UInt64) {
     read = max(read, position)
     changes += 1
@@ -110,7 +111,7 @@ public struct EventSink: Sendable {
     if subjects[item.subject]?.count == 1 { heads.append(item.position) }
   }
 
-  /// The next one to be sent now; it counts as under way until `ended`.
+  /// The next event to send now; it counts as under way until `ended`.
   public mutating func next(at now: Instant) -> UInt64? {
     let most = failures == 0 ? Limits.eventsUnderWay : 1
     guard underWay < most, now >= leftAloneUntil else { return nil }
@@ -125,14 +126,14 @@ public struct EventSink: Sendable {
     return position
   }
 
-  /// When `next` may have one that it does not have now; nil: not before something ends or comes.
+  /// When `next` may have an event that it does not have now; nil: not before another ends or is added.
   public func nextDue(after now: Instant) -> Instant? {
     guard underWay < (failures == 0 ? Limits.eventsUnderWay : 1) else { return nil }
     let due = heads.compactMap { waiting[$0] }.filter { !$0.isUnderWay }.map(\.due).min()
     return due.map { max($0, leftAloneUntil) }
   }
 
-  /// Returns true if the event is given up: it is older than `Limits.eventAge`.
+  /// Returns true if the event is dropped: it is older than `Limits.eventAge`.
   @discardableResult
   public mutating func ended(_ position: UInt64, _ outcome: Outcome, at now: Instant, wallNow: Int64) -> Bool {
     guard var entry = waiting[position], entry.isUnderWay else { return false }
@@ -150,7 +151,7 @@ public struct EventSink: Sendable {
       if isServer {
         failures += 1
         leftAloneUntil = now + max(backoff(failures, most: Limits.sinkRetry), retryAfter ?? .zero)
-        // others have their turn as the next probe
+        // Another event becomes the next probe.
         if let index = heads.firstIndex(of: position) { heads.append(heads.remove(at: index)) }
       } else if failures > 0 {
         serverIsBack(now)
@@ -161,8 +162,8 @@ public struct EventSink: Sendable {
     }
   }
 
-  /// What waited for a server that was away waits no longer. After fewer failures it was not away: one event may be what it fails at, and that
-  /// one has pauses of its own.
+  /// Events that waited for an unreachable server are due at once. After fewer failures it was not unreachable: a single event
+  /// may be the cause, and that one has its own pauses.
   private mutating func serverIsBack(_ now: Instant) {
     let wasAway = failures >= Limits.failuresAway
     (failures, leftAloneUntil) = (0, now)

@@ -8,7 +8,7 @@ public import JSONWebToken
   import Foundation
 #endif
 
-/// How one Firebase project is spoken to: FCM HTTP v1 with the OAuth2 token of a service account (RFC 7523).
+/// How one Firebase project is used: FCM HTTP v1 with the OAuth2 token of a service account (RFC 7523).
 public struct FCMProvider: Sendable {
   public var project: String
   /// The account's address: `client_email` of its key file.
@@ -16,9 +16,9 @@ public struct FCMProvider: Sendable {
   /// RS256, with the `private_key` of the file.
   public var signer: TokenSigner
   public var service: (host: String, port: UInt16)
-  /// Where tokens come from, `token_uri` of the file.
+  /// The address that issues tokens, `token_uri` of the file.
   public var tokens: (host: String, port: UInt16, path: String)
-  /// Asked for at the first push and again before it ends.
+  /// Requested at the first push and again before it expires.
   private var access = AccessToken()
 
   public init(
@@ -120,7 +120,7 @@ extension FCMProvider: PushProvider {
       (access.text, access.ends) = (body.accessToken, now + min(max(body.expiresIn ?? 3600, 60), 86_400))
       return nil
     }
-    // An old token that still holds is used on.
+    // An old token that is still valid stays in use.
     if access.text != nil, now < access.ends { return nil }
     return answer.map { "accessToken: status \($0.status)" } ?? "accessToken: broke"
   }
@@ -135,7 +135,7 @@ extension FCMProvider: PushProvider {
   }
 }
 
-/// Firebase's table of errors (*FCM error codes*); the code stands in `error.details[].errorCode` or `error.status`.
+/// Firebase's table of errors (*FCM error codes*); the code is in `error.details[].errorCode` or `error.status`.
 extension FCMProvider {
   private struct AnswerBody: Decodable {
     struct Problem: Decodable {

@@ -6,7 +6,7 @@ public enum PushAdvice {
     return common(report) ?? report.target.service.provider.advice(report) ?? byStatus(report)
   }
 
-  /// A connection that broke once our certificate was shown, without a word.
+  /// A connection that broke without an alert after our certificate was shown.
   static func isGuess(_ reason: String) -> Bool { reason.hasSuffix("after our certificate was shown") }
 
   /// A TLS alert about our certificate, a file of it that cannot be used, or a guess at one of them.
@@ -16,7 +16,7 @@ public enum PushAdvice {
     return ["certificate", "unknown ca", "access denied"].contains { alert.contains($0) }
   }
 
-  /// Reasons that are ours, whatever the service.
+  /// Reasons on our side, the same for all services.
   private static func common(_ report: PushReport) -> String? {
     let service = report.target.service.rawValue
     switch report.reason {

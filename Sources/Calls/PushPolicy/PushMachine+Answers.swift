@@ -38,17 +38,17 @@ extension PushMachine {
     }
   }
 
-  /// The service may have taken it all the same; an app knows two pushes of one call by the call's id.
+  /// The service may have accepted it nevertheless; an app recognises two pushes of one call by the call's id.
   private mutating func broke(_ key: PushKey, _ reason: String, _ isOfOld: Bool, at now: Instant, _ output: inout [Action]) {
     guard let service = pushes[key]?.target.service else { return }
     pushes[key]?.lastStatus = nil
-    // A firewall forgets one connection, and all that is under way on it breaks: what is tried again tells of the service.
+    // A firewall forgets one connection, and all requests on it break: only the retry shows whether the service works.
     if isOfOld {
       breakers[service]?.undecided(at: now)
     } else {
       breakers[service, default: CircuitBreaker(Limits.breaker)].failed(at: now)
     }
-    // what the service, or our own library, said of our certificate does not change with the connection
+    // A refusal of our certificate, by the service or our own library, does not change with the connection.
     if PushAdvice.isCertificateRefused(reason), !PushAdvice.isGuess(reason) {
       return finish(key, .failed, "broke: " + reason, isFault: true, at: now, &output)
     }
@@ -96,7 +96,7 @@ extension PushMachine {
     }
   }
 
-  /// A new key starts with a new token on new connections; pushes under way end on the old ones.
+  /// A new key starts with a new token on new connections; open pushes end on the old ones.
   mutating func replace(_ new: PushProviders, _ output: inout [Action]) {
     for old in providers.connections.subtracting(new.connections) { output.append(.retire(connection: old)) }
     var new = new

@@ -1,7 +1,7 @@
 public import Bytes
 import COpenSSL
 
-/// Every push that is under way: what is sent, what an answer means, what is tried again. No clock, no socket.
+/// Every open push: the requests to send, the meaning of an answer, the retries. No clock, no socket.
 ///
 /// | a push is | wake | answer | broke | callOver | timer |
 /// |---|---|---|---|---|---|
@@ -29,7 +29,7 @@ public struct PushMachine: Sendable {
   }
 
   var pushes: [PushKey: Push] = [:]
-  /// Where each push's next moment stands, and whose pushes a call that is over must look at.
+  /// The next deadline of each push; `ofCall`: the pushes of a call, for its end.
   var deadlines = DeadlineQueue<PushKey>()
   var ofCall: [Identifier: [PushKey]] = [:]
   var attempts: [AttemptID: Attempt] = [:]
@@ -38,7 +38,7 @@ public struct PushMachine: Sendable {
   var breakers: [PushService: CircuitBreaker] = [:]
   private var nextAttempt: UInt64 = 1
   let random: RandomSource
-  /// Seconds since 1970 at `Instant.zero`, adjusted by the watcher of the wall clock.
+  /// Seconds since 1970 at `Instant.zero`, updated by the thread that watches the wall clock.
   public var unixSecondsAtZero: Int64
 
   public init(providers: PushProviders, random: RandomSource, unixSecondsAtZero: Int64) {
@@ -106,7 +106,7 @@ public struct PushMachine: Sendable {
     send(key, at: now, &output)
   }
 
-  /// `apns-id`: the same for every attempt at one (call, device), without telling either.
+  /// `apns-id`: the same for every attempt at one (call, device), without revealing either.
   public static func identifier(of key: PushKey) -> Identifier {
     let text = Array("\(key.call)/\(key.user)/\(key.device)".utf8)
     var hash = [UInt8](repeating: 0, count: 32)

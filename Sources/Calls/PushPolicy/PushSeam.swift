@@ -1,7 +1,7 @@
 public import Bytes
 public import HTTP
 
-/// One push of one call to one device: at most one of them is ever accepted.
+/// One push of one call to one device: at most one attempt is ever accepted.
 public struct PushKey: Hashable, Sendable {
   public var call: Identifier
   public var user: String
@@ -9,7 +9,7 @@ public struct PushKey: Hashable, Sendable {
   public init(call: Identifier, user: String, device: String) { (self.call, self.user, self.device) = (call, user, device) }
 }
 
-/// Numbers the sends of this process; an answer to one that is over is ignored.
+/// Numbers the sends of this process; an answer to one that has ended is ignored.
 public struct AttemptID: Hashable, Sendable {
   public var raw: UInt64
   public init(raw: UInt64) { self.raw = raw }
@@ -19,23 +19,23 @@ extension PushMachine {
   public enum Input: Sendable {
     /// - Parameters:
     ///   - deadline: the end of the ring window; no attempt starts less than two seconds before it.
-    ///   - since: when the INVITE came, if the way from there to the push service is to be measured.
+    ///   - since: when the INVITE arrived, if the time from there to the push service is to be measured.
     case wake(PushKey, PushTarget, CallPush, deadline: Instant, since: Instant? = nil)
     case answered(AttemptID, HTTPClientResponse)
     /// No answer: the connection broke, could not be made, or took too long.
-    /// `isOfOld`: the connection had served before, so that this says nothing of the service.
+    /// `isOfOld`: the connection had worked before, so that this proves nothing about the service.
     case broke(AttemptID, reason: String, isOfOld: Bool = false)
-    /// The call is over: no retry. What is on its way cannot be called back.
+    /// The call is over: no retry. A push that was sent cannot be cancelled.
     case callOver(Identifier)
-    /// The newest keys; what is under way keeps its connection.
+    /// The newest keys; open pushes keep their connection.
     case providers(PushProviders)
     case timer
   }
 
   public enum Action: Sendable {
-    /// `since`: what the call began with, on a first attempt whose way from there is to be measured.
+    /// `since`: when the INVITE arrived, on a first attempt whose time from there is to be measured.
     case send(AttemptID, HTTPClientRequest, since: Instant? = nil)
-    /// Its keys are no longer valid, or it is broken: no further request goes over it.
+    /// The connection's keys are no longer valid, or it is broken: it gets no further request.
     case retire(connection: String)
     case finished(PushReport)
   }
@@ -55,14 +55,14 @@ public struct PushReport: Sendable, Hashable {
   public var key: PushKey
   public var target: PushTarget
   public var outcome: Outcome
-  /// The service's word, or ours: `noProvider`, `circuitOpen`, `tooMany`, `unusable`, `callOver`, `tooLate`, `broke: …`.
+  /// The service's reason, or ours: `noProvider`, `circuitOpen`, `tooMany`, `unusable`, `callOver`, `tooLate`, `broke: …`.
   public var reason: String
-  /// Configuration or program is wrong: an operator must look.
+  /// The configuration or the program is wrong: an operator must act.
   public var isFault: Bool
   public var attempts: Int
-  /// From `wake` to this.
+  /// From `wake` to this report.
   public var elapsed: Duration
-  /// The service's last status, if there was an answer at all.
+  /// The service's last status, if it answered.
   public var status: Int?
 
   public init(

@@ -1,16 +1,16 @@
-/// What an answer means for the push, its device and its sender. The tables are Apple's *handling notification responses*,
+/// The meaning of an answer for the push, its device and its sender. The tables are Apple's *handling notification responses*,
 /// Firebase's *error codes* and RFC 8030 §5.
 public enum PushVerdict: Hashable, Sendable {
-  /// The service took it.
+  /// The service accepted it.
   case accepted
   /// Worth one more attempt inside the ring window, with the same id.
   case retry(Retry, reason: String)
-  /// The registration is gone. `before`: only one that is older than this, in milliseconds since 1970; nil: whatever its age.
+  /// The registration was removed. `before`: only one older than this, in milliseconds since 1970; nil: whatever its age.
   case unregistered(before: Int64?, reason: String)
   /// The token belongs to another environment or topic: no more pushes until the app registers again.
   case tokenMismatch(reason: String)
-  /// This call's push is lost; the device stays. `isFault`: configuration or program is wrong, an operator must look. `freezesToken`:
-  /// no new token for a while.
+  /// This call's push is lost; the device stays. `isFault`: the configuration or program is wrong, an operator must act.
+  /// `freezesToken`: no new token for a while.
   case refused(reason: String, isFault: Bool, freezesToken: Bool = false)
 
   public enum Retry: Hashable, Sendable {
@@ -24,7 +24,7 @@ public enum PushVerdict: Hashable, Sendable {
     case after(seconds: Int)
   }
 
-  /// For metrics and traces: the service's own word where there is one.
+  /// For metrics and traces: the service's reason where it gives one.
   public var reason: String {
     switch self {
     case .accepted: "accepted"

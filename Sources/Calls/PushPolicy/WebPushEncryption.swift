@@ -9,7 +9,7 @@ enum WebPushEncryption {
   ///   - secret: the subscription's `auth`, 16 bytes.
   ///   - salt: 16 fresh random bytes.
   ///   - scalar: 32 fresh random bytes, the sender's one-time private key.
-  /// - Returns: nil if `receiver` is no point of the curve, or `scalar` no private key.
+  /// - Returns: nil if `receiver` is not a point of the curve, or `scalar` not a private key.
   static func encrypt(_ text: [UInt8], receiver: [UInt8], secret: [UInt8], salt: [UInt8], scalar: [UInt8]) -> [UInt8]? {
     guard receiver.count == 65, secret.count == 16, salt.count == 16, scalar.count == 32,
       let exchange = exchange(receiver: receiver, scalar: scalar)
@@ -19,13 +19,13 @@ enum WebPushEncryption {
     let pseudoRandom = hmacSHA256(key: salt, input)
     let key = Array(hmacSHA256(key: pseudoRandom, Array("Content-Encoding: aes128gcm".utf8) + [0, 1]).prefix(16))
     let nonce = Array(hmacSHA256(key: pseudoRandom, Array("Content-Encoding: nonce".utf8) + [0, 1]).prefix(12))
-    // 2 marks the last record (RFC 8188 §2); nothing is padded, the length says no more than that a call came.
+    // 2 marks the last record (RFC 8188 §2); without padding, the length reveals only that it is a call.
     guard let sealed = AEAD.seal(text + [2], key: key, nonce: nonce) else { return nil }
     let recordSize: [UInt8] = [0, 0, 0x10, 0]
     return salt + recordSize + [UInt8(exchange.publicKey.count)] + exchange.publicKey + sealed
   }
 
-  /// Whether `encrypt` can be for this subscription's keys: a point of the curve, and 16 bytes.
+  /// Whether `encrypt` accepts this subscription's keys: a point of the curve, and 16 bytes.
   static func canEncrypt(to receiver: [UInt8], secret: [UInt8]) -> Bool {
     defer { ERR_clear_error() }
     guard receiver.count == 65, secret.count == 16, let group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1) else {
@@ -51,7 +51,7 @@ enum WebPushEncryption {
     defer { EC_POINT_free(peer) }
     guard let product = EC_POINT_new(group) else { return nil }
     defer { EC_POINT_clear_free(product) }
-    // oct2point refuses what is not on the curve.
+    // oct2point refuses a point outside the curve.
     guard EC_POINT_oct2point(group, peer, receiver, receiver.count, nil) == 1, EC_POINT_is_at_infinity(group, peer) == 0,
       EC_POINT_mul(group, own, number, nil, nil, nil) == 1, EC_POINT_mul(group, product, nil, peer, number, nil) == 1
     else { return nil }

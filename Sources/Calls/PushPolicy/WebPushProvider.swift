@@ -8,7 +8,7 @@ public import JSONWebToken
   import Foundation
 #endif
 
-/// How browsers' push services are spoken to: RFC 8030 with VAPID (RFC 8292) and encryption (RFC 8291).
+/// How browsers' push services are used: RFC 8030 with VAPID (RFC 8292) and encryption (RFC 8291).
 public struct WebPushProvider: Sendable {
   /// ES256, with the key whose public half the page subscribes with.
   public var signer: TokenSigner
@@ -16,8 +16,8 @@ public struct WebPushProvider: Sendable {
   public var publicKey: String
   /// `mailto:` or `https:` contact for the push service's operator.
   public var subject: String
-  /// Endpoints of other hosts are refused: a subscription is an app's word, and must not make us ask our own network.
-  /// `*.` at the start stands for any name below; `:8443` at the end for that port in place of 443.
+  /// Endpoints of other hosts are refused: an app chooses the subscription, and must not make us send to our own network. `*.` at
+  /// the start matches any name below; `:8443` at the end names that port instead of 443.
   public var hosts: [String]
 
   public init(signer: TokenSigner, publicKey: String, subject: String, hosts: [String] = WebPushProvider.browsers) {
@@ -43,8 +43,8 @@ public struct WebPushProvider: Sendable {
     var keys: Keys
   }
 
-  /// A subscription's endpoint; nil unless it is JSON with an `https` endpoint and two keys that can be used. Whether its host is allowed
-  /// is the provider's.
+  /// A subscription's endpoint; nil unless it is JSON with an `https` endpoint and two usable keys. The provider checks whether
+  /// its host is allowed.
   static func endpoint(ofSubscription text: String) -> Endpoint? {
     guard let subscription = try? JSONDecoder().decode(Subscription.self, from: Data(text.utf8)),
       let receiver = Base64URL.decode(unpadded(subscription.keys.p256dh)),
@@ -102,7 +102,7 @@ extension WebPushProvider: PushProvider {
         ], body: body, timeout: Limits.attemptTime))
   }
 
-  /// RFC 8030 §5 and §8: what a browser's push service answers.
+  /// RFC 8030 §5 and §8: the answers of a browser's push service.
   public static func verdict(_ answer: HTTPClientResponse) -> PushVerdict {
     let reason = "status \(answer.status)"
     switch answer.status {
@@ -114,7 +114,7 @@ extension WebPushProvider: PushProvider {
     }
   }
 
-  /// Browsers' services have no words beyond the status.
+  /// Browsers' services give no reason beyond the status.
   public static func advice(_ report: PushReport) -> String? { nil }
 
   /// At most 32 characters of base64url (RFC 8030 §5.4): a retry replaces the message, should the first wait somewhere.
@@ -122,7 +122,7 @@ extension WebPushProvider: PushProvider {
   private static func unpadded(_ text: String) -> [UInt8] { Array(text.utf8.filter { $0 != UInt8(ascii: "=") }) }
 
   private static let tokenSeconds: Int64 = 12 * 3600
-  /// What services must take is 4096 bytes encrypted (RFC 8030 §7.2), of which the header takes 86 and the tag 17.
+  /// A service must accept 4096 encrypted bytes (RFC 8030 §7.2), of which the header uses 86 and the tag 17.
   private static let textBytes = Limits.dataBytes - 103
 }
 

@@ -8,15 +8,15 @@ public import HTTP
   import Foundation
 #endif
 
-/// A server of the operator that names the users of a call.
+/// A server of the operator that decides which users a call is for.
 public struct Webhook: Sendable, Hashable {
   public var url: String
-  /// Both sides have it; requests are signed with it.
+  /// Shared with the server; requests are signed with it.
   public var key: Redacted<[UInt8]>
   public init(url: String, key: Redacted<[UInt8]>) { (self.url, self.key) = (url, key) }
 }
 
-/// What a webhook is asked, as JSON. A number that its owner withholds is not in it.
+/// The question to a webhook, as JSON. A withheld number is not included.
 public struct RouteQuestion: Sendable, Equatable, Encodable {
   public var call: Identifier
   public var sipCallId: String?
@@ -24,9 +24,9 @@ public struct RouteQuestion: Sendable, Equatable, Encodable {
   public var from: String?
   public var name: String?
   public var to: String
-  /// The called users before the call was diverted to us, the latest first.
+  /// The parties that the call was for before it was diverted to us, the latest first.
   public var diverted: [String]
-  /// Of the INVITE, those that the trunk lists; nil: none.
+  /// The INVITE's parameters that the trunk lists; nil: none.
   public var parameters: [String: String]?
   /// Milliseconds since 1970.
   public var at: Int64
@@ -44,14 +44,14 @@ public struct RouteQuestion: Sendable, Equatable, Encodable {
 /// What a webhook may answer: `{"users": ["alice"], "name": "Carol", "from": "+15550000042", "code": 404, "parameters": {"X-Ticket": "4711"}}`,
 /// each of them or none.
 public struct RouteAnswer: Sendable, Equatable {
-  /// Whose devices ring, all at once; nil: it does not say.
+  /// The users whose devices ring, all at once; nil: the answer does not name any.
   public var users: [String]?
   /// The caller as the apps show it.
   public var name: String?
   public var from: String?
   /// The call is refused with this final response.
   public var code: Int?
-  /// What the app is told of the call, by name; checked by who takes them.
+  /// Parameters of the call for the app, by name; their consumer checks them.
   public var parameters: [String: String]?
 
   public init(
@@ -60,7 +60,7 @@ public struct RouteAnswer: Sendable, Equatable {
     (self.users, self.name, self.from, self.code, self.parameters) = (users, name, from, code, parameters)
   }
 
-  /// Nil for what is no answer: not 200, not such an object, a field of another type or beyond its limit.
+  /// Nil for an invalid answer: not 200, not such an object, a field of another type or beyond its limit.
   public init?(_ answer: HTTPClientResponse) {
     guard answer.status == 200, answer.body.count <= Limits.routeAnswerBytes,
       let read = try? JSONDecoder().decode(Body.self, from: Data(answer.body))
@@ -84,8 +84,8 @@ public struct RouteAnswer: Sendable, Equatable {
 }
 
 extension Webhook {
-  /// The request's headers. `signature` is `t=SECONDS,v1=HEX`, HMAC-SHA256 with the key over `SECONDS.BODY`: an old request
-  /// is known by its time, which is signed.
+  /// The request's headers. `signature` is `t=SECONDS,v1=HEX`, HMAC-SHA256 with the key over `SECONDS.BODY`: an old request is
+  /// recognised by its signed time.
   public func headers(_ body: [UInt8], at unixSeconds: Int64) -> [(name: String, value: String)] {
     var out = [UInt8](repeating: 0, count: 32)
     var length: UInt32 = 0
@@ -98,7 +98,8 @@ extension Webhook {
   }
 }
 
-/// Admission of questions to webhooks: a circuit breaker for each URL, and how many are under way. Belongs to the webhook thread.
+/// Admission of requests to webhooks: a circuit breaker for each URL, and the number of open requests. Belongs to the webhook
+/// thread.
 ///
 ///     guard gate.admits(url, at: now) else { answer nothing }
 ///     …
@@ -120,7 +121,7 @@ public struct WebhookGate: Sendable {
     return true
   }
 
-  /// - Parameter answered: in time and below 500, whatever it said.
+  /// - Parameter answered: in time and below 500, whatever its content.
   public mutating func ended(_ url: String, answered: Bool, at now: Instant) {
     underWay -= 1
     if answered { _ = breakers[url]?.succeeded() } else { _ = breakers[url]?.failed(at: now) }
