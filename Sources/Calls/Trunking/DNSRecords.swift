@@ -1,6 +1,6 @@
 public import Bytes
 
-/// A question to the domain name system.
+/// A query to the domain name system.
 public struct DNSQuestion: Hashable, Sendable, CustomStringConvertible {
   public enum Kind: String, Hashable, Sendable, CaseIterable { case naptr = "NAPTR", srv = "SRV", a = "A", aaaa = "AAAA" }
   /// Lower case, without the dot at the end.
@@ -39,13 +39,13 @@ public struct NAPTRRecord: Hashable, Sendable {
   }
 }
 
-/// What became of a question.
+/// The outcome of a query.
 public enum DNSAnswer: Hashable, Sendable {
   case naptr([NAPTRRecord], timeToLive: Duration)
   case srv([SRVRecord], timeToLive: Duration)
   case addresses([IPAddress], timeToLive: Duration)
-  /// The name servers say that there is no such name or record.
+  /// The name servers report that the name or record does not exist.
   case none
-  /// No answer, or one that says nothing: the last good one continues to count, and where there is none, nothing waits for it.
+  /// No answer, or an unusable one: the last good one stays valid, and without one no caller waits for it.
   case failed
 }

@@ -1,16 +1,16 @@
 import Bytes
 
-/// The answers of the name servers: asked for again as their time to live ends, the last good one kept while that fails.
+/// The answers of the name servers: queried again when their time to live ends; the last good one is kept while that fails.
 struct NameTable {
   private struct Entry {
     /// nil until the first answer.
     var answer: DNSAnswer?
-    /// When it is asked for again; while a question is under way, when that is given up.
+    /// When it is queried again; while a query is open, when that is given up.
     var due: Instant
     var isAsking = true
     var pause = Limits.failedLookUp.lowerBound
     var negativePause = Limits.negativeTime.lowerBound
-    /// Until then requests wait for the first answer; nil afterwards, and once that has failed.
+    /// Until then callers wait for the first answer; nil afterwards, and once that has failed.
     var patience: Instant?
   }
 
@@ -21,18 +21,18 @@ struct NameTable {
     entries.values.reduce(nil) { .earliest($0, .earliest($1.due, $1.patience)) }
   }
 
-  /// The last good answer, however old; `failed` where there was none in one round of tries, so that nothing else waits for it; nil while it
-  /// may still come.
+  /// The last good answer, however old; `failed` if one round of tries brought none, so that no caller waits for it; nil while
+  /// one may still arrive.
   func answer(_ question: DNSQuestion) -> DNSAnswer? {
     entries[question].flatMap { $0.answer ?? ($0.patience == nil ? .failed : nil) }
   }
 
-  /// Ends what has been waited for long enough; the questions continue.
+  /// Ends the waits that have lasted long enough; the queries continue.
   mutating func expire(at now: Instant) {
     for (question, entry) in entries where entry.patience.map({ $0 <= now }) ?? false { entries[question]?.patience = nil }
   }
 
-  /// The questions among these that are to be asked now; they count as under way.
+  /// The queries among these to send now; they count as open.
   mutating func due(_ questions: Set<DNSQuestion>, at now: Instant) -> [DNSQuestion] {
     var out: [DNSQuestion] = []
     for question in questions {
@@ -50,7 +50,7 @@ struct NameTable {
     return out.sorted { ($0.name, $0.kind.rawValue) < ($1.name, $1.kind.rawValue) }
   }
 
-  /// False if no request waits for it.
+  /// False if no caller waits for it.
   @discardableResult mutating func answered(_ question: DNSQuestion, _ answer: DNSAnswer, at now: Instant) -> Bool {
     guard var entry = entries[question], entry.isAsking else { return false }
     (entry.isAsking, entry.patience) = (false, nil)
@@ -73,7 +73,7 @@ struct NameTable {
     return true
   }
 
-  /// The network is another one: what failed is asked for again at once.
+  /// The network has changed: failed queries are sent again at once.
   mutating func retryFailed(at now: Instant) {
     for (question, entry) in entries where !entry.isAsking && entry.pause > Limits.failedLookUp.lowerBound {
       entries[question]?.due = now
@@ -81,8 +81,8 @@ struct NameTable {
     }
   }
 
-  /// Forgets what no trunk needs any longer, but not before it might be asked again: a name that comes and goes with the answers to others would be
-  /// asked each time it comes, also while it is asked.
+  /// Forgets names that no trunk needs, but not before they could be queried again: a name that comes and goes with the answers
+  /// to others would be queried each time it comes back, even while its query is open.
   mutating func keep(only questions: Set<DNSQuestion>, at now: Instant) {
     guard entries.count != questions.count || !entries.keys.allSatisfy(questions.contains) else { return }
     var unused = entries.filter { !questions.contains($0.key) }

@@ -1,21 +1,21 @@
 import Bytes
 import SIPDialogs
 
-/// The procedures of RFC 3263 §4.1 and §4.2 over answers that are there already.
+/// The procedures of RFC 3263 §4.1 and §4.2 over the answers received so far.
 ///
-/// | the URI has | asked for |
+/// | the URI has | queries |
 /// |---|---|
 /// | an address | nothing |
 /// | a port | A and AAAA |
 /// | `;transport=` | SRV of that service, then A and AAAA |
-/// | neither | NAPTR; without any the SRV of what we speak; then A and AAAA |
+/// | neither | NAPTR; without any the SRV of our transports; then A and AAAA |
 ///
-/// An answer that failed counts as none: home routers and old firewalls do not forward each type. So that none holds another up, all steps
-/// are asked for at once until the first has an answer, and the addresses of one family do.
+/// A failed answer counts as none: home routers and old firewalls do not forward each type. So that no step delays another, all
+/// are queried at once until the first has an answer, as are the addresses of both families.
 ///
-/// A pure function: it names the questions that it lacks, and is called again with their answers.
+/// A pure function: it returns the queries whose answers it lacks, and is called again with them.
 struct ServerLocator {
-  /// What the gateway can speak.
+  /// The gateway's transports.
   let transports: Set<TransportProtocol>
   let families: Set<IPAddress.Family>
   let lookUp: (DNSQuestion) -> DNSAnswer?
@@ -58,7 +58,7 @@ struct ServerLocator {
   /// Without NAPTR and SRV it is UDP, for a secure URI TLS (RFC 3263 §4.1).
   private func plainTransport(_ uri: ServerURI) -> TransportProtocol { uri.transport ?? (uri.isSecure ? .tls : .udp) }
 
-  /// The services that SRV is asked for when NAPTR says nothing, best first.
+  /// The services to query SRV for if NAPTR has no answer, best first.
   private func candidates(_ uri: ServerURI) -> [TransportProtocol] {
     if let transport = uri.transport { return [transport] }
     if uri.isSecure { return [.tls] }
@@ -73,7 +73,7 @@ struct ServerLocator {
     }
   }
 
-  /// The NAPTR records that we can use, in their order; nil without any.
+  /// The NAPTR records that we can use, in their order; nil if there are none.
   private mutating func services(_ uri: ServerURI) -> [(name: String, transport: TransportProtocol)]? {
     guard case .naptr(let records, _)? = answer(DNSQuestion(uri.host, .naptr)) else { return nil }
     let sorted = records.prefix(Limits.records).sorted { ($0.order, $0.preference) < ($1.order, $1.preference) }
@@ -94,7 +94,7 @@ struct ServerLocator {
 
   private mutating func addService(_ name: String, _ transport: TransportProtocol, order: Int, to plan: inout TargetPlan) {
     guard case .srv(let records, _)? = answer(DNSQuestion(name, .srv)) else { return }
-    // A single record with the target "." says that the service is decidedly not there (RFC 2782).
+    // A single record with the target "." states that the service does not exist (RFC 2782).
     if records.count == 1, records.first?.target.isEmpty ?? true || records.first?.target == "." {
       plan.isRefused = true
       return

@@ -1,7 +1,7 @@
 public import Bytes
 import SIPDialogs
 
-/// The servers of a trunk as DNS has them. Each call draws its own order from it (RFC 2782).
+/// The servers of a trunk from DNS. Each call draws its own order from it (RFC 2782).
 struct TargetPlan: Equatable {
   struct Row: Equatable {
     /// The index of its service among the NAPTR records.
@@ -19,7 +19,7 @@ struct TargetPlan: Equatable {
   }
 
   var rows: [Row] = []
-  /// SRV says that there is no such service: no fall-back to A and AAAA.
+  /// SRV states that the service does not exist: no fall-back to A and AAAA.
   var isRefused = false
 
   var servers: Set<Server> {
@@ -44,8 +44,8 @@ struct TargetPlan: Equatable {
   }
 }
 
-/// RFC 2782's algorithm: the indexes of `weights` in the order of use. A weight of 0 has a very small chance to come
-/// before others; among zeros alone chance decides.
+/// RFC 2782's algorithm: the indices of `weights` in the order of use. A weight of 0 has a very small chance to come before
+/// others; among zeros alone the order is random.
 public func weightedOrder(_ weights: [UInt64], _ random: RandomSource) -> [Int] {
   var left = weights.indices.sorted { (weights[$0] == 0 ? 0 : 1, $0) < (weights[$1] == 0 ? 0 : 1, $1) }
   var out: [Int] = []
@@ -55,7 +55,7 @@ public func weightedOrder(_ weights: [UInt64], _ random: RandomSource) -> [Int] 
       out.append(left.remove(at: Int(random.next() % UInt64(left.count))))
       continue
     }
-    // from 1, so that the first of several has no more than its share, but for the chance of a zero
+    // From 1, so that the first of several has no more than its share, except for the chance of a zero.
     let mark = weights[first] == 0 ? random.next() % (sum &+ 1) : random.next() % sum &+ 1
     var running: UInt64 = 0
     let pick =

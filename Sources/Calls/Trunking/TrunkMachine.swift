@@ -1,32 +1,33 @@
 public import Bytes
 public import SIPDialogs
 
-/// Where the trunks are and how they do: names resolved ahead of calls, registrations, probes, breakers.
+/// The trunks' servers and health: names resolved ahead of calls, registrations, probes, breakers.
 ///
-/// A value without clock, I/O or randomness of its own; belongs to the control thread. Calls ask `peer` and `isUsable` and find what is
-/// known by then: no call waits for DNS.
+/// A value without a clock, I/O or its own randomness; belongs to the control thread. Calls read `peer` and `isUsable`, the state
+/// known at that moment: no call waits for DNS.
 ///
-///     machine.handle(.configure(settings), at: now, into: &output)   // output.questions, output.requests: carry them out
+///     machine.handle(.configure(settings), at: now, into: &output)   // output.questions, output.requests: perform them
 ///     machine.handle(.resolved(question, answer), at: now, into: &output)
 ///     let peer = machine.peer("carrier", at: now)                    // servers in this call's order
 public struct TrunkMachine: Sendable {
   public enum Input: Sendable {
-    /// Replaces all; what stays as it was keeps its state. A registration that is gone is taken back.
-    /// `peerNames`: host names by trunk, also of trunks that are only called from, whose addresses may talk to us.
+    /// Replaces all settings; an unchanged trunk keeps its state. A registration that was removed is unregistered. `peerNames`:
+    /// host names by trunk, also of trunks that only call us, whose addresses may send to us.
     case configure([TrunkSettings], peerNames: [String: [String]] = [:])
     case resolved(DNSQuestion, DNSAnswer)
     case requestAnswered(RequestID, RequestOutcome)
-    /// REGISTER and OPTIONS of a trunk are this node's task from now on, or another's: counts with `sharesDuties`.
+    /// REGISTER and OPTIONS of a trunk are this node's task from now on, or another's: used with `sharesDuties`.
     case duty(trunk: String, Bool)
-    /// What the nodes say that look after the other trunks: all that is wrong with them. A trunk that is not named counts as good.
+    /// The reports of the nodes that monitor the other trunks: all their troubles. A trunk that is not listed counts as healthy.
     case reported([String: TrunkStatus.Trouble])
-    /// The name servers that are asked, for what is told of a name without an answer.
+    /// The configured name servers, for the message about a name without an answer.
     case nameServers([String])
-    /// A connection is gone.
+    /// A connection was lost.
     case flowLost(Flow)
-    /// Addresses or routes of this machine have changed: what goes out from another address than before is told to the trunks at once.
+    /// Addresses or routes of this machine have changed: trunks whose requests now leave from another address are notified at
+    /// once.
     case networkChanged
-    /// The process is about to end: no refresh any longer, and `Expires: 0` for what is registered (RFC 3261 §10.2.2).
+    /// The process is about to end: no further refresh, and `Expires: 0` for each registration (RFC 3261 §10.2.2).
     case unregister
     case timer
   }
@@ -47,11 +48,11 @@ public struct TrunkMachine: Sendable {
     }
   }
 
-  /// How the gateway reaches others.
+  /// How the gateway reaches its peers.
   public struct Network: Sendable {
     public var transports: Set<TransportProtocol>
     public var families: Set<IPAddress.Family>
-    /// The listener and the local address toward a server; nil where there is none.
+    /// The listener and the local address toward a server; nil if there is none.
     public var flow: @Sendable (TransportProtocol, SocketAddress) -> Flow?
     public init(
       transports: Set<TransportProtocol>, families: Set<IPAddress.Family>,
@@ -68,21 +69,21 @@ public struct TrunkMachine: Sendable {
     var registrar: Registrar?
     var prober: Prober?
     var breaker = CircuitBreaker(Limits.breaker)
-    /// The servers that the request under way has not tried.
+    /// The servers that the open request has not tried.
     var untriedTargets: [TrunkTarget] = []
     var registeredFlow: Flow?
-    /// Service-Route of the 200 that is in force (RFC 3608 §6.1): each 200 replaces it, and it ends with the binding.
+    /// Service-Route of the valid 200 (RFC 3608 §6.1): each 200 replaces it, and it ends with the binding.
     var serviceRoutes: [String] = []
-    /// The servers of the first of them, where its host is a name; empty until it is found: then it stands for the trunk's own.
+    /// The servers of the first of them, if its host is a name; until it is found, the empty plan means the trunk's own.
     var routePlan = TargetPlan()
     /// The registrar's last Service-Route could not be followed.
     var isServiceRouteRefused = false
-    /// The last binding of the registrar, as it was written; after a new one a request removes it.
+    /// The contact that the registrar bound last, as written; after one that replaces it, a request removes the old one.
     var boundContact: String?
-    /// Contacts of REGISTERs without an answer: each may be bound. Those that are not ours when one is granted are taken out, the newest
-    /// `Limits.suspectContacts`.
+    /// Contacts of REGISTERs without an answer: each may be bound. When one is granted, those that are not ours are removed, the
+    /// newest `Limits.suspectContacts`.
     var suspectContacts: [String] = []
-    /// When the way that it is registered over is kept open again; counts while `registeredFlow` is UDP.
+    /// When the next keep-alive on the registered flow is due; used while `registeredFlow` is UDP.
     var keepAliveDue: Instant?
     var isUnlocatedReported = false
     var isUnreachedReported = false
@@ -92,9 +93,9 @@ public struct TrunkMachine: Sendable {
       var failure: LocalFailure
     }
     var unanswered: [UnansweredKind: UInt64] = [:]
-    /// Why its name has led to no server.
+    /// Why its name led to no server.
     var lookUp: String?
-    /// Our address that it was last asked from; nil: nothing was, or no listener reached it since.
+    /// Our address that its last request was sent from; nil: no request was sent, or no listener has reached it since.
     var askedFrom: IPAddress?
 
     /// Servers are known: requests can be sent when they are due.
@@ -102,27 +103,27 @@ public struct TrunkMachine: Sendable {
   }
   enum RequestPurpose: Equatable {
     case registration, probe, leaving
-    /// A registration that went out from an address which is gone: its answer counts for nothing, but it may be granted.
+    /// A registration from an address that was removed: its answer is ignored, but it may be granted.
     case abandoned
-    /// The binding of an address that we had before is taken out.
+    /// Removes the binding of an address that we had before.
     case removal(contact: String)
   }
 
-  /// A request under way.
+  /// An open request.
   struct PendingRequest {
     var trunk: String
     var purpose: RequestPurpose
     var flow: Flow
-    /// The trunk as it was, if the configuration took its registration away meanwhile: what comes of it is to be taken back.
+    /// The trunk as it was, if the configuration has since removed its registration: a binding that results is to be removed.
     var left: Trunk?
   }
 
   let network: Network
   let random: RandomSource
-  /// There are other nodes: each trunk is registered and probed by one of them, and the others take its word.
+  /// There are other nodes: each trunk is registered and probed by one of them, and the others use its reports.
   public let sharesDuties: Bool
   private var duties: Set<String> = []
-  /// Of trunks that are other nodes' duty.
+  /// For trunks that are other nodes' duty.
   private var reports: [String: TrunkStatus.Trouble] = [:]
   var trunks: [String: Trunk] = [:]
   var names = NameTable()
@@ -141,9 +142,9 @@ public struct TrunkMachine: Sendable {
 
   public var nextDeadline: Instant? {
     var next = names.nextDeadline
-    // by index: each trunk would be copied
+    // By index: iteration would copy each trunk.
     for index in trunks.indices {
-      // the deadlines of a name that is not found yet are those of its questions
+      // The deadlines of a name that is not found yet are those of its queries.
       if isOnDuty(trunks.keys[index]), trunks.values[index].isLocated {
         next = .earliest(next, .earliest(trunks.values[index].registrar?.due, trunks.values[index].prober?.due))
       }
@@ -163,7 +164,7 @@ public struct TrunkMachine: Sendable {
     case .requestAnswered(let id, let outcome): answered(id, outcome, at: now, &output)
     case .duty(let name, let isOurs):
       if isOurs, trunks[name] != nil {
-        // the registrar knows nothing of us yet, and what was found out about the trunk may be old
+        // The registrar does not know us yet, and the known state of the trunk may be old.
         if duties.insert(name).inserted { trunks[name]?.registrar?.registerNow(at: now) }
       } else {
         duties.remove(name)
@@ -221,8 +222,8 @@ public struct TrunkMachine: Sendable {
     }
   }
 
-  /// A registration in place of another. With the other's user it binds the same contact: one Call-ID, and numbers above all that the
-  /// other may still send, so that a registrar takes a late `Expires: 0` for what it is, out of date (RFC 3261 §10.3).
+  /// A registration that replaces another. With the same user it binds the same contact: one Call-ID, and numbers above all that
+  /// the old one may still send, so that a registrar recognises a late `Expires: 0` as out of date (RFC 3261 §10.3).
   private func successor(of old: Registrar?, _ settings: TrunkSettings.Registration, at now: Instant) -> Registrar {
     if let old, old.settings.user == settings.user, old.settings.contactUser == settings.contactUser {
       return Registrar(settings, callID: old.callID, sequence: old.sequence &+ 16, at: now)
@@ -246,7 +247,7 @@ public struct TrunkMachine: Sendable {
       locateRoute(name, at: now, &all, &output)
       guard locator.missing.isEmpty, plan != trunk.plan else { continue }
       let servers = plan.servers
-      // an answer that leaves nothing does not take the last good servers away
+      // An answer without servers does not remove the last good ones.
       guard !servers.isEmpty else {
         let why = lookUpFailure(trunk.settings.server, locator.used)
         trunks[name]?.lookUp = why
@@ -267,7 +268,7 @@ public struct TrunkMachine: Sendable {
     output.questions += names.due(all, at: now)
   }
 
-  /// The proxy that calls and probes go to by the registrar's word, if it is a name and no proxy of ours stands before it.
+  /// The proxy that the registrar names for calls and probes, if it is a name and no proxy of ours precedes it.
   private mutating func locateRoute(
     _ name: String, at now: Instant, _ all: inout Set<DNSQuestion>, _ output: inout Output
   ) {
@@ -286,14 +287,14 @@ public struct TrunkMachine: Sendable {
     if !servers.isEmpty { output.news.append(.located(trunk: name, servers)) }
   }
 
-  /// What to tell of a name that leads nowhere.
+  /// The message about a name that leads to no server.
   private func lookUpFailure(_ uri: ServerURI, _ questions: Set<DNSQuestion>) -> String {
     let silent = questions.contains { names.answer($0) == .failed }
     let servers = nameServers.isEmpty ? "" : " (\(nameServers.prefix(Limits.shownNameServers).joined(separator: ", ")))"
     return "\(uri.host): \(silent ? "no DNS answer" : "no such name or record")\(servers)"
   }
 
-  /// The addresses of peers that are given by name; asked for again by their time to live.
+  /// The addresses of peers that are given by name; queried again when their time to live ends.
   private mutating func locatePeers(_ all: inout Set<DNSQuestion>, _ output: inout Output) {
     for trunk in peerNames.keys.sorted() {
       var found: Set<IPAddress> = []
@@ -304,7 +305,7 @@ public struct TrunkMachine: Sendable {
           if case .addresses(let addresses, _)? = names.answer(question) { found.formUnion(addresses.prefix(Limits.records)) }
         }
       }
-      // as with servers, an answer that leaves nothing takes nothing away
+      // As with servers, an answer without addresses removes none.
       guard !found.isEmpty, found != peerAddresses[trunk] else { continue }
       peerAddresses[trunk] = found
       let addresses = found.map { SocketAddress($0, ServerURI.port(of: .udp)) }
@@ -312,10 +313,10 @@ public struct TrunkMachine: Sendable {
     }
   }
 
-  // MARK: what calls ask
+  // MARK: queries of calls
 
-  /// A trunk with its servers in an order drawn for one call; those that failed lately come last. Nil before it is located, and for
-  /// one that no listener reaches.
+  /// A trunk with its servers in an order drawn for one call; those that failed lately are last. Nil before it is located, and if
+  /// no listener reaches it.
   public func peer(_ name: String, at now: Instant) -> TrunkPeer? {
     guard let trunk = trunks[name] else { return nil }
     let targets = callTargets(trunk, at: now)
@@ -327,7 +328,7 @@ public struct TrunkMachine: Sendable {
     return peer
   }
 
-  /// Of calls and probes: those of the Service-Route where its name is found.
+  /// For calls and probes: those of the Service-Route if its name is found.
   func callTargets(_ trunk: Trunk, at now: Instant) -> [TrunkTarget] {
     guard !trunk.serviceRoutes(at: now).isEmpty, !trunk.routePlan.rows.isEmpty else { return targets(trunk, at: now) }
     let routed = targets(trunk, trunk.routePlan, at: now)
@@ -343,20 +344,20 @@ public struct TrunkMachine: Sendable {
     var out: [TrunkTarget] = []
     for server in (good + bad).prefix(Limits.targets) {
       guard let flow = network.flow(server.transport, server.address) else { continue }
-      // `;transport=udp` is the operator's word: never another
+      // `;transport=udp` is the operator's choice: never another.
       let large = server.transport == .udp && trunk.settings.server.transport == nil ? network.flow(.tcp, server.address) : nil
       out.append(TrunkTarget(flow, large: large))
     }
     return out
   }
 
-  /// Whether calls should try the trunk: probes are answered and the breaker lets them.
+  /// Whether calls should try the trunk: probes are answered and the breaker allows it.
   public func isUsable(_ name: String, at now: Instant) -> Bool {
     guard let trunk = trunks[name] else { return false }
     return isAnswering(name) && trunk.breaker.allows(at: now)
   }
 
-  /// Registered, or not asked to.
+  /// Registered, or without a configured registration.
   public func isRegistered(_ name: String) -> Bool {
     isOnDuty(name) ? trunks[name]?.registrar?.isRegistered ?? true : reports[name] != .notRegistered
   }
@@ -365,7 +366,7 @@ public struct TrunkMachine: Sendable {
     isOnDuty(name) ? trunks[name]?.prober?.isUp ?? true : reports[name] != .notAnswering
   }
 
-  /// What is wrong with the trunks that are this node's duty among several: what the others take its word for.
+  /// The troubles of the trunks that are this node's duty among several: the others use its report.
   public var troubles: [String: TrunkStatus.Trouble] {
     var out: [String: TrunkStatus.Trouble] = [:]
     for name in duties where trunks[name] != nil {
@@ -374,11 +375,11 @@ public struct TrunkMachine: Sendable {
     return out
   }
 
-  // MARK: what calls tell
+  // MARK: reports of calls
 
   public mutating func callStarted(_ name: String, at now: Instant) { trunks[name]?.breaker.attempted(at: now) }
 
-  /// A server failed a call, which continued with the next.
+  /// A server failed a call, which continued at the next.
   public mutating func serverFailed(_ address: SocketAddress, retryAfter: Int?, at now: Instant) {
     if penalties.count >= Limits.penalties { penalties = penalties.filter { $0.value > now } }
     if penalties.count >= Limits.penalties, let first = penalties.min(by: { $0.value < $1.value }) { penalties[first.key] = nil }
@@ -386,7 +387,7 @@ public struct TrunkMachine: Sendable {
     penalties[address] = now + min(max(wanted, Limits.penalty.lowerBound), Limits.penalty.upperBound)
   }
 
-  /// A call got an answer of any kind from the far side, or failed by the trunk's fault.
+  /// A call got any answer from the far side, or failed by the trunk's fault.
   public mutating func callFinished(_ name: String, byFault: Bool, at now: Instant, into output: inout Output) {
     let wasOpen = trunks[name]?.breaker.isOpen ?? false
     let flipped = byFault ? trunks[name]?.breaker.failed(at: now) : trunks[name]?.breaker.succeeded()
@@ -394,6 +395,6 @@ public struct TrunkMachine: Sendable {
     output.news.append(.breaker(trunk: name, isOpen: byFault))
   }
 
-  /// A call ended before anything was learnt.
+  /// A call ended before it showed whether the trunk works.
   public mutating func callUndecided(_ name: String, at now: Instant) { trunks[name]?.breaker.undecided(at: now) }
 }
