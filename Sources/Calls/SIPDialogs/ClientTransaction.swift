@@ -15,13 +15,14 @@ struct ClientKey: Hashable {
 /// | accepted | ignored | ACK again, or a fork ended | ignored | – | M |
 /// | completed | ignored | ignored | INVITE: ACK again | – | D (K) |
 ///
-/// A datagram that this machine or the way refused (EPERM, ENETUNREACH, ICMP) is a lost packet: the timers continue, though §18.4 would have the
-/// transaction fail. A full connection-tracking table, a route that flaps and a peer that starts again last a second, and a BYE that is not
-/// sent again is a call that the carrier keeps. What hears nothing but errors for `Interval.silence` fails then; a BYE has all of timer F.
-/// A request that went into a connection which was lost before any answer is sent again, on a new one.
+/// A datagram that this machine or the network refused (EPERM, ENETUNREACH, ICMP) is a lost packet: the timers continue, though
+/// §18.4 would have the transaction fail. A full connection-tracking table, a flapping route or a restarting peer lasts a second,
+/// and if a BYE is not sent again the carrier keeps the call. A transaction that receives only errors for `Interval.silence`
+/// fails then; a BYE has all of timer F. A request on a connection that was lost before any answer is sent once more, on a new
+/// one.
 struct ClientTransaction {
   enum Phase { case calling, proceeding, accepted, completed }
-  /// What its end means.
+  /// The purpose of the request, which decides the meaning of its end.
   enum Purpose: Equatable {
     case invite, cancel, bye, ping, forkEnd, prack, reinvite, update, info, refer, notify
     /// An INVITE that was given up for another server: cancelled at its first provisional response, ended if it is answered.
@@ -38,10 +39,10 @@ struct ClientTransaction {
   let isReliable: Bool
   let request: [UInt8]
   var phase = Phase.calling
-  /// A datagram of it was refused, with the refusing address; it continues.
+  /// A datagram of it was refused; the transaction continues.
   var wasRefused = false
   var peerFailure: UserAgent.PeerFailure?
-  /// Sent again, on another connection than the first.
+  /// Sent a second time, on another connection.
   var isResent = false
   var interval = Interval.t1
   /// The ACK of a non-2xx final response.
@@ -49,11 +50,11 @@ struct ClientTransaction {
   /// The ACK of each 2xx by its To tag.
   var acknowledgements: [String: (bytes: [UInt8], flow: Flow)] = [:]
 
-  /// What the request held besides what its dialog gives; nil for INVITE, CANCEL and the end of a fork.
+  /// The request's content besides what its dialog supplies; nil for INVITE, CANCEL and the end of a fork.
   var content: RequestContent?
-  /// Sent again with credentials for these realms: another challenge of theirs is the end of it.
+  /// Sent again with credentials for these realms: another challenge from them ends it.
   var answeredRealms: Set<DigestClient.Realm> = []
-  /// The dialog of a re-INVITE, for the ACK of a 2xx that comes after the leg.
+  /// The dialog of a re-INVITE, for the ACK of a 2xx that arrives after the leg has ended.
   var dialog: Dialog?
 
   var isInvite: Bool { purpose == .invite || purpose == .reinvite || purpose == .abandoned }

@@ -1,18 +1,18 @@
 import Bytes
 import SIP
 
-/// How legs are found by a request inside their dialog. Our tag is random and unique, so the peer's need not be part of the key;
-/// it is compared afterwards. A spiral, our own outbound call coming back, has the same Call-ID and another local tag.
+/// The key by which a request inside a dialog finds its leg. Our tag is random and unique, so the peer's need not be part of the
+/// key; it is compared afterwards. A spiral, our own outbound call coming back, has the same Call-ID and another local tag.
 struct DialogKey: Hashable {
   let callID: String
   let localTag: String
 }
 
-/// The state of RFC 3261 §12: what our requests inside the dialog are made of.
+/// The dialog state of RFC 3261 §12, from which our requests inside the dialog are written.
 struct Dialog: Sendable, Equatable, Codable {
   var callID: String
   var localTag: String
-  /// Empty until the peer has given one, and for RFC 2543 peers.
+  /// Empty until the peer has sent one, and for RFC 2543 peers.
   var remoteTag = ""
   /// From of our requests, with our tag.
   var localParty: String
@@ -26,16 +26,16 @@ struct Dialog: Sendable, Equatable, Codable {
   var localSequence: UInt32
   /// CSeq of the peer's last request.
   var remoteSequence: UInt32?
-  /// The Via of the peer's requests names another address than they come from: a NAT is between.
+  /// The Via of the peer's requests names another address than their source: there is a NAT between.
   var isTranslated: Bool?
-  /// The peer has changed to a connection from another address: requests go over it, whatever Contact and Record-Route named before.
+  /// The peer has moved to a connection from another address: requests use it, whatever Contact and Record-Route named before.
   var followsConnection: Bool?
 
   var key: DialogKey { DialogKey(callID: callID, localTag: localTag) }
 }
 
 extension Message {
-  /// The first Contact's URI; nil if there is none, or it is not one we can reach.
+  /// The first Contact's URI; nil if there is none, or we cannot reach it.
   var contactTarget: String? {
     guard let contact = try? contacts.first, contact.uri.scheme == .sip || contact.uri.scheme == .sips,
       contact.uri.whole.count <= Limits.targetBytes
@@ -43,7 +43,7 @@ extension Message {
     return text(contact.uri.whole)
   }
 
-  /// Record-Route values in the order they stand.
+  /// Record-Route values in their order in the message.
   var recordRouteSet: [String] {
     get throws(ParseError) {
       let routes = try recordRoutes
@@ -53,9 +53,10 @@ extension Message {
   }
 }
 
-/// Where a request goes first (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. A host name, which only the
-/// transport could resolve, means the way the dialog has come, as does an address of this machine or its link that a peer elsewhere
-/// names, a port of ours that anybody names, and an address behind a NAT (`PeerReach`). A connection to the same address is used again.
+/// The first hop of a request (RFC 3261 §8.1.2, §12.2.1.1): the topmost route, else the target. The flow of the dialog is used
+/// instead for a host name, which only the transport could resolve, for an address of this machine or its link that a remote peer
+/// names, for any of our own ports, and for an address behind a NAT (`PeerReach`). A connection to the same address is used
+/// again.
 func nextHop(target: String, routes: [String], base: Flow, own: OwnAddresses, reach: PeerReach = PeerReach()) -> Flow {
   var text = routes.first.map(uriText) ?? target
   if text.isEmpty { text = target }
@@ -64,14 +65,14 @@ func nextHop(target: String, routes: [String], base: Flow, own: OwnAddresses, re
   return flow
 }
 
-/// The way to the address in a SIP URI; nil where `nextHop` goes the way the dialog has come.
+/// The flow to the address in a SIP URI; nil where `nextHop` uses the dialog's flow.
 func hop(to text: String, from base: Flow, own: OwnAddresses, reach: PeerReach = PeerReach()) -> Flow? {
   let bytes = Array(text.utf8)
   guard let uri = try? URI(bytes), let ip = IPAddress(bytes.text(uri.host).filter { $0 != "[" && $0 != "]" }),
     uri.scheme != .sips || base.transport == .tls
   else { return nil }
   var flow = base
-  // what came over TLS does not continue in the clear
+  // A dialog over TLS does not continue unencrypted.
   if base.transport != .tls, let transport = uri.parameter("transport", in: bytes) {
     flow.transport = TransportProtocol(rawValue: bytes.text(transport).lowercased()) ?? .udp
   }
@@ -81,8 +82,8 @@ func hop(to text: String, from base: Flow, own: OwnAddresses, reach: PeerReach =
   return flow
 }
 
-/// Whether the address in a peer's Contact or Record-Route can be routed to. Telephones and PBXs behind a NAT name the address that they have
-/// there: the only way to them is the one that their requests come.
+/// Whether the address in a peer's Contact or Record-Route can be routed to. Telephones and PBXs behind a NAT name their address
+/// there: they can be reached only over the flow of their requests.
 struct PeerReach {
   var rule = TrunkRules.ContactRewriting.auto
   var isTranslated = false
@@ -91,19 +92,19 @@ struct PeerReach {
 
   func leads(to hop: IPAddress, from peer: IPAddress, _ own: OwnAddresses) -> Bool {
     if hop == peer || rule == .never { return true }
-    // the flow's own address is of the peer's family
+    // The flow's own address is of the peer's family.
     if rule == .always || hop.family != peer.family { return false }
     let isPublic = !hop.isPrivate && !hop.isReserved
     if isPublic || own.isHere(hop) { return true }
     guard peer.isPrivate || own.isHere(peer) else { return !hop.isPrivate && peer.isReserved && !isTranslated }
-    // a program on this machine, such as a proxy, stands for peers of any network; two private networks may know each other
+    // A program on this machine, such as a proxy, may act for peers of any network; two private networks may be connected.
     return localNetworks.contains(hop) || !own.isHere(peer) && !isTranslated
   }
 }
 
-/// Where this gateway is: what no request of ours may be led to by a Contact or Record-Route.
+/// This gateway's addresses: no Contact or Record-Route may lead a request of ours to them.
 public struct OwnAddresses: Sendable, Equatable {
-  /// Of listeners and media, and the machine's others; beside the loopback ones.
+  /// Of listeners and media, and the machine's others; in addition to the loopback ones.
   public var addresses: Set<IPAddress>
   /// Of our listeners: signalling, apps, administration.
   public var ports: Set<UInt16>
@@ -115,7 +116,7 @@ public struct OwnAddresses: Sendable, Equatable {
 
   func isHere(_ ip: IPAddress) -> Bool { ip.unmapped.isLoopback || addresses.contains(ip.unmapped) }
 
-  /// One of our own ports, for any peer: another program on this machine must not make us send to ourselves, either.
+  /// One of our own ports, whichever peer names it: another program on this machine may not make us send to ourselves, either.
   func isListener(_ address: SocketAddress) -> Bool {
     ports.contains(address.port) && (isHere(address.ip) || address.ip.unmapped.isUnspecified)
   }

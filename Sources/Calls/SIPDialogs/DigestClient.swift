@@ -12,7 +12,7 @@ struct DigestClient {
     var nonce: String
     var opaque: String?
     var algorithm: Algorithm
-    /// As written by the server; nil if it left it out.
+    /// As the server wrote it; nil if absent.
     var algorithmName: String?
     var hasQop: Bool
     var isStale: Bool
@@ -30,22 +30,22 @@ struct DigestClient {
   private struct Answer {
     var challenge: Challenge
     var nonceCount: UInt32 = 0
-    /// The realm has had another try, for a nonce that was stale, or for a new one that was not said to be.
+    /// The realm has had another try, for a nonce marked stale, or for a new one without that mark.
     var wasStale = false
     var wasRefused = false
   }
 
   let credentials: Credentials
-  /// By realm, in the order in which they asked.
+  /// By realm, in the order of the challenges.
   private var answers: [Answer] = []
 
   init(_ credentials: Credentials) { self.credentials = credentials }
 
   var realms: Set<Realm> { Set(answers.map(\.challenge.key)) }
 
-  /// The challenges of one response, each of a realm of its own (RFC 3261 §22.3). True if another try is worth it: a realm has asked for the first
-  /// time, and none refuses what it was given. A nonce that is stale is worth one more (RFC 7616 §3.3), and so is a new one: servers behind one
-  /// name do not know each other's.
+  /// Stores the challenges of one response, one per realm (RFC 3261 §22.3). True if another try is useful: a realm is new, and
+  /// none refuses the credentials it got. A stale nonce justifies one more try (RFC 7616 §3.3), and so does a new one: servers
+  /// behind one name do not share their nonces.
   mutating func accept(_ challenges: [Challenge]) -> Bool {
     guard !challenges.isEmpty else { return false }
     var next = answers
@@ -66,7 +66,7 @@ struct DigestClient {
     return true
   }
 
-  /// Challenges to another request of the leg, which has its own single try at each realm.
+  /// Stores challenges to another request of the leg, which has its own single try at each realm.
   mutating func answer(_ challenges: [Challenge]) {
     for challenge in challenges {
       guard let index = answers.firstIndex(where: { $0.challenge.key == challenge.key }) else {
@@ -78,8 +78,8 @@ struct DigestClient {
     }
   }
 
-  /// The challenges of a 401 or 407 that we can answer, one of each realm, the best: SHA-256 before MD5. Schemes, algorithms and qop that we lack
-  /// (`auth-int` alone) are passed over.
+  /// The challenges of a 401 or 407 that we can answer, the best of each realm: SHA-256 before MD5. Unsupported schemes,
+  /// algorithms and qop (`auth-int` alone) are skipped.
   static func challenges(in response: Message) -> [Challenge] {
     let isProxy = response.statusCode == 407
     guard let values = try? response.authentication(isProxy ? .proxyAuthenticate : .wwwAuthenticate) else { return [] }
@@ -144,7 +144,7 @@ struct DigestClient {
     var out = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
     var count: UInt32 = 0
     let ok = EVP_Digest(bytes, bytes.count, &out, &count, algorithm == .md5 ? EVP_md5() : EVP_sha256(), nil)
-    // A library without MD5 (FIPS) gives no digest: the empty response is refused by the peer and the call fails as unauthorised.
+    // A library without MD5 (FIPS) returns no digest: the peer refuses the empty response and the call fails as unauthorised.
     return ok == 1 ? Array(out.prefix(Int(count))) : []
   }
 }

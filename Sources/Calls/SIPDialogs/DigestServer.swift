@@ -4,34 +4,34 @@ import SIP
 
 /// The server side of digest access authentication (RFC 3261 §22, RFC 7616, RFC 8760), for peers that no list of addresses names.
 ///
-/// A nonce is a time and a keyed hash of time and source, so a challenge keeps no state; only nonces that were used with the right
-/// password are remembered, with the highest count seen. The count is taken after the digest matched: who does not know the password
-/// cannot use a count up.
+/// A nonce is a time and a keyed hash of time and source, so a challenge keeps no state; only nonces that were used with the
+/// right password are stored, with the highest count received. The count is stored after the digest matched: a client without the
+/// password cannot use up a count.
 ///
-/// Nodes of a cluster have one key and one clock, the shared store's, so each takes the others' nonces; what was used is remembered by the node where
-/// it was (docs/design/cluster.md, Nonces).
+/// Nodes of a cluster have one key and one clock, the shared store's, so each accepts the others' nonces; each node stores the
+/// nonces used at it (docs/design/cluster.md, Nonces).
 struct DigestServer {
   enum Verdict: Equatable {
     case admitted
-    /// 401; `stale`: the password is right and the nonce is old or was used.
+    /// 401; `stale`: the password is right, but the nonce is too old or was used already.
     case challenge(stale: Bool)
   }
 
-  /// Of trunks that name none.
+  /// For trunks without a configured realm.
   static let realm = "trunkline"
   private let key: [UInt8]
-  /// Seconds that a nonce may be old; below zero, its node's clock is ahead of ours.
+  /// The allowed age of a nonce in seconds; below zero, its node's clock is ahead of ours.
   private let ages: ClosedRange<Int64>
   private let isShared: Bool
   /// From `Instant` to 1970; for shared nonces only.
   var clockOffsetMilliseconds: Int64 = 0
   private var used: [String: UInt32] = [:]
   private var order: [String] = []
-  /// Answers to strangers, per source and in all.
+  /// Answers to unauthenticated sources, per source and in all.
   private var answers = SourceRates(
     perSource: Limits.challengesPerSource, inAll: Limits.challengesPerSecond, sources: Limits.challengedSources)
 
-  /// - Parameter secret: The same at all nodes; nil: a key that is this process's alone.
+  /// - Parameter secret: The same at all nodes; nil: a key of this process alone.
   init(random: RandomSource, sharing secret: [UInt8]? = nil) {
     isShared = secret != nil
     key = secret.map { Self.mac(Self.keyLabel, $0) } ?? random.bytes(32)
@@ -39,7 +39,8 @@ struct DigestServer {
   }
   private static let keyLabel = "trunkline digest nonces"
 
-  /// - Parameter isRewritten: An edge may have put a node's address into the Request-URI, as a redirect says; its user stays (RFC 3261 §22.4).
+  /// - Parameter isRewritten: An edge may have put a node's address into the Request-URI, as a redirect states; its user stays
+  ///   (RFC 3261 §22.4).
   mutating func verify(
     _ message: Message, method: String, _ credentials: Credentials, realm: String, from source: IPAddress,
     isRewritten: Bool = false,
@@ -77,7 +78,7 @@ struct DigestServer {
     return ["Digest \(rest), algorithm=SHA-256", "Digest \(rest), algorithm=MD5"]
   }
 
-  /// Whether a stranger gets an answer now; otherwise silence.
+  /// Whether an unauthenticated source gets an answer now; otherwise it gets none.
   mutating func mayAnswer(_ source: IPAddress, at now: Instant) -> Bool { answers.consume(source, at: now) }
 
   private func seconds(_ now: Instant) -> Int64 {
@@ -121,8 +122,8 @@ struct DigestServer {
 }
 
 extension UserAgent {
-  /// A request of a peer that no list names: the trunk whose credentials it has, or nil if it may not continue. In a dialog the source
-  /// that opened it is enough.
+  /// Checks a request from a peer that no list names: returns the trunk whose credentials it has, or nil if it is not admitted.
+  /// In a dialog the source that opened it is sufficient.
   mutating func admit(guest request: Request) -> String? {
     let source = request.flow.remote.ip.unmapped
     if let tag = request.envelope.to.tag,
@@ -153,10 +154,10 @@ extension UserAgent {
 
   private func realm(of trunk: String) -> String { rules(trunk).realm ?? DigestServer.realm }
 
-  /// 401 with a challenge for each realm, as far as strangers get answers now.
+  /// 401 with a challenge for each realm, if unauthenticated sources get answers now.
   private mutating func challenge(_ request: Request, _ trunks: [String], stale: Bool) {
     let source = request.flow.remote.ip.unmapped
-    // behind an edge all have its address
+    // Behind an edge all peers have its address.
     guard request.isFromEdge || digestServer.mayAnswer(source, at: now) else {
       counters.drop(.challengeLimit)
       if request.method == .invite { noteRefusal(.unauthorized, request.message, request.trunk) }

@@ -2,20 +2,20 @@ public import Bytes
 public import SIP
 
 extension UserAgent {
-  /// What the user agent tells the call machine.
+  /// An event of the user agent for the call machine.
   ///
-  /// Order on an inbound leg: `inviteReceived`, then at most one of `cancelled` / (after `answer`) `acknowledged` or `ackTimedOut`,
-  /// any number of `reinviteReceived` and `pingAnswered`, at most one `byeReceived`, and as the last of all, always, `legClosed`.
-  /// On an outbound leg: any number of `progress`, one of `answered` / `failed`, … , `legClosed`.
+  /// Order on an inbound leg: `inviteReceived`, then at most one of `cancelled` / (after `answer`) `acknowledged` or
+  /// `ackTimedOut`, any number of `reinviteReceived` and `pingAnswered`, at most one `byeReceived`, and always `legClosed` as the
+  /// last. On an outbound leg: any number of `progress`, one of `answered` / `failed`, … , `legClosed`.
   public enum Event: Sendable {
     /// A new call; 100 is already sent.
     indirect case inviteReceived(LegID, InboundInvite)
     /// CANCEL before a final response; 200 and 487 are already sent.
     case cancelled(LegID, ReasonValue?)
-    /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Comes again for a re-INVITE
+    /// The ACK of our 200 arrived; `sdp` is the answer when the INVITE had no offer, nil otherwise. Sent again for a re-INVITE
     /// only if that had no offer.
     case acknowledged(LegID, sdp: String?)
-    /// No ACK within 64·T1 of our 200: the BYE that RFC 3261 §13.3.1.4 asks for is already sent.
+    /// No ACK within 64·T1 of our 200: the BYE that RFC 3261 §13.3.1.4 requires is already sent.
     case ackTimedOut(LegID)
     /// 100…199 on an outbound leg.
     case progress(LegID, code: Int, sdp: String?)
@@ -23,25 +23,26 @@ extension UserAgent {
     case answered(LegID, sdp: String?)
     /// Final non-2xx, time-out (408) or transport failure (503, `byTransport`) of an outbound INVITE.
     case failed(LegID, code: Int, cause: ReasonValue?, byTransport: Bool)
-    /// The answer to the offer that a reliable provisional response carried (RFC 3262 §5): the 200 holds no description.
+    /// The answer to the offer in a reliable provisional response (RFC 3262 §5): the 200 contains no description.
     case provisionallyAnswered(LegID, sdp: String?)
     /// No PRACK within 64·T1 of a reliable provisional response; 504 is already sent.
     case provisionalTimedOut(LegID)
-    /// A re-INVITE, or an UPDATE or PRACK with an offer; reply with `answerReinvite` or `refuseReinvite`. `sdp` is nil if it holds
-    /// no offer. Also comes before the final response, once the first offer has been answered.
+    /// A re-INVITE, or an UPDATE or PRACK with an offer; reply with `answerReinvite` or `refuseReinvite`. `sdp` is nil if there
+    /// is no offer. Also sent before the final response, once the first offer has been answered.
     case reinviteReceived(LegID, sdp: String?)
-    /// An offer may go out now: because of `modify`, of a glare that is over, or because the session is to be refreshed. Reply
-    /// with `offer`, or not at all.
+    /// An offer may be sent now: because of `modify`, because a glare is over, or because a session refresh is due. Reply with
+    /// `offer`, or not at all.
     case offerWanted(LegID)
     /// Our address in the dialog was replaced by another: the peer must be notified by an offer, which `modify` requests.
     case addressMoved(LegID)
-    /// Our address is gone before the final response to our INVITE, which would go there; CANCEL is on its way, and `failed` follows.
+    /// Our address was removed before the final response to our INVITE, which would be sent there; CANCEL is sent, and `failed`
+    /// follows.
     case addressLost(LegID)
     /// 2xx to our `offer`; `sdp` is the answer.
     case offerAnswered(LegID, sdp: String?)
     /// Our `offer` was refused; the session stays as it was (RFC 3261 §14.1).
     case offerRefused(LegID, code: Int)
-    /// The dialog is gone; BYE is already sent.
+    /// The dialog has ended; BYE is already sent.
     case sessionLost(LegID, SessionLoss)
     /// A digit by INFO.
     case digit(LegID, Character, milliseconds: Int)
@@ -49,24 +50,24 @@ extension UserAgent {
     case digitSent(LegID, code: Int)
     /// A REFER (RFC 3515); reply with `acceptRefer` or `refuseRefer`.
     case referReceived(LegID, Referral)
-    /// The final response to our `refer`; after a 2xx `referProgress` tells more.
+    /// The final response to our `refer`; after a 2xx, `referProgress` follows.
     case referAnswered(LegID, code: Int)
-    /// A NOTIFY of our `refer`: the status in its sipfrag, nil without one. `isFinal`: there will be no more, by the NOTIFY's word or because none
-    /// came in time. Done is what a 2xx says, and nothing else (RFC 3515 §2.4.5).
+    /// A NOTIFY of our `refer`: the status in its sipfrag, nil without one. `isFinal`: no other follows, because the NOTIFY
+    /// states it or because none came in time. Only a 2xx means success (RFC 3515 §2.4.5).
     case referProgress(LegID, code: Int?, isFinal: Bool)
     /// The peer ended the leg; 200 is already sent.
     case byeReceived(LegID, ReasonValue?)
     /// `alive` unless 408, 481, a time-out or a transport failure answered the `ping`.
     case pingAnswered(LegID, alive: Bool)
-    /// A server of an outbound leg has answered 503 (with its Retry-After), could not be reached or is silent, and the leg continues
+    /// A server of an outbound leg answered 503 (with its Retry-After), could not be reached or is silent, and the leg continues
     /// with the next one.
     case targetFailed(LegID, Flow, code: Int, retryAfter: Int?)
     /// The outcome of `Command.request`.
     case requestAnswered(RequestID, RequestOutcome)
-    /// A challenge to our credentials was left unanswered: it has none of the trunk's realm.
+    /// A challenge was left unanswered: none of its realms is the trunk's.
     case challengeRefused(trunk: String, realm: String)
-    /// Nothing of the leg is left that could cause an event; its LegID is dead. Retransmissions are still absorbed for a while
-    /// inside.
+    /// Nothing of the leg can cause another event; its LegID is no longer valid. Retransmissions are still absorbed inside for a
+    /// while.
     case legClosed(LegID)
     /// A request was refused before a call existed. INVITEs received = `inviteReceived` + `refused` with `invite`
     /// (retransmissions apart).
@@ -78,7 +79,7 @@ extension UserAgent {
 public enum SessionLoss: Sendable, Equatable {
   /// No session refresh in time (RFC 4028 §10).
   case expired
-  /// Our re-INVITE or UPDATE got 408, 481 or nothing (RFC 3261 §12.2.1.2).
+  /// Our re-INVITE or UPDATE got 408, 481 or no answer (RFC 3261 §12.2.1.2).
   case refreshFailed(Int)
 }
 
@@ -86,11 +87,11 @@ public enum SessionLoss: Sendable, Equatable {
 public struct UnansweredRequest: Sendable, Equatable {
   public var leg: LegID
   public var method: Method
-  /// The INVITE that was to open the dialog, at the last server that was tried; else a request inside it.
+  /// The INVITE that would open the dialog, at the last server that was tried; else a request inside it.
   public var opensDialog = false
   public var trunk: String
   public var callID: String
-  /// The way it went.
+  /// The flow it was sent on.
   public var flow: Flow
   /// The address in the peer's Contact; nil if that has a host name.
   public var contact: SocketAddress?
@@ -105,7 +106,7 @@ public struct UnansweredRequest: Sendable, Equatable {
   }
 }
 
-/// Where a REFER points.
+/// The target of a REFER.
 public struct Referral: Sendable {
   public var target: InboundInvite.Party
   /// The Refer-To URI as written, without its headers.
@@ -114,7 +115,8 @@ public struct Referral: Sendable {
   public var replaces: Replaces?
   /// Referred-By as received (RFC 3892); nil if absent.
   public var referredBy: String?
-  /// The URI says more than a number: it has no user, or parameters `x-…` that only its author understands and can write.
+  /// The URI contains more than a number: it has no user, or parameters `x-…` that only its author understands. No other party
+  /// can write it.
   public var isOpaque = false
 
   public init(target: InboundInvite.Party, uri: String, replaces: Replaces? = nil, referredBy: String? = nil) {
@@ -127,28 +129,28 @@ public enum RefusalReason: String, Sendable, CaseIterable {
   case unauthorized, malformed, version, uriScheme, method, extensionRequired, sessionInterval, replaces, loop, merged,
     tooManyHops, notAcceptable, mediaType, noDialog,
     draining
-  /// An edge has named no trunk, one that there is not, or two.
+  /// An edge has named no trunk, an unknown one, or two.
   case trunkMissing, trunkUnknown, trunkTwice
-  /// It has waited on its way from an edge, which has sent it on to another node (`EdgeRhythm`).
+  /// It waited on its way from an edge, which has since sent it to another node (`EdgeRhythm`).
   case stale
   /// Our tables of transactions and legs are full.
   case overload
-  /// `Input.overloaded`: the media threads are as busy as they may be; the control thread runs late; memory or media ports are
-  /// short; as many calls as there may be.
+  /// `Input.overloaded`: the media threads are at their load limit; the control thread runs late; memory or media ports are
+  /// short; the limit of calls is reached.
   case cpu, delay, memory, ports, calls
 
-  /// What an edge does wrong.
+  /// Faults of an edge.
   public var isEdgeFault: Bool { [.trunkMissing, .trunkUnknown, .trunkTwice].contains(self) }
   /// 503 with Retry-After, without state.
   public var isOverload: Bool { [.overload, .cpu, .delay, .memory, .ports, .calls].contains(self) }
 }
 
-/// An INVITE that no leg was made for.
+/// An INVITE that was refused without a leg.
 public struct RefusedInvite: Sendable, Equatable {
   public var callID: String
-  /// User part of From; nil if it is withheld or cannot be read, and under overload, when it is not read.
+  /// User part of From; nil if it is withheld or unreadable, and under overload, when it is not read.
   public var number: String?
-  /// A challenge to an INVITE without credentials: the usual course of a call whose caller logs in.
+  /// A challenge to an INVITE without credentials: normal for a call whose caller logs in.
   public var isFirstChallenge: Bool
 }
 
@@ -169,7 +171,7 @@ public struct InboundInvite: Sendable {
   public var trunk: String
   public var source: Flow
   public var callID: String
-  /// The From header. What to show is `assertedIdentity ?? from` unless `isPrivate`.
+  /// The From header. Show `assertedIdentity ?? from` unless `isPrivate`.
   public var from: Party
   /// The called number, from the Request-URI.
   public var to: Party
@@ -179,23 +181,23 @@ public struct InboundInvite: Sendable {
   public var isPrivate: Bool
   /// The offer; nil for a late offer: then `answer` carries our offer and `acknowledged` the peer's answer.
   public var sdp: String?
-  /// Number of Diversion (RFC 5806) values, or of History-Info entries behind the first if there are more.
+  /// Number of Diversion (RFC 5806) values, or of History-Info entries after the first if there are more.
   public var diversions: Int
-  /// The previously called numbers, the latest first: Diversion (RFC 5806), else History-Info (RFC 7044). Empty unless the trunk
-  /// is trusted with it.
+  /// The parties that the call was for before, the latest first: Diversion (RFC 5806), else History-Info (RFC 7044). Empty unless
+  /// the trunk is trusted with it.
   public var divertedFrom: [Party] = []
-  /// Another node has redirected it to here: it is not sent on again.
+  /// Another node has redirected it here: it is not redirected again.
   public var isSteered = false
-  /// An edge has brought it, which follows a redirect.
+  /// It came from an edge, which follows a redirect.
   public var isFromEdge = false
-  /// 18x go reliably: for a late offer the first must hold our offer.
+  /// 18x are sent reliably: for a late offer the first must contain our offer.
   public var isReliable = false
   /// The leg that this call replaces (RFC 3891).
   public var replaces: LegID?
   /// Identity header fields (RFC 8224), unchecked; `date` belongs to them.
   public var identities: [SignedIdentity] = []
   public var date: String?
-  /// Values of the header fields that the trunk's rules list, by the name as it stands there; the first of each.
+  /// Values of the header fields that the trunk's rules list, by the name as listed; the first of each.
   public var parameters: [String: String] = [:]
   /// As received (70 if absent); a leg made for this call sends one less.
   public var maxForwards: Int
@@ -213,7 +215,7 @@ public struct InboundInvite: Sendable {
 }
 
 extension UserAgent.Event {
-  /// The leg that it is about; nil for what has none.
+  /// The leg of the event; nil for an event without one.
   public var leg: LegID? {
     switch self {
     case .inviteReceived(let leg, _), .cancelled(let leg, _), .acknowledged(let leg, _), .ackTimedOut(let leg),

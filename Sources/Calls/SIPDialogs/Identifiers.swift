@@ -3,7 +3,7 @@ import SIP
 
 /// Letters and digits: legal in tags, branches and Call-IDs.
 let identifierAlphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-/// What every branch of RFC 3261 begins with.
+/// The prefix of every RFC 3261 branch.
 let magicCookie = "z9hG4bK"
 
 extension UserAgent {
@@ -12,13 +12,13 @@ extension UserAgent {
 
   func newCallID() -> String { random.text(24, alphabet: identifierAlphabet) }
 
-  /// Cookie, our mark, chance, and a hash of the request's destination: our mark with the same hash on a request that comes in is a
-  /// loop, with another it is a spiral (as RFC 3261 §16.6 step 8 does it).
+  /// Cookie, our mark, random text, and a hash of the user that the request is for: our mark with the same hash on a received
+  /// request is a loop, with another a spiral (as in RFC 3261 §16.6 step 8).
   func newBranch(for user: String) -> String {
     magicCookie + instanceKey + random.text(12, alphabet: identifierAlphabet) + "." + hexString(fnv(plainNumber(user)))
   }
 
-  /// Whether a request has been ours before and is for the same user.
+  /// Whether we sent this request before, for the same user.
   func isLoop(_ message: Message, user: String) -> Bool {
     guard let vias = try? message.vias else { return false }
     let hash = hexString(fnv(plainNumber(user)))

@@ -1,41 +1,43 @@
 public import SIP
 
 extension UserAgent {
-  /// What can happen to a `UserAgent`.
+  /// An input of a `UserAgent`.
   public enum Input: Sendable {
-    /// A datagram, or one message framed by `StreamFramer`, with the trunk its source belongs to. The transport drops strangers
-    /// unparsed.
+    /// A datagram, or one message framed by `StreamFramer`, with the trunk its source belongs to. The transport drops messages
+    /// from unknown sources unparsed.
     case received([UInt8], Flow, trunk: String)
-    /// ICMP error, connection refused or lost, or nothing could be sent at all; what the peer itself had to do with it, if it had.
-    /// `wasOpen`: a connection that had stood: what went into it last may never have come out, and another may well be had.
+    /// ICMP error, connection refused or lost, or a failed send; with the peer's part in it, if any. `wasOpen`: an established
+    /// connection was lost: the last data on it may not have arrived, and a new connection may well succeed.
     case transportFailed(Flow, PeerFailure? = nil, wasOpen: Bool = false)
-    /// `now` has reached `nextDeadline` (early or late calls do no harm).
+    /// `now` has reached `nextDeadline` (early or late calls are harmless).
     case timer
     case command(Command)
     /// While true, OPTIONS and new INVITEs get 503 with Retry-After; existing legs continue.
     case draining(Bool)
-    /// While given, new INVITEs get a 503 that keeps no state; OPTIONS, and all that belongs to a call, are served.
+    /// While set, new INVITEs get a 503 that keeps no state; OPTIONS and all requests of calls are served.
     case overloaded(RefusalReason?)
-    /// Legs of a process that died, with their trunks' credentials: each is told that it is over.
+    /// Legs of a dead process, with their trunks' credentials: the peer of each is notified that it has ended.
     case orphaned([(leg: OrphanedLeg, credentials: Credentials?)])
-    /// How each trunk's calls behave, by trunk name. Those left out keep what they had, and the defaults before that.
+    /// How each trunk's calls behave, by trunk name. Trunks that are left out keep their rules, or the defaults.
     case rules([String: TrunkRules])
-    /// Where we are ourselves, and where peers reach us, from now on: the machine's addresses have changed. Dialogs keep what they have said.
+    /// Our own addresses, and those where peers reach us, from now on: the machine's addresses have changed. Dialogs keep what
+    /// they have sent.
     case moved(OwnAddresses, AdvertisedAddresses)
-    /// These dialogs continue from other addresses of ours, over these flows; `addressMoved` follows for each, and for an
-    /// INVITE of ours without a final response `addressLost` and `failed`.
+    /// These dialogs continue from other addresses of ours, over these flows; `addressMoved` follows for each, and for an INVITE
+    /// of ours without a final response `addressLost` and `failed`.
     case moveLegs([LegID: Flow])
-    /// The clock that all nodes of a cluster go by: milliseconds from `Instant` to 1970. Ignored without `Configuration.nonceSecret`.
+    /// The clock that all nodes of a cluster use: milliseconds from `Instant` to 1970. Ignored without
+    /// `Configuration.nonceSecret`.
     case sharedClock(offsetMilliseconds: Int64)
   }
 
-  /// What the other side did, or the way to it. Of our own faults nothing follows for the peer.
+  /// The peer's or the network's part in a failure. Our own faults do not count against the peer.
   public enum PeerFailure: Sendable, Equatable {
-    /// Its system reports no listener there: a reset instead of a connection, or ICMP port unreachable.
+    /// Its system reports that no process listens there: a reset instead of a connection, or ICMP port unreachable.
     case refused
-    /// It accepted the connection and closed it: a host is there, which refuses us.
+    /// It accepted the connection and closed it: a process is there that does not talk to us.
     case closed
-    /// Host or network unreachable, by a router's word or our own.
+    /// Host or network unreachable, as a router or our own system reports.
     case noRoute
     /// The TLS handshake failed.
     case noTLS
@@ -43,8 +45,8 @@ extension UserAgent {
 }
 
 extension UserAgent {
-  /// What the call machine asks of the user agent. A command for a leg that is gone, or that does not fit the leg's phase, has no
-  /// effect: it crossed an event on its way.
+  /// A command of the call machine. A command for a leg that has ended, or that does not fit the leg's phase, has no effect: it
+  /// crossed an event.
   public enum Command: Sendable {
     /// 101…199 on an inbound leg, such as 180 or 183; `sdp` as body.
     case respondProvisional(LegID, code: Int, reason: String?, sdp: String?)
@@ -57,16 +59,16 @@ extension UserAgent {
     case redirect(LegID, to: String)
     /// A new outbound leg; the `LegID` is the caller's (`LegID.outbound`).
     indirect case invite(LegID, OutboundInvite)
-    /// Gives an outbound INVITE up. CANCEL waits for the first provisional response (RFC 3261 §9.1); a 2xx that crosses it gets ACK
-    /// and BYE. Ends in `failed` (487 as a rule) and `legClosed`.
+    /// Gives an outbound INVITE up. CANCEL waits for the first provisional response (RFC 3261 §9.1); a 2xx that crosses it gets
+    /// ACK and BYE. Ends in `failed` (487 as a rule) and `legClosed`.
     case cancel(LegID, ReasonValue?)
     /// Ends an answered leg. On an inbound leg whose 200 has no ACK yet the BYE waits for the ACK or its time-out (RFC 3261 §15).
     case bye(LegID, ReasonValue?)
     case answerReinvite(LegID, sdp: String)
     case refuseReinvite(LegID, code: Int)
-    /// The session is to be changed: `offerWanted` follows as soon as an offer may go out.
+    /// The session must change: `offerWanted` follows as soon as an offer may be sent.
     case modify(LegID)
-    /// The offer that `offerWanted` asked for, in a re-INVITE.
+    /// The offer that `offerWanted` requested, in a re-INVITE.
     case offer(LegID, sdp: String)
     /// Our answer to the offer in the 2xx of an INVITE without one, in its ACK.
     case acknowledge(LegID, sdp: String)
@@ -79,7 +81,7 @@ extension UserAgent {
     /// 202, and a NOTIFY with 100.
     case acceptRefer(LegID)
     case refuseRefer(LegID, code: Int)
-    /// How the referred call goes, in a NOTIFY; a final code ends the subscription.
+    /// The state of the referred call, in a NOTIFY; a final code ends the subscription.
     case notifyRefer(LegID, code: Int)
     /// An OPTIONS inside the dialog; gives `pingAnswered`.
     case ping(LegID)
@@ -89,7 +91,7 @@ extension UserAgent {
 }
 
 extension UserAgent.Command {
-  /// The leg that it is about; nil for a request outside any dialog.
+  /// The leg of the command; nil for a request outside any dialog.
   public var leg: LegID? {
     switch self {
     case .respondProvisional(let leg, _, _, _), .answer(let leg, _), .refuse(let leg, _, _, _, _), .redirect(let leg, _),
@@ -107,27 +109,27 @@ public struct OutboundInvite: Sendable {
   public var trunk: TrunkPeer
   /// User part of Request-URI and To.
   public var to: String
-  /// Request-URI and To as a peer's Refer-To has them, checked; nil: they are made of `to`.
+  /// Request-URI and To as in a peer's Refer-To, checked; nil: they are made from `to`.
   public var uri: String?
-  /// User part of From; with `isPrivate` From becomes `anonymous@anonymous.invalid` (RFC 3323) and
-  /// the user stands in P-Asserted-Identity or P-Preferred-Identity only.
+  /// User part of From; with `isPrivate` From becomes `anonymous@anonymous.invalid` (RFC 3323) and the user appears in
+  /// P-Asserted-Identity or P-Preferred-Identity only.
   public var from: String
   public var displayName: String?
   public var isPrivate: Bool
   /// User part of P-Asserted-Identity, or of P-Preferred-Identity where the trunk is not trusted (RFC 3325); nil leaves both out.
   public var assertedIdentity: String?
-  /// Our offer; nil: the 2xx brings the peer's (`answered`), and `acknowledge` our answer.
+  /// Our offer; nil: the 2xx contains the peer's (`answered`), and `acknowledge` our answer.
   public var sdp: String?
-  /// Call-ID, so that the caller's records can name it before the INVITE leaves; nil: one is made.
+  /// Call-ID, so that the caller's records can name it before the INVITE is sent; nil: one is made.
   public var callID: String?
   public var maxForwards: Int
-  /// There is another trunk to try: the last server, too, is given up when it is silent for `Interval.silence`.
+  /// There is another trunk to try: the last server is given up, too, when it is silent for `Interval.silence`.
   public var failsOverOnSilence = false
   /// Further headers, name and value, written as they are (line breaks are removed).
   public var extraHeaders: [(name: String, value: String)]
-  /// Those that the trunk's rules list go out as header fields.
+  /// The parameters that the trunk's rules list are sent as header fields.
   public var parameters: [String: String] = [:]
-  /// Where the caller is, a PIDF-LO document beside the offer (RFC 6442); nil: the app gives none.
+  /// The caller's location, a PIDF-LO document beside the offer (RFC 6442); nil: the app sends none.
   public var location: String?
 
   public init(

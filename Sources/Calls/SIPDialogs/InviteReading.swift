@@ -24,10 +24,11 @@ extension InboundInvite {
 }
 
 extension Message {
-  /// Who diverted the call by History-Info (RFC 7044), the latest first; nil where the entry of who did is missing.
+  /// The parties that diverted the call by History-Info (RFC 7044), the latest first; nil where the entry of the diverting party
+  /// is missing.
   ///
-  /// Each proxy that retargets adds an entry. Only one whose URI has a `cause` of RFC 4458 is a diversion, made by the entry that `mp` names, as
-  /// a rule the one before (RFC 7544 §3.1).
+  /// Each proxy that retargets adds an entry. Only one whose URI has a `cause` of RFC 4458 is a diversion, made by the entry that
+  /// `mp` names, as a rule the one before (RFC 7544 §3.1).
   fileprivate var historicDiversions: [InboundInvite.Party?] {
     let entries = (try? history) ?? []
     var out: [InboundInvite.Party?] = []
@@ -40,8 +41,8 @@ extension Message {
     return out.reversed()
   }
 
-  /// Of a History-Info without any `cause`, those whose entry says that they have redirected the call (RFC 4244 §4.1, as Teams writes it), the
-  /// latest first. For people to see: proxies write the same, so that these are not counted.
+  /// From a History-Info without any `cause`, the entries that state a redirect of the call (RFC 4244 §4.1, as Teams writes it),
+  /// the latest first. For display only: proxies write the same, so that these are not counted.
   fileprivate var redirected: [InboundInvite.Party] {
     ((try? history) ?? []).reversed().filter { entry in
       text(entry.uri.headers).split(separator: "&").contains { header in
@@ -62,8 +63,8 @@ extension Message {
   }
 }
 
-/// RFC 4458 §2.1: unknown, user busy, no reply, unconditional, deflection (alerting and immediate), not reachable. 380 is a service number's
-/// translation (RFC 8119), and 200 and others are nothing that a user has done.
+/// RFC 4458 §2.1: unknown, user busy, no reply, unconditional, deflection (alerting and immediate), not reachable. 380 is a
+/// service number's translation (RFC 8119), and 200 and others are not a user's action.
 private let diversionCauses: Set<String> = ["404", "486", "408", "302", "487", "480", "503"]
 
 extension InboundInvite {
@@ -73,7 +74,7 @@ extension InboundInvite {
       || privacy.contains("id") || privacy.contains("user") || privacy.contains("header")
   }
 
-  /// The called number or user. The Request-URI, unless the rules name a field with more than our own contact.
+  /// The called party: from the first source in the rules that names another than our own contact, else the Request-URI.
   static func called(_ message: Message, _ envelope: Envelope, _ rules: TrunkRules) -> Party {
     func party(_ source: TrunkRules.CalledNumber) -> Party? {
       let uri: URI? =
@@ -100,8 +101,8 @@ extension RefusedInvite {
 }
 
 extension NameAddress {
-  /// A diverting party that wants to stay unknown: `;privacy=full` of Diversion (RFC 5806 §6), `?Privacy=` of History-Info
-  /// (RFC 7044 §10.1.2).
+  /// A diverting party that must stay anonymous: `;privacy=full` of Diversion (RFC 5806 §6), `?Privacy=` of History-Info (RFC
+  /// 7044 §10.1.2).
   fileprivate func isHidden(in message: Message) -> Bool {
     if let value = message.parameter("privacy", of: self).map({ message.text($0).lowercased() }), value != "off",
       value != "\"off\""
@@ -126,7 +127,7 @@ extension InboundInvite.Party {
   }
 }
 
-/// Digits, a `+` before them, `*` and `#`: what RFC 3261 §19.1.1 lets `user=phone` stand behind.
+/// Digits, `*` and `#` after an optional `+`: the users that RFC 3261 §19.1.1 allows before `user=phone`.
 func isTelephoneNumber(_ user: String) -> Bool {
   let digits = user.hasPrefix("+") ? user.dropFirst() : user[...]
   return !digits.isEmpty

@@ -1,12 +1,13 @@
 import Bytes
 import SIP
 
-/// What closes a leg whose process is dead: its INVITE or its dialog, as the journal keeps them (docs/design/sip.md, After a kill).
+/// The data that closes a leg of a dead process: its INVITE or its dialog, as the journal keeps them (docs/design/sip.md, After a
+/// kill).
 ///
-/// Some 400 to 900 bytes as JSON. Holds no credentials.
+/// Some 400 to 900 bytes as JSON. Contains no credentials.
 public struct OrphanedLeg: Sendable, Equatable, Codable {
   public enum Phase: String, Sendable, Codable, CaseIterable {
-    /// An INVITE of the peer without a final response: 503, so that the peer tries another way or ends its call.
+    /// An INVITE of the peer without a final response: 503, so that the peer tries another route or ends its call.
     case ringing
     /// An INVITE of ours without a final response: CANCEL; a 2xx that crosses it is acknowledged and ended.
     case calling
@@ -19,20 +20,20 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
   let transport: TransportProtocol
   private(set) var local: String
   private(set) var remote: String
-  /// Start line and the fields that responses, CANCEL and ACK are made of; nil once there is a dialog.
+  /// Start line and the fields from which responses, CANCEL and ACK are written; nil once there is a dialog.
   var invite: String?
   /// Our tag in the 503.
   var tag: String?
   var dialog: Dialog?
 
-  /// Nil: an address that is none, from a journal of another version.
+  /// Nil: an invalid address, from a journal of another version.
   public var flow: Flow? {
     guard let local = SocketAddress(local), let remote = SocketAddress(remote) else { return nil }
     return Flow(transport: transport, local: local, remote: remote)
   }
 
-  /// Whether requests can be made of it. A journal may be damaged, and who may write to a cluster's shared store may write anything: no line end
-  /// gets into a field of ours, no CSeq beyond what CSeq may be.
+  /// Whether requests can be made from it. A journal may be damaged, and a client with write access to a cluster's shared store
+  /// may write anything: no line end gets into our fields, and no CSeq exceeds its limit.
   public var isWellFormed: Bool {
     guard flow != nil, Self.isPlain(trunk), Self.isPlain(tag ?? "") else { return false }
     guard phase == .confirmed else { return invite != nil }
@@ -45,7 +46,7 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
 
   private static func isPlain(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 32 && $0 != 127 } }
 
-  /// The same, closed from another address: by a node that speaks for the dead one.
+  /// The same, closed from another address: by a node that acts for the dead one.
   public func moved(to flow: Flow) -> OrphanedLeg {
     var out = self
     (out.local, out.remote) = (flow.local.description, flow.remote.description)
@@ -67,11 +68,11 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
   init(confirmed leg: Leg) {
     self.init(.confirmed, leg.trunk, leg.flow)
     dialog = leg.dialog
-    // its connection goes with the process
+    // Its connection ends with the process.
     dialog?.followsConnection = nil
   }
 
-  /// - Parameter topVia: in place of the first Via, with `received` and `rport`.
+  /// - Parameter topVia: replaces the first Via, with `received` and `rport`.
   private static func fields(_ message: Message, topVia: String?) -> String? {
     guard case .request(_, _, let uri) = message.startLine else { return nil }
     var writer = MessageWriter(method: message.methodName, uri: message.text(uri))
@@ -88,8 +89,8 @@ public struct OrphanedLeg: Sendable, Equatable, Codable {
     return String(decoding: writer.finish(), as: UTF8.self)
   }
 
-  /// Without the caller's number and name: of a call that withholds them, neither stays in a file. The tag, by which peers know a dialog,
-  /// is kept.
+  /// Removes the caller's number and name: if a call withholds them, neither is stored in a file. The tag, by which peers know a
+  /// dialog, is kept.
   mutating func withholdCaller() {
     let anonymous = "\"Anonymous\" <sip:anonymous@anonymous.invalid>"
     if let party = dialog?.remoteParty {

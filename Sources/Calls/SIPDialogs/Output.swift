@@ -1,7 +1,7 @@
 public import Bytes
 
 extension UserAgent {
-  /// What a `handle` call caused, appended in order. Owned by the caller and reused: take what is there, then `removeAll()`.
+  /// The effects of a `handle` call, appended in order. Owned by the caller and reused: process them, then `removeAll()`.
   public struct Output: Sendable {
     public struct Message: Sendable {
       public var bytes: [UInt8]
@@ -15,13 +15,15 @@ extension UserAgent {
     /// Messages to send now. A retransmission is a message like any other.
     public var messages: [Message] = []
     public var events: [Event] = []
-    /// Connections whose peers have answered a challenge, or spoke within a dialog that has begun with one: told with each such message.
+    /// Connections whose peers have answered a challenge, or sent within a dialog that began with one: listed for each such
+    /// message.
     public var authenticated: [Flow] = []
-    /// Connections that took a request `since` when nothing was heard: one that has been silent since then is believed no more.
+    /// Connections that accepted a request at `since` and received nothing: one that has been silent since then is no longer
+    /// trusted.
     public var silent: [(flow: Flow, since: Instant)] = []
-    /// Requests of legs that had no answer at all. What it means for the leg is an event of its own.
+    /// Requests of legs without any answer. The consequence for the leg is a separate event.
     public var unanswered: [UnansweredRequest] = []
-    /// Legs that are closed otherwise now (`orphan(of:)`) than when they began.
+    /// Legs whose closing data (`orphan(of:)`) has changed since they began.
     public var changedLegs: [LegID] = []
 
     public init() {}

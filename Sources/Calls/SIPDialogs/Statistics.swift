@@ -1,6 +1,6 @@
 public import SIP
 
-/// What a user agent has seen and done since it was made. Counters only grow; the gauges are its tables now.
+/// Counts of a user agent since it was made. Counters only grow; the gauges are the present sizes of its tables.
 public struct Statistics: Sendable {
   public struct Response: Hashable, Sendable {
     public let method: Method
@@ -25,9 +25,9 @@ public struct Statistics: Sendable {
   public internal(set) var unanswered: [Method: UInt64] = [:]
   /// 401s and 407s left unanswered because of their realm.
   public internal(set) var foreignChallenges: UInt64 = 0
-  /// Requests that name a trunk and come from no edge: the name was passed over.
+  /// Requests that name a trunk and do not come from an edge: the name was ignored.
   public internal(set) var foreignTrunkNames: UInt64 = 0
-  /// Legs of a process that died, by what they were.
+  /// Legs of a dead process, by their phase.
   public internal(set) var orphansClosed: [OrphanedLeg.Phase: UInt64] = [:]
   /// Gauges.
   public internal(set) var serverTransactions = 0
@@ -44,7 +44,7 @@ public struct Statistics: Sendable {
     case strayResponse
     /// An ACK that belongs to no INVITE of ours.
     case strayAcknowledgement
-    /// A request without credentials of a source that has had its share of challenges.
+    /// A request without credentials from a source that has used up its share of challenges.
     case challengeLimit
     /// A malformed response.
     case malformedResponse

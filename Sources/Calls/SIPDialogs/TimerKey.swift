@@ -3,33 +3,33 @@ enum TimerKey: Hashable {
   case server(UInt64, ServerTimer)
   case client(UInt64, ClientTimer)
   case leg(LegID, LegTimer)
-  /// The next legs of a process that died are closed.
+  /// The next legs of a dead process are closed.
   case orphans
 }
 
 /// G: retransmission of a final response. End: H, I, J and L, of which a transaction has one at a time.
 enum ServerTimer: Hashable { case g, end }
-/// Retransmission: A and E. End: B, D, F, K and M, of which a transaction has one at a time. Unreachable: nothing but errors was heard since the
-/// first of them.
+/// Retransmission: A and E. End: B, D, F, K and M, of which a transaction has one at a time. Unreachable: only errors were
+/// received since the first of them.
 enum ClientTimer: Hashable { case retransmission, end, unreachable }
 
 enum LegTimer: Hashable, CaseIterable {
   /// Our 2xx is sent again.
   case answer
-  /// Our 2xx has had no ACK.
+  /// Our 2xx got no ACK.
   case acknowledgement
   /// The last 18x is sent again.
   case provisional
-  /// A cancelled INVITE has had no final response (RFC 3261 §9.1).
+  /// A cancelled INVITE got no final response (RFC 3261 §9.1).
   case cancelled
-  /// The server of an outbound INVITE has said nothing.
+  /// The server of an outbound INVITE has sent nothing.
   case silence
   /// The reliable provisional response again, and its 64·T1 (RFC 3262 §3).
   case reliable, unacknowledged
   /// A session refresh is due; the session has had none (RFC 4028).
   case refresh, sessionEnd
-  /// A glare is waited out (RFC 3261 §14.1).
+  /// The wait after a glare (RFC 3261 §14.1).
   case glare
-  /// Nothing was heard of what became of our REFER.
+  /// No NOTIFY has reported the outcome of our REFER.
   case refer
 }

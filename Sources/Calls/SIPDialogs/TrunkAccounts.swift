@@ -1,6 +1,6 @@
-/// Trunks that addresses do not tell apart: several accounts at one carrier, or several trunks that take any peer.
+/// Trunks that addresses do not distinguish: several accounts at one carrier, or several trunks that accept any peer.
 struct TrunkAccounts {
-  /// The trunks that are known by one name, beside the trunk of that name itself, in the order of their names.
+  /// The trunks known by one name, in addition to the trunk of that name, in the order of their names.
   private var others: [String: [String]] = [:]
   private var known: [String: String] = [:]
   private var byContact: [String: [String: String]] = [:]
@@ -17,14 +17,14 @@ struct TrunkAccounts {
     }
   }
 
-  /// Whether what came from `other`'s peers may be of `trunk`. From an edge it may be of any.
+  /// Whether a message from `other`'s peers may belong to `trunk`. From an edge it may belong to any.
   func mayBeOne(_ trunk: String, _ other: String) -> Bool {
     trunk == other || other == Edge.peer || (known[trunk] ?? trunk) == (known[other] ?? other)
   }
 
-  /// The trunk that a request from the peers of `trunk` is for, by the contact that it calls.
+  /// The trunk of a request from the peers of `trunk`, by the contact that it calls.
   func trunk(of trunk: String, called contact: String) -> String { byContact[trunk]?[contact] ?? trunk }
 
-  /// The trunks that the peers of `trunk` may be of.
+  /// The trunks that the peers of `trunk` may belong to.
   func all(of trunk: String) -> [String] { [trunk] + (others[trunk] ?? []) }
 }

@@ -1,8 +1,8 @@
 public import Bytes
 import SIP
 
-/// How calls of one trunk behave: what is offered to it, demanded of it, and taken from it. Given with `Input.rules`; a trunk
-/// without rules has the defaults. Calls that run keep what they agreed on.
+/// The behaviour of one trunk's calls: what they offer, require and accept. Set by `Input.rules`; a trunk without rules has the
+/// defaults. Active calls keep what they agreed on.
 public struct TrunkRules: Hashable, Sendable {
   /// Reliable provisional responses (RFC 3262).
   public enum Reliability: String, Hashable, Sendable, CaseIterable {
@@ -16,9 +16,10 @@ public struct TrunkRules: Hashable, Sendable {
 
   /// Session timers (RFC 4028).
   public struct SessionTimer: Hashable, Sendable {
-    /// What we ask for, and the most that we grant.
+    /// The interval that we request, and the longest that we grant.
     public var seconds: Int
-    /// The least that we take; smaller is 422. RFC 4028 §4 forbids less than 90, which is for tests; 4 is the floor.
+    /// The shortest that we accept; a smaller one gets 422. RFC 4028 §4 forbids less than 90, which is for tests; 4 is the
+    /// minimum.
     public var minimumSeconds: Int
     public init(seconds: Int = 1_800, minimumSeconds: Int = 90) {
       self.minimumSeconds = max(minimumSeconds, Limits.labSessionSeconds)
@@ -26,7 +27,7 @@ public struct TrunkRules: Hashable, Sendable {
     }
   }
 
-  /// Where an INVITE says which number is called.
+  /// The part of an INVITE that contains the called number.
   public enum CalledNumber: String, Hashable, Sendable, CaseIterable {
     case requestURI = "request_uri"
     case to
@@ -34,7 +35,7 @@ public struct TrunkRules: Hashable, Sendable {
     case pCalledPartyID = "p_called_party_id"
   }
 
-  /// What becomes of a 3xx.
+  /// The handling of a 3xx.
   public enum Redirects: Hashable, Sendable {
     /// The call fails with it.
     case refuse
@@ -42,14 +43,14 @@ public struct TrunkRules: Hashable, Sendable {
     case follow(hosts: Set<String>)
   }
 
-  /// Where requests inside a dialog go, if not where the peer's Contact says.
+  /// The target of requests inside a dialog, if not the peer's Contact.
   public enum ContactRewriting: String, Hashable, Sendable, CaseIterable {
-    /// The way the dialog came, if the Contact's address can not be routed to from here: it is private or reserved and the peer's own is not, or
-    /// the peer's Via shows a NAT.
+    /// The dialog's flow, if the Contact's address cannot be routed to from here: it is private or reserved and the peer's own is
+    /// not, or the peer's Via shows a NAT.
     case auto
-    /// The way the dialog came.
+    /// The dialog's flow.
     case always
-    /// Where the Contact says (RFC 3261 §12.2.1.1).
+    /// The Contact (RFC 3261 §12.2.1.1).
     case never
   }
 
@@ -57,35 +58,35 @@ public struct TrunkRules: Hashable, Sendable {
   /// Nil: no session timers.
   public var sessionTimer: SessionTimer?
   public var redirects: Redirects
-  /// P-Asserted-Identity, Diversion and History-Info of this trunk are believed, and it is given ours (RFC 3325 §5);
-  /// others get P-Preferred-Identity.
+  /// P-Asserted-Identity, Diversion and History-Info from this trunk are trusted, and ours are sent to it (RFC 3325 §5); others
+  /// get P-Preferred-Identity.
   public var trustsIdentity: Bool
-  /// REFER and INVITE with Replaces are taken from this trunk.
+  /// REFER and INVITE with Replaces are accepted from this trunk.
   public var allowsTransfer: Bool
 
-  /// Given: no list names this trunk's peers, so each request outside a dialog must answer a challenge with these.
+  /// If set, no list names this trunk's peers, so each request outside a dialog must answer a challenge with these.
   public var peerCredentials: Credentials?
-  /// The only realm whose challenges get our credentials, so that a forger of a 401 cannot make us compute on them, and the one of the
-  /// challenges to its peers; nil: any, and `trunkline`.
+  /// The only realm whose challenges get our credentials, so that a forged 401 cannot make us compute on them, and the realm of
+  /// our challenges to its peers; nil: any, and `trunkline`.
   public var realm: String?
 
-  /// Where this trunk's peers reach us, if not where the listeners say.
+  /// The host where this trunk's peers reach us, if not that of the listeners.
   public var advertised: AdvertisedHost?
   public var contactRewriting = ContactRewriting.auto
   /// The user part of our Contact.
   public var contactUser = "trunkline"
-  /// The first that names another than `contactUser` says the called number. A carrier that we register with puts our contact into the
-  /// Request-URI, and the number elsewhere.
+  /// The first that names another than `contactUser` is the called number. A carrier that we register with puts our contact into
+  /// the Request-URI, and the number elsewhere.
   public var called: [CalledNumber] = [.requestURI, .to]
-  /// The user part of From in our INVITEs, for carriers that want an account there; nil: the caller's number.
+  /// The user part of From in our INVITEs, for carriers that require an account there; nil: the caller's number.
   public var fromUser: String?
   /// The host part of From and of P-Asserted-Identity in our INVITEs; nil: that of the trunk's URI.
   public var fromDomain: String?
 
-  /// The field of our INVITEs that says who calls, beside From.
+  /// The field of our INVITEs that identifies the caller, in addition to From.
   public var identityHeader = IdentityHeader.auto
-  /// Who calls in that field, whatever From shows: the number of the line, where the trunk lets another be shown (CLIP no screening). Nil: the user's
-  /// number; with `fromUser` the number that From does not have the room for.
+  /// The caller in that field, whatever From shows: the number of the line, if the trunk allows another to be shown (CLIP no
+  /// screening). Nil: the user's number; with `fromUser` the number that From cannot contain.
   public var identityUser: String?
 
   public enum IdentityHeader: String, Hashable, Sendable, CaseIterable {
@@ -97,19 +98,20 @@ public struct TrunkRules: Hashable, Sendable {
     case none
   }
 
-  /// `user=phone` behind telephone numbers in Request-URI, From, To and the identity field (RFC 3261 §19.1.1).
+  /// `user=phone` after telephone numbers in Request-URI, From, To and the identity field (RFC 3261 §19.1.1).
   public var marksPhones = false
-  /// Header fields that carry a call's parameters both ways; none of ours.
+  /// Header fields that carry a call's parameters in both directions; never a field that we write.
   public var parameters: [String] = []
   /// Fixed fields of our INVITE, REGISTER and OPTIONS, as they are written.
   public var extraFields: [ExtraField] = []
 
-  /// A header field that the operator has named.
+  /// A header field that the operator configured.
   public struct ExtraField: Hashable, Sendable {
     public let name: String
     public let value: String
 
-    /// `Name: value`. Nil for what is no field of RFC 3261 §25.1, is longer than `Limits.extraFieldBytes`, or has a name that is ours to write.
+    /// `Name: value`. Nil if it is not a field of RFC 3261 §25.1, is longer than `Limits.extraFieldBytes`, or has a name that
+    /// only we write.
     public init?(_ text: String) {
       guard let colon = text.firstIndex(of: ":") else { return nil }
       name = String(text[..<colon])
@@ -124,8 +126,8 @@ public struct TrunkRules: Hashable, Sendable {
     }
   }
 
-  /// The trunk by whose name this one's peers are known, where addresses do not tell them apart: several accounts at one carrier, or
-  /// several trunks that take any peer. Then the called contact decides, or the credentials. nil: the peers are its own.
+  /// The trunk by whose name this one's peers are known, if addresses do not distinguish them: several accounts at one carrier,
+  /// or several trunks that accept any peer. Then the called contact decides, or the credentials. nil: the peers are its own.
   public var peersKnownAs: String?
 
   public init(
@@ -142,7 +144,7 @@ public struct TrunkRules: Hashable, Sendable {
       + (reliability == .off ? "" : ", PRACK") + (allowsTransfer ? ", REFER, NOTIFY" : "")
   }
 
-  /// The option tags that we understand, all of which `Require` may hold.
+  /// The option tags that we understand, all of which `Require` may contain.
   var options: [String] {
     (reliability == .off ? [] : ["100rel"]) + (sessionTimer == nil ? [] : ["timer"]) + (allowsTransfer ? ["replaces"] : [])
   }

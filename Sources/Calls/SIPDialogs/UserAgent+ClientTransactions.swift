@@ -38,7 +38,7 @@ extension UserAgent {
       let isUnanswered = client.phase == .calling || client.phase == .proceeding
       endClient(id)
       guard isUnanswered else { return }
-      // the connection took it and nothing came of it: no further request is to end like that
+      // The connection accepted the request and no answer came: no further request may end like that.
       if client.isReliable, client.phase == .calling { output.silent.append((client.flow, since: now - Interval.transaction)) }
       clientFailed(client, code: 408, byTransport: false)
     case .unreachable:
@@ -48,7 +48,7 @@ extension UserAgent {
     }
   }
 
-  /// ICMP or a lost connection. What has had an answer already waits for the rest of it: it may come on a new connection.
+  /// ICMP or a lost connection. A transaction that has had an answer waits for the rest: it may come on a new connection.
   mutating func transportFailed(_ flow: Flow, _ peer: PeerFailure?, wasOpen: Bool) {
     if flow.transport.isReliable { connectionLost(flow.remote) }
     let failed = clients.mapValues(\.value).filter { _, client in
@@ -65,7 +65,7 @@ extension UserAgent {
     }
   }
 
-  /// Whether a request lives on after one packet of it, or its connection, was lost.
+  /// Whether a request stays open after one of its packets, or its connection, was lost.
   private mutating func staysOpen(_ id: UInt64, _ client: ClientTransaction, wasOpen: Bool) -> Bool {
     guard client.flow.transport == .udp else {
       guard wasOpen, client.phase == .calling, !client.isResent else { return false }
@@ -78,7 +78,7 @@ extension UserAgent {
       return true
     }
     if client.phase == .proceeding || client.purpose == .bye || client.wasRefused { return true }
-    // another server, or another trunk, is asked at once
+    // Another server, or another trunk, is tried at once.
     let leg = client.leg.flatMap { legs[$0]?.value }
     if client.purpose == .invite, let leg, leg.cancel == .none, hasAnotherTarget(leg) { return false }
     clients[id]?.value.wasRefused = true
@@ -86,8 +86,8 @@ extension UserAgent {
     return true
   }
 
-  /// A connection that a peer had opened to us is gone; its port can not be connected to. Responses go to the port in Via,
-  /// requests to the one in Contact, on new connections.
+  /// A connection that a peer opened to us was lost; its port cannot be connected to. Responses go to the port in Via, requests
+  /// to the one in Contact, on new connections.
   private mutating func connectionLost(_ remote: SocketAddress) {
     for id in servers.keys {
       guard let reply = servers[id]?.value.reply, reply.flow.transport.isReliable, reply.flow.remote == remote else { continue }
@@ -107,7 +107,8 @@ extension UserAgent {
     }
   }
 
-  /// Where the peer of a lost connection listens: at its Contact, if that is the same host. What we have connected to is that already.
+  /// The peer's listening address after a lost connection: its Contact, if that is the same host. For a connection that we opened
+  /// it is the flow itself.
   private func listening(_ flow: Flow, of id: LegID, _ dialog: Dialog) -> Flow {
     guard !id.isOutbound, let target = address(of: dialog.remoteTarget), target.ip == flow.remote.ip else { return flow }
     var flow = flow
@@ -123,7 +124,7 @@ extension UserAgent {
     timers.cancel(.client(id, .unreachable))
   }
 
-  /// The final response is here: no more retransmissions, and the state stays for those of the peer.
+  /// The final response arrived: no more retransmissions, and the state stays to absorb those of the peer.
   private mutating func completeClient(_ id: UInt64, _ phase: ClientTransaction.Phase) {
     guard let client = clients[id]?.value else { return }
     clients[id]?.value.phase = phase
@@ -146,8 +147,8 @@ extension UserAgent {
       let client = clients[id]?.value,
       accounts.mayBeOne(client.trunk, trunk) || flow.remote == client.flow.remote, (try? message.vias.count) == 1
     else { return counters.drop(.strayResponse) }
-    // A challenge must come from the server that got the request; another member of the trunk cannot end the request with it
-    // either.
+    // Only the address that we sent the request to may ask for a password; another member of the trunk cannot end the request
+    // with a challenge, either.
     guard (code != 401 && code != 407) || flow.remote.ip == client.flow.remote.ip else { return counters.drop(.strayResponse) }
     counters.received(envelope.cseq.method, code, trunk: client.trunk)
     if client.isInvite { return received(inviteResponse: message, envelope, code, id, client) }

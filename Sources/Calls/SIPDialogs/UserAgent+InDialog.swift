@@ -37,21 +37,21 @@ extension UserAgent {
     }
   }
 
-  /// The way that a request in the dialog came is one that leads back: a load balancer that drains, a PBX that connects again and a NAT that
-  /// forgets change it during the call. Another transport is no way: what came over TLS does not continue in the clear, and what is too long for a
-  /// datagram comes by TCP once.
+  /// The flow of a request in the dialog leads back to its sender: a load balancer that drains, a PBX that reconnects and a NAT
+  /// that forgets change it during the call. Another transport does not count: a dialog over TLS does not continue unencrypted,
+  /// and only a message too long for a datagram comes by TCP.
   mutating func follow(_ request: Request, _ id: LegID) {
     guard let leg = legs[id]?.value else { return }
     if request.isTranslated != (leg.dialog.isTranslated ?? false) { legs[id]?.value.dialog.isTranslated = request.isTranslated }
     guard request.flow != leg.flow, request.flow.transport == leg.flow.transport else { return }
     if leg.home == nil { legs[id]?.value.home = leg.flow }
-    // an edge is found by its Record-Route
+    // An edge is found by its Record-Route.
     if request.flow.remote.ip != leg.flow.remote.ip, !request.isFromEdge { legs[id]?.value.dialog.followsConnection = true }
     legs[id]?.value.flow = request.flow
     output.changedLegs.append(id)
   }
 
-  /// Two trunks may have one address (two accounts at a carrier): then the address decides, not the name it was found under.
+  /// Two trunks may have one address (two accounts at a carrier): then the address decides, not the name of the trunk.
   private func isSameTrunk(_ request: Request, _ leg: Leg) -> Bool {
     accounts.mayBeOne(leg.trunk, request.trunk) || leg.flow.remote == request.flow.remote
   }
@@ -67,7 +67,7 @@ extension UserAgent {
   }
 
   private mutating func receivedBye(_ request: Request, _ leg: Leg) {
-    // An early dialog is the caller's to end with CANCEL; a callee may not send BYE in it (RFC 3261 §15).
+    // Only the caller may end an early dialog, by CANCEL; a callee may not send BYE in it (RFC 3261 §15).
     guard leg.phase != .calling else { return respondOnce(request, ResponseContent(code: 481)) }
     respondOnce(request, ResponseContent(code: 200))
     let reason = request.message.reasons.first
@@ -86,7 +86,7 @@ extension UserAgent {
 }
 
 extension UserAgent {
-  /// ACK: of a non-2xx it belongs to the INVITE's transaction, of a 2xx to the leg.
+  /// ACK: for a non-2xx it belongs to the INVITE's transaction, for a 2xx to the leg.
   mutating func received(ack request: Request) {
     if let id = serverIndex[request.key], serverReceivedAck(id) { return }
     guard let tag = request.envelope.to.tag,

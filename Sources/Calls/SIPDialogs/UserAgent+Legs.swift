@@ -2,7 +2,7 @@ import Bytes
 import SIP
 
 extension UserAgent {
-  /// Makes the leg of a new INVITE and says 100.
+  /// Makes the leg of a new INVITE and sends 100.
   mutating func openLeg(
     _ request: Request, _ routes: [String], isLateOffer: Bool, _ reliability: TrunkRules.Reliability, _ session: SessionAgreement
   ) -> LegID {
@@ -30,14 +30,14 @@ extension UserAgent {
     return id
   }
 
-  /// The peer's Contact of a request or response that refreshes the target (RFC 3261 §12.2).
+  /// Stores the peer's Contact of a request or response that refreshes the target (RFC 3261 §12.2).
   mutating func refresh(_ id: LegID, target: String) {
     guard let known = legs[id]?.value.dialog.remoteTarget, known != target else { return }
     legs[id]?.value.dialog.remoteTarget = target
     output.changedLegs.append(id)
   }
 
-  /// Takes a leg out of the tables. Its transactions live on by themselves and absorb what still comes.
+  /// Removes a leg from the tables. Its transactions continue by themselves and absorb late messages.
   mutating func close(_ id: LegID) {
     guard let leg = legs.removeValue(forKey: id)?.value else { return }
     if dialogs[leg.dialog.key] == id { dialogs[leg.dialog.key] = nil }
@@ -70,7 +70,7 @@ extension UserAgent {
     }
   }
 
-  /// 200, unless a reliable provisional response with SDP has had no PRACK: then once it has (RFC 3262 §3).
+  /// Sends 200; if a reliable provisional response with SDP waits for its PRACK, only after that (RFC 3262 §3).
   mutating func answer(_ id: LegID, _ sdp: String?) {
     guard let leg = legs[id]?.value, leg.phase == .ringing, let transaction = leg.inviteTransaction,
       let flow = servers[transaction]?.value.reply?.flow
@@ -97,7 +97,7 @@ extension UserAgent {
         isReinvite: false))
   }
 
-  /// A 2xx is sent again by the leg, not by the transaction, until its ACK (RFC 3261 §13.3.1.4), also on TCP.
+  /// A 2xx is retransmitted by the leg, not by the transaction, until its ACK (RFC 3261 §13.3.1.4), also on TCP.
   mutating func startAnswer(_ id: LegID, _ answer: Leg.Answer) {
     legs[id]?.value.answer = answer
     timers.schedule(.leg(id, .answer), at: now + answer.interval)

@@ -1,10 +1,10 @@
 import Bytes
 import SIP
 
-/// Legs of a process that died: no other party would notify their peers of the end. A carrier keeps such a call open, and charges for it,
-/// until its own timer ends it.
+/// Legs of a dead process: no other process would notify their peers that they have ended. A carrier keeps such a call open, and
+/// charges for it, until its own timer ends it.
 extension UserAgent {
-  /// What closes a leg after this process; nil if it has nothing to close.
+  /// The data that closes a leg after this process died; nil if there is nothing to close.
   public func orphan(of id: LegID, withholdsCaller: Bool = false) -> OrphanedLeg? {
     guard let leg = legs[id]?.value else { return nil }
     var orphan: OrphanedLeg
@@ -25,7 +25,7 @@ extension UserAgent {
     return orphan
   }
 
-  /// They are closed some at a time: a thousand messages at once would lose many of themselves on the way.
+  /// Closed a few at a time: of a thousand messages at once many would be lost.
   mutating func adopt(_ orphans: [(leg: OrphanedLeg, credentials: Credentials?)]) {
     self.orphans += orphans
     timers.schedule(.orphans, at: now)
@@ -65,19 +65,20 @@ extension UserAgent {
     var client = ClientTransaction(
       key: ClientKey(branch: branch, method: .invite), purpose: .abandoned, leg: nil, trunk: orphan.trunk, flow: flow,
       isReliable: flow.transport.isReliable, request: Array(invite.utf8))
-    // Its 100 may have been the dead process's. If none came, the INVITE is old enough not to be overtaken (RFC 3261 §9.1).
+    // Its 100 may have reached the dead process. If none came, the INVITE is old enough not to be overtaken (RFC 3261 §9.1).
     client.phase = .proceeding
     clients[id] = Box(client)
     clientIndex[client.key] = id
     cancelAbandoned(client, id)
   }
 
-  /// The dead process may have sent more requests in the dialog than the journal knows: CSeq only has to be higher (RFC 3261 §12.2.1.1).
+  /// The dead process may have sent more requests in the dialog than the journal contains: CSeq only has to be higher (RFC 3261
+  /// §12.2.1.1).
   private mutating func endDialog(_ orphan: OrphanedLeg, _ flow: Flow, _ credentials: Credentials?) {
     guard var dialog = orphan.dialog, legs.count < Limits.legs, dialogs[dialog.key] == nil else { return }
     dialog.localSequence += Limits.orphanSequenceGap
     var flow = flow
-    // its connection is gone with the process: a new one goes where the first route, or the contact, listens
+    // Its connection ended with the process: a new one goes to the listening port of the first route, or of the contact.
     let next = dialog.routeSet.first.map(uriText) ?? dialog.remoteTarget
     if flow.transport.isReliable, let target = address(of: next), target.ip == flow.remote.ip {
       flow.remote = target

@@ -30,8 +30,8 @@ extension UserAgent {
     sendInvite(id)
   }
 
-  /// The first route is where a request goes (RFC 3261 §8.1.2), which is a Service-Route's where no proxy of ours stands before it.
-  /// A host name there has been looked up where the targets were drawn (`TrunkMachine.callTargets`).
+  /// The first route is where a request is sent (RFC 3261 §8.1.2); a Service-Route is first if no proxy of ours precedes it. A
+  /// host name there was resolved when the targets were drawn (`TrunkMachine.callTargets`).
   func byServiceRoute(_ trunk: TrunkPeer) -> TrunkPeer {
     guard trunk.proxies.isEmpty, let route = trunk.serviceRoutes.first.map(uriText) else { return trunk }
     let reach = PeerReach(rule: rules(trunk.name).contactRewriting, localNetworks: configuration.advertised.localNetworks)
@@ -53,7 +53,7 @@ extension UserAgent {
     return party(invite.to, at: trunk.domain, trunk.name, transport: trunk.uriParameter(on: flow))
   }
 
-  /// A SIP URI with a user: `user=phone` where the trunk wants it and the user is a telephone number.
+  /// A SIP URI with a user: `user=phone` if the trunk requires it and the user is a telephone number.
   func party(_ user: String, at domain: String, _ trunk: String, transport: String = "") -> String {
     let isPhone = rules(trunk).marksPhones && isTelephoneNumber(user)
     return "sip:\(percentEncodedUser(user))@\(domain)\(transport)\(isPhone ? ";user=phone" : "")"
@@ -80,7 +80,7 @@ extension UserAgent {
     }
     legs[id]?.value.inviteTransaction = transaction
     output.changedLegs.append(id)
-    // the last server has until timer B, whatever the one before had left of its time
+    // The last server has until timer B, however much of its time the one before had left.
     if hasAnotherTarget(leg) {
       timers.schedule(.leg(id, .silence), at: now + Interval.silence)
     } else {
@@ -107,7 +107,7 @@ extension UserAgent {
     timers.schedule(.leg(id, .cancelled), at: now + Interval.transaction)
   }
 
-  /// No final response to a cancelled INVITE: the peer does not know CANCEL, or is gone (RFC 3261 §9.1).
+  /// No final response to a cancelled INVITE: the peer does not know CANCEL, or has failed (RFC 3261 §9.1).
   mutating func cancelTimedOut(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .calling else { return }
     if let transaction = leg.inviteTransaction { endClient(transaction) }
@@ -130,7 +130,7 @@ extension UserAgent {
     emit(.progress(id, code: code, sdp: sdp))
   }
 
-  /// The first 2xx makes the dialog (RFC 3261 §12.1.2, §13.2.2.4); the other early ones are over with it.
+  /// The first 2xx makes the dialog (RFC 3261 §12.1.2, §13.2.2.4); it ends the other early ones.
   mutating func inviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
     guard let client = clients[transaction]?.value, let id = client.leg, let leg = legs[id]?.value, leg.phase == .calling else {
       return endFork(transaction, message, envelope)
@@ -151,7 +151,7 @@ extension UserAgent {
     var sdp: String?
     if case .sdp(let text)? = try? message.sessionBody { sdp = text }
     if leg.cancel != .none {
-      // The 2xx has crossed our CANCEL, or came before anything it could have been sent after.
+      // The 2xx has crossed our CANCEL, or came before CANCEL could be sent.
       acknowledge(transaction, dialog, sequence: leg.inviteSequence, base: leg.flow)
       emit(.failed(id, code: 487, cause: nil, byTransport: false))
       return sendBye(id, nil)
@@ -174,7 +174,7 @@ extension UserAgent {
     offerIfFree(id)
   }
 
-  /// The 2xx of a re-INVITE: acknowledged also when its leg is on its way out.
+  /// The 2xx of a re-INVITE: acknowledged even while its leg is ending.
   mutating func reinviteAccepted(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
     guard let client = clients[transaction]?.value, var dialog = client.leg.flatMap({ legs[$0]?.value.dialog }) ?? client.dialog
     else {
@@ -185,7 +185,7 @@ extension UserAgent {
     if let id = client.leg { offerAccepted(id, .reinvite, message) }
   }
 
-  /// A 2xx of another fork, or of a leg that is gone: acknowledged and ended.
+  /// A 2xx of another fork, or of a leg that has ended: acknowledged and ended with BYE.
   mutating func endFork(_ transaction: UInt64, _ message: Message, _ envelope: Envelope) {
     guard let client = clients[transaction]?.value, client.acknowledgements.count < Limits.forks,
       let invite = try? Message(client.request), case .request(_, _, let uri) = invite.startLine
@@ -212,13 +212,13 @@ extension UserAgent {
     return dialog
   }
 
-  /// The ACK of a 2xx, kept to be sent again for each retransmission of it.
+  /// The ACK of a 2xx, kept and sent again for each retransmission of the 2xx.
   private mutating func acknowledge(
     _ transaction: UInt64, _ dialog: Dialog, sequence: UInt32, base: Flow, sdp: String? = nil
   ) {
     guard let client = clients[transaction]?.value else { return }
     var fields: [(HeaderName, String)] = []
-    // The credentials of the INVITE stand in its ACK too (RFC 3261 §22.1).
+    // The ACK contains the INVITE's credentials, too (RFC 3261 §22.1).
     if let invite = try? Message(client.request) {
       for field in invite.fields where field.name == .authorization || field.name == .proxyAuthorization {
         fields.append((field.name, invite.text(field.value)))
@@ -276,13 +276,13 @@ extension UserAgent {
     legs[id]?.value.dialog.remoteTarget = message.text(best.0.uri.whole)
     legs[id]?.value.dialog.localSequence += 1
     legs[id]?.value.inviteSequence += 1
-    // An address is where the next INVITE goes; a name of the trunk means the way to the trunk.
+    // The next INVITE goes to an address; a name of the trunk means the flow to the trunk.
     legs[id]?.value.flow = nextHop(target: message.text(best.0.uri.whole), routes: [], base: leg.flow, own: configuration.own)
     sendInvite(id)
     return true
   }
 
-  /// Whether challenges can be answered: the trunk has credentials, and each realm its tries.
+  /// Whether challenges can be answered: the trunk has credentials, and each realm has tries left.
   private mutating func acceptChallenge(_ id: LegID, _ message: Message) -> Bool {
     guard let leg = legs[id]?.value, let credentials = leg.invite?.trunk.credentials else { return false }
     let challenges = challenges(in: message, of: leg.trunk)
@@ -292,7 +292,7 @@ extension UserAgent {
     return isWorthIt
   }
 
-  /// A challenged request inside the dialog of an outbound leg goes again for each realm, with credentials for all.
+  /// A challenged request inside the dialog of an outbound leg is sent once more for each realm, with credentials for all.
   mutating func retryInDialog(_ client: ClientTransaction, _ message: Message) -> Bool {
     guard let content = client.content, let id = client.leg, let credentials = legs[id]?.value.credentials else { return false }
     let challenges = challenges(in: message, of: client.trunk)
@@ -365,7 +365,7 @@ extension UserAgent {
     }
   }
 
-  /// A request inside a dialog has its final response: a non-INVITE any, a re-INVITE a refusal.
+  /// A request inside a dialog has its final response: any for a non-INVITE, a refusal for a re-INVITE.
   mutating func finished(_ client: ClientTransaction, _ code: Int, _ message: Message?) {
     if case .standalone(let id) = client.purpose { return message.map { standaloneFinished(id, client, code, $0) } ?? () }
     guard let id = client.leg, legs[id] != nil else { return }
@@ -385,7 +385,7 @@ extension UserAgent {
     }
   }
 
-  /// Without a report a lost BYE would stay unnoticed: the call has its record by then.
+  /// Notes a lost request, such as a BYE; otherwise it would stay unknown: the call has its record by then.
   mutating func noteUnanswered(_ client: ClientTransaction, _ leg: Leg, _ failure: LocalFailure) {
     switch client.purpose {
     case .cancel, .forkEnd, .abandoned, .standalone: return
@@ -399,7 +399,7 @@ extension UserAgent {
         flow: client.flow, contact: address(of: leg.dialog.remoteTarget), failure: failure))
   }
 
-  /// A request had no answer (408), or could not be sent (503).
+  /// A request got no answer (408), or could not be sent (503).
   mutating func clientFailed(_ client: ClientTransaction, code: Int, byTransport: Bool) {
     if case .standalone(let id) = client.purpose {
       return standaloneFailed(id, code: code, byTransport: byTransport, peer: byTransport ? client.peerFailure : nil)
@@ -414,7 +414,7 @@ extension UserAgent {
       fail(id, code: code, cause: nil, byTransport: byTransport)
     case .bye: close(id)
     case .ping: if leg.phase == .confirmed { emit(.pingAnswered(id, alive: false)) }
-    // A re-INVITE that the peer still processes, or that was lost with a connection: the call itself may be well.
+    // A re-INVITE that the peer is processing, or that a connection lost: the call itself may be intact.
     case .reinvite, .update: offerRefused(id, client.purpose, client.phase == .proceeding ? 504 : code, nil)
     case .info: emit(.digitSent(id, code: code))
     case .refer: referRefused(id, code)

@@ -1,7 +1,7 @@
 import Bytes
 import SIP
 
-/// The subscription that a REFER makes at its receiver.
+/// The subscription that a REFER creates at its receiver.
 struct ReferIn {
   var transaction: UInt64?
   /// CSeq of the REFER, the `id` of its event (RFC 3515 §2.4.6).
@@ -15,7 +15,7 @@ struct ReferIn {
 /// | asked | waiting, `Interval.referSilence` | waiting, `Interval.referProgress` | over | REFER's own timer |
 /// | waiting | – | once: `Interval.referProgress` | over | over, outcome unknown |
 struct ReferOut {
-  /// CSeq of the REFER, or the one before that of a challenge which was answered: a NOTIFY that names an earlier one as `id` is of another
+  /// CSeq of the REFER, of its first try if a challenge was answered: a NOTIFY whose `id` is earlier belongs to another
   /// subscription (RFC 3515 §2.4.6).
   var sequence: UInt32
   var wasNotified = false
@@ -78,7 +78,7 @@ extension UserAgent {
         body: "SIP/2.0 \(code) \(reasonPhrase(code))\r\n", contentType: "message/sipfrag;version=2.0", refreshesTarget: true))
   }
 
-  // MARK: ours
+  // MARK: our REFER
 
   mutating func refer(_ id: LegID, _ to: String, _ replaces: Replaces?) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
@@ -91,7 +91,7 @@ extension UserAgent {
         fields: [(.referTo, "<\(to)\(header)>"), (.referredBy, "<\(uriText(leg.dialog.localParty))>")], refreshesTarget: true))
   }
 
-  /// Seen from the far end of the other leg: its own tag is our remote one (RFC 3891 §4).
+  /// From the view of the other leg's far end: its own tag is our remote one (RFC 3891 §4).
   mutating func refer(_ id: LegID, toLeg other: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed else { return }
     guard let peer = legs[other]?.value, leg.trunk == peer.trunk, peer.phase == .confirmed, !peer.dialog.remoteTag.isEmpty else {
@@ -102,15 +102,15 @@ extension UserAgent {
   }
 
   mutating func referAccepted(_ id: LegID, _ code: Int) {
-    // a NOTIFY may overtake the 202, the last one too
+    // A NOTIFY may overtake the 202, even the last one.
     if let refer = legs[id]?.value.referOut, !refer.wasNotified {
       timers.schedule(.leg(id, .refer), at: now + Interval.referSilence)
     }
     emit(.referAnswered(id, code: code))
   }
 
-  /// The receiver has said nothing for too long: what became of the call it was to make is unknown. A later NOTIFY gets 481, which ends the
-  /// subscription there too.
+  /// The receiver has been silent for too long: the outcome of the referred call is unknown. A later NOTIFY gets 481, which ends
+  /// the subscription there, too.
   mutating func referTimedOut(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.referOut != nil else { return }
     endRefer(id)

@@ -3,9 +3,9 @@ import SIP
 
 /// Reliable provisional responses (RFC 3262), both roles.
 extension UserAgent {
-  // MARK: ours, on an inbound leg
+  // MARK: our responses, on an inbound leg
 
-  /// Whether a provisional response of this leg goes reliably.
+  /// Whether a provisional response of this leg is sent reliably.
   func isReliable(_ leg: Leg, sdp: String?) -> Bool {
     switch leg.reliability {
     case .off: false
@@ -14,7 +14,7 @@ extension UserAgent {
     }
   }
 
-  /// 101…199. One reliable response at a time waits for its PRACK, later ones wait behind it (RFC 3262 §3).
+  /// Sends 101…199. One reliable response at a time waits for its PRACK, later ones are queued after it (RFC 3262 §3).
   mutating func respondProvisional(_ id: LegID, _ code: Int, _ reason: String?, _ sdp: String?) {
     guard let leg = legs[id]?.value, leg.phase == .ringing, let transaction = leg.inviteTransaction, (101..<200).contains(code),
       leg.pendingAnswer == nil
@@ -32,7 +32,7 @@ extension UserAgent {
       timers.schedule(.leg(id, .provisional), at: now + Interval.provisional)
       return
     }
-    // The first reliable response to an INVITE without offer must hold ours; once it is answered there is no other.
+    // The first reliable response to an INVITE without offer must contain ours; once it is answered there is no other.
     content.sdp = leg.isProvisionallyAnswered ? nil : sdp
     let number = leg.lastReliable == 0 ? UInt32(truncatingIfNeeded: random.next() & 0x3fff_ffff) + 1 : leg.lastReliable &+ 1
     content.fields = [(.require, "100rel"), (.rseq, String(number))]
@@ -47,7 +47,7 @@ extension UserAgent {
     timers.schedule(.leg(id, .unacknowledged), at: now + Interval.transaction)
   }
 
-  /// The response again, the interval doubled each time, with no bound but the 64·T1 of the whole.
+  /// Sends the response again, with the interval doubled each time; the 64·T1 of the whole are the only bound.
   mutating func reliableTimer(_ id: LegID) {
     guard let response = legs[id]?.value.reliable, !response.isOver else { return }
     counters.retransmissionsSent += 1
@@ -91,7 +91,7 @@ extension UserAgent {
     resumeAfterPrack(id)
   }
 
-  /// What waited behind the PRACK: the 200, or the next provisional response.
+  /// Sends what waited for the PRACK: the 200, or the next provisional response.
   private mutating func resumeAfterPrack(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .ringing, leg.reliable == nil else { return }
     if let pending = leg.pendingAnswer {
@@ -102,10 +102,10 @@ extension UserAgent {
     }
   }
 
-  // MARK: the peer's, on an outbound leg
+  // MARK: the peer's responses, on an outbound leg
 
-  /// Notes the early dialog of a provisional response. False if the response is to be passed over: a reliable one that came
-  /// again or out of order (RFC 3262 §4).
+  /// Stores the early dialog of a provisional response. False if the response is to be ignored: a reliable one that is repeated
+  /// or out of order (RFC 3262 §4).
   mutating func acceptProvisional(_ id: LegID, _ message: Message, _ envelope: Envelope, sdp: String?) -> Bool {
     guard let leg = legs[id]?.value, let tag = envelope.to.tag.map(message.text), !tag.isEmpty else { return true }
     if leg.early[tag] == nil {

@@ -12,12 +12,12 @@ extension UserAgent {
     "<sip:\(percentEncodedUser(user ?? rules(trunk).contactUser))@\(hostPort(flow, trunk))\(flow.transport.uriParameter)>"
   }
 
-  /// Where the trunk's peers reach us.
+  /// The address where the trunk's peers reach us.
   func hostPort(_ flow: Flow, _ trunk: String) -> String {
     configuration.advertised.hostPort(flow, trunk: rules(trunk).advertised)
   }
 
-  /// A request inside a dialog (RFC 3261 §12.2.1.1), with strict routers served as §12.2.1.1 asks.
+  /// A request inside a dialog, with strict routers as in RFC 3261 §12.2.1.1.
   func request(
     _ method: Method, in dialog: Dialog, sequence: UInt32, branch: String, base: Flow,
     _ content: RequestContent = RequestContent(), trunk: String = ""
@@ -66,7 +66,7 @@ extension UserAgent {
     writer.field(.contact, contact(leg.flow, leg.trunk))
     let rules = rules(leg.trunk)
     writer.field(.allow, rules.methods)
-    // An INVITE without offer would have to answer one in a PRACK; it does without.
+    // An INVITE without offer would require an answer in a PRACK; we avoid that by offering no 100rel.
     let reliability = invite.sdp == nil ? .off : rules.reliability
     let options = rules.options.filter { $0 != "100rel" || reliability == .supported }
     if !options.isEmpty { writer.field(.supported, options.joined(separator: ", ")) }
@@ -90,13 +90,13 @@ extension UserAgent {
     return Self.finish(writer, sdp, location, branch: branch, callID: leg.dialog.callID)
   }
 
-  /// RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside of it, it is what we would like to be known as. Where an account stands in
-  /// From, this is where the number is that the callee sees, also that of a user who diverted the call.
+  /// RFC 3325 §9.1, §9.2: asserted inside the trust domain; outside, it is our preferred identity. If From contains an account,
+  /// this field contains the number that the callee sees, also another party's whose call is diverted.
   private func writeIdentity(_ invite: OutboundInvite, _ rules: TrunkRules, _ writer: inout MessageWriter) {
     guard var identity = invite.assertedIdentity else { return }
     if rules.fromUser != nil, !invite.isPrivate { identity = invite.from }
     identity = rules.identityUser ?? identity
-    // The name belongs to the user in From.
+    // The name belongs to the party that From shows.
     let name = identity == invite.from ? invite.displayName.map { quotedString($0) + " " } ?? "" : ""
     let address = "\(name)<\(party(identity, at: rules.fromDomain ?? invite.trunk.domain, invite.trunk.name))>"
     switch rules.identityHeader {
@@ -114,7 +114,7 @@ extension UserAgent {
     _ writer: consuming MessageWriter, _ sdp: String, _ location: String, branch: String, callID: String
   ) -> [UInt8] {
     var writer = writer
-    // a branch is random: what an app has written beforehand does not hold it
+    // A branch is random: a text that an app prepared cannot contain it.
     let boundary = "part-" + branch.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
     let name = "location." + callID.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }.prefix(40) + "@trunkline.invalid"
     writer.field(named: "Geolocation", "<cid:\(name)>")
@@ -147,7 +147,7 @@ extension UserAgent {
   private func derived(
     _ method: Method, from client: ClientTransaction, to response: Message?, fields: [(HeaderName, String)] = []
   ) -> [UInt8] {
-    // Our own INVITE reads back; were it not to, there would be nothing to acknowledge.
+    // Our own INVITE can be parsed; if not, there would be nothing to acknowledge.
     guard let invite = try? Message(client.request), case .request(_, _, let uri) = invite.startLine else { return [] }
     var writer = MessageWriter(method: method.name, uri: invite.text(uri))
     writer.copy(.via, of: invite)

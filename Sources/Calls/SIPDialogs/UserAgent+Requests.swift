@@ -1,13 +1,13 @@
 import Bytes
 import SIP
 
-/// A request with what its handling needs, read once.
+/// A request with the values that its handling needs, read once.
 struct Request {
   let message: Message
   let envelope: Envelope
   let method: Method
   let flow: Flow
-  /// By the address it came from; of a new call the account that it is for.
+  /// By the source address; for a new call the account that it is for.
   var trunk: String
   let key: ServerKey
   let reply: Reply
@@ -15,7 +15,7 @@ struct Request {
   /// Empty for RFC 2543 peers.
   var fromTag: String { envelope.from.tag.map(message.text) ?? "" }
   var isFromEdge: Bool { key.trunk == Edge.peer }
-  /// Its Via names another address than it came from.
+  /// Its Via names another address than its source.
   var isTranslated: Bool {
     let host = message.text(envelope.via.host).filter { $0 != "[" && $0 != "]" }
     return IPAddress(host).map { $0.unmapped != flow.remote.ip.unmapped } ?? false
@@ -47,7 +47,7 @@ extension UserAgent {
     default: break
     }
     if let id = serverIndex[request.key] { return serverReceivedAgain(id, flow) }
-    // an edge lets through what belongs to a dialog, and two edges may bring it in turn
+    // An edge passes requests of a dialog, and two edges may alternate.
     if rules(trunk).peerCredentials != nil, !request.isFromEdge || envelope.to.tag == nil {
       guard let admitted = admit(guest: request) else { return }
       request.trunk = admitted
@@ -61,8 +61,8 @@ extension UserAgent {
     receivedOutside(request)
   }
 
-  /// RFC 3261 §17.2.3. A branch without the magic cookie, or with nothing behind it, is of an RFC 2543 peer: the whole of what
-  /// may not change stands in for it.
+  /// RFC 3261 §17.2.3. A branch without the magic cookie, or with nothing after it, is from an RFC 2543 peer: all the fields that
+  /// may not change replace it.
   func serverKey(_ message: Message, _ envelope: Envelope, _ trunk: String) -> ServerKey {
     let branch = envelope.via.branch.map(message.text) ?? ""
     var sentBy = message.text(envelope.via.host).lowercased()
@@ -105,7 +105,7 @@ extension UserAgent {
     open(request)
   }
 
-  /// An INVITE that replaces a running call is not new load.
+  /// An INVITE that replaces an active call is no new load.
   private func replacesCall(_ request: Request) -> Bool {
     rules(request.trunk).allowsTransfer && request.message.field(.replaces) != nil
   }
@@ -150,7 +150,7 @@ extension UserAgent {
     emit(.inviteReceived(leg, invite))
   }
 
-  /// How our provisional responses go (RFC 3262 §3). Throws 421 where the trunk must have 100rel and the INVITE has not.
+  /// How our provisional responses are sent (RFC 3262 §3). Throws 421 if the trunk requires 100rel and the INVITE lacks it.
   private func reliability(_ request: Request) throws(Refused) -> TrunkRules.Reliability {
     let rule = rules(request.trunk).reliability
     if request.message.lists("100rel", in: .require) { return .required }
@@ -159,8 +159,8 @@ extension UserAgent {
     return supports ? rule : .off
   }
 
-  /// The leg that Replaces names (RFC 3891 §3); nil without the header, or where transfers are not served. Throws what §3 says
-  /// of a dialog that is not there, over, or already answered.
+  /// The leg that Replaces names (RFC 3891 §3); nil without the header, or if transfers are not allowed. Throws the status of §3
+  /// for a dialog that does not exist, has ended, or is already answered.
   private func replaced(_ request: Request) throws(Refused) -> LegID? {
     guard rules(request.trunk).allowsTransfer else { return nil }
     let value: Replaces?
@@ -170,7 +170,7 @@ extension UserAgent {
       accounts.mayBeOne(leg.trunk, request.trunk), leg.dialog.remoteTag == value.fromTag
     else { throw Refused(481) }
     switch leg.phase {
-    // The 2xx confirms a dialog (RFC 3261 §12), and another path may be quicker than the ACK's; the BYE waits for that.
+    // The 2xx confirms a dialog (RFC 3261 §12), and this request may have overtaken the ACK; the BYE waits for the ACK.
     case .answered, .confirmed:
       if value.isEarlyOnly { throw Refused(486) }
       return id
@@ -184,7 +184,7 @@ extension UserAgent {
     case refused
   }
 
-  /// The offer of an INVITE; refuses what we can not read or answer.
+  /// The offer of an INVITE; refuses one that we cannot read or answer.
   private mutating func offer(of request: Request) -> Offer {
     do throws(ParseError) {
       guard try request.message.accepts("application/sdp") else {
@@ -209,7 +209,7 @@ extension UserAgent {
     }
   }
 
-  /// The options of Require that we lack; nil if there are none. A malformed list counts as it stands.
+  /// The options of Require that we lack; nil if there are none. A malformed list counts as a whole.
   func unsupportedOptions(_ message: Message, _ trunk: String) -> String? {
     guard let field = message.field(.require) else { return nil }
     guard let options = try? message.tokens(.require) else { return message.text(field.value) }
@@ -225,7 +225,7 @@ extension UserAgent {
       called: InboundInvite.called(request.message, request.envelope, rules(request.trunk)).number)
   }
 
-  /// OPTIONS outside a dialog says how we would answer an INVITE (RFC 3261 §11.2). Without state: it is cheap to answer again.
+  /// The answer to OPTIONS outside a dialog is that to an INVITE (RFC 3261 §11.2). Without state: it is cheap to answer again.
   private mutating func answerOptions(_ request: Request) {
     if isDraining {
       let retry = String(configuration.retryAfterSeconds)
@@ -234,7 +234,7 @@ extension UserAgent {
     respondStateless(request.reply, ResponseContent(code: 200, fields: capabilities(request.trunk)))
   }
 
-  /// What OPTIONS tells (RFC 3261 §11.2).
+  /// The capabilities in an answer to OPTIONS (RFC 3261 §11.2).
   func capabilities(_ trunk: String) -> [(HeaderName, String)] {
     let rules = rules(trunk)
     var fields: [(HeaderName, String)] = [(.allow, rules.methods), (.accept, "application/sdp")]
@@ -242,7 +242,7 @@ extension UserAgent {
     return fields
   }
 
-  /// Refuses a request that no leg exists for. An INVITE goes through its transaction, so that retransmissions count once.
+  /// Refuses a request that has no leg. An INVITE goes through its transaction, so that retransmissions count once.
   mutating func refuse(
     _ request: Request, _ reason: RefusalReason, code: Int, reason phrase: String? = nil, fields: [(HeaderName, String)] = []
   ) {

@@ -10,7 +10,7 @@ import SIP
 ///
 /// Each 2xx to INVITE or UPDATE restarts the interval; one without Session-Expires ends the timer (§7.2).
 extension UserAgent {
-  /// What a request's Session-Expires comes to (§9); `now` is the timer that runs. Throws 422.
+  /// The timer that follows from a request's Session-Expires (§9); `now` is the active timer. Throws 422.
   func agreement(_ message: Message, _ now: SessionTimer?, _ trunk: String) throws(Refused) -> SessionAgreement {
     guard let rule = rules(trunk).sessionTimer else { return SessionAgreement() }
     let wanted: SessionExpires?
@@ -27,7 +27,7 @@ extension UserAgent {
       throw Refused(422, [(.minSE, String(rule.minimumSeconds))])
     }
     let seconds = max(min(wanted?.seconds ?? rule.seconds, rule.seconds), minimum, rule.minimumSeconds)
-    // Who asks and can refresh does it unless it says otherwise; in a running call the roles stay (§7.4).
+    // A requester that can refresh does so unless it states otherwise; in an active call the roles do not change (§7.4).
     var refresher = wanted?.refresher ?? (now?.isRefresher == true ? .uas : .uac)
     if !supports { refresher = .uas }
     var out = SessionAgreement(timer: SessionTimer(seconds: seconds, isRefresher: refresher == .uas))
@@ -36,12 +36,12 @@ extension UserAgent {
     return out
   }
 
-  /// The Min-SE that our requests begin with: that of RFC 4028 §4, or less in a lab.
+  /// The Min-SE that our requests start with: that of RFC 4028 §4, or less in a lab.
   func leastSession(_ trunk: String) -> Int {
     min(Limits.sessionSeconds, rules(trunk).sessionTimer?.minimumSeconds ?? Limits.sessionSeconds)
   }
 
-  /// Session-Expires and Min-SE of a request of ours inside the dialog: the same interval, and the roles as they are.
+  /// Session-Expires and Min-SE of a request of ours inside the dialog: the same interval and roles.
   func sessionFields(_ leg: Leg) -> [(HeaderName, String)] {
     guard rules(leg.trunk).sessionTimer != nil, let session = leg.session else { return [] }
     let value = SessionExpires(seconds: session.seconds, refresher: session.isRefresher ? .uac : .uas)
@@ -78,7 +78,7 @@ extension UserAgent {
   mutating func refresh(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed, leg.session?.isRefresher == true else { return }
     guard leg.ourOffer == nil else {
-      // An offer of ours is on its way: its 2xx refreshes too.
+      // An offer of ours is open: its 2xx refreshes, too.
       return timers.schedule(.leg(id, .refresh), at: now + Interval.refreshRetry)
     }
     guard leg.peerAllowsUpdate else { return wantOffer(id) }
@@ -86,14 +86,14 @@ extension UserAgent {
     sendInDialog(.update, .update, id, RequestContent(fields: sessionFields(leg), refreshesTarget: true))
   }
 
-  /// No refresh has come in time (§10).
+  /// No refresh came in time (§10).
   mutating func sessionEnded(_ id: LegID) {
     guard let leg = legs[id]?.value, leg.phase == .confirmed || leg.phase == .answered else { return }
     emit(.sessionLost(id, .expired))
     sendBye(id, .sip(408, "Session expired"))
   }
 
-  /// A 422 to our refresh or INVITE: the interval grows to what the peer asks (§7.3). False if it says nothing new.
+  /// A 422 to our refresh or INVITE: the interval grows to the peer's minimum (§7.3). False if that is not larger.
   mutating func raiseSession(_ id: LegID, _ message: Message?) -> Bool {
     guard let leg = legs[id]?.value, let minimum = (try? message?.minimumSessionSeconds) ?? nil, minimum > leg.minimumSession,
       minimum <= Limits.sessionSecondsMaximum
