@@ -7,18 +7,18 @@ public struct APIError: Error, Sendable, Equatable {
   public enum Code: String, Sendable, CaseIterable {
     /// The request cannot be read.
     case badRequest
-    /// No token, or none that is known; one without the scope.
+    /// No token, or an unknown one; one without the scope.
     case unauthorized, forbidden
-    /// An operator turned the device away whose token it is.
+    /// An operator revoked the token's device.
     case revoked
     case unknownPage, unknownCall, unknownUser, unknownFile, unknownTrunk, unknownNode, unknownDevice, unknownTrace, unknownModule
     case badMethod
     /// Not in this state of the call; no device could answer a call to this user.
     case badState
-    /// The first request with this idempotency key is not answered yet; it was another request.
+    /// The first request with this idempotency key is not answered yet; the key belongs to another request.
     case inFlight, keyReused
     case emergency
-    /// The number, or the caller's number that was asked for.
+    /// The number, or the requested caller's number.
     case notAllowed
     case noRoute
     case unsupported
@@ -27,7 +27,7 @@ public struct APIError: Error, Sendable, Equatable {
     case tooMany
     case overload
     case server
-    /// It was there, and is kept no longer.
+    /// It existed, and is no longer stored.
     case gone
 
     public var status: Int {
@@ -62,7 +62,7 @@ public struct APIError: Error, Sendable, Equatable {
 }
 
 extension HTTPResponse {
-  /// `status` may say more than the code does: 431 is `tooLarge`, as 413 is.
+  /// `status` may be more specific than the code: 431 is `tooLarge`, as is 413.
   static func problem(_ status: Int, _ code: APIError.Code, _ detail: String) -> HTTPResponse {
     let title = ResponseHead.reason(status)
     let text =
@@ -71,7 +71,7 @@ extension HTTPResponse {
     return HTTPResponse(status, contentType: "application/problem+json", body: Array(text.utf8))
   }
 
-  /// A refusal that no handler was asked for: HTTP that cannot be read, or is more than this server takes.
+  /// A refusal before any handler: unreadable HTTP, or more than this server accepts.
   static func problem(_ status: Int, _ detail: String) -> HTTPResponse {
     let code: APIError.Code =
       switch status {
@@ -83,7 +83,7 @@ extension HTTPResponse {
     return problem(status, code, detail)
   }
 
-  /// What a request says may stand in a detail (RFC 8259 §7).
+  /// Text of a request may be part of a detail (RFC 8259 §7).
   private static func escaped(_ text: String) -> String {
     var escaped = ""
     for scalar in text.unicodeScalars {

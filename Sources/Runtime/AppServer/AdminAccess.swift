@@ -4,11 +4,12 @@ import JSONWebToken
 import Platform
 import Synchronization
 
-/// Who asks at the admin port: by token, or without any from this machine alone. What they may ask for is the route's to say.
+/// Identifies clients of the admin port: by token, or without one from this machine alone. The route decides what they may
+/// request.
 final class AdminAccess: Sendable {
-  /// Who asks, and what it may do.
+  /// A client and its rights.
   struct Client: Sendable {
-    /// Of the token; empty without one.
+    /// The token's name; empty without one.
     var name: String
     fileprivate var scopes: Set<APIScope>
 
@@ -26,7 +27,7 @@ final class AdminAccess: Sendable {
 
   init(_ tokens: [APIToken]) { state = Mutex(State(tokens: tokens)) }
 
-  /// From the next request on; rates begin again.
+  /// Valid from the next request on; rates restart.
   func replace(_ tokens: [APIToken]) {
     state.withLock { state in
       state.tokens = tokens
@@ -34,14 +35,14 @@ final class AdminAccess: Sendable {
     }
   }
 
-  /// The most of a request's body: of one that is longer than usual only for who may make it.
+  /// The limit of a request's body: more than the usual only if the client has the route's scope.
   func bodyBytes(of head: RequestHead, _ routes: RouteTable) -> Int {
     guard case .row(let row, _) = routes.match(head.method, head.target), row.route.bodyBytes > Limits.bodyBytes else {
       return Limits.bodyBytes
     }
     let given = Self.secret(head.first("authorization"))
     let mayBeLong = state.withLock { state in
-      // without a token: not what a page sends, which is refused once it is whole
+      // Without tokens: not a request of a page, which is refused once it is complete.
       guard !state.tokens.isEmpty, let scope = row.route.scope else {
         return !Self.isOfPage(head.fields.map { ($0.name, $0.value) })
       }
@@ -50,7 +51,7 @@ final class AdminAccess: Sendable {
     return mayBeLong ? row.route.bodyBytes : Limits.bodyBytes
   }
 
-  /// What takes a request's body as it comes: of who may make a long one.
+  /// The sink that reads a request's body as it arrives, if the client may send a long one.
   func sink(of head: RequestHead, _ routes: RouteTable) -> (any BodySink)? {
     guard case .row(let row, _) = routes.match(head.method, head.target), let sink = row.sink,
       bodyBytes(of: head, routes) > Limits.bodyBytes
@@ -58,7 +59,7 @@ final class AdminAccess: Sendable {
     return sink(head)
   }
 
-  /// Whether `sink` has one. Costs no sink.
+  /// Whether `sink` returns one. Makes no sink.
   func hasSink(_ head: RequestHead, _ routes: RouteTable) -> Bool {
     guard case .row(let row, _) = routes.match(head.method, head.target), row.sink != nil else { return false }
     return bodyBytes(of: head, routes) > Limits.bodyBytes
@@ -75,18 +76,18 @@ final class AdminAccess: Sendable {
     return try result.get()
   }
 
-  /// As much as one request, of the rate of a client that has one; false: none is left at `now`.
+  /// Takes one more request from the client's rate, if it has one; false: none is left at `now`.
   func spend(_ client: String, at now: Instant) -> Bool {
     state.withLock { state in state.rates[client]?.consume(at: now) ?? true }
   }
 
-  /// Whether it comes with a token that is good now; where none is set, none does.
+  /// Whether the request has a valid token; if none is configured, no request has.
   func knows(_ request: HTTPRequest) -> Bool {
     let given = Self.secret(request.authorization?.exposed)
     return state.withLock { Self.token(given, in: $0) != nil }
   }
 
-  /// Of a request that is answered for longer: its token, as it was shown, must be good and have the scope for as long. Rates are for requests.
+  /// For an answer that lasts: the request's token must stay valid and keep the scope. Rates apply to requests only.
   func licence(of request: HTTPRequest, _ route: Route) -> StreamLicence {
     var request = request
     request.body = []
@@ -102,7 +103,7 @@ final class AdminAccess: Sendable {
     }
   }
 
-  /// The token is nil where none is set.
+  /// The token is nil if none is configured.
   private static func identify(_ request: HTTPRequest, _ state: State) throws(APIError) -> (client: Client, token: APIToken?) {
     guard !state.tokens.isEmpty else {
       try checkLocal(request)
@@ -126,32 +127,32 @@ final class AdminAccess: Sendable {
     return client
   }
 
-  /// Of an Authorization field; nil: it has no bearer token (RFC 6750 §2.1).
+  /// The bearer token of an Authorization field (RFC 6750 §2.1); nil: it has none.
   private static func secret(_ authorization: String?) -> [UInt8]? {
     let (given, bearer) = (Array((authorization ?? "").utf8), Array("Bearer ".utf8))
     return given.starts(with: bearer) ? Array(given.dropFirst(bearer.count)) : nil
   }
 
-  /// Each is compared, whichever is right.
+  /// Compares all tokens, even after a match.
   private static func token(_ secret: [UInt8]?, in state: State) -> APIToken? {
     secret.flatMap { secret in state.tokens.filter { $0.matches(secret) }.first }
   }
 
-  /// A page of another site makes its browser ask without a word of ours: `<img src>` has no Origin, and reaches the port over loopback or an SSH
-  /// tunnel. The browser says so (Fetch Metadata Request Headers §2.4). Only a page of the port itself, or a person who types the address, asks
-  /// without a token; with one, it is no browser's own doing.
+  /// A page of another site can make its browser send requests without our pages: `<img src>` has no Origin, and reaches the port
+  /// over loopback or an SSH tunnel. The browser states it (Fetch Metadata Request Headers §2.4). Without a token only a page of
+  /// the port itself, or a person who types the address, may send; a request with a token is not the browser's own.
   static func checkPage(_ request: HTTPRequest) throws(APIError) {
     guard secret(request.authorization?.exposed) == nil, isOfPage(request.fields) else { return }
     throw APIError(.forbidden, "requests from a page of another site are refused (Sec-Fetch-Site)")
   }
 
-  /// By the browser's own word: a page can neither set nor leave out this field.
+  /// By the browser's own statement: a page can neither set nor omit this field.
   private static func isOfPage(_ fields: [(name: String, value: String)]) -> Bool {
     fields.contains { $0.name == "sec-fetch-site" && !["same-origin", "none"].contains($0.value.lowercased()) }
   }
 
-  /// Without a token only programs on this machine: a web page could reach loopback through its user's browser, by name
-  /// (DNS rebinding) or across origins.
+  /// Without a token only programs on this machine are accepted: a web page could reach loopback through its user's browser, by
+  /// name (DNS rebinding) or across origins.
   private static func checkLocal(_ request: HTTPRequest) throws(APIError) {
     guard request.peer.unmapped.isLoopback else {
       throw APIError(.forbidden, "set listen.admin token_file to send requests from another machine")

@@ -5,11 +5,11 @@ public import JSONWebToken
 import Logging
 import Platform
 
-/// What an operator asks of the admin port: `/healthz`, `/readyz`, `/metrics`, `/v1/calls…`.
+/// A request of an operator at the admin port: `/healthz`, `/readyz`, `/metrics`, `/v1/calls…`.
 public typealias AdminRequest = HTTPRequest
 public typealias AdminResponse = HTTPResponse
 
-/// The admin port, on a thread of its own, so that it answers also when the app thread does not.
+/// The admin port, on its own thread, so that it answers even when the app thread does not.
 ///
 ///     let admin = try AdminServer.start(.init(address: address, token: token), routes: RouteTable(rows), logger: logger)
 ///
@@ -17,7 +17,8 @@ public typealias AdminResponse = HTTPResponse
 public final class AdminServer: Sendable {
   public struct Settings: Sendable {
     public var address: SocketAddress
-    /// May do everything; it, or one of `tokens`, is required of every request whose route has a scope, and must be there off loopback.
+    /// Permits everything; it, or one of `tokens`, is required of every request whose route has a scope, and must be set off
+    /// loopback.
     public var token: Redacted<[UInt8]>?
     public var tokens: [APIToken]
     public var tls: TLSFiles?
@@ -55,16 +56,16 @@ public final class AdminServer: Sendable {
     (self.server, self.delegate, self.settings) = (server, delegate, settings)
   }
 
-  /// Other `Settings.tokens`, from the next request on, and for streams from now on; any thread. `Settings.token` stays.
+  /// Replaces `Settings.tokens`, from the next request on, and for streams from now on; any thread. `Settings.token` stays.
   public func replace(_ tokens: [APIToken]) {
     delegate.endpoint.access.replace(settings.all(tokens))
     server.distrust()
   }
 
   public var address: SocketAddress { server.address }
-  /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
+  /// Reads the TLS files again. `done` gets their fault, in which case the old ones stay in use.
   public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
-  /// Any thread: streams of answers may have more to say.
+  /// Any thread: streams of answers may have more data.
   public func wakeStreams() { server.wake() }
   /// Ends the thread and every connection.
   public func stop() { server.stop() }

@@ -1,7 +1,7 @@
 import Bytes
 
-/// How many connections an address may have, and how many it may begin in a second. IPv6 counts by /64, which is what one
-/// customer has, and wider by /48, which is the most that one usually gets; both must have room.
+/// The number of connections an address may have, and how many it may open per second. IPv6 counts by /64, which is what one
+/// customer has, and by /48, the most that one usually gets; both must have room.
 ///
 /// Memory: an entry for each address that has a connection or had one within the last seconds, at most `Limits.addresses`.
 struct Admission {
@@ -19,11 +19,11 @@ struct Admission {
   private var entries: [Group: Entry] = [:]
   private var swept = Instant.zero
 
-  /// - Parameter boundsAttempts: false where the idlest gives way to a new connection: there a client that begins many replaces only its own, and
-  ///   a program at the same address (a tunnel, a proxy) must come through.
+  /// - Parameter boundsAttempts: false if a new connection replaces the idlest: then an address that opens many takes slots from
+  ///   itself alone, and a program at the same address (a tunnel, a proxy) must get through.
   init(perAddress: Int, boundsAttempts: Bool = true) { (self.perAddress, self.boundsAttempts) = (perAddress, boundsAttempts) }
 
-  /// Counts a connection of this address, or says why it is not taken. A refused one counts as an attempt.
+  /// Counts a connection of this address, or returns why it is refused. A refused one counts as an attempt.
   mutating func admit(_ address: IPAddress, at now: Instant) -> ConnectionRefusal? {
     let groups = groups(address)
     for (group, factor) in groups {
@@ -35,7 +35,7 @@ struct Admission {
     return nil
   }
 
-  /// A connection that was counted is gone. Its entry goes with the last one once its bucket is full again.
+  /// A counted connection was closed. Its entry is removed with the last one once its bucket is full again.
   mutating func release(_ address: IPAddress, at now: Instant) {
     for (group, _) in groups(address) {
       guard var entry = entries[group] else { continue }

@@ -12,11 +12,11 @@ import Synchronization
   import Foundation
 #endif
 
-/// What runs on the app thread: feeds the session machine and does what it orders.
+/// The app thread's work: feeds the session machine and performs its actions.
 ///
 /// Unchecked: all but `published`, `lostCommands` and the constants belong to the server's thread.
 final class AppLoop: TransportDelegate, @unchecked Sendable {
-  /// The machine's figures as the last turn left them.
+  /// The machine's figures after its last step.
   struct Published {
     var stats = SessionStats()
     var connected = 0
@@ -27,7 +27,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     var devices: Set<DeviceKey> = []
     var welcomes: Set<SessionID> = []
     var requests: Set<HTTPRequestID> = []
-    /// The latest list of nodes; sessions that are elsewhere now.
+    /// The latest list of nodes; sessions that are at another node now.
     var nodes: [SessionNode]?
     var replaced: [DeviceKey: SessionID] = [:]
     var drains = false
@@ -35,7 +35,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   private struct Asked {
     var answer: @Sendable (HTTPResponse) -> Void
-    /// Of `GET /v1/directory`.
+    /// The request of `GET /v1/directory`.
     var request: HTTPRequest?
   }
 
@@ -49,12 +49,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   private var machine: SessionMachine
   private var output = SessionMachine.Output()
   private var batch: [AppRequest] = []
-  /// Events that control did not take yet, oldest first.
+  /// Events that control has not accepted yet, oldest first.
   private var waiting: [SessionEvent] = []
   private unowned var transport: (any Transport)!
   private var orders: Mailbox<AppRequest>?
   private let lostCommands = Mutex(Lost())
-  /// HTTP requests that wait for control's word; the session machine bounds them.
+  /// HTTP requests that wait for control's answer; the session machine bounds them.
   private var asked: [HTTPRequestID: Asked] = [:]
   private var nextRequest: UInt64 = 0
   let published = Mutex(Published())
@@ -87,11 +87,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
       case .answer(let token, _): lost.devices.insert(token.device)
       case .revoke(let device): lost.devices.insert(device)
       case .httpAnswer(let id, _): lost.requests.insert(id)
-      // a device asks with what it has, and is answered by what there is
+      // A device sends its own version with a request, and the answer is the present one.
       case .directory: break
-      case .wakesOver: break  // a wake token that opens a session finds that its call is gone
+      case .wakesOver: break  // A session opened by that wake token finds that its call has ended.
       case .nodes(let nodes): lost.nodes = nodes
-      // 4008 would bring its client back here, against its newer session; what does not fit even here ends by its silence
+      // 4008 would bring its client back here, in competition with its newer session; one that does not fit even here ends by its
+      // silence.
       case .replace(let device, let session): if lost.replaced.count < Limits.commands { lost.replaced[device] = session }
       case .drain: lost.drains = true
       }
@@ -101,7 +102,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   func step(_ now: Instant) -> Instant? {
     machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: now)
     orders?.drain(into: &batch)
-    // one that fitted is newer than one that did not
+    // A command that fitted is newer than one that did not.
     var hasNodes = false
     for order in batch {
       switch order {
@@ -144,7 +145,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     runActions()
   }
 
-  /// Sends, pings and closes; the machine may be called again from here (congestion), so the output is taken first.
+  /// Sends, pings and closes; the machine may be called again from here (congestion), so the output is copied first.
   private func runActions() {
     while !output.actions.isEmpty || !output.events.isEmpty {
       let now = output
@@ -179,7 +180,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     }
   }
 
-  /// Who may send a `hello` may send many: the metric counts all of them, the log has as many as its rates let through.
+  /// A client that may send a `hello` may send many: the metric counts all of them, the log only as many as its rates allow.
   private func log(_ login: RefusedLogin) {
     var metadata: Logger.Metadata = ["reason": "\(login.refusal.rawValue)", "why": "\(login.why)"]
     if let address = login.address { metadata["address"] = "\(address)" }
@@ -205,12 +206,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
   func webSocketAlive(_ id: ConnectionID) { feed(.alive(id)) }
   func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?) { feed(.closed(id, code)) }
   func webSocketReceived(_ id: ConnectionID, _ bytes: [UInt8]) {
-    // Control is far behind: what would add to it goes, its clients come back later.
+    // Control is far behind: sockets that add work are closed, and their clients reconnect later.
     if waiting.count >= Limits.waitingEvents { return feed(.congested(id)) }
     feed(.frame(id, bytes))
   }
   func webSocketCongested(_ id: ConnectionID) {
-    // Called from `send`, inside `runActions`: its loop takes what this adds.
+    // Called from `send`, inside `runActions`: its loop handles the added output.
     machine.handle(.congested(id), at: MonotonicClock.now(), into: &output)
   }
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void) {
@@ -226,7 +227,7 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     rejectReceived(request, text) { answer($0.readable(by: origin)) }
   }
 
-  /// Whose token it is, is the session machine's to read; whether the device may act, control's to say.
+  /// The session machine checks whose token it is; control decides whether the device may act.
   private func directoryAsked(_ request: HTTPRequest, _ answer: @escaping @Sendable (HTTPResponse) -> Void) {
     guard request.method == "GET" else { return answer(APIError(.badMethod, "GET").response) }
     machine.setWallClock(unixMilliseconds: WallClock.nowMilliseconds(), at: MonotonicClock.now())
@@ -255,8 +256,8 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     feed(.httpReject(wait(Asked(answer: answer)), call: call, bearer: Self.bearer(request), body: request.body))
   }
 
-  /// For load balancers, and for a page whose WebSocket did not come about: what reached the gateway of it. Why it is not ready is for the admin
-  /// port: every client that reaches this one may ask.
+  /// For load balancers, and for a page whose WebSocket failed: shows which of its headers reached the gateway. The reason for
+  /// not being ready is shown at the admin port only: anyone may ask this one.
   private func readiness(_ request: HTTPRequest) -> HTTPResponse {
     let readiness = Readiness(
       ready: isReady(), host: String(request.host.prefix(256)),
@@ -274,9 +275,9 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
 
   private struct Readiness: Encodable {
     var ready: Bool
-    /// As received: a proxy may have replaced the page's.
+    /// As received: a proxy may have replaced the page's host.
     var host: String
-    /// Whether a page of the request's origin may connect; nil: it names none.
+    /// Whether a page of the request's origin may connect; nil: the request names no origin.
     var page: Bool?
   }
 
@@ -286,12 +287,12 @@ final class AppLoop: TransportDelegate, @unchecked Sendable {
     guard parts.count == 4, parts[0].raw == "v1", parts[1].raw == "calls", parts[3].raw == "reject" else { return nil }
     return parts[2].text
   }
-  /// In the one spelling of `WebOrigin`.
+  /// - Parameter origin: in the canonical spelling of `WebOrigin`.
   func allows(origin: String) -> Bool { origins.contains(origin) || nodeOrigins.pages.contains(origin) }
 }
 
 extension APIError {
-  /// What a device is told that asks by HTTP.
+  /// The answer to a device's HTTP request.
   init(_ failure: Failure) {
     let code: Code =
       switch failure.code {

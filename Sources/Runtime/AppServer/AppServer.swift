@@ -14,26 +14,27 @@ public final class AppServer: Sendable {
   public struct Settings: Sendable {
     public var address: SocketAddress
     public var tls: TLSFiles?
-    /// Origins whose pages may connect, beside the gateway's own (`https://phone.example`).
+    /// Origins whose pages may connect, in addition to the gateway's own (`https://phone.example`).
     public var origins: Set<String>
-    /// Below which everything is, where a proxy hands its path on: `/phone`. Empty: at the root.
+    /// The path prefix of all resources, if a proxy passes its path on: `/phone`. Empty: at the root.
     public var path = ""
     /// By path.
     public var pages: [String: Page]
     public var sessions: SessionSettings
     public var connections = Limits.connections
     public var connectionsPerAddress = Limits.connectionsPerAddress
-    /// Reverse proxies: for connections from these alone the last X-Forwarded-For is the address that counts.
+    /// Reverse proxies: for connections from these alone the last X-Forwarded-For is the client's address.
     public var proxies: [IPNetwork] = []
-    /// Whether new calls and sessions are welcome here, for `GET /v1/ready`. Any thread; must not wait.
+    /// Whether this node accepts new calls and sessions, for `GET /v1/ready`. Any thread; must not wait.
     public var isReady: @Sendable () -> Bool = { true }
-    /// Versions of directories as of now; later ones come as `SessionCommand.directory`.
+    /// Present versions of directories; later ones arrive as `SessionCommand.directory`.
     public var directoryVersions: [String: Int] = [:]
-    /// Answers `GET /v1/directory` of a device and its accounts, whose login token was checked; nil: there is no such page. Any thread.
+    /// Answers `GET /v1/directory` of a device and its accounts, whose login token was checked; nil: the page does not exist. Any
+    /// thread.
     public var directory: DirectoryHandler?
-    /// A token names a key that is not here: keys should be fetched. On the app thread; must not wait.
+    /// A token names an unknown key: keys should be fetched. On the app thread; must not wait.
     public var keysWanted: @Sendable () -> Void = {}
-    /// The tests have a shorter one.
+    /// Shorter in tests.
     var closeTime = Limits.closeTime
     public init(
       address: SocketAddress, tls: TLSFiles? = nil, origins: Set<String> = [], pages: [String: Page] = [:],
@@ -42,7 +43,7 @@ public final class AppServer: Sendable {
       (self.address, self.tls, self.origins, self.pages, self.sessions) = (address, tls, origins, pages, sessions)
     }
   }
-  /// Connections at a time, unless the settings say less.
+  /// Concurrent connections, unless the settings state less.
   public static let mostConnections = Limits.connections
   public typealias DirectoryHandler =
     @Sendable (DeviceKey, [String], HTTPRequest, @escaping @Sendable (HTTPResponse) -> Void) -> Void
@@ -74,13 +75,13 @@ public final class AppServer: Sendable {
     (self.server, self.loop, self.orders) = (server, loop, orders)
   }
 
-  /// Sessions as of the last turn, resumable ones included. Any thread.
+  /// Sessions after the last step, resumable ones included. Any thread.
   public var sessions: Int { loop.sessionCount }
 
   /// The bound address.
   public var address: SocketAddress { server.address }
 
-  /// Any thread; in order. False: the queue is full, and the session concerned ends, so that its client comes back for a
+  /// Any thread; in order. False: the queue is full, and the session concerned ends, so that its client reconnects for a
   /// snapshot.
   @discardableResult public func post(_ command: SessionCommand) -> Bool {
     if orders.post(.command(command)) { return true }
@@ -89,17 +90,17 @@ public final class AppServer: Sendable {
     return false
   }
 
-  /// New users, keys, ICE servers and origins, for connections to come; sessions of users that are gone end with 4003.
+  /// New users, keys, ICE servers and origins, for future connections; sessions of removed users end with 4003.
   @discardableResult public func reconfigure(_ sessions: SessionSettings, origins: Set<String>) -> Bool {
     orders.post(.reconfigure(sessions, origins))
   }
 
-  /// What was fetched from the URL of the keys, for tokens to come. False: the queue is full, and it is to be said again.
+  /// Keys fetched from their URL, for future tokens. False: the queue is full; call again.
   @discardableResult public func replaceKeys(_ verifier: TokenVerifier, fetchedAt: Instant?) -> Bool {
     orders.post(.keys(verifier, fetchedAt: fetchedAt))
   }
 
-  /// Reads the TLS files again. `done` gets what is wrong with them, in which case the old ones stay in use.
+  /// Reads the TLS files again. `done` gets their fault, in which case the old ones stay in use.
   public func reloadCertificates(_ done: @escaping @Sendable (TLSError?) -> Void) { server.reload(done) }
 
   /// Closes every socket (1012), ends the thread and waits for it.

@@ -6,27 +6,27 @@ import HTTP
 import Platform
 import WebSocket
 
-/// One TCP connection of a port, with TLS or without. The server decides; this holds its state and moves its octets.
+/// One TCP connection of a port, with TLS or without. The server decides; this object holds its state and moves its octets.
 ///
-/// | phase | continues when | deadline |
+/// | phase | leaves when | deadline |
 /// |---|---|---|
 /// | handshaking | TLS is done: request | first octet 2 s, then 10 s with the request |
-/// | request | a request is whole: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |
+/// | request | a request is complete: answering; an upgrade: webSocket; a refusal: closing | as above; 5 s between requests; an import a second more for 64 KiB, 2 min in all |
 /// | answering | the answer is written: request, or closing | 30 s |
-/// | streaming | its stream is over: closing, after one with an end request; its token is over, or another replaces it: closing | 10 s in which its client reads nothing; with an end 30 s from piece to piece |
+/// | streaming | its stream is over: closing, after one with an end request; its token is no longer valid, or another stream replaces it: closing | 10 s in which its client reads nothing; with an end 30 s from piece to piece |
 /// | webSocket | either side closes: closing | none: the session machine counts its heartbeat |
 /// | closing | the peer closes too | 1 s after our last octet, WebSockets 5 s in all |
 final class HTTPConnection {
   enum Phase { case handshaking, request, answering, streaming, webSocket, closing }
 
-  /// What only a WebSocket has.
+  /// State of a WebSocket only.
   struct Upgraded {
     let id: ConnectionID
     var frames = FrameReader(messageBytes: AppProtocol.Limits.frameBytes)
     var control: TokenBucket
     /// The payload of the last ping that was not answered yet (RFC 6455 §5.5.3: only the last one needs an answer).
     var ping: [UInt8]?
-    /// The delegate was told that it is closed.
+    /// The delegate was notified of the close.
     var isReported = false
   }
   /// The request that waits for its answer.
@@ -39,12 +39,12 @@ final class HTTPConnection {
     /// A refusal counts against its address.
     var showsToken = false
   }
-  /// What the pieces of an answer come from, and how they are sent.
+  /// The source of an answer's pieces, and their coding.
   struct Stream {
     enum Coding { case none, chunks(keepsAlive: Bool) }
     let source: any ResponseStream
     let coding: Coding
-    /// It was not empty when it was looked at last: when all is written it is looked at again, without waiting for a word of it.
+    /// It was not empty at the last read: once all is written it is read again, without a wake.
     var mayHaveMore = true
     init(_ source: any ResponseStream, _ coding: Coding) { (self.source, self.coding) = (source, coding) }
   }
@@ -52,7 +52,7 @@ final class HTTPConnection {
   let number: UInt64
   let socket: TCPSocket
   let tls: TLSStream?
-  /// The socket's address, and whose it is counted as: behind a proxy the one that the proxy names. Nil: not counted.
+  /// The socket's address, and the one it is counted under: behind a proxy the one that the proxy names. Nil: not counted.
   let peer: IPAddress
   var counted: IPAddress?
   let isProxy: Bool
@@ -61,17 +61,17 @@ final class HTTPConnection {
   var exchange: Exchange?
   var webSocket: Upgraded?
   var stream: Stream?
-  /// What takes the body of the request that is being read.
+  /// The sink for the body of the request that is being read.
   var sink: (any BodySink)?
   var sinkDeadline = Instant.distantFuture
-  /// Of the stream, and octets that were appended since it began.
+  /// The stream's licence, and the octets appended since it began.
   var licence: StreamLicence?
   var appended: UInt64 = 0
-  /// Its last request had a token that is good: it gives way last.
+  /// Its last request had a valid token: it is evicted last.
   var isTrusted = false
-  /// When its last request was whole, or it began: who made none for the longest time is the idlest.
+  /// When its last request was complete, or it began: the connection with the oldest time is the idlest.
   var served: Instant
-  /// No whole request yet: the first to go when room is needed.
+  /// No complete request yet: evicted first when room is needed.
   var isSilent = true
   var hasSpoken = false
   /// The handshake waits for processor time.
@@ -82,7 +82,7 @@ final class HTTPConnection {
   private(set) var out: [UInt8] = []
   private var written = 0
   private var handshakeWantsWrite = false
-  /// Our side is shut down; what is still read counts.
+  /// Our side is shut down; octets read after that count in `lingered`.
   private(set) var hasShutDown = false
   var lingered = 0
 
@@ -98,14 +98,14 @@ final class HTTPConnection {
     deadline = now + Limits.firstOctetTime
   }
 
-  /// Whose address the delegate is told.
+  /// The address that the delegate gets.
   var address: IPAddress { counted ?? peer }
   var queuedBytes: Int { out.count - written }
 
-  /// What epoll is to watch for now.
+  /// The events that epoll must watch for now.
   var wanted: IOEvents {
     if phase == .handshaking { return waitsForAnswer ? [] : handshakeWantsWrite ? .writable : .readable }
-    // A client may shut its side down behind a request and still wants the answer: its end is looked at when that is written.
+    // A client may shut its side down after a request and still needs the answer: its end is handled when that is written.
     let isAnswering = phase == .answering || (phase == .streaming && stream?.source.hasEnd == true)
     let isBusy = isAnswering || (phase == .request && queuedBytes > 0) || (phase == .closing && !hasShutDown)
     var events: IOEvents = isBusy ? [] : .readable
@@ -154,8 +154,8 @@ final class HTTPConnection {
     }
   }
 
-  /// Writes what the kernel takes, `Limits.writeBytes` at most; false when the connection is broken. Nothing is queued afterwards, or epoll will
-  /// tell.
+  /// Writes as much as the kernel accepts, `Limits.writeBytes` at most; false if the connection is broken. Afterwards the queue
+  /// is empty, or epoll will report room.
   func flush() -> Bool {
     if let ping = webSocket?.ping, queuedBytes < Limits.readBytes, phase == .webSocket {
       appendFrame(.pong, ping)
@@ -172,7 +172,7 @@ final class HTTPConnection {
     return true
   }
 
-  /// Octets taken (nil: broken), and whether there is room for more.
+  /// Octets written (nil: broken), and whether there is room for more.
   private func write(_ octets: UnsafeRawBufferPointer) -> (Int?, Bool) {
     guard let tls else {
       switch Result(catching: { () throws(SystemError) in try socket.write(octets) }) {
@@ -188,7 +188,7 @@ final class HTTPConnection {
     }
   }
 
-  /// Ends our side once all is written: the peer sees an orderly end and can still be read.
+  /// Ends our side once all is written: the peer gets an orderly end and can still be read.
   func shutDown() {
     guard !hasShutDown else { return }
     hasShutDown = true

@@ -3,7 +3,7 @@ import Bytes
 import Glibc
 import Platform
 
-/// Taking connections, and making room for them.
+/// Accepting connections, and making room for them.
 extension HTTPServer {
   func accept() {
     guard let listener else { return }
@@ -20,8 +20,8 @@ extension HTTPServer {
     }
   }
 
-  /// Without descriptors a connection would stay in the backlog and wake the loop for ever. The oldest that has asked nothing yet
-  /// gives its own; if there is none, the new one is closed by way of the reserve.
+  /// Without descriptors a connection would stay in the backlog and wake the loop for ever. The oldest connection without a
+  /// request is closed; if there is none, the new one is closed by way of the reserve.
   private func shed(_ listener: TCPListener, _ error: SystemError) {
     metrics.refused[.descriptors].increment()
     if mayLog() { logger.error("connection refused: \(error)", metadata: ["port": "\(settings.setting)"]) }
@@ -63,7 +63,7 @@ extension HTTPServer {
     metrics.connections.set(Int64(connections.count))
   }
 
-  /// For one more connection, whose client is not known yet.
+  /// Whether there is room for one more connection, whose client is not known yet.
   private func hasRoom() -> Bool {
     guard settings.makesRoom else { return connections.count < settings.connections || evict() }
     let strangers = connections.values.count { !$0.isTrusted && $0.phase != .streaming }
@@ -79,13 +79,14 @@ extension HTTPServer {
     return admission.admit(peer, at: loop.now)
   }
 
-  /// One share is for both.
+  /// Whether two addresses share one limit.
   private static func areNeighbours(_ a: IPAddress?, _ b: IPAddress) -> Bool {
     guard let a, a.family == b.family else { return false }
     return a.family == .v4 ? a == b : a.high >> 16 == b.high >> 16
   }
 
-  /// Of those that fit and wait for nothing of ours, the one that made no request for the longest time; those with a good token last.
+  /// Closes, of the matching connections that wait for nothing of ours, the one without a request for the longest time; those
+  /// with a valid token last.
   private func dropIdlest(_ fits: (HTTPConnection) -> Bool) -> Bool {
     let idle = connections.values.filter { connection in
       let waits = [.handshaking, .request].contains(connection.phase) || connection.hasShutDown
@@ -107,7 +108,7 @@ extension HTTPServer {
       "connection refused", metadata: ["port": "\(settings.setting)", "why": "\(why.rawValue)", "address": "\(peer)"])
   }
 
-  /// The log is told once in a while; the counters tell all.
+  /// Limits the log to one line per interval; the counters contain all.
   func mayLog() -> Bool {
     guard loop.now - refusalsLoggedAt >= Limits.logInterval || refusalsLoggedAt == .zero else { return false }
     refusalsLoggedAt = loop.now
@@ -131,7 +132,7 @@ extension HTTPServer {
     return false
   }
 
-  /// A whole request has come.
+  /// A complete request arrived.
   func noLongerSilent(_ connection: HTTPConnection) {
     guard connection.isSilent else { return }
     connection.isSilent = false
@@ -147,7 +148,7 @@ extension HTTPServer {
     silentHead = 0
   }
 
-  /// The connection is over. A WebSocket's end is told to the delegate, unless it was.
+  /// Removes a closed connection. The delegate is notified of a WebSocket's end, unless it was before.
   func drop(_ connection: HTTPConnection, _ code: CloseCode?) {
     guard connections.removeValue(forKey: connection.number) != nil else { return }
     loop.unregister(connection.socket.fd)
@@ -167,8 +168,8 @@ extension HTTPServer {
     if connection.webSocket != nil { forget(connection, code) }
   }
 
-  /// Behind a proxy the address that it names replaces the proxy's own (the last one: what stands before it is whatever
-  /// the client wrote). False if that address may not have another connection.
+  /// Behind a proxy the address that it names replaces the proxy's own (the last one: the client itself may have written those
+  /// before it). False if that address may not have another connection.
   func countForwarded(_ connection: HTTPConnection, _ forwarded: [String]) -> Bool {
     guard connection.isProxy, let text = forwarded.last,
       let address = IPAddress(text) ?? SocketAddress(text)?.ip, address.unmapped != connection.counted

@@ -7,10 +7,10 @@ import Platform
 
 /// Reading, requests and their answers.
 extension HTTPServer {
-  /// epoll says that the socket is ready.
+  /// epoll reports the socket as ready.
   func ready(_ connection: HTTPConnection, _ events: IOEvents) {
     if connection.phase == .handshaking {
-      // One that waits for its turn is watched for nothing: this is its end.
+      // A connection that waits for processor time is watched for nothing: this is its end.
       return connection.waitsForAnswer ? drop(connection, nil) : handshake(connection)
     }
     if events.contains(.writable) || connection.tls?.writeWantsRead == true { dirty.insert(connection.number) }
@@ -21,7 +21,7 @@ extension HTTPServer {
     }
   }
 
-  /// Counts the processor time of TLS handshakes: a flood of them leaves the sessions that stand four fifths of the thread.
+  /// Counts the processor time of TLS handshakes: in a flood, four fifths of the thread stay for the established sessions.
   private func handshake(_ connection: HTTPConnection) {
     firstOctetsCame(connection)
     guard handshakeTime.has(at: loop.now) else {
@@ -36,7 +36,7 @@ extension HTTPServer {
     case .done:
       connection.phase = .request
       watch(connection)
-      readable(connection)  // what came with the handshake's last flight
+      readable(connection)  // Octets that came with the handshake's last flight.
     case .wantsRead, .wantsWrite: watch(connection)
     case .closed, .failed:
       metrics.refused[.handshake].increment()
@@ -44,7 +44,7 @@ extension HTTPServer {
     }
   }
 
-  /// Handshakes that waited, as many as fit; when to look again.
+  /// Resumes waiting handshakes, as many as fit; returns when to try again.
   func resumeHandshakes() -> Instant {
     var next = handshakes[...]
     while let number = next.first, handshakeTime.has(at: loop.now) {
@@ -91,14 +91,14 @@ extension HTTPServer {
       connection.lingered += octets.count
       if connection.lingered > Limits.lingerBytes { drop(connection, nil) }
     case .streaming:
-      // who listens has nothing to say
+      // The client of a stream should send nothing.
       connection.lingered += octets.count
       if connection.lingered > Limits.lingerBytes { drop(connection, nil) }
     case .handshaking, .answering: break
     }
   }
 
-  /// One request at a time: the next is taken out of the reader when this one is answered and the answer written.
+  /// One request at a time: the next is read when this one is answered and the answer written.
   private func nextRequest(_ connection: HTTPConnection) {
     while connection.phase == .request, connection.queuedBytes == 0 {
       switch connection.reader?.next() {
@@ -116,7 +116,7 @@ extension HTTPServer {
     }
   }
 
-  /// A body that is taken as it comes earns time by its octets, since taking them takes some too: one that trickles has a request's time.
+  /// A body with a sink earns time by its octets, since reading them costs time; one that trickles has a request's time.
   private func partReceived(_ connection: HTTPConnection, _ head: RequestHead, _ octets: [UInt8]) {
     if connection.sink == nil {
       (connection.sink, connection.sinkDeadline) = (settings.sink(head), loop.now + Limits.importTime)
@@ -134,7 +134,7 @@ extension HTTPServer {
       return refuseRequest(connection, 429, "too many connections from this address")
     }
     if !settings.path.isEmpty, let target = head.target.below(settings.path) {
-      // what a page names is relative to its folder
+      // Relative links of a page refer to its folder.
       if head.target.path == settings.path, ["GET", "HEAD"].contains(head.method), head.first("upgrade") == nil {
         return refuseRequest(connection, 308, "the page is at \(settings.path)/", [.init("location", settings.path + "/")])
       }
@@ -156,7 +156,7 @@ extension HTTPServer {
     }
     lastNumber += 1
     connection.phase = .answering
-    // when slots are scarce, a connection that has its answer is closed, except where slots are freed otherwise
+    // If connections are scarce, one that has its answer makes room, unless `makesRoom` does.
     let keepsAlive = head.keepsAlive && (settings.makesRoom || connections.count <= settings.connections / 2)
     connection.exchange = .init(
       number: lastNumber, isHead: head.method == "HEAD", isOld: head.minorVersion == 0, keepsAlive: keepsAlive,
@@ -190,7 +190,7 @@ extension HTTPServer {
     respond(connection, response, isHead: exchange.isHead, keepsAlive: exchange.keepsAlive)
   }
 
-  /// An answer of the server itself; the connection ends with it.
+  /// An answer of the server itself; it ends the connection.
   func refuseRequest(_ connection: HTTPConnection, _ status: Int, _ reason: String, _ fields: [RequestHead.Field] = []) {
     var response = settings.reportsProblems ? HTTPResponse.problem(status, reason) : .text(status, reason)
     response.headers = fields.map { ($0.name, $0.value) }
@@ -198,7 +198,7 @@ extension HTTPServer {
   }
 
   func respond(_ connection: HTTPConnection, _ response: HTTPResponse, isHead: Bool, keepsAlive: Bool) {
-    // HEAD of an answer in pieces: its length is not known
+    // HEAD of an answer in pieces: its length is unknown.
     let head = head(response, length: response.stream == nil ? response.body.count : nil, keepsAlive: keepsAlive)
     send(connection, head.encoded + (isHead ? [] : response.body))
     guard keepsAlive else { return close(connection) }
@@ -223,7 +223,7 @@ extension HTTPServer {
     dirty.insert(connection.number)
   }
 
-  /// What is queued is written, then our side ends, then the socket closes when the peer has ended too or has had its time.
+  /// Writes what is queued, ends our side, and closes the socket when the peer has ended too or its time is over.
   func close(_ connection: HTTPConnection) {
     connection.phase = .closing
     (connection.reader, connection.sink) = (nil, nil)
@@ -233,7 +233,7 @@ extension HTTPServer {
 
   // MARK: writing
 
-  /// Writes pending output of all connections, once a step; then the requests that waited behind an answer.
+  /// Writes for all connections with queued octets, once per step; then reads the requests that waited for an answer.
   func writeDirty() {
     let now = dirty
     dirty = []
@@ -252,7 +252,7 @@ extension HTTPServer {
         connection.shutDown()
         if connection.webSocket == nil { setDeadline(connection, loop.now + Limits.lingerTime) }
       case .request:
-        // One request per turn and connection: what one peer pipelines delays no other.
+        // One request per step and connection: the pipelined requests of one peer delay no other.
         nextRequest(connection)
         if connection.phase == .request, connection.queuedBytes == 0, !connection.isSilent {
           let isMidRequest = connection.reader?.isMidRequest == true
@@ -264,7 +264,7 @@ extension HTTPServer {
     }
   }
 
-  /// Tells epoll what this connection wants to hear of.
+  /// Sets the epoll events of this connection.
   func watch(_ connection: HTTPConnection) {
     guard connections[connection.number] != nil, connection.wanted != connection.interest else { return }
     connection.interest = connection.wanted

@@ -5,9 +5,9 @@ import Platform
 
 /// Answers that come in pieces.
 extension HTTPServer {
-  /// One without a stated end.
+  /// Begins a stream without a stated end.
   func begin(_ stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse) {
-    // the token may have gone while the answer was made
+    // The token may have been removed while the answer was made.
     if let refusal = response.licence?.refusal() {
       return respond(connection, refusal.response, isHead: false, keepsAlive: false)
     }
@@ -17,7 +17,7 @@ extension HTTPServer {
     }
     connection.phase = .streaming
     (connection.stream, connection.licence, connection.appended) = (.init(stream, .none), response.licence, 0)
-    // it has a separate slot: the share of its address is for requests
+    // It has its own slot: the share of its address is for requests.
     if let counted = connection.counted, settings.makesRoom {
       admission.release(counted, at: loop.now)
       connection.counted = nil
@@ -27,7 +27,7 @@ extension HTTPServer {
     watch(connection)
   }
 
-  /// A long one. HTTP/1.0 has no chunks: there the connection's end is the body's.
+  /// Begins a long answer. HTTP/1.0 has no chunks: there the connection's end is the body's.
   func begin(
     whole stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse, _ exchange: HTTPConnection.Exchange
   ) {
@@ -44,13 +44,14 @@ extension HTTPServer {
     watch(connection)
   }
 
-  /// Gives each stream whose client has taken all what it has now.
+  /// Feeds each stream whose client has read all that was written.
   func feedStreams() {
     for number in whole { feedWhole(number) }
     for number in endless.numbers { feedEndless(number) }
   }
 
-  /// When streams are to be fed at the latest, once what they gave is written as far as it can be. What stays in a queue wakes the loop by itself.
+  /// When streams must be fed at the latest, after their pieces are written as far as possible. Octets left in a queue wake the
+  /// loop by themselves.
   var nextFeed: Instant? {
     guard !endless.isEmpty || !whole.isEmpty else { return nil }
     func isOwed(_ number: UInt64) -> Bool {
@@ -65,7 +66,7 @@ extension HTTPServer {
       return
     }
     guard connection.queuedBytes == 0 else { return }
-    // its token was removed: the connection is cut, so that no client mistakes a part for the whole
+    // Its token was removed: the connection is cut, so that no client accepts a part as the whole.
     guard connection.licence?.refusal() == nil else { return drop(connection, nil) }
     guard let octets = stream.source.next() else { return finish(stream, connection) }
     connection.stream?.mayHaveMore = !octets.isEmpty
@@ -97,7 +98,7 @@ extension HTTPServer {
     if !octets.isEmpty { send(connection, octets) }
   }
 
-  /// With its last message, which says why.
+  /// With its last message, which states why.
   private func endStream(_ connection: HTTPConnection, _ why: APIError) {
     logger.notice(
       "a stream is ended",
@@ -109,11 +110,11 @@ extension HTTPServer {
     if let last = connection.stream?.source.last(why), !last.isEmpty { send(connection, last) }
     connection.stream = nil
     close(connection)
-    // who reads nothing would keep the connection until its answer's time is over
+    // A client that reads nothing would keep the connection until its answer's time is over.
     setDeadline(connection, loop.now + settings.closeTime)
   }
 
-  /// Octets that the kernel has and the peer has not taken: it reads nothing while they do not become fewer.
+  /// Octets in the kernel that the peer has not acknowledged: while they do not decrease, it reads nothing.
   private static func unacknowledged(_ descriptor: Int32) -> Int {
     var count: Int32 = 0
     return ioctl(descriptor, UInt(TIOCOUTQ), &count) == 0 ? Int(max(0, count)) : 0

@@ -1,6 +1,6 @@
 import AppSessions
 
-/// Where the nodes of a cluster are, as a browser names it: a page that one of them serves has calls at the others.
+/// The addresses of a cluster's nodes as browsers write them: a page from one of them has calls at the others.
 ///
 ///     ws://10.0.0.5:8443/v1/connect → http://10.0.0.5:8443
 struct NodeOrigins: Sendable {
@@ -10,13 +10,13 @@ struct NodeOrigins: Sendable {
   private(set) var sources: [String] = []
   private let own: String?
 
-  /// - Parameter own: this node's address; nil: it is alone.
+  /// - Parameter own: this node's address; nil: it is a single node.
   init(own: String?) {
     self.own = own
     replace([])
   }
 
-  /// The other nodes. Addresses come from the shared store: one that a header field could not hold is left out.
+  /// Replaces the other nodes. Addresses come from the shared store: one that does not fit into a header field is left out.
   mutating func replace(_ others: [SessionNode]) {
     guard let own else { return }
     let hosts = ([own] + others.prefix(Limits.nodeOrigins).map(\.url)).compactMap(Self.host)
@@ -24,7 +24,7 @@ struct NodeOrigins: Sendable {
     sources = Set(hosts.map { ($0.isSecure ? "wss" : "ws") + "://" + $0.authority }).union(pages).sorted()
   }
 
-  /// Host and port as a browser writes them: in small letters, without the scheme's own port (RFC 6454 §6.2).
+  /// Host and port as browsers write them: in lower case, without the scheme's default port (RFC 6454 §6.2).
   private static func host(_ url: String) -> (isSecure: Bool, authority: String)? {
     let isSecure = url.hasPrefix("wss://")
     guard isSecure || url.hasPrefix("ws://") else { return nil }

@@ -1,13 +1,13 @@
 import HTTP
 import JSONWebToken
 
-/// One operation of an HTTP API: what it is asked for by, who may ask, and how long its body may be.
+/// One operation of an HTTP API: its method and path, its scope, and the limit of its body.
 ///
 ///     Route("transferCall", .post, "/v1/calls/{call}/transfer", .calls)
 public struct Route: Sendable, Equatable {
   public enum Method: String, Sendable, CaseIterable { case get = "GET", post = "POST", put = "PUT", delete = "DELETE" }
   enum Part: Sendable, Equatable {
-    /// Is matched as sent: a spelling of it that is percent-encoded is another word.
+    /// Matched as sent: a percent-encoded spelling is another word.
     case word(String)
     /// Any segment that is not relative, decoded: an encoded `/` is part of it.
     case argument(String)
@@ -17,16 +17,16 @@ public struct Route: Sendable, Equatable {
   public let operation: String
   public let method: Method
   public let path: String
-  /// Nil: no authentication.
+  /// Nil: open to every client.
   public let scope: APIScope?
-  /// The most of a request's body, of who has the scope.
+  /// The limit of a request's body, for a client with the scope.
   public let bodyBytes: Int
-  /// A GET answers HEAD too, unless what it reads is gone then.
+  /// A GET answers HEAD too, unless the read removes its resource.
   public let answersHead: Bool
   let parts: [Part]
 
   /// - Parameters:
-  ///   - path: as docs/reference/admin-api.yaml has it, arguments in braces.
+  ///   - path: as in docs/reference/admin-api.yaml, arguments in braces.
   ///   - acceptsImports: the body may be as long as an import.
   public init(
     _ operation: String, _ method: Method, _ path: String, _ scope: APIScope?, acceptsImports: Bool = false,
@@ -39,10 +39,10 @@ public struct Route: Sendable, Equatable {
     }
   }
 
-  /// What a request's method has to be.
+  /// The methods that the route accepts.
   var methods: [String] { [method.rawValue] + (answersHead ? ["HEAD"] : []) }
 
-  /// The path's arguments; nil: it is another path.
+  /// The path's arguments; nil: another path.
   func arguments(of segments: [RequestTarget.Segment]) -> [String: String]? {
     guard segments.count == parts.count else { return nil }
     var out: [String: String] = [:]

@@ -1,6 +1,7 @@
 import Bytes
 
-/// The clients with a stream, and which stream is closed for another: slots are counted by token, and the stream that was idle longest is closed first.
+/// The clients with a stream, and which stream is closed for another: slots are counted by token, and the stream read longest ago
+/// is closed first.
 ///
 /// | a stream begins | closed for it |
 /// |---|---|
@@ -11,14 +12,14 @@ import Bytes
 /// | unread octets | then |
 /// |---|---|
 /// | none, or fewer than before | it is read |
-/// | as many as before, or more, for `unreadTime` | its reader is gone |
+/// | as many as before, or more, for `unreadTime` | it is closed |
 struct StreamSlots {
   struct Slot: Equatable {
     let client: String
     let began: Instant
-    /// When the peer was last seen to take something, or had nothing to take.
+    /// When the peer last read something, or had nothing to read.
     fileprivate(set) var read: Instant
-    /// Octets that it had taken then.
+    /// Octets that it had read then.
     fileprivate var acknowledged: UInt64 = 0
   }
   private(set) var slots: [UInt64: Slot] = [:]
@@ -31,7 +32,7 @@ struct StreamSlots {
   var numbers: [UInt64] { slots.keys.sorted() }
 
   /// - Parameter client: the token's name; empty without one.
-  /// - Returns: the stream that has to end for it.
+  /// - Returns: the stream that must end to make room.
   mutating func begin(_ number: UInt64, of client: String, at now: Instant) -> UInt64? {
     let counts = Dictionary(grouping: slots.values, by: \.client).mapValues(\.count)
     var leaving: UInt64?
@@ -47,7 +48,7 @@ struct StreamSlots {
 
   mutating func end(_ number: UInt64) { slots[number] = nil }
 
-  /// False: its reader has taken nothing for too long.
+  /// False: its client has read nothing for too long.
   mutating func look(_ number: UInt64, sent: UInt64, unread: Int, at now: Instant) -> Bool {
     guard let slot = slots[number] else { return true }
     let acknowledged = sent - min(sent, UInt64(max(0, unread)))
@@ -66,9 +67,9 @@ struct StreamSlots {
   }
 }
 
-/// Why an answer without a stated end may continue: its token, as it was shown, and the row's scope are looked at again before each feed.
+/// Why an answer without a stated end may continue: its token and the row's scope are checked again before each feed.
 struct StreamLicence: Sendable {
-  /// Of the token; empty without one.
+  /// The token's name; empty without one.
   var client = ""
   /// Nil: it may continue.
   var refusal: @Sendable () -> APIError?

@@ -4,14 +4,14 @@ import Bytes
 import HTTP
 import Platform
 
-/// A server of WebSockets and HTTP on a thread of its own.
+/// A server of WebSockets and HTTP on its own thread.
 /// `send`, `ping`, `close` belong to the server's thread: they are called from the delegate's methods only.
 protocol Transport: AnyObject {
   func send(_ id: ConnectionID, _ bytes: [UInt8])
   func ping(_ id: ConnectionID)
-  /// Sends what is queued, then the close frame; cuts the socket if that takes too long.
+  /// Sends the queued frames, then the close frame; cuts the socket if that lasts too long.
   func close(_ id: ConnectionID, _ code: CloseCode)
-  /// Any thread: makes `turn` come soon.
+  /// Any thread: makes `step` run soon.
   func wake()
   /// Any thread: closes every socket, ends the thread and waits for it.
   func stop()
@@ -27,13 +27,13 @@ protocol TransportDelegate: AnyObject {
   func webSocketCongested(_ id: ConnectionID)
   /// Once for each opened one; nothing follows for this id.
   func webSocketClosed(_ id: ConnectionID, _ code: CloseCode?)
-  /// Whether it comes with a good token: its connection gives way last.
+  /// Whether it has a valid token: its connection is evicted last.
   func trusts(_ request: HTTPRequest) -> Bool
   /// Exactly one answer must follow, from any thread.
   func requestReceived(_ request: HTTPRequest, answer: @escaping @Sendable (HTTPResponse) -> Void)
   /// Whether a page of this origin may open a WebSocket.
   func allows(origin: String) -> Bool
-  /// After each round of socket work, and after `wake`. Returns when it wants to be called at the latest.
+  /// After each round of socket work, and after `wake`. Returns when it must be called at the latest.
   func step(_ now: Instant) -> Instant?
 }
 
@@ -41,8 +41,8 @@ extension TransportDelegate {
   func trusts(_ request: HTTPRequest) -> Bool { false }
 }
 
-/// Takes a request's body as it comes, before the request is handed over without it. On the server's thread, a piece of a read at a time; what it
-/// keeps is its own to bound. It is let go when the connection ends early.
+/// Receives a request's body in pieces, one per read, before the request is delivered without it. On the server's thread; it must
+/// bound what it keeps. It is released when the connection ends early.
 public protocol BodySink: AnyObject, Sendable {
   func receive(_ octets: [UInt8])
 }
@@ -52,34 +52,34 @@ public struct HTTPRequest: Sendable {
   public var method: String
   /// Split first, each part percent-decoded once.
   public var target: RequestTarget
-  /// The path as sent; compared with a path that is written plainly, an encoded spelling of it is another one.
+  /// The path as sent; an encoded spelling is not equal to the plain path.
   public var path: String { target.path }
-  /// What the row of a `RouteTable` has in braces, by its name.
+  /// The arguments in braces of a `RouteTable` row, by name.
   public var arguments: [String: String] = [:]
   public var host: String
   public var origin: String?
   public var authorization: Redacted<String>?
   /// All but Authorization, which is a secret; names in lower case.
   public var fields: [(name: String, value: String)] = []
-  /// The name of the token that the admin port knows the request by; empty without one.
+  /// The name of the request's token at the admin port; empty without one.
   public var client = ""
   public var body: [UInt8]
-  /// What took the body, of a row that has one.
+  /// The sink that received the body, if the row has one.
   public var sink: (any BodySink)?
   public var peer: IPAddress
-  /// The instant of the turn in which it came: requests of one turn have the same, whatever they cost.
+  /// The instant of the step that read it: requests of one step have the same, whatever they cost.
   public var received = Instant.zero
-  /// Takes as much from the rate of the token as one more request, for an answer that costs as much; false: there is no more at the instant in
-  /// which the request came. Always true without a rate. Any thread.
+  /// Takes the cost of one more request from the token's rate, for an answer that costs as much; false: none was left when the
+  /// request arrived. Always true without a rate. Any thread.
   public var spend: @Sendable () -> Bool = { true }
 
   /// The first value of a field; `name` in lower case.
   public func first(_ name: String) -> String? { fields.first { $0.name == name }?.value }
 
-  /// What stands in the braces of the row's path: `call` of `/v1/calls/{call}`. Empty where the path has none of that name.
+  /// An argument of the row's path: `call` of `/v1/calls/{call}`. Empty if the path has none of that name.
   public func argument(_ name: String) -> String { arguments[name] ?? "" }
 
-  /// A field of the query; nil where it is not there. One that is there twice, or is empty, could be read in two ways and is refused.
+  /// A field of the query; nil if absent. A repeated or empty one is ambiguous and refused.
   public func queryValue(_ name: String) throws(APIError) -> String? {
     let values = target.pairs.filter { $0.name == name }
     guard let value = values.first?.value else { return nil }
@@ -95,9 +95,9 @@ public struct HTTPResponse: Sendable {
   public var contentType: String
   public var headers: [(name: String, value: String)]
   public var body: [UInt8]
-  /// What follows the body.
+  /// The data after the body.
   public var stream: (any ResponseStream)?
-  /// Looked at before each feed of the stream; nil: who may ask once may continue.
+  /// Checked before each feed of the stream; nil: the first check is sufficient.
   var licence: StreamLicence?
 
   public init(_ status: Int, contentType: String, headers: [(name: String, value: String)] = [], body: [UInt8]) {
@@ -110,21 +110,21 @@ public struct HTTPResponse: Sendable {
   }
 }
 
-/// A body that comes in pieces: one without a stated end, such as Server-Sent Events, or a long one that is made as it is read (`hasEnd`).
+/// A body in pieces: one without a stated end, such as Server-Sent Events, or a long one that is made as it is read (`hasEnd`).
 ///
 /// | | without end | with one |
 /// |---|---|---|
-/// | is sent | until one side closes; the connection ends with it | in the chunked coding (RFC 9112 §7.1); the connection continues |
-/// | at a time | `Limits.streams`, of one token `Limits.streamsPerToken` | as many as there are connections |
+/// | is sent | until one side closes; the connection ends with it | in the chunked coding (RFC 9112 §7.1); the connection stays open |
+/// | concurrently | `Limits.streams`, per token `Limits.streamsPerToken` | as many as there are connections |
 /// | a peer that reads nothing | is closed after `Limits.unreadTime` | is cut after `Limits.answerTime` without progress |
 public protocol ResponseStream: AnyObject, Sendable {
-  /// The server's thread, whenever what was given is written, after `AdminServer.wakeStreams` and every `Limits.streamInterval`. Must not wait.
-  /// Empty: nothing now. Nil: it is over.
+  /// The server's thread, whenever the pieces so far are written, after `AdminServer.wakeStreams` and every
+  /// `Limits.streamInterval`. Must not wait. Empty: nothing now. Nil: it has ended.
   func next() -> [UInt8]?
-  /// The last octets, of one that the server ends: why.
+  /// The last octets of a stream that the server ends, with the reason.
   func last(_ why: APIError) -> [UInt8]
   var hasEnd: Bool { get }
-  /// After `next` was nil: the rest is not available, and the connection is cut, so that no client mistakes a part for the whole.
+  /// After `next` was nil: the rest is unavailable, and the connection is cut, so that no client accepts a part as the whole.
   var isBroken: Bool { get }
 }
 
@@ -137,14 +137,14 @@ extension ResponseStream {
 /// Why a socket or upgrade was refused; for counting.
 enum ConnectionRefusal: String, CaseIterable, Sendable {
   case tooMany, tooManyFromAddress
-  /// More attempts from one address than it may make in a second.
+  /// More attempts from one address than it may make per second.
   case tooFast
-  /// No octet came in time, or the connection gave way to another; a request that was not complete in time.
+  /// No octet came in time, or the connection was evicted for another; a request that was not complete in time.
   case silent, slow
-  /// No HTTP, or HTTP that two parsers may read in two ways.
+  /// Not HTTP, or HTTP that two parsers may read in two ways.
   case malformed
   case handshake, descriptors, upgrade, path, origin, subprotocol
-  /// Of an address that has shown too many bad tokens.
+  /// From an address that has sent too many invalid tokens.
   case token
 }
 
