@@ -3,13 +3,13 @@ public import Logging
 public import Platform
 import Synchronization
 
-/// The thread `pages`: what is made of control's answers, and whatever else a request from outside costs. Clients (the names of tokens) take turns on
-/// it, one step each, so that a long answer delays no other client's; a step is meant to take some milliseconds.
+/// The thread `pages`: processes control's answers, and the other work of external requests. Clients (the names of tokens) share
+/// it by steps in rotation, so that a long answer to one delays no other; a step should last some milliseconds.
 ///
 ///     let asker = try Asker(inbox: inbox)
 ///     outputs.answered = { asker.answered($0, $1) }
 ///     try asker.start(logger: logger)
-///     guard let share = asker.begin(for: client) else { … }          // the client has too many requests under way
+///     guard let share = asker.begin(for: client) else { … }          // the client has too many open requests
 ///     asker.run(for: client) { asker.ask(.call(id), for: client) { answer in … } }
 ///     asker.stop()
 public final class Asker: Sendable {
@@ -17,7 +17,7 @@ public final class Asker: Sendable {
   /// Nil: control has no room for the question.
   public typealias Then = @Sendable (ControlAnswer?) -> Void
 
-  /// A request of a client under way, until it is let go.
+  /// An open request of a client, until it is released.
   public final class Share: Sendable {
     private let asker: Asker
     private let client: String
@@ -54,7 +54,7 @@ public final class Asker: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// Ends the thread; what waits is not done.
+  /// Ends the thread; waiting steps are not run.
   public func stop() {
     work.post(nil, of: "", isExempt: true)
     thread.withLock { thread in
@@ -65,7 +65,7 @@ public final class Asker: Sendable {
 
   // MARK: any thread
 
-  /// A further request of a client; nil: it has `Limits.requestsPerClient` (16) under way.
+  /// Begins another request of a client; nil: it has `Limits.requestsPerClient` (16) open ones.
   public func begin(for client: String) -> Share? {
     let isQueued = waiting.withLock { waiting in
       guard waiting.requests[client, default: 0] < Limits.requestsPerClient else { return false }
@@ -82,10 +82,10 @@ public final class Asker: Sendable {
     }
   }
 
-  /// A step of a request that has begun. Exempt from the bound: there are no more steps than requests under way.
+  /// A step of an open request. Exempt from the bound: there are no more steps than open requests.
   public func run(for client: String, _ step: @escaping Work) { work.post(step, of: client, isExempt: true) }
 
-  /// `then` runs on this thread, once, when it is the client's turn.
+  /// `then` runs on this thread, once, in the client's next step.
   public func ask(_ question: ControlQuestion, for client: String, _ then: @escaping Then) {
     let id = waiting.withLock { waiting -> QuestionID? in
       guard waiting.questions.count < Limits.asked else { return nil }
@@ -98,7 +98,7 @@ public final class Asker: Sendable {
     if !inbox.ask(question, id) { answered(id, nil) }
   }
 
-  /// Control's answer (`ControlOutputs.answered`): it is handed on, and nothing is made of it here.
+  /// Control's answer (`ControlOutputs.answered`): it is queued for the thread; nothing is processed here.
   public func answered(_ id: QuestionID, _ answer: ControlAnswer?) {
     guard let (client, then) = waiting.withLock({ $0.questions.removeValue(forKey: id) }) else { return }
     run(for: client) { then(answer) }

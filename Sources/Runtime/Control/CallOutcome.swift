@@ -1,7 +1,7 @@
 import CallFlow
 
-/// What came of a call's INVITE. ASR is `answered` of all; NER is `answered`, `busy`, `unanswered` and `rejected` of all:
-/// the network did its part, whatever the called user wanted (ITU-T E.411, E.425).
+/// The outcome of a call's INVITE. ASR is `answered` of all; NER is `answered`, `busy`, `unanswered` and `rejected` of all: the
+/// network did its part, whatever the called user decided (ITU-T E.411, E.425).
 enum CallOutcome: String, CaseIterable, Sendable {
   case answered, busy, unanswered, rejected
   /// The caller gave up before it rang.
@@ -9,7 +9,7 @@ enum CallOutcome: String, CaseIterable, Sendable {
   case failed
 }
 
-/// Whose audio came during a call.
+/// The side whose audio was received during a call.
 enum AudioHeard: String, CaseIterable, Sendable {
   case both
   case neither = "none"
@@ -18,7 +18,7 @@ enum AudioHeard: String, CaseIterable, Sendable {
 }
 
 extension CallRecord {
-  /// Nil for a call whose INVITE never went out.
+  /// Nil for a call whose INVITE was never sent.
   var outcome: CallOutcome? {
     if times[CallStage.connected.rawValue] != nil || times[CallStage.numberAnswered.rawValue] != nil { return .answered }
     if direction == .outgoing, times[CallStage.inviteSent.rawValue] == nil { return nil }
@@ -32,7 +32,7 @@ extension CallRecord {
     }
   }
 
-  /// Seconds from our INVITE to the first 18x or 2xx; nil for incoming calls and where neither came.
+  /// Seconds from our INVITE to the first 18x or 2xx; nil for incoming calls and if neither came.
   var postDialDelay: Double? {
     guard direction == .outgoing, let sent = times[CallStage.inviteSent.rawValue] else { return nil }
     let stages: [CallStage] = [.ringing, .forwarded, .progress, .numberAnswered, .connected]
@@ -40,8 +40,8 @@ extension CallRecord {
     return max(0, Double(first - sent) / 1_000)
   }
 
-  /// Nil for calls that were too short to tell, without statistics, or without a connected device: answered by a recording, or by a number
-  /// whose user did not come.
+  /// Nil for calls that were too short to judge, without statistics, or without a connected device: answered by a recording, or
+  /// by a number whose user did not join.
   var audioHeard: AudioHeard? {
     guard connectedMs >= Limits.audioExpected, let fromTrunk, let fromApp else { return nil }
     guard times[CallStage.numberAnswered.rawValue] == nil || times[CallStage.connected.rawValue] != nil else { return nil }

@@ -4,28 +4,29 @@ import GatewayCore
 import Platform
 public import SIPDialogs
 
-/// Other addresses of this machine while calls run. These follow a few in a turn (`Limits.movedCalls`), since each costs sockets and a re-INVITE.
+/// Other addresses of this machine during calls. The calls follow a few per step (`Limits.movedCalls`), since each costs sockets
+/// and a re-INVITE.
 extension Control {
   /// How far the calls have followed the newest change.
   struct AddressWalk {
-    /// Of what apps are offered: by media thread, and behind which call it continues.
+    /// For the candidates of apps: by media thread, and the call after which it continues.
     var apps: (candidates: [[SocketAddress]], after: CallNumber?)?
-    /// Of trunk legs.
+    /// For trunk legs.
     var trunks: (successor: (Flow, _ hasMoved: Bool) -> Flow?, after: CallNumber?)?
     var timer: EventLoop.TimerID?
   }
 
-  /// The machine's addresses or routes have changed, which the SIP transport knows already.
-  /// - Parameter appCandidates: what apps are offered, by media thread.
+  /// The machine's addresses or routes have changed; the SIP transport has them already.
+  /// - Parameter appCandidates: the candidates for apps, by media thread.
   public func moved(own: OwnAddresses, advertised: AdvertisedAddresses, sip: String, appCandidates: [[SocketAddress]]) {
     run(.moved(own, advertised, sip: sip))
     addressWalk.apps = (appCandidates, nil)
     followAddresses()
   }
 
-  /// The machine's addresses have stayed the same for a while: calls whose address is gone continue from another.
-  /// - Parameter successor: of a dialog's flow, and whether it has moved before, the flow that replaces it; nil: none. Called for each dialog on this
-  ///   thread, now and in later turns.
+  /// The machine's addresses have been stable for a while: calls whose address was removed continue from another.
+  /// - Parameter successor: given a dialog's flow and whether it has moved before, the flow that replaces it; nil: none. Called
+  ///   for each dialog on this thread, now and in later steps.
   public func moveCalls(_ successor: @escaping (Flow, _ hasMoved: Bool) -> Flow?) {
     addressWalk.trunks = (successor, nil)
     followAddresses()

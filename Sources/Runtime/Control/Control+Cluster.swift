@@ -6,7 +6,7 @@ import Logging
 import Platform
 public import SIPDialogs
 
-/// What the cluster machine wants of the surroundings: requests to the shared store, probes of silent nodes, legs of dead ones.
+/// The cluster machine's requests: to the shared store, probes of silent nodes, legs of dead ones.
 extension Control {
   func perform(_ action: ClusterMachine.Action) {
     switch action {
@@ -20,13 +20,13 @@ extension Control {
     }
   }
 
-  /// The leg as we can close it: its process's address is not ours.
+  /// The leg in the form that we can close: its process's address is not ours.
   private func ours(_ leg: OrphanedLeg) -> OrphanedLeg? {
     guard let flow = leg.flow, let own = outputs.flow(flow.transport, flow.remote) else { return nil }
     return leg.moved(to: own)
   }
 
-  /// SIP OPTIONS to a node; silent is who has not answered in `Limits.probe`.
+  /// SIP OPTIONS to a node; it is silent if it has not answered within `Limits.probe`.
   private func probe(_ incarnation: Incarnation, _ sip: String) {
     guard let uri = NodeAddress(sip), let flow = outputs.flow(uri.transport, uri.address) else {
       return run(.cluster(.probed(incarnation, .silent)))
@@ -37,7 +37,7 @@ extension Control {
     run(.probe(incarnation, uri: sip, flow))
   }
 
-  /// An answer that was there before counts; this one is then ignored.
+  /// An earlier answer counts; this one is then ignored.
   private func probesDue() {
     while let first = probes.first, first.at <= loop.now {
       probes.removeFirst()
@@ -51,7 +51,7 @@ extension Control {
     guard core.cluster != nil else { return }
     run(.cluster(.load(calls: Int(metrics.liveCalls), sessions: outputs.sessions(), refuses: overload != nil)))
     guard let cluster = core.cluster else { return }
-    // before the first look no node is known: that is no statement on any node
+    // Before the first read no node is known, which proves nothing about any.
     let nodes = cluster.nodes
     seenNodes = nodes
     if cluster.state == .up || nodes.count > 1 { outputs.nodesSeen(nodes) }
@@ -59,7 +59,7 @@ extension Control {
   }
 }
 
-/// `sip:10.0.0.5:5060;transport=tcp`: an address with a port, as leases hold it.
+/// `sip:10.0.0.5:5060;transport=tcp`: an address with a port, as leases contain it.
 public struct NodeAddress {
   public var transport: TransportProtocol
   public var address: SocketAddress

@@ -8,7 +8,7 @@ public import PushPolicy
 public import SIPDialogs
 public import Trunking
 
-/// No further call fits beside those that are there.
+/// No further call fits beside the present ones.
 public struct MediaOverload: Error, CustomStringConvertible {
   public let description: String
   public init(_ description: String) { self.description = description }
@@ -17,66 +17,67 @@ public struct MediaOverload: Error, CustomStringConvertible {
 /// Why no media can be reserved for any call.
 public enum MediaShortage: Sendable { case cpu, ports }
 
-/// Where control's actions go: the other runtimes, given by who puts the gateway together. All are called on the control thread and must
-/// not wait.
+/// The targets of control's actions: the other runtimes, set by the composition of the gateway. All are called on the control
+/// thread and must not wait.
 public struct ControlOutputs {
-  /// Queues one message; sent at the end of the turn.
+  /// Queues one message; sent at the end of the step.
   public var sendSIP: (UserAgent.Output.Message) -> Void
   /// The peer of a flow has answered a challenge.
   public var authenticated: (Flow) -> Void = { _ in }
-  /// A request had no answer on this connection, which took it after an instant: believed no more if nothing else came over it since.
+  /// A request had no answer on this connection, which accepted it after an instant: no longer trusted if nothing else came over
+  /// it since.
   public var silent: (Flow, Instant) -> Void = { _, _ in }
   public var sendApp: (SessionCommand) -> Void
   /// False if the command was lost (its thread's queue is full): the session is then given up.
   public var sendMedia: (MediaCommand) -> Bool
-  /// Sockets and a thread for a call. Throws
-  /// `MediaOverload` when the threads have as many calls as they can carry, anything else when there is no room of another kind.
+  /// Sockets and a thread for a call. Throws `MediaOverload` when the threads have as many calls as they can carry, anything else
+  /// for another shortage.
   public var reserveMedia: (MediaRequest) throws -> MediaReservation
-  /// Ports at another address for a trunk leg whose own the machine no longer has; nil: it stays.
+  /// Ports at another address for a trunk leg whose own address was removed from the machine; nil: it stays.
   public var moveMedia: (MediaRequest) throws -> SocketAddress? = { _ in nil }
   /// Start line; `confirm` from any thread once it is on disk.
   public var journal: (StartLine, _ confirm: @escaping @Sendable (CallID) -> Void) -> Void
   public var record: (CallRecord) -> Void
-  /// The turn is over: threads that have got something are woken now, each at most once.
+  /// The step is over: threads that got something are woken now, each at most once.
   public var endStep: () -> Void = {}
-  /// A question to the name servers; the answer comes through `Control.resolved`.
+  /// A query to the name servers; the answer arrives through `Control.resolved`.
   public var lookUp: (DNSQuestion) -> Void = { _ in }
-  /// Who is calling: the answer comes as `Input.verified`.
+  /// Verifies the caller: the answer arrives as `Input.verified`.
   public var verify: (CallID, IdentityQuestion) -> Void = { _, _ in }
   public var trunkNews: (TrunkNews) -> Void = { _ in }
   /// The trunks, once a second; for `/readyz`.
   public var trunkStatuses: ([TrunkStatus]) -> Void = { _ in }
-  /// Wakes a device; the report comes as `Input.pushed`. The instants: the end of the ring window, and when the INVITE came if
-  /// the device is pushed to at once.
+  /// Wakes a device; the report arrives as `Input.pushed`. The instants: the end of the ring window, and when the INVITE arrived
+  /// if the device is pushed to at once.
   public var push: (PushKey, PushTarget, CallPush, Instant, _ since: Instant?) -> Void = { _, _, _, _, _ in }
-  /// What would refuse a call's media now. Asked with every SIP message: a few loads.
+  /// The present reason to refuse any call's media. Called with every SIP message: a few loads.
   public var mediaShortage: () -> MediaShortage? = { nil }
-  /// For how long SIP has come faster than it is read. Asked with every SIP message.
+  /// For how long SIP has arrived faster than it is read. Called with every SIP message.
   public var backlog: () -> Duration = { .zero }
-  /// Memory in use and its limit in bytes; a limit of 0 is none. Asked ten times a second.
+  /// Memory in use and its limit in bytes; a limit of 0 is none. Called ten times a second.
   public var memory: () -> (used: Int64, limit: Int64) = { (0, 0) }
-  /// New calls are refused from now on because of this, or taken again; for `/readyz`.
+  /// New calls are refused from now on for this reason, or accepted again; for `/readyz`.
   public var overloaded: (SIPDialogs.RefusalReason?) -> Void = { _ in }
-  /// Asks a webhook; the answer comes as `Input.routed`, if it comes.
+  /// Queries a webhook; the answer arrives as `Input.routed`, if at all.
   public var askRoute: (RouteQuestion, Webhook) -> Void = { _, _ in }
-  /// Asks a webhook about users; the answer comes as `Input.userKnown`, always.
+  /// Queries a webhook about users; the answer always arrives as `Input.userKnown`.
   public var askUser: (UserQuestion, Webhook) -> Void = { _, _ in }
   public var pushCallOver: (CallID) -> Void = { _ in }
-  /// A call whose record another node has written: nothing is kept of it here.
+  /// A call whose record another node has written: nothing about it is kept here.
   public var disowned: (CallID) -> Void = { _ in }
-  /// A request to the shared store; the answer comes as `Inbound.cluster`.
+  /// A request to the shared store; the answer arrives as `Inbound.cluster`.
   public var sharedStore: (SharedStoreRequestID, SharedStoreRequest) -> Void = { _, _ in }
-  /// App sessions here, for the node's lease. Asked once a second.
+  /// App sessions here, for the node's lease. Called once a second.
   public var sessions: () -> Int = { 0 }
-  /// Where this node sends from toward an address; nil: it has no listener for it.
+  /// This node's flow toward an address; nil: it has no listener for it.
   public var flow: (TransportProtocol, SocketAddress) -> Flow? = { _, _ in nil }
-  /// All nodes that are known, once a second; for sessions and for the allow-list of SIP.
+  /// All known nodes, once a second; for sessions and for the sources that SIP is accepted from.
   public var nodesSeen: ([SeenNode]) -> Void = { _ in }
-  /// What the cluster says of this node and of its tasks.
+  /// The cluster's notices about this node and its tasks.
   public var clusterNews: (ClusterMachine.Action) -> Void = { _ in }
-  /// What the store of devices is to hold from now on.
+  /// Changes that the store of devices must apply.
   public var devices: ([DeviceChange]) -> Void = { _ in }
-  /// What the store is to hold of login tokens' grants from now on.
+  /// Changes of login tokens' grants that the store must apply.
   public var grants: ([UserGrants.Change]) -> Void = { _ in }
   /// The answer to a question of `Inbox.ask`.
   public var answered: (QuestionID, ControlAnswer) -> Void = { _, _ in }
@@ -85,11 +86,11 @@ public struct ControlOutputs {
   /// After `Inbox.leave`: registrars have answered.
   public var left: () -> Void = {}
 
-  /// Begins or ends a recording; its end comes as `Input.recorded`.
+  /// Begins or ends a recording; its end arrives as `Input.recorded`.
   public var recording: (RecordingCommand) -> Void = { _ in }
-  /// Opens or closes a stream; what becomes of it comes as `Input.stream`.
+  /// Opens or closes a stream; its outcome arrives as `Input.stream`.
   public var stream: (StreamCommand) -> Void = { _ in }
-  /// What is told beyond the gateway; before the start line or record of the same turn.
+  /// An event for receivers outside the gateway; before the start line or record of the same step.
   public var event: (GatewayEvent) -> Void = { _ in }
 
   public init(

@@ -5,7 +5,7 @@ public import Platform
 import SIPDialogs
 import Synchronization
 
-/// What control counts. Written on the control thread, read by the thread that renders.
+/// Control's counts. Written on the control thread, read by the thread that renders.
 public final class ControlMetrics: Sendable {
   let states = LabelledGauges<CallState>()
   let trunks = TrunkMetrics()
@@ -30,7 +30,7 @@ public final class ControlMetrics: Sendable {
   let delay = Gauge()
   private let steps: Histogram
   private let live = Gauge()
-  /// Calls at a time.
+  /// Concurrent calls.
   let callsLimit = Gauge()
 
   static let lengthBounds: [Double] = [1, 5, 10, 30, 60, 120, 300, 600, 1_200, 1_800, 3_600, 7_200, 14_400]
@@ -39,16 +39,16 @@ public final class ControlMetrics: Sendable {
   public init(steps: Histogram, hasCluster: Bool = false) {
     self.hasCluster = hasCluster
     self.steps = steps
-    // Every refusal has its row from the start: a first refusal is then seen as a step from 0.
+    // Every refusal has its row from the start: a first refusal is then visible as a step from 0.
     for direction in CallDirection.allCases {
       for reason in Refusal.Reason.allCases { _ = refused.counter(direction.rawValue, reason.rawValue) }
     }
   }
 
-  /// Calls that are not over, as of the last turn.
-  /// Shown where there are other nodes.
+  /// Shown if there are other nodes.
   public let cluster = ClusterMetrics()
   let hasCluster: Bool
+  /// Calls that are not over, as of the last step.
   public var liveCalls: Int64 { live.value }
 
   func publish(_ statistics: CallStatistics) {
@@ -72,7 +72,7 @@ public final class ControlMetrics: Sendable {
   func count(_ measurement: Measurement) {
     switch measurement {
     case .inviteToOffer(let time): inviteToOffer.record(time)
-    // The push thread measures to the request itself, which is where time could be lost.
+    // The push thread measures to the request itself, where time could be lost.
     case .inviteToPush: break
     case .pushToConnected(let time): pushToConnected.record(time)
     case .app(let step, let time): app.first { $0.0 == step }?.1.record(time)

@@ -3,8 +3,8 @@ import Platform
 import Synchronization
 import Trunking
 
-/// What control counts by trunk. A trunk that left the configuration is counted under `removed` from a second
-/// after its last call's end.
+/// Control's counts by trunk. A trunk that left the configuration is counted under `removed` from a second after its last call's
+/// end.
 final class TrunkMetrics: Sendable {
   private let started = CounterTable(labelNames: ["direction", "trunk"], limit: Limits.trunkLabelSets)
   private let ended = CounterTable(labelNames: ["direction", "reason", "by", "trunk"], limit: Limits.trunkLabelSets)
@@ -24,7 +24,7 @@ final class TrunkMetrics: Sendable {
   private struct State {
     /// As of the last second.
     var statuses: [TrunkStatus] = []
-    /// What `started` has counted.
+    /// The last counts of `started`.
     var started: [CallDirection: [String: Int]] = [:]
   }
 
@@ -35,7 +35,7 @@ final class TrunkMetrics: Sendable {
   func publish(_ statuses: [TrunkStatus]) {
     let names = Set(statuses.map(\.trunk))
     for table in [started, ended, media, events, outcomes, audio] { table.fold("trunk") { !names.contains($0) } }
-    // Rows that alerts divide by each other are there from the start: a first failure is then seen as a step from 0.
+    // Rows that alerts divide by each other exist from the start: a first failure is then visible as a step from 0.
     for trunk in names.subtracting(self.names) {
       for outcome in CallOutcome.allCases { _ = outcomes.counter(CallDirection.outgoing.rawValue, outcome.rawValue, trunk) }
       for heard in AudioHeard.allCases { _ = audio.counter(trunk, heard.rawValue) }
@@ -44,7 +44,7 @@ final class TrunkMetrics: Sendable {
     state.withLock { $0.statuses = statuses }
   }
 
-  /// The call machine's count, after each turn.
+  /// The call machine's count, after each step.
   func count(started now: [CallDirection: [String: Int]]) {
     state.withLock { state in
       guard now != state.started else { return }
@@ -75,7 +75,7 @@ final class TrunkMetrics: Sendable {
     switch news {
     case .registered(let trunk, _): events.counter(trunk, "registered").increment()
     case .registrationFailed(let trunk, _, _): events.counter(trunk, "registration_failed").increment()
-    case .formerContactKept: break  // nothing is wrong with the trunk
+    case .formerContactKept: break  // No fault of the trunk.
     case .serviceRouteRefused(let trunk): events.counter(trunk, "service_route_refused").increment()
     case .probed(let trunk, let isUp): events.counter(trunk, isUp ? "probe_up" : "probe_down").increment()
     case .breaker(let trunk, let isOpen): events.counter(trunk, isOpen ? "breaker_opened" : "breaker_closed").increment()
