@@ -1,14 +1,15 @@
 import Foundation
 
-/// The reading side: events behind a position, in order, while another thread writes. Blocks for what is not in memory; one thread.
+/// The reading side: events after a position, in order, while another thread writes. Blocks for data that is not in memory; one
+/// thread.
 ///
 ///     let reader = EventReader(folder: folder)
 ///     let (events, isGap) = reader.read(after: position, most: 100)
 public final class EventReader: @unchecked Sendable {
-  // Touched by the thread that calls only.
+  // Accessed only by the calling thread.
   private let folder: EventFolder
   private var fd: Int32 = -1
-  /// Of the open segment.
+  /// Fields of the open segment.
   private var first: UInt64 = 0
   private var offset: off_t = 0
   /// The last event before `offset`.
@@ -19,28 +20,30 @@ public final class EventReader: @unchecked Sendable {
 
   public var epoch: String? { folder.epoch() }
 
-  /// The oldest position that is kept, and the newest: (1, 0) if there is nothing. Reads the end of the journal only, `Limits.readBytes` at most.
+  /// The oldest stored position, and the newest: (1, 0) if there is none. Reads the end of the journal only, `Limits.readBytes`
+  /// at most.
   public var range: (oldest: UInt64, newest: UInt64) {
     let all = folder.segments()
     guard let oldest = all.first, let last = all.last else { return (1, 0) }
     return (oldest.first, max(last.first - 1, Self.lastPosition(in: last.path) ?? 0))
   }
 
-  /// Of the last whole line of a segment; nil: it has none.
+  /// The position of a segment's last complete line; nil: it has none.
   private static func lastPosition(in path: String) -> UInt64? {
     let file = Glibc.open(path, O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return nil }
     defer { close(file) }
     var status = stat()
     guard fstat(file, &status) == 0 else { return nil }
-    // no line is as long: the last whole one, and the end of the one before it, are here
+    // No line is as long: the last complete one, and the end of the one before it, are in these octets.
     let octets = chunk(file, max(0, status.st_size - off_t(Limits.readBytes)))
     guard let end = octets.lastIndex(of: 0x0a) else { return nil }
     let start = octets[..<end].lastIndex(of: 0x0a).map { $0 + 1 } ?? 0
     return position(of: octets[start..<end])
   }
 
-  /// At most `most` events and about `Limits.readBytes` (256 KiB) behind `after`. `isGap`: some that came between are kept no longer.
+  /// At most `most` events and about `Limits.readBytes` (256 KiB) after `after`. `isGap`: some of those between are no longer
+  /// stored.
   public func read(after: UInt64, most: Int) -> (events: [StoredEvent], isGap: Bool) {
     var (after, isGap) = (after, false)
     while true {
@@ -51,18 +54,18 @@ public final class EventReader: @unchecked Sendable {
     }
   }
 
-  /// What a look at some entries of the journal has found.
+  /// The result of a scan of some entries of the journal.
   public struct Look: Sendable {
     public var events: [StoredEvent] = []
-    /// The last entry that was looked at.
+    /// The last entry that was read.
     public var after: UInt64
     public var looked = 0
-    /// Some behind the last one are kept no longer.
+    /// Some after the last one are no longer stored.
     public var isGap = false
   }
 
-  /// Looks at `entries` entries behind `after` at most, and at about `Limits.readBytes` of them, until `most` of them fit. None looked at: there
-  /// are no more. Of one that does not fit nothing is copied. Costs some milliseconds at most, whatever fits.
+  /// Scans at most `entries` entries after `after`, and about `Limits.readBytes` of them, until `most` of them fit. `looked` is 0
+  /// if there are no more. Nothing is copied of an entry that does not fit. Costs some milliseconds at most, whatever fits.
   public func look(after: UInt64, most: Int, entries: Int, fits: (_ kind: String, _ subject: String) -> Bool) -> Look {
     var look = Look(after: after)
     if fd < 0 || after != position, !find(after) { return look }
@@ -93,14 +96,15 @@ public final class EventReader: @unchecked Sendable {
     return look
   }
 
-  /// Opens the segment that has the event behind `after`, or else the oldest later one, and finds the position in it in a few reads.
+  /// Opens the segment that contains the event after `after`, or else the oldest later one, and finds the position in it in a few
+  /// reads.
   private func find(_ after: UInt64) -> Bool {
     let all = folder.segments()
     guard let segment = all.last(where: { $0.first <= after + 1 }) ?? all.first else { return false }
     guard open(segment) else { return false }
     guard position < after else { return true }
     offset = lastLine(at: after)
-    // what is before it is read over
+    // Lines before it are skipped.
     while true {
       let chunk = Self.chunk(fd, offset)
       guard chunk.contains(0x0a) else { return true }
@@ -114,8 +118,8 @@ public final class EventReader: @unchecked Sendable {
     }
   }
 
-  /// The offset of a line at or before this position, `Limits.readBytes` before what is behind it at most: positions grow, so the half is taken
-  /// that has it.
+  /// The offset of a line at or before this position, at most `Limits.readBytes` before the first line after it: positions grow,
+  /// so a binary search finds it.
   private func lastLine(at after: UInt64) -> off_t {
     var status = stat()
     guard fstat(fd, &status) == 0 else { return 0 }
@@ -123,7 +127,7 @@ public final class EventReader: @unchecked Sendable {
     while high - low > off_t(Limits.readBytes) {
       let middle = low + (high - low) / 2
       let chunk = Self.chunk(fd, middle)
-      // a line is shorter than a chunk: one begins here, unless this is the end
+      // A line is shorter than a chunk: one begins here, unless this is the end.
       guard let first = chunk.firstIndex(of: 0x0a), let number = Self.position(of: chunk[(first + 1)...]), number <= after else {
         high = middle
         continue
@@ -133,7 +137,7 @@ public final class EventReader: @unchecked Sendable {
     return low
   }
 
-  /// Of a line, as far as it is there; nil: it is none.
+  /// The position of a line, which may be incomplete; nil: it has none.
   private static func position(of line: ArraySlice<UInt8>) -> UInt64? {
     line.firstIndex(of: 0x20).flatMap { UInt64(String(decoding: line[..<$0], as: UTF8.self)) }
   }
@@ -146,10 +150,10 @@ public final class EventReader: @unchecked Sendable {
     return true
   }
 
-  /// The segment after this one, if there is one: then this one grows no more, and all of it is read.
+  /// Opens the next segment, if there is one: then this one grows no longer, and was read completely.
   private func next() -> Bool {
     guard let segment = folder.segments().first(where: { $0.first > first }) else { return false }
-    // it may have grown between our read and the new file
+    // It may have grown between our read and the new file.
     var status = stat()
     if fstat(fd, &status) == 0, status.st_size > offset, Self.chunk(fd, offset).contains(0x0a) { return true }
     return open(segment)

@@ -1,15 +1,15 @@
 import Foundation
 
-/// An event as the journal has it: the same octets for all readers.
+/// An event as the journal stores it: every reader gets it octet by octet.
 ///
-/// Its line is `POSITION MILLISECONDS KIND SUBJECT JSON`: who looks for a kind or a subject reads no JSON.
+/// Its line is `POSITION MILLISECONDS KIND SUBJECT JSON`: a search for a kind or a subject reads no JSON.
 public struct StoredEvent: Sendable, Equatable {
-  /// From 1, one more with each event of this journal.
+  /// From 1, incremented with each event of this journal.
   public var position: UInt64
   /// Milliseconds since 1970.
   public var at: Int64
   public var kind: String
-  /// Events of one subject are given in order.
+  /// Events of one subject are delivered in order.
   public var subject: String
   public var json: [UInt8]
 
@@ -17,12 +17,12 @@ public struct StoredEvent: Sendable, Equatable {
     (self.position, self.at, self.kind, self.subject, self.json) = (position, at, kind, subject, json)
   }
 
-  /// With its line break. A space in a word would end it.
+  /// With its line break. A space in a word would end the word.
   var line: [UInt8] {
     Array("\(position) \(at) \(Self.word(kind)) \(Self.word(subject)) ".utf8) + json + [0x0a]
   }
 
-  /// Nil for what is no such line. Without its line break.
+  /// Nil if it is not such a line. Without its line break.
   init?(_ line: ArraySlice<UInt8>) {
     guard let line = EventLine(line) else { return nil }
     self = line.event
@@ -49,7 +49,7 @@ struct EventLine {
   let subject: String
   private let json: ArraySlice<UInt8>
 
-  /// Nil for what is no such line. Without its line break.
+  /// Nil if it is not such a line. Without its line break.
   init?(_ line: ArraySlice<UInt8>) {
     let parts = line.split(separator: 0x20, maxSplits: 4, omittingEmptySubsequences: false)
     guard parts.count == 5, let position = UInt64(String(decoding: parts[0], as: UTF8.self)), position > 0,
@@ -66,9 +66,9 @@ struct EventLine {
   }
 }
 
-/// Where an event stands: the journal that gave it its number, and that number. As text it is the event's id.
+/// The position of an event: the journal that numbered it, and that number. As text it is the event's id.
 public struct EventCursor: Sendable, Hashable, CustomStringConvertible {
-  /// Of the journal: a folder that was emptied begins with another one.
+  /// Names the journal: a folder that was emptied begins with another epoch.
   public var epoch: String
   public var position: UInt64
 
@@ -85,7 +85,7 @@ public struct EventCursor: Sendable, Hashable, CustomStringConvertible {
   public var description: String { "\(epoch)-\(position)" }
 }
 
-/// Why the journal cannot be opened, read or written; says what an operator can do.
+/// Why the journal cannot be opened, read or written, and what an operator can do.
 public struct EventJournalError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String
   init(_ what: String, _ path: String) {
