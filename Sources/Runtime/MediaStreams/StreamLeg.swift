@@ -21,11 +21,11 @@ final class StreamLeg {
   private let deadline: Instant
   private(set) var isOpen = false
   private(set) var isOver = false
-  /// Of the call, as its last frame had it.
+  /// The band of the call's last frame.
   private var band = AudioBand.narrowband
   private let heardConverter = BandConverter()
   private let saidConverter = BandConverter()
-  /// Ticks toward the trunk that found nothing, as counted when we looked last.
+  /// Ticks toward the trunk that found no audio, as counted at the last check.
   private var misses = 0
 
   init(
@@ -45,14 +45,14 @@ final class StreamLeg {
     }
   }
 
-  /// What is allowed of them is connected to as it was looked at: the name is not asked for again.
+  /// The allowed addresses are connected to as resolved: the name is not resolved again.
   private func found(_ found: [SocketAddress]) {
     addresses = found.filter { request.target.reach.allows($0.ip) }
     if addresses.isEmpty, !found.isEmpty { why = "its name leads to no public address, and to none of routes.stream_networks" }
     connect()
   }
 
-  /// The next address of the peer, or the end.
+  /// Connects to the peer's next address, or ends the stream.
   private func connect() {
     guard !isOver else { return }
     guard !addresses.isEmpty else { return refuse() }
@@ -108,7 +108,7 @@ final class StreamLeg {
     pump()
   }
 
-  /// Moves audio both ways as far as it goes; every few milliseconds.
+  /// Moves audio in both directions as far as possible; every few milliseconds.
   func pump() {
     guard isOpen, !isOver else { return }
     readFrames()
@@ -184,7 +184,7 @@ final class StreamLeg {
     link?.flush()
   }
 
-  /// The call is over: the peer hears `stop`.
+  /// The call is over: the peer receives `stop`.
   func close() {
     guard !isOver else { return }
     if isOpen {

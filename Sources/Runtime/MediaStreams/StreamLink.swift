@@ -2,21 +2,22 @@ import Bytes
 import Platform
 import WebSocket
 
-/// One WebSocket that we open (RFC 6455), over TCP or TLS: messages out in the order of `send`, messages in. On the streams' thread.
+/// One WebSocket that we open (RFC 6455), over TCP or TLS: messages are sent in the order of `send`, and received. On the
+/// streams' thread.
 ///
 /// | state | event | next |
 /// |---|---|---|
 /// | upgrading | 101 with the right accept | open |
-/// | upgrading | anything else | closed, told once |
+/// | upgrading | anything else | closed, reported once |
 /// | open | messages; pings, which are answered | – |
-/// | open | close, end of stream, error, a broken frame | closed, told once |
-/// | any | `close` | closed, not told |
+/// | open | close, end of stream, error, a broken frame | closed, reported once |
+/// | any | `close` | closed, not reported |
 final class StreamLink {
   enum Event {
     case opened
     case text([UInt8])
     case binary([UInt8])
-    /// Nothing follows. The peer's own word, or a fault of the line.
+    /// The last event. The peer's reason, or a fault of the connection.
     case closed(String, isByPeer: Bool)
   }
 
@@ -25,7 +26,7 @@ final class StreamLink {
   private let key: String
   private let handler: (Event) -> Void
   private var state = State.upgrading
-  /// Of the answer to the handshake.
+  /// The answer to the handshake.
   private var head: [UInt8] = []
   private var reader = ClientFrameReader(messageBytes: Limits.messageBytes)
   private var masks = SystemRandomNumberGenerator()
@@ -52,7 +53,7 @@ final class StreamLink {
     connection.send { ClientFrameWriter.append(kind, payload, mask: masks.next(), to: &$0) }
   }
 
-  /// With a close frame where there is a WebSocket. Not reported to the handler.
+  /// Sends a close frame if the WebSocket is open. Not reported to the handler.
   func close(_ code: UInt16 = 1000) {
     guard state != .closed else { return }
     let wasOpen = state == .open

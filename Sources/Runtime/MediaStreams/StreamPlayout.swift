@@ -1,21 +1,22 @@
 import Bytes
 
-/// What a peer has said and the media thread has not taken yet: audio and marks, in their order. Audio may come faster than it is played, as
-/// speech that a machine makes does, or in bursts, as a network brings it.
+/// The peer's audio and marks that the media thread has not read yet, in their order. Audio may arrive faster than it is played,
+/// as generated speech does, or in bursts, as a network delivers it.
 ///
 /// | state | event | next |
 /// |---|---|---|
-/// | quiet | `held` frames wait, or less and nothing came for as long | talking |
+/// | quiet | `held` frames wait, or fewer, and nothing arrived for that time | talking |
 /// | talking | a whole frame waits | a frame is played |
-/// | talking | less than a frame waits, and the ring behind is empty | what waits is filled up and played |
+/// | talking | less than a frame waits, and the media thread's ring is empty | it is filled up with silence and played |
 /// | talking | a tick found nothing to play (`ranDry`) | quiet |
 ///
-/// Of a peer that talks in real time nothing should wait: after a burst a silent frame in five is left out until it does not any longer. What
-/// comes much faster waits in any case, and is played whole.
+/// For a peer that talks in real time the queue should be empty: after a burst one silent frame in five is dropped until it is. A
+/// much longer queue is kept, and played whole.
 ///
-/// Between two ticks nothing need wait: who is in time has given a frame before each. Who continues within half a second of a tick without
-/// one was late: what came late waits in front of all that follows. It is left out at the next pause if it was never needed since; who is
-/// late again within ten seconds has one frame more held from then on, up to five; after ten seconds without, one less.
+/// Between two ticks the queue may be empty: a peer in time has sent a frame before each. A peer that continues within half a
+/// second of a tick without a frame was late: a late frame delays all queued after it; the surplus frame is dropped at the next
+/// pause unless an underrun needed it. If the peer is late again within ten seconds, one more frame is held from then on, up to
+/// five; after ten seconds without, one less.
 struct StreamPlayout {
   private enum Entry {
     case audio([Int16])
@@ -23,31 +24,31 @@ struct StreamPlayout {
   }
   let samplesPerFrame: Int
   private var entries: [Entry] = []
-  /// Samples of the first entry that are played.
+  /// Samples of the first entry that were played.
   private var offset = 0
-  /// Samples that wait.
+  /// Samples in the queue.
   private(set) var count = 0
   private var marks = 0
-  /// Frames that a talkspurt begins with.
+  /// Frames queued before a talkspurt begins.
   private(set) var held = Limits.heldFrames.lowerBound
   private var isTalking = false
   private var cameLast = Instant.zero
   private var dryAt: Instant?
   private var wasLate: Instant?
   private var lessAt = Instant.zero
-  /// Frames that still waited at each arrival, and the number of arrivals; of these frames, those that were not needed.
+  /// The fewest frames still queued at an arrival, and the number of arrivals; `spare`: the frames that were never needed.
   private var left = Int.max
   private var pieces = 0
   private var spare = 0
-  /// Frames since one was left out.
+  /// Frames since one was dropped.
   private var sinceCut = 0
-  /// Samples and marks that found no room.
+  /// Samples and marks that did not fit.
   private(set) var droppedSamples = 0
   private(set) var droppedMarks = 0
 
   init(samplesPerFrame: Int) { self.samplesPerFrame = samplesPerFrame }
 
-  /// - Parameter ahead: frames that the media thread has not taken yet.
+  /// - Parameter ahead: frames that the media thread has not read yet.
   mutating func add(_ samples: [Int16], ahead: Int = 0, at now: Instant) {
     guard !samples.isEmpty else { return }
     look(at: ahead)
@@ -78,7 +79,7 @@ struct StreamPlayout {
     }
   }
 
-  /// A mark is over, and among those that `next` returns, when all audio before it has been played. Dropped when too many wait.
+  /// Adds a mark: `next` returns it when all audio before it has been played. Dropped when too many wait.
   mutating func add(mark name: String) {
     guard marks < Limits.marks else {
       droppedMarks += 1
@@ -88,7 +89,7 @@ struct StreamPlayout {
     marks += 1
   }
 
-  /// Forgets everything. The marks that waited are over now.
+  /// Drops all audio. The queued marks are over now.
   mutating func clear() -> [String] {
     let over = entries.compactMap { if case .mark(let name) = $0 { name } else { nil } }
     (entries, offset, count, marks) = ([], 0, 0, 0)
@@ -97,7 +98,7 @@ struct StreamPlayout {
     return over
   }
 
-  /// A tick found nothing, and still nothing waits.
+  /// A tick found no audio, and the queue is still empty.
   mutating func ranDry(at now: Instant) {
     guard isTalking, count == 0 else { return }
     (isTalking, dryAt) = (false, now)
@@ -106,8 +107,8 @@ struct StreamPlayout {
 
   private mutating func forgetSpare() { (spare, left, pieces) = (0, .max, 0) }
 
-  /// The next 20 ms if there is something to be played, and the marks that are over.
-  /// - Parameter isStarving: the media thread has nothing left.
+  /// The next 20 ms if audio is due, and the marks that are over.
+  /// - Parameter isStarving: the media thread has no audio left.
   mutating func next(isStarving: Bool, at now: Instant) -> (frame: [Int16]?, marks: [String]) {
     let waited = now - cameLast
     if !isTalking, count > 0, count >= held * samplesPerFrame || waited >= .milliseconds(20 * held) { isTalking = true }
@@ -126,7 +127,7 @@ struct StreamPlayout {
     return (frame, over + popMarks())
   }
 
-  /// The next 20 ms, filled up with silence, and the marks within.
+  /// The next 20 ms, padded with silence, and the marks within.
   private mutating func popFrame(_ over: inout [String]) -> [Int16] {
     var frame: [Int16] = []
     var used = 0
@@ -152,7 +153,7 @@ struct StreamPlayout {
   /// Below −40 dB of full scale.
   private static func isSilent(_ frame: [Int16]) -> Bool { frame.allSatisfy { abs(Int32($0)) < 328 } }
 
-  /// Those before any audio.
+  /// The marks before any audio.
   private mutating func popMarks() -> [String] {
     var over: [String] = []
     while case .mark(let name)? = entries.first {

@@ -4,7 +4,7 @@ public import Logging
 public import Platform
 import Synchronization
 
-/// The streams of all calls, on a thread of their own.
+/// The streams of all calls, on their own thread.
 ///
 ///     let streams = try Streams(logger: logger) { news in inbox.post(.stream(news)) }
 ///     streams.perform(.open(request))          // any thread; → .opened, or .refused; then .ended, once, unless we close
@@ -19,7 +19,7 @@ public final class Streams: Sendable {
   private let statistics = StreamMetrics()
   private let onNews: @Sendable (StreamNews) -> Void
 
-  /// `authorities`: PEM that signs the peers' certificates; nil: the system's. `told` is called on the streams' thread.
+  /// `authorities`: PEM that signs the peers' certificates; nil: the system's. `onNews` is called on the streams' thread.
   public init(
     authorities: String?, logger: Logger, onNews: @escaping @Sendable (StreamNews) -> Void
   ) throws(SystemError) {
@@ -38,13 +38,13 @@ public final class Streams: Sendable {
     }
   }
 
-  /// Any thread. An `open` that finds no room is refused at once.
+  /// Any thread. An `open` that does not fit is refused at once.
   public func perform(_ command: StreamCommand) {
     guard !mailbox.post(command), case .open(let request) = command else { return }
     onNews(.refused(request.call, "too many streams"))
   }
 
-  /// From the next stream on. Any thread.
+  /// Used from the next stream on. Any thread.
   public func replace(authorities: String?) { mailbox.post(.authorities(authorities)) }
 
   public func stop() {
@@ -56,7 +56,7 @@ public final class Streams: Sendable {
   public var queue: MailboxReading { mailbox.reading("streams") }
 }
 
-/// What runs on the streams' thread.
+/// The state of the streams' thread.
 private final class StreamWorker {
   private let loop: EventLoop
   private let mailbox: Mailbox<StreamCommand>
@@ -64,7 +64,8 @@ private final class StreamWorker {
   private let logger: Logger
   private let onNews: @Sendable (StreamNews) -> Void
   private var authorities: String? { didSet { context = nil } }
-  /// Of all streams, made for the first: it reads every authority, which takes longer than the thread has between two looks at its rings.
+  /// For all streams, made for the first: it reads every authority, which lasts longer than the interval between two reads of the
+  /// rings.
   private var context: TLSContext?
   private var legs: [CallID: StreamLeg] = [:]
   private var timer: EventLoop.TimerID?
@@ -117,7 +118,7 @@ private final class StreamWorker {
 
   private func clientContext() throws(TLSFailure) -> TLSContext {
     if let context { return context }
-    // the peer's name is the session's to check
+    // The session checks the peer's name.
     let made = try TLSContext(client: TLSClientSettings(identity: TLSFiles(authorities: authorities), host: ""))
     context = made
     return made
