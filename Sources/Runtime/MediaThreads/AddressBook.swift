@@ -3,19 +3,19 @@ import Glibc
 import MediaSession
 import Platform
 
-/// Which addresses media is offered at now, and the ports of the app sockets there. A value: each call reads one state of it.
+/// The addresses that media is offered at now, and the ports of the app sockets there. A value: each call reads one state of it.
 struct AddressBook {
   var current: [MediaPlaneConfiguration.Address] = []
   var localNetworks = LocalNetworks()
-  /// The port of each thread's app socket, by what it is bound to; also of absent addresses.
+  /// The port of each thread's app socket, by its bound address; also of absent addresses.
   private(set) var ports: [IPAddress: [UInt16]] = [:]
-  /// Addresses that are not in `current` any longer and whose sockets are kept, the one that went first before the others.
+  /// Addresses that are no longer in `current` and whose sockets are kept, in the order of their removal.
   private(set) var absent: [IPAddress] = []
 
   /// App sockets were bound.
   mutating func add(_ address: IPAddress, ports new: [UInt16]) { ports[address] = new }
 
-  /// - Returns: the addresses whose sockets are no longer offered: so many have been removed since.
+  /// - Returns: the addresses whose sockets will never be offered again, because so many were removed since.
   mutating func use(_ addresses: [MediaPlaneConfiguration.Address]) -> [IPAddress] {
     let (before, now) = (current.map(\.bind), addresses.map(\.bind))
     current = addresses
@@ -27,7 +27,8 @@ struct AddressBook {
     return retired
   }
 
-  /// What apps are offered: where a translator or a container's host takes media for us, and for who is behind it too, our own address.
+  /// The candidates for apps: the address where a translator or a container's host receives media for us, and our own one for
+  /// peers behind it, too.
   func candidates(thread: Int) -> [SocketAddress] {
     current.flatMap { address -> [SocketAddress] in
       guard let port = ports[address.bind]?[thread] else { return [] }
@@ -42,24 +43,24 @@ struct AddressBook {
     return isLocal ? address.bind : address.advertise
   }
 
-  /// The address in place of another, of its family, on the way to a peer; nil: there is none, or it is the same.
+  /// The address that replaces another, of its family, on the route to a peer; nil: there is none, or it is the same.
   func successor(of bound: IPAddress, toward peer: IPAddress) -> MediaPlaneConfiguration.Address? {
-    // from loopback nothing reaches another machine
+    // From loopback no other machine can be reached.
     let choices = current.filter { $0.bind.family == bound.family && (!$0.bind.isLoopback || peer.isLoopback) }
     if choices.contains(where: { $0.bind == bound }), choices.count == 1 || peer.isUnspecified { return nil }
-    // a peer that holds by 0.0.0.0 is on no way
+    // A peer that holds by 0.0.0.0 has no route.
     if choices.count == 1 || peer.isUnspecified { return choices.first }
     guard let route = routeAddress(toward: SocketAddress(peer, 0)), route != bound else { return nil }
     return choices.first { $0.bind == route }
   }
 
-  /// The address our trunk RTP comes from: the one the route to the peer uses, else the first of its family, else the first; nil without any.
-  /// Where that route is also the one of the signalling, the address that the signalling came to. Costs system calls where there are several of
-  /// one family.
+  /// The source address of our trunk RTP: the one that the route to the peer uses, else the first of its family, else the first;
+  /// nil without any. If signalling uses the same route, the address that the signalling came to. Costs system calls if there are
+  /// several of one family.
   func address(toward peer: IPAddress?, asked: (own: IPAddress, peer: IPAddress)? = nil) -> MediaPlaneConfiguration.Address? {
     guard let peer else { return current.first }
     let family = current.filter { $0.bind.family == peer.family }
-    // The only one of its family needs no question to the kernel, which would be three system calls for each call.
+    // The only one of its family needs no query to the kernel, which would be three system calls for each call.
     guard family.count != 1 else { return family[0] }
     guard let route = routeAddress(toward: SocketAddress(peer, 0)) else { return family.first ?? current.first }
     if let asked, asked.own != route, let own = family.first(where: { $0.bind == asked.own }),
@@ -73,25 +74,27 @@ struct AddressBook {
 }
 
 extension MediaPlane {
-  /// Those that media is offered at now.
+  /// The addresses that media is offered at now.
   public var addresses: [MediaPlaneConfiguration.Address] { state.withLock { $0.addresses.current } }
 
-  /// The address that a trunk is told; nil while there is none. Any thread; costs system calls where there are several of one family.
+  /// The address that a trunk is sent; nil while there is none. Any thread; costs system calls if there are several of one
+  /// family.
   public func address(advertisedTo trunk: IPAddress) -> IPAddress? {
     let book = state.withLock { $0.addresses }
     return book.address(toward: trunk).map { book.advertised($0, trunk) }
   }
 
-  /// What apps are offered at now, by media thread. Any thread.
+  /// The candidates for apps now, by media thread. Any thread.
   public var appCandidates: [[SocketAddress]] {
     let book = state.withLock { $0.addresses }
     return workers.map { book.candidates(thread: $0.index) }
   }
 
-  /// A trunk leg whose address the machine no longer has continues with ports at another of its family, if there is one on the way to the trunk, and follows
-  /// that way from then on; the trunk is to be told. One thread, that of `reserve`; costs system calls.
-  /// - Parameter isHere: whether the machine has an address that calls are not offered any longer.
-  /// - Returns: where the trunk is to send from now on; nil: where it did.
+  /// Moves a trunk leg whose address was removed from the machine to ports at another of its family, if there is one on the route
+  /// to the trunk; the leg follows that route from then on, and the trunk must be notified. One thread, that of `reserve`; costs
+  /// system calls.
+  /// - Parameter isHere: whether the machine still has an address that is no longer offered to calls.
+  /// - Returns: where the trunk must send from now on; nil: unchanged.
   public func move(session: MediaSessionID, toward trunk: IPAddress, isHere: (IPAddress) -> Bool) throws(MediaReservationError)
     -> SocketAddress?
   {
@@ -109,10 +112,10 @@ extension MediaPlane {
     return SocketAddress(book.advertised(address, trunk), sockets.rtp.localAddress.port)
   }
 
-  /// Calls from now on use these addresses; those under way keep theirs, for as long as the machine has them. Opens the app sockets of addresses
-  /// that are new, which costs system calls. One thread at a time.
-  /// - Parameter addresses: each once by what is bound.
-  /// - Returns: why some are left out: a port is taken.
+  /// New calls use these addresses from now on; present ones keep theirs as long as the machine has them. Opens the app sockets
+  /// of new addresses, which costs system calls. One thread at a time.
+  /// - Parameter addresses: each bound address once.
+  /// - Returns: why some are left out: a port is in use.
   public func use(_ addresses: [MediaPlaneConfiguration.Address], localNetworks: LocalNetworks) -> [SystemError] {
     var refused: [SystemError] = []
     var usable: [MediaPlaneConfiguration.Address] = []

@@ -1,7 +1,7 @@
 import Bytes
 
-/// Which leg a datagram's source belongs to: a flat table with open addressing, no allocation after it is made.
-/// Keyed by the socket it came in on and the remote address. Removal shifts followers back, so there are no tombstones.
+/// The leg that a datagram's source belongs to: a flat table with open addressing, no allocation after it is made. Keyed by the
+/// receiving socket and the remote address. Removal shifts followers back, so there are no tombstones.
 struct AddressTable: ~Copyable {
   struct Owner: Equatable {
     var session: Int32
@@ -41,7 +41,7 @@ struct AddressTable: ~Copyable {
     return nil
   }
 
-  /// Binds the address to a leg and replaces an earlier owner. False when the table is full.
+  /// Binds the address to a leg, whichever had it before. False when the table is full.
   mutating func bind(_ address: SocketAddress, _ route: Int32, to owner: Owner) -> Bool {
     var index = hash(address, route)
     while slots[index].session >= 0 {
@@ -57,7 +57,7 @@ struct AddressTable: ~Copyable {
     return true
   }
 
-  /// Forgets an address, if it still belongs to the session.
+  /// Removes an address, if it still belongs to the session.
   mutating func remove(_ address: SocketAddress, _ route: Int32, of session: Int32) {
     var index = hash(address, route)
     while slots[index].session >= 0 {
@@ -73,7 +73,7 @@ struct AddressTable: ~Copyable {
     var (gap, index) = (start, (start &+ 1) & mask)
     while slots[index].session >= 0 {
       let home = hash(slots[index].address, slots[index].route)
-      // The follower may move into the gap unless its home lies behind the gap.
+      // The follower may move into the gap unless its home is after the gap.
       if (index &- home) & mask >= (index &- gap) & mask {
         slots[gap] = slots[index]
         gap = index

@@ -1,20 +1,21 @@
 import Bytes
 import Platform
 
-/// The sockets of one media thread that app legs share, one for each address. Addresses come and go while it runs: a socket is retired, and closed
-/// when no session is left that was offered it. Sessions have serial numbers: `after` is the first one's that was not.
+/// The sockets of one media thread that app legs share, one for each address. Addresses are added and removed while it runs: a
+/// socket is retired, and closed when no session is left that was offered it. Sessions have serial numbers: `after` is that of
+/// the first session that was not offered it.
 struct AppSockets: ~Copyable {
   private struct Entry {
     let socket: UDPSocket
     /// Nil: in use.
     var retired: UInt64?
   }
-  /// By the index that epoll returns; slots are reused.
+  /// By the index in epoll's data; slots are used again.
   private var entries: [Entry?] = []
   private var descriptors: [Int32] = []
   private(set) var hasRetired = false
 
-  /// -1 where there is none. HOT
+  /// -1 if there is none. HOT
   func descriptor(_ index: Int) -> Int32 { index < descriptors.count ? descriptors[index] : -1 }
 
   /// - Returns: its index.
@@ -36,7 +37,7 @@ struct AppSockets: ~Copyable {
     }
   }
 
-  /// The descriptors of those that no session uses, if the oldest one has this number.
+  /// The descriptors of the retired sockets that no session uses, if `oldest` is the oldest session's serial number.
   func over(oldest: UInt64) -> [Int32] { entries.compactMap { isOver($0, oldest) ? $0?.socket.fd : nil } }
 
   mutating func close(oldest: UInt64) {

@@ -2,12 +2,12 @@ import AudioCodecs
 import Bytes
 import Platform
 
-/// What a transcoded call may cost on this machine, timed before there is any.
+/// The cost of a transcoded call on this machine, measured before the first one.
 enum CallCost {
   private static let frames = 25
 
-  /// Share of a core: 50 frames a second through an encoder and a decoder, and a quarter more for all the rest. Takes a few
-  /// milliseconds of the calling thread.
+  /// Share of a core: 50 frames a second through an encoder and a decoder, and a quarter more for the rest. Runs for a few
+  /// milliseconds on the calling thread.
   static func estimate(complexity: Int) -> Double {
     guard var encoder = try? OpusEncoder(complexity: complexity), var decoder = try? OpusDecoder() else {
       return Limits.mostCallCost

@@ -6,7 +6,7 @@ import Platform
 
 /// Memory for reading datagrams in batches: slots, addresses and message headers, made once. One thread.
 struct ReceiveBatch: ~Copyable {
-  // `Limits.datagramsPerBatch` of each, wired to each other in `init`; freed in deinit.
+  // `Limits.datagramsPerBatch` of each, linked to each other in `init`; freed in deinit.
   private let slab: UnsafeMutableRawPointer
   private let names: UnsafeMutablePointer<sockaddr_storage>
   private let vectors: UnsafeMutablePointer<iovec>
@@ -36,7 +36,8 @@ struct ReceiveBatch: ~Copyable {
     messages.deallocate()
   }
 
-  /// Reads what is there, up to `limit` ≤ a batch. False if the socket is empty or reported an ICMP error, which is thereby taken.
+  /// Reads the waiting datagrams, up to `limit` ≤ a batch. False if the socket is empty or reported an ICMP error, which is
+  /// thereby cleared.
   mutating func receive(on fd: Int32, limit: Int = Limits.datagramsPerBatch) -> Bool {
     self.limit = limit
     for index in 0..<limit {
@@ -49,7 +50,7 @@ struct ReceiveBatch: ~Copyable {
 
   var isFull: Bool { count == limit }
 
-  /// Where datagram `index` came from; nil for a family we do not know.
+  /// The source of datagram `index`; nil for an unknown family.
   func source(_ index: Int) -> SocketAddress? { SocketAddress(names + index) }
   /// Its bytes; nil when it did not fit into a slot. `index` < `count`.
   func bytes(_ index: Int) -> UnsafeMutableRawBufferPointer? {
@@ -93,7 +94,7 @@ struct SendBatch: ~Copyable {
   struct Outcome {
     var packets = 0
     var bytes = 0
-    /// The kernel's buffer was full, or the peer is known to be unreachable: the datagram is gone.
+    /// The kernel's buffer was full, or the peer is known to be unreachable: the datagram is lost.
     var refused = 0
   }
 
@@ -130,7 +131,7 @@ struct SendBatch: ~Copyable {
   private func flush(_ fd: Int32, _ count: Int, _ outcome: inout Outcome) {
     var start = 0
     if count == 1 {
-      // Most sockets of trunks have one datagram at a time, for which this is the shorter way.
+      // Most trunk sockets have one datagram at a time, for which this path is shorter.
       let name = UnsafeRawPointer(names).assumingMemoryBound(to: sockaddr.self)
       let done = sendto(
         fd, vectors[0].iov_base, vectors[0].iov_len, Int32(MSG_DONTWAIT) | Int32(MSG_NOSIGNAL), name, messages[0].hdr.msg_namelen)
@@ -149,7 +150,7 @@ struct SendBatch: ~Copyable {
       } else if errno == EINTR {
         continue
       } else {
-        // An ICMP error of an earlier datagram, or a full buffer: this one is given up, the rest is tried.
+        // An ICMP error of an earlier datagram, or a full buffer: this one is dropped, the rest is tried.
         outcome.refused &+= 1
         start &+= 1
       }

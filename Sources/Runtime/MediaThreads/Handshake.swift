@@ -3,14 +3,14 @@ import DTLS
 import MediaSession
 import Platform
 
-/// One key's state; only the DTLS thread touches it.
+/// One key's state; only the DTLS thread uses it.
 final class Handshake {
   let key: HandshakeKey
   let reply: Mailbox<MediaWork>
   var expected: DTLSFingerprint?
   /// The peer is the server.
   var isClient = false
-  /// In the order they began.
+  /// In the order in which they began.
   var attempts: [HandshakeAttempt] = []
   /// No attempt was begun yet.
   var isFirst = true
@@ -18,7 +18,7 @@ final class Handshake {
   /// When the first attempt began.
   var startedAt = Instant.zero
   var isFinished = false
-  /// What was sent last.
+  /// The last flight that was sent.
   var flight: [[UInt8]] = []
   var flightKeptUntil = Instant.zero
   var repeats = 0
@@ -26,7 +26,7 @@ final class Handshake {
   init(_ key: HandshakeKey, _ reply: Mailbox<MediaWork>) { (self.key, self.reply) = (key, reply) }
 }
 
-/// What began with one ClientHello.
+/// An attempt, begun by one ClientHello.
 final class HandshakeAttempt {
   let random: [UInt8]
   var association: DTLSAssociation
@@ -40,7 +40,7 @@ final class HandshakeAttempt {
 
   func receive(_ datagram: [UInt8]) { datagram.withUnsafeBytes { association.receive($0) } }
 
-  /// It ended before the peer had shown its certificate and that it has the key to it.
+  /// It ended before the peer had shown its certificate and proved that it has the key.
   var hasFailedEarly: Bool {
     guard association.peerFingerprint == nil else { return false }
     switch association.state {
@@ -49,7 +49,7 @@ final class HandshakeAttempt {
     }
   }
 
-  /// Why the association is of no use, if it is not.
+  /// Why the association cannot be used; nil if it can.
   var failure: AppLegFailure? {
     switch association.state {
     case .failed(.fingerprintMismatch): .fingerprintMismatch

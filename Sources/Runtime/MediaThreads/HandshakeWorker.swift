@@ -3,36 +3,36 @@ import DTLS
 import MediaSession
 import Platform
 
-/// What reaches the DTLS thread: a session's request and the mailbox its answer goes to.
+/// An input of the DTLS thread: a session's request and the mailbox for its answer.
 enum HandshakeWork: Sendable {
   case session(HandshakeRequest, Mailbox<MediaWork>)
   case stop
 }
 
-/// What `dtls-0` runs: every handshake of the process, so that its 0.5 ms steps never delay a tick. Made inside the thread.
+/// The work of `dtls-0`: every handshake of the process, so that its 0.5 ms steps never delay a tick. Made inside the thread.
 ///
 /// | state of a key | event | after |
 /// |---|---|---|
 /// | – | `expect` | fingerprint kept |
-/// | – | `start` | one attempt begun as client; each datagram is given to it |
-/// | not finished | ClientHello of another random | one more attempt begun as server; refused while too much waits, the client asks again |
-/// | not finished | any other `datagram` | given to all attempts |
-/// | handshaking | an attempt is done, fingerprint matches | keys told, OpenSSL's memory freed; the last flight is kept for 30 s |
-/// | handshaking | an attempt is done, another certificate or no profile | failure told, memory freed |
+/// | – | `start` | one attempt begun as client; it gets each datagram |
+/// | not finished | ClientHello of another random | another attempt begun as server; refused while too much waits, the client sends again |
+/// | not finished | any other `datagram` | passed to all attempts |
+/// | handshaking | an attempt is done, fingerprint matches | keys reported, OpenSSL's memory freed; the last flight is kept for 30 s |
+/// | handshaking | an attempt is done, another certificate or no profile | failure reported, memory freed |
 /// | handshaking | an attempt failed before, or 30 s passed | it is freed; the leg waits for the next, and the media gate's deadline decides |
 /// | finished | the peer's Finished again, within the 30 s | the last flight is sent again, at most 12 times |
 /// | finished | any other `datagram` | ignored |
 /// | any | `end` | forgotten |
 ///
-/// Who can write the peer's address into a datagram can begin attempts: the certificate tells which one is the peer's, and how many are
-/// begun is limited (docs/design/media-plane.md).
+/// An attacker that can forge the peer's address in a datagram can begin attempts: the certificate shows which one is the peer's,
+/// and the number of attempts is limited (docs/design/media-plane.md).
 struct HandshakeWorker: ~Copyable {
   private let identity: DTLSIdentity
   private let mailbox: Mailbox<HandshakeWork>
   private let metrics: MediaMetrics
   private let cpu: Gauge
   private var handshakes: [HandshakeKey: Handshake] = [:]
-  /// Those with an attempt: what timers have to look at, however many calls there are.
+  /// Keys with an attempt: only these are checked by timers, however many calls there are.
   private var running: [HandshakeKey: Handshake] = [:]
   private var attempts = 0
   private var furtherAttempts = RateLimit(perSecond: Limits.attemptsOfAllPerSecond, burst: Limits.attemptBurst)
@@ -99,12 +99,12 @@ struct HandshakeWorker: ~Copyable {
   private mutating func handshake(_ key: HandshakeKey, _ reply: Mailbox<MediaWork>) -> Handshake {
     if let known = handshakes[key] { return known }
     let new = Handshake(key, reply)
-    // A key beyond the limit is served once and not remembered: its leg fails at the media gate.
+    // A key beyond the limit is served once and not stored: its leg fails at the media gate.
     if handshakes.count < Limits.handshakes { handshakes[key] = new } else { metrics.handshakes[.refused].increment() }
     return new
   }
 
-  /// A new attempt of the leg, in place of its oldest where it has too many; nil where it may not have one now.
+  /// A new attempt of the leg, which replaces its oldest if it has too many; nil if none is allowed now.
   private mutating func begin(_ handshake: Handshake, _ random: ArraySlice<UInt8>) -> HandshakeAttempt? {
     let isBounded = attempts < Limits.associations && mailbox.depth <= Limits.handshakeBacklog
     guard isBounded, handshake.isFirst || (handshake.furtherAttempts.consume(at: now) && furtherAttempts.consume(at: now)) else {
@@ -129,10 +129,10 @@ struct HandshakeWorker: ~Copyable {
     return attempt
   }
 
-  /// Sends what OpenSSL wrote and tells what became of the handshake, once.
+  /// Sends OpenSSL's output and reports the outcome of the handshake, once.
   private mutating func collect(_ handshake: Handshake) {
     for attempt in handshake.attempts {
-      // No alert for a failure that anybody can bring about: it would end the peer's own handshake.
+      // No alert for a failure that any sender can cause: it would end the peer's own handshake.
       if attempt.hasFailedEarly {
         abandon(handshake, attempt, .abandoned)
         continue
@@ -155,8 +155,8 @@ struct HandshakeWorker: ~Copyable {
     }
   }
 
-  /// Our last flight got lost if the peer sends its Finished again (RFC 6347 §4.2.4). The same bytes do: what the peer never got
-  /// is no replay to it, and nothing else of the association is needed.
+  /// A peer that sends its Finished again did not get our last flight (RFC 6347 §4.2.4). The same bytes suffice: the peer never
+  /// got them, so they are no replay, and no other state of the association is needed.
   private func repeatFlight(_ handshake: Handshake, _ datagram: HandshakeDatagram) {
     guard now < handshake.flightKeptUntil, handshake.repeats < Limits.flightRepeats, !handshake.flight.isEmpty,
       datagram.holdsFinished
@@ -175,7 +175,7 @@ struct HandshakeWorker: ~Copyable {
 
   // MARK: Time
 
-  /// Until the next retransmission or the next thing to free.
+  /// The time until the next retransmission or the next release.
   private func sleepTime() -> Duration {
     var shortest = Duration.seconds(1)
     for (_, handshake) in running {

@@ -1,10 +1,10 @@
 import Bytes
 
-/// When a media thread has enough. It sees which share of a core the thread uses and how late its ticks are, ten times a second, and
-/// answers with a ceiling for the encoders' complexity and with the number of calls that may still come. No clock, no I/O.
+/// The load limit of a media thread. It gets the thread's share of a core and the lateness of its ticks ten times a second, and
+/// returns a ceiling for the encoders' complexity and the number of calls that may still be reserved. No clock, no I/O.
 ///
-/// The forecast is the share in use plus the cost of every call that is reserved and not yet heard, so that a burst of INVITEs is
-/// seen before its audio is. `limit` below is the share a thread may fill (`MediaPlaneConfiguration.loadLimit`).
+/// The forecast is the share in use plus the cost of every reserved call without audio yet, so that a burst of INVITEs counts
+/// before its audio does. `limit` below is the share a thread may fill (`MediaPlaneConfiguration.loadLimit`).
 ///
 /// | state | seen | after |
 /// |---|---|---|
@@ -16,7 +16,7 @@ import Bytes
 /// | refusing | forecast < 0.9 limit and no such lateness for 1 s | admitting |
 /// | any | no call left | as at the start |
 ///
-/// Lateness of a thread that uses less than a quarter of its limit is the machine's, not the calls': it changes nothing.
+/// Lateness of a thread that uses less than a quarter of its limit is caused by the machine, not the calls: it changes nothing.
 struct LoadGovernor {
   /// What happened since the sample before.
   struct Sample {
@@ -28,25 +28,25 @@ struct LoadGovernor {
     var strained = 0
     var overdue = 0
     var leftOut = 0
-    /// Calls that are heard, and all calls with those reserved.
+    /// Calls with audio, and all calls including reserved ones.
     var running: Int
     var reserved: Int
   }
 
   struct Verdict: Equatable {
-    /// No encoder of the thread may work at a higher complexity.
+    /// The highest complexity for any encoder of the thread.
     var ceiling: Int
     /// Further calls that may be reserved until the next verdict.
     var room: Int
     var isRefusing: Bool
   }
 
-  /// What a call costs at a ceiling, relative to complexity 5: encoder, decoder and all the rest; `bench-media` measures it.
+  /// The cost of a call at a ceiling, relative to complexity 5: encoder, decoder and the rest; `bench-media` measures it.
   private static let steps: [(ceiling: Int, cost: Double)] = [(10, 1.68), (7, 1.32), (5, 1.00), (3, 0.87), (1, 0.55)]
 
   private let steps: [(ceiling: Int, cost: Double)]
   private let limit: Double
-  /// Share of a core that a call costs at the highest ceiling, as assumed before any is heard.
+  /// Share of a core that a call costs at the highest ceiling, as assumed before any has audio.
   private let prior: Double
   private var step = 0
   private var busy = 0.0
@@ -58,7 +58,7 @@ struct LoadGovernor {
 
   /// - Parameters:
   ///   - limit: share of a core, 0…1.
-  ///   - complexity: what encoders are configured to.
+  ///   - complexity: the encoders' configured complexity.
   ///   - assumedCost: share of a core that a call costs at that complexity, until calls have been measured.
   init(limit: Double, complexity: Int, assumedCost: Double) {
     let cost = Self.steps.last { $0.ceiling >= complexity }?.cost ?? 1
@@ -70,10 +70,10 @@ struct LoadGovernor {
   /// Share of a core in use, smoothed.
   var load: Double { busy }
 
-  /// Before the first sample. An idle thread always takes one call.
+  /// Before the first sample. An idle thread always accepts one call.
   var initial: Verdict { Verdict(ceiling: steps[step].ceiling, room: max(1, Int(limit / prior)), isRefusing: false) }
 
-  /// Takes a sample and decides.
+  /// Evaluates a sample and decides.
   mutating func evaluate(_ sample: Sample) -> Verdict {
     guard sample.reserved > 0 else {
       self = LoadGovernor(copying: self)
@@ -102,7 +102,7 @@ struct LoadGovernor {
 
   private mutating func measure(_ sample: Sample) {
     let share = Double(sample.used.nanoseconds) / Double(max(1, sample.elapsed.nanoseconds))
-    // Quick to rise, slow to fall: a pause in the talk is not room for a call. A short sample says little.
+    // Quick to rise, slow to fall: a pause in speech is not room for a call. A short sample has little weight.
     let weight = min(1, sample.elapsed.inSeconds / Limits.loadInterval.inSeconds)
     busy += (share - busy) * weight * (share > busy ? 0.5 : 0.1)
     sinceStep = sinceStep + sample.elapsed
@@ -110,7 +110,7 @@ struct LoadGovernor {
     calm = calm + sample.elapsed
   }
 
-  /// The mean of what is heard; the assumption counts like some calls more, so that the first does not decide alone.
+  /// The mean of the calls with audio; the assumption counts like some further calls, so that the first does not decide alone.
   private func costOfCall(_ running: Int) -> Double {
     let assumed = prior * steps[step].cost / steps[0].cost
     let weight = Limits.assumedCalls
@@ -118,7 +118,7 @@ struct LoadGovernor {
     return max(Limits.leastCallCost, min(Limits.mostCallCost, mean))
   }
 
-  /// What is in use is taken to fall with the ceiling; the next samples say whether it did.
+  /// The share in use is assumed to fall with the ceiling; the next samples show whether it did.
   private mutating func lower(_ forecast: inout Double, _ cost: inout Double) {
     let ratio = steps[step + 1].cost / steps[step].cost
     step += 1

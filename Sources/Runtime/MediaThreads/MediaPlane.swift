@@ -30,7 +30,7 @@ public final class MediaPlane: Sendable {
     /// The thread of every user with calls, and how many.
     var users: [String: (thread: Int, calls: Int)] = [:]
     var usersOf: [MediaSessionID: [String]] = [:]
-    /// The address of ours that each session's trunk leg is at, and whether it began at another.
+    /// Our address of each session's trunk leg, and whether it has moved.
     var boundTo: [MediaSessionID: (ip: IPAddress, hasMoved: Bool)] = [:]
     var undelivered: [MediaCommand] = []
     var isStopped = false
@@ -47,8 +47,8 @@ public final class MediaPlane: Sendable {
   }
   let state = Mutex(State())
 
-  /// Binds the app sockets and starts the threads. Throws with the address and the setting when a port is taken. Without addresses every `reserve`
-  /// fails until `use` brings some.
+  /// Binds the app sockets and starts the threads. Throws with the address and the setting if a port is in use. Without addresses
+  /// every `reserve` fails until `use` adds some.
   public init(
     configuration: MediaPlaneConfiguration, identity: DTLSIdentity, logger: Logger? = nil,
     eventHandler: @escaping @Sendable (MediaEvent) -> Void
@@ -105,15 +105,14 @@ public final class MediaPlane: Sendable {
     }
   }
 
-  /// Everything a call needs of media before its SDP is written: a thread (all calls of one user on one), a trunk port pair on
-  /// the address
-  /// that routes toward the trunk, and the candidates of the app leg. `close` gives it back.
+  /// Reserves the media resources of a call before its SDP is written: a thread (all calls of one user on one), a trunk port pair
+  /// on the address that routes toward the trunk, and the candidates of the app leg. `close` releases them.
   ///
-  /// With `gathers` the thread hears of it with the next `wake`.
-  /// - Parameter others: further users for whom the call rings. It is on the first one's thread that has calls; a user without any has the
-  ///   next ones on this thread.
-  /// - Parameter asked: between which addresses the trunk has asked us. One of ours that the route would not choose, such as a virtual one,
-  ///   is that of the media too, unless media goes another way.
+  /// With `gathers` the thread is notified by the next `wake`.
+  /// - Parameter others: further users that the call rings. It gets the thread of the first of them with calls; a user without
+  ///   calls gets the next ones on this thread.
+  /// - Parameter asked: our address and the trunk's in its request. One of ours that the route would not choose, such as a
+  ///   virtual one, is used for the media, too, unless media has another route.
   public func reserve(
     session: MediaSessionID, user: String, others: [String] = [], toward trunk: IPAddress?,
     asked: (own: IPAddress, peer: IPAddress)? = nil, gathers: Bool = false
@@ -145,15 +144,15 @@ public final class MediaPlane: Sendable {
       thread: worker.index)
   }
 
-  /// What would make any `reserve` fail now. Any thread; a few loads.
+  /// Why any `reserve` would fail now. Any thread; a few loads.
   public var shortage: MediaReservationError? {
     if workers.allSatisfy({ $0.load.room.value <= 0 }) { return .overloaded }
-    // without an address there is no port either, which is another reason
+    // Without an address there is no port either, which is another reason.
     let count = max(1, state.withLock { $0.addresses.current.count })
     return ports.isExhausted(addresses: count) ? .portsExhausted : nil
   }
 
-  /// The thread of the first user who has calls, else the one with the most room.
+  /// The thread of the first user with calls, else the one with the most room.
   private func thread(of users: [String]) -> Int {
     let known = state.withLock { state -> Int? in
       for user in users { if let entry = state.users[user] { return entry.thread } }
@@ -164,11 +163,11 @@ public final class MediaPlane: Sendable {
     return workers.max { room($0) < room($1) }?.index ?? 0
   }
 
-  /// Hands a command to its session's thread. False if that thread's mailbox is full: the command is lost, counted, and the
-  /// caller should end
-  /// the call; only `close` is kept and sent again with the next command.
+  /// Posts a command to its session's thread. False if that thread's mailbox is full: the command is lost, counted, and the
+  /// caller should end the call; only `close` is kept and sent again with the next command.
   ///
-  /// With `gathers` the thread hears of it with the next `wake`: a thread in real time would run before its caller continues.
+  /// With `gathers` the thread is notified by the next `wake`: a real-time thread would otherwise run before its caller
+  /// continues.
   @discardableResult public func send(_ command: MediaCommand, gathers: Bool = false) -> Bool {
     let session = command.session
     var isClose = false
@@ -189,7 +188,7 @@ public final class MediaPlane: Sendable {
     return post(command, of: session, thread: index, gathers ? .gathered : .now)
   }
 
-  /// Wakes the threads that have commands to take from `gathers`.
+  /// Wakes the threads that have commands from `gathers`.
   public func wake() { for worker in workers { worker.mailbox.wake() } }
 
   private func post(_ command: MediaCommand, of session: MediaSessionID, thread: Int?, _ urgency: MailboxUrgency) -> Bool {
@@ -209,7 +208,7 @@ public final class MediaPlane: Sendable {
     return post(command, of: session, thread: index, urgency)
   }
 
-  /// Ends every session (each with `closed`), then the threads; returns when they are gone. May be called twice.
+  /// Ends every session (each with `closed`), then the threads; returns when they have ended. May be called twice.
   public func stop() {
     let threads = state.withLock { state -> [NamedThread] in
       defer { (state.isStopped, state.threads) = (true, []) }

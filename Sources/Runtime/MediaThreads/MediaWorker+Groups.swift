@@ -1,10 +1,10 @@
 import MediaSession
 
-// Calls that hear each other: one mixer for each group, made with its first member and freed with its last.
+// Calls whose parties hear each other: one mixer for each group, made with its first member and freed with its last.
 
 extension MediaWorker {
-  /// The session of `slot` goes to the group that it was told of last. One without a free slot gets its app's audio only: control keeps
-  /// groups within their limit, so there is one.
+  /// Moves the session of `slot` to its last reported group. A member that does not fit hears its app alone: control keeps groups
+  /// within their limit, so each fits.
   mutating func joinGroup(_ slot: Int) {
     guard let entry = entries[slot], entry.pointee.session.mediaGroup != entry.pointee.group?.id else { return }
     leaveGroup(slot)

@@ -1,9 +1,9 @@
 import Bytes
 import Platform
 
-/// What a media thread tells about its load, and what the façade takes from it. Any thread.
+/// The load that a media thread reports, and the limits that the façade reads. Any thread.
 final class ThreadLoad: Sendable {
-  /// Calls that may still be reserved until the thread looks again.
+  /// Calls that may still be reserved until the next check.
   let room = Gauge()
   /// CPU in use in thousandths of a core, and the ceiling of the encoders' complexity.
   let permille = Gauge()
@@ -18,7 +18,7 @@ final class ThreadLoad: Sendable {
   }
 }
 
-/// What a thread counts between two looks at its load. One thread.
+/// A thread's counts between two checks of its load. One thread.
 struct LoadMeter {
   private var since = MonotonicClock.now()
   private var usedUntil = MonotonicClock.threadCPU()
@@ -34,7 +34,7 @@ struct LoadMeter {
 
   mutating func skipped(_ count: Int) { leftOut += count }
 
-  /// What happened since the last call.
+  /// The counts since the last call.
   mutating func sample(at now: Instant, running: Int, reserved: Int) -> LoadGovernor.Sample {
     let used = MonotonicClock.threadCPU()
     defer {
@@ -48,7 +48,7 @@ struct LoadMeter {
 }
 
 extension MediaWorker {
-  /// Looks at the thread's load; a new ceiling holds for every session in the same turn.
+  /// Checks the thread's load; a new ceiling applies to every session in the same step.
   mutating func checkLoad() {
     let sample = meter.sample(at: now, running: running, reserved: Int(clamping: shared.sessions.value))
     let verdict = governor.evaluate(sample)
@@ -59,7 +59,7 @@ extension MediaWorker {
     for slot in 0..<Limits.sessionsPerThread { entries[slot]?.pointee.session.limitComplexity(to: ceiling) }
   }
 
-  /// A call of this slot is heard from now on.
+  /// The call of this slot has audio from now on.
   mutating func countRunning(_ slot: Int) {
     guard let entry = entries[slot], !entry.pointee.isRunning else { return }
     entry.pointee.isRunning = true

@@ -30,7 +30,7 @@ extension MediaWorker {
     }
   }
 
-  /// Many calls that come and go at once do not make the ticks of those that run late.
+  /// Keeps ticks in time while many calls begin and end at once.
   private mutating func catchUp() {
     now = MonotonicClock.now()
     runTicks()
@@ -62,14 +62,14 @@ extension MediaWorker {
     }
   }
 
-  /// What the sockets of before still hold is lost with them: nothing arrives at their address any longer.
+  /// Datagrams left in the old sockets are lost: nothing more arrives at their address.
   private mutating func move(_ id: MediaSessionID, _ sockets: TrunkSockets) {
     guard let slot = slotOf[id], let entry = entries[slot] else { return }
     flush()
     do throws(SystemError) {
       try watch(sockets.rtp.fd, .trunk, slot)
       try watch(sockets.rtcp.fd, .trunkControl, slot)
-    } catch { return }  // the call ends as one whose address went and that has no other
+    } catch { return }  // The call ends like one whose address was removed and that has no other.
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.trunk, nil)
     _ = epoll_ctl(epoll, EPOLL_CTL_DEL, entry.pointee.control, nil)
     entry.pointee.move(to: sockets)
@@ -88,7 +88,7 @@ extension MediaWorker {
     afterSession(slot)
   }
 
-  /// What the trunk of one half of a diverted call has said goes to the other's. HOT
+  /// Passes the trunk audio of one half of a diverted call to the other. HOT
   mutating func passOn(_ slot: Int, to other: MediaSessionID) {
     guard let target = slotOf[other], target != slot, let from = entries[slot], let to = entries[target] else { return }
     to.pointee.session.playBridged(from.pointee.session.bridgedFrame, at: now, into: &output)
@@ -119,7 +119,7 @@ extension MediaWorker {
     forgetSources(slot) { entry.pointee.session.index(of: $0) == nil }
   }
 
-  /// Frees a session: its sockets, its names, its addresses.
+  /// Frees a session: its sockets, ufrags and addresses.
   mutating func remove(_ slot: Int) {
     guard let entry = entries[slot] else { return }
     flush()
@@ -137,7 +137,7 @@ extension MediaWorker {
     entry.deallocate()
     freeSlots.append(slot)
     shared.sessions.add(-1)
-    // An idle thread sleeps: nothing else would report that there is room again.
+    // An idle thread sleeps: no later check would report that there is room again.
     if slotOf.isEmpty { checkLoad() }
     shared.metrics.sessions.add(-1)
     shared.metrics.appAddresses.set(Int64(addresses.count))
@@ -147,11 +147,11 @@ extension MediaWorker {
   // MARK: App sockets
 
   private mutating func listen(_ socket: UDPSocket) {
-    // One that the kernel has no memory to watch is as if behind a firewall: its candidates fail, the others serve.
+    // A socket that the kernel cannot watch for lack of memory is as if behind a firewall: its candidates fail, the others work.
     try? watch(socket.fd, .app, apps.add(socket))
   }
 
-  /// Closes the sockets whose address is gone for good, once no session is left that was offered them.
+  /// Closes the sockets of addresses that were removed for good, once no session is left that was offered them.
   private mutating func closeRetired() {
     guard apps.hasRetired else { return }
     var oldest = opened
@@ -197,7 +197,7 @@ extension MediaWorker {
           receiveCheck(UnsafeRawBufferPointer(bytes), source, PacketRoute(raw: fd))
           continue
         }
-        // Everything but STUN belongs to the session that validated the address, or to the leg that has its SSRC, whose keys decide.
+        // Everything but STUN belongs to the leg that validated the address, or to the one that has its SSRC, whose keys decide.
         guard let owner = addresses.find(source, fd) ?? findSource(UnsafeRawBufferPointer(bytes)),
           let entry = entries[Int(owner.session)]
         else {
@@ -213,7 +213,7 @@ extension MediaWorker {
     }
   }
 
-  /// Of RTP or RTCP, by its SSRC: a NAT may give an app another port, and not every app checks it.
+  /// The owner of an RTP or RTCP packet by its SSRC: a NAT may give an app another port, and not every app checks it.
   private func findSource(_ packet: UnsafeRawBufferPointer) -> AddressTable.Owner? {
     guard packet.count >= 12, packet[0] >> 6 == 2 else { return nil }
     let isControl = (192..<224).contains(packet[1])

@@ -5,9 +5,9 @@ import MediaSession
 import Platform
 import STUN
 
-/// What one media thread runs: its sockets, its sessions, their ticks. Made inside the thread and never leaves it.
+/// The work of one media thread: its sockets, its sessions, their ticks. Made inside the thread and never leaves it.
 ///
-/// A turn: one `epoll_wait`, one clock read, then sockets in batches, commands, ticks that are due; what sessions wrote is sent
+/// A step: one `epoll_wait`, one clock read, then sockets in batches, commands, ticks that are due; the sessions' output is sent
 /// after every batch; when many sockets are ready, together.
 struct MediaWorker: ~Copyable {
   enum Kind: UInt64 {
@@ -27,23 +27,23 @@ struct MediaWorker: ~Copyable {
   var slotOf: [MediaSessionID: Int] = [:]
   var legOfUfrag: [UfragKey: (slot: Int, leg: AppLegID)] = [:]
   var addresses = AddressTable(limit: Limits.appAddresses)
-  /// One of each leg, for packets from addresses that are in no table.
+  /// One of each leg, for packets from addresses that are not in the table.
   var legOfSource: [UInt32: (slot: Int, leg: AppLegID)] = [:]
   var ticks = TickWheel()
   // Owned: freed when the last member has left, and in deinit.
   var mixers: [MediaGroupID: UnsafeMutablePointer<GroupMixer>] = [:]
   var work: [MediaWork] = []
   var apps = AppSockets()
-  /// Sessions that were ever opened.
+  /// The number of sessions opened so far.
   var opened: UInt64 = 0
   var isRunning = true
-  /// Many sockets had something at the turn's begin.
+  /// Many sockets were ready at the start of the step.
   private var isCrowded = false
   var now = MonotonicClock.now()
   let counters: WorkerCounters
   var governor: LoadGovernor
   var meter = LoadMeter()
-  /// Sessions whose audio flows.
+  /// Sessions with audio.
   var running = 0
   var ceiling: Int
   private var nextDrops = Instant.zero
@@ -87,7 +87,7 @@ struct MediaWorker: ~Copyable {
   // MARK: The loop
 
   mutating func run() {
-    // What the start took is no call's.
+    // The time of the start does not count as a call's.
     meter = LoadMeter()
     let heartbeat = Heartbeat()
     defer { heartbeat.end() }
@@ -123,7 +123,7 @@ struct MediaWorker: ~Copyable {
     }
   }
 
-  /// Sleeps until the next occupied slot; without sessions until something comes in.
+  /// Sleeps until the next occupied slot; without sessions until an input.
   private mutating func arm() {
     let due = ticks.nextDue ?? .distantFuture
     guard due != armedFor else { return }
@@ -147,7 +147,7 @@ struct MediaWorker: ~Copyable {
       for tick in ticks.popDue() {
         let (slot, direction) = (tick.session, tick.direction)
         guard let entry = entries[slot], !entry.pointee.session.skipsTick(direction) else { continue }
-        // Each on its own: what runs before it in the slot makes a tick late, too.
+        // Each by itself: the ticks before it in the slot make it late, too.
         let late = MonotonicClock.now() - due
         shared.metrics.tickLateness.record(late)
         meter.ticked(late: late)
@@ -196,7 +196,7 @@ struct MediaWorker: ~Copyable {
     countDrops()
   }
 
-  // MARK: What sessions wrote
+  // MARK: Output of sessions
 
   /// To be called after each call into the session of `slot`.
   mutating func afterSession(_ slot: Int) {
@@ -251,7 +251,8 @@ struct MediaWorker: ~Copyable {
     shared.metrics.appAddresses.set(Int64(addresses.count))
   }
 
-  /// An SSRC that another leg has said is that one's as long as it lives: an app chooses its own, and could choose another's.
+  /// An SSRC announced by another leg belongs to that leg as long as it lives: an app chooses its own, and could choose
+  /// another's.
   private mutating func bindSources(_ slot: Int) {
     defer { output.sources.removeAll(keepingCapacity: true) }
     guard let entry = entries[slot] else { return }
@@ -269,7 +270,7 @@ struct MediaWorker: ~Copyable {
     entry.pointee.sources.removeAll { isOver($0.leg) }
   }
 
-  /// Under load what came in one turn leaves together, 32 datagrams at a time; else a packet waits for no other. HOT
+  /// Under load the output of one step leaves together, 32 datagrams at a time; else a packet waits for no other. HOT
   @inline(__always) mutating func flushIfMany() {
     if output.packets.count >= (isCrowded ? Limits.datagramsPerBatch : 1) { flush() }
   }
@@ -303,7 +304,7 @@ final class MediaWorkerShared: Sendable {
   let wallClockOffset: Duration
   let opusComplexity: Int
   let load = ThreadLoad()
-  /// As it is before the first call.
+  /// As before the first call.
   let governor: LoadGovernor
   let eventHandler: @Sendable (MediaEvent) -> Void
   /// Made before the thread, so that a process without descriptors fails at its start. Closed in deinit.
@@ -321,7 +322,7 @@ final class MediaWorkerShared: Sendable {
     cpu = metrics.threadCPU[index].nanoseconds
     epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
     timer = timerfd_create(CLOCK_MONOTONIC, Int32(TFD_NONBLOCK) | Int32(TFD_CLOEXEC))
-    // From here on deinit closes what was opened, also when this throws.
+    // From here on deinit closes the opened descriptors, even when this throws.
     guard epoll >= 0, timer >= 0 else { throw SystemError("make an epoll instance and a timer for media") }
   }
 

@@ -4,14 +4,14 @@ import MediaSession
 import Platform
 import Synchronization
 
-/// What the media threads count, readable from any thread.
+/// The counts of the media threads, readable from any thread.
 public final class MediaMetrics: Sendable {
   enum HandshakeOutcome: String, CaseIterable, Sendable {
     case completed, failed
     case timedOut = "timed_out"
-    /// Begun and given up before a certificate was seen: the leg waits for the next one.
+    /// Begun and given up before a certificate was received: the leg waits for the next attempt.
     case abandoned
-    /// Not begun: too many at a time.
+    /// Not begun: too many at once.
     case refused
   }
   enum Way: String, CaseIterable, Sendable {
@@ -127,7 +127,7 @@ public final class MediaMetrics: Sendable {
     }
   }
 
-  /// Adds what a session counted since it was last looked at.
+  /// Adds the growth of a session's counts since the last check.
   func add(_ now: MediaStatistics, since before: MediaStatistics) {
     func add(_ a: StreamStatistics, _ b: StreamStatistics, _ stream: Stream) {
       func grown(_ x: UInt64, _ y: UInt64) -> UInt64 { x > y ? x - y : 0 }

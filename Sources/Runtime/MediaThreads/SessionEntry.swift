@@ -2,19 +2,20 @@ import Bytes
 import MediaSession
 import Platform
 
-/// A session with what the thread keeps beside it. Lives behind a pointer in the thread's table.
+/// A session with the thread's data about it. Lives behind a pointer in the thread's table.
 struct SessionEntry: ~Copyable {
   /// Descriptors of `sockets`, which are one more object away.
   private(set) var trunk: Int32, control: Int32
-  /// Where on the thread's `TickWheel` the ticks of each direction are.
+  /// The slots of each direction's ticks on the thread's `TickWheel`.
   var tickSlots: TickSlots
   var session: MediaSession
-  /// Its group's mixer and its member index; nil outside of groups. The thread's table owns the mixer, and frees it after the last member has left.
+  /// Its group's mixer and its index there; nil outside of groups. The thread's table owns the mixer, and frees it after the last
+  /// member has left.
   var group: (id: MediaGroupID, mixer: UnsafeMutablePointer<GroupMixer>, member: Int)?
   private var sockets: TrunkSockets
-  /// How many sessions the thread had opened before.
+  /// The number of sessions that the thread had opened before.
   let serial: UInt64
-  /// Audio flows: it counts in the load.
+  /// It has audio: it counts in the load.
   var isRunning = false
   var ufrags: [UfragKey] = []
   var addresses: [(route: Int32, address: SocketAddress)] = []
@@ -30,7 +31,7 @@ struct SessionEntry: ~Copyable {
     self.tickSlots = tickSlots
   }
 
-  /// The trunk leg is on other sockets from now on; those before are closed.
+  /// Moves the trunk leg to other sockets; the old ones are closed.
   mutating func move(to sockets: TrunkSockets) {
     (trunk, control) = (sockets.rtp.fd, sockets.rtcp.fd)
     session.moveTrunk(to: PacketRoute(raw: trunk), control: PacketRoute(raw: control))
@@ -48,14 +49,14 @@ struct UfragKey: Hashable, Sendable {
   }
 }
 
-/// What reaches a media thread from others.
+/// An input of a media thread.
 enum MediaWork: Sendable {
   case open(MediaSessionID, TrunkSockets)
-  /// App legs use this one, too.
+  /// App legs use this socket, too.
   case listen(UDPSocket)
   /// No new session is offered the socket at this address: it is closed with the last one that was.
   case retire(IPAddress)
-  /// The trunk leg of a session, whose address is gone, continues with these.
+  /// The trunk leg of a session, whose address was removed, continues with these.
   case move(MediaSessionID, TrunkSockets)
   case command(MediaCommand)
   case handshake(HandshakeResult)

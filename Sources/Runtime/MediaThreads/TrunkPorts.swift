@@ -2,7 +2,8 @@ import Bytes
 import Platform
 import Synchronization
 
-/// The two sockets of one call's trunk leg: RTP on an even port, RTCP on the next (RFC 3550 §11). Closed when the object goes.
+/// The two sockets of one call's trunk leg: RTP on an even port, RTCP on the next (RFC 3550 §11). Closed when the object is
+/// released.
 final class TrunkSockets: Sendable {
   let rtp: UDPSocket
   let rtcp: UDPSocket
@@ -12,8 +13,8 @@ final class TrunkSockets: Sendable {
   deinit { ports.release(rtp.localAddress) }
 }
 
-/// Hands out port pairs of `media.trunk_ports`: any of those that are free, so that the next call's cannot be predicted, and one that was
-/// given back last of all. Any thread.
+/// Hands out port pairs of `media.trunk_ports`: a random free one, so that the next call's cannot be guessed, and a released one
+/// as late as possible. Any thread.
 final class TrunkPorts: Sendable {
   private struct State {
     var pools: [IPAddress: Pool] = [:]
@@ -21,13 +22,13 @@ final class TrunkPorts: Sendable {
   }
   /// The pairs of one address, by number.
   private struct Pool {
-    /// Drawn from.
+    /// Pairs to draw from.
     private var ready: [UInt16]
-    /// Given back, a ring as large as the range: the one that has rested longest is at `oldest`.
+    /// Released pairs, a ring as large as the range: the one released longest ago is at `oldest`.
     private var resting: [UInt16]
     private var oldest = 0
     private var restingCount = 0
-    /// Half of all are drawn from at least, while there are so many.
+    /// At least half of all are drawn from, while there are so many.
     private let least: Int
 
     init(pairs: Int) {
@@ -63,12 +64,12 @@ final class TrunkPorts: Sendable {
 
   /// Pairs in use now.
   var inUse: Int { used.load(ordering: .relaxed) }
-  /// Pairs of `addresses` addresses, those that other processes hold among them.
+  /// Pairs of `addresses` addresses, including those that other processes hold.
   func limit(addresses: Int) -> Int { pairs * addresses }
-  /// No pair of `addresses` addresses is free, other processes' ports apart.
+  /// No pair of `addresses` addresses is free; other processes' ports are not counted.
   func isExhausted(addresses: Int) -> Bool { inUse >= limit(addresses: addresses) }
 
-  /// Binds a pair on `address`. A port that another process holds is passed over.
+  /// Binds a pair on `address`. A port that another process holds is skipped.
   func reserve(on address: IPAddress) throws(MediaReservationError) -> TrunkSockets {
     var held: [SocketAddress] = []
     defer { for candidate in held { release(candidate) } }
@@ -85,7 +86,7 @@ final class TrunkPorts: Sendable {
     throw .portsExhausted
   }
 
-  /// Of a pair that was drawn, by its RTP port.
+  /// Releases a drawn pair, by its RTP port.
   func release(_ address: SocketAddress) {
     state.withLock { state in
       state.pools[address.ip]?.rest(UInt16(truncatingIfNeeded: (Int(address.port) - first) / 2))
@@ -94,7 +95,7 @@ final class TrunkPorts: Sendable {
     }
   }
 
-  /// Nothing is drawn on `address` for now. Pairs that are in use there are passed over should it come back.
+  /// Drops the pool of `address`. If the address returns, pairs that are still in use there are skipped.
   func forget(_ address: IPAddress) { state.withLock { _ = $0.pools.removeValue(forKey: address) } }
 
   func draw(on address: IPAddress) -> SocketAddress? {
