@@ -6,15 +6,15 @@ public import Logging
 public import Platform
 public import PushPolicy
 
-/// The events thread: tells webhooks what the event journal has, at least once and in order for each subject (`EventSink`). No thread waits
-/// for it, and a dead webhook keeps up no other.
+/// The events thread: sends the events of the event journal to webhooks, at least once and in order for each subject
+/// (`EventSink`). No thread waits for it, and a dead webhook delays no other.
 ///
 ///     let sender = try EventSender(folder: folder, webhooks: webhooks, random: .system, logger: logger)
 ///     store.onEvents { sender.wake() }
 ///     sender.stop()
 ///
-/// What each webhook was told stands in a file of the journal's folder, written once a second and at the end. A new webhook is told what
-/// the journal still has.
+/// The state of each webhook is in a file of the journal's folder, written once a second and at the end. A new webhook gets all
+/// events that the journal still has.
 public final class EventSender: Sendable {
   private let thread: HTTPThread<EventWorker>
   private let statistics = EventStatistics()
@@ -32,9 +32,9 @@ public final class EventSender: Sendable {
 
   /// Any thread: the journal has grown.
   public func wake() { thread.post(.grown) }
-  /// Any thread. Who is told from now on; what another webhook of the same URL was told counts.
+  /// Any thread. Replaces the webhooks; the state of another webhook with the same URL is kept.
   public func replace(_ webhooks: [EventWebhook], tls: TLSFiles) { thread.post(.webhooks(webhooks, tls)) }
-  /// Ends the thread; what was not told is told by the next process.
+  /// Ends the thread; the next process sends the remaining events.
   public func stop() { thread.stop() }
 
   public var queue: MailboxReading { thread.queue }
@@ -42,7 +42,7 @@ public final class EventSender: Sendable {
 }
 
 final class EventStatistics: Sendable {
-  /// told, refused (a status that is about the event), failed (the server), expired, lost (no longer in the journal).
+  /// told (accepted), refused (a status that is about the event), failed (the server), expired, lost (no longer in the journal).
   let outcomes = CounterTable(labelNames: ["outcome"])
   let time = Histogram(bounds: Histogram.secondsBounds)
   let open = Gauge()
@@ -58,7 +58,7 @@ final class EventStatistics: Sendable {
   }
 }
 
-/// What runs on the events thread.
+/// The state of the events thread.
 final class EventWorker: HTTPWorker {
   enum Message: Sendable {
     case grown
@@ -71,10 +71,10 @@ final class EventWorker: HTTPWorker {
     let reader: EventReader
     let epoch: String
     let file: String
-    /// Read from the journal, and there was no room for them yet.
+    /// Read from the journal, without room in the sink yet.
     var ahead: ArraySlice<StoredEvent> = []
     var bodies: [UInt64: StoredEvent] = [:]
-    /// What is written down is of this many changes.
+    /// The number of `changes` in the written state.
     var written: Int
     var isReported = false
     init(_ webhook: EventWebhook, sink: EventSink, reader: EventReader, epoch: String, file: String) {
@@ -143,10 +143,10 @@ final class EventWorker: HTTPWorker {
     }
     let saved = FileManager.default.contents(atPath: file).flatMap { try? JSONDecoder().decode(Saved.self, from: $0) }
     var state = saved.flatMap { $0.epoch == epoch ? $0.state : nil } ?? EventSink.State()
-    // a power cut may have taken the journal's end: the events that replace it are new
+    // A power cut may have removed the journal's end: events that replace it are new.
     state.read = min(state.read, reader.range.newest)
     let hook = Hook(webhook, sink: EventSink(state, random: random), reader: reader, epoch: epoch, file: file)
-    // those that were not taken when the last process ended
+    // Events that were not accepted when the last process ended.
     let open = Set(state.open)
     var after = (state.open.first ?? 1) - 1
     while after < state.read, let last = open.max(), after < last {
@@ -169,7 +169,7 @@ final class EventWorker: HTTPWorker {
     hook.sink.append(.init(position: event.position, subject: event.subject, at: event.at))
   }
 
-  // MARK: telling
+  // MARK: sending
 
   private func step() {
     var next: Instant?
@@ -188,7 +188,7 @@ final class EventWorker: HTTPWorker {
     if let timer { loop.setTimer(timer, at: .earliest(next, stateDue)) }
   }
 
-  /// What the journal has, as far as there is room for it.
+  /// Reads events of the journal, as far as there is room for them.
   private func fill(_ hook: Hook) {
     while hook.sink.hasRoom {
       if hook.ahead.isEmpty { read(hook) }
@@ -210,7 +210,7 @@ final class EventWorker: HTTPWorker {
 
   private func send(_ position: UInt64, _ hook: Hook) {
     guard let event = hook.bodies[position] else {
-      // each that waits has one
+      // Each waiting event has a body.
       hook.sink.ended(position, .accepted, at: loop.now, wallNow: 0)
       return
     }

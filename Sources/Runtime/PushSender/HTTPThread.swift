@@ -4,14 +4,14 @@ import Logging
 import Platform
 import Synchronization
 
-/// What runs on an `HTTPThread`: all of it on that thread.
+/// The work of an `HTTPThread`: all of it on that thread.
 protocol HTTPWorker: AnyObject, SendableMetatype {
   associatedtype Message: Sendable
   /// Before the first message.
   func started()
-  /// What was posted, in that order.
+  /// The posted messages, in their order.
   func handle(_ messages: [Message])
-  /// The last call, with what was posted beside the stop. Transfers under way have ended without completions.
+  /// The last call, with the messages posted before the stop. Transfers under way have ended without completions.
   func ended(_ rest: [Message])
 }
 
@@ -31,7 +31,7 @@ final class HTTPThread<Worker: HTTPWorker>: Sendable {
     name: String, capacity: Int, tls: TLSFiles, logger: Logger,
     worker makeWorker: @escaping @Sendable (EventLoop, HTTPTransfers) -> Worker
   ) throws(SystemError) {
-    // Once a process, before any other use of libcurl.
+    // Once per process, before any other use of libcurl.
     guard curlIsReady else { throw SystemError("initialize libcurl", code: 0) }
     let mailbox = try Mailbox<Worker.Message?>(capacity: capacity)
     let loop = try EventLoop(name: name)
