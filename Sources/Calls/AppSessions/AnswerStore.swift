@@ -44,7 +44,7 @@ struct AnswerStore {
     return .new
   }
 
-  /// Where the answer goes now; nil if nothing waits for one.
+  /// Stores the answer; returns the latest arrival of the request, or nil if it is unknown or already answered.
   mutating func answered(_ request: Identifier, _ answer: RequestAnswer) -> Waiter? {
     guard let entry = entries[request], entry.answer == nil else { return nil }
     entries[request]?.answer = answer

@@ -8,7 +8,7 @@ public enum Limits {
   /// no longer for a device that vanished without a close.
   public static let unansweredPing = Duration.seconds(2)
   public static let unanswered = Duration.seconds(6)
-  /// A numbered message is acked within this time, if nothing else goes out.
+  /// A numbered message is acked within this time, if no other message is sent before.
   public static let ackDelay = Duration.milliseconds(150)
   /// Numbered messages kept until acked, and their bytes; beyond either the session is closed with 4008.
   public static let outboxMessages = 256

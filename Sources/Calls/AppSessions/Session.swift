@@ -37,7 +37,7 @@ struct Session {
   /// Empty in a cluster, where the token itself names its owner.
   let resumeToken: [UInt8]
   var info: DeviceInfo
-  /// nil while the socket is gone and the session can be resumed.
+  /// nil while the session has no socket and can be resumed.
   var connection: ConnectionID?
   /// The `id` of the `hello` that control has not welcomed yet.
   var awaitsWelcome: Identifier?
@@ -55,7 +55,7 @@ struct Session {
   var expiresAt: Int64
   /// When the token's end is announced, milliseconds since 1970; `nil`: it was announced, or there is nothing to refresh.
   var expiryNoticeAt: Int64?
-  /// From the last `dir.changed`: sent in `welcome` if it preceded that, and again in the `welcome` of a resume.
+  /// The version of the last `dir.changed`; `welcome` contains it if it was known before, and the `welcome` of a resume again.
   var directoryVersion = 0
   /// Why this session is closed as soon as no call holds it open.
   var closesAfterCalls: CloseCode?
@@ -64,8 +64,8 @@ struct Session {
 
   func isExpired(unixMilliseconds now: Int64) -> Bool { now >= expiresAt }
 
-  /// A minute before the end, and for a short token at half of what is left: a client that returns the same token while it is
-  /// valid would otherwise be asked at once and in vain.
+  /// Set to a minute before the token's end, and for a short token to half of the rest: a client that returns the same token
+  /// while it is valid would otherwise be asked at once and in vain.
   mutating func announceExpiry(after now: Int64) {
     let expiry = expiresAt - Limits.expiryLeewayMilliseconds
     expiryNoticeAt = expiry - min(Limits.expiryNotice.milliseconds, max(expiry - now, 0) / 2)

@@ -65,7 +65,7 @@ extension SessionMachine {
     guard unixMilliseconds(now) < expiresAt else { throw RefusedHello(.tokenExpired, "the login has expired", user: device.user) }
     var info = DeviceInfo(hello)
     (info.accounts, info.onlyCall) = known.map { ($0.info.accounts, $0.info.onlyCall) } ?? (claim.accounts, claim.onlyCall)
-    // A further session is never where the device is looked for, wherever it begins again.
+    // The device is never looked for at a further session, even after it begins again.
     info.isFurther = known?.info.isFurther ?? claim.isFurther
     var callIsHere = false
     if let call = info.onlyCall {

@@ -86,7 +86,8 @@ public enum SessionEvent: Hashable, Sendable {
   /// `POST /v1/calls/<id>/reject` of a device whose authority was checked. Exactly one `.httpAnswer` must follow; a repeat is
   /// sent again and answered `ok` again.
   case httpReject(HTTPRequestID, DeviceKey, CallReject, call: Identifier)
-  /// An HTTP request with the device's login token, which is genuine: may the device act? Exactly one `.httpAnswer` must follow, `ok` or why not.
+  /// An HTTP request with the device's genuine login token: may the device act? Exactly one `.httpAnswer` must follow: `ok` or
+  /// the reason.
   case httpLogin(HTTPRequestID, DeviceKey)
   /// A wake token of the device names a call whose node is dead; its connected session must be notified how the call ended:
   /// `.send` with `call.gone`.
@@ -115,15 +116,15 @@ public struct GoneCall: Hashable, Sendable {
 public enum SessionCommand: Hashable, Sendable {
   /// Completes `hello` of a session that was not resumed. `live`: the calls that hold the session open from the start.
   case welcome(SessionID, calls: [CallSnapshot], gone: [GoneCall], live: Set<Identifier>)
-  /// Numbered types are kept while the session can be resumed; the others go out only if the device is connected.
+  /// Numbered types are kept while the session can be resumed; the others are sent only if the device is connected.
   case send(DeviceKey, ServerMessage, call: Identifier)
   case answer(RequestToken, RequestAnswer)
   /// From the offer or the accepted `call.start` on, this call holds the device's session open: its requests work after the token
   /// expired, the session can be resumed, a drain waits. `callDead` follows with the terminal message of the (call, device).
   case callLive(DeviceKey, Identifier)
   case callDead(DeviceKey, Identifier)
-  /// A message that is neither numbered nor of a call: `dir.*`, `hist.changed`, and, with `re`, the answer to a request that only reads
-  /// (`ClientMessageType.isRead`). It goes out if the device is connected.
+  /// A message that is neither numbered nor of a call: `dir.*`, `hist.changed`, and, with `re`, the answer to a request that only
+  /// reads (`ClientMessageType.isRead`). It is sent if the device is connected.
   case notify(DeviceKey, ServerMessage, re: Identifier? = nil)
   /// The directory of a scope (`DirectoryScope`) has this version: it is `welcome.dirVersion` from now on.
   case directory(scope: String, version: Int)
@@ -143,7 +144,7 @@ public enum SessionCommand: Hashable, Sendable {
   /// The other nodes, at most `Limits.nodes`; replaces the last list. An incarnation that is not listed is dead: its wake tokens
   /// are answered here. Before the first list no node counts as dead.
   case nodes([SessionNode])
-  /// No new sessions; those without a live call are closed with 1012, the others when their last call is dead. In a cluster the former are
-  /// spread over time (`Limits.spreadPerSecond`).
+  /// No new sessions; those without a live call are closed with 1012, the others when their last call is dead. In a cluster the
+  /// former are spread over time (`Limits.spreadPerSecond`).
   case drain
 }
