@@ -31,7 +31,7 @@ public struct DeviceRegistry: Sendable {
   private let most: Int
   /// When a full table was last searched for stale devices, milliseconds since 1970.
   private var staleLookedFor: Int64 = .min / 2
-  /// What an APNs registration without topic or env means, and what can be pushed to.
+  /// The defaults of an APNs registration without topic or env, and the services that can be pushed to.
   public var defaults = Defaults()
 
   public struct Defaults: Sendable {

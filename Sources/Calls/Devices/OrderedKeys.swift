@@ -61,7 +61,7 @@ public struct OrderedKeys<Key: Comparable & Sendable>: Sendable {
     return Walk(blocks: blocks, block: block, index: isThere ? index + 1 : index)
   }
 
-  /// Over the keys as they were when it began.
+  /// A walk over the keys as they were when it began.
   public struct Walk: IteratorProtocol {
     fileprivate let blocks: [[Key]]
     fileprivate var block: Int
