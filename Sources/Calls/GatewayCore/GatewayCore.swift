@@ -4,7 +4,8 @@ public import CallFlow
 public import Cluster
 public import SIPDialogs
 
-/// The SIP user agent, the call machine and the pump between them: all of the gateway's signalling, without clock, socket or thread.
+/// The SIP user agent, the call machine and the pump between them: all of the gateway's signalling, without a clock, socket or
+/// thread.
 ///
 /// Every input is one call of `handle`; the events of the user agent become inputs of the call machine, first in first out, and
 /// its commands go to the user agent in their order among the other actions. When `handle` returns, neither machine has more
@@ -19,7 +20,7 @@ public import SIPDialogs
 ///     for effect in output.effects { … }
 ///     output.removeAll()
 public struct GatewayCore {
-  /// What can happen to the gateway.
+  /// An input of the gateway.
   public enum Input: Sendable {
     /// An input of the SIP transport, or overload.
     case sip(UserAgent.Input)
@@ -40,7 +41,7 @@ public struct GatewayCore {
     case timer
   }
 
-  /// What an input caused.
+  /// An effect of an input.
   public enum Effect: Sendable {
     case sendSIP(UserAgent.Output.Message)
     /// The peer of a flow has answered a challenge.
@@ -49,8 +50,8 @@ public struct GatewayCore {
     case silent(Flow, since: Instant)
     /// A challenge of another realm than the trunk's was left unanswered.
     case challengeRefused(trunk: String, realm: String)
-    /// `sharedStore`, `probe`, `close`, `reapedBefore`, `forgotten`, `nameInUse`, `incompatible`, `state` or `news`; `sharedStore` is answered with
-    /// `cluster(.sharedStore)`.
+    /// `sharedStore`, `probe`, `close`, `reapedBefore`, `forgotten`, `nameInUse`, `incompatible`, `state` or `news`;
+    /// `sharedStore` is answered with `cluster(.sharedStore)`.
     case cluster(ClusterMachine.Action)
     /// An action of the call machine; never `sip`, `reserveMedia` or what the cluster answers. The `journal` ones are the step's
     /// last.
