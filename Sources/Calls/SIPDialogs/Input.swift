@@ -55,7 +55,8 @@ extension UserAgent {
     case answer(LegID, sdp: String?)
     /// A final response of 300…699 to the INVITE, with `Reason` and `Retry-After` (seconds) if given.
     case refuse(LegID, code: Int, reason: String?, cause: ReasonValue?, retryAfter: Int?)
-    /// 302 to an INVITE (RFC 3261 §21.3.3): the same user at the `sip:` URI of another node, marked so that it is redirected once only.
+    /// 302 to an INVITE (RFC 3261 §21.3.3): the same user at the `sip:` URI of another node, marked so that it is redirected only
+    /// once.
     case redirect(LegID, to: String)
     /// A new outbound leg; the `LegID` is the caller's (`LegID.outbound`).
     indirect case invite(LegID, OutboundInvite)
