@@ -32,7 +32,7 @@ public struct TrunkMachine: Sendable {
     case timer
   }
 
-  /// What a `handle` call caused.
+  /// The effects of a `handle` call.
   public struct Output: Sendable {
     public var questions: [DNSQuestion] = []
     public var requests: [(id: RequestID, request: OutboundRequest)] = []
