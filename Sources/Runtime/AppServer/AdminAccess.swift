@@ -76,7 +76,7 @@ final class AdminAccess: Sendable {
     return try result.get()
   }
 
-  /// Takes one more request from the client's rate, if it has one; false: none is left at `now`.
+  /// Deducts one more request from the client's rate, if it has one; false: none is left at `now`.
   func spend(_ client: String, at now: Instant) -> Bool {
     state.withLock { state in state.rates[client]?.consume(at: now) ?? true }
   }

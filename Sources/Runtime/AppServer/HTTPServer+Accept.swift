@@ -142,7 +142,7 @@ extension HTTPServer {
 
   private func trimSilent() {
     while silentHead < silent.count, connections[silent[silentHead]]?.isSilent != true { silentHead += 1 }
-    // Half of it, so that an octet of work is done for each connection, and the list is as long as there are connections.
+    // Compacted when half is unused: constant work per connection, and a list about as long as the connections.
     guard silentHead > 1_024, silentHead > silent.count / 2 else { return }
     silent.removeFirst(silentHead)
     silentHead = 0

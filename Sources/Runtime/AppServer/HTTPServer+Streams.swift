@@ -3,7 +3,7 @@ import Glibc
 import HTTP
 import Platform
 
-/// Answers that come in pieces.
+/// Answers in pieces.
 extension HTTPServer {
   /// Begins a stream without a stated end.
   func begin(_ stream: any ResponseStream, _ connection: HTTPConnection, _ response: HTTPResponse) {

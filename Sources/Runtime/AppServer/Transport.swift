@@ -69,7 +69,7 @@ public struct HTTPRequest: Sendable {
   public var peer: IPAddress
   /// The instant of the step that read it: requests of one step have the same, whatever they cost.
   public var received = Instant.zero
-  /// Takes the cost of one more request from the token's rate, for an answer that costs as much; false: none was left when the
+  /// Deducts the cost of one more request from the token's rate, for an answer that costs as much; false: none was left when the
   /// request arrived. Always true without a rate. Any thread.
   public var spend: @Sendable () -> Bool = { true }
 
