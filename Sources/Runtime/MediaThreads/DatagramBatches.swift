@@ -59,7 +59,7 @@ struct ReceiveBatch: ~Copyable {
   }
 }
 
-/// Sends what sessions wrote into an `OutgoingBatch`, one `sendmmsg` per socket and up to 32 datagrams. One thread.
+/// Sends the datagrams of an `OutgoingBatch`, one `sendmmsg` per socket and up to 32 datagrams. One thread.
 struct SendBatch: ~Copyable {
   private let names: UnsafeMutablePointer<sockaddr_storage>
   private let vectors: UnsafeMutablePointer<iovec>

@@ -18,7 +18,7 @@ import Bytes
 ///
 /// Lateness of a thread that uses less than a quarter of its limit is caused by the machine, not the calls: it changes nothing.
 struct LoadGovernor {
-  /// What happened since the sample before.
+  /// The counts since the last sample.
   struct Sample {
     /// Time that passed and CPU time the thread used.
     var elapsed: Duration

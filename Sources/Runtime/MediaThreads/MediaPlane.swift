@@ -109,8 +109,8 @@ public final class MediaPlane: Sendable {
   /// on the address that routes toward the trunk, and the candidates of the app leg. `close` releases them.
   ///
   /// With `gathers` the thread is notified by the next `wake`.
-  /// - Parameter others: further users that the call rings. It gets the thread of the first of them with calls; a user without
-  ///   calls gets the next ones on this thread.
+  /// - Parameter others: further users that the call rings. The call is on the thread of the first user with calls; a user
+  ///   without calls gets the next ones on this thread.
   /// - Parameter asked: our address and the trunk's in its request. One of ours that the route would not choose, such as a
   ///   virtual one, is used for the media, too, unless media has another route.
   public func reserve(

@@ -292,7 +292,7 @@ struct WorkerCounters {
   }
 }
 
-/// What a worker shares with the façade and the DTLS thread.
+/// The state that a worker shares with the façade and the DTLS thread.
 final class MediaWorkerShared: Sendable {
   let index: Int
   let mailbox: Mailbox<MediaWork>
