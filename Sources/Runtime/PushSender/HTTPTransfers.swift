@@ -4,23 +4,23 @@ import HTTP
 import Logging
 import Platform
 
-/// libcurl's multi interface on an event loop: HTTP/2 over TLS 1.2 or newer, many streams a connection, no thread of its own but
-/// the resolver's. One thread (the loop's). About 130 µs CPU a request.
+/// libcurl's multi interface on an event loop: HTTP/2 over TLS 1.2 or newer, many streams per connection; the only extra thread
+/// is libcurl's resolver. One thread (the loop's). A request costs about 130 µs CPU.
 ///
-/// A connection is believed only while it answers:
+/// A connection that stops answering is replaced:
 ///
 /// | a request on it | then |
 /// |---|---|
-/// | broke, or is unacknowledged for so long that the kernel breaks it; it had served before | the next goes over a new one, as does this one if it `goesAgain` |
-/// | the same, and it is new | fails: the server's fault, or the way's |
-/// | has no answer in time, nor has another one since it began | fails; the next goes over a new one |
+/// | broke, or is unacknowledged for so long that the kernel breaks it; it had served before | the next uses a new connection, as does this one if it `goesAgain` |
+/// | the same, and the connection is new | fails: the server or the network path is at fault |
+/// | has no answer in time, and no other request was answered since it began | fails; the next uses a new connection |
 final class HTTPTransfers {
   typealias Completion = (Result<HTTPClientResponse, HTTPFailure>) -> Void
   private let loop: EventLoop
   private var tls: TLSFiles
   private var timer: EventLoop.TimerID?
   private var groups: [String: ConnectionGroup] = [:]
-  /// No new requests; closed when the last of theirs has ended.
+  /// Groups that accept no new requests; each is closed when its last request has ended.
   private var retired: [ConnectionGroup] = []
   private let logger: Logger
 
@@ -29,7 +29,7 @@ final class HTTPTransfers {
     timer = loop.addTimer("transfers") { [unowned self] in onTimer() }
   }
 
-  /// `completion` is called exactly once, later, on the loop's thread, unless `close` comes first.
+  /// `completion` is called exactly once, later, on the loop's thread, unless `close` is called before.
   func start(_ request: HTTPClientRequest, completion: @escaping Completion) {
     let group: ConnectionGroup
     if let known = groups[request.connection] {
@@ -61,7 +61,7 @@ final class HTTPTransfers {
     }
     let hadServed = !ended.isOnNew && group.answeredAt != nil
     if ended.isTimeout {
-      // one that answers others is alive, and this one's server is slow
+      // a connection that answered another request is alive: only the server of this request is slow
       if group.answeredAt.map({ $0 <= began }) ?? true { retire(request.connection, failedSince: began) }
     } else if hadServed {
       forgotten(request, group, failure.text)
@@ -75,7 +75,7 @@ final class HTTPTransfers {
     start(again, completion: completion)
   }
 
-  /// Said once for each connection that is given up.
+  /// Logs each abandoned connection once.
   private func forgotten(_ request: HTTPClientRequest, _ group: ConnectionGroup, _ why: String) {
     guard groups[request.connection] === group else { return }
     logger.notice(
@@ -83,14 +83,14 @@ final class HTTPTransfers {
       metadata: ["to": "\(Self.host(of: request.url))", "why": "\(why)"])
   }
 
-  /// Of a URL that may hold a device's secret behind it.
+  /// Only the host: the rest of the URL may hold a device's secret.
   private static func host(of url: String) -> Substring {
     (url.firstRange(of: "://").map { url[$0.upperBound...] } ?? url[...]).prefix { $0 != "/" && $0 != "?" }
   }
 
-  /// The next request of this group opens a new connection; those under way end on the old.
-  /// - Parameter since: when the request began whose failure is the reason: a connection made later did not fail. Many
-  ///   requests that fail on one connection thus cost one new connection.
+  /// The next request of this group opens a new connection; those under way end on the old one.
+  /// - Parameter since: when the failed request began. A connection made later is kept, so that many requests that fail on one
+  ///   connection cost one new connection.
   func retire(_ name: String, failedSince since: Instant? = nil) {
     guard let group = groups[name], since.map({ group.madeAt <= $0 }) ?? true else { return }
     groups[name] = nil
@@ -98,7 +98,7 @@ final class HTTPTransfers {
     sweep()
   }
 
-  /// From the next request on. What other authorities had trusted is asked again, on new connections.
+  /// Applies from the next request on. Every group gets a new connection, whose certificate is checked with the new files.
   func replace(_ files: TLSFiles) {
     guard files != tls else { return }
     tls = files
@@ -148,6 +148,6 @@ final class HTTPTransfers {
 
 struct HTTPFailure: Error, Sendable {
   var text: String
-  /// The connection had served before and broke, or was silent: that says nothing of the server.
+  /// The connection had served before and broke, or was silent: this does not show that the server fails.
   var isOfOld = false
 }

@@ -8,16 +8,16 @@ import PushPolicy
 /// The keys thread: fetches the JSON Web Key Set that login tokens are checked with (`auth.jwt.jwks_url`), by the rules of `KeyRefresh`. No call and
 /// no login waits for it.
 ///
-/// A GET whose answer must be 200, a key set with a usable key, and no longer than a key file may be. Redirects are not followed, as with webhooks:
-/// the configuration alone names the trusted issuer of logins.
+/// It sends a GET; the answer must be 200, contain a key set with a usable key, and be no longer than a key file may be.
+/// Redirects are not followed, as with webhooks: only the configuration names the server that decides who may log in.
 ///
 ///     let fetcher = try KeyFetcher(source, statistics: KeyStatistics(), logger: logger) { news in app.replaceKeys(news) }
-///     fetcher.want()        // a token names a key that is not here
+/// a token names an unknown key
 ///     fetcher.stop()
 public final class KeyFetcher: Sendable {
   public struct Source: Sendable, Equatable {
     public var url: String
-    /// PEM that signs the server's certificate; nil: the system's.
+    /// PEM file of the authorities that sign the server's certificate; nil: the system's.
     public var authorities: String?
     public var algorithm: Algorithm
     public init(url: String, authorities: String? = nil, algorithm: Algorithm) {
@@ -25,20 +25,21 @@ public final class KeyFetcher: Sendable {
     }
   }
 
-  /// What is known now.
+  /// The current keys, or why there are none.
   public struct News: Sendable {
     public var source: Source
-    /// Without any before the first answer, and when the last one is a day old.
+    /// Empty before the first answer, and when the last answer is a day old.
     public var keys: KeySet
-    /// When the fetch began that brought them.
+    /// When the fetch of these keys began.
     public var fetchedAt: Instant?
-    /// What the last fetch failed of; nil: it brought `keys`.
+    /// Why the last fetch failed; nil: it succeeded.
     public var failure: String?
   }
 
   private let thread: HTTPThread<KeyWorker>
 
-  /// `changed` is called on the keys thread after each fetch and when keys count no more. False: it had no room, and it is called again.
+  /// `changed` is called on the keys thread after each fetch and when the keys expire. It returns false if its queue is full, and
+  /// is then called again.
   public init(
     _ source: Source?, statistics: KeyStatistics, logger: Logger, changed: @escaping @Sendable (News) -> Bool
   ) throws(SystemError) {
@@ -47,9 +48,9 @@ public final class KeyFetcher: Sendable {
     }
   }
 
-  /// Any thread; never waits. What does not fit stands in the queue already.
+  /// Any thread; never waits. If the queue is full, it already holds such a request.
   public func want() { thread.post(.want) }
-  /// Any thread: where the keys are from now on; nil: in a file. With the same source those that are here stay.
+  /// Any thread. Replaces the source; nil: the keys are in a file. With the same source the fetched keys are kept.
   public func replace(_ source: Source?) { thread.post(.source(source)) }
   public func stop() { thread.stop() }
 }
@@ -87,9 +88,9 @@ final class KeyWorker: HTTPWorker {
   private var source: KeyFetcher.Source?
   private var refresh: KeyRefresh
   private var news: KeyFetcher.News?
-  /// `changed` had no room for `news`.
+  /// `changed` returned false for `news`: call it again.
   private var isToBeGiven = false
-  /// Of the source before: an answer for it comes too late.
+  /// Counts the sources: an answer of an earlier source is dropped.
   private var sources = 0
   private var timer: EventLoop.TimerID?
 
@@ -187,11 +188,11 @@ final class KeyWorker: HTTPWorker {
     }
   }
 
-  /// What is here stays.
+  /// Keeps the keys of the last successful fetch.
   private func failed(_ outcome: KeyStatistics.Outcome, _ why: String, _ source: KeyFetcher.Source) {
     statistics.outcomes[outcome].increment()
     refresh.failed(at: loop.now)
-    // said once for each cause, however often it is tried
+    // each cause is logged once, however many attempts fail of it
     if news?.failure != why {
       let hasKeys = news?.fetchedAt != nil
       logger.warning(

@@ -5,13 +5,13 @@ import PushPolicy
 public final class PushStatistics: Sendable {
   /// By service and outcome: accepted, unregistered, tokenMismatch, failed.
   let outcomes = CounterTable(labelNames: ["service", "outcome"])
-  /// By service and the service's word: what an operator searches for.
+  /// By service and the reason that the service states, which operators search for.
   let failures = CounterTable(labelNames: ["service", "reason"])
   let requests = Counter()
   let underWay = Gauge()
   let open = LabelledGauges<PushService>()
   let answerTime = Histogram(bounds: Histogram.secondsBounds)
-  /// By service, environment and word: tokens of another environment or app.
+  /// By service, environment and reason: tokens of another environment or app.
   let tokenMismatches = CounterTable(labelNames: ["service", "environment", "reason"])
   let inviteToPush = Histogram(bounds: Histogram.secondsBounds)
   let elapsed = Histogram(bounds: Histogram.secondsBounds)

@@ -3,14 +3,14 @@ public import Logging
 public import Platform
 public import PushPolicy
 
-/// The push thread: runs a `PushMachine` over HTTP/2. No call waits for it, and it knows of none.
+/// The push thread: runs a `PushMachine` over HTTP/2. It holds no call, and no call waits for it.
 ///
 ///     let sender = try PushSender(providers: providers, logger: logger) { report in … }
 ///     sender.wake(key, target, push, deadline: now + .seconds(45))
 ///     sender.stop()
 ///
-/// `report` is called on the push thread, once for each `wake` that was taken and whose key was not
-/// under way already, and before `stop` returns.
+/// `report` is called on the push thread, once for each accepted `wake` whose key was not under way already, and before `stop`
+/// returns.
 public final class PushSender: Sendable {
   public let statistics = PushStatistics()
   private let thread: HTTPThread<PushWorker>
@@ -28,17 +28,17 @@ public final class PushSender: Sendable {
   }
 
   /// Any thread. False when the queue is full: nothing is sent and nothing reported.
-  /// - Parameter since: when the INVITE came, for the histogram of the time from there to the request.
+  /// - Parameter since: when the INVITE arrived; the histogram counts the time from there to the request.
   @discardableResult public func wake(
     _ key: PushKey, _ target: PushTarget, _ push: CallPush, deadline: Instant, since: Instant? = nil
   ) -> Bool {
     thread.post(.input(.wake(key, target, push, deadline: deadline, since: since)))
   }
 
-  /// Any thread. No retry for this call from now on.
+  /// Any thread. Ends the retries for this call.
   public func callOver(_ call: Identifier) { thread.post(.input(.callOver(call))) }
 
-  /// Any thread. New keys; what is under way ends on its old connection.
+  /// Any thread. New keys; pushes under way end on their old connection.
   public func replace(_ providers: PushProviders, tls: TLSFiles? = nil) {
     if let tls { thread.post(.tls(tls)) }
     thread.post(.input(.providers(providers)))

@@ -19,7 +19,7 @@ final class PushWorker: HTTPWorker {
   private var timer: EventLoop.TimerID?
   private var pace = TimerPace(pause: Limits.timerPause)
   private var actions: [PushMachine.Action] = []
-  /// Whose open circuit is logged.
+  /// Services whose open circuit was logged.
   private var reported: Set<PushService> = []
   /// When the request whose answer is handled now began.
   private var answeredBegan: Instant?
@@ -68,7 +68,7 @@ final class PushWorker: HTTPWorker {
   }
 
   private func runActions() {
-    // A transfer that cannot even start answers at once, from inside this loop.
+    // A transfer that cannot start completes at once, inside this loop.
     while !actions.isEmpty {
       let now = actions
       actions.removeAll(keepingCapacity: true)

@@ -4,42 +4,42 @@ import Glibc
 import HTTP
 import Platform
 
-/// One `CURL`: a request, and what has come of its answer. Lives until its answer; one thread.
+/// One `CURL`: a request and its answer so far. Lives until the answer is complete; one thread.
 final class Transfer {
   let easy: UnsafeMutableRawPointer
   var key: OpaquePointer { OpaquePointer(easy) }
   private var headers: UnsafeMutablePointer<curl_slist>?
   private let body: [UInt8]
   private var answer: [UInt8] = []
-  /// libcurl's own words of what went wrong; it writes there while the handle lives.
+  /// libcurl's error text; libcurl writes here while the handle lives.
   private let details: UnsafeMutablePointer<CChar>
   private let completion: (Ended) -> Void
   private let showsCertificate: Bool
-  /// Nil: what is beyond `Limits.answerBytes` is forgotten.
+  /// The longest accepted answer; nil: the bytes beyond `Limits.answerBytes` are dropped.
   private let answerBytes: Int?
   private var isTooLong = false
-  /// Times that it was given to a connection: libcurl gives it to a new one if one that it has kept proves to be broken.
+  /// How often libcurl began the request on a connection: it repeats it on a new one if a kept connection proves to be broken.
   private var beginnings = 0
 
-  /// How it ended, and what that says of its connection.
+  /// The result, and the state of the connection that it shows.
   struct Ended {
     var result: Result<HTTPClientResponse, HTTPFailure>
-    /// It opened a connection of its own.
+    /// The request opened a new connection.
     var isOnNew: Bool
-    /// Nothing was answered in time.
+    /// The time ran out before the answer.
     var isTimeout = false
-    /// A connection broke without an answer, and libcurl took another.
+    /// A connection broke without an answer, and libcurl used another.
     var wentAgain: Bool
   }
 
-  /// Nil if memory is short or a header holds a line break.
+  /// Nil if memory is short or a header holds a line break or a zero.
   init?(_ request: HTTPClientRequest, tls: TLSFiles, completion: @escaping (Ended) -> Void) {
     guard let easy = curl_easy_init() else { return nil }
     (self.easy, body, self.completion, showsCertificate) = (easy, request.body, completion, tls.certificate != nil)
     answerBytes = request.answerBytes
     details = .allocate(capacity: Int(CURL_ERROR_SIZE))
     details.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
-    // libcurl would add both to a POST, and wait for a 100 with bodies above 1 MB.
+    // Without these, libcurl adds both to a POST, and waits for a 100 with bodies above 1 MB.
     for line in request.headers.map({ "\($0.name): \($0.value)" }) + ["expect:", "accept:"] {
       guard !line.utf8.contains(where: { $0 == 13 || $0 == 10 || $0 == 0 }) else { return nil }
       headers = curl_slist_append(headers, line)
@@ -48,7 +48,7 @@ final class Transfer {
     _ = ccurl_set_text(easy, CURLOPT_URL, request.url)
     _ = ccurl_set_text(easy, CURLOPT_PROTOCOLS_STR, request.protocols)
     _ = ccurl_set_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
-    // Wait for the first connection to tell whether it takes many streams, in place of opening a second.
+    // Wait until the first connection shows whether it allows many streams, instead of opening a second one.
     _ = ccurl_set_long(easy, CURLOPT_PIPEWAIT, 1)
     _ = ccurl_set_long(easy, CURLOPT_NOSIGNAL, 1)
     limitPatience(request.unacknowledged)
@@ -62,7 +62,7 @@ final class Transfer {
     if request.method == "POST" {
       _ = ccurl_set_long(easy, CURLOPT_POST, 1)
       _ = ccurl_set_long(easy, CURLOPT_POSTFIELDSIZE, body.count)
-      // Copied by libcurl: an array's storage has no address to keep.
+      // libcurl copies the body: an array's storage has no lasting address.
       _ = body.withUnsafeBytes { ccurl_set_pointer(easy, CURLOPT_COPYPOSTFIELDS, $0.baseAddress) }
     }
     _ = ccurl_set_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(self).toOpaque())
@@ -74,8 +74,8 @@ final class Transfer {
     }
   }
 
-  /// A connection is believed only while the server's system acknowledges what it is sent, keep-alives included; those keep most firewalls from
-  /// forgetting it.
+  /// The kernel breaks a connection whose bytes the server's system does not acknowledge for this long, keep-alives included. The
+  /// keep-alives also prevent that most firewalls drop the connection.
   private func limitPatience(_ unacknowledged: Duration) {
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
     _ = ccurl_set_long(easy, CURLOPT_TCP_KEEPIDLE, Limits.keepAliveIdleSeconds)
@@ -99,8 +99,8 @@ final class Transfer {
     curl_slist_free_all(headers)
   }
 
-  /// A new connection that showed our certificate broke in its handshake or before any answer. In TLS 1.3 a server refuses a
-  /// certificate only behind the handshake (RFC 8446 §4.4.2.4), and its alert is lost when our request crosses it.
+  /// True if a new connection that showed our certificate broke in its handshake or before any answer. In TLS 1.3 a server
+  /// refuses a certificate only after the handshake (RFC 8446 §4.4.2.4), and its alert is lost when our request crosses it.
   private func brokeAtCertificate(_ result: CURLcode) -> Bool {
     var (connects, status) = (0, 0)
     var handshake: curl_off_t = 0
@@ -111,15 +111,15 @@ final class Transfer {
     return showsCertificate && (result == CURLE_SSL_CONNECT_ERROR || (isNew && result != CURLE_OPERATION_TIMEDOUT))
   }
 
-  /// `certificate expired`, where OpenSSL says `…:SSL routines::sslv3 alert certificate expired, errno 0` (RFC 8446 §6.2).
+  /// `certificate expired` of OpenSSL's `…:SSL routines::sslv3 alert certificate expired, errno 0` (RFC 8446 §6.2).
   static func alert(in text: String) -> String? {
     guard let start = text.firstRange(of: " alert ")?.upperBound else { return nil }
     let words = text[start...].prefix { $0.isLetter || $0 == " " }
     return words.isEmpty || words.utf8.count > 40 ? nil : String(words)
   }
 
-  /// What is beyond the limit is read and forgotten: closing a shared connection would break its other streams. Who has set a limit of its own
-  /// wants all or nothing, and shares no connection. False ends the transfer.
+  /// Bytes beyond `Limits.answerBytes` are read and dropped: closing a shared connection would break its other streams. A request
+  /// with a limit of its own requires the whole answer and shares no connection: returning false ends its transfer.
   private func received(_ bytes: UnsafeRawBufferPointer) -> Bool {
     if let answerBytes, answer.count + bytes.count > answerBytes {
       isTooLong = true
@@ -129,7 +129,7 @@ final class Transfer {
     return true
   }
 
-  /// Of the final answer; nil: there is none of this name.
+  /// A header of the final answer; nil: the answer has none of this name.
   private func header(_ name: String) -> String? {
     var found: UnsafeMutablePointer<curl_header>?
     guard curl_easy_header(easy, name, 0, UInt32(CURLH_HEADER), -1, &found) == CURLHE_OK, let found else { return nil }
@@ -147,7 +147,7 @@ final class Transfer {
   private func result(_ result: CURLcode) -> Result<HTTPClientResponse, HTTPFailure> {
     if isTooLong { return .failure(HTTPFailure(text: "the answer has more than \(answerBytes ?? 0) bytes")) }
     guard result == CURLE_OK else {
-      // The details hold times and ports; of them only the peer's alert has few enough values for a metric.
+      // The details hold times and ports; only the peer's alert has few enough values for a metric.
       let alert = Self.alert(in: String(cString: details)).map { " (TLS alert: \($0))" } ?? ""
       let shown = brokeAtCertificate(result) ? ", after our certificate was shown" : ""
       return .failure(HTTPFailure(text: String(cString: curl_easy_strerror(result)) + shown + alert))

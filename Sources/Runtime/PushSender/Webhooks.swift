@@ -4,22 +4,24 @@ public import Logging
 public import Platform
 public import PushPolicy
 
-/// The webhook thread: asks servers of the operator for the users of a call, and about users. No thread waits for it.
+/// The webhook thread: asks the operator's servers to which users a call is routed, and whether users exist. No thread waits for
+/// it.
 ///
 ///     let hooks = try Webhooks(logger: logger) { call, answer in inbox.post(.routed(call, answer)) }
 ///     hooks.ask(question, hook)
 ///     hooks.stop()
 ///
-/// `answer` and `user` are called on the webhook thread, once for each question that was taken, with nil where there is none worth having: no
-/// connection, a redirect, 4xx, 5xx, nonsense, more than fits, too many at once, a server that is left alone because it fails.
-/// It may come as late as `Limits.webhookTime`, about a user `Limits.userWebhookTime`.
+/// `answer` and `user` are called on the webhook thread, once for each accepted question, with nil if there is no usable answer:
+/// no connection, a redirect, 4xx, 5xx, invalid content, more bytes than allowed, too many questions at once, a server that is
+/// skipped because it fails. An answer arrives after `Limits.webhookTime` at the latest, about a user after
+/// `Limits.userWebhookTime`.
 public final class Webhooks: Sendable {
   public typealias Answer = @Sendable (Identifier, RouteAnswer?) -> Void
   public typealias UserKnown = @Sendable (UserQuestion, UserAnswer?) -> Void
   private let thread: HTTPThread<WebhookWorker>
   private let statistics = WebhookStatistics()
 
-  /// - Parameter tls: who is trusted; nil authorities are the system's.
+  /// - Parameter tls: the trusted authorities (nil: the system's).
   public init(
     tls: TLSFiles = TLSFiles(), logger: Logger, answer: @escaping Answer, user: @escaping UserKnown = { _, _ in }
   ) throws(SystemError) {
@@ -29,15 +31,15 @@ public final class Webhooks: Sendable {
     }
   }
 
-  /// Any thread. False when the queue is full: nothing is asked and nothing answered.
+  /// Any thread. False when the queue is full: nothing is sent, and neither closure is called.
   @discardableResult public func ask(_ question: RouteQuestion, _ hook: Webhook) -> Bool { thread.post(.ask(question, hook)) }
 
   @discardableResult public func ask(_ question: UserQuestion, _ hook: Webhook) -> Bool { thread.post(.askUser(question, hook)) }
 
-  /// Any thread. Who is trusted from the next question on; those under way end on their old connection.
+  /// Any thread. Replaces the trusted authorities from the next question on; questions under way end on their old connection.
   public func replace(_ tls: TLSFiles) { thread.post(.tls(tls)) }
 
-  /// Ends the thread; questions under way are not answered any longer.
+  /// Ends the thread; questions under way are no longer answered.
   public func stop() { thread.stop() }
 
   public var queue: MailboxReading { thread.queue }
@@ -105,8 +107,8 @@ private final class WebhookWorker: HTTPWorker {
   }
 
   /// - Parameters:
-  ///   - sample: what is expected, for the author of the webhook.
-  ///   - about: for the log.
+  /// - sample: an expected answer, for the log: the author of the webhook reads it.
+  /// - about: the subject of the question, for the log.
   private func ask<Read>(
     _ hook: Webhook, _ body: [UInt8], within time: Duration, _ sample: String, _ about: String,
     _ read: @escaping (HTTPClientResponse) -> Read?, _ answer: @escaping (Read?) -> Void
@@ -142,7 +144,7 @@ private final class WebhookWorker: HTTPWorker {
     }
   }
 
-  /// Why an answer is not used, for the author of the webhook.
+  /// Why an answer is unusable, in words for the author of the webhook.
   private static func problem(_ answer: HTTPClientResponse, _ sample: String) -> String {
     switch answer.status {
     case 200 where answer.body.count > PushPolicy.Limits.routeAnswerBytes:
