@@ -3,8 +3,8 @@ import Platform
 
 /// Files that a process left behind when it was killed.
 enum Leftovers {
-  /// Gives each its name: a WAV file gets the sizes that it has, of Ogg the pages that are whole can be played as they are. What holds no
-  /// audio is removed. Returns the names. Another recorder must not be at work in the folder.
+  /// Gives each file its final name. The sizes in the header of a WAV file are corrected; the whole pages of an Ogg file can be
+  /// played as they are. A file without audio is removed. Returns the names. No other recorder may use the folder.
   static func finish(in folder: String) -> [String] {
     guard let directory = opendir(folder) else { return [] }
     defer { closedir(directory) }
@@ -33,7 +33,7 @@ enum Leftovers {
     return rename(part, path) == 0
   }
 
-  /// Writes the sizes into the header of a WAV file of ours.
+  /// Writes the sizes into the header of a WAV file that this recorder began.
   private static func repair(_ path: String, _ size: Int) -> Bool {
     let fd = open(path, O_RDWR | O_CLOEXEC)
     guard fd >= 0 else { return false }

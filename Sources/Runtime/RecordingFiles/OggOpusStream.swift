@@ -1,17 +1,17 @@
 import AudioCodecs
 import RTP
 
-/// Ogg Opus of two channels (RFC 7845), each a stream of its own: mapping family 1 without coupling, so that no side is heard in the other's
-/// channel.
+/// Ogg Opus of two channels (RFC 7845), each a separate stream: with mapping family 1 without coupling, neither side is audible
+/// in the other's channel.
 struct OggOpusStream: ~Copyable {
   private let band: AudioBand
   private var pages: OggPages
   private var left: OpusEncoder
   private var right: OpusEncoder
-  /// Of the last packet, in samples at 48 kHz.
+  /// Granule position after the last packet, in samples at 48 kHz.
   private var granule: UInt64 = 0
 
-  /// What the encoder is behind its input, in samples at 48 kHz: libopus's look-ahead at 8 and 16 kHz (`OPUS_GET_LOOKAHEAD`) is 6.5 ms.
+  /// The encoder's delay, in samples at 48 kHz: libopus's look-ahead at 8 and 16 kHz (`OPUS_GET_LOOKAHEAD`) is 6.5 ms.
   static let preSkip = 312
 
   init(_ band: AudioBand, serial: UInt32) throws(OpusError) {
@@ -23,7 +23,7 @@ struct OggOpusStream: ~Copyable {
     self.right = right
   }
 
-  /// OpusHead and OpusTags, a page each (RFC 7845 §5).
+  /// Returns OpusHead and OpusTags, one page each (RFC 7845 §5).
   mutating func header() -> [UInt8] {
     var head = Array("OpusHead".utf8) + [1, 2] + OggPages.little(UInt64(Self.preSkip), 2)
     head += OggPages.little(UInt64(band.sampleRateHz), 4) + [0, 0]
@@ -37,7 +37,7 @@ struct OggOpusStream: ~Copyable {
     return out
   }
 
-  /// 20 ms of both, interleaved; the page that they fill, or nothing.
+  /// Adds 20 ms of both channels, interleaved. Returns the page that they complete, or an empty array.
   mutating func add(_ pair: [Int16]) -> [UInt8] {
     let count = band.samplesPerTick
     let first = Self.packet((0..<count).map { pair[2 * $0] }, &left)
@@ -59,13 +59,13 @@ struct OggOpusStream: ~Copyable {
   private static func packet(_ samples: [Int16], _ encoder: inout OpusEncoder) -> [UInt8] {
     var room = [UInt8](repeating: 0, count: Limits.packetBytes)
     var span = room.mutableSpan
-    // libopus refuses nothing but parameters, and ours are constant; an empty frame of SILK is a pause
+    // libopus refuses only wrong parameters, and ours are constant; an empty SILK frame is a pause
     guard let count = try? encoder.encode(samples.span, into: &span), count > 0 else { return [0x08] }
     return Array(room.prefix(count))
   }
 
-  /// The self-delimiting form of a packet with one frame (RFC 6716 appendix B): its length behind the first octet. libopus makes packets of one
-  /// frame for 20 ms at a variable rate.
+  /// The self-delimiting form of a packet with one frame (RFC 6716 appendix B): its length follows the first octet. libopus makes
+  /// packets of one frame for 20 ms at a variable rate.
   static func delimited(_ packet: [UInt8]) -> [UInt8] {
     guard let first = packet.first, first & 3 == 0 else { return [0x08, 0] }
     let count = packet.count - 1

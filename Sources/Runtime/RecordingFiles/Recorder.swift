@@ -6,36 +6,36 @@ import MediaSession
 public import Platform
 import Synchronization
 
-/// Where recordings go.
+/// The folder of recordings.
 public struct RecordingFolder: Sendable, Equatable {
   /// Absolute path.
   public var path: String
-  /// Octets of its file system that are left free; a recording that would take them ends.
+  /// Octets of the file system that stay free; a recording that would use them ends.
   public var leastFree: Int64
   public init(path: String, leastFree: Int64) { (self.path, self.leastFree) = (path, leastFree) }
 }
 
-/// Writes the audio of calls to files, on a thread of its own: ten times a second it reads the taps.
+/// Writes the audio of calls to files, on its own thread, which reads the taps ten times a second.
 ///
 ///     let recorder = try Recorder(folder, logger: logger) { report in inbox.post(.recorded(report)) }
 ///     recorder.perform(.start(recording))      // any thread
 ///     recorder.perform(.stop(file: …, .callEnded))
 ///     recorder.stop()                          // closes what is open
 ///
-/// A file has its name when it is whole; until then `.part` stands behind it. What a killed process left is finished by the next start. A disk
-/// that is full or slow costs recordings, and no call: media threads write into taps that drop what finds no room.
+/// An unfinished file has the suffix `.part`; a whole one has its name. The next start finishes the files of a killed process. A
+/// full or slow disk costs recordings, never calls: media threads write into taps that drop frames when they are full.
 public final class Recorder: Sendable {
   private let folder: RecordingFolder
   private let mailbox: Mailbox<RecordingCommand>
   private let statistics = RecorderMetrics()
   private let isOver = Atomic<Bool>(false)
   private let thread = Mutex<NamedThread?>(nil)
-  /// Stops that found no room; no more than there are recordings and starts that wait.
+  /// Stops that the full mailbox refused; at most as many as there are recordings and waiting starts.
   private let late = Mutex<[RecordingCommand]>([])
   private let closed: @Sendable (RecordingReport) -> Void
   private let logger: Logger
 
-  /// Makes the folder if there is none, finishes what is left over, and starts the thread. `closed` is called once for each
+  /// Makes the folder if it is missing, finishes leftover files, and starts the thread. `closed` is called once for each
   /// recording, on that thread. Throws if no file can be made in the folder.
   public init(
     _ folder: RecordingFolder, logger: Logger, closed: @escaping @Sendable (RecordingReport) -> Void
@@ -54,7 +54,7 @@ public final class Recorder: Sendable {
     } catch { throw RecordingFolderFault(folder.path, error.code) }
   }
 
-  /// Any thread. A recording whose start finds no room is closed at once, without a file; a stop is never lost.
+  /// Any thread. If the queue is full, a start is reported as failed at once, without a file; a stop is never lost.
   public func perform(_ command: RecordingCommand) {
     guard !mailbox.post(command) else { return }
     switch command {
@@ -63,7 +63,7 @@ public final class Recorder: Sendable {
     }
   }
 
-  /// Closes all files; returns when the thread is gone.
+  /// Closes all files; returns when the thread has ended.
   public func stop() {
     isOver.store(true, ordering: .releasing)
     mailbox.event.signal()
@@ -75,7 +75,7 @@ public final class Recorder: Sendable {
 
   // MARK: the thread
 
-  /// In a class each, as a dictionary holds no value that cannot be copied.
+  /// A class for each writer, as a dictionary holds no noncopyable value.
   private final class Entry {
     var writer: RecordingWriter
     init(_ writer: consuming RecordingWriter) { self.writer = writer }
@@ -157,7 +157,7 @@ public final class Recorder: Sendable {
     closed(report)
   }
 
-  /// Looked at also while nothing is recorded: the gauge is to say that there is too little room before a recording wants it.
+  /// Also checked while nothing is recorded, so that the gauge shows a full disk before a recording begins.
   private func hasRoom() -> Bool {
     var status = statvfs()
     guard statvfs(folder.path, &status) == 0 else { return true }
@@ -167,7 +167,7 @@ public final class Recorder: Sendable {
   }
 }
 
-/// Recordings cannot be kept where they are to be.
+/// The folder of recordings cannot be used.
 public struct RecordingFolderFault: Error, CustomStringConvertible {
   public let description: String
   init(_ path: String, _ code: Int32) {

@@ -6,7 +6,7 @@ import MediaSession
 import Platform
 import RTP
 
-/// One recording while it is written.
+/// One recording that is being written.
 struct RecordingWriter: ~Copyable {
   let recording: CallRecording
   private let format: RecordingRules.Format
@@ -17,7 +17,7 @@ struct RecordingWriter: ~Copyable {
   private var slots = 0
   private var slotsUnwritten = 0
 
-  /// Makes the file. Throws if that cannot be.
+  /// Makes the file; throws if the file system refuses.
   init(_ recording: CallRecording, folder: String) throws(SystemError) {
     self.recording = recording
     path = folder + "/" + recording.file
@@ -25,10 +25,10 @@ struct RecordingWriter: ~Copyable {
     file = try OutputFile(path: path)
   }
 
-  /// What has come since the last time, and what is due to be written. Throws when the disk does not take it.
+  /// Reads the new frames of the tap, and writes the file when a write is due. Throws when the disk refuses it.
   mutating func step(at now: Instant?) throws(SystemError) {
     for _ in 0..<Limits.framesPerStep {
-      // Locals, as the closure cannot change what is being taken from.
+      // Locals, as the closure cannot change the recording whose tap is read.
       var popped: (TappedFrame, [Int16])?
       guard
         recording.tap.pop({ frame, samples in
@@ -52,7 +52,7 @@ struct RecordingWriter: ~Copyable {
     switch format {
     case .wav: file.append(WAVFormat.header(rateHz: first.band.sampleRateHz, dataBytes: 0))
     case .ogg:
-      // libopus refuses nothing but parameters, and ours are constant
+      // libopus refuses only wrong parameters, and ours are constant
       ogg = try? OggOpusStream(first.band, serial: UInt32(truncatingIfNeeded: recording.call.low))
       if let header = ogg?.header() { file.append(header) }
     }
@@ -67,7 +67,7 @@ struct RecordingWriter: ~Copyable {
     }
   }
 
-  /// Closes the file as it is and gives it its name.
+  /// Closes the file with the frames that it has, and gives it its final name.
   mutating func finish(_ end: RecordingReport.End) -> RecordingReport {
     var end = end
     do throws(SystemError) {

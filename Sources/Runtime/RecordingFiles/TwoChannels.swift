@@ -3,35 +3,36 @@ import Bytes
 import MediaSession
 import RTP
 
-/// Puts the frames of both sides of a call onto one time line: pairs of 20 ms, side by side as they were heard.
+/// Aligns the frames of both sides of a call on one time line, in pairs of 20 ms.
 ///
-/// Each side's frames lie one behind the other as long as they are within `Limits.slotsOff` of their time: ticks wander. A gap that is
-/// longer is silence. A pair is complete when both sides have it, or one is `Limits.slotsAhead` further.
+/// A side's frames follow each other without a gap as long as they are within `Limits.slotsOff` of their time, because ticks
+/// wander. A longer gap becomes silence. A pair is complete when both sides have it, or when one side is `Limits.slotsAhead`
+/// further.
 struct TwoChannels {
-  /// Of both; frames of the other band are converted.
+  /// The band of both channels; frames of the other band are converted.
   let band: AudioBand
   private let start: Instant
   private var sides: [Side]
-  /// Pairs that were given out.
+  /// Pairs handed out so far.
   private(set) var slots = 0
-  /// Frames that came for a time that was given out already, or twice.
+  /// Frames whose slot was already handed out, or that were too far ahead.
   private(set) var droppedFrames = 0
 
   fileprivate struct Side {
-    /// The slot behind the last frame.
+    /// The slot after the last frame.
     var next = 0
     var frames: [Int: [Int16]] = [:]
     var interpolator = BandInterpolator()
     var lastBand: AudioBand?
   }
 
-  /// Of the first frame.
+  /// The first frame sets the band and the start.
   init(_ frame: TappedFrame) {
     (band, start) = (frame.band, frame.at)
     sides = [Side(), Side()]
   }
 
-  /// Channel 0 is what the trunk says, channel 1 what it hears.
+  /// Channel 0 is the audio from the trunk, channel 1 the audio to it.
   mutating func add(_ frame: TappedFrame, _ samples: UnsafePointer<Int16>) {
     let side = frame.direction == .trunkToApp ? 0 : 1
     let due = Int((frame.at - start).nanoseconds / Frame.nanoseconds)
@@ -45,7 +46,8 @@ struct TwoChannels {
     sides[side].next = slot + 1
   }
 
-  /// Hands out complete pairs, samples interleaved, and silence for what neither side has had long before `now`; at the end (nil), all.
+  /// Hands out complete pairs, with interleaved samples, and silence for slots that neither side filled long before `now`; at the
+  /// end (`now` is nil), all.
   mutating func pop(at now: Instant?, _ body: ([Int16]) -> Void) {
     let silent = now.map { Int(($0 - start).nanoseconds / Frame.nanoseconds) - Limits.slotsSilent } ?? 0
     let most = max(sides[0].next, sides[1].next, silent)
