@@ -1,5 +1,6 @@
-/// Which records of a type in the answer of a DNS message are of the name that was asked for, or of an alias of it (RFC 1034 §3.6.2), in their
-/// order. c-ares looks at that for addresses, and takes SRV and NAPTR of whatever name. Empty if the message does not hold together.
+/// States for each record of a type in a DNS answer, in their order, whether its owner is the queried name or an alias of it (RFC
+/// 1034 §3.6.2). c-ares checks this for addresses, but accepts SRV and NAPTR records of any name. Empty if the message is
+/// malformed.
 ///
 /// Costs an array for each name of the message, `Limits.records` of them at most.
 func recordsOfQuestion(_ message: UnsafeBufferPointer<UInt8>, type: Int) -> [Bool] {
@@ -31,7 +32,7 @@ private struct NameReader {
   static let alias = 5
   private static let nameBytes = 255
   private let message: UnsafeBufferPointer<UInt8>
-  /// Where the next name begins.
+  /// Offset of the next name.
   var at = 12
 
   init(_ message: UnsafeBufferPointer<UInt8>) { self.message = message }
@@ -41,7 +42,7 @@ private struct NameReader {
     return Int(message[offset]) << 8 | Int(message[offset + 1])
   }
 
-  /// Nil if it does not end within the message, or is too long: as one that points at itself.
+  /// Nil if the name does not end within the message or is too long, as with a pointer to itself.
   mutating func name() -> [UInt8]? {
     var out: [UInt8] = []
     var (offset, isBehindPointer, pointers) = (at, false, 0)

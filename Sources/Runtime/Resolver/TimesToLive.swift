@@ -1,12 +1,12 @@
-/// The shortest time to live among the answers of a DNS message (RFC 1035 §4.1), in seconds. c-ares parses the records themselves but
-/// does not tell the times of NAPTR and SRV. Nil if the message does not hold together.
+/// The shortest time to live among the answers of a DNS message (RFC 1035 §4.1), in seconds. c-ares parses the records but does
+/// not return the times of NAPTR and SRV. Nil if the message is malformed.
 func shortestTimeToLive(_ message: UnsafeBufferPointer<UInt8>) -> UInt32? {
   var at = 12
   func word(_ offset: Int) -> Int? {
     guard offset >= 0, offset + 1 < message.count else { return nil }
     return Int(message[offset]) << 8 | Int(message[offset + 1])
   }
-  /// Steps over a name: labels up to a zero, or a pointer.
+  /// Skips a name: labels up to a zero, or a pointer.
   func skipName() -> Bool {
     while at < message.count {
       let length = message[at]
