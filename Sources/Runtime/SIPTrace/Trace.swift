@@ -1,6 +1,6 @@
 import Bytes
 
-/// One trace: what it takes, what waits for its reader, and its file so far.
+/// One trace: its subject, the messages that wait for its reader, and its file so far.
 struct Trace {
   enum End: String {
     case time = "its time is over"
@@ -27,7 +27,7 @@ struct Trace {
     appendedUntil = now + Limits.readerSilence
   }
 
-  /// Messages are still taken.
+  /// Messages are still recorded.
   var isOpen: Bool { end == nil }
 
   mutating func end(_ why: End) { if end == nil { end = why } }
@@ -65,7 +65,7 @@ struct Trace {
     fileprivate var received: UInt64
     fileprivate var dropped: UInt64
     fileprivate var bytesLeft: Int
-    /// Given when nothing comes after `messages`.
+    /// Set when nothing follows `messages`.
     fileprivate var end: End?
     private(set) var isFinished = false
 
@@ -95,12 +95,12 @@ struct Trace {
     }
   }
 
-  /// Nil while another thread works on the trace: it is read by one reader.
+  /// Nil while another thread works on the trace: a trace has one reader at a time.
   mutating func popWork(at now: Instant) -> Work? {
     if now >= until { end(.time) }
     guard let writer else { return nil }
     appendedUntil = now + Limits.readerSilence
-    // handed over whole: the control thread may wait for this
+    // moved, not copied: the control thread may wait for this
     let messages = waiting
     (waiting, waitingBytes, self.writer) = ([], 0, nil)
     return Work(

@@ -3,21 +3,22 @@ import Platform
 public import SIPDialogs
 import Synchronization
 
-/// What a trace takes.
+/// Which messages a trace records.
 public enum TraceSubject: Hashable, Sendable {
   case trunk(String)
   /// Messages with one of these Call-IDs.
   case call(id: String, callIDs: Set<String>)
 }
 
-/// SIP traces of the running gateway. The control thread tells every message, a reader fetches each trace as pcapng, piece by piece.
+/// SIP traces of the running gateway. The control thread reports every message; a reader fetches each trace as pcapng, piece by
+/// piece.
 ///
 ///     let id = try desk.start(.trunk("carrier"), for: .seconds(600), bytes: 64 << 20)
 ///     desk.saw(message.bytes, message.flow, isOurs: true, trunk: "carrier")      // the control thread
 ///     while let piece = desk.read(id) { file += piece }                         // any other thread; nil: all has been read
 ///
-/// `saw` keeps a reference to the message and returns: masking and writing are the reader's work, on its thread. A trace that its
-/// reader does not keep up with drops messages and counts them; one without a reader for 15 s ends.
+/// `saw` keeps a reference to the message and returns: the reader's thread masks and writes. A trace drops and counts messages
+/// when its reader is too slow; it ends when it is not read for 15 s.
 public final class TraceCollector: Sendable {
   public enum Refusal: Error, Sendable { case tooMany }
 
@@ -35,7 +36,7 @@ public final class TraceCollector: Sendable {
     (self.application, self.clock) = (application, clock)
   }
 
-  // MARK: who asks
+  // MARK: readers
 
   public func start(_ subject: TraceSubject, for time: Duration, bytes: Int) throws(Refusal) -> UInt64 {
     let now = clock().now
@@ -56,7 +57,8 @@ public final class TraceCollector: Sendable {
   /// The next piece of the file, maybe empty; nil once its end has been read, or if there is no such trace.
   public func read(_ id: UInt64) -> [UInt8]? {
     let (now, wall) = clock()
-    // The trace is out of the table while it is written, so `saw` never waits for that; what comes meanwhile is kept beside it.
+    // The writer is out of the table while it works, so that `saw` never waits for it; new messages are kept in the trace
+    // meanwhile.
     guard var work = traces.withLock({ $0[id]?.popWork(at: now) }) else { return nil }
     work.write(at: wall)
     traces.withLock { traces in
@@ -67,7 +69,7 @@ public final class TraceCollector: Sendable {
     return work.writer.drain()
   }
 
-  /// Nothing more is taken; what was is still to be read. False: no such trace.
+  /// Ends the recording of messages; the recorded ones can still be read. False: no such trace.
   @discardableResult public func stop(_ id: UInt64) -> Bool {
     traces.withLock { traces in
       traces[id]?.end(.stopped)
@@ -77,7 +79,7 @@ public final class TraceCollector: Sendable {
 
   // MARK: the control thread
 
-  /// A message as it came or goes.
+  /// A message that was received or sent.
   public func saw(_ bytes: [UInt8], _ flow: Flow, isOurs: Bool, trunk: String) {
     guard isOn.load(ordering: .relaxed) else { return }
     let (now, wall) = clock()
@@ -89,7 +91,7 @@ public final class TraceCollector: Sendable {
     }
   }
 
-  /// A call and its Call-ID, for the comments in the file.
+  /// Notes a call and its Call-ID, for the comments in the file.
   public func began(_ call: Identifier, callID: String?) {
     guard let callID, isOn.load(ordering: .relaxed) else { return }
     traces.withLock { traces in
