@@ -12,7 +12,7 @@ import PushPolicy
 /// Redirects are not followed, as with webhooks: only the configuration names the server that decides who may log in.
 ///
 ///     let fetcher = try KeyFetcher(source, statistics: KeyStatistics(), logger: logger) { news in app.replaceKeys(news) }
-/// a token names an unknown key
+///     fetcher.want()        // a token names an unknown key
 ///     fetcher.stop()
 public final class KeyFetcher: Sendable {
   public struct Source: Sendable, Equatable {

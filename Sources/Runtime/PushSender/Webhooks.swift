@@ -107,8 +107,8 @@ private final class WebhookWorker: HTTPWorker {
   }
 
   /// - Parameters:
-  /// - sample: an expected answer, for the log: the author of the webhook reads it.
-  /// - about: the subject of the question, for the log.
+  ///   - sample: an expected answer, for the log: the author of the webhook reads it.
+  ///   - about: the subject of the question, for the log.
   private func ask<Read>(
     _ hook: Webhook, _ body: [UInt8], within time: Duration, _ sample: String, _ about: String,
     _ read: @escaping (HTTPClientResponse) -> Read?, _ answer: @escaping (Read?) -> Void
