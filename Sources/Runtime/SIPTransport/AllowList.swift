@@ -1,7 +1,7 @@
 import Bytes
 import SIPDialogs
 
-/// The addresses that may talk SIP to us: everything else gets silence, before a byte of it is looked at.
+/// The addresses that may send SIP to us. Packets from all others are dropped unread and unanswered.
 ///
 ///     let list = AllowList([("carrier", [IPNetwork("192.0.2.0/24")!])])
 ///     list.trunk(of: source)          // "carrier" or nil
@@ -12,26 +12,27 @@ public struct AllowList: Sendable {
     var family: IPAddress.Family
     var trunks: [IPAddress: String]
   }
-  /// Longest prefixes first: a look-up costs a dictionary access for each length that is used.
+  /// Longest prefixes first: a look-up costs a dictionary access for each prefix length in use.
   private var levels: [Level] = []
   private let servers: [SocketAddress: String]
-  /// The trunk of all other peers, if one accepts peers that no list names. They must answer a challenge.
+  /// The trunk of all unlisted peers, if one accepts them. They must answer a challenge.
   public var anyPeer: String?
-  /// Proxies of ours: their requests belong to the trunk that they name, whatever other trunk has their address. At most 4,096 count.
+  /// Our own proxies: a message from one belongs to the trunk that it names, even if the address is also a trunk's. At most 4,096
+  /// count.
   public var edges: [IPNetwork] = [] {
     didSet { edges = Array(edges.prefix(Limits.networks)) }
   }
-  /// Other nodes of the cluster, which ask for a sign of life; at most 4,096 count.
+  /// Other nodes of the cluster, which send liveness checks; at most 4,096 count.
   public var nodes: [SocketAddress] = [] {
     didSet { nodeAddresses = Set(nodes.prefix(Limits.networks).map(\.ip)) }
   }
   private var nodeAddresses: Set<IPAddress> = []
-  /// What comes from them belongs to no trunk: no configuration can hold a blank in a name.
+  /// The peer name of other nodes, which belong to no trunk: a configured name cannot contain a blank.
   public static let nodePeer = "other nodes"
   private let serverAddresses: [IPAddress: String]
 
-  /// Trunks and their peers. Where networks overlap the longer prefix wins, among equals the first. At most 4,096 networks count.
-  /// `servers`: where our own requests go, whose answers must be heard; an exact address and port says most of all.
+  /// Trunks and their peers. Where networks overlap, the longest prefix wins, among equal ones the first. At most 4,096 networks
+  /// count. `servers`: the targets of our own requests, whose answers must be received; an exact address and port has precedence.
   public init(_ trunks: [(name: String, peers: [IPNetwork])], servers: [(name: String, addresses: [SocketAddress])] = []) {
     var exact: [SocketAddress: String] = [:]
     var hosts: [IPAddress: String] = [:]
@@ -55,7 +56,7 @@ public struct AllowList: Sendable {
     }
   }
 
-  /// The trunk to which an address belongs; nil for a stranger.
+  /// The trunk to which an address belongs; nil for an unlisted one.
   public func trunk(of address: IPAddress) -> String? {
     let address = address.unmapped
     if isEdge(address) { return Edge.peer }
@@ -65,10 +66,10 @@ public struct AllowList: Sendable {
     return serverAddresses[address] ?? (nodeAddresses.contains(address) ? Self.nodePeer : nil)
   }
 
-  /// The same for an address with its port, by which two trunks at one host are told apart.
+  /// The same for an address with its port, which distinguishes two trunks at one host.
   public func trunk(of source: SocketAddress) -> String? { listed(source) ?? anyPeer }
 
-  /// The same without the trunk that takes anybody.
+  /// The same without the trunk that accepts any peer.
   public func listed(_ source: SocketAddress) -> String? {
     if isEdge(source.ip.unmapped) { return Edge.peer }
     return servers[SocketAddress(source.ip.unmapped, source.port)] ?? trunk(of: source.ip)
@@ -76,6 +77,6 @@ public struct AllowList: Sendable {
 
   private func isEdge(_ address: IPAddress) -> Bool { edges.contains { $0.contains(address) } }
 
-  /// Whether the configuration names a peer with this address.
+  /// Whether the configuration names the address.
   public func isListed(_ source: SocketAddress) -> Bool { listed(source) != nil }
 }

@@ -1,23 +1,23 @@
 import Bytes
 import SIPDialogs
 
-/// Which connections of guests there may be: peers that no list names, and that have not answered a challenge yet.
+/// Admits connections of guests: peers that are not listed and have not answered a challenge yet.
 ///
-/// At most `Limits.connectionsPerGuest` of one address (IPv6: of one /64), and never more than half of a trunk's share of the table:
-/// the other half is kept for who has authenticated. When the guests' half is full, the oldest connection of the address that has
-/// most gives way to an address that has fewer, so that earlier connections keep no address out.
+/// At most `Limits.connectionsPerGuest` of one address (IPv6: of one /64), and at most half of a trunk's share of the table: the
+/// other half is kept for authenticated peers. When the guests' half is full, the address with most connections loses its oldest
+/// one to an address that has fewer, so that early connections do not keep others out.
 enum GuestTable {
   struct Guest {
     var flow: Flow
-    /// The end of its life as a guest: the earlier, the older.
+    /// When its time as a guest ends: the earlier, the older the connection.
     var until: Instant
   }
 
   enum Verdict: Equatable {
     case admitted
-    /// After this one has been closed.
+    /// Admitted after this connection has been closed.
     case admittedFor(Flow)
-    /// The address has as many as it may.
+    /// The address has its maximum of connections.
     case addressFull
     case tableFull
   }

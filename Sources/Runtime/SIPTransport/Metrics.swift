@@ -2,7 +2,7 @@ import Platform
 import SIP
 import SIPDialogs
 
-/// The rows of `messages` that were used before: looked up by numbers instead of three texts. Of one thread.
+/// The rows of `messages` that were used before, found by numbers instead of three texts. One thread.
 struct MessageCounts {
   enum Kind: Hashable {
     case code(Int)
@@ -20,7 +20,7 @@ struct MessageCounts {
       self = .method(Self.methods.first { word.elementsEqual($0.name) }?.method ?? .other)
     }
 
-    /// As the metric's label has it.
+    /// The value of the metric's label.
     var name: String {
       switch self {
       case .code(let code): String(code)
@@ -50,31 +50,31 @@ struct MessageCounts {
 final class TransportMetrics: Sendable {
   /// Why something was dropped; the raw value is the metric label.
   enum Drop: String, CaseIterable, Sendable {
-    /// From an address that is no trunk's.
+    /// From an address of no trunk.
     case stranger
-    /// Of sources that no list names, more than may be heard in a second.
+    /// More messages or connections of unlisted sources than allowed per second.
     case guestRate = "guest_rate"
-    /// More connections of an address than it may have before it has authenticated.
+    /// More connections of an address than allowed before it has authenticated.
     case guestLimit = "guest_limit"
-    /// A connection that gave way to, or was refused for, others: those without authentication have half of the table.
+    /// A connection that was closed or refused in favour of others: those without authentication have half of the table.
     case guestTable = "guest_table"
-    /// A connection whose peer has not authenticated in time, or in so many messages.
+    /// A connection whose peer has not authenticated within its time or its number of messages.
     case unauthenticated
-    /// More new connections in a second than one address, or all of them, may make.
+    /// More new connections per second than one address, or all of them, may make.
     case connectionRate = "connection_rate"
-    /// TLS handshakes have had their CPU time of this second.
+    /// TLS handshakes have used their CPU time of this second.
     case handshakeRate = "handshake_rate"
-    /// A TLS hello where TLS is not spoken.
+    /// A TLS hello on a listener without TLS.
     case tlsOnPlain = "tls_on_plain"
-    /// A connection that begins with what no SIP message can begin with.
+    /// A connection whose first bytes cannot begin a SIP message.
     case notSIP = "not_sip"
-    /// A TCP stream without message boundaries, or a message that came too slowly.
+    /// A TCP stream without message boundaries, or a message that arrived too slowly.
     case framing
     /// Too short for a message: keep-alives.
     case keepAlive = "keep_alive"
     /// More connections than allowed.
     case connectionLimit = "connection_limit"
-    /// A connection was not taken because the process has no descriptor left.
+    /// A connection was not accepted because the process has no descriptor left.
     case descriptors
     /// The kernel's send buffer was full.
     case sendBuffer = "send_buffer"
@@ -93,7 +93,7 @@ final class TransportMetrics: Sendable {
   let guests = Gauge()
   let messages = CounterTable(labelNames: ["direction", "transport", "kind"])
 
-  /// The method or the status code of a message, from its first line alone; `other` for what is neither.
+  /// The method or the status code of a message, from its first line alone; `other` if it has neither.
   static func kind(_ bytes: [UInt8]) -> String {
     MessageCounts.Kind(bytes).name
   }

@@ -8,18 +8,19 @@ import SIPDialogs
 /// The SIP sockets of the gateway: UDP, TCP and TLS listeners, and connections to trunks. Carries messages between them and a
 /// `UserAgent`.
 ///
-/// Belongs to the thread of its loop: make it before `run`, use it only there afterwards (the loop checks). Only addresses on the
-/// allow-list are heard; what others send is dropped unread and counted, and their connections are closed at once. `deliver` gets
-/// whole messages (`.received`) and `.transportFailed`, never from within `send`.
+/// Belongs to the thread of its loop: make it before `run`, and use it only on that thread afterwards (the loop checks). Only
+/// messages from addresses on the allow-list are read; all others are dropped unread and counted, and their connections are
+/// closed at once. `deliver` gets whole messages (`.received`) and `.transportFailed`, never from within `send`.
 ///
 ///     let sockets = try SIPSockets(loop: loop, udp: [a], tcp: [a], trunks: list, logger: log) { input in control.handle(input) }
-///     sockets.send(message)                       // from output.messages; UDP leaves at the end of the turn, in one system call
+///     sockets.send(message)                       // from output.messages; UDP leaves at the end of the step, in one system call
 ///     let flow = sockets.flow(.udp, toward: remote)
 ///
-/// A listener at all addresses answers from the address that was spoken to, which is the flow's local one.
+/// A listener at all addresses answers from the address to which the request was sent: the flow's local one.
 ///
-/// Limits: 64 connections a trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message. Where a trunk
-/// takes any peer, who has not authenticated has 4 connections an address for at most 60 s, and all of them half of the trunk's.
+/// Limits: 64 connections per trunk and 1,024 in all; 512 KiB waiting per connection; 10 s to connect, 20 s for a message. Where
+/// a trunk accepts any peer, an unauthenticated address has 4 connections for at most 60 s, and all of them together half of the
+/// trunk's.
 public final class SIPSockets: @unchecked Sendable {
   let loop: EventLoop
   let logger: Logger
@@ -27,7 +28,7 @@ public final class SIPSockets: @unchecked Sendable {
   let counts = TransportMetrics()
   var messageCounts = MessageCounts()
   var trunks: AllowList
-  /// Sees every message as it comes or goes, without TLS: its bytes, flow, whether it is ours, and the trunk. Must not wait.
+  /// Called with every message received or sent, without TLS: its bytes, flow, whether it is ours, and the trunk. Must not block.
   public var tap: ([UInt8], Flow, Bool, String) -> Void = { _, _, _, _ in }
   private var udp: [UDPPort] = []
   private var tcp: [TCPListener] = []
@@ -37,9 +38,9 @@ public final class SIPSockets: @unchecked Sendable {
   var clientTLS: [String: (context: TLSContext, settings: TLSClientSettings)] = [:]
   var connections: [Flow: TCPConnection] = [:]
   private var failures: [(flow: Flow, peer: UserAgent.PeerFailure?, wasOpen: Bool)] = []
-  /// Nil: there was no route.
+  /// A nil `local`: there was no route.
   private var routes: [IPAddress: (local: IPAddress?, until: Instant)] = [:]
-  /// Of listeners on loopback: whether anything gets from there to another address.
+  /// Of listeners on loopback: whether a packet from there can reach the other address.
   private var ways: [IPAddress: (isOpen: Bool, until: Instant)] = [:]
   private var absent: Set<IPAddress> = []
   private var strangersLoggedAt = Instant.zero
@@ -48,7 +49,7 @@ public final class SIPSockets: @unchecked Sendable {
   var guestConnections = SourceRates(perSource: Limits.guestConnectionsPerSecond, inAll: Limits.connectionsPerSecond)
   var connectionRates = SourceRates(perSource: Limits.connectionsPerSource, inAll: Limits.connectionsPerSecond)
   var handshakeRates = SourceRates(perSource: Limits.handshakesPerSource, inAll: Limits.connectionsPerSecond)
-  /// Of connections that are accepted from now on; the tests have a shorter one.
+  /// Applies to connections accepted from now on; tests set a shorter one.
   var handshakeTime = Limits.handshakeTime
   var acceptBudget = TimeBudget(perSecond: Limits.acceptTime)
   var handshakeBudget = TimeBudget(perSecond: Limits.handshakeTimePerSecond)
@@ -64,8 +65,8 @@ public final class SIPSockets: @unchecked Sendable {
   private var pauseEnd = Instant.distantFuture
   private var isClosed = false
 
-  /// Binds all listeners or none, those at an address that the machine does not have yet among them: it is heard at once when it is there.
-  /// `settings` name the configuration's keys in errors.
+  /// Binds all listeners or none. A listener whose address the machine does not have yet is bound too, and receives as soon as
+  /// the address exists. `settings`: the configuration's keys that errors name.
   public init(
     loop: EventLoop, udp udpAddresses: [SocketAddress], tcp tcpAddresses: [SocketAddress], tls tlsAddresses: [SocketAddress] = [],
     trunks: AllowList, logger: Logger, settings: (udp: String, tcp: String) = ("listen.sip.udp", "listen.sip.tcp"),
@@ -100,23 +101,24 @@ public final class SIPSockets: @unchecked Sendable {
     buffer.deallocate()
   }
 
-  /// What the listeners are really bound to, also when port 0 was asked for.
+  /// The bound addresses, with the real port if port 0 was requested.
   public var udpAddresses: [SocketAddress] { udp.map(\.socket.localAddress) }
   public var tcpAddresses: [SocketAddress] { tcp.map(\.localAddress) }
   public var tlsAddresses: [SocketAddress] { tls.map(\.localAddress) }
   var listeners: [TCPListener] { tcp + tls }
   public var metrics: [MetricFamily] { counts.families }
-  /// For how long datagrams have come faster than they are read: what is read now has waited in the kernel. On the loop's thread.
+  /// How long datagrams have arrived faster than they are read: the datagram read now has waited in the kernel. On the loop's
+  /// thread.
   public var backlog: Duration { udp.reduce(.zero) { max($0, loop.now - ($1.behindSince ?? loop.now)) } }
 
-  /// Replaces the allow-list (SIGHUP). Open connections stay: a call may still live on them.
+  /// Replaces the allow-list (SIGHUP). Open connections stay: a call may still use them.
   public func replaceTrunks(_ trunks: AllowList) {
     loop.preconditionOnThread()
     self.trunks = trunks
   }
 
-  /// How a request to `remote` would go: from the listener of that protocol and family, with a local address the peer can reach.
-  /// nil without such a listener or route.
+  /// The flow of a request to `remote`: from the listener of that protocol and family, with a local address that the peer can
+  /// reach. Nil without such a listener or route.
   public func flow(_ transport: TransportProtocol, toward remote: SocketAddress) -> Flow? {
     loop.preconditionOnThread()
     let bound =
@@ -132,8 +134,8 @@ public final class SIPSockets: @unchecked Sendable {
     return reachable(listener, from: remote).map { Flow(transport: transport, local: $0, remote: remote) }
   }
 
-  /// Addresses or routes of the machine have changed: the way to each peer is asked for again. `absent`: addresses of listeners that the machine
-  /// does not have now; nothing new goes out from them.
+  /// Addresses or routes of the machine have changed: the route to each peer is looked up again. `absent`: addresses of listeners
+  /// that the machine does not have now; no new message is sent from them.
   public func networkChanged(absent: Set<IPAddress>) {
     loop.preconditionOnThread()
     self.absent = absent
@@ -141,7 +143,7 @@ public final class SIPSockets: @unchecked Sendable {
     ways.removeAll(keepingCapacity: true)
   }
 
-  /// Sends a message on its flow. What cannot be sent comes back as `.transportFailed` in a later turn.
+  /// Sends a message on its flow. A failure is reported as `.transportFailed` in a later step.
   public func send(_ message: UserAgent.Output.Message) {
     loop.preconditionOnThread()
     guard !isClosed else { return }
@@ -189,7 +191,7 @@ public final class SIPSockets: @unchecked Sendable {
       at: loop.now,
       allowed: { source in trunkOrStranger(source, .udp) },
       receive: { bytes, from, own, trunk in
-        // CRLF keep-alives (RFC 5626 §3.5.1 uses STUN on UDP, but these are what comes) and empty datagrams
+        // CRLF keep-alives (RFC 5626 §3.5.1 uses STUN on UDP, but peers send these) and empty datagrams
         guard bytes.count > 4 else { return counts.drops[.keepAlive].increment() }
         let spokenTo = own.map { SocketAddress($0, port.socket.localAddress.port) }
         guard let local = spokenTo ?? reachable(port.socket.localAddress, from: from) else { return }
@@ -202,8 +204,8 @@ public final class SIPSockets: @unchecked Sendable {
     pause(port, after: refused)
   }
 
-  /// What costs is to be woken, not to drop: after a stranger's datagrams the next ones wait for each other. A socket with more than
-  /// it could read in its turn continues at once.
+  /// Waking up is what costs, not dropping: after datagrams of unlisted sources the socket pauses, so that the next ones are read
+  /// together. A socket with more datagrams than one step reads is not paused.
   private func pause(_ port: UDPPort, after refused: Int) {
     guard let pauseTimer, let time = port.pause(after: refused) else {
       if port.isPaused { try? loop.modify(port.socket.fd, .readable) }
@@ -222,7 +224,7 @@ public final class SIPSockets: @unchecked Sendable {
     for port in udp where port.isPaused { read(port) }
   }
 
-  /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Reported only for trunks: we send to no other host.
+  /// An ICMP error about a datagram of ours (RFC 3261 §18.4). Reported only for trunks, as we send to no other peers.
   private func unreachable(_ port: UDPPort, _ remote: SocketAddress, _ code: Int32) {
     guard trunks.trunk(of: remote) != nil, let local = reachable(port.socket.localAddress, from: remote) else { return }
     counts.failures[.udp].increment()
@@ -230,7 +232,7 @@ public final class SIPSockets: @unchecked Sendable {
   }
 
   private func sendFailed(_ flow: Flow, _ code: Int32) {
-    // a full buffer is loss like any other on UDP: retransmission is the transaction's
+    // a full buffer is packet loss as usual on UDP: the transaction retransmits
     if code == EAGAIN || code == ENOBUFS { return counts.drops[.sendBuffer].increment() }
     counts.failures[.udp].increment()
     if mayLog(&unsentLoggedAt) {
@@ -250,7 +252,7 @@ public final class SIPSockets: @unchecked Sendable {
     for port in udp { port.flush(unreachable: { unreachable(port, $0, $1) }, failed: { sendFailed($0, $1) }) }
   }
 
-  /// Tells of a failure in the next turn: never from within `send`.
+  /// Reports a failure in the next step, never from within `send`.
   func fail(_ flow: Flow, _ peer: UserAgent.PeerFailure? = nil, wasOpen: Bool = false) {
     guard !isClosed, failures.count < Limits.failuresPerStep, !failures.contains(where: { $0.flow == flow }) else { return }
     failures.append((flow, peer, wasOpen))
@@ -279,10 +281,10 @@ public final class SIPSockets: @unchecked Sendable {
     return anyPeer
   }
 
-  /// Whether a source that no list names is heard again in this second.
+  /// Whether a further message of an unlisted source is accepted in this second.
   func mayAsk(_ source: IPAddress) -> Bool { guestRates.consume(source, at: loop.now) }
 
-  /// True once per interval: strangers must not be able to fill the log.
+  /// True once per interval: unlisted sources must not be able to fill the log.
   func mayLog(_ next: inout Instant) -> Bool {
     guard loop.now >= next else { return false }
     next = loop.now + Limits.logInterval
@@ -294,7 +296,7 @@ public final class SIPSockets: @unchecked Sendable {
     return listener.ip == local.ip || (listener.ip.isUnspecified && listener.ip.family == local.ip.family)
   }
 
-  /// From loopback nothing leaves the machine, unless its owner has seen to that (route_localnet).
+  /// Packets from a loopback address do not leave the machine, unless its owner has enabled that (route_localnet).
   private func leaves(_ listener: SocketAddress, toward remote: SocketAddress) -> Bool {
     guard listener.ip.isLoopback, !remote.ip.isLoopback else { return true }
     if let known = ways[remote.ip], known.until > loop.now { return known.isOpen }
@@ -316,7 +318,7 @@ public final class SIPSockets: @unchecked Sendable {
 }
 
 extension UserAgent.PeerFailure {
-  /// What an error of the system says of the peer; nil: nothing.
+  /// The peer's failure that a system error shows; nil: none.
   init?(_ code: Int32) {
     switch code {
     case ECONNREFUSED: self = .refused

@@ -2,10 +2,11 @@ import Bytes
 import COpenSSL
 import Platform
 
-/// Why a certificate is not for a SIP domain (RFC 5922 §7.1, §7.2); nil if it is. What counts are the `sip:` URIs among its alternative names if
-/// there are any, else its DNS names, else the common name. Wildcards, which SIP does not know, count only where the operator expects one.
+/// Why a certificate is not for a SIP domain (RFC 5922 §7.1, §7.2); nil if it is. Only the `sip:` URIs among its alternative
+/// names count; without them its DNS names; without those the common name. Wildcards, which SIP does not define, count only where
+/// the operator expects one.
 ///
-/// - Parameter expected: what the operator expects in place of `host`; one of them is enough.
+/// - Parameter expected: names that the operator expects instead of `host`; one match is enough.
 func refusal(of certificate: OpaquePointer, for host: String, expecting expected: [ExpectedName] = []) -> String? {
   if expected.isEmpty, IPAddress(host) != nil {
     return X509_check_ip_asc(certificate, host, 0) == 1 ? nil : "the certificate is not for \(host)"
@@ -20,7 +21,7 @@ func refusal(of certificate: OpaquePointer, for host: String, expecting expected
   return "the certificate is not for \(said), but for \(shown(own))"
 }
 
-/// The domain of a `sip:` or `sips:` URI without a user part; nil for any other.
+/// The domain of a `sip:` or `sips:` URI without a user part; nil for any other URI.
 private func sipHost(_ uri: String) -> String? {
   let uri = uri.lowercased()
   for scheme in ["sip:", "sips:"] where uri.hasPrefix(scheme) {
@@ -30,7 +31,7 @@ private func sipHost(_ uri: String) -> String? {
   return nil
 }
 
-/// A peer's names for the log: the first ones, and of each what is plain text.
+/// A peer's first names for the log, cut, with `?` for each byte that is not printable ASCII.
 private func shown(_ names: [String]) -> String {
   let first = names.prefix(Limits.loggedNames).map { name in
     String(
