@@ -10,7 +10,8 @@ import Synchronization
 
 /// The store thread: journal of started calls, file of call records, devices. No thread waits for it.
 ///
-/// A start line wakes it, as a call waits for it; a record waits up to `Limits.groupCommitDelay` (10 ms) for something to go with.
+/// A start line wakes it, as a call waits for the line; a record waits up to `Limits.groupCommitDelay` (10 ms) to be written with
+/// others.
 ///
 ///     let store = try CallStore(sqlite: "/var/lib/trunkline/trunkline.db", records: "/var/lib/trunkline/calls.jsonl", readiness: readiness, logger: logger)
 ///     store.start(line) { call in control.post(.journalled(call)) }
@@ -19,10 +20,10 @@ import Synchronization
 ///     store.change(registry.delete(key))
 ///     store.stop()
 ///
-/// While a file cannot be written, up to `Limits.waitingRecords` records and every device's last state wait in memory, `/readyz` says
-/// why, `trunkline_store_failing` is 1, and every second is a new try.
+/// While a file cannot be written, up to `Limits.waitingRecords` records and every device's last state wait in memory, `/readyz`
+/// states why, `trunkline_store_failing` is 1, and the write is tried again every second.
 public final class CallStore: Sendable {
-  /// What tests change.
+  /// Intervals that tests change.
   public struct Pace: Sendable {
     public var retry = Limits.retry
     public init() {}
@@ -33,27 +34,27 @@ public final class CallStore: Sendable {
     case stop
   }
 
-  /// Records written, among them those of calls that a killed process left.
+  /// Records written, and those of them that belong to calls of a killed process.
   public let written = Counter()
   public let orphans = Counter()
-  /// Records that found no room in memory.
+  /// Records that were dropped because memory for them was full.
   public let lost = Counter()
   /// Records that wait for the file to be writable again.
   public let waiting = Gauge()
   public let failures = Counter()
   /// 1 while something could not be written.
   public let failing = Gauge()
-  /// Devices whose last state waits; and changes that found no room: those devices come back with their next `device.put`.
+  /// Devices whose last state waits to be written; and dropped changes, whose devices return with their next `device.put`.
   public let waitingChanges = Gauge()
   public let lostChanges = Counter()
   private let stream = RecordShipper.Counters()
-  /// What was stored at the start.
+  /// Devices stored at the start.
   public let devices: [Device]
-  /// What login tokens had granted.
+  /// Grants of login tokens stored at the start.
   public let grants: [UserGrants.Entry]
-  /// What a killed process has left open toward trunks; empty with `keepsOrphans`.
+  /// Trunk legs that a killed process left open; empty with `keepsOrphans`.
   public let orphanedLegs: [OrphanedLeg]
-  /// With `keepsOrphans`: calls of a killed process that have no record in this file. Each becomes one by `end`, or is `disown`ed.
+  /// With `keepsOrphans`: calls of a killed process that have no record in this file. Each must be passed to `end` or `disown`.
   public let orphanedLines: [StartLine]
   private let events: EventLog?
   private let lostEvents = Counter()
@@ -61,11 +62,11 @@ public final class CallStore: Sendable {
   private let mailbox: Mailbox<Message>
   private let thread: Mutex<NamedThread?>
 
-  /// Opens all files (the journal is beside the database, `.started`), gives orphans of a killed process their record and starts the
-  /// thread. Blocks; throws `StoreError`.
+  /// Opens all files (the journal is beside the database, `.started`), writes records for orphans of a killed process and starts
+  /// the thread. Blocks; throws `StoreError`.
   /// - Parameters:
-  ///   - keepsOrphans: there are other nodes, which may have given them a record.
-  ///   - written: hears of records that are in their file, on the store's thread and once here; must not block.
+  ///   - keepsOrphans: other nodes exist, which may have written the records of orphans.
+  ///   - written: called with records that are in their file, on the store's thread and once here; must not block.
   public convenience init(
     sqlite: String, records: String, events: EventSettings? = nil, keepsOrphans: Bool = false, readiness: Readiness,
     logger: Logger, written: @escaping @Sendable ([CallRecord]) -> Void = { _ in }
@@ -79,7 +80,7 @@ public final class CallStore: Sendable {
       events: events.map { try EventLog($0) }, keepsOrphans: keepsOrphans, readiness: readiness, logger: logger)
   }
 
-  /// Earlier versions had the start lines in the database.
+  /// Moves the start lines, which earlier versions had in the database.
   private static func move(from old: SQLiteJournal, to journal: JournalFile) throws {
     let lines = try old.lines()
     guard !lines.isEmpty else { return }
@@ -115,8 +116,8 @@ public final class CallStore: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// Any thread. `confirm` is called on the store thread once the line is on disk, never if it does not get there. With `gathers` the
-  /// thread hears of it with the next `wake`.
+  /// Any thread. `confirm` is called on the store thread once the line is on disk, and not at all if it is not written. With
+  /// `gathers` the thread is not woken until the next `wake`.
   public func start(_ line: StartLine, gathers: Bool = false, confirm: @escaping @Sendable (CallID) -> Void) {
     mailbox.post(.command(.started(line, confirm: confirm)), gathers ? .gathered : .now)
   }
@@ -124,44 +125,47 @@ public final class CallStore: Sendable {
   /// Any thread, after `start` with `gathers`.
   public func wake() { mailbox.wake() }
 
-  /// Any thread. The record is written within `Limits.groupCommitDelay`, or waits in memory, or (beyond every bound) is counted as lost.
+  /// Any thread. The record is written within `Limits.groupCommitDelay`, or waits in memory, or is counted as lost if memory for
+  /// it is full.
   public func end(_ record: CallRecord) {
     if !mailbox.post(.command(.ended(record)), .deferred) { lost.increment() }
   }
 
-  /// Any thread. A call whose record is another node's: its start line goes.
+  /// Any thread. Removes the start line of a call whose record another node writes.
   public func disown(_ call: CallID) { mailbox.post(.command(.disowned(call))) }
 
-  /// Any thread. In order; kept in memory while the file cannot be written.
+  /// Any thread. Changes are written in order, and kept in memory while the file cannot be written.
   public func change(_ changes: [DeviceChange]) {
     guard !changes.isEmpty else { return }
     if !mailbox.post(.command(.devices(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
   }
 
-  /// Any thread. As `change`, of what login tokens grant.
+  /// Any thread. As `change` of devices, for grants of login tokens.
   public func change(_ changes: [UserGrants.Change]) {
     guard !changes.isEmpty else { return }
     if !mailbox.post(.command(.grants(changes))) { lostChanges.increment(by: UInt64(changes.count)) }
   }
 
-  /// Any thread. In order with `start` and `end`: an event is written before the start line or record that comes after it.
+  /// Any thread. In order with `start` and `end`: an event is written before a later start line or record.
   public func append(_ event: GatewayEvent) {
     if events != nil, !mailbox.post(.command(.event(event)), .deferred) { lostEvents.increment() }
   }
 
-  /// Any thread. `told` is called on the store's thread when the event journal has grown; it must not block.
+  /// Any thread. `reported` is called on the store's thread when the event journal has grown; it must not block.
   public func onEvents(_ reported: @escaping @Sendable () -> Void) { onEvents.withLock { $0 = reported } }
 
-  /// Any thread, once: from now on each line of the records file `file` is also given to `append`, those that no earlier process gave first.
-  /// - Parameter append: on the store's thread, at most `Limits.streamedUnanswered` (64) without an answer, 1,000 a second. It must not block, and
-  ///   answers each once, on any thread; what failed comes again.
+  /// Any thread, once. From now on each line of the records file `file` is also passed to `append`, beginning with the first that
+  /// earlier processes did not deliver.
+  /// - Parameter append: called on the store's thread, with at most `Limits.streamedUnanswered` (64) records unanswered, 1,000 a
+  ///   second. It must not block, and answers each once, on any thread; a failed record is passed again.
   public func stream(
     _ file: String, to append: @escaping @Sendable (CallID, [UInt8], @escaping @Sendable (RecordAnswer) -> Void) -> Void
   ) {
     mailbox.post(.stream(file: file, append))
   }
 
-  /// Writes what waits, as far as it goes, and ends the thread. A stream that answers gets the last records, for `Limits.lastRecords` (2 s).
+  /// Writes what it can of the waiting changes, and ends the thread. If the stream answers, it gets the last records, for
+  /// `Limits.lastRecords` (2 s).
   public func stop() {
     let running = thread.withLock { thread in
       defer { thread = nil }
@@ -211,7 +215,8 @@ public final class CallStore: Sendable {
     var running = true
     var stopBy: Instant?
     var reported: String?
-    // After work it waits once for a group commit: records that come meanwhile are written together, with the removals of the last ones.
+    // After work it waits once for a group commit: records that arrive meanwhile are written together, with the removals of the
+    // last ones.
     var due: Instant?
     let heartbeat = Heartbeat()
     defer { heartbeat.end() }

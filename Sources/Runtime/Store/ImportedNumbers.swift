@@ -2,16 +2,17 @@ public import CallFlow
 import Foundation
 import GRDB
 
-/// The numbers of `trunkline users import`: a SQLite file beside the store, whose one table an operator can read with `sqlite3`.
+/// The numbers of `trunkline users import`: a SQLite file beside the store, with one table that an operator can read with
+/// `sqlite3`.
 ///
-/// An import writes a new file and renames it, so that a reader has the old numbers or the new ones, whatever ends the import. It
-/// is not in the store's own file, which the gateway has open and locked. All functions block.
+/// An import writes a new file and renames it, so that a reader has the old numbers or the new ones, however the import ends.
+/// They are not in the store's own file because the gateway has that one open and locked. All functions block.
 public enum ImportedNumbers {
   private static let version = 1
   private static let progressInterval = 250_000
 
-  /// Puts `table` in place of what is there. Throws `StoreError`; the old numbers are still there then.
-  /// - Parameter progress: hears how many numbers are written, now and then.
+  /// Replaces the numbers by `table`. Throws `StoreError`; the old numbers are then kept.
+  /// - Parameter progress: called now and then with the count of numbers written.
   public static func replace(_ path: String, with table: NumberTable, progress: (Int) -> Void = { _ in }) throws {
     let folder = URL(fileURLWithPath: path).standardizedFileURL.deletingLastPathComponent().path
     let lock = try lock(folder)
@@ -57,7 +58,7 @@ public enum ImportedNumbers {
   private static func write(_ table: NumberTable, _ path: String, _ progress: (Int) -> Void) throws {
     var configuration = GRDB.Configuration()
     configuration.prepareDatabase { database in
-      // A file that is not visible before it is complete needs no journal.
+      // No process reads the file before it is whole, so it needs no journal.
       try database.execute(sql: "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF")
     }
     let queue = try DatabaseQueue(path: path, configuration: configuration)
@@ -79,7 +80,7 @@ public enum ImportedNumbers {
     try queue.close()
   }
 
-  /// On disk, and root's import readable for the user that the folder belongs to.
+  /// Flushes the file to disk, and makes root's import readable for the owner of the folder.
   private static func sync(_ path: String, owner folder: Int32) throws {
     let fd = open(path, O_RDWR | O_CLOEXEC)
     guard fd >= 0 else { throw StoreError(String(cString: strerror(errno))) }
@@ -89,7 +90,7 @@ public enum ImportedNumbers {
     guard fsync(fd) == 0 else { throw StoreError(String(cString: strerror(errno))) }
   }
 
-  /// Two imports at once would write into one file. The lock is on the folder, so that no file is left of it.
+  /// Two imports at once would write into one file. The lock is on the folder, so that no lock file is left.
   private static func lock(_ folder: String) throws -> Int32 {
     let fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard fd >= 0 else { throw StoreError("cannot open the store's folder \(folder): \(String(cString: strerror(errno)))") }

@@ -1,14 +1,14 @@
 public import CallFlow
 
-/// The table of calls that have started and have no record yet. Blocks; used by one thread at a time.
+/// The table of calls that have started and have no record yet. Blocks; one thread at a time.
 ///
-/// What `add` returned from survives the death of the process. `StoreContractTests` holds every implementation to this.
+/// Lines survive the death of the process once `add` has returned. `StoreContractTests` tests this for every implementation.
 public protocol Journal: AnyObject, Sendable {
-  /// A line for a call that is there already replaces it.
+  /// A second line of a call replaces the first.
   func add(_ lines: [StartLine]) throws
-  /// Calls that are not there are ignored.
+  /// Unknown calls are ignored.
   func remove(_ calls: [CallID]) throws
-  /// Both in one step, where a store has something to gain from that: all or nothing then.
+  /// Both in one step, all or nothing, where a store gains from that.
   func change(adding lines: [StartLine], removing calls: [CallID]) throws
   /// All lines, oldest first.
   func lines() throws -> [StartLine]
@@ -21,15 +21,15 @@ extension Journal {
   }
 }
 
-/// Where call records end. Blocks; used by one thread at a time.
+/// The destination of call records. Blocks; one thread at a time.
 public protocol RecordSink: AnyObject, Sendable {
-  /// All or none: after an error no part of the records is there.
+  /// All or none: after an error none of the records is stored.
   func append(_ records: [CallRecord]) throws
   /// The records of these calls that are among the latest ones.
   func recorded(among calls: Set<CallID>) throws -> [CallID: CallRecord]
 }
 
-/// Why a store cannot be opened or written; says what an operator can do.
+/// Why a store cannot be opened or written; states what an operator can do.
 public struct StoreError: Error, Sendable, Equatable, CustomStringConvertible {
   public var description: String
   public init(_ description: String) { self.description = description }

@@ -1,13 +1,13 @@
 public import CallFlow
 import Foundation
 
-/// The journal as a file that is only appended to: `+` and a start line as JSON, or `-` and the call whose record is written. One
-/// `write` for all that waits, where a transaction of SQLite takes a dozen system calls.
+/// The journal as an append-only file: `+` and a start line as JSON, or `-` and the call whose record is written. All waiting
+/// lines cost one `write`, where a transaction of SQLite costs a dozen system calls.
 ///
-/// What is live is also in memory; a file that is mostly history is rewritten, or emptied if nothing is live. A kill at any instant
-/// leaves whole lines and at most half a one at the end, which the next start cuts off.
+/// Live lines are also in memory; a file that is mostly history is rewritten, or emptied if no line is live. A kill at any
+/// instant leaves whole lines and at most one partial line at the end, which the next start cuts off.
 public final class JournalFile: Journal, @unchecked Sendable {
-  // Touched by the thread that calls only, as `Journal` says.
+  // Used only by the calling thread, as `Journal` requires.
   private let path: String
   private var fd: Int32 = -1
   private var size = 0
@@ -17,7 +17,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
   private var text: [UInt8] = []
   private let encoder = RecordEncoder()
 
-  /// Opens or creates the file, readable by its owner only, and reads what is live.
+  /// Opens or creates the file, readable by its owner only, and reads the live lines.
   public init(path: String) throws {
     self.path = path
     fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
@@ -77,7 +77,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
     size = whole
     for line in bytes[..<whole].split(separator: UInt8(ascii: "\n")) {
       let rest = line.dropFirst()
-      // An unreadable line names no call.
+      // An unreadable line names no call: it is skipped.
       switch line.first {
       case UInt8(ascii: "+"):
         guard let call = try? JSONDecoder().decode(StartLine.self, from: Data(rest)).call else { continue }
@@ -107,7 +107,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
     do throws(StoreError) {
       try put(bytes, fd)
     } catch {
-      // Half a line must not stay: the next would be glued to it.
+      // A partial line must not stay: the next line would be appended to it.
       _ = ftruncate(fd, off_t(size))
       throw error
     }
@@ -123,7 +123,7 @@ public final class JournalFile: Journal, @unchecked Sendable {
     }
   }
 
-  /// Leaves what is live. If that cannot be written, all of the file stays as it is, which says the same.
+  /// Rewrites the file with the live lines only. If that fails, the file stays as it is, with the same meaning.
   private func compact() {
     if live.isEmpty {
       if ftruncate(fd, 0) == 0 { size = 0 }

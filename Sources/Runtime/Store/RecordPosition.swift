@@ -1,18 +1,18 @@
 import Glibc
 
-/// How far the records file is in the stream: which file, and the byte behind the last line that is.
+/// The position of the stream in the records file: which file, and the offset after the last delivered line.
 struct RecordPosition: Hashable {
   var inode: UInt64
   var offset: Int64
-  /// Of the file's first bytes: a file system gives the number of a file that is gone to the next one. 0: not known.
+  /// Hash of the file's first bytes, as a file system reuses the inode of a removed file. 0: unknown.
   var head: UInt64 = 0
 
-  /// Three hexadecimal numbers, always as long: written over the last one, it needs no further block of a full disk.
+  /// Three hexadecimal numbers of constant length: overwriting the last text needs no further block of a full disk.
   var text: String { [inode, UInt64(max(0, offset)), head].map(Self.hexadecimal).joined(separator: " ") + "\n" }
 
   init(inode: UInt64, offset: Int64, head: UInt64 = 0) { (self.inode, self.offset, self.head) = (inode, offset, head) }
 
-  /// Nil: no such text.
+  /// Nil: the text is not a position.
   init?(_ text: some StringProtocol) {
     let parts = text.split(whereSeparator: \.isWhitespace)
     guard parts.count == 3, text.utf8.count == Self.textBytes, let inode = UInt64(parts[0], radix: 16),
@@ -37,7 +37,7 @@ final class RecordPositionFile {
   init(path: String) { self.path = path }
   deinit { if fd >= 0 { close(fd) } }
 
-  /// Nil: there is none, or it cannot be read.
+  /// Nil: the file does not exist or is unreadable.
   func read() -> RecordPosition? {
     guard open() else { return nil }
     var bytes = [UInt8](repeating: 0, count: RecordPosition.textBytes + 1)

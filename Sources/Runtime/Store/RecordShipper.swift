@@ -5,28 +5,28 @@ import Logging
 import Platform
 import Synchronization
 
-/// What became of a record that was given to the stream.
+/// The stream's answer to a record.
 public enum RecordAnswer: Sendable {
   case added
-  /// The stream has this call's record already: ours after a lost answer, or the one of a node that took us for dead.
+  /// The stream has this call's record already: ours after a lost answer, or that of a node that considered us dead.
   case superseded
-  /// Not now: it is tried again.
+  /// It failed this time and is tried again.
   case failed
 }
 
-/// Gives the lines of the records file to a stream, in order, and keeps how far it is in a file beside it. On the store's thread, without a wait:
-/// a turn is some lines read and posted, a turn that finds nothing two system calls; a thread of its own would read a file that another may be
-/// cutting.
+/// Sends the lines of the records file to a stream, in order, and keeps its position in a file beside it. It runs on the store's
+/// thread and never waits: a step reads and posts some lines, and an idle step costs two system calls. A thread of its own would
+/// read a file that another thread may be cutting.
 ///
 /// | state | event | next |
 /// |---|---|---|
 /// | shipping | records written, answers | up to `Limits.streamedUnanswered` are under way, `Limits.streamedPerSecond` at most |
-/// | shipping | the oldest under way is added or superseded | the position moves behind it, and is written |
-/// | shipping | the oldest under way failed | waiting; the others are given up, and are given again |
+/// | shipping | the oldest under way is added or superseded | the position moves after it, and is written |
+/// | shipping | the oldest under way failed | waiting; all under way are sent again |
 /// | waiting | 1 s, then 2 s, … 5 s | trying: one record |
 /// | trying | added or superseded / failed | shipping / waiting |
 ///
-/// The stream refuses a call's second record, so an old position, or none, costs time only.
+/// The stream refuses a call's second record, so an outdated or missing position costs time only.
 final class RecordShipper {
   typealias Append = @Sendable (CallID, [UInt8], @escaping @Sendable (RecordAnswer) -> Void) -> Void
 
@@ -43,7 +43,7 @@ final class RecordShipper {
     var isRecord = true
     var answer: RecordAnswer?
   }
-  /// What other threads have answered; by number.
+  /// Answers from other threads, by number.
   private final class Answers: Sendable {
     let list = Mutex<[(number: UInt64, answer: RecordAnswer)]>([])
     let wake: @Sendable () -> Void
@@ -65,15 +65,15 @@ final class RecordShipper {
   private let logger: Logger
   private let answers: Answers
   private let decoder = JSONDecoder()
-  /// Behind the last line that is in the stream, or is no record.
+  /// The offset after the last line that is in the stream, or is not a record.
   private var done: Int64 = 0
   private var flying: [Flying] = []
-  /// Of the first of `flying`.
+  /// The number of the first of `flying`.
   private var first: UInt64 = 0
   private var isTrying = false
   private var pauses = 0
   private var waitsUntil: Instant?
-  /// When the next record would be sent if they were spread evenly.
+  /// When the next record would be sent if records were spread evenly.
   private var pace = Instant.zero
   private var isPaced = false
   private var hasMore = true
@@ -81,9 +81,9 @@ final class RecordShipper {
   private var problem: String?
 
   /// - Parameters:
-  ///   - path: of the records file.
-  ///   - append: takes a line; answers once, on any thread.
-  ///   - wake: any thread; asks for a `turn`.
+  ///   - path: the records file.
+  ///   - append: accepts a line; answers once, on any thread.
+  ///   - wake: any thread; requests a `step`.
   init(
     path: String, counters: Counters, logger: Logger, wake: @escaping @Sendable () -> Void, append: @escaping Append
   ) {
@@ -102,10 +102,10 @@ final class RecordShipper {
   /// The store has written records.
   func recordsWritten() { hasMore = true }
 
-  /// All that is written is in the stream, or cannot be now.
+  /// All written records are in the stream, or cannot be sent now.
   var isIdle: Bool { waitsUntil != nil || (flying.isEmpty && !hasMore) }
 
-  /// When it requires a step without a wake-up; nil: never.
+  /// When the next step is due without a wake; nil: none.
   var nextStep: Instant? {
     if let waitsUntil { return waitsUntil }
     guard hasMore, flying.count < room else { return nil }
@@ -147,11 +147,11 @@ final class RecordShipper {
       first += 1
       moved(to: next.end)
     }
-    // The position belongs to one file: whether that one has ended is checked when all of it is answered.
+    // The position is in one file: whether that file has ended is checked when all of its records are answered.
     if flying.isEmpty, !arrived.isEmpty { hasMore = true }
   }
 
-  /// What is under way may be in the stream, or not: given again, it is superseded, or added.
+  /// Records under way may or may not be in the stream: sent again, they are superseded or added.
   private func giveUp(at now: Instant) {
     counters.failures.increment()
     restart(at: done)
@@ -178,7 +178,7 @@ final class RecordShipper {
       isUnwritten = false
       problem = nil
     } catch {
-      // Written with the next record; a restart before that gives some records again, which the stream knows.
+      // Written with the next record; a restart before that sends some records again, which the stream supersedes.
       if problem == nil { logger.warning("records are streamed, but their position is not saved", metadata: ["why": "\(error)"]) }
       problem = error.description
     }
@@ -220,7 +220,7 @@ final class RecordShipper {
     append(call, line) { [answers] in answers.add(number, $0) }
   }
 
-  /// Whether there is another file to continue with.
+  /// Whether another file follows.
   private func atEnd(_ hasRest: Bool) -> Bool {
     guard flying.isEmpty, tail.advance() else { return false }
     if hasRest { counters.unreadable.increment() }

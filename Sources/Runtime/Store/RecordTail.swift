@@ -1,15 +1,15 @@
 import Foundation
 import Glibc
 
-/// Whole lines of the records file from any byte on, through log rotation: a file that was moved away is read to its end, then those that came
-/// after it, the current one last. Blocks; used by the thread that writes the file, so that a moved one does not grow any longer.
+/// Whole lines of the records file from any byte on, through log rotation: a moved file is read to its end, then its successors,
+/// the current one last. Blocks; used by the thread that writes the file, so that a moved one no longer grows.
 final class RecordTail {
   enum Step: Equatable {
-    /// Without its line break; nil: longer than `Limits.streamedRecordBytes`. The file up to `end` is read.
+    /// Without its line break; nil: longer than `Limits.streamedRecordBytes`. `end`: the offset after the line.
     case line([UInt8]?, end: Int64)
-    /// No whole line is left. `hasRest`: half a line is.
+    /// No whole line is left. `hasRest`: a partial line is.
     case end(hasRest: Bool)
-    /// The file has been cut or rewritten: what was read of it is void.
+    /// The file has been cut or rewritten: the lines read from it are void.
     case replaced
   }
 
@@ -17,7 +17,7 @@ final class RecordTail {
   private var fd: Int32 = -1
   private var inode: UInt64 = 0
   private var head: UInt64 = 0
-  /// Of the file, where `buffer` begins.
+  /// The offset of `buffer` in the file.
   private var base: Int64 = 0
   private var buffer: [UInt8] = []
   private var cursor = 0
@@ -28,8 +28,8 @@ final class RecordTail {
 
   var isOpen: Bool { fd >= 0 }
 
-  /// Opens the file of `position`, wherever it was moved in its folder. False: it does not exist, and the current one is open from its
-  /// beginning, if there is any (`isOpen`).
+  /// Opens the file of `position`, wherever it was moved in its folder. False: the file does not exist, and the current one, if
+  /// any (`isOpen`), is open from its beginning.
   func open(at position: RecordPosition?) -> Bool {
     if let position {
       for candidate in [path] + rotated().map(\.path) where open(candidate) {
@@ -43,13 +43,13 @@ final class RecordTail {
     return position == nil
   }
 
-  /// The position behind `offset` of the open file.
+  /// The position after `offset` of the open file.
   func position(_ offset: Int64) -> RecordPosition {
     if head == 0, offset >= Self.headBytes { head = Self.head(fd) }
     return RecordPosition(inode: inode, offset: offset, head: offset >= Self.headBytes ? head : 0)
   }
 
-  /// The next line is the one at `offset`.
+  /// Continues with the line at `offset`.
   func seek(_ offset: Int64) {
     (base, cursor, isSkipping) = (offset, 0, false)
     buffer.removeAll(keepingCapacity: true)
@@ -87,7 +87,7 @@ final class RecordTail {
     }
   }
 
-  /// After `end`: whether the file was moved away and another is open now, from its beginning.
+  /// After `end`: whether the file was moved away and its successor is open now, from its beginning.
   func advance() -> Bool {
     var there = stat()
     guard stat(path, &there) == 0, UInt64(there.st_ino) != inode else { return false }
@@ -99,7 +99,7 @@ final class RecordTail {
     return open(path)
   }
 
-  /// Bytes of the open file behind `offset`.
+  /// Bytes of the open file after `offset`.
   func bytes(after offset: Int64) -> Int64 {
     var status = stat()
     return fd >= 0 && fstat(fd, &status) == 0 ? max(0, Int64(status.st_size) - offset) : 0
@@ -123,7 +123,7 @@ final class RecordTail {
     return head == 0 || Self.head(fd) == head
   }
 
-  /// Bytes read; nil: the file is another than it was.
+  /// The number of bytes read; nil: the file was replaced.
   private func refill() -> Int? {
     guard fd >= 0 else { return 0 }
     let position = base + Int64(buffer.count)
@@ -164,7 +164,7 @@ final class RecordTail {
     var changed: Time
   }
 
-  /// `calls.jsonl.1`, `calls.jsonl-20261124`: what log rotation has left and not packed yet, the oldest first.
+  /// `calls.jsonl.1`, `calls.jsonl-20261124`: files that log rotation has moved and not compressed yet, the oldest first.
   private func rotated() -> [Rotated] {
     let url = URL(fileURLWithPath: path)
     let (folder, name) = (url.deletingLastPathComponent().path, url.lastPathComponent)

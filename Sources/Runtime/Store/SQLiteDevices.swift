@@ -53,7 +53,7 @@ public final class SQLiteDevices: LocalDeviceStore {
     ])
     for binding in device.bindings {
       let target = binding.target
-      // Two topics that a hand edited into one: the later stays.
+      // If a manual edit made two topics equal, the later row stays.
       try database.cachedStatement(sql: "INSERT OR REPLACE INTO push VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)").execute(arguments: [
         device.key.user, device.key.device, target.service.rawValue, target.topic, target.environment.rawValue,
         target.token.exposed,
@@ -70,7 +70,7 @@ public final class SQLiteDevices: LocalDeviceStore {
 
   public func page(after user: String?, users: Int) throws -> [Device] {
     try file.read("devices") { database in
-      // Every id is greater than an empty one.
+      // The empty text precedes every id.
       let first = user ?? ""
       let last = try String.fetchOne(
         database, sql: "SELECT max(user) FROM (SELECT DISTINCT user FROM device WHERE user > ? ORDER BY user LIMIT ?)",
@@ -80,14 +80,14 @@ public final class SQLiteDevices: LocalDeviceStore {
     }
   }
 
-  /// The devices of the users that `condition` allows, which must be over the column `user` alone.
+  /// The devices of the users that `condition` selects, which may use the column `user` alone.
   private static func devices(
     _ database: Database, _ condition: String, _ arguments: StatementArguments, order: String
   ) throws -> [Device] {
     var bindings: [DeviceKey: [PushBinding]] = [:]
     let pushes = try database.cachedStatement(sql: "SELECT * FROM push WHERE \(condition) ORDER BY registered")
     for row in try Row.fetchAll(pushes, arguments: arguments) {
-      // A service that this version does not know is no reason to start without the others.
+      // A service unknown to this version must not prevent the start.
       guard let service = PushService(rawValue: row["service"]),
         let environment = PushTarget.Environment(rawValue: row["environment"])
       else { continue }

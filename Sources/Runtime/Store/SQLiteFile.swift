@@ -1,13 +1,14 @@
 import Foundation
 import GRDB
 
-/// The SQLite file of the devices and of what login tokens grant, and of the journal of earlier versions: write-ahead log, `synchronous=NORMAL`, which outlives the
-/// process but not a power cut of the last instant. Readable by its owner only: push tokens are in it.
+/// The SQLite file of the devices, of grants of login tokens, and of the journal of earlier versions: write-ahead log,
+/// `synchronous=NORMAL`, which survives the death of the process but may lose the last instant in a power cut. Readable by its
+/// owner only, as it contains push tokens.
 public final class SQLiteFile: Sendable {
   private let queue: DatabaseQueue
   private let lock: FileLock
 
-  /// What makes a file of any earlier version one of this: each runs once in a file's life, in this order. Only ever added to.
+  /// Migrates a file of an earlier version: each step runs once in a file's life, in this order. Steps are only ever added.
   typealias Step = (name: String, migrate: @Sendable (Database) throws -> Void)
   static let steps: [Step] = [
     (
@@ -22,8 +23,8 @@ public final class SQLiteFile: Sendable {
     ("token grants", { try SQLiteGrants.migrate($0) }),
   ]
 
-  /// Creates the file and its tables if they are not there, and brings an earlier version's to this one. Throws `StoreError` if
-  /// another process has it open, or a later version made it.
+  /// Creates the file and its tables if they are missing, and migrates an earlier version's. Throws `StoreError` if another
+  /// process has it open, or a later version made it.
   public convenience init(path: String) throws { try self.init(path: path, steps: Self.steps) }
 
   init(path: String, steps: [Step]) throws {

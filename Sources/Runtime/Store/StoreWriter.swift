@@ -3,11 +3,11 @@ import CallFlow
 import Devices
 import EventJournal
 
-/// What the store thread does, without the thread: start lines in, records out, and both kept while a disk is full or locked.
+/// The work of the store thread, without the thread: start lines in, records out, and both kept while a disk is full or locked.
 ///
-/// A call's record is appended before its start line is removed, and the removal waits for the next start lines to go with. If the process
-/// dies between the two, the next start finds the record and only removes the line: one record per call, whatever happens. Of a device,
-/// and of a user's grant, only the last state waits.
+/// A call's record is appended before its start line is removed, and the removal is written with the next start lines. If the
+/// process dies between the two, the next start finds the record and only removes the line: one record per call in every case. Of
+/// a device, and of a user's grant, only the last state waits.
 struct StoreWriter {
   enum Command: Sendable {
     case started(StartLine, confirm: @Sendable (CallID) -> Void)
@@ -30,11 +30,11 @@ struct StoreWriter {
   private var lines: [(line: StartLine, confirm: @Sendable (CallID) -> Void)] = []
   private var waiting: [CallRecord] = []
   private var removals: [CallID] = []
-  /// Calls whose start line was taken and whose record was not: what is refused at once never had a line to remove.
+  /// Calls whose start line was accepted and whose record was not yet: a call refused at once has no line to remove.
   private var started: Set<CallID> = []
   private var changes: [DeviceKey: DeviceChange] = [:]
   private var grantChanges: [String: UserGrants.Change] = [:]
-  /// Why the last flush left something undone; nil when all is on disk.
+  /// Why the last flush was incomplete; nil when all is on disk.
   private(set) var problem: String?
   private(set) var written = 0
   private var lost = 0
@@ -51,7 +51,7 @@ struct StoreWriter {
     (self.journal, self.records, self.devices, self.grants, self.events) = (journal, records, devices, grants, events)
   }
 
-  /// Before the first call: every line of a process that died becomes a record `gatewayRestart`. Returns those lines.
+  /// Called before the first call: writes a record `gatewayRestart` for every line of a process that died. Returns those lines.
   mutating func recover(nowMilliseconds: Int64) throws -> [StartLine] {
     let orphans = try journal.lines()
     let missing = try complete(orphans)
@@ -63,7 +63,7 @@ struct StoreWriter {
     return missing
   }
 
-  /// Lines of a process that died and have no record: they stay until each is assigned.
+  /// Lines of a process that died and have no record: they stay until their calls are ended or disowned.
   mutating func inherit() throws -> [StartLine] {
     let orphans = try journal.lines()
     let left = try complete(orphans)
@@ -77,8 +77,8 @@ struct StoreWriter {
     return left
   }
 
-  /// Of calls whose process died: those that have neither a record nor the event of their end. Where it died between the two, the other is
-  /// made from the one that is there.
+  /// Of calls whose process died, returns those that have neither a record nor an event of their end. If it died between the two,
+  /// the missing one is made from the other.
   private mutating func complete(_ orphans: [StartLine]) throws -> [StartLine] {
     let calls = Set(orphans.map(\.call))
     let recorded = try records.recorded(among: calls)
@@ -152,19 +152,19 @@ struct StoreWriter {
     changes[key] = change
   }
 
-  /// Records that found no room since the last call.
+  /// Records that were dropped since the last call because memory for them was full.
   mutating func popLost() -> Int {
     defer { lost = 0 }
     return lost
   }
 
-  /// Device changes that found no room since the last call.
+  /// Device changes that were dropped since the last call.
   mutating func drainLostChanges() -> Int {
     defer { lostChanges = 0 }
     return lostChanges
   }
 
-  /// Events that found no room since the last call.
+  /// Events that were dropped since the last call.
   mutating func drainLostEvents() -> Int {
     defer { lostEvents = 0 }
     return lostEvents
@@ -173,10 +173,10 @@ struct StoreWriter {
   /// Start lines of calls whose record is written have yet to be removed.
   var hasRemovals: Bool { !removals.isEmpty }
 
-  /// Puts what waits on disk, as far as it goes. Removals alone are written when it `isIdle` only.
+  /// Writes what it can to disk. Removals alone are written only when it `isIdle`.
   mutating func flush(isIdle: Bool = true) {
     problem = nil
-    // first: what a call's start line or record says was told before
+    // first: the events that precede a call's start line or record
     attempt { me throws in try me.flushEvents() }
     attempt { me throws in try me.flushLines() }
     attempt { me throws in try me.flushRecords() }
@@ -193,7 +193,7 @@ struct StoreWriter {
 
   private mutating func flushLines() throws {
     guard !lines.isEmpty else { return }
-    // while the end of a call is not told, its start line says that it is to be told
+    // the start line stays until the event of the call's end is written
     let gone = waitingEvents.isEmpty ? removals : []
     try journal.change(adding: lines.map(\.line), removing: gone)
     if !gone.isEmpty { removals.removeAll(keepingCapacity: true) }
@@ -206,7 +206,7 @@ struct StoreWriter {
     try records.append(waiting)
     written += waiting.count
     let ended = Set(waiting.map(\.call))
-    // A line that still waits for a broken journal is of no use once its call has a record.
+    // A line that still waits for a broken journal is useless once its call has a record.
     lines.removeAll { ended.contains($0.line.call) }
     for call in ended where started.remove(call) != nil { removals.append(call) }
     waiting.removeAll(keepingCapacity: true)

@@ -1,4 +1,4 @@
-/// One line of a CSV file (RFC 4180), which has no line break in a field.
+/// One line of a CSV file (RFC 4180); no field contains a line break.
 public enum CSVLine {
   /// The fields; nil: a quotation mark is misplaced.
   public static func fields(_ text: String) -> [String]? {
@@ -30,7 +30,7 @@ public enum CSVLine {
     }
   }
 
-  /// A field as `fields` reads it.
+  /// Quotes a field as `fields` reads it.
   public static func quoted(_ field: String) -> String {
     guard field.contains(where: { $0 == "," || $0 == "\"" }) else { return field }
     return "\"\(field.replacing("\"", with: "\"\""))\""

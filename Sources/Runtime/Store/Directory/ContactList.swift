@@ -1,26 +1,26 @@
 import PhoneNumbers
 
-/// What a directory says of one number.
+/// A directory's entry for one number.
 public struct Contact: Sendable, Hashable {
   /// Country code and digits as one integer (E.164 without `+`), 7 to 15 digits.
   public var number: Int64
-  /// What the call screen shows; nil: the number is not identified.
+  /// The text on the call screen; nil: the number is not identified.
   public var label: String?
-  /// Calls of this number ring no device.
+  /// Calls from this number ring no device.
   public var isBlocked: Bool
   public init(_ number: Int64, label: String? = nil, isBlocked: Bool = false) {
     (self.number, self.label, self.isBlocked) = (number, label, isBlocked)
   }
 }
 
-/// A list of contacts in memory, ascending and each number once: what an import replaces a directory with, or changes in it.
+/// A list of contacts in memory, ascending and each number once: an import replaces or changes a directory with it.
 ///
-/// Costs 18 bytes a contact and the bytes of its label.
+/// Costs 18 bytes per contact and the bytes of its label.
 public struct ContactList: Sendable {
   /// What is wrong with a contact.
   public enum Fault: Error, Sendable, Equatable, CustomStringConvertible {
     case notANumber(String)
-    /// The positions of both contacts, in the order of arrival from 0.
+    /// The indices of both contacts, in the order of arrival from 0.
     case twice(Int64, first: Int, second: Int)
     case nothingSaid(Int64)
     case unknownKind(String)
@@ -41,10 +41,10 @@ public struct ContactList: Sendable {
     }
   }
 
-  /// In the order of the numbers, after `finish`.
+  /// After `finish`, in ascending order.
   private(set) var numbers: [Int64] = []
   private var flags: [UInt8] = []
-  /// Of the labels' bytes; contact i has those from `ends[i - 1]`, in the order of arrival.
+  /// Ends of the labels in `bytes`, in the order of arrival: contact i has those from `ends[i - 1]`.
   private var ends: [UInt32] = []
   private var bytes: [UInt8] = []
   private var order: [UInt32] = []
@@ -53,12 +53,12 @@ public struct ContactList: Sendable {
   private static let blocked: UInt8 = 1
   private static let removed: UInt8 = 2
 
-  /// - Parameter limit: of contacts; tests take fewer.
+  /// - Parameter limit: the maximum of contacts; tests use a lower one.
   public init(limit: Int = Limits.contacts) { self.limit = limit }
 
   public var count: Int { numbers.count }
 
-  /// Any order. What is `removed` leaves the directory; else a label, a block or both must be there.
+  /// Any order. A contact must have a label, a block or both, unless it `isRemoved` from the directory.
   public mutating func add(_ contact: Contact, isRemoved: Bool = false) throws(Fault) {
     guard isRemoved || contact.isBlocked || contact.label?.isEmpty == false else { throw .nothingSaid(contact.number) }
     let label = isRemoved ? "" : contact.label ?? ""
@@ -71,7 +71,7 @@ public struct ContactList: Sendable {
     ends.append(UInt32(bytes.count))
   }
 
-  /// Behind the last `add`, once: sorts. Throws `twice`.
+  /// Sorts the list; call it once, after the last `add`. Throws `twice`.
   public mutating func finish() throws(Fault) {
     order = (0..<UInt32(numbers.count)).map { $0 }
     let isSorted = zip(numbers, numbers.dropFirst()).allSatisfy { $0 < $1 }
@@ -90,7 +90,8 @@ public struct ContactList: Sendable {
     return (Contact(numbers[index], label: label, isBlocked: flags[index] == Self.blocked), flags[index] == Self.removed)
   }
 
-  /// A number as a file writes it: `+` or nothing, and 7 to 15 digits of which the first is not 0; behind `+` also as people write it.
+  /// Parses a number of a file: an optional `+`, and 7 to 15 digits of which the first is not 0; after `+` also with usual
+  /// separators.
   public static func number(_ text: some StringProtocol) throws(Fault) -> Int64 {
     var digits = text.utf8[...]
     if digits.first == UInt8(ascii: "+"), !digits.dropFirst().allSatisfy({ (48...57).contains($0) }) {

@@ -1,20 +1,20 @@
 import Foundation
 
-/// Reads contacts from a file or a request's body, piece by piece: a line at a time is in memory, and the list that comes of it.
+/// Reads contacts from a file or a request's body, piece by piece: memory holds one line and the resulting list.
 ///
 /// | form | first line | each further line |
 /// |---|---|---|
-/// | CSV | `number,label,kind` | `+15550000001,Ann Example,identify`; a field may stand in double quotes |
+/// | CSV | `number,label,kind` | `+15550000001,Ann Example,identify`; a field may be in double quotes |
 /// | JSON lines | – | `{"number":"+15550000001","label":"Ann Example","kind":"block"}` |
 ///
-/// `kind` is `identify` (or empty), `block`, with a label or without, or, where a list changes a directory, `remove`. Every line ends with a
-/// line break: one without is half a file.
+/// `kind` is `identify` (or empty), `block`, with a label or without, or, where a list changes a directory, `remove`. Every line
+/// ends with a line break: without one the file is incomplete.
 public struct ContactReader {
   public enum Form: Sendable { case csv, jsonLines }
 
-  /// What is wrong, and where.
+  /// The fault and its line.
   public struct Fault: Error, Equatable, Sendable, CustomStringConvertible {
-    /// From 1.
+    /// Counted from 1.
     public var line: Int
     public var why: String
     public var description: String { "line \(line): \(why)" }
@@ -29,7 +29,7 @@ public struct ContactReader {
 
   /// - Parameters:
   ///   - acceptsRemovals: the list changes a directory; else `remove` is a fault.
-  ///   - limit: of contacts.
+  ///   - limit: the maximum of contacts.
   public init(_ form: Form, acceptsRemovals: Bool = false, limit: Int = Limits.contacts) {
     (self.form, self.acceptsRemovals) = (form, acceptsRemovals)
     list = ContactList(limit: limit)
@@ -37,7 +37,7 @@ public struct ContactReader {
 
   public var count: Int { list.count }
 
-  /// The next bytes, cut anywhere. Throws `Fault`; nothing may follow it.
+  /// The next bytes, cut anywhere. Throws `Fault`; call nothing afterwards.
   public mutating func read(_ bytes: some Collection<UInt8>) throws {
     rest.append(contentsOf: bytes)
     var start = 0

@@ -1,12 +1,12 @@
 import AppProtocol
 
-/// Answers to `dir.get` as they were given last: a user's devices, and those of one account, ask for the same contacts. A key holds the versions of
-/// all directories that an answer is made of, so that one of another version is never given.
+/// Cache of the last answers to `dir.get`: the devices of one user or account request the same contacts. A key holds the versions
+/// of all directories of an answer, so that an outdated one is never returned.
 struct DirectoryAnswers {
   struct Key: Hashable {
-    /// Ids and versions.
+    /// Ids and versions of the directories.
     var scopes: [Int64]
-    /// Of the view, which may be a device's own.
+    /// The view's version, which may belong to one device only.
     var version: Int
     var mark: String?
     var after: Int64
@@ -15,7 +15,7 @@ struct DirectoryAnswers {
   private var answers: [Key: DirectoryFile.Answer] = [:]
   /// The oldest first.
   private var order: [Key] = []
-  /// Answers that were found here.
+  /// Requests answered from the cache.
   private(set) var hits = 0
 
   mutating func answer(_ key: Key, _ make: () throws -> DirectoryFile.Answer) rethrows -> DirectoryFile.Answer {

@@ -1,10 +1,10 @@
 import GRDB
 
-/// The directories and what changes them.
+/// The directories and their changes.
 extension DirectoryFile {
-  /// What an import did.
+  /// The result of an import.
   public struct Change: Sendable, Equatable, Codable {
-    /// Of the directory now; as before if nothing has changed.
+    /// The directory's version after the import; unchanged if nothing has changed.
     public var version: Int
     public var entries: Int
     public var added: Int
@@ -26,7 +26,7 @@ extension DirectoryFile {
     var stored: [Int] = []
     var added = 0
 
-    /// Both come in the order of numbers. `position`: of the list, behind the compared contacts.
+    /// Both are read in the order of numbers. `position`: in the list, after the last compared contact.
     mutating func compare(_ stored: Contact, with list: ContactList, _ position: inout Int) {
       while position < list.count, list.contact(position).contact.number < stored.number {
         self.stored.append(position)
@@ -46,7 +46,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Replaces a directory by a list, or changes in it what the list names. All or nothing.
+  /// Replaces a directory by a list, or changes only the listed numbers. All or nothing.
   ///
   /// - Parameter scope: `user:ID` or `account:NAME`.
   public func write(_ list: ContactList, into scope: String, replaces: Bool, now: Int64) throws -> Change {
@@ -71,7 +71,6 @@ extension DirectoryFile {
     }
   }
 
-  /// Version of each directory.
   func versions() throws -> [String: Int] {
     try read("directories") { database in
       let rows = try Row.fetchAll(database, sql: "SELECT name, version FROM scope")
@@ -88,7 +87,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Ascending.
+  /// Blocked numbers of a directory, ascending.
   public func blocked(in scope: String) throws -> [Int64] {
     try read("directory") { database in
       try Int64.fetchAll(
@@ -110,7 +109,7 @@ extension DirectoryFile {
     }
   }
 
-  /// What `number` is called, by the first of the directories that has a label for it.
+  /// The label of `number` in the first of the directories that has one.
   func label(of number: Int64, in scopes: [Int64], _ database: Database) throws -> String? {
     for scope in scopes {
       let label = try String.fetchOne(
@@ -144,7 +143,7 @@ extension DirectoryFile {
     return row
   }
 
-  /// A directory that is not there yet, if there is room for it.
+  /// A directory that does not exist yet; throws if there are too many.
   static func unmade(_ name: String, _ database: Database) throws -> Scope {
     guard name.utf8.count <= Limits.directoryNameBytes else { throw StoreError("a name of more than 256 bytes") }
     guard try Int.fetchOne(database, sql: "SELECT count(*) FROM scope") ?? 0 < Limits.directories else {
@@ -153,7 +152,7 @@ extension DirectoryFile {
     return Scope(id: -1, version: 0, floor: 0, entries: 0, logged: 0)
   }
 
-  /// What is written here is no version of a shared store's.
+  /// Marks the directory's version as made here: it is not a version of the shared store.
   static func disown(_ row: Scope, _ database: Database) throws {
     try database.execute(sql: "UPDATE scope SET base = 0 WHERE id = ?", arguments: [row.id])
   }
@@ -164,7 +163,7 @@ extension DirectoryFile {
       arguments: [row.version, row.floor, row.entries, row.logged, row.id])
   }
 
-  /// Both are in the order of numbers: one pass.
+  /// Compares list and directory in one pass, as both are in the order of numbers.
   func difference(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     var position = 0
@@ -180,7 +179,7 @@ extension DirectoryFile {
     return out
   }
 
-  /// Of a list that changes a directory.
+  /// The difference that a list makes which changes only the listed numbers.
   static func named(_ list: ContactList, _ scope: Int64, _ database: Database) throws -> Difference {
     var out = Difference()
     let find = try database.makeStatement(sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number = ?")
@@ -212,7 +211,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Keeps which numbers have changed, or, of too many, only the time since which they are unknown.
+  /// Logs the changed numbers; if they are too many, only the version since which changes are unknown (`floor`).
   static func log(_ numbers: [Int64], _ row: inout Scope, _ database: Database) throws {
     let count = numbers.count
     guard count <= Limits.loggedPerImport else {
@@ -233,7 +232,7 @@ extension DirectoryFile {
     row.floor = cut
   }
 
-  /// Empties a directory; false: there is none. Who has a version of it gets the whole one.
+  /// Empties a directory and returns how many contacts it had. A device that has a version of it gets the whole one.
   func empty(_ scope: String, now: Int64, _ database: Database) throws -> Int {
     guard var row = try Self.scope(scope, database), row.entries > 0 else { return 0 }
     let entries = row.entries

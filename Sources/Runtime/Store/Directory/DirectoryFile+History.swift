@@ -4,14 +4,14 @@ import CallFlow
 import Foundation
 import GRDB
 
-/// How long calls stay in their users' histories; `history:`.
+/// How long calls stay in their users' histories (`history:`).
 public struct HistorySettings: Sendable, Equatable {
   public var keep: Duration
   public var perUser: Int
   public init(keep: Duration = .seconds(90 * 86_400), perUser: Int = 1_000) { (self.keep, self.perUser) = (keep, perUser) }
 }
 
-/// Calls by user, made of call records: a row for each user for whom a call rang, or who made it.
+/// Calls by user, made of call records: a row for each user whose devices rang, or who made the call.
 extension DirectoryFile {
   static func makeHistory(_ database: Database) throws {
     try database.execute(
@@ -26,7 +26,7 @@ extension DirectoryFile {
         """)
   }
 
-  /// Adds calls; one that is there already is not added again. Returns the newest row of each user that has one more.
+  /// Adds calls that are not stored yet. Returns the newest row of each user who got one.
   func add(_ records: [CallRecord], _ settings: HistorySettings) throws -> [String: Int] {
     guard settings.perUser > 0 else { return [:] }
     return try write("history") { database in
@@ -70,7 +70,7 @@ extension DirectoryFile {
     }
   }
 
-  /// A page of a user's calls as a device of the user sees them, the last first.
+  /// A page of a user's calls with the names of a device's directories, the last call first.
   func page(_ list: HistoryList, of device: DeviceKey, accounts: [String]) throws -> HistoryPage {
     try read("history") { database in
       let limit = min(list.limit ?? Limits.historyPage, Limits.historyPage)
@@ -91,7 +91,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Calls as a device of their user sees them.
+  /// Calls with the names of a device's directories.
   func seen(_ calls: [HistoryEntry], by device: DeviceKey, accounts: [String]) throws -> [HistoryEntry] {
     try read("directory") { database in
       let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database)?.id }
@@ -106,7 +106,7 @@ extension DirectoryFile {
     return entry
   }
 
-  /// What a device's directories call these.
+  /// The names of these handles in a device's directories.
   func names(_ handles: [String], of device: DeviceKey, accounts: [String]) throws -> [Handle] {
     try read("directory") { database in
       let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database)?.id }
@@ -123,7 +123,7 @@ extension DirectoryFile {
     Handle(k: Handle.kind(ofNumber: text), h: text.isEmpty ? "unknown" : text)
   }
 
-  /// What was kept of a user, and is gone.
+  /// How much of a user's data was deleted.
   public struct Erased: Sendable, Equatable, Codable {
     /// Calls of the history, contacts of the user's own directory, devices whose directory was known.
     public var calls = 0
@@ -131,8 +131,8 @@ extension DirectoryFile {
     public var views = 0
   }
 
-  /// Deletes a user's history and directory. What accounts have stays.
-  /// - Parameter isCopied: the directory is the shared store's, which loses it by an import.
+  /// Deletes a user's history and directory. Directories of accounts stay.
+  /// - Parameter isCopied: the directory is a copy of the shared store's, which is emptied by an import.
   public func erase(user: String, now: Int64, isCopied: Bool = false) throws -> Erased {
     try write("data of a user") { database in
       var out = Erased()
@@ -147,18 +147,18 @@ extension DirectoryFile {
 }
 
 extension CallRecord {
-  /// The outcome of the call, for each of its users.
+  /// The outcome of the call for each user involved.
   ///
   /// | user | call | outcome |
   /// |---|---|---|
   /// | had it, or made it | connected to a device | answered |
-  /// | had it | connected to where a rule sent it | diverted |
+  /// | had it | connected to the target of a diversion | diverted |
   /// | had it | not connected | by the end reason |
-  /// | it rang for before it was diverted | | diverted |
-  /// | it rang for beside others | connected | answeredElsewhere |
-  /// | it rang for beside others | not connected | by the end reason |
+  /// | rang before the call was diverted | | diverted |
+  /// | rang beside others | connected | answeredElsewhere |
+  /// | rang beside others | not connected | by the end reason |
   var outcomes: [(user: String, outcome: HistoryEntry.Outcome)] {
-    // a test call is no call of anybody's
+    // a test call belongs to no user's history
     guard let user, !isTest else { return [] }
     let isConnected = times[CallStage.connected.rawValue] != nil
     let own: HistoryEntry.Outcome = isConnected ? (device == nil ? .diverted : .answered) : unanswered

@@ -1,27 +1,27 @@
 import GRDB
 
-/// Directories of a cluster's node: a copy of what the shared store has. `base` says which of the shared store's versions a directory here is; 0: it was
-/// made here, by a gateway that was alone. What the shared store's version consists of is kept (`part`), so that a later one is read as far as it
-/// differs.
+/// Directories of a cluster's node: copies of the shared store's. `base` is the version of the shared store that a copy has; 0:
+/// the directory was made here, by a gateway without a cluster. The parts of the shared store's version are recorded (`part`), so
+/// that only the differing parts of a later version are read.
 extension DirectoryFile {
-  /// How a directory here stands to the shared store's.
+  /// A local directory compared with the shared store's.
   struct SyncState: Equatable {
     var version = 0
     var base = 0
-    /// The shared store's as it was seen last; 0: none.
+    /// The last seen version of the shared store; 0: none.
     var sharedStore = 0
-    /// It is a version of the shared store's.
+    /// The local version is one of the shared store.
     var isCopy: Bool { base > 0 && base == version }
   }
-  /// What an import makes of a directory.
+  /// The version of a directory that an import would make.
   struct Draft {
     enum Part { case kept(DirectoryPartName), made(first: Int64, lines: String) }
     var parts: [Part] = []
-    /// Parts of the shared store's version that are not in this one.
+    /// Parts of the shared store's version that this one does not contain.
     var dropped: [DirectoryPartName] = []
-    /// What is in the parts that are made, ascending.
+    /// The contacts of the new parts, ascending.
     var made = ContactList()
-    /// Its version is that of before.
+    /// Holds the version before the import.
     var change: Change
   }
 
@@ -34,7 +34,7 @@ extension DirectoryFile {
         """)
   }
 
-  /// What nodes merged until then is each node's own: the shared store gets it from one of them.
+  /// Directories that nodes merged until then become each node's own: one of the nodes writes them to the shared store.
   static func makeOwned(_ database: Database) throws {
     try database.execute(
       sql: """
@@ -57,7 +57,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Every directory here.
+  /// The sync state of every local directory.
   func syncStates() throws -> [String: SyncState] {
     try read("directories") { database in
       let rows = try Row.fetchAll(database, sql: "SELECT name, version, base, shared_version FROM scope")
@@ -66,14 +66,14 @@ extension DirectoryFile {
     }
   }
 
-  /// Directories that were made here and are in no shared store.
+  /// Directories that were made here and are not in the shared store.
   func ownScopes() throws -> [String] {
     try read("directories") {
       try String.fetchAll($0, sql: "SELECT name FROM scope WHERE base = 0 AND version > 0 ORDER BY version")
     }
   }
 
-  /// The shared store has these versions of directories.
+  /// Notes the shared store's versions of these directories.
   func saw(_ versions: [String: Int]) throws {
     guard !versions.isEmpty else { return }
     try write("directories") { database in
@@ -83,8 +83,8 @@ extension DirectoryFile {
     }
   }
 
-  /// What the shared store has lost, or all, counts as made here: the shared store gets it from this node, as far as it has no version that can be read. Returns
-  /// how many.
+  /// Marks the directories that the shared store has lost, or all, as made here: this node writes them to the shared store unless
+  /// it has a readable version. Returns how many.
   public func restore(all: Bool = false) throws -> Int {
     try write("directories") { database in
       try database.execute(sql: "UPDATE scope SET base = 0 WHERE base > 0 AND (shared_version = 0 OR ?)", arguments: [all])
@@ -92,12 +92,13 @@ extension DirectoryFile {
     }
   }
 
-  /// The highest version that there was here.
+  /// The highest version that any local directory ever had.
   func highest() throws -> Int {
     try read("directories") { try Int.fetchOne($0, sql: "SELECT version FROM clock") ?? 0 }
   }
 
-  /// Devices here may have a version that is no older, of this directory or of one that they have beside it: they would never hear of this one.
+  /// True if devices may have this or a later version, of this directory or of another that they have: they would never be
+  /// notified of it.
   func isLate(_ version: Int, _ scope: String) throws -> Bool {
     try read("directories") { database in
       let accounts = "name >= 'account:' AND name < 'account;'"
@@ -124,9 +125,9 @@ extension DirectoryFile {
 
   // MARK: importing
 
-  /// What an import makes of the copy. Nothing here changes.
+  /// Computes the version that an import would make. Changes nothing.
   ///
-  /// - Parameter isWhole: no part of what the shared store has stays: it has another version than this node, or none.
+  /// - Parameter isWhole: no part of the shared store's version is kept: it differs from this node's, or there is none.
   func draft(_ list: ContactList, into scope: String, replaces: Bool, isWhole: Bool) throws -> Draft {
     try read("directory") { database in
       var row = try Self.scope(scope, database) ?? Self.unmade(scope, database)
@@ -150,7 +151,7 @@ extension DirectoryFile {
     }
   }
 
-  /// What is to become of contacts, ascending.
+  /// Changes to contacts, ascending; a nil contact is removed.
   private struct Changes {
     private var all: [(number: Int64, contact: Contact?)]
     private(set) var next = 0
@@ -171,7 +172,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Parts whose contacts stay as they are stay; those between them are recreated.
+  /// Keeps the parts whose contacts do not change, and makes those between them again.
   private func copy(
     _ parts: [DirectoryPartName], _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
   ) throws {
@@ -185,7 +186,7 @@ extension DirectoryFile {
         continue
       }
       let start = index == 0 ? .min : parts[index].first
-      // all that touch each other at once: parts that have shrunk become one
+      // all adjacent changed parts together, so that shrunken parts become one
       var last = index
       var scout = changes
       while last < parts.count, let number = scout.number, number < end(last) {
@@ -198,7 +199,7 @@ extension DirectoryFile {
     }
   }
 
-  /// Parts of the contacts from `start` on, less than `end`.
+  /// Makes parts of the contacts from `start` to below `end`.
   private func make(
     _ start: Int64, _ end: Int64, _ changes: Changes, _ scope: Int64, _ draft: inout Draft, _ database: Database
   ) throws {
@@ -236,13 +237,13 @@ extension DirectoryFile {
     close()
   }
 
-  // MARK: taking
+  // MARK: applying
 
-  /// Takes a version of the shared store's.
+  /// Applies a version of the shared store.
   ///
   /// - Parameters:
-  ///   - made: what is in those of its parts that `before` does not have.
-  ///   - before: `partNames` as they were read; empty: of what is here nothing counts.
+  ///   - made: the contacts of its parts that `before` does not contain.
+  ///   - before: `partNames` as they were read; empty: no local contact counts.
   func next(
     _ head: DirectoryHead, _ parts: [DirectoryPartName], _ made: ContactList, before: [DirectoryPartName], in scope: String
   )
@@ -265,7 +266,7 @@ extension DirectoryFile {
       if isCopy {
         try Self.log(numbers, &row, database)
         if head.from != last {
-          // This node never had the versions between: a device that has one gets the whole.
+          // This node never had the versions between: a device with one of them gets the whole directory.
           try database.execute(sql: "INSERT OR REPLACE INTO gap VALUES (?, ?, ?)", arguments: [row.id, last, head.version])
         }
       } else {
@@ -291,7 +292,7 @@ extension DirectoryFile {
     for part in new.subtracting(old) { try insert.execute(arguments: [scope, part.first, part.name]) }
   }
 
-  /// Which numbers the parts have that are gone.
+  /// The number ranges of the parts that were dropped.
   private static func ranges(of parts: [DirectoryPartName], without kept: Set<DirectoryPartName>) -> [Range<Int64>] {
     if parts.isEmpty { return [.min..<(.max)] }
     var out: [Range<Int64>] = []
@@ -325,7 +326,7 @@ extension DirectoryFile {
     return out
   }
 
-  /// Whether a device's version is one that this node never had, between two that it had.
+  /// Whether this node never had a device's version, but had an earlier and a later one.
   static func isInGap(_ version: Int, of scopes: [Int64], _ database: Database) throws -> Bool {
     let list = scopes.map(String.init).joined(separator: ",")
     return try Bool.fetchOne(

@@ -2,19 +2,20 @@ import AppProtocol
 import AppSessions
 import GRDB
 
-/// What a device is told of its directories: one view, merged, with one version.
+/// A device's view of its directories, merged, with one version.
 ///
-/// The version is the highest of the directories that the device has, or that from which on it has these directories and no others (`since`):
-/// a token that names other accounts makes a new version, of which there is no difference to an older one.
+/// The version is the highest of the device's directories, or the one from which on it has exactly these directories (`since`): a
+/// token that names other accounts makes a new version, which has no difference to an older one.
 extension DirectoryFile {
-  /// What a device has already, or where the answer before ended.
+  /// The device's version, or where the last answer ended.
   struct Question {
     var have: Int?
     var version: Int?
     var after: Int64?
-    /// Contacts of an answer by HTTP; nil: as many parts as go over a socket at once.
+    /// Contacts in an answer by HTTP; nil: as many parts as one answer over a socket has.
     var page: Int?
-    /// The nodes of a cluster share directories: nothing is kept of a device, which says itself which directories (`of`) it has a version of.
+    /// The nodes of a cluster share directories: no view is stored, and the device itself states the directories (`of`) of its
+    /// version.
     var isShared: Bool
     var of: String?
     init(_ get: DirectoryGet, isShared: Bool = false) {
@@ -29,7 +30,7 @@ extension DirectoryFile {
     var parts: [DirectoryPart]
   }
   private struct View {
-    /// Those that exist, in order.
+    /// The existing directories, in order.
     var scopes: [Scope]
     var version: Int
     /// The device's version can be changed into this one.
@@ -38,7 +39,7 @@ extension DirectoryFile {
 
   /// - Parameter now: milliseconds since 1970.
   func answer(_ question: Question, to device: DeviceKey, accounts: [String], now: Int64) throws -> Answer {
-    // what another process imports meanwhile is not waited for: an answer seldom writes
+    // a snapshot does not wait for the import of another process: an answer seldom writes
     try snapshot { database in
       if question.isShared { return try sharedAnswer(question, device, accounts, database) }
       let view = try self.view(question.have, device, accounts, now, database)
@@ -67,8 +68,8 @@ extension DirectoryFile {
     }
   }
 
-  /// Of directories that nodes share. The device's version counts if it is of the same directories: one that this node does not have yet is
-  /// later, and the difference comes once the node has it.
+  /// For directories that nodes share. The device's version counts if it is of the same directories. If this node does not have
+  /// that version yet, it is a later one, and the difference is sent once the node has it.
   private func sharedAnswer(_ question: Question, _ device: DeviceKey, _ accounts: [String], _ database: Database) throws
     -> Answer
   {
@@ -80,10 +81,10 @@ extension DirectoryFile {
     if newest == 0, question.have ?? 0 == 0 {
       return Answer(answer: DirectoryAnswer(version: 0, of: mark, parts: 0), parts: [])
     }
-    // a device with other directories than before gets a later version, and none that a directory will have
+    // a device whose directories have changed gets a later version, which no directory will ever have
     let old = question.have ?? 0
     let version = newest > old || old > Limits.ownVersions ? newest : old + 1 + (old & 1)
-    // what the shared store did not have yet says nothing of versions that devices have from elsewhere
+    // a directory that is not in the shared store yet has no difference to versions from other nodes
     let floor = scopes.map { $0.base == 0 ? $0.version : $0.floor }.max() ?? 0
     var hasDifference = false
     if let have, have >= floor, have > 0 { hasDifference = try !Self.isInGap(have, of: scopes.map(\.id), database) }
@@ -99,13 +100,13 @@ extension DirectoryFile {
     }
   }
 
-  /// A short text that stands for which directories a device has, in order: the same at all nodes (FNV-1a of 64 bits).
+  /// A short text that identifies a device's directories, in order: the same at all nodes (FNV-1a of 64 bits).
   static func mark(_ device: DeviceKey, _ accounts: [String]) -> String {
     let hash = text(device, accounts).utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     return String(hash, radix: 36)
   }
 
-  /// The version that a device would get now, without noting that it has asked: nil if its directories are still those of before.
+  /// The version that a device would get now; nil if its directories are still the same.
   func viewChanged(_ device: DeviceKey, accounts: [String], now: Int64) throws -> Int? {
     let known = try read("directory") { database in
       try String.fetchOne(
@@ -120,7 +121,7 @@ extension DirectoryFile {
     }
   }
 
-  /// The oldest views beyond `Limits.views` go.
+  /// Deletes the oldest views beyond `Limits.views`.
   func trimViews() throws {
     try write("directory") { database in
       let count = try Int.fetchOne(database, sql: "SELECT count(*) FROM view") ?? 0
@@ -151,7 +152,7 @@ extension DirectoryFile {
     let isSame = (row?["scopes"] as String?) == Self.text(device, accounts)
     var since = 0
     if isSame, let row { since = row["since"] }
-    // a device that has something of which nothing is known here gets a version that is surely another
+    // a device with a version that is unknown here gets a version that surely differs
     let isStrange = !isSame && (row != nil || have != nil) || have ?? 0 > max(newest, since)
     if isStrange { since = try Self.nextVersion(database, now: max(now, Int64(clamping: (have ?? 0) &+ 1))) }
     if isStrange || row == nil { try Self.store(device, accounts, since: since, now, database) }
@@ -160,7 +161,7 @@ extension DirectoryFile {
       scopes: scopes, version: max(newest, since), hasDifference: !isStrange && have.map { $0 >= floor && $0 > 0 } ?? false)
   }
 
-  /// What each number is now, of those that have changed since a version.
+  /// The current contacts of the numbers that have changed since a version.
   private func difference(
     since have: Int, after: Int64, _ scopes: [Int64], _ parts: inout Parts, _ database: Database
   ) throws -> Int64? {
@@ -183,7 +184,7 @@ extension DirectoryFile {
     return numbers.count == Limits.directoryRows ? parts.last : nil
   }
 
-  /// The merged directories from a number on.
+  /// The contacts of the merged directories after a number.
   private func all(after: Int64, _ scopes: [Int64], _ parts: inout Parts, _ database: Database) throws -> Int64? {
     let statement = try database.cachedStatement(
       sql: "SELECT number, label, blocked FROM contact WHERE scope = ? AND number > ? ORDER BY number LIMIT ?")
@@ -196,7 +197,7 @@ extension DirectoryFile {
             Contact($0[0], label: $0[1], isBlocked: $0[2])
           })
       }
-      // beyond the end of a scope's rows its next ones are not known yet
+      // contacts beyond the last fetched row of a scope are not known yet
       let end = rows.compactMap { $0.count == Limits.directoryRows ? $0.last?.number : nil }.min()
       var cursors = [Int](repeating: 0, count: rows.count)
       while true {
@@ -216,7 +217,7 @@ extension DirectoryFile {
   }
 }
 
-/// Parts as they fill.
+/// Builds the parts of an answer.
 private struct Parts {
   private let empty: DirectoryPart
   private let page: Int?
@@ -224,12 +225,12 @@ private struct Parts {
   private var part: DirectoryPart
   private var bytes = 0
   private var count = 0
-  /// The last number in it.
+  /// The last number added.
   private(set) var last: Int64 = 0
 
   init(_ empty: DirectoryPart, page: Int?) { (self.empty, part, self.page) = (empty, empty, page) }
 
-  /// False: there is no room for this one.
+  /// False: the answer is full; the contact was not added.
   mutating func add(_ contact: Contact, isDifference: Bool) -> Bool {
     let cost = 40 + (contact.label?.utf8.count ?? 0)
     if let page {
@@ -257,7 +258,7 @@ private struct Parts {
     if list == nil { list = [element] } else { list?.append(element) }
   }
 
-  /// A full directory without a contact has a part too.
+  /// A full directory without a contact also has one part.
   func answer(_ next: Int64?) -> DirectoryFile.Answer {
     let all = done + [part]
     return .init(

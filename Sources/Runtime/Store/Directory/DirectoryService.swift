@@ -8,27 +8,27 @@ public import Logging
 public import Platform
 import Synchronization
 
-/// The thread `directory`: directories and histories of users, for their devices, for the admin port, and for the call machine, which hears
-/// whose calls ring no device. No thread waits for it. Users are served in rotation.
+/// The thread `directory`: directories and histories of users, for their devices, for the admin port, and for the call machine,
+/// which it notifies of blocked callers. No thread waits for it. It serves users in turn.
 ///
 ///     let service = try DirectoryService(path: settings.directory, history: settings.history, logger: logger)
 ///     let started = service.versions                              // for sessions, before the first one
-///     try service.start(tell: { app.post($0) }, block: { inbox.post(.blocked(scope: $0, $1)) })
-///     service.take(event)                                          // every event of sessions; true: it is not control's
+///     try service.start(send: { app.post($0) }, block: { inbox.post(.blocked(scope: $0, $1)) })
+///     service.handle(event, send: { app.post($0) })                // every event of sessions; true: it is not control's
 ///     service.written(records)
 ///     service.stop()
 ///
-/// What another process imports is seen within `Limits.directoryLook` (0.5 s).
+/// Imports of other processes are seen within `Limits.directoryLook` (0.5 s).
 public final class DirectoryService: Sendable {
-  /// Why a request was not done.
+  /// Why a request failed.
   public enum Fault: Error, Sendable, Equatable {
     /// The mailbox is full.
     case busy
-    /// The file, or a limit.
+    /// The file cannot be read or written, or a limit is reached.
     case store(String)
-    /// The shared store does not answer, or refuses: what it has is not changed, unless only its answer was lost.
+    /// The shared store does not answer, or refuses: its directories are unchanged, unless only its answer was lost.
     case sharedStore
-    /// Of a cluster: others have changed the directory each time that this import was to be put in place.
+    /// In a cluster: each time that this import was committed, another one had changed the directory.
     case conflict
   }
   enum Message: Sendable {
@@ -39,7 +39,7 @@ public final class DirectoryService: Sendable {
     case list(@Sendable (Result<[DirectoryFile.Listing], Fault>) -> Void)
     case erase(user: String, @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void)
     case history(HistorySettings)
-    /// The shared store's answer to a question of this thread, by its number.
+    /// The shared store's answer to a request of this thread, by number.
     case answer(UInt64, SharedStoreHandle.Result)
     case news(ClusterMessage)
     case reconnected
@@ -47,18 +47,19 @@ public final class DirectoryService: Sendable {
   }
 
   let file: DirectoryFile
-  /// By scope, as of the start.
+  /// By scope, at the start.
   public let versions: [String: Int]
   let counters = DirectoryCounters()
   private let history: HistorySettings
   private let sharedStore: SharedStoreHandle?
-  /// By user: requests of one user's devices delay no other user's. Requests without a user have the empty name.
+  /// By user, so that one user's requests do not delay another's. Messages of no user have the empty name.
   private let mailbox: FairMailbox<String, Message>
   private let logger: Logger
   private let thread = Mutex<NamedThread?>(nil)
 
   /// Opens the file. Blocks; throws `StoreError`.
-  /// - Parameter sharedStore: of a cluster: directories are shared with its other nodes, and histories are in the shared store only.
+  /// - Parameter sharedStore: in a cluster: directories are shared with the other nodes, and histories are in the shared store
+  ///   only.
   public init(path: String, history: HistorySettings, sharedStore: SharedStoreHandle? = nil, logger: Logger) throws {
     (self.history, self.sharedStore, self.logger) = (history, sharedStore, logger)
     file = try DirectoryFile(path: path)
@@ -76,8 +77,8 @@ public final class DirectoryService: Sendable {
   }
 
   /// - Parameters:
-  ///   - send: to the sessions.
-  ///   - block: to the call machine; false: it has no room, and is told again.
+  ///   - send: sends to the sessions.
+  ///   - block: sends to the call machine; false: its queue is full, and it is notified again.
   public func start(
     send: @escaping @Sendable (SessionCommand) -> Void, block: @escaping @Sendable (String, [Int64]) -> Bool
   ) throws {
@@ -89,7 +90,7 @@ public final class DirectoryService: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// Of what no user asks for over and over: all of the room is its share.
+  /// Messages of no user may fill the whole mailbox, as no user repeats them at will.
   @discardableResult private func post(_ message: Message, of user: String = "") -> Bool {
     guard mailbox.depth < Limits.directoryMailbox else {
       mailbox.refused.increment()
@@ -98,7 +99,8 @@ public final class DirectoryService: Sendable {
     return mailbox.post(message, of: user, isExempt: true)
   }
 
-  /// Any thread. True: the event was a request of `dir.*` or `hist.*`, which is answered from here. False: it is for others too.
+  /// Any thread. True: the event was a request of `dir.*` or `hist.*`, which this thread answers. False: others must handle it
+  /// too.
   public func handle(_ event: SessionEvent, send: @Sendable (SessionCommand) -> Void) -> Bool {
     switch event {
     case .request(let device, _, let token, let message, _) where message.type.isOfDirectory:
@@ -106,7 +108,8 @@ public final class DirectoryService: Sendable {
         send(.notify(device, .err(Failure(.overload, retryMs: 1_000)), re: token.request))
       }
       return true
-    // As many as there are sessions: one that is lost would refuse its session for as long as it lives, or leave it behind.
+    // Exempt from the limit: at most as many as there are sessions; a lost one would refuse its session for life, or leave it
+    // behind.
     case .connected(let device, _, _, _), .upgraded(let device, _, _), .ended(let device, _):
       mailbox.post(.event(event), of: device.user, isExempt: true)
     default: break
@@ -114,12 +117,12 @@ public final class DirectoryService: Sendable {
     return false
   }
 
-  /// The store's thread: these records are in their file.
+  /// Called on the store's thread: these records are in their file.
   public func written(_ records: [CallRecord]) {
     if !post(.records(records)) { counters.lost.increment(by: UInt64(records.count)) }
   }
 
-  /// Any thread; `done` is called on this one's.
+  /// Any thread; `done` is called on the directory thread.
   public func handle(
     _ list: ContactList, into scope: String, replaces: Bool,
     done: @escaping @Sendable (Result<DirectoryFile.Change, Fault>) -> Void
@@ -137,26 +140,26 @@ public final class DirectoryService: Sendable {
     }
   }
 
-  /// Any thread: the directories that there are. `done` is called on this one's, or at once, and must not take long.
+  /// Any thread: the existing directories. `done` is called on the directory thread, or at once, and must not take long.
   public func directories(done: @escaping @Sendable (Result<[DirectoryFile.Listing], Fault>) -> Void) {
     if !post(.list(done)) { done(.failure(.busy)) }
   }
 
-  /// Any thread: the history and the directory of a user go.
+  /// Any thread: deletes the history and the directory of a user.
   public func erase(user: String, done: @escaping @Sendable (Result<DirectoryFile.Erased, Fault>) -> Void) {
     if !post(.erase(user: user, done)) { done(.failure(.busy)) }
   }
 
-  /// Any thread: a living node's word on directories or a history.
+  /// Any thread: a message of a live node about directories or a history.
   public func received(_ message: ClusterMessage) { post(.news(message)) }
 
-  /// Any thread: the shared store is there again.
+  /// Any thread: the shared store is connected again.
   public func reconnected() { post(.reconnected) }
 
   /// Any thread.
   public func reconfigure(_ history: HistorySettings) { post(.history(history)) }
 
-  /// Writes what waits and ends the thread.
+  /// Writes waiting changes and ends the thread.
   public func stop() {
     let running = thread.withLock { thread in
       defer { thread = nil }
@@ -167,14 +170,14 @@ public final class DirectoryService: Sendable {
     running.join()
   }
 
-  /// Directories are the shared store's, and here are copies.
+  /// The shared store owns the directories; the local ones are copies.
   public var isShared: Bool { sharedStore != nil }
 
   public var queue: MailboxReading { mailbox.reading("directory") }
   public var metrics: [MetricFamily] { counters.families }
 }
 
-/// A part of a device's directory, and where the next one begins.
+/// A part of a device's directory, and the cursor of the next one.
 public struct DirectoryPage: Sendable {
   public var part: DirectoryPart
   /// See `DirectoryAnswer`.
@@ -182,7 +185,7 @@ public struct DirectoryPage: Sendable {
   public var next: Int64?
 }
 
-/// Written by the directory's thread, but for `lost`.
+/// The directory thread writes these, except `lost`.
 final class DirectoryCounters: Sendable {
   private let blockedOf = Mutex<[String: Int]>([:])
 

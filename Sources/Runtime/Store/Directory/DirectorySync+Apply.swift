@@ -1,16 +1,16 @@
 import Cluster
 
-// A version of the shared store's becomes the copy here.
+// Reading a version of the shared store into the local copy.
 
 extension DirectorySync {
-  /// A version while its parts are read. An object: closures that hold it would copy what it has gathered.
+  /// A version while its parts are read. A class, as closures would copy the gathered parts of a struct.
   private final class Reading {
     let scope: Scope
     let head: DirectoryHead
-    /// The parts of the copy here.
+    /// The parts of the local copy.
     let before: [DirectoryPartName]
     var parts: [DirectoryPartName] = []
-    /// Names of parts, or of pages, that are to be read.
+    /// Names of parts, or of pages, that must be read.
     var wanted: [String] = []
     var next = 0
     var pages: [UInt8] = []
@@ -27,14 +27,14 @@ extension DirectorySync {
       guard version > 0 else { return here.base > 0 ? report(scope, .lost) : () }
       guard let head else { throw Fault.unreadable("its head is missing or not signed") }
       if here.isCopy, here.version == version { return served(scope) }
-      // What is served stays: no node can know whether the shared store has an older version.
+      // The served version stays: a node cannot know why the shared store has an older one.
       if here.isCopy, version < here.version { return report(scope, .older(version)) }
       if try file.isLate(version, scope) { return renew(scope, head, clock) }
       try flatten(scope, head, here.isCopy ? file.partNames(scope) : [])
     }
   }
 
-  /// It comes behind versions that devices here know already: it becomes a later one.
+  /// Commits the same contents under a later version, as local devices already have later versions than this one.
   private func renew(_ scope: Scope, _ head: DirectoryHead, _ clock: Int) {
     attempt(scope) {
       var next = head
@@ -50,7 +50,7 @@ extension DirectorySync {
     }
   }
 
-  /// Later than all that the shared store and this node know. Even: an odd one is a device's own.
+  /// Later than all versions of the shared store and this node. Even: odd ones belong to a single device.
   func nextVersion(_ clock: Int) throws -> Int {
     let highest = try max(last, clock, file.highest())
     guard highest < 1 << 53 - 4 else { throw StoreError("the shared store has no version left: delete its directories") }
@@ -99,7 +99,7 @@ extension DirectorySync {
     }
   }
 
-  /// What is wanted, in order.
+  /// Reads the wanted parts, in order.
   private func read(_ reading: Reading, _ use: @escaping ([UInt8]) throws -> Void, then: @escaping () throws -> Void) {
     attempt(reading.scope) {
       guard reading.next < reading.wanted.count else { return try then() }
@@ -115,7 +115,7 @@ extension DirectorySync {
     }
   }
 
-  /// A part is not there, or none of ours: the version is over by now, or only half of it is left.
+  /// A part is missing or not signed by us: the version was replaced meanwhile, or it is incomplete.
   private func missed(_ reading: Reading) {
     askHead(reading.scope) { [unowned self] head, version, _ in
       guard version == reading.head.version, head != nil else { return received() }

@@ -1,12 +1,12 @@
 import Cluster
 
-// An import becomes a version of the shared store's.
+// Making an import a version of the shared store.
 
 extension DirectorySync {
   /// A version while its parts are staged.
   private final class Writing {
     let one: Import
-    /// The shared store's version that it is made of.
+    /// The shared store's version on which it is based.
     let expected: Int
     let clock: Int
     let made: ContactList
@@ -33,7 +33,7 @@ extension DirectorySync {
       let isCurrent = here.isCopy && here.version == version && head != nil
       let fault = faults[scope]
       if let fault, !fault.isUnreadable, !isCurrent { throw StoreError(fault.why) }
-      // the shared store's comes first: it is later, or this one was made here without it
+      // the shared store's version has precedence: it is later, or the local one was made without it
       if !isCurrent, head != nil, fault == nil, version > here.base {
         if one.isOwn {
           current = nil
@@ -41,14 +41,14 @@ extension DirectorySync {
         }
         return again(one) ? () : finish(.failure(.conflict))
       }
-      // own again: another import has made it the shared store's meanwhile
+      // another import has brought this own directory to the shared store meanwhile
       if one.isOwn, here.base > 0 {
         return finish(.success(.init(version: version, entries: 0, added: 0, changed: 0, removed: 0)))
       }
       let draft = try file.draft(one.list, into: scope, replaces: one.replaces, isWhole: !isCurrent)
       if isCurrent, draft.made.count == 0, draft.dropped.isEmpty { return finish(.success(draft.change)) }
       let writing = Writing(one, version, clock, draft)
-      // of a version that is not the one here its own parts go, as far as its head names them
+      // if the shared store has another version than this node, all parts that its head names are dropped
       let dropped = isCurrent ? draft.dropped : (head?.parts ?? []) + draft.dropped
       writing.dropped = Set(dropped.map(\.name) + (head?.pages ?? [])).sorted()
       name(draft, writing)
@@ -102,7 +102,7 @@ extension DirectorySync {
       made: writing.pieces.map(\.name), dropped: writing.dropped)
     askToCommit(commit) { [unowned self] reply in
       guard case .committed(let outcome, _, let highest)? = reply else {
-        // it may have been done
+        // the commit may have succeeded without a reply
         return askHead(scope) { [unowned self] head, now, _ in
           guard now == version, head == writing.head(version) else { throw Fault.sharedStore }
           done(writing, version)
@@ -118,7 +118,7 @@ extension DirectorySync {
     }
   }
 
-  /// Nil: there was no reply.
+  /// Calls `then` with nil if there was no reply.
   private func askToCommit(_ commit: DirectoryCommit, _ then: @escaping (SharedStoreReply?) throws -> Void) {
     askOnce(.commitDirectory(commit), commit.scope) { result in
       switch result {

@@ -3,21 +3,21 @@ import Cluster
 import Logging
 import Platform
 
-/// Keeps this node's copies of directories those of the shared store, which owns them, and brings imports to it: one request at a time, so that leases and
-/// calls never wait behind an import. One thread.
+/// Updates this node's copies of directories from the shared store, which owns them, and sends imports to it: one request at a
+/// time, so that leases and calls never wait behind an import. One thread.
 ///
 /// | event | does |
 /// |---|---|
-/// | the start; the shared store is back, is another, or has lost something; a request that failed | compares all directories |
+/// | the start; the shared store is connected again, is another, or has lost data; a request that failed | compares all directories |
 /// | a message of another node, and every `Limits.sharedLook` | asks for versions later than the last one seen |
-/// | the shared store has a later version | reads the parts that it does not have, and takes it whole or not at all |
-/// | the shared store has none, an older one, or one that cannot be read | serves the copy as before, and reports that |
-/// | an import | stages the parts that it changes, and makes them the current version if no other import did so meanwhile; else begins again |
-/// | a directory that was made here when this gateway was alone | as an import, if the shared store has none; else the shared store's |
+/// | the shared store has a later version | reads the parts that it does not have, and applies it whole or not at all |
+/// | the shared store has none, an older one, or an unreadable one | serves the copy as before, and reports that |
+/// | an import | stages the changed parts, and makes them the current version if no other import did so meanwhile; else begins again |
+/// | a directory that was made here when this gateway was alone | imports it, if the shared store has none; else applies the shared store's |
 ///
-/// **One order for all directories.** A device has one version of all of its directories, so a device that was notified of one must not miss an
-/// earlier one of another. Hence versions grow over all directories and are taken in ascending order. One that is taken late all the same (it could not
-/// be read until then) is made the current one again, under a later version, before it is taken.
+/// **One order for all directories.** A device has one version of all of its directories, so a device that was notified of one
+/// must not miss an earlier one of another. Hence versions grow over all directories and are applied in ascending order. A
+/// version that could not be read in time is made the current one again, under a later version, before it is applied.
 final class DirectorySync {
   typealias Scope = String
   typealias Done = (Result<DirectoryFile.Change, DirectoryService.Fault>) -> Void
@@ -32,7 +32,7 @@ final class DirectorySync {
     var tries = 0
     let done: Done
   }
-  /// A version of this node's that is the shared store's, and is to be taken in its turn.
+  /// A version of this node that was committed to the shared store, and is not applied to the copy yet.
   struct Committed {
     let scope: Scope
     let version: Int
@@ -40,7 +40,7 @@ final class DirectorySync {
     let change: DirectoryFile.Change
     var done: Done?
   }
-  /// Why a copy is not what the shared store has.
+  /// Why a copy differs from the shared store's version.
   enum Stale: Equatable {
     case lost
     case older(Int)
@@ -51,14 +51,15 @@ final class DirectorySync {
   let sharedStore: SharedStoreClient
   let counters: DirectoryCounters
   let logger: Logger
-  /// The file has other versions.
+  /// Called when versions in the file have changed.
   let changed: () -> Void
   let clock: () -> Instant
-  /// What the shared store has and this node does not, ascending by version; what is behind `nextPending` is to be taken.
+  /// Directories with a later version in the shared store, ascending by version; those from `nextPending` on are still to be
+  /// applied.
   private var pending: [Scope] = []
   private var nextPending = 0
   private var imports: [Import] = []
-  /// Directories that were made here; those behind `nextOwn` are to be given.
+  /// Directories that were made here; those from `nextOwn` on are still to be imported.
   private var own: [Scope] = []
   private var nextOwn = 0
   var current: Import?
@@ -70,19 +71,19 @@ final class DirectorySync {
   private var mustLook = true
   private var lookAt = Instant.zero
   private var waitUntil = Instant.zero
-  /// Requests since `windowEnd` less a window.
+  /// Requests in the window that ends at `windowEnd`.
   private var sent = 0
   private var windowEnd = Instant.zero
   private var epoch = ""
   var last = 0
   private var since: Int64 = 0
   private var found: Set<Scope> = []
-  /// Directories that could not be taken, and when they are tried again.
+  /// Directories that could not be applied, and when they are tried again.
   private(set) var faults: [Scope: (isUnreadable: Bool, why: String)] = [:]
   private var compareAllAt = Instant.distantFuture
-  /// With the version that is served.
+  /// `version`: the one that is served.
   private var stale: [Scope: (why: Stale, version: Int)] = [:]
-  /// Tests take fewer.
+  /// Tests set fewer.
   var headParts = Limits.headParts
   private let names = String(UInt64.random(in: .min ... .max), radix: 36)
   private var named = 0
@@ -95,9 +96,9 @@ final class DirectorySync {
     (self.clock, self.changed) = (clock, changed)
   }
 
-  /// Another node has changed something.
+  /// Another node has changed a directory.
   func received() { mustLook = true }
-  /// The shared store is there again: it may have lost something, or be another.
+  /// The shared store is connected again: it may have lost data, or be another one.
   func reconnected() { (mustCompareAll, waitUntil) = (true, .zero) }
 
   /// `done` is called once, now or later.
@@ -107,17 +108,17 @@ final class DirectorySync {
     imports.append(Import(scope: scope, list: list, replaces: replaces, done: done))
   }
 
-  /// Directories may have been made here.
+  /// Called when directories may have been made here.
   func changedHere() throws {
     if nextOwn == own.count { (own, nextOwn) = ([], 0) }
     let waiting = Set(own[nextOwn...])
     own += try file.ownScopes().filter { !waiting.contains($0) && $0 != current?.scope }
   }
 
-  /// Nothing is taken or given any longer.
+  /// Ends all imports; no version is read afterwards.
   func stop() { fail(.sharedStore) }
 
-  /// When it wants a turn; the past: now.
+  /// When the next step is due; a past time: now.
   var nextStep: Instant {
     if isAsking { return .distantFuture }
     return max(waitUntil, isIdle && !mustLook && !mustCompareAll ? min(lookAt, compareAllAt) : .zero)
@@ -158,15 +159,15 @@ final class DirectorySync {
       && (text.hasPrefix("user:") || text.hasPrefix("account:"))
   }
 
-  /// No part ever had it.
+  /// A name that no part ever had.
   func newName() -> String {
     named += 1
     return "\(names).\(String(named, radix: 36))"
   }
 
-  // MARK: asking
+  // MARK: requests
 
-  /// `scope`: whose fault it is if this fails.
+  /// `scope`: the directory to which a failure is attributed.
   func ask(_ request: SharedStoreRequest, _ scope: Scope?, _ then: @escaping (SharedStoreReply) throws -> Void) {
     askOnce(request, scope) { result in
       guard case .success(let reply) = result else { throw Fault.sharedStore }
@@ -186,7 +187,7 @@ final class DirectorySync {
     }
   }
 
-  /// The head of a directory in the shared store; nil: there is none, or none of ours, or not the one of its version.
+  /// The head of a directory in the shared store; nil: there is none, or it is not signed by us, or it is of another version.
   func askHead(_ scope: Scope, _ then: @escaping (DirectoryHead?, _ version: Int, _ clock: Int) throws -> Void) {
     ask(.directoryHead(scope), scope) { reply in
       guard case .directoryHead(let bytes, let version, let clock) = reply else { throw Fault.sharedStore }
@@ -199,7 +200,7 @@ final class DirectorySync {
     do {
       try body()
     } catch Fault.sharedStore {
-      // what was asked may have been done, and what was there may be lost
+      // the request may have been done, and the store may have lost data
       (mustCompareAll, isAway) = (true, true)
       waitUntil = clock() + Limits.retry + .milliseconds(Int64.random(in: 0...1_000))
       fail(.sharedStore)
@@ -210,7 +211,7 @@ final class DirectorySync {
 
   private func failed(_ scope: Scope?, _ error: any Error) {
     let (isUnreadable, why) = if case Fault.unreadable(let why) = error { (true, why) } else { (false, "\(error)") }
-    // the shared store has it, whatever becomes of the copy here
+    // the shared store has the version, even if the local copy fails
     if let committed, committed.scope == scope { landed() }
     if let current {
       self.current = nil
@@ -220,7 +221,7 @@ final class DirectorySync {
     counters.failures.increment()
     let now = clock()
     compareAllAt = now + Limits.sharedFault
-    // others continue
+    // other directories continue
     guard let scope, faults.count < Limits.sharedFaults else { return waitUntil = compareAllAt }
     faults[scope] = (isUnreadable, why)
     if isUnreadable {
@@ -230,7 +231,7 @@ final class DirectorySync {
     }
   }
 
-  /// Imports that have not been done are not done.
+  /// Fails all imports that are not committed.
   private func fail(_ fault: DirectoryService.Fault) {
     landed()
     let all = [current].compactMap(\.self) + imports
@@ -238,14 +239,14 @@ final class DirectorySync {
     for one in all { one.done(.failure(fault)) }
   }
 
-  /// Answers the import whose version is the shared store's.
+  /// Answers the import whose version was committed to the shared store.
   func landed() {
     guard let done = committed?.done, let change = committed?.change else { return }
     committed?.done = nil
     done(.success(change))
   }
 
-  /// It begins again after what others have made; false: it has done so too often.
+  /// Begins the import again after another one was committed; false: it has been tried too often.
   func again(_ one: Import) -> Bool {
     guard one.tries < Limits.importTries else { return false }
     var next = one
@@ -256,7 +257,7 @@ final class DirectorySync {
     return true
   }
 
-  // MARK: what is served
+  // MARK: stale copies
 
   func report(_ scope: Scope, _ why: Stale) {
     guard let here = try? file.syncState(scope) else { return }
@@ -264,7 +265,7 @@ final class DirectorySync {
     guard stale.count < Limits.directories || stale[scope] != nil else { return }
     stale[scope] = (why, here.version)
     counters.stale.set(Int64(stale.count))
-    // of many one line says it
+    // lost directories are logged together elsewhere
     guard isNew, why != .lost else { return }
     let text =
       switch why {
@@ -295,7 +296,7 @@ final class DirectorySync {
     counters.staleAge.set(oldest.map { max(0, (WallClock.nowMilliseconds() - Int64($0)) / 1_000) } ?? 0)
   }
 
-  // MARK: which
+  // MARK: versions
 
   private func look(_ now: Instant) {
     lookAt = now + Limits.sharedLook
@@ -308,7 +309,7 @@ final class DirectorySync {
     }
   }
 
-  /// - Parameter here: all directories here, to compare them with all of the shared store's.
+  /// - Parameter here: all local directories, to compare them with all of the shared store's.
   private func askForVersions(_ here: [Scope: DirectoryFile.SyncState]?) {
     ask(.directories(since: since), nil) { [unowned self] reply in
       guard case .directories(let seen) = reply else { throw Fault.sharedStore }

@@ -6,7 +6,7 @@ import Cluster
 import Logging
 import Platform
 
-/// What the directory's thread does. One thread.
+/// The work of the directory thread. One thread.
 final class DirectoryWork {
   private struct Live {
     var session: SessionID
@@ -19,15 +19,15 @@ final class DirectoryWork {
   private let send: (SessionCommand) -> Void
   private let block: (String, [Int64]) -> Bool
   private var history: HistorySettings
-  /// Of a cluster.
+  /// Only in a cluster.
   private let sharedStore: SharedStoreClient?
   private var sync: DirectorySync?
   private var sharedHistory: SharedHistory?
   private var versions: [String: Int]
   private var stamp = 0
-  /// Scopes whose blocked callers the call machine has not been told of.
+  /// Scopes whose blocked callers were not sent to the call machine yet.
   private var unnotified: Set<String> = []
-  /// What other nodes have changed is in the file, and is not told yet.
+  /// The file has changes of other nodes that devices are not notified of yet.
   private var isStale = false
   private var refreshAt = Instant.zero
   private var live: [DeviceKey: Live] = [:]
@@ -62,7 +62,7 @@ final class DirectoryWork {
       stamp = try file.stamp()
       try file.trimViews()
     }
-    // an import between the reading of `versions` and now
+    // Covers an import between the reading of `versions` and now.
     refresh()
     count()
     var isOver = false
@@ -70,7 +70,7 @@ final class DirectoryWork {
       var (next, used) = (mailbox.wait(timeout: pause, heartbeat: heartbeat), 0)
       while let message = next {
         if case .stop = message { isOver = true } else { handle(message) }
-        // a message is work of some milliseconds: the thread gets on
+        // a message is some milliseconds of work: each one shows that the thread is alive
         heartbeat.woke()
         used += 1
         next = isOver || used < Limits.directoryMessages ? mailbox.next() : nil
@@ -88,14 +88,14 @@ final class DirectoryWork {
     return max(.zero, min(Limits.directoryLook, sync.nextStep - MonotonicClock.now()))
   }
 
-  /// The cluster's part of a turn.
+  /// The cluster's part of a step.
   private func share() {
     guard let sharedStore else { return }
     let now = MonotonicClock.now()
     sharedStore.expire(at: now)
     sharedHistory?.step(at: now)
     sync?.step(at: now)
-    // each telling reads all versions: many that come together are told together
+    // each notification reads all versions, so changes in quick succession are notified together
     if isStale, now >= refreshAt || sync?.isIdle ?? true {
       (isStale, refreshAt) = (false, now + Limits.directoryLook)
       refresh()
@@ -183,7 +183,7 @@ final class DirectoryWork {
       devicesOfUser[device.user, default: []].insert(device.device)
       attempt {
         if sharedStore != nil {
-          // it may come from another node, with other directories
+          // the device may come from another node, with other directories
           let (version, mark) = try file.sharedVersion(of: device, accounts: info.accounts)
           return send(.notify(device, .dirChanged(DirectoryChanged(version: version, of: mark))))
         }
@@ -240,7 +240,7 @@ final class DirectoryWork {
     for device in devicesOfUser[user] ?? [] { send(.notify(DeviceKey(user: user, device: device), message())) }
   }
 
-  // MARK: what changes
+  // MARK: changes
 
   private func flush() {
     if !waiting.isEmpty {
@@ -254,7 +254,7 @@ final class DirectoryWork {
     for scope in unnotified { sendBlocked(scope) }
   }
 
-  /// Imports of other processes, and old calls; at intervals.
+  /// Reads imports of other processes and drops old calls, at intervals.
   private func look() {
     let now = MonotonicClock.now()
     if now >= lookAt {
@@ -262,7 +262,7 @@ final class DirectoryWork {
       attempt {
         let seen = try file.stamp()
         if seen != stamp {
-          // also one that has the same version: an operator gives it back to the shared store
+          // also if the version is the same: an operator restores a directory to the shared store so
           try sync?.changedHere()
           refresh()
         }
@@ -275,7 +275,7 @@ final class DirectoryWork {
     }
   }
 
-  /// Tells of every directory that has another version than the one told last.
+  /// Notifies of every directory whose version differs from the last notified one.
   private func refresh() {
     attempt {
       let now = try file.versions()
@@ -310,7 +310,7 @@ final class DirectoryWork {
     attempt { counters.contacts.set(Int64(try file.directories().reduce(0) { $0 + $1.entries })) }
   }
 
-  /// What fails is tried again at the next turn, and told once.
+  /// A failure is logged once; the work is tried again in the next step.
   private func attempt(_ body: () throws -> Void) {
     do {
       try body()

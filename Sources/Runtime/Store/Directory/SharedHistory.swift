@@ -9,10 +9,10 @@ import Platform
 ///
 /// | event | does |
 /// |---|---|
-/// | records written | a row for each user of a call waits; beyond `Limits.waitingHistory` it is lost |
-/// | a turn | up to `Limits.historyUnanswered` rows are under way |
-/// | added | devices here hear `hist.changed`, and nodes where the user has others pass it on |
-/// | it was there already | nothing: a second record of one call |
+/// | records written | a row for each user of the call waits; beyond `Limits.waitingHistory` it is lost |
+/// | a step | up to `Limits.historyUnanswered` rows are under way |
+/// | added | devices here get `hist.changed`, and nodes where the user has other devices pass it on |
+/// | it was stored already | nothing: a second record of one call |
 /// | no answer, or refused | the row waits again; the next try after 1 to 2 s |
 final class SharedHistory {
   private struct Row {
@@ -24,13 +24,13 @@ final class SharedHistory {
   private let counters: DirectoryCounters
   private let changed: (_ user: String, _ row: Int64) -> Void
   private var waiting: [Row] = []
-  /// By their numbers.
+  /// By request number.
   private var underWay: [UInt64: Row] = [:]
   private var number: UInt64 = 0
   private var retryAt: Instant?
   var settings: HistorySettings
 
-  /// - Parameter changed: a user's history has this row; for devices here.
+  /// - Parameter changed: called when a user's history has this new row, for local devices.
   init(
     _ sharedStore: SharedStoreClient, _ settings: HistorySettings, _ counters: DirectoryCounters,
     changed: @escaping (_ user: String, _ row: Int64) -> Void
@@ -73,7 +73,7 @@ final class SharedHistory {
   }
 
   private func answered(_ question: UInt64, _ result: SharedStoreHandle.Result) {
-    // nil: erased since
+    // nil: the user's history was erased meanwhile
     guard let row = underWay.removeValue(forKey: question) else { return }
     guard case .success(.added(let number, let nodes)) = result else {
       keep(row)
@@ -88,7 +88,7 @@ final class SharedHistory {
     }
   }
 
-  /// What waits is sent; whether it comes is not waited for.
+  /// Sends the waiting rows without waiting for answers.
   func stop() {
     for row in waiting { sharedStore.request(request(row)) }
     waiting = []
@@ -105,7 +105,7 @@ final class SharedHistory {
     }
   }
 
-  /// How many calls are gone; nil: the shared store has not answered.
+  /// Answers with the number of erased calls; nil: the shared store has not answered.
   func erase(_ user: String, at now: Instant, _ answer: @escaping (Int?) -> Void) {
     waiting.removeAll { $0.user == user }
     underWay = underWay.filter { $0.value.user != user }
@@ -118,11 +118,11 @@ final class SharedHistory {
   }
 }
 
-/// A row of a history in the shared store, which puts the number, `n`, before it.
+/// A row of a history in the shared store, which inserts the number, `n`, at its start.
 private struct StoredCall: Codable {
   var n: Int?
   var v = Cluster.Limits.format
-  /// The shared store looks for it: a call is added once.
+  /// The shared store searches for it, so that a call is added once.
   var c: CallID
   var d: CallSnapshot.Direction
   var p: String
@@ -143,14 +143,14 @@ private struct StoredCall: Codable {
     (x, a) = user == record.user ? (record.device, record.account) : (nil, nil)
   }
 
-  /// Without its first brace.
+  /// The JSON without its first brace.
   var row: [UInt8] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .withoutEscapingSlashes
     return (try? encoder.encode(self)).map { [UInt8]($0.dropFirst()) } ?? []
   }
 
-  /// Nil: no such row was written by a node.
+  /// Nil: no node writes such a row.
   static func entry(_ bytes: [UInt8]) -> HistoryEntry? {
     guard bytes.count <= Limits.historyRowBytes, let row = try? JSONDecoder().decode(StoredCall.self, from: Data(bytes)),
       (Cluster.Limits.oldestFormat...Cluster.Limits.format).contains(row.v), let number = row.n,

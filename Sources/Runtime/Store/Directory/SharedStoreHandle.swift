@@ -1,12 +1,12 @@
 import Bytes
 public import Cluster
 
-/// The shared store of a cluster's nodes, as the directory's thread asks it.
+/// The shared store of a cluster, as the directory thread uses it.
 public struct SharedStoreHandle: Sendable {
   public typealias Result = Swift.Result<SharedStoreReply, SharedStoreFailure>
   /// This node.
   public var node: Incarnation
-  /// Any thread; the answer comes once, on any thread.
+  /// Any thread; the answer is delivered once, on any thread.
   public var ask: @Sendable (SharedStoreRequest, @escaping @Sendable (Result) -> Void) -> Void
   public init(
     node: Incarnation, ask: @escaping @Sendable (SharedStoreRequest, @escaping @Sendable (Result) -> Void) -> Void
@@ -15,7 +15,7 @@ public struct SharedStoreHandle: Sendable {
   }
 }
 
-/// Questions of one thread, whose answers come back to it. One thread, but for what `post` does.
+/// Requests of one thread, whose answers are delivered to that thread. One thread, except for `post`.
 final class SharedStoreClient {
   typealias Answer = (SharedStoreHandle.Result) -> Void
   let node: Incarnation
@@ -24,7 +24,7 @@ final class SharedStoreClient {
   private var number: UInt64 = 0
   private var waiting: [UInt64: (asked: Instant, answer: Answer)] = [:]
 
-  /// - Parameter post: any thread: brings an answer to `answered`, on the thread; one that it cannot bring counts as a time-out later.
+  /// - Parameter post: any thread: delivers an answer to `answered`, on the thread; a lost answer counts as a time-out later.
   init(_ sharedStore: SharedStoreHandle, post: @escaping @Sendable (UInt64, SharedStoreHandle.Result) -> Void) {
     (self.sharedStore, self.post, node) = (sharedStore, post, sharedStore.node)
   }
@@ -35,12 +35,12 @@ final class SharedStoreClient {
     sharedStore.ask(request) { [post, number] in post(number, $0) }
   }
 
-  /// The answer is not awaited.
+  /// Sends a request whose answer is ignored.
   func request(_ request: SharedStoreRequest) { sharedStore.ask(request) { _ in } }
 
   func answered(_ number: UInt64, _ result: SharedStoreHandle.Result) { waiting.removeValue(forKey: number)?.answer(result) }
 
-  /// Answers that were lost on their way to this thread.
+  /// Fails requests whose answers were lost on their way to this thread.
   func expire(at now: Instant) {
     guard !waiting.isEmpty else { return }
     for number in waiting.filter({ now - $0.value.asked >= Limits.sharedStoreAnswer }).keys.sorted() {
