@@ -3,10 +3,10 @@ import Glibc
 import Platform
 import Synchronization
 
-/// Writes log lines on a thread of its own, so that a slow disk or a full pipe never stops a call.
+/// Writes log lines on its own thread, so that a slow disk or a full pipe never stops a call.
 ///
-/// Policy: when 8,192 lines wait, further ones are dropped and counted, and the next line that is written says how many, and why. The end of the
-/// process does not wait for a reader that has stopped: `stop` takes `Limits.lastLogTime` at most.
+/// Policy: when 8,192 lines wait, further ones are dropped and counted, and the next written line states how many, and why. The
+/// end of the process does not wait for a stopped reader: `stop` takes `Limits.lastLogTime` at most.
 ///
 /// | the descriptor is | then | `fault` |
 /// |---|---|---|
@@ -16,17 +16,17 @@ import Synchronization
 /// | a file on a full disk | lines are dropped until there is room | the disk is full |
 /// | closed | lines are dropped | it is closed |
 public final class LogSink: Sendable {
-  /// Lines dropped because too many were waiting, or because the descriptor is gone.
+  /// Lines dropped because too many were waiting, or because the descriptor was closed.
   public let dropped = Counter()
   let rates = LogRates()
-  /// Lines left out because one who caused them caused too many (`LogRates`).
+  /// Lines omitted because one cause produced too many (`LogRates`).
   public var omitted: Counter { rates.omitted }
   private let mailbox: Mailbox<Entry>
   private let thread: NamedThread
   private let ending: Ending
   private let health = Health()
 
-  /// What keeps lines from being written, and who is told when that changes.
+  /// The fault that keeps lines from being written, and the closure that is notified of its changes.
   private final class Health: Sendable {
     private let state = Mutex<(fault: String?, report: (@Sendable (String?) -> Void)?)>((nil, nil))
     var fault: String? { state.withLock { $0.fault } }
@@ -48,12 +48,12 @@ public final class LogSink: Sendable {
     }
   }
 
-  /// What keeps lines from being written now; nil: nothing.
+  /// The fault that keeps lines from being written now; nil: none.
   public var fault: String? { health.fault }
-  /// `report` is called when that changes, on the log's thread, and at once if there is one.
+  /// `report` is called when the fault changes, on the log's thread, and at once if there is one.
   public func onFault(_ report: @escaping @Sendable (String?) -> Void) { health.onChange(report) }
 
-  /// When the thread has to be over, in nanoseconds of the monotonic clock.
+  /// When the thread must end, in nanoseconds of the monotonic clock.
   private final class Ending: Sendable {
     let at = Atomic<Int64>(.max)
     var isOver: Bool { MonotonicClock.now().nanoseconds >= at.load(ordering: .relaxed) }
@@ -64,7 +64,7 @@ public final class LogSink: Sendable {
     case stop
   }
 
-  /// Lines go to `fd`, which stays the caller's: 2 for standard error.
+  /// Lines are written to `fd`, which the caller owns: 2 for standard error.
   public init(fd: Int32 = 2) throws(SystemError) {
     let mailbox = try Mailbox<Entry>(capacity: Limits.waitingLogLines)
     self.mailbox = mailbox
@@ -78,8 +78,8 @@ public final class LogSink: Sendable {
     if !mailbox.post(.line(line)) { dropped.increment() }
   }
 
-  /// Writes what is waiting, as far as it is taken within `Limits.lastLogTime`, and ends the thread. Lines written later are dropped. Call it
-  /// once, before the process ends.
+  /// Writes waiting lines, as far as the descriptor accepts them within `Limits.lastLogTime`, and ends the thread. Lines written
+  /// later are dropped. Call it once, before the process ends.
   public func stop() {
     for rest in rates.sweep(at: MonotonicClock.now(), isLast: true) {
       var line = JSONText()
@@ -92,7 +92,7 @@ public final class LogSink: Sendable {
       write(line.object + [UInt8(ascii: "\n")])
     }
     ending.at.store((MonotonicClock.now() + Limits.lastLogTime).nanoseconds, ordering: .relaxed)
-    // a full box: its thread writes, and looks at the clock
+    // a full mailbox: its thread writes, and checks the clock
     while !mailbox.post(.stop), !ending.isOver { _ = poll(nil, 0, 10) }
     thread.join()
   }
@@ -100,7 +100,7 @@ public final class LogSink: Sendable {
   private static func run(_ mailbox: Mailbox<Entry>, _ fd: Int32, _ dropped: Counter, _ ending: Ending, _ health: Health) {
     var entries: [Entry] = []
     var reported: UInt64 = 0
-    // of what was dropped since the last report
+    // why lines were dropped since the last report
     var why = "it was read too slowly"
     while true {
       entries.removeAll(keepingCapacity: true)
@@ -127,7 +127,7 @@ public final class LogSink: Sendable {
         why = health.fault ?? why
       }
       guard stopping || ending.isOver else { continue }
-      // lines that no reader will accept any longer
+      // lines that can no longer be written
       entries.removeAll()
       mailbox.drain(into: &entries)
       return dropped.increment(by: Self.lines(entries))
@@ -142,8 +142,8 @@ public final class LogSink: Sendable {
       })
   }
 
-  /// Waits for room before each piece, and a pipe that says it has room takes a piece whole (PIPE_BUF): so no write blocks past the end, and
-  /// none spins where another process has made the descriptor non-blocking.
+  /// Polls before each piece; a pipe that is writable accepts a whole piece (PIPE_BUF). So no write blocks past the end, and none
+  /// spins on a descriptor that another process has made non-blocking.
   private static func writeAll(_ bytes: [UInt8], _ fd: Int32, _ ending: Ending, _ health: Health) -> Bool {
     var rest = bytes[...]
     while !rest.isEmpty {
