@@ -4,22 +4,22 @@ import Dispatch
 import Foundation
 import Glibc
 
-/// Lines on standard error, safe for a terminal.
+/// Writes lines to standard error, safe for a terminal.
 package func complain(_ text: String) { FileHandle.standardError.write(Data((TerminalText.page(text) + "\n").utf8)) }
 
-/// Standard output, a line at a time also when it is a pipe. Only here does text of callers, apps and servers reach a terminal: what would
-/// move its cursor is replaced (`TerminalText`), in JSON escaped.
+/// Standard output, line by line even if it is a pipe. All text of callers, apps and servers reaches a terminal through this
+/// type: control characters are replaced (`TerminalText`), in JSON escaped.
 package enum Console {
-  /// One line or several, with a line feed behind them.
+  /// One line or several, followed by a line feed.
   package static func line(_ text: String) { write(TerminalText.page(text) + "\n") }
 
-  /// JSON, which stays the same JSON, with a line feed behind it.
+  /// JSON of the same meaning, followed by a line feed.
   package static func json(_ text: String) { write(TerminalText.json(text) + (text.hasSuffix("\n") ? "" : "\n")) }
 
-  /// A page of the gateway as it is, which ends its lines itself.
+  /// A page of the gateway, which ends its lines itself.
   package static func page(_ text: String) { write(TerminalText.page(text)) }
 
-  /// What another program is to read, such as CSV: unchanged, unless a person would.
+  /// Output for another program, such as CSV: unchanged, unless it goes to a terminal.
   package static func data(_ text: String) { write(isatty(1) == 1 ? TerminalText.page(text) : text) }
 
   private static func write(_ text: String) {
@@ -33,7 +33,7 @@ package enum Console {
   }
 }
 
-/// Calls `stop` at SIGINT and SIGTERM, on a thread of its own, as long as the object lives.
+/// Calls `stop` at SIGINT and SIGTERM, on its own thread, as long as the object lives.
 package final class StopSignal {
   private let sources: [any DispatchSourceSignal]
 
