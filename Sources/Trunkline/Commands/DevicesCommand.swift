@@ -3,7 +3,7 @@ import CallFlow
 import CommandSupport
 import Foundation
 
-/// `trunkline devices`: who can be woken.
+/// `trunkline devices`: the devices that can be woken.
 struct DevicesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "devices", abstract: "Lists, revokes and allows the devices of a running gateway.",
@@ -81,7 +81,7 @@ struct DevicesCommand: ParsableCommand {
   }
 }
 
-/// Devices for people.
+/// Devices as text for people.
 enum DeviceTable {
   static func render(_ rows: [DeviceSummary]) -> String {
     guard !rows.isEmpty else { return "no devices: none is connected and no app has registered" }

@@ -5,7 +5,7 @@ import Foundation
 import Platform
 import Store
 
-/// `trunkline directory`: who calls, and who may not.
+/// `trunkline directory`: callers' names and blocked callers.
 struct DirectoryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "directory", abstract: "Imports names and blocked numbers for apps.",
@@ -67,7 +67,7 @@ struct DirectoryCommand: ParsableCommand {
       }
     }
 
-    /// A million contacts are written in some seconds, and an import before this one is waited for.
+    /// Writing a million contacts takes some seconds, and an earlier import must end first.
     private static let timeoutSeconds = 120
 
     private func send(_ text: [UInt8], _ settings: Settings) throws -> DirectoryFile.Change {

@@ -2,8 +2,8 @@ import CallFlow
 import Foundation
 import Store
 
-/// The CSV of `trunkline users import` and `export`: a head line `number,user`, then a number and a user's id in each line, in UTF-8.
-/// A field may stand in double quotes (RFC 4180), but has no line break in it.
+/// The CSV of `trunkline users import` and `export`: a head line `number,user`, then a number and a user's id in each line, in
+/// UTF-8. A field may be in double quotes (RFC 4180), but contains no line break.
 ///
 ///     number,user
 ///     +15551230001,alice
@@ -15,19 +15,19 @@ enum NumberList {
   private static let tooLong = "is longer than \(lineBytes) bytes"
   private static let progressInterval = 250_000
 
-  /// What is wrong, and where.
+  /// The fault and its line.
   struct Fault: Error, Equatable, CustomStringConvertible {
-    /// From 1.
+    /// Counted from 1.
     var line: Int
     var why: String
     var description: String { "line \(line): \(why)" }
   }
 
-  /// Reads a whole list; nothing of it is taken if a line is wrong.
+  /// Reads a whole list; throws at the first wrong line.
   /// - Parameters:
-  ///   - chunk: the next bytes of the file, as many as it likes; empty at the end.
-  ///   - limit: of numbers.
-  ///   - progress: hears how many numbers are checked, now and then.
+  ///   - chunk: the next bytes of the file, any number; empty at the end.
+  ///   - limit: the maximum of numbers.
+  ///   - progress: called now and then with the count of checked numbers.
   static func read(
     limit: Int = NumberTable.limit, chunk: () throws -> Data, progress: (Int) -> Void = { _ in }
   ) throws -> NumberTable {
@@ -76,7 +76,7 @@ enum NumberList {
 
   private static func words(_ fault: NumberTable.Fault) -> String {
     switch fault {
-    // Every line but the first is a number.
+    // The first line is the head, every other one a number.
     case .twice(_, let first): "\(fault), first in line \(first + 2)"
     case .full:
       "\(fault): give each gateway the numbers of its own users, or let a webhook return the called user (routes.inbound[].route)"
@@ -84,7 +84,7 @@ enum NumberList {
     }
   }
 
-  /// A line as `read` takes it, with its line break.
+  /// A line that `read` accepts, with its line break.
   static func line(_ number: String, _ user: String) -> String {
     "\(number),\(CSVLine.quoted(user))\n"
   }

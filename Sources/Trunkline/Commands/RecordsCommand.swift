@@ -110,7 +110,7 @@ struct RecordsCommand: ParsableCommand {
       return out
     }
 
-    /// False: the reader has closed.
+    /// False: the reader of the output has closed it.
     private static func write(_ bytes: [UInt8]) -> Bool {
       var start = 0
       while start < bytes.count {
@@ -124,12 +124,12 @@ struct RecordsCommand: ParsableCommand {
   }
 }
 
-/// The file of `--position`: an entry's id.
+/// The file of `--position`: the id of an entry.
 private struct PositionFile {
   let path: String
   init(_ path: String) { self.path = path }
 
-  /// Nil: there is none.
+  /// Nil: the file does not exist.
   func read() throws -> RecordFollower.Start? {
     guard let data = FileManager.default.contents(atPath: path) else { return nil }
     let text = String(decoding: data.prefix(64), as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)

@@ -3,7 +3,7 @@ import CommandSupport
 import Foundation
 import Trunking
 
-/// `trunkline trunks`: how the trunks do.
+/// `trunkline trunks`: the health of the trunks.
 struct TrunksCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "trunks", abstract: "Lists, disables and enables the trunks of a running gateway.",
@@ -65,7 +65,7 @@ struct TrunksCommand: ParsableCommand {
   }
 }
 
-/// Trunks for people.
+/// Trunks as text for people.
 enum TrunkTable {
   static func render(_ rows: [TrunkStatus]) -> String {
     guard !rows.isEmpty else { return "no trunks: the configuration has none" }

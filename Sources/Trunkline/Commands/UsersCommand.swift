@@ -5,7 +5,7 @@ import Configuration
 import Foundation
 import Store
 
-/// `trunkline users`: who has which number beside those of the configuration.
+/// `trunkline users`: the owners of numbers that are not in the configuration.
 struct UsersCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "users", abstract: "Imports numbers of users, and shows the owner of a number.",
@@ -127,9 +127,9 @@ struct UsersCommand: ParsableCommand {
   }
 }
 
-/// What `trunkline users show` prints.
+/// The output of `trunkline users show`.
 enum UserReport {
-  /// Nil: there is no such number and no such user.
+  /// Nil: no such number and no such user exists.
   static func text(of what: String, in settings: Settings, imported: NumberTable) -> String? {
     let directory = UserDirectory(settings.users, anyone: settings.anyUser, imported: imported)
     let id = directory.owner(of: what)?.user ?? imported.owner(of: what)?.user ?? what
