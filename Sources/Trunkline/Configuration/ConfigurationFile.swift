@@ -16,15 +16,15 @@ public enum ConfigurationFile {
     return try parse(text, file: path, directory: directory, triesFiles: triesFiles)
   }
 
-  /// `file` is what problems name; `directory`, absolute, is where relative paths start. `triesFiles`: certificates and folders
-  /// that `serve` opens itself are looked at, too.
+  /// `file`: the name in problems; `directory`: absolute, the start of relative paths. `triesFiles`: also checks certificates and
+  /// folders that `serve` opens itself.
   public static func parse(
     _ text: String, file: String, directory: String, environment: [String: String] = ProcessInfo.processInfo.environment,
     triesFiles: Bool = false
   ) throws(ConfigurationProblems) -> Settings {
     let parser = ConfigurationParser(file: file, directory: directory, environment: environment, triesFiles: triesFiles)
     lazy var lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-    /// In the order of the file, each with its line.
+    /// Sorts problems in the order of the file and adds their lines.
     func finished(_ problems: [Problem]) -> [Problem] {
       var out = problems.enumerated().sorted {
         ($0.element.line, $0.element.column, $0.offset) < ($1.element.line, $1.element.column, $1.offset)

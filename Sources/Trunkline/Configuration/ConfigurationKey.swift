@@ -1,20 +1,20 @@
-/// A key of the configuration file: what the parser admits and the reference shows.
+/// A key of the configuration file, for the parser and for the reference.
 struct ConfigurationKey: Sendable {
-  /// What may stand behind the key.
+  /// The kinds of values.
   indirect enum Value: Sendable {
-    /// What the text is, in words.
+    /// A text, described in words.
     case text(String)
-    /// The path of a file, and what is in it.
+    /// The path of a file, and the file's content in words.
     case file(String)
-    /// The same, with a secret in it: it must not be readable by all users.
+    /// The same, with a secret in the file: it must not be readable by all users of the machine.
     case secretFile(String)
     case flag
     case oneOf([String])
     case integer(ClosedRange<Int>)
     case duration(ClosedRange<Duration>)
-    /// One item may stand without brackets.
+    /// A single item may be written without brackets.
     case list(Value, limit: Int)
-    /// A section of its own.
+    /// A section.
     case mapping
     case or(Value, Value)
 
@@ -23,21 +23,21 @@ struct ConfigurationKey: Sendable {
     }
   }
 
-  /// What holds without the key.
+  /// The value that applies without the key.
   enum Default: Sendable {
     case required
-    /// As one would write it.
+    /// As written in the file.
     case value(String)
-    /// No value does the same, or it depends: in words.
+    /// No value has the same effect, or it depends: in words.
     case none(String)
   }
 
   let name: String
   let value: Value
   let fallback: Default
-  /// Unlike the section it is in.
+  /// Unlike the rest of its section, a change applies only after a restart.
   let waitsForRestart: Bool
-  /// One line: what it is, its unit, a good value.
+  /// One line: the purpose, the unit, a good value.
   let meaning: String
 
   init(_ name: String, _ value: Value, _ fallback: Default, waitsForRestart: Bool = false, _ meaning: String) {
@@ -45,17 +45,17 @@ struct ConfigurationKey: Sendable {
     (self.waitsForRestart, self.meaning) = (waitsForRestart, meaning)
   }
 
-  /// Without the key there is nothing of the kind.
+  /// A key without a default: the feature is off without it.
   init(_ name: String, _ value: Value, waitsForRestart: Bool = false, _ meaning: String) {
     self.init(name, value, .none("–"), waitsForRestart: waitsForRestart, meaning)
   }
 }
 
-/// The keys of one mapping of the file, which may occur at several paths.
+/// The keys of one mapping of the file, which may be used at several paths.
 struct ConfigurationSection: Sendable {
-  /// Keys from the top, `[]` behind those of lists: `trunks[].numbers`. Empty for the file itself.
+  /// Keys from the top, with `[]` after those of lists: `trunks[].numbers`. Empty for the file itself.
   let paths: [String]
-  /// Whether a running gateway takes a change of it at SIGHUP.
+  /// Whether a running gateway applies a change at SIGHUP.
   let isAppliedBySIGHUP: Bool
   let meaning: String
   let keys: [ConfigurationKey]

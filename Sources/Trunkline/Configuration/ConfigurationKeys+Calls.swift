@@ -5,7 +5,7 @@ import RTP
 import SIPDialogs
 import Trunking
 
-/// Trunks and users: what SIGHUP takes.
+/// Trunks and users, whose changes apply at SIGHUP.
 extension ConfigurationKeys {
   private static let trunk = Routing.Trunk(name: "")
   private static let sessionTimer = TrunkRules.SessionTimer()

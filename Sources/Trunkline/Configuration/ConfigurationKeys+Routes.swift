@@ -1,7 +1,7 @@
 import CallFlow
 import PushPolicy
 
-/// Routes and push services: what SIGHUP takes too.
+/// Routes and push services, whose changes apply at SIGHUP too.
 extension ConfigurationKeys {
   static let routes: [ConfigurationSection] = [
     .init(

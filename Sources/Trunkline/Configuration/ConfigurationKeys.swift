@@ -9,7 +9,7 @@ import RTP
 enum ConfigurationKeys {
   static let sections: [ConfigurationSection] = file + listen + process + recording + trunks + users + routes + push + cluster
 
-  /// The names that the section at `path` may hold; indices in `path` do not matter. Traps for a path without a row.
+  /// The names allowed in the section at `path`, whose indices are ignored. Traps for a path without a row.
   static func names(at path: String) -> [String] {
     guard let names = names[tablePath(path)] else { preconditionFailure("ConfigurationKeys has no section \(path)") }
     return names
@@ -43,7 +43,7 @@ enum ConfigurationKeys {
   }()
 }
 
-/// What holds for the process: listeners, media, timers, limits, files.
+/// Settings of the process: listeners, media, timers, limits, files.
 extension ConfigurationKeys {
   private static let settings = Settings()
 

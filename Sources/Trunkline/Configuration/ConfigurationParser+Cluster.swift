@@ -23,7 +23,7 @@ extension ConfigurationParser {
     return out
   }
 
-  /// Scheme, host and maybe a port, without a path.
+  /// True for a scheme and a host with an optional port, without a path.
   private static func isOrigin(_ text: String) -> Bool {
     guard let scheme = ["http://", "https://"].first(where: text.hasPrefix), text.utf8.count <= 256 else { return false }
     let host = text.dropFirst(scheme.utf8.count)
@@ -144,7 +144,7 @@ extension ConfigurationParser {
     return out
   }
 
-  /// What `edges` means elsewhere in the file.
+  /// Applies `edges` to the other sections of the file.
   func apply(_ edges: Settings.Edges, to out: inout Settings) {
     out.listen.appProxies += edges.http
     guard let sip = edges.sip else { return }
@@ -174,7 +174,7 @@ extension ConfigurationParser {
   }
 }
 
-/// What a node is called, and where it is reached.
+/// A node's name, and its address.
 enum NodeName {
   static let bytes = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_".utf8)
 
@@ -182,7 +182,7 @@ enum NodeName {
     (1...63).contains(text.utf8.count) && text.utf8.allSatisfy { bytes.contains($0) || $0 == UInt8(ascii: ".") }
   }
 
-  /// The end is what a decline by HTTP stands beside.
+  /// The path must end in `/v1/connect`: the URL of a decline by HTTP is derived from it.
   static func isAddress(_ text: String) -> Bool {
     guard let url = URLComponents(string: text), ["ws", "wss"].contains(url.scheme), url.host?.isEmpty == false else {
       return false

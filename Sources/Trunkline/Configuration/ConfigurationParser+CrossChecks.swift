@@ -2,7 +2,7 @@ import Bytes
 import CallFlow
 import JSONWebToken
 
-/// What no single key can tell: names that must exist, things that must not meet.
+/// Checks over several keys: names that must exist, values that must not conflict.
 extension ConfigurationParser {
   func crossCheck(_ configuration: Settings) {
     checkSecret(configuration.auth)
@@ -151,7 +151,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Keys in descriptions require encrypted signalling.
+  /// SRTP keys in SDP require encrypted signalling.
   private func checkSRTP(_ trunk: Settings.Trunk, _ path: String, _ listen: Settings.Listen) {
     guard trunk.routing.srtp != .off, !trunk.routing.sendsKeysInClear else { return }
     if let uri = trunk.uri, !uri.isSecure, uri.transport != nil || uri.address != nil {
@@ -161,7 +161,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// What the listeners cannot carry.
+  /// Finds trunks whose transport has no listener.
   private func checkTransports(_ configuration: Settings) {
     let listen = configuration.listen
     for (index, trunk) in configuration.trunks.enumerated() {
@@ -182,9 +182,9 @@ extension ConfigurationParser {
 }
 
 extension Settings {
-  /// The rows of `users:` in their order; that of `any` comes last.
+  /// The rows of `users:` in their order; that of `any` is the last.
   var userRows: [Routing.User] { users + (anyUser.map { [$0] } ?? []) }
 
-  /// A user that is not among the listed ones may come with `users: any`.
+  /// With `users: any` an unlisted user may exist.
   func mayExist(_ id: String, among listed: Set<String>) -> Bool { anyUser != nil || listed.contains(id) }
 }

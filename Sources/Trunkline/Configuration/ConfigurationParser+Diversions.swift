@@ -3,7 +3,7 @@ import CallFlow
 import MediaSession
 import Yams
 
-/// `diversions:` of a user or a route: where calls go that no device answers.
+/// `diversions:` of a user or a route: the rules for unanswered calls.
 extension ConfigurationParser {
   func diversions(_ section: Section) -> Diversions {
     var out = Diversions()
@@ -45,7 +45,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Read once, however many users have it.
+  /// A file is read once, however many users name it.
   private func recording(_ row: Section) -> Diversions.Recording? {
     guard let name = row.string("play") else { return nil }
     let path = resolve(name)
@@ -57,7 +57,7 @@ extension ConfigurationParser {
     return recordings[path].map { .init(name: path.split(separator: "/").last.map(String.init) ?? path, audio: $0) }
   }
 
-  /// Users that must exist, and numbers that would lead back here.
+  /// Users must exist, and numbers must not lead back to this gateway.
   func checkDiversions(_ diversions: Diversions, _ path: String, _ configuration: Settings, of own: String? = nil) {
     for (trigger, rule) in diversions.rules {
       let key = path + ".diversions." + trigger.key

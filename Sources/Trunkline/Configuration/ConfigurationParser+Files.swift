@@ -37,7 +37,8 @@ extension ConfigurationParser {
 
   private func host(_ url: String) -> String? { URLComponents(string: url)?.host?.trimmingCharacters(in: ["[", "]"]) }
 
-  /// `host`: where clients are sent to that meet this certificate, unless a proxy stands before us, and `reason`, by what.
+  /// `host`: the host that clients contact with this certificate, unless a proxy is before us; `reason`: the key that sends them
+  /// there.
   private func checkTLS(
     _ files: TLSFiles, _ path: String, host: String? = nil, because reason: String = "where push.gateway sends apps"
   ) {
@@ -58,7 +59,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// False if it cannot be used at all.
+  /// False if the chain is unusable.
   private func checkChain(_ chain: PEMFile, _ path: String) -> Bool {
     let certificates = chain.certificates()
     guard !certificates.isEmpty else {
@@ -87,7 +88,7 @@ extension ConfigurationParser {
   }
 
   func checkFolders(_ configuration: Settings) {
-    // SQLite, its write-ahead log and the journal make files beside each other.
+    // SQLite, its write-ahead log and the journal create files in the same folder.
     checkFile(configuration.store, "store.sqlite")
     checkFile(configuration.records, "records.file")
     guard let file = FileHandle(forReadingAtPath: configuration.store) else { return }
@@ -98,7 +99,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// A file that is made if it is not there.
+  /// Checks a file that is created if it is missing.
   private func checkFile(_ file: String, _ path: String) {
     let folder = URL(fileURLWithPath: file).deletingLastPathComponent().path
     var isFolder: ObjCBool = false

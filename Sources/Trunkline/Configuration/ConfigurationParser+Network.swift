@@ -2,9 +2,9 @@ import Bytes
 import Platform
 import SIPDialogs
 
-/// Addresses at which no peer can reach the gateway.
+/// Checks for addresses at which peers cannot reach us.
 extension ConfigurationParser {
-  /// `serve --check`: `serve` waits for these, and calls with it.
+  /// `serve --check`: finds addresses that the machine does not have. `serve` waits for them, and calls with it.
   func checkOwnAddresses(_ configuration: Settings) {
     let listen = configuration.listen
     let listeners =
@@ -22,8 +22,8 @@ extension ConfigurationParser {
     }
   }
 
-  /// `serve --check`: trunks that are down for ever, since no listener has their transport and address family. `serve` starts with them, for
-  /// the other trunks.
+  /// `serve --check`: trunks that are down permanently, since no listener has their transport and address family. `serve` starts
+  /// nevertheless, for the other trunks.
   func checkReach(_ configuration: Settings) {
     guard configuration.cluster?.edges == nil else { return }
     let listen = configuration.listen
@@ -34,7 +34,7 @@ extension ConfigurationParser {
         let transport: TransportProtocol = uri.isSecure ? .tls : uri.transport ?? .udp
         let listeners = listen.sip(transport)
         guard !listeners.contains(where: { $0.ip.family == address.family }) else { continue }
-        // that a transport which is named is not served has been said
+        // a named transport without a listener was reported before
         guard !listeners.isEmpty || (uri.transport == nil && !uri.isSecure) else { continue }
         let missing = listeners.isEmpty ? transport.rawValue.uppercased() : name(address.family)
         let section = uri.transport == nil ? "listen.sip" : "listen.sip.\(transport.rawValue)"
@@ -48,7 +48,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// A private address that would be sent to a peer on the internet, whose responses would be lost.
+  /// A private address that is advertised to a peer on the internet: the peer's answers would be lost.
   func checkAdvertised(_ configuration: Settings) {
     let around = LocalNetworks(
       configuration.localNetworks.flatMap { network in
@@ -76,7 +76,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Nil where the file does not tell, or a name is told.
+  /// Nil if the file does not state an address, or a name is advertised.
   private func signalling(advertisedTo peer: IPAddress, _ trunk: Settings.Trunk, _ listen: Settings.Listen) -> IPAddress? {
     let transport: TransportProtocol = trunk.uri?.isSecure == true ? .tls : trunk.uri?.transport ?? .udp
     guard let listener = listen.sip(transport).first(where: { $0.ip.family == peer.family && !$0.ip.isLoopback }) else {

@@ -2,7 +2,7 @@ import CallFlow
 import PhoneNumbers
 import Trunking
 
-/// Numbers and beginnings of numbers that no call ever has.
+/// Checks for numbers and prefixes that no call ever has.
 extension ConfigurationParser {
   func checkNumbers(_ configuration: Settings) {
     for (index, user) in configuration.userRows.enumerated() {
@@ -29,7 +29,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Only what is written with `+`, or where the country is known: the rest may be a private branch exchange's.
+  /// Checks only numbers with `+`, or with a known country: others may be a private branch exchange's.
   private func check(_ number: String, _ plan: NumberPlan?, _ path: String) {
     guard number.hasPrefix("+") || plan != nil else { return }
     do throws(NumberRefusal) {
@@ -44,7 +44,7 @@ extension ConfigurationParser {
     problem(path, "\"\(prefix)\" fits no number: \(NumberRefusal.noSuchCode)", .warning)
   }
 
-  /// Who has no country dials as in that of the trunks; of several, national numbers are refused.
+  /// A user without a country dials as in the country of the trunks; if the trunks have several, national numbers are refused.
   private func checkCountries(_ configuration: Settings) {
     guard configuration.userRows.contains(where: { $0.country == nil }) else { return }
     let names = Set(configuration.routes.outbound.flatMap { $0.choices.map(\.trunk) })

@@ -4,7 +4,7 @@ import JSONWebToken
 import PushPolicy
 import Yams
 
-/// `push:`, with every key read and tried, so that `serve --check` finds what Apple, Google or a browser would refuse.
+/// `push:`. Every key is read and tried, so that `serve --check` finds faults that Apple, Google or a browser would refuse.
 extension ConfigurationParser {
   func push(_ top: Section) -> Settings.Push? {
     guard top.has("push") else { return nil }
@@ -74,7 +74,7 @@ extension ConfigurationParser {
       let content = row.fileContent("cert", limit: Limits.fileBytes)
     else { return nil }
     (out.tls.certificate, out.tls.key) = (certificate, key)
-    // Not a secret: only so that a renewed certificate is seen as another one.
+    // Not a secret: the hash only distinguishes a renewed certificate.
     var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     for byte in content { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
     return .certificate(name: hexString(hash))
@@ -149,7 +149,7 @@ extension ConfigurationParser {
     section.fileContent(key).flatMap { signer(section.path(key), $0, algorithm, kid: kid) }
   }
 
-  /// Tried, so that `serve --check` finds a key that does not sign.
+  /// Tries the key, so that `serve --check` finds one that does not sign.
   private func signer(_ path: String, _ key: [UInt8], _ algorithm: Algorithm, kid: String? = nil) -> TokenSigner? {
     do {
       let signer = try TokenSigner(keys: try KeySet(algorithm, keyFile: key), kid: kid)

@@ -3,9 +3,10 @@ import Bytes
 import CallFlow
 import Yams
 
-/// Users and routes, read again at SIGHUP.
+/// Users and routes, which are read again at SIGHUP.
 extension ConfigurationParser {
-  /// `users: any`, or a list, whose last item may be `any`, or `{ id: any, max_calls: 2 }` with what every other user may do.
+  /// `users: any`, or a list, whose last item may be `any`, or `{ id: any, max_calls: 2 }` with the permissions of every other
+  /// user.
   func readUsers(_ top: Section, _ out: inout Settings) {
     let items = top.items("users", limit: Limits.users)
     for (index, item) in items.enumerated() {
@@ -35,7 +36,7 @@ extension ConfigurationParser {
 
   private static let anyone = "any"
 
-  /// `claims:` of `any`: what tokens may grant beside what it allows each user.
+  /// `claims:` of `any`: the grants that tokens may add to the permissions of `any`.
   private func grantRules(_ row: Section, _ user: Routing.User) -> GrantRules? {
     guard row.has("claims") else { return nil }
     let claims = row.section("claims")
@@ -79,7 +80,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// As in `acct` of the devices' login tokens.
+  /// The name in `acct` of the devices' login tokens.
   private func account(_ section: Section) -> String? {
     section.value("account", "an account's name of at most \(Limits.accountBytes) characters without spaces") { text in
       (1...Limits.accountBytes).contains(text.utf8.count) && text.unicodeScalars.allSatisfy { $0.value > 32 && $0.value != 127 }
@@ -148,7 +149,7 @@ func number(_ text: String) -> String? {
   return (1...20).contains(digits.count) && digits.allSatisfy { ("0"..."9").contains($0) } ? text : nil
 }
 
-/// A number's beginning: also empty, or `+` alone.
+/// A prefix of a number, which may be empty or `+` alone.
 func prefix(_ text: String) -> String? {
   text.isEmpty || text == "+" ? text : number(text)
 }

@@ -7,7 +7,7 @@ import SIPDialogs
 import Yams
 
 extension ConfigurationParser {
-  /// The whole file; absent parts take their defaults.
+  /// Reads the whole file; absent parts have their defaults.
   func configuration(_ root: Node?) -> Settings {
     var out = Settings()
     let top = Section(root, "", self)
@@ -79,7 +79,7 @@ extension ConfigurationParser {
     return out
   }
 
-  /// `https:`, or `http:` of this machine. No name or password: they would stand in logs, and hide which host is meant.
+  /// `https:`, or `http:` of this machine. No user name or password: logs would contain it, and it would hide the real host.
   private static func serverURL(_ text: String) -> String? {
     guard let colon = text.firstRange(of: "://"), text.utf8.allSatisfy({ $0 > 32 && $0 < 127 && $0 != 92 }) else { return nil }
     let authority = text[colon.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
@@ -140,7 +140,7 @@ extension ConfigurationParser {
       if sip.has("tls") { sipTLS(sip, &out) }
       if !sip.has("udp"), !sip.has("tcp"), !sip.has("tls") { problem("listen.sip", "needs udp, tcp or tls") }
     }
-    // Short form: the address alone.
+    // The short form is only the address.
     if listen.node("app")?.text != nil {
       out.app = listen.socketAddress("app") ?? out.app
     } else {
@@ -238,7 +238,7 @@ extension ConfigurationParser {
     out.sipServer = TLSServerSettings(identity: identity, others: otherCertificates(tls), clients: clients)
   }
 
-  /// `certificates: [ { cert: FILE, key: FILE } ]`: those of further names.
+  /// `certificates: [ { cert: FILE, key: FILE } ]`: certificates for further names.
   private func otherCertificates(_ tls: Section) -> [TLSFiles] {
     tls.items("certificates", limit: Limits.certificates).compactMap { node, path in
       let row = Section(node, path, self)
@@ -322,7 +322,7 @@ extension ConfigurationParser {
     return out
   }
 
-  /// Nothing is asked of it here: a gateway must start, and its file be checked, where it cannot be reached.
+  /// The URL is not fetched here: a gateway must start, and its file be checked, while the server is unreachable.
   private func keySetURL(_ jwt: Section, _ out: inout Settings.Auth) {
     let expected = "a URL such as https://id.example.com/.well-known/jwks.json (http: for this machine only)"
     guard let url = jwt.value("jwks_url", expected, Self.serverURL) else { return }
@@ -360,7 +360,7 @@ func portRange(_ text: String) -> ClosedRange<UInt16>? {
 }
 
 extension Settings {
-  /// `listen.app.path`: segments that no proxy spells in another way.
+  /// `listen.app.path`: segments that every proxy leaves as they are spelled.
   fileprivate static func path(_ text: String) -> String? {
     let segments = text.split(separator: "/", omittingEmptySubsequences: false)
     guard segments.count >= 2, segments[0].isEmpty, text.utf8.count <= 256 else { return nil }

@@ -43,7 +43,7 @@ extension ConfigurationParser {
   }
 }
 
-/// It carries numbers and names: in clear text only where no other party can read them.
+/// Requests contain numbers and names: unencrypted only where no third party can read them.
 func webhookURL(_ text: String) -> String? {
   guard text.utf8.count <= 2_048, text.utf8.allSatisfy({ (33...126).contains($0) }) else { return nil }
   if text.hasPrefix("https://"), text.utf8.count > 8 { return text }

@@ -1,5 +1,5 @@
 extension Settings {
-  /// What `trunkline config example` prints, and what `serve` without a file starts with. It is valid as it stands, given a
+  /// The output of `trunkline config example`, and the configuration of `serve` without a file. It is valid once it has a
   /// `jwt.key`.
   public static let example = """
     # Trunkline configuration. Relative paths start at this file's directory; durations are 500ms, 45s, 1m or 4h.

@@ -2,13 +2,13 @@ import COpenSSL
 import Foundation
 import Platform
 
-/// A file in PEM as OpenSSL reads it, for checks of its dates and pairs: TLS reads it again.
+/// A PEM file as OpenSSL reads it, for checks of dates and key pairs. TLS reads the file again.
 package struct PEMFile {
   let path: String
-  /// Certificates looked at in one file.
+  /// Certificates checked in one file.
   private static let most = 64
 
-  /// What an operator must know of one certificate.
+  /// A certificate's facts for the operator.
   package struct Certificate {
     package var subject: String
     /// In seconds since 1970.
@@ -17,7 +17,7 @@ package struct PEMFile {
 
   package init(path: String) { self.path = path }
 
-  /// Every certificate up to the first that cannot be read.
+  /// Every certificate up to the first unreadable one.
   package func certificates() -> [Certificate] {
     let epoch = ASN1_TIME_set(nil, 0)
     defer { ASN1_TIME_free(epoch) }
@@ -33,7 +33,7 @@ package struct PEMFile {
     return out
   }
 
-  /// How many certificates the file has by its lines.
+  /// Counts the BEGIN CERTIFICATE lines of the file.
   var writtenCertificates: Int {
     let text = String(decoding: FileManager.default.contents(atPath: path) ?? Data(), as: UTF8.self)
     return text.components(separatedBy: "-----BEGIN CERTIFICATE-----").count - 1
@@ -46,7 +46,7 @@ package struct PEMFile {
     return isNamed
   }
 
-  /// Why no client that requests a name could get the first certificate; nil if one can.
+  /// Why the first certificate matches no name that a client can request; nil if it matches one.
   var unaskable: String? {
     var out: String? = "it has no name that a client could request"
     first { certificate in
@@ -57,14 +57,14 @@ package struct PEMFile {
 
   enum Key: Equatable { case pairs, other, encrypted, unreadable }
 
-  /// What the file as a private key is to the first certificate of `chain`.
+  /// Whether the file is the private key of the first certificate of `chain`.
   func key(of chain: PEMFile) -> Key {
     guard let file = BIO_new_file(path, "r") else { return .unreadable }
     defer {
       BIO_free(file)
       ERR_clear_error()
     }
-    // Asked for only where the key is encrypted; without a callback OpenSSL would ask the terminal.
+    // OpenSSL calls this only if the key is encrypted; without a callback it would prompt on the terminal.
     var isEncrypted = false
     let key = PEM_read_bio_PrivateKey(
       file, nil,
@@ -85,7 +85,7 @@ package struct PEMFile {
     guard let file = BIO_new_file(path, "r") else { return ERR_clear_error() }
     defer {
       BIO_free(file)
-      ERR_clear_error()  // the end of the file is an error, too
+      ERR_clear_error()  // OpenSSL reports the end of the file as an error
     }
     for _ in 0..<most {
       guard let certificate = PEM_read_bio_X509(file, nil, nil, nil) else { return }

@@ -1,26 +1,26 @@
-/// One thing wrong with a configuration file.
+/// A mistake in a configuration file.
 public struct Problem: Sendable, Equatable, CustomStringConvertible {
   /// A file with warnings alone is accepted.
   public enum Severity: Sendable { case error, warning }
   public var severity = Severity.error
   public var file: String
-  /// From 1; 0 when the file could not be read at all.
+  /// Counted from 1; 0 if the file is unreadable.
   public var line: Int
   public var column: Int
   /// Keys from the top, such as `routes.inbound[0].trunk`; empty for the file as a whole.
   public var path: String
   public var message: String
-  /// The line as it is written; nil when the file could not be read at all.
+  /// The line of the file; nil if the file is unreadable.
   var excerpt: String?
 
-  /// With the line, and a caret below the column.
+  /// The description with the line, and a caret below the column.
   public var drawn: String {
     guard let excerpt else { return description }
     let start = max(0, column - Self.drawnBefore)
     let shown = excerpt.dropFirst(start).prefix(Self.drawnCharacters).map { $0 == "\t" ? " " : $0 }
     return "\(description)\n  \(String(shown))\n  \(String(repeating: " ", count: column - 1 - start))^"
   }
-  /// Of a long line, as much as fits into a terminal.
+  /// How much of a long line is drawn, so that it fits into a terminal.
   private static let (drawnBefore, drawnCharacters) = (60, 110)
 
   public var description: String {
@@ -32,7 +32,7 @@ public struct Problem: Sendable, Equatable, CustomStringConvertible {
 /// Every problem of one run, in the order of the file; never empty.
 public struct ConfigurationProblems: Error, Sendable, CustomStringConvertible {
   public var problems: [Problem]
-  /// With their lines.
+  /// The problems with their lines.
   public var drawn: String { problems.map(\.drawn).joined(separator: "\n") }
   public var description: String { problems.map(\.description).joined(separator: "\n") }
 }

@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// Who may read a file that holds a secret.
+/// Checks of the access to a file with a secret.
 enum SecretFile {
-  /// Whether every user of the machine can read the file and enter all folders above it. Symbolic links are followed.
+  /// Whether all users of the machine can read the file and enter every folder above it. Symbolic links are resolved.
   static func isOpenToAll(_ path: String) -> Bool {
     guard let real = realpath(path, nil) else { return false }
     defer { free(real) }
@@ -21,7 +21,7 @@ enum SecretFile {
     return stat(path, &status) == 0 && status.st_mode & bit != 0
   }
 
-  /// PEM with nothing but public keys and certificates.
+  /// True for PEM with only public keys and certificates.
   static func isPublic(_ data: Data) -> Bool {
     let labels = String(decoding: data, as: UTF8.self).split(separator: "\n").compactMap { line in
       line.hasPrefix("-----BEGIN ") ? line.dropFirst("-----BEGIN ".count).prefix { $0 != "-" } : nil

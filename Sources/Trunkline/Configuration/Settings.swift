@@ -7,11 +7,11 @@ public import Platform
 public import SIPDialogs
 public import Trunking
 
-/// Everything a gateway is told, checked: a value of this type can be served. Made by `ConfigurationFile`. What a machine
-/// knows is the machine's own type, with its defaults; the rest is named as the file's keys.
+/// The checked configuration of a gateway: every value of this type can be served. Made by `ConfigurationFile`. Settings of a
+/// machine have the machine's own type, with its defaults; the others are named as the file's keys.
 public struct Settings: Sendable {
   public var listen = Listen()
-  /// Whose peers reach us at the addresses that we listen on.
+  /// Networks whose peers reach us at our listening addresses.
   public var localNetworks = [LocalNetwork.interfaces]
   public var admin = Admin()
   public var branding = Branding()
@@ -20,24 +20,24 @@ public struct Settings: Sendable {
   public var auth = Auth()
   public var trunks: [Trunk] = []
   public var users: [Routing.User] = []
-  /// `users: any`: what holds for every other `sub` of a valid token; its `id` is empty. Nil: only `users` may log in.
+  /// `users: any`: the rules for every other `sub` of a valid token; its `id` is empty. Nil: only `users` may log in.
   public var anyUser: Routing.User?
   /// What login tokens may grant to users that are not listed: `claims` of `any`. Nil: nothing.
   public var grantRules: GrantRules?
-  /// Who is asked about users that are not listed: `webhook` of `any`.
+  /// The webhook that answers for unlisted users: `webhook` of `any`.
   public var userSource: UserSource?
   public var routes = Routes()
-  /// `timers:` and `limits:`, and what other sections say about calls.
+  /// `timers:` and `limits:`, and settings of calls in other sections.
   public var calls = CallFlow.Configuration()
-  /// Nil: no device is pushed to.
+  /// Nil: no pushes are sent.
   public var push: Push?
-  /// Nil: one machine alone.
+  /// Nil: a single node.
   public var cluster: Cluster?
   /// How long SIGTERM waits for calls before it ends them.
   public var drain = Duration.seconds(600)
-  /// Who checks the Identity of callers (STIR/SHAKEN).
+  /// The server that verifies the Identity of callers (STIR/SHAKEN).
   public var verifier: Verifier?
-  /// What clients are told in `welcome.ice`; nil: nothing.
+  /// The TURN servers in `welcome.ice`; nil: none.
   public var turn: TURNServers?
   /// Nil: nothing is recorded.
   public var recording: Recording?
@@ -49,7 +49,7 @@ public struct Settings: Sendable {
   public var store = "trunkline.db"
   /// The folder of the event journal: beside the store.
   public var eventFolder: String { store + ".events" }
-  /// Where `trunkline users import` puts numbers: beside the store.
+  /// The file of `trunkline users import`: beside the store.
   public var numbers: String { store + ".numbers" }
   /// The SQLite file of directories and histories: beside the store.
   public var directory: String { store + ".directory" }
@@ -58,15 +58,15 @@ public struct Settings: Sendable {
   /// Each record also goes to the stream of the cluster.
   public var streamsRecords = false
   public var log = Log()
-  /// Where all SIP is sent for capture; nil: nowhere.
+  /// The server to which all SIP is sent for capture; nil: none.
   public var hep: HEP?
-  /// What is probably not meant, in the order of the file; `serve --check` prints it.
+  /// Probable mistakes, in the order of the file; `serve --check` prints them.
   public var warnings: [Problem] = []
 
-  /// `history:`: how long calls stay in the lists of who made or got them.
+  /// `history:`: how long calls stay in the histories of their users.
   public struct History: Sendable, Equatable {
     public var keep = Duration.seconds(90 * 86_400)
-    /// Calls of one user; 0: none are kept.
+    /// Calls of one user; 0: none are stored.
     public var perUser = 1_000
   }
 
@@ -74,18 +74,18 @@ public struct Settings: Sendable {
     public var sipUDP: [SocketAddress] = [SocketAddress(.loopback, 5060)]
     public var sipTCP: [SocketAddress] = [SocketAddress(.loopback, 5060)]
     public var sipTLS: [SocketAddress] = []
-    /// What peers are told instead of a SIP listener's address.
+    /// Addresses that are advertised to peers instead of a SIP listener's.
     public var advertised: [AdvertisedAddresses.Listener] = []
-    /// Always there with `sipTLS`.
+    /// Set whenever `sipTLS` is not empty.
     public var sipServer: TLSServerSettings?
     public var app = SocketAddress(.loopback, 8080)
     public var appTLS: TLSFiles?
-    /// Below which the app port's pages and its WebSocket are, where a proxy hands its path on; empty: at the root.
+    /// The path prefix of the app port's pages and WebSocket, where a proxy forwards its path; empty: the root.
     public var appPath = ""
-    /// Reverse proxies before the app port: for their connections alone the last X-Forwarded-For is the address that counts.
+    /// Reverse proxies before the app port: only for their connections the last X-Forwarded-For is the client's address.
     public var appProxies: [IPNetwork] = []
     public var admin = SocketAddress(.loopback, 7060)
-    /// The bearer token of the admin endpoint's calls API; always there off loopback.
+    /// The bearer token of the admin endpoint's calls API; always set off loopback.
     public var adminToken: Redacted<String>?
     public var adminTLS: TLSFiles?
   }
@@ -93,19 +93,19 @@ public struct Settings: Sendable {
   /// The admin API.
   public struct Admin: Sendable {
     public static let requestsPerSecond = 20
-    /// Beside `listen.adminToken`, which may do everything.
+    /// Tokens with scopes, beside `listen.adminToken`, which has all of them.
     public var tokens: [APIToken] = []
-    /// What programs may play in calls, by file name.
+    /// Recordings that programs may play in calls, by file name.
     public var recordings: [String: Announcement] = [:]
   }
 
   public enum LocalNetwork: Sendable, Equatable {
-    /// Those that the machine's interfaces are in.
+    /// The networks of the machine's interfaces.
     case interfaces
     case network(IPNetwork)
   }
 
-  /// Name servers; empty: those of the system.
+  /// Name servers; empty: the system's.
   public struct DNS: Sendable, Equatable {
     public var servers: [SocketAddress] = []
   }
@@ -113,7 +113,7 @@ public struct Settings: Sendable {
   public struct Media: Sendable, Equatable {
     public var addresses = [MediaAddress.automatic(advertise: nil)]
     public var threads = 2
-    /// Of a core that one media thread may fill with calls; beyond it new calls are refused.
+    /// The share of a core that one media thread may use for calls; beyond it new calls are refused.
     public var loadLimitPercent = 85
     /// App legs of thread n share UDP port `appPort + n`.
     public var appPort: UInt16 = 40000
@@ -122,9 +122,9 @@ public struct Settings: Sendable {
   }
 
   public enum MediaAddress: Sendable, Equatable {
-    /// The machine's own addresses, loopback only if there is no other. `advertise` stands for the one on the route toward it.
+    /// The machine's own addresses, loopback only if there is no other. `advertise` replaces the one on the route toward it.
     case automatic(advertise: AdvertisedHost?)
-    /// Without `advertise` peers are told `bind`.
+    /// Without `advertise`, `bind` is advertised to peers.
     case fixed(bind: IPAddress, advertise: AdvertisedHost?)
   }
 
@@ -134,16 +134,16 @@ public struct Settings: Sendable {
       case keyFile(Redacted<[UInt8]>)
       /// `jwks_file`: a JSON Web Key Set (RFC 7517).
       case keySetFile(Redacted<[UInt8]>)
-      /// `jwks_url`, and who signs its certificate; nil: the system's authorities.
+      /// `jwks_url`, and the authorities of its certificate; nil: the system's.
       case keySetURL(String, authorities: String?)
     }
     public var algorithm = JSONWebToken.Algorithm.HS256
     public var key = Key.keyFile(Redacted([]))
     public var audience = "trunkline"
-    /// Values of the Origin header that may connect; empty allows pages of the gateway itself and clients without one.
+    /// Values of the Origin header that may connect; empty: pages of the gateway itself, and clients without the header.
     public var origins: [String] = []
 
-    /// The keys that tokens are checked with; checked when the file was read. Of a URL: none yet.
+    /// The keys for checking tokens; they were validated when the file was read. Of a URL: none yet.
     public func keys() throws(KeyError) -> KeySet {
       switch key {
       case .keyFile(let bytes): return try KeySet(algorithm, keyFile: bytes.exposed)
@@ -154,23 +154,23 @@ public struct Settings: Sendable {
   }
 
   public struct Trunk: Sendable {
-    /// How it is reached, and what its calls may do.
+    /// The trunk's routing, and the permissions of its calls.
     public var routing: Routing.Trunk
-    /// Who may have signed the trunk's certificate, and what we show where it asks for one.
+    /// The authorities of the trunk's certificate, and our certificate if the trunk requests one.
     public var tls = TLSFiles()
     public var verifiesCertificate = true
-    /// What the trunk's certificate must be for; empty: the host of `uri`.
+    /// The names that the trunk's certificate must have; empty: the host of `uri`.
     public var expectedNames: [ExpectedName] = []
 
     public init(routing: Routing.Trunk) { self.routing = routing }
     public var name: String { routing.name }
-    /// Who may send SIP as this trunk.
+    /// Networks that may send SIP as this trunk.
     public var peers: [IPNetwork] { routing.peers }
-    /// `peers: any`: sources that no trunk lists are this trunk's, once they have answered a challenge with `peer_auth`.
+    /// `peers: any`: unlisted sources belong to this trunk, once they have answered a challenge with `peer_auth`.
     public var acceptsAnyPeer: Bool { routing.rules.peerCredentials != nil }
-    /// Where outbound INVITEs go; nil for an inbound-only trunk.
+    /// The target of outbound INVITEs; nil for an inbound-only trunk.
     public var uri: ServerURI? { routing.settings?.server }
-    /// The server's address where the URI's host is one.
+    /// The server's address if the URI's host is an address.
     public var serverAddress: SocketAddress? {
       guard let uri, let address = uri.address else { return nil }
       return SocketAddress(address, uri.port ?? (uri.isSecure ? 5061 : 5060))
@@ -182,29 +182,29 @@ public struct Settings: Sendable {
     public var inbound: [Routing.InboundRule] = []
     /// Longest prefix wins.
     public var outbound: [Routing.OutboundRule] = []
-    /// Users who call each other are connected without a trunk.
+    /// Calls between users are connected without a trunk.
     public var connectsUsers = true
     /// Numbers that an app must dial over the device's own telephone.
     public var emergencyNumbers = Routing().emergencyNumbers
     /// PEM of the authorities that webhooks' certificates are checked with; nil: the system's.
     public var webhookAuthorities: String?
-    /// Where programs may send calls, beside the streams of `inbound`.
+    /// Hosts to which programs may stream calls, beside the streams of `inbound`.
     public var streamHosts = StreamHosts()
-    /// PEM that signs the certificates of streams' peers; nil: the system's authorities.
+    /// PEM of the authorities of streams' peers; nil: the system's.
     public var streamAuthorities: String?
   }
 
   public struct Verifier: Sendable, Equatable {
     /// `https:`, or `http:` of this machine.
     public var url: String
-    /// Who signs its certificate; nil: the system's authorities.
+    /// The authorities of its certificate; nil: the system's.
     public var authorities: String?
   }
 
-  /// Those of `limits:` that are not the call machine's.
+  /// The keys of `limits:` that do not belong to the call machine.
   public struct ProcessLimits: Sendable, Equatable {
     public var sessionsPerAddress = 200
-    /// What 90 % of stops new calls; 0: what the control group or the machine has.
+    /// New calls are refused at 90 % of this; 0: the memory of the control group or of the machine.
     public var memoryMebibytes = 0
     /// A crash may leave a core.
     public var dumpsCore = false
@@ -219,12 +219,12 @@ public struct Settings: Sendable {
     public var numbers = Numbers.masked
   }
 
-  /// A capture server that takes HEP3, such as Homer.
+  /// A capture server that accepts HEP3, such as Homer.
   public struct HEP: Sendable, Equatable {
     public var address: SocketAddress
-    /// The capture agent's number there.
+    /// Our number at the capture server.
     public var captureID: UInt32 = 2_001
-    /// What the server asks for.
+    /// The password that the server requires.
     public var key: Redacted<[UInt8]>?
     public init(address: SocketAddress) { self.address = address }
   }

@@ -1,15 +1,15 @@
 import RTP
 
-/// `prefer` of a trunk: which of its `codecs` go first in our offers and answers, and whether apps get the trunk's own.
+/// `prefer` of a trunk: which of its `codecs` are first in our offers and answers, and whether apps are offered the trunk's own.
 enum TrunkPreference: String, CaseIterable {
-  /// The order is that of `codecs`; apps are offered the trunk's codec first.
+  /// In the order of `codecs`; apps are offered the trunk's codec first.
   case relay
-  /// The order is that of `codecs`.
+  /// In the order of `codecs`.
   case transcode
   case wide
   case cheap
 
-  /// What goes before the rest of `codecs`; nil: nothing does.
+  /// Selects the encodings before the rest of `codecs`; nil: none.
   var first: ((AudioEncoding) -> Bool)? {
     switch self {
     case .relay, .transcode: nil
@@ -18,6 +18,6 @@ enum TrunkPreference: String, CaseIterable {
     }
   }
 
-  /// Those that `first` takes, for people.
+  /// The names of the encodings that `first` selects, for people.
   var names: String { first.map { AudioEncoding.allCases.filter($0).map(\.name).joined(separator: " or ") } ?? "" }
 }

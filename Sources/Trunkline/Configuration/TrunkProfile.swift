@@ -1,16 +1,16 @@
 import Yams
 
-/// What a carrier wants otherwise than the defaults, as keys of a trunk: `profile: NAME` takes them where the trunk has none of its own.
+/// A carrier's deviations from the defaults, as keys of a trunk: `profile: NAME` applies them where the trunk has no such key.
 ///
-/// Everything is from the carriers' public documents; `asterisk` alone is in our tests.
+/// All facts are from the carriers' public documents; our tests run only `asterisk`.
 public struct TrunkProfile: Sendable {
   public var name: String
   public var title: String
   /// Keys of a trunk, as YAML.
   public var keys: String
-  /// What the trunk has to say itself.
+  /// The keys that the trunk itself must have.
   public var needs: String
-  /// Where the facts are from.
+  /// The source of the facts.
   public var source: String
 
   public static let all: [TrunkProfile] = [
@@ -113,7 +113,7 @@ public struct TrunkProfile: Sendable {
 
   static func named(_ name: String) -> TrunkProfile? { all.first { $0.name == name } }
 
-  /// What `trunkline config profiles` prints.
+  /// The output of `trunkline config profiles`.
   public static let text =
     "Keys that `profile: NAME` of a trunk sets. The trunk's own keys take precedence. Source: public documents; not tried with\n"
     + "the carriers themselves, but for asterisk.\n\n"
@@ -124,9 +124,9 @@ public struct TrunkProfile: Sendable {
 }
 
 extension ConfigurationParser {
-  /// A trunk with the keys of its profile behind its own.
+  /// A trunk with the keys of its profile added to its own.
   func profiled(_ trunk: Node) -> Node {
-    // the table's YAML is held by a test
+    // a test checks the table's YAML
     guard case .mapping(var mapping) = trunk, let profile = mapping["profile"]?.text.flatMap(TrunkProfile.named),
       case .mapping(let keys)? = try? Yams.compose(yaml: profile.keys)
     else { return trunk }
@@ -134,7 +134,7 @@ extension ConfigurationParser {
     return .mapping(mapping)
   }
 
-  /// Keys that are not there; those of a mapping that is there, one by one.
+  /// Adds the missing keys; in an existing mapping, one by one.
   private func merge(_ keys: Node.Mapping, into mapping: inout Node.Mapping) {
     for (key, value) in keys {
       switch (mapping[key], value) {
@@ -147,7 +147,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Without its path in the table: a problem with it has the trunk's path.
+  /// Removes the node's position in the table, so that a problem with it is reported at the trunk.
   private func unmarked(_ node: Node) -> Node {
     switch node {
     case .scalar(let scalar): .scalar(.init(scalar.string, scalar.tag, scalar.style))
