@@ -140,7 +140,7 @@ final class HTTPTransfers {
     var next = Instant.distantFuture
     for group in groups.values { next = min(next, group.deadline) }
     for group in retired { next = min(next, group.deadline) }
-    // Retired groups are swept here too, so look again soon while there are any.
+    // Retired groups are swept here too, so the timer runs again within a second while there are any.
     if !retired.isEmpty { next = min(next, loop.now + .seconds(1)) }
     loop.setTimer(timer, at: next == .distantFuture ? nil : next)
   }

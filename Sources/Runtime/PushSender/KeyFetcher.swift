@@ -5,8 +5,8 @@ public import Logging
 public import Platform
 import PushPolicy
 
-/// The keys thread: fetches the JSON Web Key Set that login tokens are checked with (`auth.jwt.jwks_url`), by the rules of `KeyRefresh`. No call and
-/// no login waits for it.
+/// The keys thread: fetches the JSON Web Key Set for checking login tokens (`auth.jwt.jwks_url`), by the rules of `KeyRefresh`.
+/// No call and no login waits for it.
 ///
 /// It sends a GET; the answer must be 200, contain a key set with a usable key, and be no longer than a key file may be.
 /// Redirects are not followed, as with webhooks: only the configuration names the server that decides who may log in.
@@ -55,7 +55,7 @@ public final class KeyFetcher: Sendable {
   public func stop() { thread.stop() }
 }
 
-/// What the keys thread counts; it outlives the thread, which a SIGHUP may start.
+/// The counts of the keys thread; they outlive the thread, which a SIGHUP may start.
 public final class KeyStatistics: Sendable {
   public init() {}
   enum Outcome: String, Sendable, CaseIterable { case fetched, refused, unusable, failed }
@@ -74,7 +74,7 @@ public final class KeyStatistics: Sendable {
   }
 }
 
-/// What runs on the keys thread.
+/// The work of the keys thread.
 final class KeyWorker: HTTPWorker {
   enum Message: Sendable {
     case want

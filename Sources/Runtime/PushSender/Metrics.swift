@@ -1,7 +1,7 @@
 import Platform
 import PushPolicy
 
-/// What the push thread counts. Any thread reads.
+/// The counts of the push thread. Any thread reads.
 public final class PushStatistics: Sendable {
   /// By service and outcome: accepted, unregistered, tokenMismatch, failed.
   let outcomes = CounterTable(labelNames: ["service", "outcome"])

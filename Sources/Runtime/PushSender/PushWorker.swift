@@ -3,7 +3,7 @@ import Logging
 import Platform
 import PushPolicy
 
-/// What runs on the push thread: mailbox → machine → transfers → machine.
+/// The work of the push thread: mailbox → machine → transfers → machine.
 final class PushWorker: HTTPWorker {
   enum Message: Sendable {
     case input(PushMachine.Input)
@@ -21,7 +21,7 @@ final class PushWorker: HTTPWorker {
   private var actions: [PushMachine.Action] = []
   /// Services whose open circuit was logged.
   private var reported: Set<PushService> = []
-  /// When the request whose answer is handled now began.
+  /// When the request began whose answer is being handled.
   private var answeredBegan: Instant?
 
   init(

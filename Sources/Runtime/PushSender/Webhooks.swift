@@ -61,7 +61,7 @@ final class WebhookStatistics: Sendable {
   }
 }
 
-/// What runs on the webhook thread.
+/// The work of the webhook thread.
 private final class WebhookWorker: HTTPWorker {
   enum Message: Sendable {
     case ask(RouteQuestion, Webhook)
