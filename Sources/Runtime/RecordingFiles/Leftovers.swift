@@ -1,7 +1,7 @@
 import Glibc
 import Platform
 
-/// Files that a process left behind when it was killed.
+/// Unfinished files of a process that was killed.
 enum Leftovers {
   /// Gives each file its final name. The sizes in the header of a WAV file are corrected; the whole pages of an Ogg file can be
   /// played as they are. A file without audio is removed. Returns the names. No other recorder may use the folder.

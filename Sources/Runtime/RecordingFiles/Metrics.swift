@@ -1,7 +1,6 @@
 import CallFlow
 import Platform
 
-/// What the recorder counts.
 final class RecorderMetrics: Sendable {
   let running = Gauge()
   let closed = LabelledCounters<RecordingReport.End>()

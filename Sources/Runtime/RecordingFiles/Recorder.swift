@@ -20,7 +20,7 @@ public struct RecordingFolder: Sendable, Equatable {
 ///     let recorder = try Recorder(folder, logger: logger) { report in inbox.post(.recorded(report)) }
 ///     recorder.perform(.start(recording))      // any thread
 ///     recorder.perform(.stop(file: …, .callEnded))
-///     recorder.stop()                          // closes what is open
+///     recorder.stop()                          // closes the open files
 ///
 /// An unfinished file has the suffix `.part`; a whole one has its name. The next start finishes the files of a killed process. A
 /// full or slow disk costs recordings, never calls: media threads write into taps that drop frames when they are full.
