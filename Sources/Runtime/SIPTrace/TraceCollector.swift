@@ -13,9 +13,9 @@ public enum TraceSubject: Hashable, Sendable {
 /// SIP traces of the running gateway. The control thread reports every message; a reader fetches each trace as pcapng, piece by
 /// piece.
 ///
-///     let id = try desk.start(.trunk("carrier"), for: .seconds(600), bytes: 64 << 20)
-///     desk.saw(message.bytes, message.flow, isOurs: true, trunk: "carrier")      // the control thread
-///     while let piece = desk.read(id) { file += piece }                         // any other thread; nil: all has been read
+///     let id = try collector.start(.trunk("carrier"), for: .seconds(600), bytes: 64 << 20)
+///     collector.saw(message.bytes, message.flow, isOurs: true, trunk: "carrier")     // the control thread
+///     while let piece = collector.read(id) { file += piece }                         // any other thread; nil: the end was read
 ///
 /// `saw` keeps a reference to the message and returns: the reader's thread masks and writes. A trace drops and counts messages
 /// when its reader is too slow; it ends when it is not read for 15 s.
@@ -54,7 +54,7 @@ public final class TraceCollector: Sendable {
     return id
   }
 
-  /// The next piece of the file, maybe empty; nil once its end has been read, or if there is no such trace.
+  /// The next piece of the file, which may be empty; nil once its end has been read, or if there is no such trace.
   public func read(_ id: UInt64) -> [UInt8]? {
     let (now, wall) = clock()
     // The writer is out of the table while it works, so that `saw` never waits for it; new messages are kept in the trace
