@@ -46,7 +46,6 @@ struct MessageCounts {
   }
 }
 
-/// What the transport counts.
 final class TransportMetrics: Sendable {
   /// Why something was dropped; the raw value is the metric label.
   enum Drop: String, CaseIterable, Sendable {

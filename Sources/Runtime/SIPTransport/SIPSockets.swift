@@ -204,7 +204,7 @@ public final class SIPSockets: @unchecked Sendable {
     pause(port, after: refused)
   }
 
-  /// Waking up is what costs, not dropping: after datagrams of unlisted sources the socket pauses, so that the next ones are read
+  /// Wake-ups cost time, drops do not: after datagrams of unlisted sources the socket pauses, so that the next ones are read
   /// together. A socket with more datagrams than one step reads is not paused.
   private func pause(_ port: UDPPort, after refused: Int) {
     guard let pauseTimer, let time = port.pause(after: refused) else {
