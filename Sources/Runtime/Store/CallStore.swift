@@ -42,7 +42,7 @@ public final class CallStore: Sendable {
   /// Records that wait for the file to be writable again.
   public let waiting = Gauge()
   public let failures = Counter()
-  /// 1 while something could not be written.
+  /// 1 while a write has failed and is tried again.
   public let failing = Gauge()
   /// Devices whose last state waits to be written; and dropped changes, whose devices return with their next `device.put`.
   public let waitingChanges = Gauge()

@@ -170,7 +170,7 @@ struct StoreWriter {
     return lostEvents
   }
 
-  /// Start lines of calls whose record is written have yet to be removed.
+  /// True while start lines of recorded calls must still be removed.
   var hasRemovals: Bool { !removals.isEmpty }
 
   /// Writes what it can to disk. Removals alone are written only when it `isIdle`.

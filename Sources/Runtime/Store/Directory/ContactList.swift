@@ -17,7 +17,7 @@ public struct Contact: Sendable, Hashable {
 ///
 /// Costs 18 bytes per contact and the bytes of its label.
 public struct ContactList: Sendable {
-  /// What is wrong with a contact.
+  /// Why a contact is refused.
   public enum Fault: Error, Sendable, Equatable, CustomStringConvertible {
     case notANumber(String)
     /// The indices of both contacts, in the order of arrival from 0.

@@ -78,7 +78,7 @@ extension DirectoryFile {
     }
   }
 
-  /// In order of names.
+  /// All directories, by name.
   public func directories() throws -> [Listing] {
     try read("directories") { database in
       try Row.fetchAll(database, sql: "SELECT name, version, entries, shared_version FROM scope ORDER BY name").map {

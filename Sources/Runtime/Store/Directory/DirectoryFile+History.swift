@@ -151,9 +151,9 @@ extension CallRecord {
   ///
   /// | user | call | outcome |
   /// |---|---|---|
-  /// | had it, or made it | connected to a device | answered |
-  /// | had it | connected to the target of a diversion | diverted |
-  /// | had it | not connected | by the end reason |
+  /// | `user` of the record | connected to a device | answered |
+  /// | `user` of the record | connected to the target of a diversion | diverted |
+  /// | `user` of the record | not connected | by the end reason |
   /// | rang before the call was diverted | | diverted |
   /// | rang beside others | connected | answeredElsewhere |
   /// | rang beside others | not connected | by the end reason |

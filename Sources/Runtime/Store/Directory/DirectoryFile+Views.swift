@@ -92,7 +92,7 @@ extension DirectoryFile {
     return try parts(question, view, of: mark, database)
   }
 
-  /// The version and the mark of a device's directories, where nodes share them.
+  /// The version and the mark of a device's directories, in a cluster.
   func sharedVersion(of device: DeviceKey, accounts: [String]) throws -> (version: Int, of: String) {
     try read("directory") { database in
       let scopes = try DirectoryScope.of(device, accounts: accounts).compactMap { try Self.scope($0, database) }
