@@ -44,7 +44,7 @@ extension ConfigurationParser {
     }
   }
 
-  /// Two TCP listeners on one address, or UDP ports used twice.
+  /// Finds two TCP listeners on one address, and UDP ports that are used twice.
   private func checkPorts(_ configuration: Settings) {
     let listen = configuration.listen
     func overlap(_ a: SocketAddress, _ b: SocketAddress) -> Bool {

@@ -1,7 +1,7 @@
 import Foundation
 import Platform
 
-/// `serve --check`: the files that `serve` opens when it starts.
+/// `serve --check`: checks the files that `serve` opens when it starts.
 extension ConfigurationParser {
   private static let soonSeconds: Int64 = 14 * 86_400
 

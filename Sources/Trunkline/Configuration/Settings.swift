@@ -22,7 +22,7 @@ public struct Settings: Sendable {
   public var users: [Routing.User] = []
   /// `users: any`: the rules for every other `sub` of a valid token; its `id` is empty. Nil: only `users` may log in.
   public var anyUser: Routing.User?
-  /// What login tokens may grant to users that are not listed: `claims` of `any`. Nil: nothing.
+  /// Grants that login tokens may give to unlisted users: `claims` of `any`. Nil: none.
   public var grantRules: GrantRules?
   /// The webhook that answers for unlisted users: `webhook` of `any`.
   public var userSource: UserSource?
