@@ -3,7 +3,7 @@ import Control
 import Foundation
 import Telemetry
 
-/// What the admin port answers. Which request is answered by what: `AdminRow`.
+/// The handlers of the admin port. `AdminRow` maps requests to them.
 struct AdminHandlers: Sendable {
   let health: HealthHandlers
   let asker: Asker
@@ -18,14 +18,14 @@ struct AdminHandlers: Sendable {
   let locations: LocationHandlers
   let events: EventHandlers
   let directory: DirectoryHandlers
-  /// Has the server ask streams of answers for more; any thread.
+  /// Makes the server request more of streamed answers; any thread.
   let wake: @Sendable () -> Void
 
   var trunks: TrunkHandlers { TrunkHandlers(asker: asker, wake: wake) }
   var nodes: NodeHandlers { NodeHandlers(asker: asker) }
 
-  /// `AdminRow.all` for these pages. A row whose answer is not there at once is the work of the thread `pages`: the port's own thread reads, sends, and
-  /// says whether the process is well, whatever is asked of it.
+  /// `AdminRow.all` for these handlers. Rows that are not answered at once run on the thread `pages`: the port's own thread
+  /// always reads, sends, and reports the health of the process, whatever is requested.
   var routes: RouteTable {
     RouteTable(
       AdminRow.all.map { row in
@@ -64,13 +64,13 @@ struct AdminHandlers: Sendable {
 }
 
 extension APIError {
-  /// Control does not take the question.
+  /// Control's queue is full.
   static let busy = APIError(.overload, "the gateway is too busy to answer")
   static let tooManyAtOnce = APIError(.tooMany, "16 requests of this token are under way: wait for their answers")
 }
 
 extension AdminRequest {
-  /// A field of the query that the operation cannot do without.
+  /// A required field of the query.
   func needed(_ name: String) throws(APIError) -> String {
     guard let value = try queryValue(name) else { throw APIError(.badRequest, "\(name)= is missing in the query") }
     return value

@@ -1,21 +1,21 @@
 import AppServer
 import JSONWebToken
 
-/// One operation of the admin API. What a request is answered by, the scope that it needs, 404, 405 and `Allow` come from these rows, and
-/// `AdminRouteTests` holds docs/reference/admin-api.yaml to them.
+/// One operation of the admin API. A request's handler, the scope that it needs, 404, 405 and `Allow` follow from these rows;
+/// `AdminRouteTests` compares docs/reference/admin-api.yaml with them.
 struct AdminRow: Sendable {
   /// Throws `APIError`s.
   typealias Page = @Sendable (AdminHandlers, AdminRequest, @escaping RouteTable.Answer) throws -> Void
   let route: Route
   let page: Page
-  /// Answered on the port's own thread, in microseconds; every other row is the work of the thread `pages`.
+  /// Answered on the port's own thread, in microseconds; every other row runs on the thread `pages`.
   let isAtOnce: Bool
-  /// Of an import: what takes the body as it comes.
+  /// For an import: consumes the body as it arrives.
   var sink: (@Sendable (AdminHandlers) -> RouteTable.Sink)?
 
   static let all: [AdminRow] = process + calls + trunks + cluster + devices + people + traces
 
-  /// The gateway as a process.
+  /// Operations of the process.
   private static let process: [AdminRow] = [
     AdminRow(Route("getStatusPage", .get, "/", nil), isAtOnce: true) { try $2($0.file("/")) },
     AdminRow(Route("getStatusFile", .get, "/status/{file}", nil), isAtOnce: true) {
@@ -63,7 +63,7 @@ struct AdminRow: Sendable {
     post("testPush", "/v1/push/test", .users) { try $0.devices.test($1, $2) },
   ]
 
-  /// Names and numbers of people.
+  /// Operations on names and numbers of people.
   private static let people: [AdminRow] = [
     get("listDirectories", "/v1/directory", .users) { $0.directory.list($1, $2) },
     write("replaceDirectory", .put, replaces: true), write("changeDirectory", .post, replaces: false),
@@ -71,10 +71,10 @@ struct AdminRow: Sendable {
     AdminRow(Route("eraseUser", .delete, "/v1/users/{user}/data", .users)) { $0.directory.erase($1, $2) },
   ]
 
-  /// The signalling of calls, with numbers.
+  /// Operations on traces of calls' signalling, with numbers.
   private static let traces: [AdminRow] = [
     post("startTrace", "/v1/traces", .admin) { try $0.traces.start($1, $2) },
-    // what was read is gone: a HEAD would lose it
+    // reading removes the bytes from the trace: a HEAD would lose them
     AdminRow(Route("readTrace", .get, "/v1/traces/{trace}", .admin, answersHead: false)) { $0.traces.read($1, $2) },
     post("stopTrace", "/v1/traces/{trace}/stop", .admin) { $0.traces.stop($1, $2) },
   ]

@@ -24,25 +24,25 @@ final class AppComponent: Sendable {
   private let readiness: Readiness
   private let registry: MetricRegistry
   private let traces: TraceCollector
-  /// For the status page; told of every record.
+  /// For the status page; notified of every record.
   let recent = RecentCalls()
-  /// The same; told of every trunk once a second.
+  /// For the status page; gets every trunk's status once a second.
   let statusFacts: StatusFacts
   private let trunkNames: Mutex<Set<String>>
-  /// What programs may play.
+  /// Recordings that programs may play.
   private let recordings: Mutex<[String: Announcement]>
   private let servers = Mutex<(app: AppServer?, admin: AdminServer?)>((nil, nil))
 
   private let push: PushComponent
   private let keys: KeyComponent
-  /// What was read last. Held while the app port is given settings or keys, so that what is newer comes later.
+  /// The last read configuration. The lock is held while the app port is given settings or keys, so that newer ones arrive later.
   private let current: Mutex<Settings>
-  /// What opens a session for one call.
+  /// Tokens that open a session for one call.
   private let wakes: WakeTokens
-  /// Nil: this node is alone.
+  /// Nil: a node without a cluster.
   private let cluster: ClusterComponent?
   private let directory: DirectoryService
-  /// Where woken apps connect.
+  /// The URL to which woken apps connect.
   private let gateway: Mutex<String?>
 
   init(
@@ -70,7 +70,7 @@ final class AppComponent: Sendable {
   /// Any thread: the event journal has grown.
   func wakeStreams() { servers.withLock { $0.admin }?.wakeStreams() }
 
-  /// Binds both ports; throws with the address that is taken.
+  /// Binds both ports; throws with the address if it is in use.
   func start(descriptors: DescriptorLimit) throws {
     let site = WebSite(settings.branding)
     var app = AppServer.Settings(
@@ -116,19 +116,19 @@ final class AppComponent: Sendable {
     }
   }
 
-  /// With a socket or without one that can be resumed.
+  /// Sessions with a socket, and those that can be resumed.
   var sessions: Int { servers.withLock { $0.app }?.sessions ?? 0 }
 
   func post(_ command: SessionCommand) { servers.withLock { $0.app }?.post(command) }
 
-  /// With the keys that are here, where they come from a URL.
+  /// With the fetched keys, if they come from a URL.
   private func sessions(_ settings: Settings) throws -> SessionSettings {
     var out = try settings.sessions(wakes, cluster?.sessions)
     keys.complete(&out, settings)
     return out
   }
 
-  /// On the keys thread. False: the app port has no room for them now.
+  /// On the keys thread. False: the app port's queue is full.
   private func keysChanged() -> Bool {
     current.withLock { settings in
       guard let app = servers.withLock({ $0.app }), let sessions = try? sessions(settings) else { return true }
@@ -136,7 +136,7 @@ final class AppComponent: Sendable {
     }
   }
 
-  /// Users and certificates of a new configuration.
+  /// Applies users and certificates of a new configuration.
   func reload(_ new: Settings) throws {
     trunkNames.withLock { $0 = Set(new.trunks.map(\.name)) }
     gateway.withLock { $0 = new.push?.gateway }
@@ -150,7 +150,7 @@ final class AppComponent: Sendable {
     reloadCertificates()
   }
 
-  /// Reads the files of both ports again; connections that stand keep theirs.
+  /// Reads the files of both ports again; existing connections keep the old certificates.
   func reloadCertificates() {
     let (server, admin) = servers.withLock { $0 }
     let logger = logs.logger("app")
@@ -174,8 +174,8 @@ final class AppComponent: Sendable {
 
   var queues: [MailboxReading] { [servers.withLock { $0.app }?.queue].compactMap(\.self) + [asker.queue] }
 
-  /// A page that a push opened, and the service worker, connect where the push says: `push.gateway`. The worker may have one of
-  /// another gateway, and shows nothing that a script could be put into.
+  /// A page that a push opened, and the service worker, connect to the URL in the push: `push.gateway`. The worker may have a
+  /// push of another gateway; it may connect anywhere, as it shows no page into which a script could be injected.
   private static func phone(_ site: WebSite, pushes gateway: String?) -> [String: Page] {
     let own = gateway.map(sources) ?? []
     let pages = site.phone.map { asset in

@@ -5,7 +5,7 @@ import MediaStreams
 import Platform
 import RecordingFiles
 
-/// Who gets calls' audio out of the media threads: the recorder, and the streams, which also give some.
+/// The users of calls' audio outside the media threads: the recorder, and the streams, which also send audio.
 final class AudioComponent: Sendable {
   /// Nil: nothing is recorded.
   private let recorder: Recorder?

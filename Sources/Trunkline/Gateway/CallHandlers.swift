@@ -6,7 +6,7 @@ import Control
 import Foundation
 import MediaSession
 
-/// Live calls on the admin port: to see, to make, to act on. Refusals are `APIError`s.
+/// Live calls on the admin port: lists them, makes them, acts on them. Refusals are `APIError`s.
 ///
 ///     GET  /v1/calls                {"calls":[…]}, oldest first
 ///     GET  /v1/calls/ID             one call
@@ -18,22 +18,22 @@ import MediaSession
 ///     POST /v1/calls/ID/digits      {"digits":D}
 ///     POST /v1/calls/ID/play        {"file":NAME} of admin.play_folder; {"on":false} stops it
 ///     POST /v1/calls/ID/record      {"on":B}
-///     POST /v1/calls/ID/stream      {"url":U,"format":F} gives an incoming call that no device has yet to a program
+///     POST /v1/calls/ID/stream      {"url":U,"format":F} connects an unanswered incoming call to a program
 ///     POST /v1/calls/ID/transfer    {"to":NUMBER}, {"user":U} or {"call":ID}
 ///
-/// A call of another node is a 307 to that node, if it says where its admin API is (`cluster.admin`).
+/// A call of another node is a 307 to that node, if it states the URL of its admin API (`cluster.admin`).
 ///
 /// Each POST may have an Idempotency-Key; see `IdempotencyTable`.
 struct CallHandlers: Sendable {
   typealias Answer = RouteTable.Answer
-  /// The last word of the path of what is done to a call.
+  /// The last segment of the path of an action.
   enum Action: String, CaseIterable { case hangup, hold, mute, digits, play, record, stream, transfer }
 
   let asker: Asker
   let locations: LocationHandlers
-  /// Has the server ask streams of answers for more; any thread.
+  /// Makes the server request more of streamed answers; any thread.
   let wake: @Sendable () -> Void
-  /// What can be played now.
+  /// The recordings that can be played now.
   let recordings: @Sendable () -> [String: Announcement]
   private let repeats = IdempotencyTable()
 
@@ -76,7 +76,7 @@ struct CallHandlers: Sendable {
     }
   }
 
-  /// A repeat with the same Idempotency-Key gets the answer of the first.
+  /// A repeat with the same Idempotency-Key gets the first one's answer.
   private func once(
     _ request: AdminRequest, _ answer: @escaping Answer, _ act: (@escaping Answer) throws(APIError) -> Void
   ) {
@@ -107,7 +107,7 @@ struct CallHandlers: Sendable {
     }
   }
 
-  /// The same request at the node that has the call.
+  /// Redirects the request to the node that has the call.
   private func sendOn(_ request: AdminRequest, _ id: CallID, else unknown: APIError, _ answer: @escaping Answer) {
     guard let cluster = locations.cluster else { return answer(unknown.response) }
     locations.find(id, cluster, for: request.client) { found in
@@ -186,7 +186,7 @@ struct CallHandlers: Sendable {
       switch found {
       case .operation(.originated(let id)): answer(.json(201, Accepted(call: id)))
       case .operation(.refused(let failure)):
-        // `notFound` is of the user or of the number
+        // `notFound` concerns the user or the number
         let isUser = failure.code == .notFound && failure.msg == "no such user"
         answer((isUser ? APIError(.unknownUser, "no such user") : APIError(failure)).response)
       default: answer(APIError.busy.response)
@@ -210,7 +210,7 @@ struct CallHandlers: Sendable {
 }
 
 extension APIError {
-  /// What the call machine refused.
+  /// A refusal of the call machine.
   init(_ failure: Failure) {
     let code: Code =
       switch failure.code {

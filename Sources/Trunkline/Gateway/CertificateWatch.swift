@@ -6,10 +6,10 @@ import Platform
 import SIPTransport
 import Synchronization
 
-/// The thread `certificates`: looks at certificate files, which may be on a disk that hangs, so that no thread of calls has to.
+/// The thread `certificates` reads certificate files. They may be on a hung disk, so threads of calls do not read them.
 ///
-/// Every 5 s whether a file is another one, so that it is taken without a signal; at the start, with new settings, with a changed file and
-/// once a day when each certificate expires: from 14 days before on that is in the log.
+/// Every 5 s it checks whether a file was replaced, so that a new certificate is used without a signal. At the start, with new
+/// settings, with a changed file and once a day it reads when each certificate expires, and logs it in the last 14 days.
 final class CertificateWatch: Sendable {
   static let interval = Duration.seconds(5)
   private static let rounds = 86_400 / 5
@@ -31,7 +31,7 @@ final class CertificateWatch: Sendable {
     thread.withLock { $0 = running }
   }
 
-  /// Any thread: settings that were read again.
+  /// Any thread: the files of new settings.
   func replace(_ settings: Settings) {
     state.withLock { ($0.files, $0.paths, $0.isNew) = (settings.certificates, settings.certificatePaths, true) }
     wake.signal()
@@ -55,7 +55,7 @@ final class CertificateWatch: Sendable {
     ]
   }
 
-  /// One row for each use and trunk: of several certificates the one that expires first.
+  /// One row for each use and trunk, with the certificate that expires first.
   static func earliest(_ files: [CertificateFile], _ known: [CertificateFile: Int64]) -> [(labels: [String], expires: Int64)] {
     var rows: [(labels: [String], expires: Int64)] = []
     for file in files {
@@ -96,7 +96,7 @@ final class CertificateWatch: Sendable {
   private func look(at files: [CertificateFile], _ logger: Logger) {
     let now = WallClock.nowMilliseconds() / 1_000
     for file in files {
-      // The user of a file reports that it cannot be read.
+      // The user of an unreadable file reports it.
       guard let expires = file.expires() else { continue }
       expiries.withLock { $0[file] = expires }
       guard expires - now < Self.soon else { continue }
@@ -115,15 +115,15 @@ final class CertificateWatch: Sendable {
   }
 }
 
-/// A file in PEM with a certificate of ours and those that lead to its root.
+/// A PEM file with a certificate of ours and its chain to the root.
 struct CertificateFile: Hashable, Sendable {
   enum Use: String, Sendable { case app, admin, sip, trunk }
   var use: Use
-  /// Empty unless it is shown to one trunk.
+  /// Empty unless it is only for one trunk.
   var trunk = ""
   var path: String
 
-  /// When the first of them expires, in seconds since 1970; nil if there is none.
+  /// When the first of its certificates expires, in seconds since 1970; nil if there is none.
   func expires() -> Int64? { PEMFile(path: path).certificates().map(\.expires).min() }
 }
 
@@ -138,7 +138,7 @@ struct FileStamps {
 
   init(_ paths: [String]) { stamps = Self.read(paths) }
 
-  /// True if a file is another one than when it was last asked. A file that is gone for the moment is no change.
+  /// True if a file was replaced since the last call. A file that is missing for the moment is no change.
   mutating func changed(_ paths: [String]) -> Bool {
     let now = Self.read(paths)
     let isChanged = now.contains { path, stamp in stamps[path].map { $0 != stamp } ?? false }
@@ -158,7 +158,7 @@ struct FileStamps {
 }
 
 extension Settings {
-  /// Every trunk that DNS or the operator may send over TLS.
+  /// Every trunk whose server may be contacted over TLS, as DNS or the operator states.
   var clientTLS: [String: TLSClientSettings] {
     var out: [String: TLSClientSettings] = [:]
     for trunk in trunks where !listen.sipTLS.isEmpty {
@@ -169,7 +169,7 @@ extension Settings {
     return out
   }
 
-  /// Every certificate that we show. Those of pushes are `PushComponent`'s.
+  /// Every certificate that we show, except those for pushes (`PushComponent`).
   var certificates: [CertificateFile] {
     var out: [CertificateFile] = []
     if let path = listen.appTLS?.certificate { out.append(CertificateFile(use: .app, path: path)) }
@@ -182,7 +182,7 @@ extension Settings {
     return out
   }
 
-  /// Certificates of the SIP listener, by name or for all clients.
+  /// The SIP listener's certificates: the default one, and those for other names.
   private var sipIdentities: [TLSFiles] { listen.sipServer.map { [$0.identity] + $0.others } ?? [] }
 
   /// The files that our ports and SIP over TLS use.

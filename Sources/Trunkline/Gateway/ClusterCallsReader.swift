@@ -3,18 +3,20 @@ import CallFlow
 import Cluster
 import Foundation
 
-/// Reads one page of the cluster's live calls: this node's from its own memory, those of others from the shared store, node after node.
+/// Reads one page of the cluster's live calls: this node's from its own memory, other nodes' from the shared store, node after
+/// node.
 ///
 ///     asker.ask(.cluster(ClusterCallsReader.part(after: position, at: own)), for: client) { … }
 ///     ClusterCallsReader(sight, after: position, ask: { cluster.ask($0, $1) }) { page in … }.read()
 ///
-/// Bounded: a page has `calls` rows or a few more (a scan of the shared store gives what it gives), and asks the shared store `readings` times at most. A
-/// call that comes or goes meanwhile may be in no page or, if the shared store says so twice, in two.
+/// Bounded: a page has `calls` rows or a few more (the count of a scan of the shared store is not exact), and costs `readings`
+/// requests to the shared store at most. A call that begins or ends meanwhile may be in no page or, if the shared store returns
+/// it twice, in two.
 final class ClusterCallsReader: Sendable {
-  /// Where a page begins: a node's life, and what of it was read.
+  /// Where a page begins: a node's incarnation, and how far its calls were read.
   struct Position: Sendable, Equatable {
     var incarnation: Incarnation
-    /// Of another node: the shared store's cursor. Of the answering one: the last call's id.
+    /// Of another node: the shared store's cursor. Of the answering one: the id of the last call.
     var rest: String
 
     init(_ incarnation: Incarnation, _ rest: String) { (self.incarnation, self.rest) = (incarnation, rest) }
@@ -33,19 +35,19 @@ final class ClusterCallsReader: Sendable {
   static let readings = 64
 
   private let view: ClusterView
-  /// In the order of their names; the dead are left out: their calls are being closed.
+  /// In the order of their names, without dead nodes: their calls are being closed.
   private let nodes: [SeenNode]
   private let start: Position?
   private let own: [CallEntry]
   private let ask: SharedStoreQuestions.Ask
   private let done: @Sendable (ClusterCalls) -> Void
 
-  /// What the node itself is asked for: its calls behind the position, as far as that is among them.
+  /// The part that the node itself reads: its calls after the position, or all if the position is at another node.
   static func part(after position: Position?, at own: Incarnation) -> ClusterPart {
     .entries(after: position.flatMap { $0.incarnation == own ? Identifier($0.rest) : nil })
   }
 
-  /// - Parameter sight: of `part`.
+  /// - Parameter sight: the answer to `part`.
   init(
     _ sight: ClusterSight, after position: Position?, ask: @escaping SharedStoreQuestions.Ask,
     _ done: @escaping @Sendable (ClusterCalls) -> Void
@@ -59,7 +61,7 @@ final class ClusterCallsReader: Sendable {
 
   func read() {
     let page = ClusterCalls(asked: view.own.node, sharedStore: view.state.rawValue, partial: false, calls: [])
-    // a life that is gone since: the next one behind it
+    // if the incarnation has ended meanwhile, continue with the next one
     let index = start.map { start in nodes.firstIndex { $0.lease.incarnation >= start.incarnation } ?? nodes.count } ?? 0
     let isThere = index < nodes.count && nodes[index].lease.incarnation == start?.incarnation
     read(index, isThere ? start.flatMap { UInt64($0.rest) } ?? 0 : 0, page, readings: 0)
@@ -86,7 +88,7 @@ final class ClusterCallsReader: Sendable {
     ask(.entries(of: node.lease.incarnation, cursor: cursor)) { [self] result in
       var page = seen
       guard case .success(.entries(let entries, let next, _)) = result else {
-        // this node's calls are listed even if another node cannot be read
+        // this node's calls are known even if other nodes' cannot be read
         page.partial = true
         let mine = nodes[index...].firstIndex { $0.lease.incarnation == view.own }
         page.calls +=

@@ -15,7 +15,8 @@ import SharedStore
 import Store
 import Synchronization
 
-/// What a gateway has of a cluster: its incarnation, the tokens that all nodes know, the shared store's thread, and what control says of other nodes.
+/// A gateway's part in a cluster: its incarnation, the tokens that all nodes share, the shared store's thread, and control's
+/// reports about other nodes.
 final class ClusterComponent: Sendable {
   let machine: ClusterMachine.Settings
   let sessions: SessionCluster
@@ -27,10 +28,11 @@ final class ClusterComponent: Sendable {
   private let isEnding = Mutex(false)
   private let seen = Mutex<Set<SocketAddress>>([])
   private let twins = Mutex<Set<String>>([])
-  /// Hears what other nodes say of directories and histories.
+  /// Receives other nodes' messages about directories and histories.
   private let directory = Mutex<DirectoryService?>(nil)
 
-  /// Nil: this gateway is alone. Throws if the file of the last incarnation cannot be written, or certificates cannot be read.
+  /// Nil: the gateway has no cluster. Throws if the file of the last incarnation cannot be written, or certificates are
+  /// unreadable.
   static func make(
     _ settings: Settings, sip: String, inbox: Inbox, readiness: Readiness, logs: Logs
   ) throws -> ClusterComponent? {
@@ -65,7 +67,7 @@ final class ClusterComponent: Sendable {
     }
   }
 
-  /// The life before this one, as the file beside the journal has it.
+  /// Returns the last incarnation from the file beside the journal, and writes the new one.
   private static func replaceIncarnation(in path: String, by new: Incarnation) throws -> Incarnation? {
     let before = FileManager.default.contents(atPath: path).flatMap {
       Incarnation(String(decoding: $0, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines))
@@ -78,7 +80,7 @@ final class ClusterComponent: Sendable {
     return before?.node == new.node ? before : nil
   }
 
-  /// What control needs of it; on the control thread.
+  /// Connects control with the cluster; on the control thread.
   func join(_ outputs: inout ControlOutputs, store: CallStore, sockets: SIPSockets) {
     outputs.sharedStore = { [sharedStore, inbox] id, request in
       if !sharedStore.post(id, request, gathers: true) { inbox.post(.sharedStore(.reply(id, .failure(.full)))) }
@@ -124,7 +126,7 @@ final class ClusterComponent: Sendable {
     }
   }
 
-  /// Another process has this node's name, and lives.
+  /// Another live process has this node's name.
   private func nameInUse(_ lease: NodeLease, _ atStart: Bool) {
     logger.critical(
       "another process has this node's name: give one of them another cluster.node; this one ends",
@@ -154,10 +156,10 @@ final class ClusterComponent: Sendable {
     _ = kill(getpid(), SIGTERM)
   }
 
-  /// The process ends with status 2.
+  /// The process ends with status 2: its name is in use, or a node's version does not share with this one.
   var isNameInUse: Bool { isEnding.withLock { $0 } }
 
-  /// The SIP addresses of other nodes, if they are not those of the last time: their OPTIONS are answered.
+  /// The SIP addresses of other nodes, whose OPTIONS are answered; nil if they have not changed.
   func changedAddresses(_ nodes: [SeenNode]) -> Set<SocketAddress>? {
     let now = Set(
       nodes.filter { $0.lease.incarnation != machine.incarnation }.compactMap { NodeAddress($0.lease.sip)?.address })
@@ -168,7 +170,7 @@ final class ClusterComponent: Sendable {
     }
   }
 
-  /// Other nodes with this one's url, said once each: only one of them is reached there.
+  /// Logs each other node with this one's URL once: only one of them is reached there.
   func checkURL(_ nodes: [SeenNode]) {
     let living = nodes.filter { [.living, .draining].contains($0.liveness) }.map(\.lease)
     let now = Set(NodeLease.sharing(machine.url, among: living, but: machine.incarnation))
@@ -183,7 +185,7 @@ final class ClusterComponent: Sendable {
     }
   }
 
-  /// Before the first message is heard.
+  /// Call it before the first message is received.
   func attach(_ service: DirectoryService) { directory.withLock { $0 = service } }
 
   /// Records of `file` also go to the cluster's stream.
@@ -198,7 +200,7 @@ final class ClusterComponent: Sendable {
     questions.ask(request, of: sharedStore, answer)
   }
 
-  /// After control's loop has ended, and the store's thread: what they sent last goes out.
+  /// Call it after control's loop and the store's thread have ended: their last requests are still sent.
   func stop() {
     questions.stop()
     sharedStore.stop()
@@ -210,7 +212,7 @@ final class ClusterComponent: Sendable {
 }
 
 extension Settings {
-  /// What nodes must have in common, in a few characters: others are shown as different.
+  /// The settings that nodes must have in common, in a few characters: nodes that differ are shown.
   var sharedConfiguration: String {
     var text = trunks.map { "\($0.name) \($0.routing.maximumCalls ?? -1) \($0.routing.callsPerSecond ?? -1)" }.joined(
       separator: "\n")
@@ -220,7 +222,7 @@ extension Settings {
     return String(hash, radix: 36)
   }
 
-  /// Where edges and other nodes reach our SIP, as the lease says it: the transport of `edges.sip`, else TCP where we listen on it.
+  /// The SIP address in the lease, for edges and other nodes: with the transport of `edges.sip`, else TCP if we listen on it.
   func nodeAddress(udp: [SocketAddress], tcp: [SocketAddress], _ plan: NetworkPlan) -> String {
     let wanted = cluster?.edges?.sip?.server.transport
     let isTCP = wanted == .tcp || (wanted == nil && !tcp.isEmpty)
@@ -235,7 +237,7 @@ extension Settings {
 }
 
 extension NodeLease {
-  /// Names of other nodes that have this url, too.
+  /// Names of other nodes with the same URL.
   static func sharing(_ url: String, among leases: [NodeLease], but own: Incarnation) -> [String] {
     leases.filter { $0.incarnation.node != own.node && $0.url == url }.map(\.incarnation.node)
   }

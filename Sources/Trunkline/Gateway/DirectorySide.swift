@@ -13,9 +13,9 @@ extension Settings {
 
 /// Directories by HTTP for devices, at the app port.
 ///
-///     GET /v1/directory?after=NUMBER&version=V     the next contacts behind NUMBER; without it the first
+///     GET /v1/directory?after=NUMBER&version=V     the next contacts after NUMBER; without it the first
 enum DirectoryDownload {
-  /// `dir.full`'s content, and where the next page begins.
+  /// The content of `dir.full`, and the cursor of the next page.
   private struct Body: Encodable {
     var version: Int
     var of: String?
@@ -46,7 +46,7 @@ enum DirectoryDownload {
       case .success(let page):
         let now = page.part.version
         if let asked, asked != now { return answer(.json(412, Changed(version: now))) }
-        // of a cluster the version alone does not say which directories
+        // in a cluster the version alone does not identify the directories
         let tag = "\"\(now)-\(asked == nil ? 0 : start ?? 0)\(page.of.map { "-" + $0 } ?? "")\""
         let headers = [("ETag", tag), ("Cache-Control", "private, no-cache")]
         if wanted == tag { return answer(HTTPResponse(304, contentType: "application/json", headers: headers, body: [])) }
@@ -67,11 +67,11 @@ extension DirectoryDownload {
   }
 }
 
-/// Directories and what is kept of people, at the admin port.
+/// Directories and stored data of users, at the admin port.
 ///
 ///     GET    /v1/directory                 {"directories":[{"scope":"user:alice","version":…,"entries":…}]}
 ///     PUT    /v1/directory/user:alice      CSV or JSON lines: replaces it
-///     POST   /v1/directory/account:work    the same: changes what the lines name, `remove` included
+///     POST   /v1/directory/account:work    the same: changes the listed numbers, `remove` included
 ///     DELETE /v1/directory/user:alice      empties it
 ///     DELETE /v1/users/alice/data          the history and the directory of the user, devices and grants
 struct DirectoryHandlers: Sendable {
@@ -93,7 +93,7 @@ struct DirectoryHandlers: Sendable {
       var scope: String
       var version: Int
       var entries: Int
-      /// Of a cluster: the version that the shared store has; 0: none.
+      /// In a cluster: the shared store's version; 0: none.
       var sharedStore: Int?
     }
     struct Body: Encodable { var directories: [Row] }
@@ -128,11 +128,11 @@ struct DirectoryHandlers: Sendable {
     let scope = request.argument("scope")
     guard Self.isScope(scope) else { return answer(Self.badScope) }
     guard let body = request.sink as? ContactImport else { return answer(APIError(.server, "the body was not read").response) }
-    // what was read is sorted: not on a thread that has others to answer
+    // `finish` sorts the contacts, but not on a thread that answers other requests
     body.finish { [self] result in
       switch result {
       case .success(let list):
-        // who comes next waits until this one is stored
+        // the next import waits until this one is stored
         store(list, scope, replaces: replaces, request) { response in
           body.release()
           answer(response)
@@ -142,7 +142,7 @@ struct DirectoryHandlers: Sendable {
     }
   }
 
-  /// What takes the body of a request for `take`.
+  /// Reads the body of a request for `write`.
   func sink(_ head: RequestHead, replaces: Bool) -> any BodySink {
     let isJSON = head.first("content-type")?.contains("json") ?? false
     return ContactImport(imports.claim(), ContactReader(isJSON ? .jsonLines : .csv, acceptsRemovals: !replaces))
@@ -194,7 +194,7 @@ struct DirectoryHandlers: Sendable {
 }
 
 enum ErasedUser {
-  /// What erasing a user leaves.
+  /// The data that erasing a user does not delete.
   static let remains =
     "call records (records.file), journals of calls and events, logs and traces: they are kept for their own times and deleted with their files"
 }

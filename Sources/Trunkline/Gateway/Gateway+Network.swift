@@ -6,9 +6,9 @@ import Platform
 import SIPDialogs
 import SIPTransport
 
-/// Where we are, and where the trunks are: what follows from a change of either. On the control thread.
+/// Consequences of changes of our own addresses and of the trunks' servers. On the control thread.
 extension Gateway {
-  /// DNS has new servers for a trunk. Those of before stay: calls may live on them.
+  /// DNS has new servers for a trunk. The earlier ones are kept: calls may use them.
   func located(_ trunk: String, _ addresses: [SocketAddress]) {
     var all = located[trunk] ?? []
     for address in addresses where !all.contains(address) { all.append(address) }
@@ -18,7 +18,7 @@ extension Gateway {
   }
   private static let locatedAddresses = 256
 
-  /// The listed peers of every trunk, and the servers that its name has led to: their answers must be heard.
+  /// Admits the listed peers of every trunk, and the servers found by its name, whose answers must be received.
   func admit() {
     var list = AllowList(
       retired.admitted.map { ($0.name, $0.peers) },
@@ -29,7 +29,7 @@ extension Gateway {
     sockets.replaceTrunks(list)
   }
 
-  /// The machine's addresses or routes may be others.
+  /// The machine's addresses or routes may have changed.
   func moved(_ plan: NetworkPlan) {
     sockets.networkChanged(absent: plan.absent)
     control.moved(
@@ -41,8 +41,8 @@ extension Gateway {
     logPeersView()
   }
 
-  /// An address that is removed and added again, or replaced by another, is one change: running calls wait for its end. A state that is
-  /// looked at again does not put it off.
+  /// Calls under way move once the addresses are stable: an address that is removed and added again, or replaced by another, is
+  /// one change. An unchanged state does not restart the wait.
   private func awaitStableAddresses(_ plan: NetworkPlan) {
     let timer = stableTimer ?? loop.addTimer("addresses") { [weak self] in self?.moveCalls() }
     guard changedMachine != plan.machine else { return }
@@ -60,7 +60,7 @@ extension Gateway {
     }
   }
 
-  /// Logs what peers are told of where we are, as far as it was not said yet.
+  /// Logs the addresses that peers see, if they have changed since the last line.
   func logPeersView() {
     let logger = logs.logger("sip")
     for view in peersViews() {

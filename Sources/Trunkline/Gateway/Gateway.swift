@@ -20,14 +20,14 @@ import Synchronization
 import Telemetry
 import Trunking
 
-/// A complete gateway: only this type makes Runtime types and connects them.
+/// The assembled gateway: only this type makes and connects Runtime types.
 ///
 ///     trunks ⇄ SIPSockets ⇄ Control ⇄ AppServer ⇄ apps
 ///                             ⇅  ↓
 ///                       MediaPlane  CallStore
 final class Gateway: @unchecked Sendable {
-  // Everything is made in `init` and only used through thread-safe doors afterwards; what belongs to the control thread is touched by
-  // closures posted to its loop.
+  // Everything is made in `init` and only used through thread-safe entry points afterwards; state of the control thread is used
+  // by closures posted to its loop.
   let settings: Settings
   let logs: Logs
   private let descriptors: DescriptorLimit
@@ -40,13 +40,12 @@ final class Gateway: @unchecked Sendable {
   private let app: AppComponent
   private let push: PushComponent
   private let hooks: Webhooks
-  /// Nil in a cluster: of many nodes each would have another one.
   private let directory: DirectoryService
   /// Nil: no events are kept.
   private let events: EventSender?
   private let audio: AudioComponent
   private let wakes: WakeTokens
-  /// Nil: this gateway is alone.
+  /// Nil: a gateway without a cluster.
   private let cluster: ClusterComponent?
   var otherNodes: [SocketAddress] = []
   let sockets: SIPSockets
@@ -56,22 +55,23 @@ final class Gateway: @unchecked Sendable {
   private var thread: NamedThread?
   var retired: RetiredTrunks
   private var retirement: EventLoop.TimerID?
-  /// What SIGHUP took last; of `listen` only what the process began with counts.
+  /// The last configuration that SIGHUP applied; its `listen` is not used: that of the start stays in force.
   var current: Settings
   private let certificates: CertificateWatch
   private let hep: HEPOutlet?
   let network: NetworkComponent
-  /// The last of `logPeersView`, so that nothing is said twice, and of each a few lines at once however fast the network changes.
+  /// The last lines of `logPeersView`, so that none is repeated, and each view gets only a few lines however fast the network
+  /// changes.
   var loggedViews: [String: StateNews<PeersView?>] = [:]
   var located: [String: [SocketAddress]] = [:]
-  /// What calls under way follow once it has stayed so for a while; nil: nothing.
+  /// The addresses to which calls under way move once they are stable; nil: no change is pending.
   var changedMachine: MachineAddresses?
   var stableTimer: EventLoop.TimerID?
   private let state = Mutex((drained: false, ending: false))
-  /// Who waits for the last call, and for the registrars.
+  /// Called when the last call has ended, and when the registrars have answered.
   private let waiting = Mutex<(drained: (@Sendable () -> Void)?, left: (@Sendable () -> Void)?)>((nil, nil))
 
-  /// Opens every file and socket and starts the threads of store, media and apps; throws with the address or file that is in the way.
+  /// Opens every file and socket and starts the threads of store, media and apps; throws with the address or file that failed.
   init(_ settings: Settings, watch: ThreadWatch, logs: Logs) throws {
     self.settings = settings
     self.logs = logs
@@ -114,7 +114,7 @@ final class Gateway: @unchecked Sendable {
       readiness: readiness,
       logs: logs)
     self.cluster = cluster
-    // A key for this process: no call with a pending wake outlives it.
+    // A key for this process: no call for which a device is woken outlives it.
     guard let wakes = cluster?.sessions.wakeTokens ?? WakeTokens(random: .system) else {
       throw GatewayFailure("no random bytes for wake tokens")
     }
@@ -161,7 +161,7 @@ final class Gateway: @unchecked Sendable {
       sendSIP: { sockets.send($0) },
       sendApp: { app.post($0) },
       sendMedia: { command in
-        // `send` is also false for a session that is gone already, which is no loss. Only control sends, so the count tells.
+        // `send` is also false for a session that has ended, which is no loss. Only control sends, so the count shows a loss.
         let lost = media.metrics.undelivered.value
         return media.send(command, gathers: true) || media.metrics.undelivered.value == lost
       },
@@ -251,7 +251,7 @@ final class Gateway: @unchecked Sendable {
       configuration: configuration, routing: settings.routing(try Self.imported(settings, logs), own: network.plan.own),
       random: .system,
       network: settings.network { sockets.flow($0, toward: $1) })
-    // Before the first INVITE: who can be woken.
+    // The devices that can be woken must be known before the first INVITE.
     var nothing = CallMachine.Output()
     machine.handle(.devices(.loaded(store.devices)), at: loop.now, into: &nothing)
     var stale = CallMachine.Output()
@@ -272,7 +272,7 @@ final class Gateway: @unchecked Sendable {
       machine: machine, cluster: cluster.map { ClusterMachine($0.machine, random: .system, at: begun) }, outputs: outputs,
       metrics: ControlMetrics(steps: loop.steps, hasCluster: cluster != nil), inbox: inbox, logger: logs.logger("control"),
       masksNumbers: settings.log.numbers == .masked)
-    // By the inbox: what the machine does at once (a first REGISTER, a look-up) goes out.
+    // Posted to the inbox, so that immediate outputs of the machine (a first REGISTER, a look-up) are sent.
     resolver.serversChanged = { [inbox] in inbox.post(.trunking(.nameServers($0))) }
     inbox.post(.trunking(.nameServers(resolver.serverNames)))
     reference.control = control
@@ -280,7 +280,7 @@ final class Gateway: @unchecked Sendable {
     registerMetrics()
   }
 
-  /// Certificates that were replaced on disk are taken without a signal.
+  /// Certificates that were replaced on disk are used without a signal.
   private func watchCertificates() throws {
     try certificates.start(logger: logs.logger("certificates")) { [weak self, loop] in
       guard let self else { return }
@@ -294,7 +294,7 @@ final class Gateway: @unchecked Sendable {
     }
   }
 
-  /// What `/metrics` shows; all of it after `start`.
+  /// The metrics of `/metrics`; complete after `start`.
   var metrics: [MetricFamily] { registry.declared }
 
   private func registerMetrics() {
@@ -323,7 +323,8 @@ final class Gateway: @unchecked Sendable {
     ])
   }
 
-  /// What nodes share of trunks: whose REGISTER and OPTIONS one does for all, and whose calls are counted over all.
+  /// Notifies the cluster of the trunks that nodes share: one node sends REGISTER and OPTIONS for all, and calls are counted over
+  /// all.
   private func notifyTrunks(_ settings: Settings) {
     guard cluster != nil else { return }
     let routed = settings.trunks.map(\.routing)
@@ -333,7 +334,7 @@ final class Gateway: @unchecked Sendable {
         limited: routed.filter { $0.maximumCalls != nil }.map(\.name)))
   }
 
-  /// From here on calls are taken.
+  /// Starts the control thread and the ports: from here on calls are accepted.
   func start() throws {
     let loop = loop
     thread = try NamedThread.start(name: "control", nice: -5, logger: logs.logger("control")) { loop.run() }
@@ -350,7 +351,7 @@ final class Gateway: @unchecked Sendable {
     }
     notifyTrunks(settings)
     if let cluster, !store.orphanedLines.isEmpty {
-      // another node may have closed them: that is asked first
+      // another node may have closed them: the cluster is queried first
       let entries = store.orphanedLines.map { CallEntry($0, users: $0.user.map { [$0] } ?? []) }
       inbox.post(.inherited(entries, of: cluster.machine.predecessor ?? cluster.machine.incarnation))
     }
@@ -363,9 +364,9 @@ final class Gateway: @unchecked Sendable {
     readiness.set("calls", ready: true)
   }
 
-  /// Takes trunks, users, routes and certificates of a new configuration; calls continue.
+  /// Applies trunks, users, routes and certificates of a new configuration; calls continue.
   func reload(_ new: Settings) throws {
-    // Read here, on the caller's thread: a million numbers take a second. The store is the one that the process began with.
+    // Read here, on the caller's thread: a million numbers take a second. The store stays that of the start.
     let imported = try Self.imported(settings, logs)
     let routing = new.routing(imported, own: network.plan.own)
     try app.reload(new)
@@ -388,34 +389,34 @@ final class Gateway: @unchecked Sendable {
       notifyTrunks(new)
       retired.replace(with: new.trunks, at: loop.now)
       sockets.setTLS(server: settings.listen.sipServer, trunks: clientTLS)
-      // A trunk that is gone from the file is heard until its last call has ended: its BYE must not be a stranger's.
+      // A trunk that was removed from the file is admitted until its last call has ended, so that its BYE is accepted.
       admitTrunks()
       logPeersView()
     }
   }
 
-  /// Of `listen` only what the process began with counts.
+  /// A new configuration with the `listen` of the start, which stays in force.
   private func certified(_ new: Settings) -> Settings {
     var out = new
     out.listen = settings.listen
     return out
   }
 
-  /// On the control thread: how connections to trunks are made, those of retired trunks too: their BYE may need a new one.
+  /// On the control thread: TLS settings of connections to trunks, also to retired ones: their BYE may need a new connection.
   private var clientTLS: [String: TLSClientSettings] {
     var all = current
     all.trunks = retired.admitted
     return all.clientTLS
   }
 
-  /// On the control thread: who may send SIP, and a look at the retired trunks' calls while there are any.
+  /// On the control thread: updates the allow-list, and checks the calls of retired trunks while there are any.
   private func admitTrunks() {
     admit()
     guard retired.hasRetired else { return }
     dropRetired(except: control.trunksWithCalls)
   }
 
-  /// On the control thread, once a second: the other nodes, for sessions that are sent there, and their OPTIONS.
+  /// On the control thread, once a second: the other nodes, for sessions that are redirected there, and their OPTIONS.
   func saw(_ nodes: [SeenNode]) {
     guard let cluster else { return }
     let others = nodes.filter { $0.lease.incarnation != cluster.machine.incarnation && $0.liveness != .dead }
@@ -432,7 +433,7 @@ final class Gateway: @unchecked Sendable {
     admit()
   }
 
-  /// Another process had this node's name: the process ends with status 2.
+  /// The process ends with status 2; see `ClusterComponent.isNameInUse`.
   var isNameInUse: Bool { cluster?.isNameInUse ?? false }
 
   private func dropRetired(except live: Set<String>) {
@@ -442,7 +443,7 @@ final class Gateway: @unchecked Sendable {
     if let retirement { loop.setTimer(retirement, at: loop.now + RetiredTrunks.interval) }
   }
 
-  /// Refuses new calls; `whenDone` runs on the control thread once the last one is over.
+  /// Refuses new calls; `whenDone` runs on the control thread once the last call has ended.
   func drain(_ whenDone: @escaping @Sendable () -> Void) {
     readiness.set("calls", ready: false, why: "draining: no new calls, the process ends with the last one")
     waiting.withLock { $0.drained = whenDone }
@@ -465,15 +466,15 @@ final class Gateway: @unchecked Sendable {
     inbox.hangUpAll()
   }
 
-  /// No call of a registrar comes to a process that is gone.
+  /// Unregisters, so that registrars send no calls to an ended process.
   private func unregister(within time: Duration) {
     guard thread != nil, let done = try? EventDescriptor() else { return }
     waiting.withLock { $0.left = { done.signal() } }
     if inbox.leave() { _ = done.wait(milliseconds: Int32(time.nanoseconds / 1_000_000)) }
   }
 
-  /// Ends all threads in the order in which they need each other; the store after who writes to it, so that every record is written, and before
-  /// the shared store, which takes the last ones. Registrars have `unregisterTime` to answer.
+  /// Ends all threads in the order of their dependencies: the store after the threads that write to it, so that every record is
+  /// written, and before the shared store, which receives the last ones. Registrars have `unregisterTime` to answer.
   func stop(unregisterTime: Duration) {
     unregister(within: unregisterTime)
     network.stop()

@@ -3,13 +3,14 @@ import Bytes
 import Platform
 import Synchronization
 
-/// Answers by Idempotency-Key: a program that has not heard the answer to a POST repeats it, and nothing is done twice. Any thread.
+/// Answers by Idempotency-Key: a program that did not receive the answer to a POST repeats it, and nothing is done twice. Any
+/// thread.
 ///
-/// A key is its token's own and holds for a day, or until 10,000 newer ones have come; a restart forgets all. What was refused for a
-/// while (429, 5xx) is not kept: the repeat is a new try.
+/// A key belongs to its token and holds for a day, or until 10,000 newer ones have arrived; a restart drops all. Temporary
+/// refusals (429, 5xx) are not kept: the repeat is a new try.
 final class IdempotencyTable: Sendable {
   enum Verdict {
-    /// `finish` must follow.
+    /// `finish` must be called afterwards.
     case new(Ticket)
     case answered(AdminResponse)
   }
@@ -27,7 +28,7 @@ final class IdempotencyTable: Sendable {
 
   private struct Entry {
     var number: UInt64
-    /// Of the request.
+    /// Hash of the request.
     var digest: [UInt8]
     var began: Instant
     /// Nil: in flight.
@@ -35,7 +36,7 @@ final class IdempotencyTable: Sendable {
   }
   private struct State {
     var entries: [Key: Entry] = [:]
-    /// A ring of the newest; a new entry overwrites the oldest.
+    /// A ring of the newest; an entry is dropped when its slot is reused.
     var ring: [Ticket] = []
     var next: UInt64 = 0
   }

@@ -6,11 +6,11 @@ import Platform
 import PushSender
 import Synchronization
 
-/// Keys of login tokens that come from a URL (`auth.jwt.jwks_url`), between the thread that fetches them and the app port. Where they are in a file
-/// it does nothing.
+/// Passes keys of login tokens that come from a URL (`auth.jwt.jwks_url`) from the thread that fetches them to the app port. Idle
+/// if the keys are in a file.
 ///
-/// Without keys the gateway runs: calls continue, devices are woken, and apps that log in are asked to come again. It counts as ready, because every
-/// other node asks the same server; `/readyz` says what is wrong.
+/// Without keys the gateway runs: calls continue, devices are woken, and apps that log in are asked to retry. It counts as ready,
+/// because every other node uses the same server; `/readyz` states the fault.
 final class KeyComponent: Sendable {
   private let readiness: Readiness
   private let logger: Logger
@@ -21,7 +21,7 @@ final class KeyComponent: Sendable {
     var source: KeyFetcher.Source?
     var fetcher: KeyFetcher?
     var news: KeyFetcher.News?
-    /// Gives what is new to the app port; false: it had no room.
+    /// Gives new keys to the app port; false: its queue is full.
     var changed: (@Sendable () -> Bool)?
   }
 
@@ -36,7 +36,7 @@ final class KeyComponent: Sendable {
     try run()
   }
 
-  /// New settings. With the same URL the keys that are here stay.
+  /// New settings. With the same URL the fetched keys are kept.
   func replace(_ settings: Settings) throws {
     let source = settings.auth.keySource
     let fetcher = state.withLock { state in
@@ -47,7 +47,7 @@ final class KeyComponent: Sendable {
     if let fetcher { fetcher.replace(source) } else { try run() }
   }
 
-  /// The thread runs once there is something to fetch.
+  /// Starts the thread once there is a URL to fetch.
   private func run() throws {
     guard let source = state.withLock({ $0.source }) else { return }
     let fetcher = try KeyFetcher(source, statistics: statistics, logger: logger) { [weak self] in self?.arrived($0) ?? true }
@@ -70,7 +70,7 @@ final class KeyComponent: Sendable {
   /// Any thread; never waits.
   func want() { state.withLock { $0.fetcher }?.want() }
 
-  /// What is known now, in place of what the settings alone say.
+  /// Replaces the settings' keys by the fetched ones.
   func complete(_ sessions: inout SessionSettings, _ settings: Settings) {
     guard let source = settings.auth.keySource else { return }
     state.withLock { state in

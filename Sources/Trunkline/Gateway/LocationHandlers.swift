@@ -7,18 +7,19 @@ import Control
 import Foundation
 import Synchronization
 
-/// Who and what is where in the cluster, on the admin port.
+/// Locations of users, devices and calls in the cluster, on the admin port.
 ///
 ///     GET /v1/where?user=U              `UserLocations`: devices and live calls of a user
 ///     GET /v1/where?call=ID             `CallWhere`: a live call's node and legs, or how it ended
-///     GET /v1/cluster/calls?after=P     `ClusterCalls`: live calls of all nodes but the dead, in pages
+///     GET /v1/cluster/calls?after=P     `ClusterCalls`: live calls of all nodes except dead ones, in pages
 ///
-/// The shared store is asked by its own thread, and what it says is read on the thread `pages`: calls notice nothing of it. Away, the node answers with what it knows, and says so (`partial`).
+/// The shared store's thread sends the requests, and the thread `pages` decodes the answers, so that calls are not delayed. If
+/// the shared store is not connected, the node answers with what it knows itself, and marks the answer (`partial`).
 struct LocationHandlers: Sendable {
   let asker: Asker
   let cluster: ClusterComponent?
 
-  /// Nodes that are asked for one call at a time.
+  /// Nodes whose entries are requested at once for one call.
   private static let nodesAtOnce = 64
 
   func find(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) throws(APIError) {
@@ -45,7 +46,7 @@ struct LocationHandlers: Sendable {
     }
   }
 
-  // MARK: asking
+  // MARK: requests
 
   private func look(
     _ part: ClusterPart, for client: String, _ answer: @escaping @Sendable (AdminResponse) -> Void,
@@ -101,7 +102,7 @@ struct LocationHandlers: Sendable {
     }
   }
 
-  /// At the nodes that are left, some at a time, then at what is left of a call that is over.
+  /// Searches the remaining nodes, some at a time, then the tombstone and the record of an ended call.
   private func look(
     for call: CallID, at nodes: ArraySlice<SeenNode>, _ found: CallWhere, _ cluster: ClusterComponent, _ client: String,
     _ answer: @escaping @Sendable (AdminResponse) -> Void
@@ -142,7 +143,7 @@ struct LocationHandlers: Sendable {
         }
       }
       let seen = found
-      // this node's own memory has it where the shared store has not
+      // this node's own memory may have it if the shared store has not
       asker.ask(.over(call), for: client) { own in
         guard case .over(let over)? = own else { return answer(APIError.busy.response) }
         var found = seen
@@ -160,7 +161,7 @@ struct LocationHandlers: Sendable {
   }
 }
 
-/// The answers to several questions, in their order.
+/// The answers to several requests, in their order.
 private final class Answers: Sendable {
   typealias Answer = Result<SharedStoreReply, SharedStoreFailure>
   private let results: Mutex<[Answer?]>

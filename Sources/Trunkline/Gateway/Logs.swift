@@ -3,7 +3,7 @@ import Logging
 import Platform
 import Telemetry
 
-/// Loggers of one process, all over one sink on standard error.
+/// Loggers of one process, which share one sink on standard error.
 struct Logs: Sendable {
   private let sink: LogSink
   let levels: LogLevels
@@ -27,7 +27,7 @@ struct Logs: Sendable {
 
   var metrics: [MetricFamily] { sink.metrics }
 
-  /// While lines cannot be written the board says so in place of the log, on which no call depends.
+  /// While lines cannot be written, `/readyz` states the fault as a note: no call depends on the log.
   func watch(_ readiness: Readiness) {
     if StandardDescriptors.closed.contains(2) {
       return readiness.set("log", ready: true, note: "standard error was closed when the process was started: lines are lost")
@@ -38,6 +38,6 @@ struct Logs: Sendable {
     }
   }
 
-  /// Writes what waits; nothing is logged afterwards.
+  /// Writes waiting lines; nothing is logged afterwards.
   func stop() { sink.stop() }
 }

@@ -5,12 +5,12 @@ import MediaThreads
 import Platform
 import Synchronization
 
-/// What a gateway has of the network under it: the threads `network` and `names`, and the plan that follows from what they find. Each change makes
-/// a new plan; media, readiness, log and the caller of `start` get it on the thread `network`.
+/// The gateway's view of the network: the threads `network` and `names`, and the plan that follows from their results. Each
+/// change makes a new plan; media, readiness, log and the caller of `start` get it on the thread `network`.
 final class NetworkComponent: Sendable {
-  /// Name servers may be slower than the start; they are not waited for any longer.
+  /// How long the start waits for name servers, in milliseconds.
   private static let firstAnswers: Int32 = 2_000
-  /// Until an address whose port is taken is tried again.
+  /// After this time an address whose port is in use is tried again.
   private static let retry = Duration.seconds(10)
 
   private struct State {
@@ -21,7 +21,7 @@ final class NetworkComponent: Sendable {
     var news: StateNews<News>
     var said: News
   }
-  /// What the log says.
+  /// The content of the log's lines.
   private struct News: Equatable {
     var reason: String?
     var note: String?
@@ -36,7 +36,7 @@ final class NetworkComponent: Sendable {
   private let state: Mutex<State>
   private let changes = Counter()
 
-  /// Looks for the first time. Without addresses there is a plan as well: one that waits.
+  /// Reads the addresses for the first time. Without addresses there is also a plan, which waits for them.
   init(_ settings: Settings, readiness: Readiness, logger: Logger) throws(SystemError) {
     (self.readiness, self.logger) = (readiness, logger)
     let (watch, names) = (try NetworkWatch(), try AdvertisedNames())
@@ -45,7 +45,7 @@ final class NetworkComponent: Sendable {
     names.wait(milliseconds: Self.firstAnswers)
     let machine = (try? MachineAddresses.look()) ?? MachineAddresses()
     let plan = settings.networkPlan(on: machine, NetworkQuestions(find: { names.address($0, $1) }))
-    // that all is there at the start needs no line
+    // a complete network at the start needs no line
     var said = News(plan)
     (said.reason, said.note) = (nil, nil)
     state = Mutex(State(settings: settings, machine: machine, plan: plan, news: StateNews(said: said), said: said))
@@ -53,10 +53,10 @@ final class NetworkComponent: Sendable {
     apply(plan, at: MonotonicClock.now())
   }
 
-  /// As of the last look. Any thread.
+  /// The plan of the last check. Any thread.
   var plan: NetworkPlan { state.withLock { $0.plan } }
 
-  /// `moved` is called on the thread `network` at its start and whenever addresses or routes may be others.
+  /// `moved` is called on the thread `network` at its start and whenever addresses or routes may have changed.
   func start(media: MediaPlane, moved: @escaping @Sendable (NetworkPlan) -> Void) throws(SystemError) {
     try watch.start(logger: logger) { [self] machine in looked(machine, media, moved) }
   }
@@ -104,7 +104,7 @@ final class NetworkComponent: Sendable {
     readiness.set("addresses", ready: reason == nil, why: reason ?? "", note: plan.note)
   }
 
-  /// - Returns: when a line that waits may be said.
+  /// - Returns: when a delayed line may be logged.
   @discardableResult private func apply(_ plan: NetworkPlan, at now: Instant) -> Instant? {
     let (said, line, due) = state.withLock { state in
       let (before, line) = (state.said, state.news.line(of: News(plan), at: now))
@@ -128,7 +128,7 @@ final class NetworkComponent: Sendable {
 }
 
 extension Settings {
-  /// The names that media is advertised by.
+  /// The names that are advertised for media.
   var advertisedQuestions: [AdvertisedNames.Question] {
     media.addresses.flatMap { address -> [AdvertisedNames.Question] in
       switch address {

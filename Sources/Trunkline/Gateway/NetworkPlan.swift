@@ -3,47 +3,47 @@ import Configuration
 import MediaThreads
 import Platform
 
-/// What the configuration means on this machine with the addresses that it has now: a value of both, recreated for each change of the network.
+/// The configuration applied to the machine's current addresses: a value, computed again for each change of the network.
 struct NetworkPlan: Equatable {
-  /// Of media; none while the machine has none that can be used.
+  /// Media addresses; empty while the machine has none that is usable.
   var media: [MediaPlaneConfiguration.Address] = []
   var localNetworks = LocalNetworks()
-  /// Of our listeners and media; of this machine all, where one of them listens on all.
+  /// Addresses of our listeners and media; all of this machine if one of them listens on all.
   var own: Set<IPAddress> = []
-  /// The machine's, without loopback.
+  /// The machine's addresses, without loopback.
   var outside: [IPAddress] = []
-  /// The machine's as they were found.
+  /// The machine's addresses as the system reported them.
   private(set) var machine = MachineAddresses()
-  /// Of listeners, that the machine does not have.
+  /// Addresses of listeners that the machine does not have.
   var absent: Set<IPAddress> = []
-  /// What is waited for.
+  /// The addresses that are missing.
   var waits: [Wait] = []
 
   struct Wait: Equatable {
     var text: String
-    /// Nothing replaces it: no call can arrive in this state.
+    /// There is no substitute: no call is possible while it is missing.
     var isVital: Bool
-    /// An address that the operator named, of which `--check` tells by itself.
+    /// An address that the operator named, which `--check` reports separately.
     var isNamed = false
   }
 
   init(on machine: MachineAddresses = MachineAddresses()) { self.machine = machine }
 
-  /// Whether what calls under way have of ours still serves; costs system calls where no interface that is up has the address.
+  /// Whether an address of ours that calls use still works; costs system calls if no interface that is up has it.
   func isHere(_ ip: IPAddress) -> Bool { ip.isLoopback || ip.isUnspecified || machine.serves(ip) ?? isBindable(ip) }
 
-  /// Why nothing can be reached; nil while all can that calls need.
+  /// Why calls are impossible; nil if every vital address exists.
   var reason: String? { text(of: waits.filter(\.isVital)) }
-  /// What is missing beside.
+  /// The missing addresses that are not vital.
   var note: String? { text(of: waits.filter { !$0.isVital }) }
   private func text(of waits: [Wait]) -> String? { waits.isEmpty ? nil : waits.map(\.text).joined(separator: "; ") }
 }
 
-/// What a plan asks the system beside the machine's addresses; a test's are made up.
+/// System calls that a plan needs beside the machine's addresses; tests replace them.
 struct NetworkQuestions {
   /// Whether a socket can be bound to an address that no interface has.
   var isBindable: (IPAddress) -> Bool = { Platform.isBindable($0) }
-  /// Our address on the way to another.
+  /// Our address on the route to another.
   var route: (IPAddress) -> IPAddress? = { routeAddress(toward: SocketAddress($0, 0)) }
   /// A name's address.
   var find: (String, IPAddress.Family) -> IPAddress?
@@ -66,8 +66,9 @@ extension Settings {
     return plan
   }
 
-  /// A peer on another machine must be reachable. Apps may be behind a proxy on this machine; a gateway with local trunks only needs no address
-  /// to wait for, and neither does one with loopback only for media: no remote peer could send to it.
+  /// True if a peer on another machine must be reached. Apps may be behind a proxy on this one. A gateway whose trunks are all on
+  /// this machine has no address to wait for; nor has one whose media is bound to loopback alone, as no outside peer could
+  /// exchange audio with it.
   private var needsOutside: Bool {
     let isLoopbackOnly = media.addresses.allSatisfy {
       if case .fixed(let bind, nil) = $0 { bind.isLoopback } else { false }
@@ -85,7 +86,7 @@ extension Settings {
 
   private func planMedia(_ machine: MachineAddresses, _ system: NetworkQuestions, _ plan: inout NetworkPlan) {
     var (found, waits): ([MediaPlaneConfiguration.Address], [NetworkPlan.Wait]) = ([], [])
-    /// Loopback instead of an awaited address reaches no other machine.
+    /// Loopback is used while another address is missing, but reaches no outside peer.
     var isStopgap = false
     for address in media.addresses {
       switch address {
@@ -134,15 +135,15 @@ extension Settings {
     .init(text: text, isVital: false, isNamed: isNamed)
   }
 
-  /// The machine's own addresses. Loopback comes last, and only for trunks on this very machine, or without peers outside: apps never use it
-  /// for ICE.
+  /// The machine's own addresses. Loopback is the last, and only for trunks on this machine, or if no outside peer must be
+  /// reached: apps never use it for ICE.
   private func automaticAddresses(_ machine: MachineAddresses) -> [IPAddress] {
     let loopbackTrunk = trunks.contains { trunk in trunk.peers.contains { $0.address.isLoopback } }
     return machine.usable(loopback: loopbackTrunk ? true : needsOutside ? false : nil)
   }
 
-  /// `host` stands for the one of our addresses that is on the route to it.
-  /// - Returns: why it stands for none.
+  /// Advertises `host` for the one of our addresses that is on the route to it.
+  /// - Returns: why no address could be replaced; nil: one was.
   private func advertise(_ host: AdvertisedHost, _ own: inout [MediaPlaneConfiguration.Address], _ system: NetworkQuestions)
     -> String?
   {
@@ -190,7 +191,7 @@ extension Settings {
     return machine.serves(ip) ?? system.isBindable(ip)
   }
 
-  /// The addresses that our listeners and media are at; of this machine all, where one of them listens on all.
+  /// The addresses of our listeners and media; all of this machine if one of them listens on all.
   private func ownAddresses(on machine: MachineAddresses) -> Set<IPAddress> {
     var all = (listen.sipUDP + listen.sipTCP + listen.sipTLS + [listen.app, listen.admin]).map(\.ip)
     for address in media.addresses { if case .fixed(let bind, _) = address { all.append(bind) } }

@@ -13,7 +13,7 @@ import PushPolicy
 import PushSender
 import Synchronization
 
-/// The push thread between control and the services: calls' pushes and those of `trunkline push test`.
+/// Connects control with the push thread: pushes of calls, and those of `trunkline push test`.
 final class PushComponent: Sendable {
   typealias Answer = @Sendable (PushReport) -> Void
   private let sender: PushSender
@@ -23,7 +23,7 @@ final class PushComponent: Sendable {
   private let expires = Gauge()
   private let current: Mutex<Settings>
 
-  /// Pushes that no call waits for.
+  /// Test pushes, which belong to no call.
   private final class Tests: Sendable {
     private let waiting = Mutex<[PushKey: Answer]>([:])
     func add(_ key: PushKey, _ answer: @escaping Answer) { waiting.withLock { $0[key] = answer } }
@@ -44,12 +44,12 @@ final class PushComponent: Sendable {
     look()
   }
 
-  /// A report that is lost would leave its call waiting for a push that has ended: control is far behind, so it is tried again.
+  /// A lost report would leave its call waiting for a push that has ended, so a full queue of control is tried again, for 0.5 s.
   private static func post(_ report: PushReport, _ inbox: Inbox) {
     for _ in 0..<50 where !inbox.post(.pushed(report)) { usleep(10_000) }
   }
 
-  /// On the control thread. A full queue is a push that failed.
+  /// On the control thread. If the queue is full, the push is reported as failed.
   func push(_ key: PushKey, _ target: PushTarget, _ content: CallPush, _ deadline: Instant, since: Instant?) {
     if sender.wake(key, target, content, deadline: deadline, since: since) { return }
     inbox.post(.pushed(PushReport(key: key, target: target, outcome: .failed, reason: "tooMany", attempts: 0)))
@@ -57,14 +57,14 @@ final class PushComponent: Sendable {
 
   func callOver(_ call: Identifier) { sender.callOver(call) }
 
-  /// Any thread; `answer` comes on the push thread.
+  /// Any thread; `answer` is called on the push thread.
   func test(_ key: PushKey, _ target: PushTarget, _ content: CallPush, _ answer: @escaping Answer) {
     tests.add(key, answer)
     guard !sender.wake(key, target, content, deadline: MonotonicClock.now() + Self.testWindow) else { return }
     tests.remove(key)?(PushReport(key: key, target: target, outcome: .failed, reason: "tooMany", attempts: 0))
   }
 
-  /// Keys are read again; pushes under way end on their old connection.
+  /// Reads the keys again; pushes under way end on their old connection.
   func reload(_ new: Settings) throws {
     sender.replace(new.push?.providers ?? PushProviders(), tls: new.push?.tls ?? TLSFiles())
     current.withLock { $0 = new }
@@ -96,7 +96,7 @@ final class PushComponent: Sendable {
         metadata: ["cert": "\(files.certificate ?? "")", "key": "\(files.key ?? "")", "why": "\(error)", "do": remedy])
     }
   }
-  /// Seconds before its end from which a certificate is warned of.
+  /// A certificate is warned of this many seconds before it expires.
   private static let expiryWarning: Int64 = 30 * 86_400
 
   func stop() { sender.stop() }
@@ -114,13 +114,13 @@ final class PushComponent: Sendable {
 }
 
 extension Settings.Push {
-  /// What browsers subscribe with.
+  /// The key with which browsers subscribe.
   var webPushKey: String? { (providers[.webPush] as? WebPushProvider)?.publicKey }
 }
 
 extension Settings {
   func pushSettings(_ wakes: WakeTokens) -> CallFlow.PushSettings? {
-    // devices come back to the very node that has the call; through their sockets also without a push service
+    // devices connect to the very node that has the call; through their sockets even without a push service
     if let nodes = cluster?.nodes { return CallFlow.PushSettings(gateway: nodes.url, wakes: wakes) }
     return push.map { CallFlow.PushSettings(gateway: $0.gateway, wakes: wakes) }
   }

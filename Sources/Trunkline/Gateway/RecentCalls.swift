@@ -3,7 +3,8 @@ import CallFlow
 import Platform
 import Synchronization
 
-/// How calls came out, for the status page, from their records: counts of the last hour by minute, and the last calls that ended.
+/// The outcomes of calls for the status page, from their records: counts of the last hour by minute, and the last calls that
+/// ended.
 final class RecentCalls: Sendable {
   /// Counts of one minute, or of the hour.
   struct Counts: Encodable, Equatable {
@@ -11,7 +12,7 @@ final class RecentCalls: Sendable {
     var outgoing = 0
     var incomingConnected = 0
     var outgoingConnected = 0
-    /// By the reason of their end, or `connected` if it was answered.
+    /// By end reason, or `connected` if the call was answered.
     var reasons: [String: Int] = [:]
 
     mutating func add(_ other: Counts) {
@@ -28,7 +29,7 @@ final class RecentCalls: Sendable {
     var minutes: [Int] = []
   }
 
-  /// A call that is over.
+  /// A call that has ended.
   struct Ended: Encodable, Equatable {
     var call: CallID
     var sipCallId: String?
@@ -38,10 +39,10 @@ final class RecentCalls: Sendable {
     var to: String
     var user: String?
     var device: String?
-    /// Milliseconds since 1970; nil: the record does not say.
+    /// Milliseconds since 1970; nil: the record has none.
     var start: Int64?
     var end: Int64
-    /// 0: not answered.
+    /// 0: the call was not answered.
     var connectedMs: Int64
     var reason: EndReason
     var by: CallSide
@@ -60,14 +61,14 @@ final class RecentCalls: Sendable {
   }
 
   private static let minutes = 60
-  /// Calls that ended and are still shown.
+  /// How many ended calls are shown.
   static let kept = 50
-  /// By minutes since 1970, at most an hour's and one more.
+  /// By minutes since 1970; at most 61 minutes.
   private let buckets = Mutex<[Int64: Counts]>([:])
   /// The last `kept`, the oldest first.
   private let last = Mutex<[Ended]>([])
 
-  /// Any thread; once a call. `now`: milliseconds since 1970. Test calls are no calls of anybody's: neither shown nor counted.
+  /// Any thread; once per call. `now`: milliseconds since 1970. Test calls belong to no user: they are neither shown nor counted.
   func note(_ record: CallRecord, now: Int64 = WallClock.nowMilliseconds()) {
     guard !record.isTest else { return }
     last.withLock { last in

@@ -1,12 +1,13 @@
 import Bytes
 import Configuration
 
-/// The trunks of the configuration in force, and those of earlier ones that still have calls or a registration to take back.
+/// The trunks of the current configuration, and those of earlier ones that still have calls or a registration to remove.
 struct RetiredTrunks {
-  /// How often the calls of retired trunks are looked at.
+  /// How often the calls of retired trunks are checked.
   static let interval = Duration.seconds(5)
 
-  /// So long a registrar may take to answer that its registration is taken back: 64·T1 (RFC 3261 §17.1.2.2), and a challenge.
+  /// How long a registrar may take to answer the removal of its registration: 64·T1 (RFC 3261 §17.1.2.2), twice because of a
+  /// challenge.
   static let unregisterTime = Duration.seconds(64)
 
   private var current: [Settings.Trunk]
@@ -16,10 +17,10 @@ struct RetiredTrunks {
   init(_ trunks: [Settings.Trunk]) { current = trunks }
 
   var hasRetired: Bool { !retired.isEmpty }
-  /// Whose SIP is heard. A new call of a retired trunk has no route and is refused.
+  /// Trunks whose SIP is accepted. A new call of a retired trunk has no route and is refused.
   var admitted: [Settings.Trunk] { current + retired }
 
-  /// A new configuration: what it lacks retires, what it names again is back.
+  /// Applies a new configuration: trunks that it lacks retire, and retired ones that it names return.
   mutating func replace(with new: [Settings.Trunk], at now: Instant) {
     let names = Set(new.map(\.name))
     for trunk in current where trunk.routing.settings?.registration != nil && !names.contains(trunk.name) {
@@ -29,7 +30,7 @@ struct RetiredTrunks {
     current = new
   }
 
-  /// Lets go of retired trunks without a live call whose registrar has had its time; true if one went.
+  /// Drops retired trunks without a live call whose registrar's time is over; true if one was dropped.
   mutating func drop(except live: Set<String>, at now: Instant) -> Bool {
     let before = retired.count
     unregisterDeadlines = unregisterDeadlines.filter { $0.value > now }

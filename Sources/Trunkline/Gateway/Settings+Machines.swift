@@ -8,7 +8,7 @@ import SIPDialogs
 import SIPTransport
 import Trunking
 
-/// What the machines are told, from what the operator wrote.
+/// The operator's settings, converted to those of the machines.
 extension Settings {
   var allowList: AllowList {
     var list = AllowList(trunks.map { ($0.name, $0.peers) }, servers: trunks.map { ($0.name, $0.servers(located: [])) })
@@ -34,7 +34,7 @@ extension Settings {
     return out
   }
 
-  /// Everything that peers are told instead of our own addresses.
+  /// All hosts that are advertised to peers instead of our own addresses.
   var advertisedHosts: [AdvertisedHost] {
     let ofMedia = media.addresses.compactMap { address in
       switch address {
@@ -48,14 +48,15 @@ extension Settings {
     AdvertisedAddresses(listen.advertised, localNetworks: plan.localNetworks)
   }
 
-  /// What in-dialog requests may not be led to. `bound`: where the SIP listeners really are, should port 0 have been asked for.
+  /// Addresses to which in-dialog requests must not be directed. `bound`: the real addresses of the SIP listeners, in case port 0
+  /// was requested.
   func own(_ plan: NetworkPlan, bound: [SocketAddress]) -> OwnAddresses {
     OwnAddresses(
       addresses: plan.own.union(bound.map(\.ip).filter { !$0.isUnspecified }),
       ports: Set((bound + [listen.app, listen.admin]).map(\.port) + listen.advertised.compactMap(\.host.port)).subtracting([0]))
   }
 
-  /// What the SIP listeners can carry; `flow` finds the listener and the local address toward a server.
+  /// The transports and address families of the SIP listeners; `flow` finds the listener and the local address toward a server.
   func network(_ flow: @escaping @Sendable (TransportProtocol, SocketAddress) -> Flow?) -> TrunkMachine.Network {
     var transports: Set<TransportProtocol> = []
     if !listen.sipUDP.isEmpty { transports.insert(.udp) }
@@ -67,7 +68,7 @@ extension Settings {
 }
 
 extension Settings {
-  /// What `media:` means on this machine now.
+  /// `media:` applied to this machine's current addresses.
   func mediaPlane(_ plan: NetworkPlan) -> MediaPlaneConfiguration {
     var configuration = MediaPlaneConfiguration(
       addresses: plan.media, threads: media.threads, appPort: media.appPort, trunkPorts: media.trunkPorts)
@@ -77,15 +78,15 @@ extension Settings {
   }
 }
 
-/// Why a gateway cannot start; says what an operator can do.
+/// Why a gateway cannot start; states what an operator can do.
 struct GatewayFailure: Error, CustomStringConvertible {
   var description: String
   init(_ description: String) { self.description = description }
 }
 
 extension Settings.Trunk {
-  /// The servers that may talk to us besides `peers`: those that names have led to. An address in the URI is heard only if `peers`
-  /// lists it, or is not there; a name's servers cannot be listed beforehand.
+  /// The servers that may send to us besides `peers`: those found by names. An address in the URI is accepted only if `peers`
+  /// lists it, or if there are no peers; a name's servers cannot be listed beforehand.
   func servers(located: [SocketAddress]) -> [SocketAddress] {
     guard let address = serverAddress else { return located }
     let isPeer = routing.peers.isEmpty && routing.peerNames.isEmpty && !acceptsAnyPeer

@@ -3,8 +3,8 @@ import SharedStore
 import Store
 import Synchronization
 
-/// Requests to the shared store that are not the control thread's: the store's thread appends records, an operator asks where a user is. An
-/// answer is distinguished from one to control by its number.
+/// Requests to the shared store that do not belong to the control thread: the store's thread appends records, an operator
+/// searches for a user. Their answers are distinguished from control's by number.
 ///
 ///     let questions = SharedStoreQuestions()
 ///     let sharedStore = try RedisSharedStore(…) { event in if !questions.accepts(event) { inbox.post(.sharedStore(event)) } }
@@ -12,11 +12,11 @@ import Synchronization
 ///     questions.stop()     // before the shared store
 final class SharedStoreQuestions: Sendable {
   typealias Answer = @Sendable (Result<SharedStoreReply, SharedStoreFailure>) -> Void
-  /// One question; the answer comes once, on any thread.
+  /// Sends one request; the answer is delivered once, on any thread.
   typealias Ask = @Sendable (SharedStoreRequest, @escaping Answer) -> Void
   private struct Waiting {
     var number = SharedStoreQuestions.numbers
-    /// No more than the shared store's thread takes: whatever it does not take is answered at once.
+    /// At most as many as the shared store's thread accepts: a refused request is answered at once.
     var answers: [UInt64: Answer] = [:]
     var isOver = false
   }
@@ -36,14 +36,14 @@ final class SharedStoreQuestions: Sendable {
     if !sharedStore.post(SharedStoreRequestID(number), request) { finish(number, .failure(.full)) }
   }
 
-  /// The shared store's thread. True: the event is an answer to `ask`.
+  /// Called on the shared store's thread. True: the event is an answer to `ask`.
   func accepts(_ event: SharedStoreEvent) -> Bool {
     guard case .reply(let id, let result) = event, id.number >= Self.numbers else { return false }
     finish(id.number, result)
     return true
   }
 
-  /// Before the shared store's thread ends: no request stays without an answer.
+  /// Call it before the shared store's thread ends: it fails all requests that are still waiting.
   func stop() {
     let left = waiting.withLock { waiting in
       defer { waiting.answers = [:] }
@@ -59,7 +59,7 @@ final class SharedStoreQuestions: Sendable {
 }
 
 extension RecordAnswer {
-  /// What the shared store said of a record that was to be appended.
+  /// The shared store's answer to an appended record.
   init(_ result: Result<SharedStoreReply, SharedStoreFailure>) {
     guard case .success(.granted(let isNew, _)) = result else {
       self = .failed

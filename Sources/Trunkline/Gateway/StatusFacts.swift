@@ -6,7 +6,7 @@ import Platform
 import Synchronization
 import Trunking
 
-/// How a side of a call is received: of its record's stream, what the status page shows.
+/// The quality of one side of a call on the status page, from the stream in its record.
 struct CallHeard: Encodable, Sendable, Equatable {
   var mos: Double?
   var loss: Double
@@ -17,9 +17,9 @@ struct CallHeard: Encodable, Sendable, Equatable {
   }
 }
 
-/// One live call of the status page: what is needed to see whether it is well, and to find it. All of it: `/v1/calls/{call}`.
+/// One live call of the status page: the fields that show its health and identify it. `/v1/calls/{call}` has all of them.
 struct StatusCall: Encodable, Sendable {
-  /// How it sounds: the worse of both directions.
+  /// The audio quality: the worse of both directions.
   enum Quality: String, Encodable, Sendable, CaseIterable { case poor, fair, good, unknown }
 
   var call: CallID
@@ -35,7 +35,7 @@ struct StatusCall: Encodable, Sendable {
   var connected: Int64?
   var held: Bool
   var quality: Quality
-  /// Nothing comes from this side, as `/v1/calls` says.
+  /// The side from which nothing is received, as in `/v1/calls`.
   var silent: CallSide?
   var fromTrunk: CallHeard?
   var fromApp: CallHeard?
@@ -64,7 +64,7 @@ struct StatusCall: Encodable, Sendable {
     return worst < fairScore ? .fair : .good
   }
 
-  /// The worse quality first, then the older call. By the word and not by the score, so that rows do not move all the time.
+  /// The worse quality first, then the older call. By the quality and not by the score, so that rows do not move all the time.
   func isBefore(_ other: StatusCall) -> Bool {
     let order = Quality.allCases
     guard quality == other.quality else { return order.firstIndex(of: quality)! < order.firstIndex(of: other.quality)! }
@@ -77,7 +77,7 @@ struct StatusCall: Encodable, Sendable {
   }
 }
 
-/// What `find` looks for: octets, without regard to the case of ASCII letters.
+/// The text of `find`: octets, without regard to the case of ASCII letters.
 struct FoundText {
   private let wanted: [UInt8]
   init(_ text: String) { wanted = text.utf8.map(Self.lower) }
@@ -105,7 +105,7 @@ struct Status: Encodable {
   }
   struct Trunk: Encodable {
     var status: TrunkStatus
-    /// When it came to be up, or down for this reason: milliseconds since 1970.
+    /// Since when it is up, or down for this reason: milliseconds since 1970.
     var since: Int64
     private enum Key: CodingKey { case since }
     func encode(to encoder: any Encoder) throws {
@@ -130,7 +130,7 @@ struct Status: Encodable {
   }
   var version: String
   var node: String
-  /// Different for each process, so that two behind one address are told apart.
+  /// Differs for each process, so that two processes behind one address are distinguished.
   var instance: String
   var started: Int64
   var now: Int64
@@ -142,7 +142,7 @@ struct Status: Encodable {
   var hour: RecentCalls.Hour
 }
 
-/// The other facts of the status page, from components that have them already: no request is made. Any thread.
+/// The data of the status page except live calls, from components that hold it already: no thread is queried. Any thread.
 final class StatusFacts: Sendable {
   private struct Since {
     var why: TrunkStatus.Trouble?
@@ -165,7 +165,7 @@ final class StatusFacts: Sendable {
     (self.node, self.readiness, self.recent, self.hung) = (node, readiness, recent, hung)
   }
 
-  /// Control's thread, once a second: all trunks.
+  /// Called on control's thread, once a second, with all trunks.
   func note(_ statuses: [TrunkStatus], now: Instant = MonotonicClock.now()) {
     trunks.withLock { trunks in
       let before = trunks.since
@@ -179,7 +179,7 @@ final class StatusFacts: Sendable {
   }
 
   /// - Parameters:
-  ///   - calls: in the order in which they are shown.
+  ///   - calls: in display order.
   ///   - at: when they were read.
   func status(_ calls: [StatusCall], at: Instant?, isComplete: Bool, find: String?) -> Status {
     let (now, wall) = (MonotonicClock.now(), WallClock.nowMilliseconds())
@@ -212,7 +212,7 @@ final class StatusFacts: Sendable {
       }
   }
 
-  /// Those that are down first, so that none of them is among the rows that are left out.
+  /// Trunks that are down first, so that none of them is among the omitted rows.
   private func trunkRows(_ text: FoundText?, _ time: (Instant) -> Int64) -> Status.Trunks {
     let (all, since) = trunks.withLock { ($0.all, $0.since) }
     let found = all.filter { text?.isIn($0.trunk) ?? true }

@@ -8,11 +8,11 @@ import Trunking
 ///
 ///     GET  /v1/trunks                 {"trunks":[…]}, in the configuration's order
 ///     GET  /v1/trunks/NAME            one trunk, `TrunkStatus`
-///     POST /v1/trunks/NAME/disable    no new calls over it, those that run continue; until `enable` or a restart
+///     POST /v1/trunks/NAME/disable    stops new calls, running ones continue; until `enable` or a restart
 ///     POST /v1/trunks/NAME/enable
 struct TrunkHandlers: Sendable {
   let asker: Asker
-  /// Has the server ask streams of answers for more; any thread.
+  /// Makes the server request more of streamed answers; any thread.
   let wake: @Sendable () -> Void
 
   func list(_ request: AdminRequest, _ answer: @escaping RouteTable.Answer) {

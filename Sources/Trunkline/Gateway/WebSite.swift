@@ -1,7 +1,7 @@
 import AppServer
 import Configuration
 
-/// The embedded pages with a brand: name, colour and logo are inserted at marked positions of the files, and nothing else in them changes.
+/// The embedded pages with a brand: name, colour and logo replace marked parts of the files; the rest is unchanged.
 struct WebSite: Sendable {
   private let branding: Settings.Branding
 
@@ -10,13 +10,13 @@ struct WebSite: Sendable {
   /// The web phone's files by path.
   var phone: [WebFiles.File] { WebFiles.phone.map(branded) + logo }
 
-  /// The status page's, as the admin port answers them.
+  /// The status page's files, as the admin port answers them.
   var status: [String: AdminResponse] {
     let files = (WebFiles.status.map(branded) + logo).map { ($0.path, Self.response($0)) }
     return Dictionary(files) { first, _ in first }
   }
 
-  /// Only its own scripts and styles run, and it connects to nothing but the port that it came from.
+  /// Only its own scripts and styles run, and it connects only to the port that served it.
   private static func response(_ file: WebFiles.File) -> AdminResponse {
     AdminResponse(
       200, contentType: file.contentType,
@@ -30,7 +30,7 @@ struct WebSite: Sendable {
       ], body: file.bytes)
   }
 
-  // MARK: the marked positions
+  // MARK: the marked parts
 
   private static let product = Settings.Branding.productName
   /// The path of the stylesheet with the brand's colour, and of the logo.
@@ -54,7 +54,8 @@ struct WebSite: Sendable {
     return file
   }
 
-  /// The marked positions of a page: its title, its `application-name`, the heading, the icons and the colour of the browser's bar.
+  /// Replaces the marked parts of a page: its title, its `application-name`, the heading, the icons and the colour of the
+  /// browser's bar.
   private func page(_ html: String) -> String {
     let name = Self.escaped(branding.name)
     var html = html
@@ -86,14 +87,14 @@ struct WebSite: Sendable {
     var json = json
     if branding.name != Self.product {
       let name = Self.quoted(branding.name)
-      // of every language
+      // in every language
       json = json.replacing(#/"(name|short_name)": "[^"]*"/#) { "\"\($0.output.1)\": \(name)" }
       json = json.replacing("through a \(Self.product) gateway", with: "through a gateway")
     }
     if let color = branding.color {
       json = json.replacing("\"theme_color\": \"#14713a\"", with: "\"theme_color\": \"\(color)\"")
     }
-    // an icon of ours beside the logo could be the one that a system shows
+    // only the logo: a system could otherwise show our own icon
     if let logoPath, let logo = branding.logo, let icons = json.firstRange(of: #/"icons": \[[^\]]*\]/#) {
       let icon = #"{ "src": "/\#(logoPath)", "sizes": "\#(logo.sizes)", "type": "\#(logo.contentType)", "purpose": "any" }"#
       json.replaceSubrange(icons, with: "\"icons\": [ \(icon) ]")
@@ -116,7 +117,7 @@ struct WebSite: Sendable {
     return out
   }
 
-  /// As a string of JSON; the name has no control characters.
+  /// A JSON string; the name has no control characters.
   private static func quoted(_ text: String) -> String {
     "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
   }

@@ -5,9 +5,9 @@ import CallFlow
 import Cluster
 import SIPDialogs
 
-/// The cluster as the answering node sees it, for rows that name a node.
+/// The cluster as the answering node knows it, for rows that name a node.
 struct ClusterView: Sendable {
-  /// How the answering node stands to the shared store.
+  /// The answering node's connection to the shared store.
   var state: SharedStoreState
   var own: Incarnation
   /// By name, the answering one first.
@@ -15,31 +15,32 @@ struct ClusterView: Sendable {
 
   init(_ sight: ClusterSight) { (state, own, nodes) = (sight.state, sight.settings.incarnation, sight.sortedNodes) }
 
-  /// Of an incarnation: as `trunkline nodes list` has it; `gone`: no node has its lease, and its values in the shared store are ignored.
+  /// An incarnation's liveness as in `trunkline nodes list`; `gone`: no node has its lease, and its entries in the shared store
+  /// do not count.
   func liveness(_ incarnation: Incarnation) -> String {
     nodes.first { $0.lease.incarnation == incarnation }?.liveness.rawValue ?? "gone"
   }
 }
 
-/// A device of a user: where its socket is, and how it is woken. Times are milliseconds since 1970.
+/// A device of a user: the node of its socket, and how it is woken. Times are milliseconds since 1970.
 struct DeviceLocation: Codable, Sendable, Equatable {
   var device: String
-  /// Where its socket is; nil: nowhere.
+  /// The node of its socket; nil: it is not connected.
   var node: String?
   var liveness: String?
   var session: String?
   /// `fg` or `bg`.
   var state: String?
   var caps: [String]?
-  /// Of its session, else of its registration.
+  /// The accounts of its session, else of its registration.
   var accounts: [String]
-  /// It has registered, or said what it wants, and may be pushed to unless it was revoked.
+  /// It has registered or sent its settings, and may get pushes unless it was revoked.
   var registered: Bool
   var push: [DeviceSummary.Push]
-  /// Whether calls ring here, by its user's word.
+  /// Whether calls ring here, as its user has set.
   var rings: Bool
   var dnd: Bool
-  /// The last word of it.
+  /// When the device was last connected or changed.
   var lastSeen: Int64?
   var revokedAt: Int64?
 }
@@ -55,10 +56,10 @@ struct UserCall: Codable, Sendable, Equatable {
 /// `GET /v1/where?user=U`.
 struct UserLocations: Codable, Sendable, Equatable {
   var user: String
-  /// Who answers, and how it stands to the shared store.
+  /// The answering node, and its connection to the shared store.
   var asked: String
   var sharedStore: String
-  /// The shared store did not answer: this is what the asked node alone knows.
+  /// The shared store did not answer: only the answering node's own data.
   var partial: Bool
   var devices: [DeviceLocation]
   var calls: [UserCall]
@@ -66,9 +67,9 @@ struct UserLocations: Codable, Sendable, Equatable {
 
 extension UserLocations {
   /// - Parameters:
-  ///   - found: what the shared store has; nil: it did not answer.
-  ///   - mine: devices and calls at the asked node, which knows best of them.
-  ///   - registered: devices as the asked node's registry has them, used where the shared store did not answer.
+  ///   - found: the shared store's data; nil: it did not answer.
+  ///   - mine: devices and calls at the answering node, whose data has precedence.
+  ///   - registered: devices of the answering node's registry, used if the shared store did not answer.
   init(_ user: String, _ found: LocatedUser?, mine: LocatedUser, registered: [DeviceSummary], _ view: ClusterView) {
     (self.user, asked, sharedStore) = (user, view.own.node, view.state.rawValue)
     partial = found == nil
@@ -106,10 +107,10 @@ extension DeviceLocation {
   }
 }
 
-/// A live call, as its node has told the shared store. No credentials, no tags.
+/// A live call, as its node has written it to the shared store. Without credentials and tags.
 struct ClusterCall: Codable, Sendable, Equatable {
   struct Leg: Codable, Sendable, Equatable {
-    /// `ringing`: an INVITE of the peer without final response; `calling`: one of ours; `confirmed`.
+    /// `ringing`: the peer's INVITE has no final response; `calling`: ours has none; `confirmed`.
     var phase: OrphanedLeg.Phase
     var trunk: String
     var transport: String?
@@ -120,18 +121,18 @@ struct ClusterCall: Codable, Sendable, Equatable {
   var call: String
   var node: String
   var liveness: String
-  /// Where a device reaches the node, and where an edge does.
+  /// The node's URL for devices, and its SIP address for edges.
   var url: String
   var sip: String
-  /// Where its admin API is, if it says so.
+  /// The URL of its admin API, if it states one.
   var admin: String?
   var direction: CallDirection
-  /// `ringing` until it is connected, either way.
+  /// `ringing` until it is connected, in both directions.
   var state: String
   var trunk: String
   var from: String
   var to: String
-  /// Whose devices may show it.
+  /// Users whose devices may show it.
   var users: [String]
   var start: Int64
   var connect: Int64?
@@ -154,16 +155,16 @@ struct ClusterCall: Codable, Sendable, Equatable {
   }
 }
 
-/// `GET /v1/where?call=ID`: one of `live`, or what is known of its end.
+/// `GET /v1/where?call=ID`: a call that is `live`, or the known facts of its end.
 struct CallWhere: Codable, Sendable, Equatable {
   var call: String
   var asked: String
   var sharedStore: String
   var partial: Bool
   var live: ClusterCall?
-  /// Why it ended, for two minutes.
+  /// Why it ended; kept for two minutes.
   var over: CallOver?
-  /// Its record, where records are streamed, for a day.
+  /// Its record, if records are streamed; kept for a day.
   var record: CallRecord?
 }
 
