@@ -16,7 +16,7 @@ import Synchronization
 /// | a file on a full disk | lines are dropped until there is room | the disk is full |
 /// | closed | lines are dropped | it is closed |
 public final class LogSink: Sendable {
-  /// Lines dropped because too many were waiting, or because the descriptor was closed.
+  /// Lines dropped because too many were waiting, or because the descriptor cannot be written (see the table).
   public let dropped = Counter()
   let rates = LogRates()
   /// Lines omitted because one cause produced too many (`LogRates`).
