@@ -26,7 +26,7 @@ import Testing
     .callDTMF(CallDTMF(digits: "1")), .stats(StreamStats(rttMs: 1, loss: 0.5, bytes: 7)),
     .callTransfer(CallTransfer(target: Handle(k: .phone, h: "+1555"), mode: .blind)),
     .callTransfer(CallTransfer(withCall: call, mode: .attended)), .callGroup(CallGroup(with: call)), .callGroup(CallGroup()),
-    .callTranslate(CallTranslate(on: true, local: "en-GB", remote: "de", sharedStore: .custom)),
+    .callTranslate(CallTranslate(on: true, local: "en-GB", remote: "de", engine: .custom)),
     .dirGet(DirectoryGet(have: 7, version: 8, after: 15_550_000_001)), .dirGet(DirectoryGet()),
     .histList(HistoryList(before: 3, limit: 20)), .histResolve(HistoryResolve(handles: ["+15550000001"])),
     .userGet, .dirFind(DirectoryFind(text: "ann", limit: 5)),

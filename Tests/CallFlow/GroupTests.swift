@@ -171,7 +171,7 @@ private let tablet = Surroundings.tablet
   @Test func `a mute during a translation is the microphone's, and the trunk hears the translation on (MID-3, MID-4)`() throws {
     let world = Surroundings()
     let (_, call) = try world.connected()
-    let translate = CallTranslate(on: true, local: "en", remote: "de", sharedStore: .default)
+    let translate = CallTranslate(on: true, local: "en", remote: "de", engine: .default)
     #expect(world.isOK(world.request(phone, .callTranslate(translate), call: call)))
     #expect(world.isOK(world.request(phone, .callMute(CallMute(on: true, mode: .input)), call: call)))
     #expect(mutes(world).isEmpty)
