@@ -1,19 +1,19 @@
 import RTP
 
-/// Samples of one band in the other, below 4 kHz: for what only listens, and for what is made at 8 kHz in the first place. Not for the audio
-/// of a call.
+/// Converts samples of one band to the other, below 4 kHz: for audio that is only analysed, and for audio that was made at 8 kHz.
+/// Not for the audio of a call.
 public struct BandConverter: ~Copyable {
   private let filter = QuadratureMirror()
 
   public init() {}
 
-  /// How many samples `convert` makes of `count`.
+  /// The number of samples that `convert` makes of `count`.
   public static func count(_ count: Int, from: AudioBand, to: AudioBand) -> Int {
     count &* to.sampleRateHz / from.sampleRateHz
   }
 
-  /// Converts all of `samples`, an even number where they are wideband, and returns how many there are then.
-  /// - Parameter output: may be the same memory where the samples become fewer.
+  /// Converts all of `samples`, an even number where they are wideband, and returns the new number of samples.
+  /// - Parameter output: may be the same memory if the number of samples shrinks.
   @discardableResult
   public func convert(
     _ samples: UnsafePointer<Int16>, _ count: Int, from: AudioBand, to: AudioBand, into output: UnsafeMutablePointer<Int16>
@@ -36,8 +36,8 @@ public struct BandConverter: ~Copyable {
   }
 }
 
-/// The same without delay, and less clean: for the frames in which a call changes its band, where a delay would be a click. Linear, with
-/// one sample of the past.
+/// Converts without delay, less cleanly than `BandConverter`: for the frames in which a call changes its band, where a delay
+/// would click. Linear, with one past sample.
 public struct BandInterpolator: Sendable {
   private var last: Int16?
 

@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// A digit from a peer, told once.
+/// A digit from a peer, reported once.
 public struct ReceivedDigit: Sendable, Equatable {
   /// `0-9 * # A-D` as ASCII.
   public var digit: UInt8
@@ -11,18 +11,18 @@ public struct ReceivedDigit: Sendable, Equatable {
   }
 }
 
-/// Turns telephone-event packets into digits, each told once, whatever is lost, repeated or reordered (RFC 4733 §2.5.2): events
-/// are told apart by timestamp, not by marker bit, which real peers forget.
+/// Turns telephone-event packets into digits and reports each once, whatever is lost, repeated or reordered (RFC 4733 §2.5.2).
+/// Events are distinguished by timestamp, not by marker bit, which some peers do not set.
 ///
 /// | state | input | result |
 /// |---|---|---|
 /// | idle | event with a newer timestamp | remembered: playing |
 /// | idle | event with the last digit's timestamp (repeated end), or for half a second with an older one | ignored |
 /// | idle | an end of the same key within 100 ms of the last end, whatever its timestamp | ignored |
-/// | playing | same timestamp, no E | longer duration; far shorter: the counter of 16 bits went round |
+/// | playing | same timestamp, no E | longer duration; far shorter: the 16-bit counter wrapped |
 /// | playing | same timestamp, E | digit: idle |
-/// | playing | same code where this segment must end (§2.5.1.3) | the digit goes on |
-/// | playing | same code, timestamp and duration have grown alike | a peer that moves the timestamp: the digit goes on |
+/// | playing | same code where this segment must end (§2.5.1.3) | the digit continues |
+/// | playing | same code, timestamp and duration have grown alike | a peer that moves the timestamp: the digit continues |
 /// | playing | an end of the same code within 100 ms, no shorter | a peer that moves the timestamp of ends: the digit |
 /// | playing | other newer timestamp (all ends lost) | the old digit, the new one is remembered |
 /// | playing | older timestamp | ignored |
@@ -32,7 +32,7 @@ public struct DigitReceiver: Sendable {
     var code: UInt8
     var timestamp: RTPTimestamp
     var duration: UInt16
-    /// Length of the segments before, or of 16-bit rounds.
+    /// Length of the earlier segments, or of the earlier 16-bit rounds.
     var before: Int = 0
     var last: Instant
   }
@@ -43,27 +43,27 @@ public struct DigitReceiver: Sendable {
   }
 
   public let clockRateHz: UInt32
-  /// How many timestamp units an event unit is: 6 with telephone-event/8000 beside Opus.
+  /// Timestamp units in an event unit: 6 with telephone-event/8000 beside Opus.
   private let stampsPerUnit: Int
   private var playing: Playing?
   private var finished: Finished?
   private static let silence = Duration.milliseconds(200)
   private static let repetition = Duration.milliseconds(100)
-  /// So late no packet of an earlier digit comes: an older timestamp is another timeline of the source.
+  /// No packet of an earlier digit arrives this late: an older timestamp then belongs to another timeline of the source.
   private static let disorder = Duration.milliseconds(500)
   /// A segment ends at a duration of 65535 (§2.5.1.3), by some at 65536.
   private static let segment = 65_535
   private static let lostSegments = 8
 
   /// - Parameters:
-  ///   - clockRateHz: of the events' durations.
-  ///   - stampRateHz: of the timestamps of the stream that they are in, where that is another.
+  /// - clockRateHz: clock of the events' durations.
+  /// - stampRateHz: clock of the stream's timestamps, if it differs.
   public init(clockRateHz: UInt32, stampRateHz: UInt32? = nil) {
     self.clockRateHz = max(1, clockRateHz)
     stampsPerUnit = max(1, Int((stampRateHz ?? clockRateHz) / self.clockRateHz))
   }
 
-  /// Takes one event of a packet of the telephone-event payload type; codes that are no digit are ignored.
+  /// Handles one event of a packet of the telephone-event payload type; codes that are not digits are ignored.
   public mutating func receive(_ event: TelephoneEvent, timestamp: RTPTimestamp, at now: Instant) -> ReceivedDigit? {
     guard TelephoneEvent.digit(of: event.event) != nil else { return nil }
     guard var current = playing else { return begin(event, timestamp, at: now) }
@@ -85,7 +85,7 @@ public struct DigitReceiver: Sendable {
       return go(on: current, event, at: now)
     }
     let digit = finish(current)
-    // The new event may already be over: its end is then told by the repeated end packet or by `expire`.
+    // The new event may already have ended: the repeated end packet or `expire` then ends it.
     playing = Playing(code: event.event, timestamp: timestamp, duration: event.duration, last: now)
     return digit
   }
@@ -118,7 +118,7 @@ public struct DigitReceiver: Sendable {
     return finish(current)
   }
 
-  /// The length of what came before, if `timestamp` goes on with the same press of the key; nil for a new one.
+  /// The length of the earlier segments, if `timestamp` continues the same press of the key; nil for a new press.
   private func segmentLength(_ current: Playing, _ event: TelephoneEvent, _ timestamp: RTPTimestamp) -> Int? {
     let distance = timestamp.distance(from: current.timestamp)
     if let length = segmentLength(current, event, step: distance) { return length }
@@ -131,12 +131,12 @@ public struct DigitReceiver: Sendable {
       if step == count * Self.segment || step == count * (Self.segment + 1) { return step }
     }
     if step == Int(current.duration) { return step }
-    // A peer that stamps each packet with the time it is sent: the duration counts from the beginning all the same.
+    // A peer that stamps each packet with its send time: the duration still counts from the beginning.
     if step == Int(event.duration) - Int(current.duration) { return 0 }
     return nil
   }
 
-  /// A digit is under way, which `expire` may end.
+  /// A digit is in progress; `expire` may end it.
   public var isOpen: Bool { playing != nil }
 
   /// Call on ticks: ends a digit whose last packets were all lost.

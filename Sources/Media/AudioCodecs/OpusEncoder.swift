@@ -8,15 +8,15 @@ public struct OpusError: Error, Sendable, Equatable {
 
 /// One voice stream to Opus at the 8 or 16 kHz API rate, mono, in its own 43 KB of memory: no allocation after `init`.
 ///
-/// In-band FEC is on at first: with `expectedLoss` above zero each packet carries a coarse copy of the previous frame. `EncoderControl`
-/// says when.
-/// libopus's own DTX is off, because it runs the whole encoder to find out that nobody speaks; `SilenceDetector` in front of it
-/// does not. About 142 µs of CPU per 20 ms frame at complexity 5 and 8 kHz. One thread at a time.
+/// In-band FEC is on at first: with `expectedLoss` above zero each packet carries a coarse copy of the previous frame.
+/// `EncoderControl` decides when. libopus's own DTX is off, because it runs the whole encoder to detect silence;
+/// `SilenceDetector`, before the encoder, does not. About 142 µs of CPU per 20 ms frame at complexity 5 and 8 kHz. One thread at
+/// a time.
 public struct OpusEncoder: ~Copyable {
   private let state: UnsafeMutableRawPointer
   /// 120 ms.
   private let frameLimit: Int
-  // A frame at its level for the encoder; freed in deinit.
+  // One frame, amplified for the encoder; freed in deinit.
   private let louder: UnsafeMutablePointer<Int16>
   private var encoder: OpaquePointer { OpaquePointer(state) }
 
@@ -53,7 +53,7 @@ public struct OpusEncoder: ~Copyable {
     guard result == OPUS_OK else { throw OpusError(code: result) }
   }
 
-  /// How a frame begins or ends: from nothing, or with nothing.
+  /// Whether a frame fades in from silence, or out to silence.
   enum Fade { case none, inwards, outwards }
 
   /// Encodes one frame of 2.5, 5, 10, 20, 40 or 60 ms and returns the packet's length in octets.
@@ -75,7 +75,7 @@ public struct OpusEncoder: ~Copyable {
     return Int(result)
   }
 
-  /// Makes up for the level that SILK loses, or for as much of it as the frame's peak bears.
+  /// Makes up for the level that SILK loses, as far as the frame's peak allows.
   private func makeUp(_ samples: Span<Int16>) {
     var peak: Int32 = 1
     for index in 0..<samples.count { peak = max(peak, abs(Int32(samples[index]))) }
@@ -97,10 +97,10 @@ public struct OpusEncoder: ~Copyable {
     _ = copus_encoder_set(encoder, OPUS_SET_PACKET_LOSS_PERC_REQUEST, Int32(clamping: max(0, min(100, percent))))
   }
 
-  /// Whether packets carry a copy of the frame before.
+  /// Whether packets carry a copy of the previous frame.
   public mutating func setRepair(_ on: Bool) { _ = copus_encoder_set(encoder, OPUS_SET_INBAND_FEC_REQUEST, on ? 1 : 0) }
 
-  /// Constant rate: packets of one length for as long as the bitrate is one. Variable rate else.
+  /// True: constant rate, so that packets have one length as long as the bitrate does not change. False: variable rate.
   public mutating func setConstantRate(_ on: Bool) { _ = copus_encoder_set(encoder, OPUS_SET_VBR_REQUEST, on ? 0 : 1) }
 
   /// 0…10; takes effect with the next frame.
@@ -112,6 +112,6 @@ public struct OpusEncoder: ~Copyable {
     _ = copus_encoder_set(encoder, OPUS_SET_BITRATE_REQUEST, Int32(clamping: max(6000, min(128_000, bitsPerSecond))))
   }
 
-  /// Forgets the past, for another talker on the same leg.
+  /// Resets the encoder's state, for another talker on the same leg.
   public mutating func reset() { _ = copus_encoder_reset(encoder) }
 }

@@ -1,10 +1,11 @@
 /// Comfort noise as the far end described it (RFC 3389): a level, and a spectrum if it sent one, as an all-pole lattice over
-/// white noise. Levels are approached over 100 ms, so that a new description is no step. 60 octets of state, no allocation;
-/// about 10 instructions per sample and pole.
+/// white noise. The level changes over 100 ms, so that a new description makes no audible step. 60 octets of state, no
+/// allocation; about 10 instructions per sample and pole.
 public struct ReceivedNoise: Sendable {
   /// Poles used; a payload may describe more.
   private static let order = 8
-  /// A noise level above this is no background noise. Far above it the level is taken for an error (0 is one): that of a quiet room is played instead.
+  /// Levels in dBov. Above `loudest` a level is not background noise and is bounded. Above `meant` it is an error (some peers
+  /// send 0): `usual`, the level of a quiet room, is played instead.
   private static let loudest = -30.0
   private static let meant = -15.0
   private static let usual = -60.0
@@ -17,7 +18,8 @@ public struct ReceivedNoise: Sendable {
 
   public init() {}
 
-  /// Takes one payload; an empty one is ignored. The level is bounded to −30 dBov; beyond −15 it is taken as not said.
+  /// Applies one payload; an empty one is ignored. The level is bounded to −30 dBov; above −15 dBov it is ignored and −60 is
+  /// used.
   public mutating func describe(_ payload: Span<UInt8>) {
     guard let level = ComfortNoise.level(payload) else { return }
     poles = min(Self.order, payload.count - 1)
@@ -25,7 +27,7 @@ public struct ReceivedNoise: Sendable {
     var share: Float = 1
     reflections = SIMD8(repeating: 0)
     for index in 0..<poles {
-      // §3.1: 127 is 0, a step is 258/32768; what would ring without end is bounded.
+      // §3.1: 127 is 0, a step is 258/32768; the bound keeps the filter stable.
       let value = max(-0.98, min(0.98, Float(Int(payload[index + 1]) - 127) * 258 / 32_768))
       reflections[index] = value
       share *= 1 - value * value

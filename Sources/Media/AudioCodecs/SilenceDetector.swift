@@ -1,11 +1,10 @@
-/// Tells speech from the pauses between, a tick at a time and ahead of an encoder: what is silence need not be encoded. About
-/// 0.15 µs a tick of speech, and the work of `Tonality` for one that is quiet; no allocation, one stream.
+/// Distinguishes speech from pauses, one tick at a time and before the encoder: silence need not be encoded. About 0.15 µs per
+/// tick of speech, and the work of `Tonality` for a quiet tick; no allocation, one stream.
 ///
-/// A tick is silence when it is near nothing at all, or when neither its energy nor the energy of its high frequencies (an "s"
-/// has little else) stands out from the least of the last two seconds, and it is no tone: music that is turned down is quiet
-/// and steady, too. Anything at or above −45 dBov is never silence: music, tones and loud surroundings are what the caller is
-/// meant to hear. A constant offset is no energy. After speech the verdict stays for a hang-over, so that the end of a word is
-/// whole.
+/// A tick is silence if it is close to digital silence, or if neither its energy nor the energy of its high frequencies (an "s"
+/// has little else) exceeds the minimum of the last two seconds, and it is not a tone: music at low volume is quiet and steady,
+/// too. A tick at or above −45 dBov is never silence: the caller should hear music, tones and loud surroundings. A constant
+/// offset has no energy. After speech the verdict holds for a hang-over, so that the end of a word is complete.
 ///
 ///     if detector.isSilence(samples) { … }
 public struct SilenceDetector: Sendable {
@@ -15,9 +14,9 @@ public struct SilenceDetector: Sendable {
   private static let alwaysHeard = fullScale * 3.162e-5
   /// −66 dBov.
   private static let neverHeard = fullScale * 2.512e-7
-  /// 6 dB above the least of two seconds, so about 4.5 above the mean of steady noise.
+  /// 6 dB above the minimum of two seconds, so about 4.5 above the mean of steady noise.
   private static let ratio = 4.0
-  /// 8 dB: foretold by so much, the mean of some ticks is a tone.
+  /// 8 dB: a mean prediction gain this high over some ticks means a tone.
   private static let tonalGain: Float = 6.3
   private static let windowTicks = 25
   private static let windows = 4
@@ -25,22 +24,23 @@ public struct SilenceDetector: Sendable {
   /// After less than three ticks of "speech", which may have been a click.
   private static let shortHangOver = 4
 
-  /// The least of each half second, the present one first: what noise there is under the speech. At first as in a quiet room.
+  /// The minimum of each half second, the current one first: the noise floor under the speech. It starts at the level of a quiet
+  /// room.
   private var least = SIMD4<Double>(repeating: neverHeard)
   private var leastHigh = SIMD4<Double>(repeating: neverHeard)
   private var ticksInWindow = 0
-  /// The same without the assumption; infinite before the first tick.
+  /// The minima without that assumption; infinite before the first tick.
   private var measured = SIMD4<Double>(repeating: .infinity)
   private var talking = 0
   private var hang = 0
-  /// The prediction gain of quiet ticks lately.
+  /// Running mean of the prediction gain of quiet ticks.
   private var tonality: Float = 1
   private var speechSum = 0.0
   private var speechTicks = 0
 
   public init() {}
 
-  /// Classifies 20 ms; true: nobody speaks.
+  /// Classifies 20 ms; true means silence.
   // HOT
   public mutating func isSilence(_ samples: Span<Int16>) -> Bool {
     guard samples.count > 1 else { return true }
@@ -74,10 +74,10 @@ public struct SilenceDetector: Sendable {
     return energy > least.min() * Self.ratio || high > leastHigh.min() * Self.ratio
   }
 
-  /// A tick that does not stand out, but is of tones.
+  /// A tick that is not louder than the noise floor, but consists of tones.
   private mutating func isTonal(_ samples: Span<Int16>, _ energy: Double) -> Bool {
     guard energy > Self.neverHeard else { return false }
-    // Tones far above their noise foretell more than the mean of a few ticks needs: bounded, it takes three.
+    // Tones far above their noise have a very large gain; the bound makes the mean need three ticks.
     let gain = min(Tonality.predictionGain(samples), 2 * Self.tonalGain)
     tonality += (gain - tonality) / 4
     return tonality >= Self.tonalGain
@@ -96,14 +96,14 @@ public struct SilenceDetector: Sendable {
     ticksInWindow &+= 1
   }
 
-  /// The last tick counted as speech only because of what was said before it: it is what the pause will sound like.
+  /// The last tick counts as speech only because of the hang-over: it sounds as the pause will.
   public var isLingering: Bool { talking == 0 && hang > 0 }
-  /// The noise between the words in dBov, −127 at least and before anything was heard.
+  /// The noise between words in dBov; at least −127, which is also the value before any tick.
   public var noiseLevel: Double {
     let energy = measured.min()
     return energy.isFinite ? LevelMeter.decibels(energy / Self.fullScale) : -127
   }
-  /// The mean level of what counted as speech, hang-over left out, in dBov; nil before any.
+  /// The mean level of ticks that counted as speech, without hang-over, in dBov; nil before any.
   public var speechLevel: Double? {
     speechTicks == 0 ? nil : LevelMeter.decibels(speechSum / Double(speechTicks) / Self.fullScale)
   }
