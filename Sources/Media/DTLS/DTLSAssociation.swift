@@ -1,8 +1,8 @@
 import COpenSSL
 import SRTP
 
-/// One DTLS-SRTP handshake (RFC 5764) without I/O: datagrams go in, datagrams come out, keys come out last. For one thread at a
-/// time.
+/// One DTLS-SRTP handshake (RFC 5764) without I/O: it consumes and produces datagrams, and yields the keys at the end. For one
+/// thread at a time.
 ///
 /// | state | event | next |
 /// |---|---|---|
@@ -13,8 +13,8 @@ import SRTP
 /// | established, unverified | close_notify from the peer, or `close` | closed |
 /// | failed, closed | anything | – |
 ///
-/// OpenSSL keeps time and randomness itself, so that this is the one machine of Media that does not run on virtual time:
-/// ask `timeout` after each call and call `handleTimeout` when it has passed. About 74 KB until it is let go.
+/// OpenSSL keeps time and randomness itself, so that this is the one machine of Media that does not run on virtual time: read
+/// `timeout` after each call and call `handleTimeout` when it has passed. About 74 KB until deinit.
 public struct DTLSAssociation: ~Copyable {
   public enum Role: Sendable { case client, server }
   public enum State: Sendable, Equatable {
@@ -24,20 +24,20 @@ public struct DTLSAssociation: ~Copyable {
 
   public let role: Role
   public private(set) var state = State.handshaking
-  /// Present exactly while `state` is `established` (and kept when the peer closes afterwards).
+  /// Set exactly while `state` is `established` (and kept when the peer closes afterwards).
   public private(set) var keyMaterial: SRTPKeyMaterial?
-  /// SHA-256 of what the peer showed, once the handshake is done; for the log.
+  /// SHA-256 of the peer's certificate, once the handshake is done; for the log.
   public private(set) var peerFingerprint: DTLSFingerprint?
 
-  /// Not private for the tests, which set a timer of their own: OpenSSL knows no clock but the machine's.
+  /// Not private, because tests set a timer of their own: OpenSSL uses only the machine's clock.
   let ssl: OpaquePointer
   private let input: OpaquePointer
   private let output: OpaquePointer
   private let datagramBytes: Int
   private var expected: DTLSFingerprint?
 
-  /// A new association. Without `remoteFingerprint` the handshake runs and stops at `unverified`.
-  /// `datagramBytes` bounds what we send; at least 256.
+  /// Creates an association. Without `remoteFingerprint` the handshake stops at `unverified`. `datagramBytes` bounds the
+  /// datagrams that we send; at least 256.
   public init(
     _ role: Role, identity: DTLSIdentity, remoteFingerprint: DTLSFingerprint? = nil, datagramBytes: Int = 1200
   ) throws(DTLSFailure) {
@@ -60,18 +60,18 @@ public struct DTLSAssociation: ~Copyable {
 
   deinit { SSL_free(ssl) }  // frees both BIOs
 
-  /// Client: puts the first flight into the output. Server: nothing.
+  /// As client, writes the first flight to the output; as server, does nothing.
   public mutating func start() { if role == .client { step() } }
 
-  /// Takes one datagram. What it causes is seen in `state`; call `drain` next, also after a failure: it holds the alert.
+  /// Handles one datagram. `state` shows the effect. Call `drain` next, also after a failure: the output then holds the alert.
   public mutating func receive(_ datagram: UnsafeRawBufferPointer) {
     guard isAlive, datagram.count > 0, let count = Int32(exactly: datagram.count) else { return }
-    _ = cossl_bio_reset(input)  // what OpenSSL did not read of an earlier datagram is not part of this one
+    _ = cossl_bio_reset(input)  // octets of an earlier datagram that OpenSSL did not read are dropped
     guard BIO_write(input, datagram.baseAddress, count) == count else { return }
     step()
   }
 
-  /// Tells whose certificate is right; checks at once if the handshake is done. A second call with another value fails the
+  /// Sets the expected certificate; checks at once if the handshake is done. A second call with another value fails the
   /// association.
   public mutating func setRemoteFingerprint(_ fingerprint: DTLSFingerprint) {
     guard isAlive else { return }
@@ -83,7 +83,7 @@ public struct DTLSAssociation: ~Copyable {
     if state == .unverified { verify() }
   }
 
-  /// How long a flight is waited for that was waited for `last` before; 0: it was sent just now.
+  /// The time-out of a flight, from the time-out `last` of the transmission before it; 0 for the first transmission.
   static func microseconds(after last: UInt32) -> UInt32 {
     last == 0 ? Limits.firstTimeoutMicroseconds : min(last &* 2, Limits.longestTimeoutMicroseconds)
   }
@@ -96,14 +96,14 @@ public struct DTLSAssociation: ~Copyable {
     return .microseconds(Int64(left.tv_sec) * 1_000_000 + Int64(left.tv_usec))
   }
 
-  /// Retransmits the last flight if its time has come; harmless before. Call `drain` next.
+  /// Retransmits the last flight if its time-out has passed; harmless before. Call `drain` next.
   public mutating func handleTimeout() {
     guard state == .handshaking else { return }
     ERR_clear_error()
     if cossl_dtls_handle_timeout(ssl) < 0 { state = .failed(.drainQueue()) }
   }
 
-  /// Says goodbye to the peer (close_notify); call `drain` next.
+  /// Sends close_notify to the peer; call `drain` next.
   public mutating func close() {
     guard isAlive else { return }
     ERR_clear_error()
@@ -112,9 +112,10 @@ public struct DTLSAssociation: ~Copyable {
     state = .closed
   }
 
-  /// Hands out every datagram that is waiting, each at most `datagramBytes` long; the bytes live during the call only.
+  /// Passes every pending datagram to `send`, each at most `datagramBytes` long; the bytes are valid during that call only.
   ///
-  /// A memory BIO is a stream, so the boundaries are found again at record headers (13 bytes, length in the last two).
+  /// A memory BIO is a stream, so the datagram boundaries are restored from the record headers (13 bytes, length in the last
+  /// two).
   public mutating func drain(_ send: (UnsafeRawBufferPointer) -> Void) {
     var memory: UnsafeMutablePointer<CChar>?
     let count = cossl_bio_memory(output, &memory)
@@ -142,7 +143,7 @@ extension DTLSAssociation {
     }
   }
 
-  /// Runs OpenSSL over what is in the input.
+  /// Runs OpenSSL over the input.
   private mutating func step() {
     ERR_clear_error()
     if state == .handshaking {
@@ -166,7 +167,7 @@ extension DTLSAssociation {
     case SSL_ERROR_ZERO_RETURN: state = .closed
     default:
       let failure = DTLSFailure.drainQueue()
-      // After the handshake the keys stand whatever comes: a stray record must not end a call.
+      // After the handshake the keys stay valid: a stray record must not end a call.
       if state == .handshaking { state = .failed(failure) } else { state = .closed }
     }
   }
@@ -194,7 +195,7 @@ extension DTLSAssociation {
     (keyMaterial, state) = (keys, .established)
   }
 
-  /// Ends a handshake that OpenSSL holds to be good; close_notify tells the peer not to wait.
+  /// Ends a handshake that OpenSSL accepted; close_notify spares the peer a time-out.
   private mutating func refuse(_ failure: DTLSFailure) {
     SSL_shutdown(ssl)
     ERR_clear_error()

@@ -1,7 +1,7 @@
 import COpenSSL
 import SRTP
 
-/// Our certificate, made at start, and the OpenSSL settings that all associations of a process share.
+/// Our certificate, made at start, and the OpenSSL settings shared by all associations of a process.
 ///
 /// Self-signed P-256: what browsers use and expect (RFC 8827 §6.5). Making one takes about 1 ms. May be shared between threads:
 /// an `SSL_CTX` that is no longer changed is safe to use from several (OpenSSL's ssl(7)).
@@ -37,19 +37,20 @@ private func configure(_ context: OpaquePointer, _ key: OpaquePointer, _ certifi
   SSL_CTX_set_options(context, cossl_op_no_query_mtu() | cossl_op_no_renegotiation() | cossl_op_no_ticket())
   _ = cossl_set_session_cache_off(context)
   _ = cossl_set_release_buffers(context)
-  // Any certificate passes here, absence does not: the fingerprint is compared after the handshake (RFC 5763 §5).
+  // Any certificate passes here, but one is required: the fingerprint is compared after the handshake (RFC 5763 §5).
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT) { _, _ in 1 }
   let names = profiles.map(\.openSSLName).joined(separator: ":")
   return cossl_set_min_proto_version(context, DTLS1_2_VERSION) == 1
     && SSL_CTX_use_certificate(context, certificate) == 1
     && SSL_CTX_use_PrivateKey(context, key) == 1
-    // Authenticated encryption with forward secrecy only. RSA suites are for peers whose own certificate is RSA and who are the server.
+    // Authenticated encryption with forward secrecy only. RSA suites are for peers that are the server and have an RSA
+    // certificate.
     && SSL_CTX_set_cipher_list(context, "ECDHE+AESGCM:ECDHE+CHACHA20") == 1
     && cossl_set1_groups_list(context, "X25519:P-256:P-384") == 1
     && SSL_CTX_set_tlsext_use_srtp(context, names) == 0  // zero is success here
 }
 
-/// A certificate that says nothing but the key: RFC 8827 §6.5 wants no identity in it.
+/// A certificate that contains only the key: RFC 8827 §6.5 requires that it names no identity.
 private func selfSigned(_ key: OpaquePointer) -> OpaquePointer? {
   guard let certificate = X509_new() else { return nil }
   var serial: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 0]
