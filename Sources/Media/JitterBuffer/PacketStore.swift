@@ -1,4 +1,4 @@
-/// What is known of a stored packet. Times are in RTP clock units on the stream's extended timeline.
+/// A stored packet's metadata. Times are in RTP clock units on the stream's extended timeline.
 struct StoredPacket {
   /// Extended sequence number, −1 for a free slot.
   var sequence: Int64
@@ -8,13 +8,13 @@ struct StoredPacket {
   var duration: Int32
   /// At most `Limits.largeLength`.
   var length: UInt16 = 0
-  /// Where its octets are: a room, and from `Limits.packets` on a large one.
+  /// Index of the room that holds its octets; from `Limits.packets` on, of a large room.
   var room: UInt8 = 0
-  /// The coding of the payload, a number of the caller of `insert`: up to 127; the highest bit is `carriesRepair`.
+  /// The coding of the payload, a number that the caller of `insert` chooses, up to 127; the highest bit is `carriesRepair`.
   private var mark: UInt8
   var format: UInt8 { mark & 0x7f }
   var carriesRepair: Bool { mark & 0x80 != 0 }
-  /// Not audio (telephone-event, comfort noise): only its position in the sequence counts.
+  /// Not audio (telephone-event, comfort noise): it only holds a position in the sequence.
   var isPlaceholder: Bool { duration <= 0 }
 
   init(
@@ -27,10 +27,10 @@ struct StoredPacket {
   }
 }
 
-/// Store: a ring of `Limits.packets` slots found by extended sequence number, and as many rooms for payloads, allocated at set-up
-/// (3 KB + 16 KB, of G.711, + 18 KB for large payloads). The first free room is taken, so that of a usual call only the first few are ever
-/// touched and cost memory. Two numbers never share a slot as long as all lie within `Limits.packets` of each other, which the buffer
-/// above keeps true.
+/// Store: a ring of `Limits.packets` slots, found by extended sequence number, and as many rooms for payloads, allocated at
+/// set-up (3 KB + 16 KB, of G.711, + 18 KB for large payloads). A packet gets the first free room, so that a usual call touches,
+/// and pays memory for, only the first few. Two numbers never share a slot as long as all lie within `Limits.packets` of each
+/// other, which `PlayoutBuffer` guarantees.
 struct PacketStore: ~Copyable {
   let slots: UnsafeMutablePointer<StoredPacket>
   let octets: UnsafeMutablePointer<UInt8>
@@ -38,7 +38,7 @@ struct PacketStore: ~Copyable {
   private let largeOffset: Int
   var freeRooms = UInt64.max
   private var largeInUse: UInt32 = 0
-  /// Slots in use: each has a room.
+  /// Slots in use.
   var count: Int { Limits.packets &- freeRooms.nonzeroBitCount &+ largeInUse.nonzeroBitCount }
   var isEmpty: Bool { freeRooms == .max && largeInUse == 0 }
 
@@ -56,19 +56,19 @@ struct PacketStore: ~Copyable {
 
   func index(_ sequence: Int64) -> Int { Int(truncatingIfNeeded: sequence) & (Limits.packets &- 1) }
 
-  /// The packet of this number, if stored; valid until it is removed or another is put.
+  /// The packet of this number, if stored; valid until it is removed or another is stored.
   // HOT
   func packet(_ sequence: Int64) -> UnsafePointer<StoredPacket>? {
     let slot = slots + index(sequence)
     return slot.pointee.sequence == sequence ? UnsafePointer(slot) : nil
   }
 
-  /// Copies a payload in. False when it is too large, the pool of large ones is used up, or its slot is taken.
+  /// Copies a payload in. False if it is too large, no room for large ones is free, or its slot is in use.
   // HOT
   @inline(__always) mutating func put(_ packet: StoredPacket, payload: Span<UInt8>) -> Bool {
     guard payload.count <= slotLength else { return putLarge(packet, payload: payload) }
-    // There are as many rooms as slots. The buffer above keeps numbers closer together than the ring is long; if it did not, nothing
-    // stored may be lost track of.
+    // There are as many rooms as slots. `PlayoutBuffer` keeps numbers closer together than the ring is long; if it did not, no
+    // stored packet may be lost.
     let slot = slots + index(packet.sequence)
     guard slot.pointee.sequence < 0, freeRooms != 0 else { return false }
     let room = freeRooms.trailingZeroBitCount
@@ -122,7 +122,7 @@ struct PacketStore: ~Copyable {
     return UnsafeBufferPointer(start: octets + offset, count: Int(packet.pointee.length))
   }
 
-  /// The lowest stored number above `sequence` and up to `last`.
+  /// The stored packet with the lowest number above `sequence` and up to `last`.
   func first(after sequence: Int64, through last: Int64) -> UnsafePointer<StoredPacket>? {
     guard !isEmpty, last > sequence else { return nil }
     for candidate in (sequence &+ 1)...last {

@@ -1,7 +1,8 @@
 import Bytes
 
 extension PlayoutBuffer {
-  /// The next piece of audio. Call until the tick is full; at `.empty` and `.pause` make up what is missing and tell by `madeUp`.
+  /// Returns the next piece of audio. Call until the tick is full; at `.empty` and `.pause` make up audio and report it by
+  /// `madeUp`.
   // HOT
   public mutating func fetch(at now: Instant) -> Fetch {
     if isExcessive { dropExcess() }
@@ -17,7 +18,7 @@ extension PlayoutBuffer {
         advance(played: true)
         continue
       }
-      // A timestamp ahead of the line without a missing number: the talker paused. Go on when the wanted delay is reached.
+      // A timestamp ahead of the line without a missing number: the talker paused. Continue when the wanted delay is reached.
       let isAfterPause = timestamp &- position >= unitsPerMillisecond
       if isAfterPause, started, !isDue(timestamp, at: now) { return .pause }
       if waited > 0, !isAfterPause { delay.waitedFor(transit: packet.pointee.transit) }
@@ -36,7 +37,7 @@ extension PlayoutBuffer {
       payload: store.payload(packet), duration: Int(packet.pointee.duration), format: packet.pointee.format)
   }
 
-  /// The packet whose audio continues where the next `units` end that are made up, after `.lost` or at `.empty`; nil while it is not there.
+  /// The packet whose audio follows the next `units` made-up units, after `.lost` or at `.empty`; nil while it has not arrived.
   public mutating func packet(behind units: Int) -> FetchedPacket? {
     guard let after = store.first(after: next &- 1, through: highest), !after.pointee.isPlaceholder,
       after.pointee.timestamp == position &+ waited &+ Int64(units)
@@ -44,7 +45,7 @@ extension PlayoutBuffer {
     return handedOut(after)
   }
 
-  /// Units made up at `.empty` or `.pause`.
+  /// Reports units made up at `.empty` or `.pause`.
   public mutating func madeUp(_ units: Int) {
     waited &+= Int64(max(0, units))
     statistics.waits &+= 1
@@ -55,7 +56,7 @@ extension PlayoutBuffer {
     played = played << 1 | (wasPlayed ? 1 : 0)
   }
 
-  /// The packet of the next number is missing and a later one is there. One missing packet is decided on at a time; nil when that
+  /// The packet of the next number is missing and a later one is stored. Decides on one missing packet at a time; nil if it
   /// needed no audio.
   @inline(never) private mutating func fetchAcrossGap(at now: Instant) -> Fetch? {
     guard let found = store.first(after: next, through: highest) else { return .empty }
@@ -71,7 +72,7 @@ extension PlayoutBuffer {
     let end = position &+ length
     if missing == 1, carriesRepair, after.carriesRepair {
       delay.repairable(transit: after.transit &+ Int64(after.duration))
-      // What was made up while waiting stands for it, unless more delay is wanted.
+      // Audio made up while waiting replaces it, unless more delay is wanted.
       let isCovered = waited >= length && isDue(after.timestamp, at: now)
       skip(1, to: end)
       waited = 0
@@ -80,7 +81,8 @@ extension PlayoutBuffer {
     if waited >= length {
       if missing == 1, bridgesLosses {
         delay.bridgeable(transit: after.transit, duration: Int64(after.duration))
-        // The next loss finds its successor there if the delay grows by this one: it lasts one time more, and is led into what is there now.
+        // If the delay grows by this loss, its successor is at hand at the next one: conceal it again, joined to the packet at
+        // hand.
         if slack < delay.bridging {
           skip(1, to: end)
           waited = 0
@@ -96,17 +98,17 @@ extension PlayoutBuffer {
     let overtakes = highest &- lateAt <= Limits.overtakenPackets
     let excess = slack &- max(delay.wanted, delay.slowest)
     let kept = min(uncovered, Int64(Limits.joinMilliseconds) &* unitsPerMillisecond)
-    // The next loss is to be bridged as well: afterwards the packet behind it must still be there, if it comes as fast as most.
+    // The next loss should be bridged as well: its successor must still be in time afterwards, if it comes as fast as most.
     let bridges = !bridgesLosses || slack &- (uncovered &- kept) >= delay.bridging
     if excess >= thresholds.excessTolerance(isPause: isPause, overtakes: overtakes), bridges {
-      // A loss is the best moment to shorten the delay: no received audio has to be removed. A little is made up to join the ends.
+      // A loss is the best position to shorten the delay: no received audio is dropped. A little is made up to join the ends.
       slack &-= uncovered &- kept
       statistics.leftOut &+= 1
       skip(1, to: end)
       waited = 0
       return .lost(Int(kept))
     }
-    // Making a tick's audio up without giving up the packet costs nothing, and if it was only overtaken it is played after all.
+    // Making up a tick's audio without giving up the packet costs nothing: if it was only overtaken, it is still played.
     if waited == 0, length >= Int64(Limits.tickMilliseconds) &* unitsPerMillisecond { return .empty }
     if missing == 1, bridgesLosses { delay.bridgeable(transit: after.transit, duration: Int64(after.duration)) }
     skip(1, to: end)
@@ -120,7 +122,7 @@ extension PlayoutBuffer {
     statistics.missing &+= UInt64(count)
   }
 
-  /// Would a packet of this timestamp, played now, have the wanted delay?
+  /// Whether a packet of this timestamp, played now, would have the wanted delay.
   private mutating func isDue(_ timestamp: Int64, at now: Instant) -> Bool {
     units(now) &- timestamp >= delay.wanted &- thresholds.shrinkMargin
   }
@@ -131,7 +133,7 @@ extension PlayoutBuffer {
   }
   private var wantedQueue: Int64 { delay.wanted &- delay.recentMinimum &+ packetDuration }
 
-  /// What is beyond the wanted delay is stale, and goes at once.
+  /// Drops at once what is queued beyond the wanted delay: it is stale.
   @inline(never) private mutating func dropExcess() {
     let wanted = wantedQueue
     while store.count > 1, lastTimestamp &- position > wanted {

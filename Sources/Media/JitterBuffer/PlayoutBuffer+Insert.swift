@@ -4,10 +4,10 @@ import RTP
 extension PlayoutBuffer {
   /// Stores one packet.
   /// - Parameters:
-  ///   - duration: of its audio in RTP clock units; 0 for a packet of another kind in the same sequence (telephone-event), whose
-  ///     position is kept.
-  ///   - carriesRepair: it holds a copy of the packet before.
-  ///   - format: whose coding it is, 0…127, for `FetchedPacket`.
+  /// - duration: of its audio in RTP clock units; 0 for another kind of packet in the same sequence (telephone-event), whose
+  ///   position is kept.
+  /// - carriesRepair: it holds a copy of the previous packet.
+  /// - format: the number of its coding, 0…127, for `FetchedPacket`.
   // HOT
   public mutating func insert(
     _ header: RTPHeader, payload: Span<UInt8>, duration: Int, carriesRepair: Bool = false, format: UInt8 = 0, at now: Instant
@@ -15,7 +15,7 @@ extension PlayoutBuffer {
     let arrival = units(now)
     statistics.inserted &+= 1
     let audio = Incoming(duration: Int32(clamping: max(0, duration)), carriesRepair: carriesRepair, format: format)
-    // What is no audio chooses no source.
+    // Only audio chooses a source.
     let verdict = duration > 0 || header.ssrc == source ? active.admit(header.ssrc, at: now) : .inactive
     guard verdict == .active, let source, let sequence = extendedSequence(header, source: source) else {
       return resynchronise(header, payload, audio, verdict, arrival)
@@ -46,14 +46,14 @@ extension PlayoutBuffer {
     return .stored
   }
 
-  /// What the owner says of a packet.
+  /// The caller's description of a packet.
   struct Incoming {
     var duration: Int32
     var carriesRepair: Bool
     var format: UInt8
   }
 
-  /// A timestamp on the extended line, in units of the codec's clock whatever the sender's is.
+  /// A timestamp on the extended line, in units of the codec's clock whatever the sender's clock is.
   @inline(__always) private func line(_ timestamp: RTPTimestamp) -> Int64 {
     if clock.isUsual {
       return lastTimestamp &+ Int64(timestamp.distance(from: RTPTimestamp(raw: UInt32(truncatingIfNeeded: lastTimestamp))))
@@ -61,7 +61,7 @@ extension PlayoutBuffer {
     return lastTimestamp &+ clock.units(Int64(timestamp.distance(from: lastStamp)))
   }
 
-  /// Learns how the sender stamps: what it steps by from one number to the next, beside what the packets last.
+  /// Learns the sender's clock: compares the timestamp step between consecutive numbers with the packets' duration.
   @inline(__always) private mutating func followClock(_ header: RTPHeader, _ sequence: Int64, duration: Int64, _ arrival: Int64) {
     let step = Int64(header.timestamp.distance(from: lastStamp))
     guard sequence == highest &+ 1, duration == packetDuration, clock.units(step) != duration else { return clock.interrupt() }
@@ -86,13 +86,14 @@ extension PlayoutBuffer {
     return .stored
   }
 
-  /// The packet's extended number, nil if it is not of this stream's range.
+  /// The packet's extended number; nil if it is outside this stream's range.
   @inline(__always) private mutating func extendedSequence(_ header: RTPHeader, source: SSRC) -> Int64? {
     guard header.ssrc == source else { return nil }
     let distance = header.sequence.distance(from: SequenceNumber(raw: UInt16(truncatingIfNeeded: highest)))
     guard distance < Limits.packets &* 4 else { return nil }
     if distance <= -Limits.misorder {
-      // So far back it is a restart of the sender, unless number and timestamp agree that it is only very late, as late as a network can be.
+      // This far back the sender restarted, unless number and timestamp agree that the packet is only very late, within a
+      // network's limits.
       let units = line(header.timestamp) &- lastTimestamp
       let expected = Int64(distance) &* packetDuration
       guard started, expected.magnitude <= UInt64(Limits.lateMilliseconds) &* UInt64(unitsPerMillisecond),
@@ -116,8 +117,8 @@ extension PlayoutBuffer {
     return .late
   }
 
-  /// Long after the packet before it, without a number missing, and the one behind it as long after that as its audio lasts: the sender's
-  /// clock stood still, and what was delay before says nothing of what is.
+  /// If a packet arrives long after the one before it without a missing number, and the next one a packet's duration later, the
+  /// sender's clock stood still, and earlier delays no longer apply.
   @inline(never) private mutating func judgeStandstill(_ sequence: Int64, _ step: Int64, late: Int64, _ arrival: Int64) {
     let isNext = sequence == highest &+ 1
     if let overdue, isNext, overdue == highest, arrival &- lastArrival >= step / 2 {
@@ -128,8 +129,8 @@ extension PlayoutBuffer {
     overdue = isOverdue ? sequence : nil
   }
 
-  /// A number far away or another source. A number is believed when the stream was silent for 100 ms, or when its successor follows; a source as
-  /// `ActiveSource` says.
+  /// Handles a distant number or another source. A number is accepted if the stream was silent for 100 ms, or if its successor
+  /// follows; a source by the rule of `ActiveSource`.
   @inline(never) private mutating func resynchronise(
     _ header: RTPHeader, _ payload: Span<UInt8>, _ audio: Incoming, _ verdict: ActiveSource.Verdict, _ arrival: Int64
   ) -> Insertion {
@@ -158,7 +159,7 @@ extension PlayoutBuffer {
     candidate = nil
     if source != header.ssrc { clock = SenderClock() }
     source = header.ssrc
-    // Room below for packets that overtook: numbers stay positive.
+    // Leaves room below for overtaken packets: numbers stay positive.
     highest = 65_536 &+ Int64(header.sequence.raw)
     let timestamp = Int64(header.timestamp.raw)
     (next, position) = (highest, timestamp)
@@ -169,12 +170,12 @@ extension PlayoutBuffer {
     lastStamp = header.timestamp
     delay.timelineChanged()
     let result = keep(highest, timestamp, header.timestamp, payload: payload, audio, arrival)
-    // Refused for its size, it began the stream all the same.
+    // The packet began the stream even if it was refused for its size.
     (lastTimestamp, lastArrival) = (timestamp, arrival)
     return result != .stored ? result : isFirst ? .stored : .resynchronised
   }
 
-  /// All stored numbers lie within `Limits.packets`: the oldest go when a new one is too far ahead.
+  /// Keeps all stored numbers within `Limits.packets`: drops the oldest when a new one is too far ahead.
   @inline(never) private mutating func makeRoom(for sequence: Int64) {
     let first = sequence &- Int64(Limits.packets) &+ 1
     while next < first {

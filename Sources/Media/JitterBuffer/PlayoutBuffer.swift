@@ -1,7 +1,7 @@
 import Bytes
 import RTP
 
-/// What became of an inserted packet.
+/// The result of an insertion.
 public enum Insertion: Sendable, Equatable {
   case stored
   /// The stream's numbers, timestamps or source changed: the buffer restarted with this packet.
@@ -10,13 +10,14 @@ public enum Insertion: Sendable, Equatable {
   case late, duplicate, refused, outOfRange
 }
 
-/// One packet handed out by `fetch`.
+/// One packet returned by `fetch`.
 public struct FetchedPacket {
-  /// Readable until the next `insert`. A pointer, as a span of the buffer could not be held while the owner runs its decoder.
+  /// Readable until the next `insert`. A pointer, because a span of the buffer could not be held while the owner runs its
+  /// decoder.
   public let payload: UnsafeBufferPointer<UInt8>
   /// RTP clock units.
   public let duration: Int
-  /// As given to `insert`.
+  /// As passed to `insert`.
   public let format: UInt8
 }
 
@@ -27,33 +28,32 @@ public enum Fetch {
   case repair(Int, from: FetchedPacket)
   /// This many units are lost for good.
   case lost(Int)
-  /// The talker paused (DTX) and it is not yet time to continue: fill with comfort noise.
+  /// The talker paused (DTX) and play-out does not continue yet: fill with comfort noise.
   case pause
-  /// Nothing is there: the network is late, or the talker silent.
+  /// No packet is due: the network is late, or the talker silent.
   case empty
 }
 
-/// Packets in, in any order; a timeline out, in order, each packet at most once (RFC 3550 streams, any codec, 10…60 ms per
-/// packet).
+/// Accepts packets in any order and returns a timeline in order, each packet at most once (RFC 3550 streams, any codec, 10…60 ms
+/// per packet).
 ///
-/// `insert` stores and measures. `fetch` is called as often as a tick needs audio, whatever the packets' length, and `decide`
-/// once per tick tells whether to play faster or slower. The consumer's tick is the clock. Audio that is missing when needed is
-/// waited for as long as nothing newer is there: the delay then grows by what was made up meanwhile, and shrinks again when the
-/// policy finds it too long.
+/// `insert` stores and measures. `fetch` is called as often as a tick needs audio, whatever the packets' length. `decide`, once
+/// per tick, returns whether to play faster or slower. The consumer's tick is the clock. Missing audio is waited for until a
+/// newer packet arrives: the delay grows by the audio made up meanwhile, and shrinks again when the policy finds it too long.
 ///
 /// 45 KB, allocated at set-up; `insert`, `fetch` and `decide` allocate nothing. One thread at a time. Memory and delay are
 /// bounded by `Limits`; bytes from the network cannot make it trap.
 public struct PlayoutBuffer: ~Copyable {
   public let clockRateHz: UInt32
   let thresholds: DelayPolicy.Thresholds
-  /// What happened so far; the owner of the decoder counts the audio here.
+  /// Counts so far; the owner of the decoder counts the audio here.
   public var statistics: PlayoutStatistics
 
-  /// Told by the owner before it fetches: the talker pauses as far as it knows.
+  /// Set by the owner before it fetches: the talker pauses as far as the owner knows.
   public var isPause = false
   /// As of the last `decide`: how long the tightest packet has until it is needed.
   var slack = Int64.min / 2
-  /// The greatest common divisor of packet and tick, and the tick it was computed for; −1 when the packets' length has changed.
+  /// The greatest common divisor of packet and tick, and the tick it was computed for; −1 after the packets' length changed.
   private var grain: Int64 = 1
   var grainTick = -1
   var store: PacketStore
@@ -64,42 +64,42 @@ public struct PlayoutBuffer: ~Copyable {
   let bridgesLosses: Bool
 
   var source: SSRC?
-  /// Which of several sources is played.
+  /// Selects the source that is played.
   var active = ActiveSource()
-  /// How the sender stamps its packets.
+  /// Learns the sender's timestamp clock.
   var clock = SenderClock()
-  /// Highest number stored, on the extended line, and the packet time it came with.
+  /// The highest number stored, on the extended line; then the newest audio packet's timestamp.
   var highest: Int64 = 0
   var lastTimestamp: Int64 = 0
-  /// The same as the sender wrote it.
+  /// The same timestamp as the sender wrote it.
   var lastStamp = RTPTimestamp(raw: 0)
   var lastArrival: Int64 = 0
-  /// The next number to hand out and where its audio should begin.
+  /// The next number to return, and the timestamp where its audio should begin.
   var next: Int64 = 0
   var position: Int64 = 0
   var started = false
   var packetDuration: Int64
-  /// Which of the last 64 returned positions had their packet: tells duplicates from late ones.
+  /// Which of the last 64 numbers had their packet: distinguishes duplicates from late packets.
   var played: UInt64 = 0
-  /// Units made up while waiting, since the last real audio.
+  /// Units made up while waiting, since the last received audio.
   var waited: Int64 = 0
   /// The highest number when a packet last came too late.
   var lateAt = Int64.min / 2
-  /// Up to this number the network counts as one that loses packets.
+  /// Up to this number the network counts as lossy.
   var lossyThrough = Int64.min / 2
-  /// The number of a packet that came long after the one before it although nothing lies between them: the network held it back, or the
-  /// sender's clock stood still through a pause. The packet behind it says which: after a stall it is there at once.
+  /// The number of a packet that came long after its predecessor although no number is missing: the network held it back, or the
+  /// sender's clock stood still through a pause. The next packet decides: after a stall it arrives at once.
   var overdue: Int64?
   var stoodStill = false
-  /// Of the present source, a number far from its line.
+  /// A number of the present source far from its line.
   var candidate: SequenceNumber?
 
   /// - Parameters:
   ///   - clockRateHz: RTP clock: 8000 for G.711, 48000 for Opus.
-  ///   - carriesRepair: packets may carry a copy of the one before (Opus FEC).
-  ///   - bridgesLosses: what is lost is made up better when the packet behind it is there, which is worth some delay (G.711).
-  ///   - octetsPerUnit: of its payloads: slots are as large as it takes for as many packets of any codec.
-  ///   - statistics: where counting continues from.
+  /// - carriesRepair: packets may carry a copy of the previous one (Opus FEC).
+  /// - bridgesLosses: a loss is concealed better when the next packet is at hand, which is worth some delay (G.711).
+  /// - octetsPerUnit: of the payloads: slots grow with it, so that as many packets of any codec fit.
+  /// - statistics: the counts to continue from.
   public init(
     clockRateHz: UInt32, carriesRepair: Bool, bridgesLosses: Bool = false, octetsPerUnit: Int = 1,
     policy: DelayPolicy = DelayPolicy(), statistics: PlayoutStatistics = PlayoutStatistics()
@@ -119,10 +119,10 @@ public struct PlayoutBuffer: ~Copyable {
 
   // MARK: Delay
 
-  /// What is known of the rest of the path: mouth to ear without this buffer, from 0 to 2 s. What delay costs a conversation depends on it.
+  /// Sets the delay of the rest of the path: mouth to ear without this buffer, 0 to 2 s. The cost of delay depends on it.
   public mutating func setPath(milliseconds: Double) { delay.histogram.setPath(milliseconds: milliseconds) }
 
-  /// Asked once a tick, when its audio is decoded.
+  /// To be called once a tick, when its audio is decoded.
   /// - Parameters:
   ///   - pending: decoded units that will remain after this tick.
   ///   - tick: units of one tick.
@@ -143,7 +143,7 @@ public struct PlayoutBuffer: ~Copyable {
     return decision
   }
 
-  /// Wanted beyond what packets need, while some get lost.
+  /// Wanted beyond the need of packets, while the network loses some.
   private var reserve: Int64 { highest <= lossyThrough ? thresholds.reserve : 0 }
 
   private mutating func updateGrain(_ tick: Int) {
@@ -153,36 +153,37 @@ public struct PlayoutBuffer: ~Copyable {
     grainTick = tick
   }
 
-  /// How long audio of `nextTimestamp − pending` has waited beyond the fastest packet's delay, in milliseconds; what listeners
-  /// feel.
+  /// How long audio of `nextTimestamp − pending` has waited beyond the fastest packet's delay, in milliseconds: the delay that
+  /// listeners notice.
   public func playoutDelayMilliseconds(at now: Instant, pending: Int) -> Double {
     guard started else { return 0 }
     return Double(units(now) &- position &+ Int64(pending) &- delay.recentMinimum) / Double(unitsPerMillisecond)
   }
 
-  /// Whether the sender's clock stood still is not known yet, so that neither is the delay.
+  /// Whether the sender's clock stood still is unknown so far, and so is the delay.
   public var isDelayUnconfirmed: Bool { overdue != nil }
 
-  /// Once after the second packet behind a pause through which the sender's clock stood still: what was made up in it was no loss.
+  /// True once, after the second packet behind a pause through which the sender's clock stood still: audio made up in that pause
+  /// was not a loss.
   @inline(__always) public mutating func consumeStandstill() -> Bool {
     guard stoodStill else { return false }
     stoodStill = false
     return true
   }
 
-  /// The RTP timestamp where the next piece begins.
+  /// The RTP timestamp of the next piece.
   public var nextTimestamp: RTPTimestamp { RTPTimestamp(raw: UInt32(truncatingIfNeeded: position)) }
-  /// The packet of the next number is there: `fetch` will not have to give up on it.
+  /// The packet of the next number is stored: `fetch` will not give it up.
   public var nextIsReady: Bool {
     mutating get { store.packet(next).map { !$0.pointee.isPlaceholder } ?? false }
   }
   /// Packets stored.
   public var depth: Int { store.count }
 
-  /// Signalling says that the source may change: the next other one is taken at once.
+  /// Signalling announced that the source may change: another source is accepted at once.
   public mutating func releaseSource(at now: Instant) { active.release(at: now) }
 
-  /// Forgets stream and measurements, for another peer.
+  /// Drops stream and measurements, for another peer.
   public mutating func reset() {
     store.removeAll()
     delay.removeAll()
@@ -194,7 +195,7 @@ public struct PlayoutBuffer: ~Copyable {
     (overdue, stoodStill) = (nil, false)
   }
 
-  /// On the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.
+  /// Converts to the RTP clock, by a multiplication with the rate per nanosecond in 2⁻⁶⁴.
   func units(_ instant: Instant) -> Int64 {
     instant.nanoseconds.multipliedFullWidth(by: unitsPerNanosecond).high
   }

@@ -1,22 +1,22 @@
 import RTP
 
-/// Stretch: plays speech faster or slower without changing its pitch, by taking out or repeating whole pitch periods with a
-/// cross-fade (pitch-aware overlap-add, as in WSOLA and NetEQ), in place. Noise and silence have no pitch: there any lag
-/// does, and the fade hides it.
+/// Stretch: plays speech faster or slower without changing its pitch, by removing or repeating whole pitch periods with a
+/// cross-fade (pitch-aware overlap-add, as in WSOLA and NetEQ), in place. Noise and silence have no pitch: any lag works there,
+/// and the fade hides the cut.
 ///
 /// Pure functions on the caller's memory. About 10 µs per call of 320 samples at 8 kHz; called on few ticks.
 public enum TimeScale {
-  /// 2.5 ms … 15 ms: 400 Hz … 66 Hz. In samples at 8 kHz, as all lengths of this type: in wideband twice as many are meant.
+  /// 2.5 ms … 15 ms: 400 Hz … 66 Hz. In samples at 8 kHz, as all lengths of this type; wideband has twice as many.
   public static let shortestLag = 20
   public static let longestLag = 120
-  /// The most that is cut out of silence at once, 10 ms: of no packet all is gone then.
+  /// The longest cut from silence, 10 ms: it never removes a whole packet.
   static let longestQuietLag = 80
   /// Below this mean square (−60 dBov) content does not matter.
   static let quiet = 1000
 
-  /// Takes up to `limit` samples out of `samples[0..<count]`, one pitch period or several, and returns how many went: 0 when no
-  /// cut is clean.
-  /// - Parameter urgent: accept a cut that is heard a little.
+  /// Removes up to `limit` samples from `samples[0..<count]`, one pitch period or several, and returns how many; 0 if no cut is
+  /// clean.
+  /// - Parameter urgent: accept a slightly audible cut.
   // HOT
   public static func shrink(_ samples: UnsafeMutablePointer<Int16>, count: Int, limit: Int, band: AudioBand, urgent: Bool) -> Int
   {
@@ -25,7 +25,7 @@ public enum TimeScale {
     guard longest >= shortestLag * scale, let match = bestLag(samples, count: count, longest: longest, scale) else { return 0 }
     guard match.isQuiet || match.likeness >= (urgent ? 0.5 : 0.85) else { return 0 }
     let lag = match.lag
-    // x[0..<lag] fades into x[lag..<2·lag]; what follows moves down.
+    // x[0..<lag] fades into x[lag..<2·lag]; the rest moves down.
     for index in 0..<lag {
       let mixed = Int32(samples[index]) * Int32(lag - index) + Int32(samples[lag + index]) * Int32(index)
       samples[index] = Int16(truncatingIfNeeded: mixed / Int32(lag))
@@ -55,8 +55,8 @@ public enum TimeScale {
 
   private static func scale(_ band: AudioBand) -> Int { band.sampleRateHz / 8_000 }
 
-  /// The lag at which the audio resembles itself most, by normalised correlation of `x[0..<n]` with `x[lag..<lag + n]`; every
-  /// second lag (fourth in wideband), then around the best.
+  /// The lag at which the audio resembles itself most, by normalised correlation of `x[0..<n]` with `x[lag..<lag + n]`; tries
+  /// every second lag (fourth in wideband), then those around the best.
   private static func bestLag(_ samples: UnsafeMutablePointer<Int16>, count: Int, longest: Int, _ scale: Int) -> (
     lag: Int, likeness: Float, isQuiet: Bool
   )? {
@@ -66,7 +66,7 @@ public enum TimeScale {
     let energy = products(samples, samples, window).energy
     if energy <= Float(quiet * window) {
       let end = samples + (count - window)
-      // Any will do, if the far end is quiet as well.
+      // Any lag will do, if the far end is quiet as well.
       if products(end, end, window).energy <= Float(quiet * window) { return (min(longest, longestQuietLag * scale), 1, true) }
     }
     var best = (lag: shortestLag, likeness: Float(-1))
@@ -86,8 +86,8 @@ public enum TimeScale {
     return best.likeness > 0 ? (best.lag, best.likeness, false) : nil
   }
 
-  /// The sum of products of two stretches, and the second's of squares; eight samples at a time, put together so that they become
-  /// multiply-add instructions.
+  /// The sum of products of two stretches, and the sum of squares of the second; eight samples at a time, arranged so that they
+  /// become multiply-add instructions.
   private static func products(_ a: UnsafePointer<Int16>, _ b: UnsafePointer<Int16>, _ count: Int) -> (dot: Float, energy: Float)
   {
     let (left, right) = (UnsafeRawPointer(a), UnsafeRawPointer(b))
