@@ -3,46 +3,48 @@ import Bytes
 import JitterBuffer
 import RTP
 
-/// What a tick's samples are made of.
+/// The composition of a tick's samples.
 public enum PullResult: UInt8, Sendable {
-  /// Received audio, all of it.
+  /// Received audio only.
   case played
-  /// At least partly from the copy in a later packet (Opus FEC).
+  /// At least partly decoded from the copy in a later packet (Opus FEC).
   case repaired
   /// At least partly made up.
   case concealed
-  /// Nothing was ever received, or for so long that only silence is left.
+  /// No audio was ever received, or none for so long that only silence is left.
   case silent
-  /// The talker pauses: at least partly comfort noise, as the far end described it, or as its codec makes it.
+  /// The talker pauses: at least partly comfort noise, as the far end described it or as the codec generates it.
   case noise
 }
 
-/// The receiving half of an audio leg: packets of one codec in, exactly 20 ms of audio of one band per tick out (160 samples at 8 kHz, or
-/// 320 at 16), whatever the network did. Jitter buffer, decoder, FEC repair, concealment, and time-scale modification joined.
+/// The receiving half of an audio leg: packets of one codec in, exactly 20 ms of audio of one band per tick out (160 samples at 8
+/// kHz, or 320 at 16), whatever the network did. Joins jitter buffer, decoder, FEC repair, concealment, and time-scale
+/// modification.
 ///
-/// Of a stream that comes whole and in time nothing is heard but what its decoder makes of it, sample for sample, save for stretches
-/// that `statistics` count: the content of the audio is not judged.
+/// A stream that arrives complete and in time is played as its decoder decodes it, sample for sample, save for stretches that
+/// `statistics` count. The receiver does not judge whether audio is plausible.
 ///
 ///     var receiver = try AudioReceiver(encoding: .opus)
 ///     _ = receiver.insert(header, payload: payload, at: now)         // as packets come
 ///     let result = receiver.pull(into: &samples, at: now)            // every 20 ms
 ///
-/// Allocates at set-up and when the band changes (50 KB, with Opus 68 KB; wideband 12 KB more). One thread at a time; cannot be made to trap by input.
+/// Allocates at set-up and when the band changes (50 KB, with Opus 68 KB; wideband 12 KB more). One thread at a time; no input
+/// can make it trap.
 public struct AudioReceiver: ~Copyable {
   public let encoding: AudioEncoding
-  /// Of what `pull` gives.
+  /// The band of the samples that `pull` returns.
   public private(set) var band: AudioBand
-  /// Up to now.
+  /// The counts so far.
   public var statistics: PlayoutStatistics { buffer.statistics }
 
-  /// As of the last `pull`: whether the next ticks had better come later or earlier than every 20 ms, so that neither packets wait nor
-  /// audio is stretched for it.
+  /// As of the last `pull`: whether the next ticks should come later or earlier than every 20 ms, so that neither packets wait
+  /// nor audio is stretched for it.
   public private(set) var tickPreference = TickPreference.none
 
   private var buffer: PlayoutBuffer
   private var decoder: AudioDecoder
   private var decoded: DecodedAudio
-  /// For a while after a change of the band.
+  /// Set for a while after a change of the band.
   private var former: FormerDecoder?
   /// RTP clock units in a millisecond.
   private let unitsPerMillisecond: Int
@@ -50,33 +52,34 @@ public struct AudioReceiver: ~Copyable {
   private var scale: Int
   private var tick: Int
   private var hasAudio = false
-  /// Samples made up in a row.
+  /// Consecutive made-up samples.
   private var madeUp = 0
-  /// Of those, made up while nothing came: what comes next says whether something was lost. Where nothing does, the stream was over.
+  /// Made-up samples while no packet came, not yet counted: the next packet decides whether they replaced lost audio. Without one
+  /// the stream had ended.
   private var unsettled = 0
-  /// Those that the last packet settled as lost, while the next may still say that the sender's clock had stood still.
+  /// Samples that the last packet counted as concealed, while the next may still show that the sender's clock had stood still.
   private var unconfirmed = 0
   private var loudness: SpeechLoudness
   private var pause = Pause()
   private var stretching = Stretching()
   private var start = StreamStart()
-  /// Length of the newest packet, and the greatest common divisor of packet and tick in samples: the steps in which they can lie to each
-  /// other.
+  /// Length of the newest packet, and the greatest common divisor of packet and tick in samples: the step of the offsets between
+  /// them.
   private var packetUnits = 0
   private var grain: Int
-  /// Off by more than this, a cut that is heard a little is better than the delay: 60 ms.
+  /// From a delay error of this size on, 60 ms, a slightly audible cut is better than the delay.
   private var urgent: Int { 480 &* scale }
-  /// A tick, the longest packet, and room to stretch.
+  /// A tick, the longest packet, and space for stretching.
   private static func capacity(_ band: AudioBand) -> Int {
     4 * band.samplesPerTick + band.sampleRateHz / 1000 * AudioCodecs.Limits.packetMilliseconds
   }
-  /// After this many made-up samples the peer counts as silent (no concealment is counted): 200 ms.
+  /// After this many made-up samples, 200 ms, the peer counts as silent, and concealment is no longer counted.
   private var silentAfter: Int { 1600 &* scale }
   private var shortestLag: Int { TimeScale.shortestLag &* scale }
 
   /// - Parameters:
-  ///   - band: wideband only for codecs that have it; others are narrowband whatever is asked for.
-  ///   - statistics: where counting continues from: of the stream's receiver before this one.
+  ///   - band: wideband only for codecs that support it; others stay narrowband.
+  ///   - statistics: the counts to continue from: those of the stream's previous receiver.
   /// - Throws: only if libopus refuses its parameters.
   public init(
     encoding: AudioEncoding, band: AudioBand = .narrowband, policy: DelayPolicy = DelayPolicy(),
@@ -98,8 +101,8 @@ public struct AudioReceiver: ~Copyable {
     decoder = try AudioDecoder(encoding: encoding, band: self.band)
   }
 
-  /// From the next tick on audio of this band; of no effect where the codec does not have it. What is decoded already is converted, and for
-  /// some packets the decoder of the band before is heard, until the new one has found its way: a frame is blended.
+  /// Changes the band from the next tick on; without effect if the codec does not support it. Audio that is already decoded is
+  /// converted. For some packets the previous band's decoder is heard, until the new one has adapted; one frame is blended.
   public mutating func setBand(_ band: AudioBand) throws(OpusError) {
     let (band, before) = (min(band, encoding.band), self.band)
     guard band != before else { return }
@@ -128,14 +131,15 @@ public struct AudioReceiver: ~Copyable {
   @inline(__always) private func samples(_ units: Int) -> Int { units &* 8 &* scale / unitsPerMillisecond }
   /// In samples at 8 kHz, as statistics count.
   @inline(__always) private func counts(_ samples: Int) -> UInt64 { UInt64(truncatingIfNeeded: samples / scale) }
-  /// Of one packet at most.
+  /// At most one packet's samples.
   private func samplesOfPacket(_ units: Int) -> Int { min(samples(units), 8 * scale * AudioCodecs.Limits.packetMilliseconds) }
 
   /// Mouth to ear without the jitter buffer, in milliseconds.
   public mutating func setPath(milliseconds: Double) { buffer.setPath(milliseconds: milliseconds) }
 
-  /// Takes one audio packet of this stream, in the clear. Empty and impossible payloads are counted and refused.
-  /// - Parameter format: its coding, where that is another that shares the decoder (`AudioEncoding.sharesDecoder`); others are refused.
+  /// Stores one decrypted audio packet of this stream. Empty and impossible payloads are counted and refused.
+  /// - Parameter format: its coding, if that is another one that shares the decoder (`AudioEncoding.sharesDecoder`); others are
+  ///   refused.
   // HOT
   public mutating func insert(_ header: RTPHeader, payload: Span<UInt8>, encoding format: AudioEncoding? = nil, at now: Instant)
     -> Insertion
@@ -150,9 +154,9 @@ public struct AudioReceiver: ~Copyable {
     start.came(at: now)
     let insertion = buffer.insert(
       header, payload: payload, duration: duration, carriesRepair: repairs, format: format.rawValue, at: now)
-    // Another source or timeline: the one before had come to its end, nothing of it was lost.
+    // Another source or timeline: the previous one had ended, so none of its audio was lost.
     if insertion == .resynchronised { (unsettled, unconfirmed) = (0, 0) }
-    // Nor in a pause through which the sender's clock stood still.
+    // Nothing was lost in a pause through which the sender's clock stood still, either.
     if buffer.consumeStandstill() {
       buffer.statistics.concealedSamples &-= counts(unconfirmed)
       if unconfirmed == 0 { unsettled = 0 }
@@ -161,7 +165,7 @@ public struct AudioReceiver: ~Copyable {
     return insertion
   }
 
-  /// Packets of another length.
+  /// Adapts to packets of another length.
   private mutating func measure(_ duration: Int) {
     packetUnits = duration
     var (common, other) = (max(1, samples(duration)), tick)
@@ -169,20 +173,21 @@ public struct AudioReceiver: ~Copyable {
     grain = common
   }
 
-  /// Takes comfort noise of the same RTP stream (RFC 3389): the talker pauses, and what is missing until audio comes is no loss.
+  /// Handles comfort noise of the same RTP stream (RFC 3389): the talker pauses, and audio missing until the next packet is not a
+  /// loss.
   public mutating func comfortNoise(_ header: RTPHeader, payload: Span<UInt8>, at now: Instant) {
     skip(header, at: now)
-    // Overtaken by audio that is played already.
+    // Overtaken by audio that was already played.
     guard !hasAudio || buffer.nextTimestamp.distance(from: header.timestamp) <= 0 else { return }
     pause.described(payload, header.timestamp)
   }
 
-  /// Tells of a packet in the same RTP stream that is no audio (telephone-event), so that its number does not count as a loss.
+  /// Registers a packet of the same RTP stream that is not audio (telephone-event), so that its number does not count as a loss.
   public mutating func skip(_ header: RTPHeader, at now: Instant) {
     _ = buffer.insert(header, payload: Span(), duration: 0, at: now)
   }
 
-  /// Signalling says that the source may change: the next other one is heard at once.
+  /// Signalling announced that the source may change: another source is played at once.
   public mutating func releaseSource(at now: Instant) { buffer.releaseSource(at: now) }
 
   /// Fills `samples` (`band.samplesPerTick`) with the next 20 ms.
@@ -190,11 +195,11 @@ public struct AudioReceiver: ~Copyable {
   public mutating func pull(into samples: inout MutableSpan<Int16>, at now: Instant) -> PullResult {
     var result = PullResult.played
     if !hasAudio, start.mustWait(at: now, grain: grain / scale) { conceal(tick, into: &result) }
-    // Where copies repair losses, delay given away in a pause is what the next repair needs.
+    // Opus repairs losses from copies: the next repair needs the delay that would be given up in a pause.
     buffer.isPause = encoding != .opus && loudness.isPause
     while decoded.count < tick { fetch(into: &result, at: now) }
     adjust(at: now)
-    // Delay is what is played later than it could be: none of a pause, or of a stream that has stopped.
+    // Delay is only measured while audio is played, not in a pause or after the stream stopped.
     if result == .played || result == .repaired, !buffer.isDelayUnconfirmed {
       buffer.statistics.ticks &+= 1
       buffer.statistics.delaySumMilliseconds += delayMilliseconds(at: now)
@@ -210,7 +215,7 @@ public struct AudioReceiver: ~Copyable {
     switch buffer.fetch(at: now) {
     case .packet(let packet):
       play(packet, into: &result)
-      // The timestamps left something out and the numbers did not: the talker had paused, nothing was lost.
+      // The timestamps skipped audio and the numbers did not: the talker had paused, nothing was lost.
       let leftOut = buffer.nextTimestamp.distance(from: line) &- packet.duration
       if leftOut > 0, missing == buffer.statistics.missing { unsettled = max(0, unsettled &- samples(leftOut)) }
       settle()
@@ -234,7 +239,7 @@ public struct AudioReceiver: ~Copyable {
     }
   }
 
-  /// What was made up while nothing came was lost, or came late.
+  /// Counts audio that was made up while no packet came as lost or late.
   @inline(__always) private mutating func settle() {
     buffer.statistics.concealedSamples &+= counts(unsettled)
     (unconfirmed, unsettled) = (unsettled, 0)
@@ -259,19 +264,19 @@ public struct AudioReceiver: ~Copyable {
     (madeUp, hasAudio) = (0, true)
   }
 
-  /// Takes in received audio that was written behind the decoded.
+  /// Appends received audio that was written to `decoded.free`.
   private mutating func advance(_ length: Int) {
     loudness.measure(UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length)))
     decoded.append(length)
   }
 
-  /// The same for audio that was made up.
+  /// Appends made-up audio that was written to `decoded.free`.
   private mutating func advanceConcealed(_ length: Int) {
     loudness.pass(length)
     decoded.append(length)
   }
 
-  /// Nothing is there to be played: the rest of the tick is made up.
+  /// No packet can be played: makes up the rest of the tick.
   private mutating func wait(into result: inout PullResult, isPause: Bool) {
     let before = decoded.count
     guard before < tick else { return }
@@ -284,7 +289,7 @@ public struct AudioReceiver: ~Copyable {
     buffer.madeUp(units(decoded.count &- before))
   }
 
-  /// Appends at least `wanted` samples of a pause.
+  /// Appends at least `wanted` samples of noise for a pause.
   private mutating func makeNoise(_ wanted: Int, into result: inout PullResult) {
     let length = roundedUp(wanted)
     guard hasAudio || pause.isDescribed else { return conceal(length, into: &result) }
@@ -296,10 +301,10 @@ public struct AudioReceiver: ~Copyable {
     if result == .played || result == .silent { result = .noise }
   }
 
-  /// Appends at least `wanted` made-up samples; silence once the stream is long gone or never was.
+  /// Appends at least `wanted` made-up samples; silence if the stream stopped long ago or never began.
   /// - Parameters:
-  ///   - behind: how far from where the buffer stands the audio continues that they may lead into; nil: they may not.
-  ///   - isWait: nothing is there; whether something is lost is not known yet.
+  ///   - behind: units between the buffer's position and the packet that the made-up audio may lead into; nil: none.
+  ///   - isWait: no packet is stored; whether audio was lost is not known yet.
   private mutating func conceal(_ wanted: Int, behind units: Int? = nil, isWait: Bool = false, into result: inout PullResult) {
     let length = roundedUp(wanted)
     let room = UnsafeMutableBufferPointer(rebasing: decoded.free.prefix(length))
@@ -316,13 +321,13 @@ public struct AudioReceiver: ~Copyable {
     result = .concealed
   }
 
-  /// Opus makes up audio in steps of 2.5 ms only.
+  /// Rounds up to the 2.5 ms steps in which Opus makes up audio.
   private func roundedUp(_ wanted: Int) -> Int {
     let step = 20 &* scale
     return min(max(step, (wanted &+ step &- 1) / step &* step), decoded.capacity &- decoded.count)
   }
 
-  /// Lets the decoder make up audio; what it does not is silence.
+  /// Lets the decoder make up audio; fills the rest with silence.
   private mutating func fill(_ room: UnsafeMutableBufferPointer<Int16>, behind units: Int? = nil) {
     var samples = room.mutableSpan
     let made: Int
@@ -336,7 +341,7 @@ public struct AudioReceiver: ~Copyable {
     if former != nil { lead(.conceal, Span(), room, room.count) }
   }
 
-  /// After a change of the band: puts what the decoder before makes of the same in place of `length` new samples.
+  /// After a change of the band: replaces `length` new samples by those of the previous band's decoder.
   private mutating func lead(
     _ source: FormerDecoder.Source, _ payload: Span<UInt8>, _ target: UnsafeMutableBufferPointer<Int16>, _ length: Int
   ) {
@@ -345,7 +350,7 @@ public struct AudioReceiver: ~Copyable {
     if former?.isDone == true { former = nil }
   }
 
-  /// Makes the buffered delay what the policy wants, a pitch period at a time.
+  /// Adjusts the buffered delay to the policy, one pitch period at a time.
   private mutating func adjust(at now: Instant) {
     tickPreference = hasAudio ? .stay : .none
     guard hasAudio, madeUp == 0 else { return }
@@ -365,9 +370,9 @@ public struct AudioReceiver: ~Copyable {
     }
   }
 
-  /// What may be taken out of `surplus` samples where `excess` is how much longer than it needs to the tightest packet waits. Delay goes
-  /// in grains, and the last of them only if a margin is left: packets that wander would have it put in and taken out again. Less is
-  /// left to the ticks.
+  /// How many of `surplus` samples may be removed. `excess` is how long the tightest packet waits beyond its need. Delay is
+  /// removed in steps of the common frame length, and the last step only if a margin is left: otherwise packets with varying
+  /// delay would have it inserted and removed again. Ticks correct the rest.
   private func cut(_ surplus: Int, of excess: Int) -> Int {
     let isShort = surplus >= grain && excess < surplus &+ Limits.cutMarginMilliseconds &* 8 &* scale
     return isShort ? surplus &- grain : surplus
@@ -389,7 +394,7 @@ public struct AudioReceiver: ~Copyable {
     while decoded.count < tick &+ min(surplus, tick), buffer.nextIsReady {
       let had = decoded.count
       fetch(into: &result, at: now)
-      // A pause of the talker is not to be filled ahead of time.
+      // A pause of the talker is not filled ahead of time.
       guard decoded.count > had else { break }
     }
     let limit = min(surplus, decoded.count &- tick)
@@ -400,7 +405,7 @@ public struct AudioReceiver: ~Copyable {
     buffer.statistics.removedSamplesForAcceleration &+= counts(before &- decoded.count)
   }
 
-  /// The delay the jitter buffer adds now beyond the fastest packet, in milliseconds.
+  /// The delay that the jitter buffer adds now beyond the fastest packet, in milliseconds.
   public func delayMilliseconds(at now: Instant) -> Double {
     hasAudio ? max(0, buffer.playoutDelayMilliseconds(at: now, pending: units(decoded.count))) : 0
   }
@@ -408,10 +413,10 @@ public struct AudioReceiver: ~Copyable {
   public var nextTimestamp: RTPTimestamp {
     RTPTimestamp(raw: buffer.nextTimestamp.raw &- UInt32(truncatingIfNeeded: units(decoded.count)))
   }
-  /// Packets waiting.
+  /// Packets stored.
   public var depth: Int { buffer.depth }
 
-  /// Forgets stream and measurements, keeping counts: another peer, or a restart.
+  /// Drops stream and measurements and keeps the counts: for another peer, or a restart.
   public mutating func reset() {
     buffer.reset()
     decoder.reset()

@@ -2,14 +2,14 @@ public import Bytes
 public import RTP
 import Synchronization
 
-/// What stands before the samples of a tapped frame.
+/// The header of a tapped frame.
 public struct TappedFrame: Sendable, Equatable {
-  /// Its source: `trunkToApp` is what the trunk said, `appToTrunk` what the trunk is given to hear.
+  /// The direction: `trunkToApp` is audio from the trunk, `appToTrunk` audio that is sent to the trunk.
   public var direction: AudioDirection
-  /// How many samples there are: 160 or 320.
+  /// The band: the frame has 160 or 320 samples.
   public var band: AudioBand
-  /// When the tick was that made it. Frames of one direction come 20 ms apart, give or take what the tick moves; where there was
-  /// nothing to be heard (a hold) there is a gap.
+  /// The time of the tick that produced it. Frames of one direction come 20 ms apart, give or take the ticks' moves; without
+  /// audio (a hold) there is a gap.
   public var at: Instant
 
   public init(_ direction: AudioDirection, _ band: AudioBand, at: Instant) {
@@ -17,28 +17,28 @@ public struct TappedFrame: Sendable, Equatable {
   }
 }
 
-/// The way of a call's audio out of its media thread, or into it: a bounded ring of 20 ms frames with one writer and one reader, who
-/// may be on different threads.
+/// Carries a call's audio out of its media thread, or into it: a bounded ring of 20 ms frames with one writer and one reader,
+/// which may be on different threads.
 ///
-/// The writer never waits: what finds no room is dropped and counted, and the reader sees a gap between two times. Neither side
-/// locks, allocates or makes a system call, so no thread is woken: the reader polls.
+/// The writer never waits: a frame that finds the ring full is dropped and counted, and the reader sees a gap between two times.
+/// Neither end locks, allocates or makes a system call, and no thread is woken: the reader polls.
 ///
 ///     let tap = AudioTap()                                   // 340 KB
 ///     media.send(.tap(session, tap))                         // writes from now on
 ///     while tap.take({ frame, samples in … }) {}             // the reader, now and then
 public final class AudioTap: Sendable {
-  /// Frames that fit.
+  /// Capacity in frames.
   public let capacity: Int
   private let written = Atomic<Int>(0)
   private let read = Atomic<Int>(0)
   private let lost = Atomic<Int>(0)
   private let missed = Atomic<Int>(0)
-  // `capacity` heads, and `capacity` frames of `Frame.capacity` samples; freed in deinit. A slot is the writer's until `written` has passed
-  // it, and the reader's until `read` has.
+  // `capacity` heads, and `capacity` frames of `Frame.capacity` samples; freed in deinit. A slot belongs to the writer until
+  // `written` has passed it, and to the reader until `read` has.
   nonisolated(unsafe) private let heads: UnsafeMutablePointer<TappedFrame>
   nonisolated(unsafe) private let samples: UnsafeMutablePointer<Int16>
 
-  /// `frames` is held within `Limits.tapFrames`.
+  /// `frames` is clamped to `Limits.tapFrames`.
   public init(frames: Int) {
     capacity = min(max(frames, Limits.tapFrames.lowerBound), Limits.tapFrames.upperBound)
     heads = .allocate(capacity: capacity)
@@ -47,7 +47,7 @@ public final class AudioTap: Sendable {
     samples.initialize(repeating: 0, count: capacity * Frame.capacity)
   }
 
-  /// For a recorder, whose thread a disk holds up.
+  /// For a recorder, whose thread may wait for a disk.
   public convenience init() { self.init(frames: Limits.recorderFrames) }
 
   deinit {
@@ -55,14 +55,14 @@ public final class AudioTap: Sendable {
     samples.deallocate()
   }
 
-  /// Frames that found no room. Any thread.
+  /// Frames dropped because the ring was full. Any thread.
   public var dropped: Int { lost.load(ordering: .relaxed) }
-  /// How often the reader came and found none. Any thread.
+  /// How often the reader found the ring empty. Any thread.
   public var misses: Int { missed.load(ordering: .relaxed) }
-  /// Frames that wait. Any thread.
+  /// Frames in the ring. Any thread.
   public var count: Int { written.load(ordering: .acquiring) &- read.load(ordering: .acquiring) }
 
-  /// The writer: a frame of `frame.band.samplesPerTick` samples. False: there was no room. HOT
+  /// The writer: appends a frame of `frame.band.samplesPerTick` samples. False: the ring is full. HOT
   @discardableResult
   public func put(_ frame: TappedFrame, _ source: UnsafePointer<Int16>) -> Bool {
     let position = written.load(ordering: .relaxed)
@@ -77,7 +77,7 @@ public final class AudioTap: Sendable {
     return true
   }
 
-  /// The reader: the oldest frame, which is the ring's again when `body` returns. False: there is none. HOT
+  /// The reader: passes the oldest frame, valid until `body` returns. False: the ring is empty. HOT
   @discardableResult
   public func pop(_ body: (TappedFrame, UnsafePointer<Int16>) -> Void) -> Bool {
     let position = read.load(ordering: .relaxed)
@@ -92,10 +92,10 @@ public final class AudioTap: Sendable {
   }
 }
 
-/// Both directions of a call's audio for a program that replaces an app.
+/// Both directions of a call's audio, for an external program in place of an app.
 ///
-/// The media thread writes a frame into `heard` at each tick toward the peer, of silence where the trunk says nothing, and takes one out of
-/// `said` at each tick toward the trunk; without one the trunk hears the noise of a pause.
+/// At each tick from the trunk the media thread writes a frame into `heard`, of silence if the trunk sends none. At each tick to
+/// the trunk it reads one from `said`; without one the trunk hears the noise of a pause.
 public final class AudioStream: Sendable {
   public let heard: AudioTap
   public let said: AudioTap

@@ -1,8 +1,7 @@
 import AudioCodecs
 
-/// Samples on their way from decoder to tick: a first-in first-out of fixed capacity that always begins at its memory's
-/// beginning, so that time-scale modification can work on it in place. Moving the rest down costs a copy of at most a packet per
-/// tick.
+/// Samples between decoder and tick: a first-in first-out queue of fixed capacity whose content always begins at the start of its
+/// memory, so that time-scale modification can work in place. Moving the rest down costs a copy of at most a packet per tick.
 struct DecodedAudio: ~Copyable {
   let capacity: Int
   private(set) var count = 0
@@ -18,14 +17,14 @@ struct DecodedAudio: ~Copyable {
 
   // Invariant of this file: 0 ≤ count ≤ capacity, and every access below stays in 0..<capacity.
 
-  /// The unused part, to be written and then taken in by `append`. Valid while this value lives; a pointer, as a span of it could
-  /// not be held while another property of the owner is mutated.
+  /// The unused part, to be written and then added by `append`. Valid while this value lives; a pointer, because a span could not
+  /// be held while another property of the owner is mutated.
   var free: UnsafeMutableBufferPointer<Int16> { UnsafeMutableBufferPointer(start: samples + count, count: capacity &- count) }
 
-  /// Takes in what was written to `free`.
+  /// Adds what was written to `free`.
   mutating func append(_ written: Int) { count = min(capacity, count &+ max(0, written)) }
 
-  /// Moves the oldest samples out; what is missing is silence.
+  /// Moves the oldest samples out; missing ones are silence.
   // HOT
   mutating func pop(into output: inout MutableSpan<Int16>) {
     let length = min(output.count, count)
@@ -45,7 +44,7 @@ struct DecodedAudio: ~Copyable {
 
   func withSamples(_ read: (_ samples: UnsafePointer<Int16>, _ count: Int) -> Void) { read(UnsafePointer(samples), count) }
 
-  /// All of it has a mean square below `power`.
+  /// Whether the content has a mean square below `power`.
   func isQuieter(than power: Float) -> Bool {
     Float(SampleSums.energy(samples, count)) < power * Float(max(1, count))
   }

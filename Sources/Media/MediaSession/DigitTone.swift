@@ -6,8 +6,8 @@ import RTP
   import Glibc
 #endif
 
-/// One frame of a DTMF tone (ITU-T Q.23), `offset` frames into it: two sines, each −9 dB of full scale with 2 dB of
-/// twist.
+/// Writes one frame of a DTMF tone (ITU-T Q.23), `offset` frames after its beginning: two sines, each −9 dB of full scale with 2
+/// dB of twist.
 func writeTone(_ code: UInt8, at offset: Int, into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand = .narrowband) {
   let rows: [Double] = [697, 770, 852, 941]
   let columns: [Double] = [1_209, 1_336, 1_477, 1_633]

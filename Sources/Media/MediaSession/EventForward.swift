@@ -1,15 +1,15 @@
 import Bytes
 import RTP
 
-/// A telephone-event on its way from one leg to the other: all packets of one press keep one timestamp on the outgoing stream (RFC
-/// 4733 §2.5.1.2), and a press that is longer than 16 bits can say goes out in segments (§2.5.1.3).
+/// Forwards telephone-events from one leg to the other: all packets of one press keep one timestamp on the outgoing stream (RFC
+/// 4733 §2.5.1.2), and a press longer than 16 bits can express is sent in segments (§2.5.1.3).
 ///
-/// Towards a trunk a press is whole, whatever the app sends of it:
+/// Towards a trunk a press is complete, whatever packets the app sends:
 ///
-/// | state | input | goes out |
+/// | state | input | sent |
 /// |---|---|---|
 /// | over | the first packet of a press | the same with the marker |
-/// | over | the first packet of a press is its end | a beginning with the marker, then the end of 40 ms at least |
+/// | over | the first packet of a press is its end | a beginning with the marker, then the end, of 40 ms at least |
 /// | over | an end of the same key within 100 ms, under any timestamp | one more end of the last press; after three, nothing |
 /// | playing | a packet of the press | the same |
 /// | playing | its end | the end |
@@ -23,22 +23,22 @@ struct EventForward {
     var marker = false
   }
 
-  /// What a received packet causes, in this order.
+  /// The packets to send for a received one, in this order.
   struct Parts {
     /// The beginning that the sender left out.
     var opening: Part?
-    /// The end of a full segment, of which another begins.
+    /// The end of a full segment, which another one follows.
     var closing: Part?
-    /// Nil: enough was sent.
+    /// Nil: enough packets were sent.
     var part: Part?
   }
 
-  /// Rates in Hz of events and of the timestamps of the stream that they are in, which differ with telephone-event/8000 beside Opus.
+  /// Rates in Hz of events and of their stream's timestamps, which differ with telephone-event/8000 beside Opus.
   struct Clocks {
     var event: UInt32
     var stream: UInt32
     init(event: UInt32, stream: UInt32) { (self.event, self.stream) = (max(1, event), max(1, stream)) }
-    /// Event units as timestamp units.
+    /// Converts event units to timestamp units.
     func stamps(_ units: UInt64) -> UInt32 { UInt32(truncatingIfNeeded: units &* UInt64(stream) / UInt64(event)) }
   }
 
@@ -47,7 +47,7 @@ struct EventForward {
   private var ssrc: UInt32 = 0
   private var source: UInt32 = 0
   private var duration: UInt16 = 0
-  /// Source units of the segments before the present one.
+  /// Source units of the earlier segments.
   private var before: UInt64 = 0
   private var lastSeen = Instant.zero
   private var ended = true
@@ -55,31 +55,31 @@ struct EventForward {
   private var lastEnd = Instant.zero
   private var start: UInt32 = 0
   private var segment: UInt64 = 0
-  /// Units of the outgoing clock that were sent of the press.
+  /// Units of the outgoing clock sent for the press.
   private var total: UInt64 = 0
   private var outgoing = Clocks(event: 8_000, stream: 8_000)
   private static let longest: UInt64 = 65_535
   private static let repetition = Duration.milliseconds(100)
 
-  /// While true the audio of the stream is withheld.
+  /// While true, the stream's audio is withheld.
   func isActive(at now: Instant) -> Bool { !ended && now - lastSeen < Limits.eventTimeout }
-  /// `due` has more to say of a press.
+  /// `due` has more packets to send for a press.
   var isPending: Bool { code != 255 && (!ended || endsSent < Limits.eventEnds) }
 
-  /// Takes one received event. `next` is where a new press lies on our stream.
+  /// Handles one received event. `next` is the timestamp of a new press on our stream.
   mutating func forward(
     _ event: TelephoneEvent, of ssrc: UInt32, timestamp: UInt32, from incoming: Clocks, to outgoing: Clocks, next: UInt32,
     at now: Instant
   ) -> Parts {
     var parts = Parts()
-    // One press goes out at a time: of two sources at once the first.
+    // One press is sent at a time: of two simultaneous sources, the first one's.
     guard ssrc == self.ssrc || !isActive(at: now) else { return parts }
     if isRepeatedEnd(event, ssrc, timestamp, at: now) {
       (lastSeen, source) = (now, timestamp)
       if endsSent < Limits.eventEnds { parts.part = end(at: now) }
       return parts
     }
-    // An update that its end has overtaken.
+    // An update that arrives after its end.
     if ended, !event.isEnd, timestamp == source, event.event == code, ssrc == self.ssrc { return parts }
     let isFirst = begin(event, ssrc, timestamp, incoming, next: next, at: now)
     self.outgoing = outgoing
@@ -108,7 +108,7 @@ struct EventForward {
     return parts
   }
 
-  /// Of a press whose sender has fallen silent, or has sent too few ends: the end. To be called on ticks.
+  /// Ends a press whose sender fell silent, or sent too few ends. To be called on ticks.
   mutating func due(at now: Instant) -> Part? {
     guard isPending else { return nil }
     if !ended {
@@ -125,7 +125,7 @@ struct EventForward {
     return part(of: segment, made(isEnd: true, total &- min(total, segment &* Self.longest)))
   }
 
-  /// The end of the last press again.
+  /// Whether the event repeats the end of the last press.
   private func isRepeatedEnd(_ event: TelephoneEvent, _ ssrc: UInt32, _ timestamp: UInt32, at now: Instant) -> Bool {
     guard ended, event.isEnd, event.event == code, ssrc == self.ssrc else { return false }
     return timestamp == source || now - lastSeen < Self.repetition
@@ -144,14 +144,14 @@ struct EventForward {
         (source, duration) = (timestamp, 0)
         return false
       }
-      // A peer that stamps each packet with the time it is sent, or only the ends.
+      // A peer that stamps each packet, or only the ends, with the send time.
       let grows = event.duration >= duration && step == UInt32(event.duration - duration)
       if grows || (event.isEnd && event.duration >= duration && now - lastSeen < Self.repetition) {
         source = timestamp
         return false
       }
     }
-    // Behind the last press, also where no audio lies between: two presses of one timestamp would be one.
+    // After the last press, even without audio between them: two presses with one timestamp would be one.
     let end = start &+ outgoing.stamps(total)
     let overlap = Int32(bitPattern: end &- next)
     let begins = code != 255 && overlap > 0 && overlap < Int32(clamping: outgoing.stream &* 10) ? end : next

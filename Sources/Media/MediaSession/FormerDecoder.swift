@@ -1,16 +1,16 @@
 import AudioCodecs
 import RTP
 
-/// The decoder of the band that a stream had before, in use for some packets more: what it makes is heard, in the new band, until the new
-/// decoder knows enough of the stream, and one frame of both joins them.
+/// The decoder of a stream's previous band, used for some more packets: its audio is heard, converted to the new band, until the
+/// new decoder has enough state; one blended frame joins them.
 struct FormerDecoder: ~Copyable {
   enum Source { case packet, repair, conceal }
 
   private var decoder: AudioDecoder
   private var converter = BandInterpolator()
-  /// Packets, and what is made up between them, until the new decoder takes over: 100 ms of packets of 20.
+  /// Packets, and made-up pieces between them, until the new decoder takes over: 100 ms of 20 ms packets.
   private var left = 5
-  // What it makes of a packet, and the same in the new band; freed in deinit.
+  // Its decoded samples, and the same in the new band; freed in deinit.
   private let made: UnsafeMutablePointer<Int16>
   private let converted: UnsafeMutablePointer<Int16>
   private static let capacity = AudioBand.wideband.sampleRateHz / 1000 * AudioCodecs.Limits.packetMilliseconds
@@ -29,14 +29,14 @@ struct FormerDecoder: ~Copyable {
 
   var isDone: Bool { left <= 0 }
 
-  /// Audio that it has made before; returns how many samples that is in the new band.
+  /// Converts audio that it decoded earlier; returns the number of samples in the new band.
   mutating func convert(
     _ samples: UnsafePointer<Int16>, _ count: Int, to band: AudioBand, into output: UnsafeMutablePointer<Int16>
   ) -> Int {
     converter.convert(samples, count, from: decoder.band, to: band, into: output)
   }
 
-  /// Takes what the new decoder was given, and puts its own audio in place of the `length` samples that one made.
+  /// Decodes the new decoder's input, and writes its own audio over the `length` samples that the new decoder made.
   mutating func lead(
     _ source: Source, _ payload: Span<UInt8>, _ target: UnsafeMutablePointer<Int16>, _ length: Int, _ band: AudioBand
   ) {
@@ -50,7 +50,7 @@ struct FormerDecoder: ~Copyable {
       case .conceal: decoder.conceal(wanted, into: &room)
       }
     left -= 1
-    // A packet that one of them cannot read.
+    // A packet that one of the two decoders cannot read.
     guard count == wanted else { return left = 0 }
     converter.convert(made, wanted, from: decoder.band, to: band, into: converted)
     guard isDone else { return target.update(from: converted, count: length) }

@@ -2,31 +2,31 @@ import AudioCodecs
 public import Bytes
 import RTP
 
-/// The group of calls that a session belongs to. Chosen by control, never reused in a process.
+/// The group of calls that a session belongs to. Chosen by control, never reused within a process.
 public struct MediaGroupID: Hashable, Sendable {
   public let raw: UInt64
   public init(raw: UInt64) { self.raw = raw }
 }
 
-/// What the calls of a group say to each other: each trunk hears the others, the loudest three of them, as loud as they are. An app hears its
-/// own trunk only, since the device mixes its calls.
+/// Mixes the calls of a group: each trunk hears the others, the loudest three of them, at their own level. An app hears its own
+/// trunk only, since the device mixes its calls.
 ///
 /// | event | what happens |
 /// |---|---|
-/// | `take`, at a member's tick from its trunk | the frame waits for the others' ticks, 0 to 20 ms |
-/// | `add`, at a member's tick to its trunk | the next frame of each other member, added up |
-/// | a fourth talker is 6 dB louder than the quietest of three | replaces it, within a frame |
-/// | a frame is missing: ticks have moved past each other | the last one backwards, fading out |
-/// | a frame waits longer than 25 ms: the same, the other way | it goes over into the next one |
+/// | `mix`, at a member's tick from its trunk | the frame waits for the others' ticks, 0 to 20 ms |
+/// | `add`, at a member's tick to its trunk | adds up the next frame of each other member |
+/// | a fourth talker is 6 dB louder than the quietest of three | replaces that one, within a frame |
+/// | a frame is missing: ticks have moved past each other | the last one is played backwards, fading out |
+/// | a frame waits longer than 25 ms: the same, in reverse | it fades into the next one |
 ///
-/// What is handed in is whole: each member's jitter buffer and concealment come before it. Members' ticks stay where their own packets want
-/// them, so nothing is stretched for the group.
+/// The input is complete: each member's jitter buffer and concealment come before the mixer. Members' ticks stay at the phase
+/// that their own packets need, so nothing is stretched for the group.
 ///
-/// One thread. Memory: 21 KB, allocated with the group and nowhere else.
+/// One thread. Memory: 21 KB, allocated only with the group.
 public struct GroupMixer: ~Copyable {
-  // `Limits.groupMembers` slots, all initialised; freed in deinit. `isUsed` tells which are members.
+  // `Limits.groupMembers` slots, all initialised; freed in deinit. `isUsed` marks the members.
   private let members: UnsafeMutablePointer<GroupMember>
-  // The sum of what a member hears, one frame of wideband; freed in deinit.
+  // The sum that a member hears, one wideband frame; freed in deinit.
   private let sum: UnsafeMutablePointer<Int32>
 
   public init() {
@@ -41,7 +41,7 @@ public struct GroupMixer: ~Copyable {
     sum.deallocate()
   }
 
-  /// The index of a new member; nil when all are in use. It hears and is heard from the next frame on.
+  /// Adds a member and returns its index; nil if all slots are used. It hears and is heard from the next frame on.
   public mutating func join() -> Int? {
     guard let member = (0..<Limits.groupMembers).first(where: { !members[$0].isUsed }) else { return nil }
     members[member].begin()
@@ -52,7 +52,7 @@ public struct GroupMixer: ~Copyable {
     return member
   }
 
-  /// What it said last fades out at the others.
+  /// Removes a member: its last frame fades out at the others.
   public mutating func leave(_ member: Int) {
     guard members.indexIsValid(member) else { return }
     members[member].isUsed = false
@@ -60,7 +60,8 @@ public struct GroupMixer: ~Copyable {
 
   public var isEmpty: Bool { !(0..<Limits.groupMembers).contains { members[$0].isUsed } }
 
-  /// 20 ms of `band` that a member's trunk said, at the member's tick from its trunk; nothing for one that has said nothing. HOT
+  /// Adds 20 ms of `band` from a member's trunk, at the member's tick from its trunk; not called for a tick without
+  /// audio. HOT
   public mutating func mix(_ samples: UnsafePointer<Int16>, _ band: AudioBand, from member: Int, at now: Instant) {
     guard members.indexIsValid(member), members[member].isUsed else { return }
     let needsOther = (0..<Limits.groupMembers).contains { members[$0].isUsed && $0 != member && members[$0].band != band }
@@ -68,8 +69,8 @@ public struct GroupMixer: ~Copyable {
     members[member].mix(samples, band, inBoth: needsOther, at: now)
   }
 
-  /// Adds what the other members say to `frame`, 20 ms of what the member's own app says, and returns whether anybody is heard. Where
-  /// several talk the sum bends below full scale, sample by sample: one talker alone comes out as it went in. HOT
+  /// Adds the other members' audio to `frame`, 20 ms of the member's own app, and returns whether it contains any audio. If
+  /// several talk, each sample of the sum is compressed below full scale; a single talker stays unchanged. HOT
   public mutating func add(
     to frame: UnsafeMutablePointer<Int16>, _ band: AudioBand, hasAudio: Bool, for member: Int, at now: Instant
   ) -> Bool {
@@ -88,7 +89,7 @@ public struct GroupMixer: ~Copyable {
     return true
   }
 
-  /// The quietest where more than three could be heard, with hysteresis; −1: none.
+  /// The quietest member if more than three could be heard, with hysteresis; −1: none.
   private mutating func leftOut(for member: Int) -> Int {
     var (quietest, others) = (-1, 0)
     let former = members[member].leavesOut
@@ -117,7 +118,7 @@ public struct GroupMixer: ~Copyable {
     }
   }
 
-  /// Straight up to three quarters of full scale, then ever flatter toward it: no gain that would have to come back, so nothing pumps.
+  /// Linear up to three quarters of full scale, then flattening toward it: without a gain that must recover, nothing pumps.
   @inline(__always) private static func bent(_ value: Int32) -> Int32 {
     let (knee, room): (Int32, Int32) = (24_576, 8_191)
     let size = abs(value)

@@ -2,18 +2,18 @@ import AudioCodecs
 import Bytes
 import RTP
 
-/// What the trunk hears while the app holds the call.
+/// The audio that the trunk hears while the app holds.
 public enum HoldAudio: Sendable {
   case silence
-  /// Noise such as there was between the words.
+  /// Noise like that between the words.
   case noise
-  /// From its beginning with each hold, over and over.
+  /// Starts at its beginning with each hold and repeats.
   case clip(AudioClip)
 }
 
-/// Mono audio in both bands that many calls play: made once, never changed.
+/// Mono audio in both bands that many calls play: immutable.
 ///
-/// Its ends are faded, so that the seam of the loop does not click. 48 bytes of memory per millisecond.
+/// Its ends are faded, so that the loop does not click. 48 bytes of memory per millisecond.
 public final class AudioClip: Sendable {
   // `count` initialised samples at 8 kHz and twice as many at 16; freed in deinit.
   nonisolated(unsafe) private let narrow: UnsafeMutablePointer<Int16>
@@ -21,7 +21,7 @@ public final class AudioClip: Sendable {
   /// Samples at 8 kHz.
   public let count: Int
 
-  /// Nil for less than `Limits.clipSamples.lowerBound` samples at 8 kHz; what is beyond its upper bound is left out.
+  /// Nil for less than `Limits.clipSamples.lowerBound` samples at 8 kHz; samples beyond its upper bound are dropped.
   public init?(_ source: Recording) {
     count = min(source.count(.narrowband), source.count(.wideband) / 2, Limits.clipSamples.upperBound)
     guard count >= Limits.clipSamples.lowerBound else { return nil }
@@ -46,19 +46,20 @@ public final class AudioClip: Sendable {
   }
 }
 
-/// Plays a leg's hold audio frame by frame and joins it to the talk before and after: over one frame each, so that nothing clicks.
+/// Plays a leg's hold audio frame by frame and cross-fades it with the talk before and after, over one frame each, so that
+/// nothing clicks.
 struct HoldPlayer: ~Copyable {
   private var audio = HoldAudio.silence
-  // Of the clip in `audio`, so that a frame counts no reference.
+  // Pointers into the clip in `audio`, so that a frame costs no reference counting.
   private var narrow: UnsafeMutablePointer<Int16>?
   private var wide: UnsafeMutablePointer<Int16>?
   /// In samples at 8 kHz.
   private var count = 0
   private var position = 0
-  /// The last frame was of the clip.
+  /// The last frame was from the clip.
   private(set) var isPlaying = false
 
-  /// What is to be played from the next hold on.
+  /// Sets the audio for the next hold.
   mutating func replace(_ next: HoldAudio) {
     if case .clip(let clip) = next {
       if narrow == clip.samples(.narrowband) { return }
@@ -72,7 +73,7 @@ struct HoldPlayer: ~Copyable {
   var playsClip: Bool { narrow != nil }
   var playsNoise: Bool { if case .noise = audio { true } else { false } }
 
-  /// The clip's next 20 ms in `frame`, which holds the talk that the first frame fades out of (or silence). HOT
+  /// Writes the clip's next 20 ms to `frame`, which holds the talk that the first frame fades out (or silence). HOT
   mutating func play(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand) {
     guard narrow != nil else { return }
     if !isPlaying { position = 0 }
@@ -80,14 +81,14 @@ struct HoldPlayer: ~Copyable {
     isPlaying = true
   }
 
-  /// The hold is over: the clip fades out into `frame`, the first of the talk.
+  /// Ends the hold: the clip fades out into `frame`, the first of the talk.
   mutating func stop(into frame: UnsafeMutablePointer<Int16>, _ band: AudioBand) {
     guard isPlaying else { return }
     isPlaying = false
     position = following(band) { k, sample in frame[k] = mixed(frame[k], sample, k, band) }
   }
 
-  /// The next 20 ms of the clip; returns the position behind them.
+  /// Passes the clip's next 20 ms to `replace`; returns the position after them.
   @inline(__always) private func following(_ band: AudioBand, _ replace: (_ k: Int, _ sample: Int16) -> Void) -> Int {
     guard let samples = band == .wideband ? wide : narrow else { return position }
     let scale = band.sampleRateHz / 8_000
@@ -100,7 +101,7 @@ struct HoldPlayer: ~Copyable {
     return at / scale
   }
 
-  /// From one to the other within a frame: both parts add up to at most the larger one.
+  /// Cross-fades within a frame: the weighted sum is at most the larger sample.
   @inline(__always) private func mixed(_ next: Int16, _ last: Int16, _ k: Int, _ band: AudioBand) -> Int16 {
     let length = band.samplesPerTick
     return Int16(truncatingIfNeeded: (Int(next) &* k &+ Int(last) &* (length &- k)) / length)

@@ -3,18 +3,17 @@ import Bytes
 import JitterBuffer
 import RTP
 
-/// First words (docs/reference/protocol.md): audio that is kept while the other side cannot hear it yet, then played faster until it is live
-/// again.
+/// First words (docs/reference/protocol.md): audio that is kept while the other end cannot hear it yet, then played faster until
+/// it is live again.
 ///
 /// | phase | `push` | `pull` |
 /// |---|---|---|
-/// | holding | keeps the frame; when 1.5 s are full a pause goes first, else the oldest frame | – |
+/// | holding | keeps the frame; when 1.5 s are full, drops a pause, else the oldest frame | – |
 /// | catching up (`release`) | appends | a frame, at most 1.25 × as fast, pauses cut |
-/// | finished | – | – : the caller passes frames through |
+/// | finished | – | –: the caller passes frames through |
 ///
-/// Speed comes from leaving out whole pitch periods, cross-faded, so that the voice keeps its height: 1.5 s are caught up in 6 s, and no
-/// word is left out for it. One slab of 25 KB (50 in wideband), allocated when made and when
-/// the band changes.
+/// It is played faster by cutting whole pitch periods, cross-faded, so that the voice keeps its pitch: 1.5 s are caught up in 6
+/// s, and no word is cut. One slab of 25 KB (50 in wideband), allocated at set-up and when the band changes.
 struct KeptAudio: ~Copyable {
   private static let kept = Limits.keptFrames
   private static let capacity = kept + 2
@@ -22,14 +21,14 @@ struct KeptAudio: ~Copyable {
   /// Samples of a frame, and in 1/8 ms.
   private let frame: Int
   private let scale: Int
-  /// Samples faded when frames are left out: 5 ms.
+  /// Samples faded where frames are dropped: 5 ms.
   private let fade: Int
-  /// Mean square of −50 dB of full scale; a frame 30 dB below the loudest kept is a pause as well.
+  /// Mean square of −50 dB of full scale; a frame 30 dB below the loudest kept one is a pause as well.
   private static let quiet = 1e-5
   private static let quietBelowLoudest = 1e-3
 
   private(set) var isHolding = true
-  /// Samples that were dropped unheard: pauses and what overflowed.
+  /// Samples dropped without being played: pauses and overflow.
   private(set) var dropped = 0
 
   /// A ring of frames and their mean squares. Invariant: 0 ≤ length ≤ capacity; frames below `length` are in order of time.
@@ -37,13 +36,13 @@ struct KeptAudio: ~Copyable {
   private let powers: UnsafeMutablePointer<Double>
   private var head = 0
   private var length = 0
-  /// What is being played: at most a frame and two pitch periods ahead.
+  /// The audio in play-out: at most a frame and two pitch periods ahead.
   private var work: DecodedAudio
-  /// The beginning of the first frame left out: what would have followed the audio played.
+  /// The beginning of the first dropped frame, which would have followed the played audio.
   private let omitted: UnsafeMutablePointer<Int16>
   private var hasOmitted = false
   private var lastWasQuiet = true
-  /// Samples that may be left out now, so that speed stays at most 1.25.
+  /// Samples that may be cut now, so that speed stays at most 1.25.
   private var allowance = 0
 
   init(_ band: AudioBand) {
@@ -58,7 +57,7 @@ struct KeptAudio: ~Copyable {
     omitted.initialize(repeating: 0, count: fade)
   }
 
-  /// What another one keeps, in another band.
+  /// Converts another one's content to another band.
   init(_ other: borrowing KeptAudio, in band: AudioBand) {
     self.init(band)
     let converter = BandConverter()
@@ -86,7 +85,7 @@ struct KeptAudio: ~Copyable {
 
   /// Samples kept now.
   var count: Int { length * self.frame + work.count }
-  /// Live: nothing is kept and nothing more need be.
+  /// Live: no audio is kept or needs to be.
   var isFinished: Bool { !isHolding && count == 0 }
 
   /// Appends one frame.
@@ -97,14 +96,14 @@ struct KeptAudio: ~Copyable {
     target.update(from: frame, count: self.frame)
     powers[slot(length)] = LevelMeter.meanSquare(Span(_unsafeStart: frame, count: self.frame))
     length += 1
-    // Silence before the first word is not worth keeping, but for two frames of its onset.
+    // Silence before the first word is not kept, except two frames before its onset.
     while isHolding, length > 2, (0..<length).allSatisfy({ isQuiet($0) }) { dropFirst() }
   }
 
-  /// The other side hears now: what is kept is played.
+  /// The other end can hear now: kept audio is played.
   mutating func release() { isHolding = false }
 
-  /// One frame of play-out into `out`, after the live frame was pushed; false if there is less than a frame.
+  /// Writes one frame of play-out to `out`, after the live frame was pushed; false if less than a frame is kept.
   mutating func pull(into out: UnsafeMutablePointer<Int16>) -> Bool {
     guard !isHolding else { return false }
     allowance = min(allowance + self.frame / 4, 2 * TimeScale.longestLag * scale)
@@ -120,7 +119,7 @@ struct KeptAudio: ~Copyable {
     return true
   }
 
-  /// Below −50 dB of full scale on the mean.
+  /// A mean level below −50 dB of full scale.
   static func isPause(_ frame: UnsafePointer<Int16>, _ band: AudioBand) -> Bool {
     LevelMeter.meanSquare(Span(_unsafeStart: frame, count: band.samplesPerTick)) < quiet
   }
@@ -188,7 +187,7 @@ struct KeptAudio: ~Copyable {
 
   private var isInsidePause: Bool { length > 1 && lastWasQuiet && isQuiet(0) && isQuiet(1) }
 
-  /// Leaves out one period if the allowance covers it.
+  /// Cuts one period if the allowance covers it.
   private mutating func accelerate() {
     guard allowance >= TimeScale.shortestLag * scale else { return }
     let limit = min(allowance, work.count - self.frame)
@@ -197,7 +196,7 @@ struct KeptAudio: ~Copyable {
     allowance -= before - work.count
   }
 
-  /// The last samples of delay, less than a period, go by a fade over the whole frame.
+  /// Removes the last samples of delay, less than a period, by a fade over the whole frame.
   private mutating func endWithFade() {
     let ahead = work.count - self.frame
     guard ahead > 0 else { return }

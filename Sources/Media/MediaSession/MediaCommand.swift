@@ -2,58 +2,59 @@ import AudioCodecs
 import Bytes
 public import RTP
 
-/// One bridged call's media: a trunk leg and the app legs of every device that rings. Chosen by control, never reused in a
+/// The media of one bridged call: a trunk leg and the app legs of every ringing device. Chosen by control, never reused in a
 /// process.
 public struct MediaSessionID: Hashable, Sendable {
   public let raw: UInt64
   public init(raw: UInt64) { self.raw = raw }
 }
 
-/// One device's app leg within a media session; a restart or a new `sid` that prepares again replaces the remote description, not
-/// the id.
+/// One device's app leg within a media session; a restart, or another preparation under a new `sid`, replaces the remote
+/// description, not the id.
 public struct AppLegID: Hashable, Sendable {
   public let raw: UInt32
   public init(raw: UInt32) { self.raw = raw }
 }
 
-/// Which RTP sources a trunk leg takes (docs/design/media-plane.md).
+/// Which RTP sources a trunk leg accepts (docs/design/media-plane.md).
 public enum SourcePolicy: String, Sendable, CaseIterable { case signalledIP = "signalled_ip", symmetric, strict }
 
-/// The trunk leg as offer/answer agreed on.
+/// The trunk leg as agreed by offer/answer.
 public struct TrunkLegParameters: Sendable {
-  /// Where our RTP goes: the address of the peer's SDP. RTCP goes to port + 1.
+  /// The destination of our RTP: the address of the peer's SDP. RTCP goes to port + 1.
   public var remote: SocketAddress
-  /// Of what we send, under the peer's number.
+  /// The encoding that we send, under the peer's payload type.
   public var encoding: AudioEncoding
   public var payloadType: UInt8
-  /// telephone-event as we send it, if negotiated, and its clock; nil: the codec's.
+  /// Payload type of telephone-event as we send it, if negotiated, and its clock; nil: the codec's.
   public var telephoneEventPayloadType: UInt8?
   public var telephoneEventClockRateHz: UInt32?
-  /// What may come in at any time, by its numbers; empty: what we send, under the same numbers.
+  /// Formats that may be received at any time, by payload type; empty: the formats that we send, under the same numbers.
   public var incoming: [NumberedFormat] = []
   public var packetTimeMilliseconds: Int
   /// False while the peer holds us (`sendonly`, `inactive`, 0.0.0.0): nothing is sent.
   public var sends: Bool
-  /// False while the peer does not send: its silence is no loss.
+  /// False while the peer does not send: its silence is not a loss.
   public var receives: Bool
   public var sourcePolicy: SourcePolicy
   /// Further networks whose RTP is the trunk's (`media_peers`).
   public var mediaPeers: [IPNetwork]
-  /// For `symmetric`: whose SIP is the trunk's (`peers`), and where this call's comes from.
+  /// For `symmetric`: the networks of the trunk's SIP (`peers`), and the addresses of this call's signalling.
   public var peers: [IPNetwork] = []
   public var signalling: [IPAddress] = []
-  /// RFC 3389 comfort noise at the audio's clock rate, if negotiated: pauses are told by it, else they are sent as samples.
+  /// RFC 3389 comfort noise at the audio's clock rate, if negotiated: it then describes pauses, which are sent as samples
+  /// otherwise.
   public var comfortNoisePayloadType: UInt8?
   public var digits: DigitTransport = .auto
-  /// Where our RTCP goes if not to port + 1 (RFC 3605).
+  /// The destination of our RTCP if it is not port + 1 (RFC 3605).
   public var remoteControl: SocketAddress?
   /// The peer asked for VoIP metrics blocks (RFC 3611 §5, `a=rtcp-xr:voip-metrics`).
   public var wantsVoIPMetrics = false
-  /// What the trunk hears while the app holds.
+  /// The audio that the trunk hears while the app holds.
   public var holdAudio = HoldAudio.silence
-  /// Keys where RTP and RTCP are protected; nil is plain RTP.
+  /// Keys if RTP and RTCP are protected; nil is plain RTP.
   public var protection: TrunkProtection?
-  /// What the peer wants of our Opus.
+  /// The peer's preferences for our Opus.
   public var opus = OpusPreferences()
 
   public init(
@@ -79,7 +80,7 @@ public struct TrunkLegParameters: Sendable {
 public struct AppLegLocal: Sendable {
   public var ufrag: String
   public var password: String
-  /// Of what we send to this device.
+  /// The SSRC of our stream to this device.
   public var ssrc: UInt32
   /// `ice-lite` gateway legs are DTLS servers; our own phone is a DTLS client.
   public init(ufrag: String, password: String, ssrc: UInt32) {
@@ -101,7 +102,7 @@ public struct AppLegRemote: Sendable {
   public var telephoneEvent48: UInt8?
   public var telephoneEvent8: UInt8?
   public var opus = OpusPreferences()
-  /// It answered `setup:passive`: we are the DTLS client.
+  /// The peer answered `setup:passive`: we are the DTLS client.
   public var isDTLSServer = false
 
   public init(
@@ -115,9 +116,9 @@ public struct AppLegRemote: Sendable {
   }
 }
 
-/// What the receiver of our Opus asked for (RFC 7587 §6.1).
+/// The preferences of the receiver of our Opus (RFC 7587 §6.1).
 public struct OpusPreferences: Sendable, Equatable {
-  /// Silence may be left out: `usedtx=1`. Else the stream has no gaps.
+  /// Silence may be left out: `usedtx=1`. Otherwise the stream has no gaps.
   public var acceptsPauses: Bool
   /// Packets may carry FEC; only `useinbandfec=0` forbids it.
   public var acceptsRepair: Bool
@@ -133,10 +134,10 @@ public struct OpusPreferences: Sendable, Equatable {
     self.isConstantRate = isConstantRate
   }
 
-  /// What the receiver can play.
+  /// The widest band that the receiver can play.
   public var band: AudioBand { (maximumPlaybackRateHz ?? 48_000) < 16_000 ? .narrowband : .wideband }
 
-  /// No more than the receiver wants, and never less than libopus can do.
+  /// Encoder settings within the receiver's limits, and never below libopus's minimum.
   public func control(_ band: AudioBand) -> EncoderControl {
     let plain = band == .wideband ? EncoderControl.plainWideBitrate : EncoderControl.plainBitrate
     let most = max(6_000, maximumBitrate ?? EncoderControl.repairBitrate)
@@ -146,11 +147,11 @@ public struct OpusPreferences: Sendable, Equatable {
   }
 }
 
-/// Where digits of a trunk are looked for, and how they go to it.
+/// How digits of a trunk are detected and sent.
 public enum DigitTransport: String, Sendable, CaseIterable {
-  /// telephone-event where it was negotiated, else tones.
+  /// telephone-event if it was negotiated, else tones.
   case auto
-  /// telephone-event only; tones are what they sound like.
+  /// telephone-event only; tones are treated as audio.
   case rfc4733
   /// Tones only, whatever was negotiated.
   case inband
@@ -169,42 +170,40 @@ public struct DigitRequest: Sendable {
 
 /// Control → media thread. Commands for one session arrive in order; one for an unknown session is counted and ignored.
 public enum MediaCommand: Sendable {
-  /// A device's leg: STUN to `local.ufrag` is answered from now on.
+  /// Adds a device's leg: STUN to `local.ufrag` is answered from now on.
   case addAppLeg(MediaSessionID, AppLegID, AppLegLocal)
-  /// The device's description, first or by restart; `newAssociation` asks for a fresh DTLS handshake (another fingerprint, a new
-  /// `sid`).
-  /// A restart with the same fingerprint keeps keys and association.
+  /// The device's description, first or by restart; `newAssociation` requests a fresh DTLS handshake (another fingerprint, a new
+  /// `sid`). A restart with the same fingerprint keeps keys and association.
   case setAppRemote(MediaSessionID, AppLegID, AppLegRemote, newLocal: AppLegLocal?, newAssociation: Bool)
   case removeAppLeg(MediaSessionID, AppLegID)
   /// The trunk leg as negotiated, first or by re-INVITE. Until then trunk RTP is dropped.
   case setTrunk(MediaSessionID, TrunkLegParameters)
   /// This device has the call (`ok{won}`): its audio is kept for the trunk from now on, never before (privacy). Incoming calls
-  /// only:
-  /// on an outgoing call nothing is kept app → trunk and `connect` alone names the leg.
+  /// only: on an outgoing call nothing is kept app → trunk and `connect` alone names the leg.
   case lockWinner(MediaSessionID, AppLegID)
   /// Trunk audio may go to the app leg before the 200: early media of an outgoing call.
   case openEarly(MediaSessionID, AppLegID)
-  /// The 200 went out or came in: kept app audio is played, audio flows both ways. Trunk audio is kept (≤ 1.5 s) until
-  /// `.playoutActive`
-  /// when `keepsFirstWords`.
+  /// The 200 was sent or received: kept app audio is played, audio flows both ways. Trunk audio is kept (≤ 1.5 s) until
+  /// `.playoutActive` when `keepsFirstWords`.
   case connect(MediaSessionID, AppLegID, keepsFirstWords: Bool)
   /// `media.active{playout}`: kept trunk audio is played at ≤ 1.25 × speed, then live.
   case playoutActive(MediaSessionID)
-  /// App → trunk is silenced (comfort noise or silence goes out); consent and RTCP continue.
+  /// App → trunk is silenced (comfort noise or silence is sent); consent and RTCP continue.
   case mute(MediaSessionID, Bool)
-  /// Local hold: neither side hears the other; the trunk hears its `holdAudio`.
+  /// Local hold: neither end hears the other; the trunk hears its `holdAudio`.
   case hold(MediaSessionID, Bool)
   case sendDigits(MediaSessionID, DigitRequest)
-  /// A diverted call: from now on this session's trunk is heard by the trunk of `to`, a session of the same thread, and by no app.
-  /// With `connects` it is answered: digits, reports and the watch over silence begin.
+  /// Connects a diverted call: from now on the trunk of `to`, a session of the same thread, hears this session's trunk, and no
+  /// app does. With `connects` the call is answered: digits, reports and the silence watch start.
   case bridge(MediaSessionID, to: MediaSessionID, connects: Bool)
-  /// The call is in this group, with others of the same thread: its trunk hears theirs. Nil: it is in none any longer.
+  /// Puts the call into this group, with others of the same thread: its trunk hears theirs. Nil: removes it from its group.
   case group(MediaSessionID, MediaGroupID?)
-  /// The trunk hears this, at once, from its beginning, in place of an app; `.played` follows its end. Nil: no more of it, and no `.played`.
+  /// Plays this to the trunk in place of an app, at once and from its beginning; `.played` follows its end. Nil: stops it,
+  /// without `.played`.
   case play(MediaSessionID, Announcement?)
-  /// A copy of the audio of both sides goes here from now on; nil: to no tap.
+  /// Copies the audio of both directions to this tap from now on; nil: stops.
   case tap(MediaSessionID, AudioTap?)
-  /// The trunk talks with this, and with no app: the call is answered.
+  /// Connects the trunk to this stream in place of an app: the call is answered.
   case stream(MediaSessionID, AudioStream)
   /// Ends the session: sockets and state are freed, `.closed` with the final statistics follows, once.
   case close(MediaSessionID)

@@ -1,7 +1,7 @@
 import Bytes
 import SRTP
 
-/// One DTLS association: a leg has a new one when its fingerprint or session changed.
+/// One DTLS association: a leg gets a new one when its fingerprint or session changes.
 public struct HandshakeKey: Hashable, Sendable {
   public let session: MediaSessionID
   public let leg: AppLegID
@@ -11,15 +11,15 @@ public struct HandshakeKey: Hashable, Sendable {
   }
 }
 
-/// Requests of a session to the runner of its DTLS handshakes: the `dtls` thread, or a script in tests.
+/// A session's request to the runner of its DTLS handshakes: the `dtls` thread, or a script in tests.
 public enum HandshakeRequest: Sendable {
-  /// The certificate that the peer's description names; it may come before or after the handshake.
+  /// The fingerprint of the certificate in the peer's description; may come before or after the handshake.
   case expect(HandshakeKey, algorithm: String, fingerprint: [UInt8])
   /// ICE validated an address of a peer that is the DTLS server: the association begins with our ClientHello, once.
   case start(HandshakeKey)
   /// One datagram from an address that ICE validated. Without `start` the first one of a key begins the association, as server.
   case datagram(HandshakeKey, [UInt8])
-  /// The association is of no use any longer.
+  /// The association is no longer needed.
   case end(HandshakeKey)
 
   public var key: HandshakeKey {
@@ -29,7 +29,7 @@ public enum HandshakeRequest: Sendable {
   }
 }
 
-/// What comes back from a handshake.
+/// The result of a handshake step.
 public enum HandshakeResult: Sendable {
   /// Datagrams to send to the leg.
   case flight(HandshakeKey, [[UInt8]])
@@ -44,14 +44,16 @@ public enum HandshakeResult: Sendable {
   }
 }
 
-/// An address of a leg that passed an authenticated check: packets from it belong to this leg from now on, whatever leg had it before.
+/// An address of a leg that passed an authenticated check: its packets belong to this leg from now on, whichever leg had it
+/// before.
 public struct AppBinding: Sendable {
   public var leg: AppLegID
   public var route: PacketRoute
   public var address: SocketAddress
 }
 
-/// The SSRC of what a leg sends, once a packet of it was authentic: packets of it from an unchecked address are tried with the leg's keys.
+/// The SSRC of a leg's stream, after an authentic packet: packets with it from an unchecked address are tried with the leg's
+/// keys.
 public struct AppSource: Sendable {
   public var leg: AppLegID
   public var ssrc: UInt32
@@ -62,11 +64,11 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
   case malformed, unexpectedSource, unknownPayloadType, beforeTrunk, beforeLock, noKeys, badTag, replayed, badIntegrity,
     unvalidatedAddress
   case duplicate, tooLarge, batchFull, held
-  /// More SSRCs than an SRTP receiver can tell from replays.
+  /// More SSRCs than an SRTP receiver can protect from replays.
   case tooManySources
-  /// No payload; a sequence number far off; a payload that is none of the codec's; more packets than `PacketBudget` takes.
+  /// No payload; a sequence number far off; a payload that the codec cannot decode; more packets than `PacketBudget` allows.
   case empty, outOfSequence, undecodable, overBudget
-  /// A further source beside the one that is heard.
+  /// Another source than the one that is played.
   case otherSource
 
   public var name: String {
@@ -95,18 +97,18 @@ public enum MediaDrop: UInt8, Sendable, CaseIterable {
   }
 }
 
-/// What a call into a session caused; the caller owns it, empties it, and uses it for all sessions of a thread.
+/// The effects of calls into a session; the caller owns it, empties it, and uses it for all sessions of a thread.
 public struct MediaOutput: ~Copyable {
   public var packets: OutgoingBatch
   public var events: [MediaEvent] = []
   public var handshakes: [HandshakeRequest] = []
   public var bindings: [AppBinding] = []
   public var sources: [AppSource] = []
-  /// SSRCs of which an SRTP receiver keeps the highest index only, and trunk sources that a closer one replaced, since the
-  /// caller last took them.
+  /// SSRCs of which an SRTP receiver keeps the highest index only, and trunk sources replaced by a closer one, since the caller
+  /// last read these counts.
   public var retiredSources: UInt64 = 0
   public var sourceTakeovers: UInt64 = 0
-  // `MediaDrop.allCases.count` counts since the caller last took them; freed in deinit.
+  // `MediaDrop.allCases.count` counts since the caller last read them; freed in deinit.
   private let drops: UnsafeMutablePointer<UInt64>
 
   public init(packetCapacity: Int = 256) {

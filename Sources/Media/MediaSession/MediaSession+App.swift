@@ -5,7 +5,7 @@ import SRTP
 public import STUN
 
 extension MediaSession {
-  /// A datagram for the leg in slot `index`, found by the ufrag of its STUN or by its address. It is decrypted where it lies. HOT
+  /// Handles a datagram for the leg in slot `index`, found by the ufrag of its STUN or by its address. Decrypts in place. HOT
   public mutating func handleApp(
     _ packet: UnsafeMutableRawBufferPointer, leg index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
@@ -24,7 +24,7 @@ extension MediaSession {
 
   // MARK: ICE
 
-  /// The same for STUN that was read already, to find the leg. Nothing may have been written to its bytes since.
+  /// The same for STUN that was already parsed, to find the leg. Its bytes must not have been modified since.
   public mutating func handleApp(
     _ check: STUNMessage, leg index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant,
     into output: inout MediaOutput
@@ -77,7 +77,8 @@ extension MediaSession {
     output.handshakes.append(.datagram(handshakeKey(index), Array(packet)))
   }
 
-  /// Of a peer that is the DTLS server: our first flight goes to the first address that ICE validated, and what is sent again to the newest.
+  /// If the peer is the DTLS server: sends our first flight to the first address that ICE validated, and retransmissions to the
+  /// newest.
   func startHandshake(
     _ index: Int, toward address: SocketAddress, _ route: PacketRoute, into output: inout MediaOutput
   ) {
@@ -89,7 +90,7 @@ extension MediaSession {
     output.handshakes.append(.start(handshakeKey(index)))
   }
 
-  /// What the handshake's runner says about one of this session's legs. What concerns an earlier association is ignored.
+  /// Handles the handshake runner's result for one of this session's legs. Results of an earlier association are ignored.
   public mutating func handle(_ result: HandshakeResult, at now: Instant, into output: inout MediaOutput) {
     let key = result.key
     guard !isClosed, let index = index(of: key.leg), legs[index].association == key.association else { return }
@@ -105,7 +106,8 @@ extension MediaSession {
     }
   }
 
-  /// The first keys serve at once; later ones from their first valid packet on (docs/reference/protocol.md, Reconnect and handover).
+  /// The first keys are used at once; later ones from their first valid packet on (docs/reference/protocol.md, Reconnect and
+  /// handover).
   private mutating func install(_ keys: SRTPKeyMaterial, _ index: Int, into output: inout MediaOutput) {
     do throws(SRTPError) {
       let security = try LegSecurity(keys, isClient: legs[index].remote?.isDTLSServer ?? false, seed: setup.random.next())
@@ -145,16 +147,16 @@ extension MediaSession {
     let payloadType = header.payloadType
     let isAudio = payloadType == legs[index].payloadType
     let isEvent = !isAudio && (payloadType == legs[index].telephoneEvent48 || payloadType == legs[index].telephoneEvent8)
-    // An app that speaks G.711 may tell of its pauses (RFC 3389).
+    // An app that sends G.711 may describe its pauses (RFC 3389).
     let isNoise = payloadType == ComfortNoise.payloadType && legs[index].encoding != .opus
     guard isAudio || isEvent || isNoise else {
-      // A number that is not sent on is no loss for the trunk.
+      // The number of a packet that is not forwarded is not a loss for the trunk.
       if index == winner { passOver(header, at: now) }
       legs[index].dropped &+= 1
       return output.drop(.unknownPayloadType)
     }
     let isBeside = isEvent && legs[index].reception.source.map { $0 != header.ssrc } ?? false
-    // Events may have a source of their own, which takes nothing from the audio's.
+    // Events may have a source of their own, which does not affect the audio's numbers.
     if isBeside { legs[index].reception.receivedBeside() }
     let verdict = isBeside ? .accepted : legs[index].reception.receive(header, at: now, measuresJitter: isAudio)
     legs[index].bytesReceived &+= UInt64(header.payloadLength)
@@ -180,7 +182,7 @@ extension MediaSession {
     uplink.receiver.comfortNoise(header, payload, at: now)
   }
 
-  /// A packet of the winner is dropped, and its number is no loss.
+  /// Drops a packet of the winner; its number does not count as a loss.
   private mutating func passOver(_ header: RTPHeader, at now: Instant) {
     guard legs[winner].reception.source == header.ssrc else { return }
     if uplink.relays {
@@ -210,7 +212,7 @@ extension MediaSession {
     } catch { output.drop(.malformed) }
   }
 
-  /// With the present keys, or with pending ones that then take over. A refused packet's bytes are left as they came. HOT
+  /// Decrypts with the present keys, or with pending ones, which then replace them. A refused packet's bytes stay unchanged. HOT
   private mutating func unprotect(
     _ packet: UnsafeMutableRawBufferPointer, _ index: Int, from source: SocketAddress, isControl: Bool, count: inout Int,
     at now: Instant, into output: inout MediaOutput
@@ -233,7 +235,7 @@ extension MediaSession {
       legs[index].dropped &+= 1
       switch error {
       case .replayed, .tooOld:
-        // A host that forwards the peer's packets, and is quicker, does not make the peer's address a silent one.
+        // If copies from another address arrive first, the peer's own packets count as replays: its address is not silent.
         if source == legs[index].address { legs[index].lastReceived = now }
         output.drop(.replayed)
       case .malformed: output.drop(.malformed)
@@ -259,7 +261,7 @@ extension MediaSession {
     return true
   }
 
-  /// SRTP or SRTCP with a good tag.
+  /// Handles SRTP or SRTCP with a valid tag.
   @inline(__always) private mutating func validPacket(
     _ index: Int, from source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
   ) {
@@ -271,17 +273,17 @@ extension MediaSession {
     }
   }
 
-  /// A leg that is found by its address is found by its SSRC, too.
+  /// Lets the receiver find this leg by its SSRC as well as by its address.
   @inline(never) private mutating func saySource(_ ssrc: UInt32, _ index: Int, into output: inout MediaOutput) {
     let legs = legs
     legs[index].saidSource = ssrc
     output.sources.append(AppSource(leg: legs[index].id, ssrc: ssrc))
   }
 
-  /// After a NAT gave the app another port, its checks come from there and need not nominate (Chromium's do after 2.5 s, others' never).
-  /// Its packets cannot be forged, and are not copies, which count as replayed; its check could be one, so that both have to come, and
-  /// nothing may have come from where it was for a second. Some send no checks in a call (libnice before 0.1.22): of them five packets in a row
-  /// count, after a longer silence.
+  /// After a NAT gave the app another port, its checks come from there and need not nominate (Chromium's do after 2.5 s, others'
+  /// never). Its packets cannot be forged, and a copy counts as replayed; a check could be a copy. So both must arrive, and
+  /// nothing may have come from the old address for a second. Some apps send no checks in a call (libnice before 0.1.22): for
+  /// them five packets in a row count, after a longer silence.
   @inline(never) private mutating func follow(
     _ index: Int, to source: SocketAddress, route: PacketRoute, at now: Instant, into output: inout MediaOutput
   ) {
@@ -299,7 +301,7 @@ extension MediaSession {
     output.events.append(.appMoved(id, legs[index].id, to: nomination.remote))
   }
 
-  /// Whether the last five packets or more that came from elsewhere came from this address.
+  /// Whether at least the last five packets from another address came from this one.
   private mutating func settled(_ index: Int, at source: SocketAddress) -> Bool {
     let legs = legs
     guard let before = legs[index].elsewhere, before.address == source else {
@@ -310,7 +312,7 @@ extension MediaSession {
     return before.count + 1 >= Limits.agreeingPackets
   }
 
-  /// STUN, SRTP or SRTCP with a good tag: the leg lives.
+  /// Records STUN, SRTP or SRTCP with a valid tag: the leg is alive.
   @inline(__always) mutating func authenticated(_ index: Int, at now: Instant, into output: inout MediaOutput) {
     legs[index].lastAuthenticated = now
     guard legs[index].isSilent else { return }
@@ -348,7 +350,7 @@ extension MediaSession {
     if !uplink.isFirstAudioReported, trunk.encoding.isAudible(payload) { reportFirstAudio(.appToTrunk, at: now, into: &output) }
   }
 
-  /// Telephone-events of the app: digits for control, and to the trunk if it takes them.
+  /// Handles telephone-events of the app: digits for control, and events for the trunk if it accepts them.
   private mutating func appEvents(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, isBeside: Bool, at now: Instant, into output: inout MediaOutput
   ) {
@@ -384,7 +386,7 @@ extension MediaSession {
     if number != nil { trunk.stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
   }
 
-  /// One press goes to the trunk at a time: one that begins while digits of `call.dtmf` go out is sent behind them, as a whole.
+  /// One press is sent to the trunk at a time: one that begins while digits of `call.dtmf` are sent follows them, as a whole.
   private mutating func isDeferred(_ ssrc: UInt32, _ timestamp: UInt32) -> Bool {
     if let deferred = uplink.deferred, deferred == (ssrc, timestamp) { return true }
     guard trunk.telephoneEvent != 255, !uplink.sender.isIdle, !uplink.event.isPending else { return false }
@@ -392,7 +394,7 @@ extension MediaSession {
     return true
   }
 
-  /// `number`: of the source, in a relayed stream, until a packet of ours has replaced it.
+  /// `number`: the source packet's number in a relayed stream, until one of our packets uses it.
   private mutating func forwardToTrunk(
     _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
     at now: Instant, into output: inout MediaOutput
@@ -408,7 +410,7 @@ extension MediaSession {
     if let part = parts.part { sendEventToTrunk(part, header, &number, at: now, into: &output) }
   }
 
-  /// `header` is the source's packet whose number it may take; nil: it is between two of them.
+  /// `header` is the source's packet whose number may be used; nil: it is between two of them.
   mutating func sendEventToTrunk(
     _ part: EventForward.Part, _ header: RTPHeader?, _ number: inout UInt16?, at now: Instant, into output: inout MediaOutput
   ) {
@@ -419,7 +421,7 @@ extension MediaSession {
     sendToTrunk(count, payloadBytes: TelephoneEvent.length, timestamp: stamp.timestamp, to: destination, at: now, into: &output)
   }
 
-  /// Presses whose sender has fallen silent before the end, or has sent it less than three times, are ended. On ticks.
+  /// Ends presses whose sender fell silent before the end, or sent fewer than three ends. On ticks.
   mutating func endPresses(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
     var number: UInt16?
     switch direction {
@@ -432,7 +434,7 @@ extension MediaSession {
     }
   }
 
-  /// Protects what lies in the batch's next slot and sends it to the leg. HOT
+  /// Protects the packet in the batch's next slot and sends it to the leg. HOT
   mutating func sendToApp(
     _ index: Int, _ count: Int, payloadBytes: Int, timestamp: UInt32, at now: Instant, into output: inout MediaOutput
   ) {

@@ -2,25 +2,25 @@ import AudioCodecs
 import Bytes
 import RTP
 
-/// Recorded audio for a caller without an answer, or that a program plays in a call: one value for all calls that play it. Its storage is freed with the last of
-/// them.
+/// Recorded audio for a caller whose call is not answered, or that a program plays in a call: one value for all calls that play
+/// it. Its storage is freed with the last of them.
 public final class Announcement: Sendable, Equatable {
   public let recording: Recording
   public init(_ recording: Recording) { self.recording = recording }
-  /// The same value, not the same sound.
+  /// Compares identity, not sound.
   public static func == (one: Announcement, other: Announcement) -> Bool { one === other }
 
   public var milliseconds: Int { recording.count(.narrowband) / 8 }
 }
 
-/// How far a caller is in an announcement.
+/// The position in an announcement.
 struct Playback {
   let announcement: Announcement
   /// In ticks.
   var position = 0
 }
 
-/// One tick of one half of a diverted call, for the other half. It is lent: valid until the session that it is of is used again.
+/// One tick's audio of one half of a diverted call, for the other half. Borrowed: valid until its session is used again.
 public struct BridgedFrame {
   /// Nil before the trunk is set.
   let trunkBand: AudioBand?
@@ -29,20 +29,20 @@ public struct BridgedFrame {
   let samples: UnsafePointer<Int16>
 }
 
-// A diverted call has two sessions on one thread, each with a trunk leg and no app: what a tick of one hears, the other sends.
-// Through play-out buffers and encoders on both sides, so that neither carrier sees the other's jitter, numbers or codec.
+// A diverted call has two sessions on one thread, each with a trunk leg and no app: each sends the audio of the other's ticks. It
+// goes through play-out buffers and encoders on both sides, so that neither carrier sees the other's jitter, numbers or codec.
 
 extension MediaSession {
-  /// Whose trunk hears this session's trunk; nil as long as it is no half of a diverted call.
+  /// The session whose trunk hears this session's trunk; nil if this is not half of a diverted call.
   public var bridgeTarget: MediaSessionID? { bridge }
 
-  /// What this session's trunk has said in the last `tick`, for `playBridged` of the other half of a diverted call. HOT
+  /// This session's trunk audio of the last `tick`, for `playBridged` of the other half of a diverted call. HOT
   public var bridgedFrame: BridgedFrame {
     mutating get { BridgedFrame(trunkBand: trunkBand, band: band, samples: UnsafePointer(frame)) }
   }
 
-  /// What the trunk of the other half of a diverted call has said in that session's last `tick`, for this session's trunk. Digits of ours and
-  /// announcements go before. HOT
+  /// Sends the other half's trunk audio of its last `tick` to this session's trunk. Our digits and announcements take precedence.
+  /// HOT
   public mutating func playBridged(_ other: BridgedFrame, at now: Instant, into output: inout MediaOutput) {
     if other.trunkBand != bridgeBand {
       bridgeBand = other.trunkBand
@@ -55,7 +55,7 @@ extension MediaSession {
       tap?.put(TappedFrame(.appToTrunk, band, at: now), other.samples)
       return sendFrame(other.samples, to: destination, at: now, into: &output)
     }
-    // The other half hears of our band with our next frame.
+    // The other half learns our band with our next frame.
     var converter = BandInterpolator()
     converter.convert(other.samples, other.band.samplesPerTick, from: other.band, to: band, into: frame)
     tapFrame(.appToTrunk, at: now)
@@ -72,7 +72,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// The trunk's audio into `frame`, for the other session: noise where there is none, so that its stream has no gap. HOT
+  /// Writes the trunk's audio to `frame`, for the other session: noise if there is none, so that its stream has no gap. HOT
   mutating func tickBridge(at now: Instant, into output: inout MediaOutput) {
     if !uplink.sender.isIdle, trunk.isSet, trunk.sends, let destination = trunk.destination {
       tickDigits(to: destination, at: now, into: &output)
@@ -87,12 +87,12 @@ extension MediaSession {
     if announcement == nil, playback == nil { return }
     playback = announcement.map { Playback(announcement: $0) }
     clearPacketizer()
-    // an app's packets go through no more: after the end, with the app's next pause, they may again
+    // relaying stops: it may resume after the end, with the app's next pause
     updateRelay()
   }
 
-  /// The next 20 ms of the announcement. A trunk that is held hears nothing, and its time goes by. What an app says meanwhile is left out.
-  /// False after the last, with `played`: this tick is the app's again.
+  /// Plays the next 20 ms of the announcement. A held trunk hears nothing while the position advances. The app's audio is dropped
+  /// meanwhile. False after the last frame, with `played`: this tick is the app's again.
   mutating func tickPlayback(at now: Instant, into output: inout MediaOutput) -> Bool {
     guard let playing = playback else { return false }
     guard trunk.isSet else { return true }
@@ -105,7 +105,7 @@ extension MediaSession {
       return false
     }
     if connectedAt == nil {
-      // first words of who has answered, while the number hears ringback
+      // first words of the callee, while the caller hears ringback
       if uplink.kept != nil { keepUplink(at: now) }
     } else if bridge == nil {
       _ = uplink.receiver.pull(into: frame, band, at: now)

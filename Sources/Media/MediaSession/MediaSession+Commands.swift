@@ -5,7 +5,7 @@ import RTP
 import SRTP
 
 extension MediaSession {
-  /// One command of control. Those for legs that are gone are ignored: they crossed the leg's end.
+  /// Handles one command of control. Commands for removed legs are ignored: they crossed the leg's end.
   public mutating func handle(_ command: MediaCommand, at now: Instant, into output: inout MediaOutput) {
     guard !isClosed else { return }
     skippedTicks = 0
@@ -51,7 +51,7 @@ extension MediaSession {
     }
   }
 
-  /// Local ufrags of this session's legs, for the runtime's table: whose STUN belongs here.
+  /// Local ufrags of this session's legs: the runtime's table dispatches STUN by them.
   public func localUfrags(of leg: AppLegID) -> [String] {
     guard let index = index(of: leg) else { return [] }
     return legs[index].ufrags
@@ -88,7 +88,7 @@ extension MediaSession {
     let isFirst = legs[index].remote == nil
     let encodingBefore = legs[index].encoding
     legs[index].apply(remote)
-    // Before the connect it is a device that prepares again from another session; later the old pair and keys serve on.
+    // Before the connect a device prepares again from another session; later the old pair and keys stay in use.
     let startsOver = newAssociation && !isFirst && newLocal == nil && connectedAt == nil
     legs[index].applyCredentials(remote, newLocal: newLocal, startsOver: startsOver)
     if newAssociation, !isFirst {
@@ -151,7 +151,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// libopus refuses nothing but parameters, and ours are constant.
+  /// libopus only refuses invalid parameters, and ours are constant.
   private mutating func makeEncoder(_ encoding: AudioEncoding, _ preferences: OpusPreferences) -> AudioEncoder? {
     do throws(OpusError) {
       var encoder = try AudioEncoder(
@@ -162,7 +162,7 @@ extension MediaSession {
     } catch { return nil }
   }
 
-  // MARK: Groups
+  // MARK: Audio routing
 
   /// Makes a leg the one whose audio flows.
   private mutating func choose(_ index: Int) {
@@ -177,7 +177,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// Allocates what coding needs when a direction is not relayed: at commands, never per packet. It is freed when relaying begins.
+  /// Allocates coders for directions that are not relayed: at commands, never per packet. They are freed when relaying begins.
   private mutating func equip() {
     if trunk.isSet {
       if isDownlinkOpen, !downlink.relays, !isHeld { downlink.receiver.make(trunk.incoming, band) }
@@ -209,7 +209,7 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// The device plays: what was kept goes out faster, then live audio.
+  /// The device plays: kept audio is sent faster, then live audio.
   mutating func releaseDownlink(at now: Instant) {
     playoutAssumedAt = .distantFuture
     downlink.kept?.release()
@@ -224,13 +224,14 @@ extension MediaSession {
       trunk.restartSilence(at: now)
       downlink.receiver.reset()
       downlink.isPrimed = false
-      // the audio of the hold ends softly, in a frame of ours: relaying waits for the next pause
+      // the hold audio fades out in a frame of ours: relaying waits for the next pause
       if uplink.hold.isPlaying { uplink.isPrimed = true }
     }
     updateRelay()
   }
 
-  /// Relaying begins at once only where nothing lies in the receiver; the tick switches over in a pause (`tickDownlink`, `tickUplink`).
+  /// Relaying begins at once only if the receiver is empty; otherwise the tick switches over in a pause (`tickDownlink`,
+  /// `tickUplink`).
   mutating func updateRelay() {
     updateBand()
     if !canRelayDownlink { downlink.relays = false } else if !downlink.isPrimed { downlink.beginRelaying() }
@@ -240,19 +241,19 @@ extension MediaSession {
 
   // MARK: The band
 
-  /// Of the trunk; nil before it is set.
+  /// The trunk's band; nil before the trunk is set.
   var trunkBand: AudioBand? { trunk.isSet ? trunk.band : nil }
 
-  /// Something is decoded, or would be.
+  /// Whether audio is decoded, or would be.
   var isCoding: Bool { trunk.isSet && !(downlink.relays && uplink.relays) }
 
-  /// What both sides can carry: of the trunk, and of the app or the other half of a diverted call. Recordings are of either band.
+  /// The widest band of both ends: the trunk, and the app or the other half of a diverted call. Recordings have both bands.
   private mutating func commonBand() -> AudioBand {
     let other = bridge != nil ? bridgeBand : hasLeg(winner) ? legs[winner].band : nil
     return min(trunkBand ?? .narrowband, other ?? .wideband)
   }
 
-  /// Receivers, encoders and kept audio go over to the band of the call.
+  /// Switches receivers, encoders and kept audio to the call's band.
   private mutating func updateBand() {
     let wanted = commonBand()
     guard wanted != band else { return }
@@ -262,7 +263,7 @@ extension MediaSession {
     uplink.receiver.setBand(wanted)
     if let kept = downlink.kept.take() { downlink.kept = KeptAudio(kept, in: wanted) }
     if let kept = uplink.kept.take() { uplink.kept = KeptAudio(kept, in: wanted) }
-    // libopus refuses nothing but parameters, and ours are constant.
+    // libopus only refuses invalid parameters, and ours are constant.
     do throws(OpusError) {
       try downlink.encoder?.setBand(wanted)
       try uplink.encoder?.setBand(wanted)

@@ -1,23 +1,24 @@
 public import Bytes
 import RTP
 
-/// A session's slot in the mixer of its group.
+/// A session's slot in its group's mixer.
 struct GroupSlot {
-  /// Lives longer than the tick that it is handed to.
+  /// Outlives the tick that receives it.
   let mixer: UnsafeMutablePointer<GroupMixer>
   let number: Int
 }
 
-// Each trunk of a group hears its own app and the other trunks; an app hears its trunk alone. A call that is held, or whose trunk holds us,
-// neither hears nor is heard; packets are decoded and coded as long as it is in the group, also between equal codecs.
+// Each trunk of a group hears its own app and the other trunks; an app hears its trunk alone. A call that is held, or whose trunk
+// holds us, neither hears nor is heard. Packets are decoded and encoded as long as the call is in the group, also between equal
+// codecs.
 
 extension MediaSession {
-  /// The group that the next ticks are in; nil: none.
+  /// The group used by the next ticks; nil: none.
   public var mediaGroup: MediaGroupID? { group }
 
-  /// `tick` of a session in a group: what its trunk says goes to the others, what they said to its trunk. HOT
+  /// `tick` of a session in a group: mixes its trunk's audio for the others, and theirs for its trunk. HOT
   /// - Parameters:
-  ///   - mixer: of the group; not touched after the return.
+  ///   - mixer: of the group; not used after the return.
   ///   - member: the index that `GroupMixer.join` returned.
   public mutating func tick(
     _ direction: AudioDirection, in mixer: UnsafeMutablePointer<GroupMixer>, as member: Int, at now: Instant,
@@ -32,13 +33,13 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// The trunk's frame, as decoded. What a trunk plays to a call that it holds is not for the others. HOT
+  /// Mixes the trunk's decoded frame, unless the trunk holds the call: the others do not hear its hold audio. HOT
   mutating func feedGroup(_ slot: GroupSlot, at now: Instant) {
     guard trunk.sends else { return }
     slot.mixer.pointee.mix(frame, band, from: slot.number, at: now)
   }
 
-  /// The app's next frame and what the others' trunks say. HOT
+  /// The app's next frame, mixed with the others' trunks. HOT
   mutating func pullUplink(in slot: GroupSlot, at now: Instant) -> SilenceGate.Step {
     let step = pullUplink(at: now)
     guard !isHeld else { return step }

@@ -2,8 +2,8 @@ import AudioCodecs
 import Bytes
 import RTP
 
-// What both legs received: counts, levels, bursts, and what it is worth to a listener.
-// `mutating`, though nothing changes: of a borrowed session the compiler takes seconds (swiftlang/swift #92103, contributing.md).
+// Statistics of both legs' received streams: counts, levels, bursts and listening quality. `mutating`, though nothing changes: of
+// a borrowed session the compiler takes seconds (swiftlang/swift #92103, contributing.md).
 
 extension MediaSession {
   mutating func trunkStatistics(_ out: inout StreamStatistics) {
@@ -14,7 +14,7 @@ extension MediaSession {
     (out.unknownPackets, out.unknownPayloadType) = (trunk.unheard.unknown, trunk.unheard.payloadType)
     out.unheardPackets = trunk.unheard.streamed
     out.otherSourcePackets = trunk.unheard.otherSources
-    // A stream of which no packet was played has no score.
+    // A stream none of whose packets was played has no score.
     let isUnheard = trunk.heard == 0 && (out.unknownPackets > 0 || out.playout.damaged > 0)
     out.meanOpinionScore = isUnheard ? nil : opinion(out, trunk.incoming, trunk.packetMilliseconds)?.mean
   }
@@ -27,7 +27,7 @@ extension MediaSession {
     out.meanOpinionScore = opinion(out, leg.encoding, leg.packetMilliseconds)?.mean
   }
 
-  /// What the trunk sent us, as it asked to be told (RFC 3611 §4.7).
+  /// Metrics of the trunk's stream, in the form that the trunk requested (RFC 3611 §4.7).
   mutating func voipMetrics() -> VoIPMetrics {
     var stream = StreamStatistics()
     trunkStatistics(&stream)
@@ -51,13 +51,13 @@ extension MediaSession {
     return out
   }
 
-  /// Encoder, packet and decoder.
+  /// The delay of encoder, packet and decoder.
   private func codecDelay(_ encoding: AudioEncoding) -> Double {
     Double(Frame.milliseconds) + encoding.row.algorithmicDelayMilliseconds
   }
 
-  /// G.107 for what was received: loss that was not repaired and how bursty it is, half the round trip, the buffer and the
-  /// codec's own delay.
+  /// The G.107 score of the received stream: unrepaired loss and its burstiness, half the round trip, the buffer and the codec's
+  /// own delay.
   private func opinion(
     _ stream: StreamStatistics, _ encoding: AudioEncoding, _ packetMilliseconds: Double, withDelay: Bool = true
   ) -> OpinionScore? {

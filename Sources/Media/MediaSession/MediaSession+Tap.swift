@@ -2,16 +2,16 @@ import AudioCodecs
 import Bytes
 import RTP
 
-// Audio for a recorder of the call, and for a program that replaces an app (a stream).
+// Audio for a recorder beside the call (a tap), and for a program in place of an app (a stream).
 
 extension MediaSession {
-  /// From now on frames go to `tap`; nil: to none. A tapped call is decoded on both sides.
+  /// Sends frames to `tap` from now on; nil: stops. A tapped call is decoded in both directions.
   mutating func setTap(_ tap: AudioTap?) {
     self.tap = tap
     updateRelay()
   }
 
-  /// The call's other side is `stream`, from now on; it counts as connected.
+  /// Connects the trunk to `stream` from now on; the call counts as connected.
   mutating func connect(_ stream: AudioStream, at now: Instant) {
     guard winner < 0, bridge == nil else { return }
     self.stream = stream
@@ -22,14 +22,14 @@ extension MediaSession {
     updateRelay()
   }
 
-  /// What lies in `frame` is of this direction. HOT
+  /// Copies `frame` to the tap, as audio of this direction. HOT
   @inline(__always)
   func tapFrame(_ direction: AudioDirection, at now: Instant) {
     guard let tap else { return }
     tap.put(TappedFrame(direction, band, at: now), frame)
   }
 
-  /// 20 ms of the trunk's audio for the stream: silence where there is none, so that it has no gap. HOT
+  /// Writes 20 ms of the trunk's audio to the stream: silence if there is none, so that it has no gap. HOT
   mutating func tickStream(at now: Instant, into output: inout MediaOutput) {
     var hasAudio = false
     if !isHeld { hasAudio = downlink.receiver.pull(into: frame, band, at: now) }
@@ -44,7 +44,7 @@ extension MediaSession {
     stream?.heard.put(TappedFrame(.trunkToApp, band, at: now), frame)
   }
 
-  /// The next frame of the stream's audio in `frame`, in the call's band. False: there is none. HOT
+  /// Reads the stream's next frame into `frame`, in the call's band. False: the stream has none. HOT
   mutating func pullStream(_ stream: AudioStream) -> Bool {
     let (frame, band) = (frame, band)
     return stream.said.pop { head, samples in

@@ -3,15 +3,15 @@ import Bytes
 import RTP
 
 extension MediaSession {
-  /// True while a relayed call lets its ticks pass: asked before each `tick`, which is left out then. Four in five are, since
-  /// packets continue without them and what is left, time-outs and reports, may come 80 ms later. HOT
+  /// True while a relayed call skips its ticks: to be called before each `tick`, which is omitted then. Four in five are skipped,
+  /// since packets are relayed without them, and the remaining work, time-outs and reports, may be 80 ms late. HOT
   @inline(__always) public mutating func skipsTick(_ direction: AudioDirection) -> Bool {
     guard skippedTicks > 0 else { return false }
     if direction == .appToTrunk { skippedTicks &-= 1 }
     return true
   }
 
-  /// Nothing but time-outs and reports is to be done before the next tick but `Limits.skippedTicks`.
+  /// Only time-outs and reports are due in the next `Limits.skippedTicks` ticks.
   private mutating func maySkipTicks(at now: Instant) -> Bool {
     guard downlink.relays, uplink.relays, bridge == nil, playback == nil else { return false }
     guard uplink.sender.isIdle, !uplink.event.isPending, !downlink.event.isPending, let connectedAt else { return false }
@@ -19,9 +19,9 @@ extension MediaSession {
     return quiet < Limits.relaySilence - .milliseconds(Limits.skippedTicks * Frame.milliseconds)
   }
 
-  /// The clock of one direction: to be called every 20 ms, unless `skipsTick`. Play-out and digits happen here, and with the app's
-  /// direction time-outs and reports of both. The two directions' ticks are independent: each follows its own packets
-  /// (`preferredPhase`). HOT
+  /// The clock of one direction: to be called every 20 ms, unless `skipsTick`. It plays audio and sends digits; the app's
+  /// direction also handles time-outs and reports of both. The two directions' ticks are independent: each follows its own
+  /// packets (`preferredPhase`). HOT
   public mutating func tick(_ direction: AudioDirection, at now: Instant, into output: inout MediaOutput) {
     tick(direction, in: nil, at: now, into: &output)
   }
@@ -53,7 +53,7 @@ extension MediaSession {
     if let digit = uplink.digits.expire(at: now) { report(digit, from: .appToTrunk, into: &output) }
     endPresses(.appToTrunk, at: now, into: &output)
     if playback != nil, tickPlayback(at: now, into: &output) {
-      // the announcement is what the trunk hears
+      // the trunk hears the announcement
     } else if bridge != nil {
       // the other session's ticks send
     } else if connectedAt != nil {
@@ -91,7 +91,7 @@ extension MediaSession {
     }
   }
 
-  /// Without audio the app still hears that the line is there: noise, described as in any pause.
+  /// Without audio the app hears noise, described as in any pause, so that the line sounds live.
   private mutating func classifyDownlink(_ hasAudio: Bool) -> SilenceGate.Step {
     guard hasAudio else {
       downlink.gate.fillNoise(frame, band)
@@ -105,7 +105,7 @@ extension MediaSession {
     legs[winner].stream.skip(units: legs[winner].stream.unitsPerFrame)
   }
 
-  /// First words towards the app: keeps the frame, or replaces it by the next kept one. False: nothing to play.
+  /// First words towards the app: keeps the frame, or replaces it by the next kept one. False: there is no frame to play.
   private mutating func throughKeptDownlink(_ hasAudio: Bool) -> Bool {
     if hasAudio { downlink.kept?.push(frame) }
     if downlink.kept?.isHolding == true { return false }
@@ -133,7 +133,8 @@ extension MediaSession {
     }
     var step = SilenceGate.Step.send
     if uplink.relays {
-      // The app is quiet (DTX, or gone): the trunk still gets its stream, so that no carrier's RTP watchdog ends the call.
+      // The app is silent (DTX, or disconnected): the trunk still gets its stream, so that no carrier's RTP watchdog ends the
+      // call.
       guard now - max(uplink.lastForwarded, connectedAt ?? now) >= Limits.relaySilence else { return }
       step = absentUplink()
     } else {
@@ -171,7 +172,7 @@ extension MediaSession {
     return .send
   }
 
-  /// What a held trunk hears. `hasAudio`: the frame holds the app's talk, which the clip takes over from.
+  /// The frame for a held trunk. `hasAudio`: the frame holds the app's talk, which fades into the clip.
   private mutating func holdFrame(_ hasAudio: Bool) -> SilenceGate.Step {
     uplink.kept = nil
     guard uplink.hold.playsClip else {
@@ -193,14 +194,14 @@ extension MediaSession {
 
   func silence() { frame.update(repeating: 0, count: band.samplesPerTick) }
 
-  /// A trunk that took comfort noise (RFC 3389) is told of a pause; any other gets every frame of it, never a gap.
+  /// Describes a pause to a trunk that agreed on comfort noise (RFC 3389); any other gets every frame of it, without gaps.
   private mutating func send(
     _ step: SilenceGate.Step, to destination: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard trunk.comfortNoise != 255, step != .send else {
       return sendFrame(frame, to: destination, at: now, into: &output)
     }
-    // What was gathered of the hang-over makes no packet any longer; its time goes by.
+    // Gathered samples of the hang-over are dropped; the timestamp includes their time.
     clearPacketizer()
     if step == .describe {
       let isQuiet = isHeld ? !uplink.hold.playsNoise : isMuted
@@ -210,7 +211,8 @@ extension MediaSession {
     trunk.stream.skip(units: trunk.stream.unitsPerFrame)
   }
 
-  /// Digits of control: telephone-events where the trunk took the format, else tones in the audio. The app's audio is withheld.
+  /// Sends digits of control: telephone-events if the trunk agreed on the format, else tones in the audio. The app's audio is
+  /// withheld.
   mutating func tickDigits(to destination: SocketAddress, at now: Instant, into output: inout MediaOutput) {
     if !uplink.relays { _ = uplink.receiver.pull(into: frame, band, at: now) }
     silence()

@@ -4,18 +4,18 @@ import RTP
 import SRTP
 
 extension MediaSession {
-  /// A datagram on the trunk's RTP port; where SRTP was agreed on it is decrypted where it lies. HOT
+  /// Handles a datagram on the trunk's RTP port; if SRTP was agreed on, decrypts it in place. HOT
   public mutating func handleTrunk(
     _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
     guard trunk.isProtected else { return receiveTrunk(UnsafeRawBufferPointer(packet), from: source, at: now, into: &output) }
-    // What a stranger sends is not worth decrypting.
+    // Packets of an unknown source are not decrypted.
     guard trunk.source?.mayAccept(source, at: now) == true else { return rejectSource(source, into: &output) }
     guard let count = openTrunk(packet, isControl: false, into: &output) else { return }
     receiveTrunk(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
 
-  /// The same for bytes that can not be written to: plain RTP only.
+  /// The same for read-only bytes: plain RTP only.
   public mutating func handleTrunk(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
@@ -23,7 +23,7 @@ extension MediaSession {
     receiveTrunk(packet, from: source, at: now, into: &output)
   }
 
-  /// The packet's length in clear; nil if it is dropped. Nothing is learnt from a packet whose tag is wrong. HOT
+  /// Decrypts in place and returns the packet's length; nil if it is dropped. A packet with a wrong tag changes no state. HOT
   private mutating func openTrunk(_ packet: UnsafeMutableRawBufferPointer, isControl: Bool, into output: inout MediaOutput)
     -> Int?
   {
@@ -81,7 +81,7 @@ extension MediaSession {
       }
       trunkAudio(header, payload, at: now, into: &output)
     case .event(let clock):
-      // Events may have a source of their own, which takes nothing from the audio's.
+      // Events may have a source of their own, which does not affect the audio's numbers.
       if isOfActiveSource(header) {
         guard trunk.reception.receive(header, at: now, measuresJitter: false) != .outOfRange else {
           return dropOutOfRange(into: &output)
@@ -101,12 +101,12 @@ extension MediaSession {
     }
   }
 
-  /// Of the SSRC that is heard, or of the first. HOT
+  /// Whether the packet has the SSRC that is played, or is the first. HOT
   @inline(__always) private func isOfActiveSource(_ header: RTPHeader) -> Bool {
     trunk.active.current == nil || trunk.active.current == header.ssrc
   }
 
-  /// Whether a packet is of the source that is heard, and in its numbers; else it is counted and dropped. HOT
+  /// Whether a packet belongs to the source that is played, and to its numbers; otherwise it is counted and dropped. HOT
   private mutating func admit(_ header: RTPHeader, at now: Instant, into output: inout MediaOutput) -> Bool {
     switch trunk.active.admit(header.ssrc, at: now) {
     case .active: break
@@ -130,7 +130,8 @@ extension MediaSession {
     output.drop(.outOfSequence)
   }
 
-  /// Another of the codecs that both sides listed (RFC 3264 §7). The G.711 laws share a decoder; any other codec needs one of its own.
+  /// Follows the trunk to another of the codecs that both listed (RFC 3264 §7). The G.711 laws share a decoder; any other codec
+  /// needs one of its own.
   @inline(never) private mutating func follow(_ encoding: AudioEncoding, at now: Instant) -> Bool {
     let sharesDecoder = encoding.sharesDecoder(with: downlink.receiver.encoding ?? trunk.incoming)
     guard trunk.follow(encoding, needsDecoder: !sharesDecoder, at: now) else { return false }
@@ -142,7 +143,8 @@ extension MediaSession {
     return true
   }
 
-  /// A packet without a payload, or of a type that was not agreed on: a keep-alive (RFC 6263), or a stream that is dropped whole.
+  /// Handles a packet without a payload, or of a type that was not agreed on: a keep-alive (RFC 6263), or part of a stream that
+  /// is dropped.
   @inline(never) private mutating func trunkUnknown(
     _ header: RTPHeader, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
@@ -160,7 +162,7 @@ extension MediaSession {
     passOver(header, .unknownPayloadType, at: now, into: &output)
   }
 
-  /// The packet is dropped, and its sequence number does not count as lost for the receiver of the stream.
+  /// Drops the packet; its sequence number does not count as lost for the receiver of the stream.
   private mutating func passOver(_ header: RTPHeader, _ reason: MediaDrop, at now: Instant, into output: inout MediaOutput) {
     trunk.dropped &+= 1
     output.drop(reason)
@@ -172,7 +174,7 @@ extension MediaSession {
     }
   }
 
-  /// A datagram on the trunk's RTCP port; decrypted like RTP.
+  /// Handles a datagram on the trunk's RTCP port; decrypted like RTP.
   public mutating func handleTrunkControl(
     _ packet: UnsafeMutableRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
@@ -184,7 +186,7 @@ extension MediaSession {
     receiveTrunkControl(UnsafeRawBufferPointer(rebasing: packet[..<count]), from: source, at: now, into: &output)
   }
 
-  /// The same for bytes that can not be written to: plain RTCP only.
+  /// The same for read-only bytes: plain RTCP only.
   public mutating func handleTrunkControl(
     _ packet: UnsafeRawBufferPointer, from source: SocketAddress, at now: Instant, into output: inout MediaOutput
   ) {
@@ -247,7 +249,7 @@ extension MediaSession {
     if !downlink.isFirstAudioReported, trunk.incoming.isAudible(payload) { reportFirstAudio(.trunkToApp, at: now, into: &output) }
   }
 
-  /// A relayed payload that is listened to: for digits, and now and then for the level.
+  /// Decodes a relayed payload: always to detect digits, else one packet in eight for the level.
   private mutating func hearRelayed(_ payload: UnsafeRawBufferPointer, at now: Instant, into output: inout MediaOutput) {
     guard trunk.pieceOctets > 0 else { return }
     guard downlink.tones != nil || trunk.reception.received & 7 == 0 else { return }
@@ -264,7 +266,7 @@ extension MediaSession {
     }
   }
 
-  /// Digits that the trunk sends as tones (`count` 0: it sends nothing). HOT
+  /// Detects digits that the trunk sends as tones (`count` 0: no audio). HOT
   mutating func hearTones(
     _ samples: UnsafePointer<Int16>, _ count: Int, _ band: AudioBand, at now: Instant, into output: inout MediaOutput
   ) {
@@ -277,7 +279,8 @@ extension MediaSession {
     downlink.tones = nil
   }
 
-  /// Telephone-events of the trunk: digits for control and, if the app negotiated them, packet by packet to the app.
+  /// Handles telephone-events of the trunk: digits for control and, if the app negotiated them, events packet by packet for the
+  /// app.
   private mutating func trunkEvents(
     _ header: RTPHeader, _ payload: UnsafeRawBufferPointer, _ clock: UInt32, at now: Instant, into output: inout MediaOutput
   ) {
@@ -305,7 +308,7 @@ extension MediaSession {
     if number != nil { legs[winner].stream.withhold(header.ssrc.raw, sequence: header.sequence.raw) }
   }
 
-  /// `number`: of the source, in a relayed stream, until a packet of ours has replaced it.
+  /// `number`: the source packet's number in a relayed stream, until one of our packets uses it.
   private mutating func forwardToApp(
     _ event: TelephoneEvent, _ header: RTPHeader, _ timestamp: UInt32, _ incoming: EventForward.Clocks, _ number: inout UInt16?,
     at now: Instant, into output: inout MediaOutput
@@ -323,7 +326,7 @@ extension MediaSession {
     if let part = parts.part { sendEventToApp(part, header, &number, at: now, into: &output) }
   }
 
-  /// `header` is the source's packet whose number it may take; nil: it is between two of them.
+  /// `header` is the source's packet whose number may be used; nil: it is between two of them.
   mutating func sendEventToApp(
     _ part: EventForward.Part, _ header: RTPHeader?, _ number: inout UInt16?, at now: Instant, into output: inout MediaOutput
   ) {

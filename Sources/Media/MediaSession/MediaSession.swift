@@ -4,16 +4,16 @@ import ICE
 import RTP
 import SRTP
 
-/// What the runtime gives a session at its start.
+/// The runtime's parameters for a new session.
 public struct MediaSessionSetup: Sendable {
   /// The sockets of this call's trunk ports.
   public var trunkRoute: PacketRoute
   public var trunkControlRoute: PacketRoute
-  /// Where SSRCs, first sequence numbers and timestamps come from.
+  /// The source of SSRCs, first sequence numbers and timestamps.
   public var random: RandomSource
   /// Wall clock minus the clock of `Instant`, for the NTP times of sender reports.
   public var wallClockOffset: Duration
-  /// Opus complexity 0…10; 5 is what capacity is counted with.
+  /// Opus complexity 0…10; capacity is calculated with 5.
   public var opusComplexity: Int
 
   public init(
@@ -25,38 +25,38 @@ public struct MediaSessionSetup: Sendable {
   }
 }
 
-/// One bridged call's two legs, joined: sans I/O, without clock, threads or allocation per packet.
+/// The two legs of one bridged call, joined: sans I/O, without clock, threads or allocation per packet.
 ///
-/// The owner calls `handle…` for every packet and command, `tick` every 20 ms, and sends what lies in `output.packets`.
+/// The owner calls `handle…` for every packet and command, `tick` every 20 ms, and sends the packets in `output.packets`.
 ///
 /// | state | trunk → app | app → trunk |
 /// |---|---|---|
-/// | before `lockWinner` / `openEarly` | dropped | dropped: no eavesdropping (docs/reference/protocol.md, During the call) |
+/// | before `lockWinner` / `openEarly` | dropped | dropped, for privacy (docs/reference/protocol.md, During the call) |
 /// | `openEarly` | played | dropped |
 /// | `lockWinner` | dropped | kept |
 /// | `connect` | kept until `playoutActive`, or played | kept audio first, at most 1.25 × as fast, then live |
 /// | `hold` | dropped | silence |
-/// | `bridge` | to the other session's trunk | what that one's trunk says |
+/// | `bridge` | to the other session's trunk | the audio of the other session's trunk |
 /// | `group` | as before, and to the group's other trunks | the app, and the group's other trunks |
-/// | `stream` | to the stream | what the stream says |
+/// | `stream` | to the stream | the audio of the stream |
 ///
-/// What is decoded and encoded is wideband if both sides have it (`updateBand`).
+/// Audio is decoded and encoded in wideband if both ends support it (`updateBand`).
 ///
-/// Equal encodings are relayed packet by packet; else, and while audio is kept, muted or replaced by digits, it goes through an
-/// `AudioReceiver` and an encoder on the tick. So does all of a call with a tap or a stream.
+/// Equal encodings are relayed packet by packet. With different encodings, and while audio is kept, muted or replaced by digits,
+/// it goes through an `AudioReceiver` and an encoder on the tick. A call with a tap or a stream does so in both directions.
 ///
-/// What a relayed packet touches stands first and together: with hundreds of calls none of it is in a near cache when the next
-/// packet comes, and each further line costs as much as a hundred instructions.
+/// The fields that a relayed packet uses come first and together: with hundreds of calls none of them is in a near cache when the
+/// next packet comes, and each further cache line costs as much as a hundred instructions.
 public struct MediaSession: ~Copyable {
   public let id: MediaSessionID
-  // `legSlots` slots, initialised where the bit in `legsUsed` is set; freed in deinit. They move when one is added, and then only.
+  // `legSlots` slots, initialised where the bit in `legsUsed` is set; freed in deinit. They move only when a leg is added.
   private var legStorage: UnsafeMutablePointer<AppLeg>
   private(set) var legsUsed: UInt32 = 0
-  /// Ticks that are still to be skipped.
+  /// Ticks still to be skipped.
   var skippedTicks = 0
   /// Index of the leg that has the call, or −1.
   var winner = -1
-  /// Of what is decoded and encoded.
+  /// The band of decoders and encoders.
   var band = AudioBand.narrowband
   // Two frames of scratch; freed in deinit.
   let frame: UnsafeMutablePointer<Int16>
@@ -64,7 +64,7 @@ public struct MediaSession: ~Copyable {
   var isLocked = false
   var isEarly = false
   var connectedAt: Instant?
-  /// The last check for silence, and the first one after the process was stopped last.
+  /// The last check for silence, and the first one after the process was last stopped.
   var silenceCheckedAt: Instant?
   var uninterruptedSince = Instant.zero
   var isMuted = false
@@ -72,21 +72,21 @@ public struct MediaSession: ~Copyable {
   var isClosed = false
   /// The other half of a diverted call, which hears this trunk.
   var bridge: MediaSessionID?
-  /// Of that one's trunk, as far as it is known.
+  /// The band of the other half's trunk, if known.
   var bridgeBand: AudioBand?
-  /// The group of calls that it is in: each hears the others' trunks.
+  /// The call's group: its trunks hear each other.
   var group: MediaGroupID?
-  /// What the trunk hears in place of an app.
+  /// The announcement that the trunk hears in place of an app.
   var playback: Playback?
-  /// Who listens beside the call.
+  /// Receives a copy of both directions' audio.
   var tap: AudioTap?
-  /// The program that replaces an app.
+  /// The program's stream in place of an app.
   var stream: AudioStream?
-  /// `playoutActive` came, maybe before the connect.
+  /// `playoutActive` was received, maybe before the connect.
   var isPlaying = false
   var playoutAssumedAt = Instant.distantFuture
   var nextQuality = Instant.distantFuture
-  /// The most Opus complexity there is time for.
+  /// The highest Opus complexity that the thread has time for.
   private(set) var complexityCeiling = 10
   private(set) var setup: MediaSessionSetup
   var trunk: TrunkLeg
@@ -115,8 +115,8 @@ public struct MediaSession: ~Copyable {
     frame.deallocate()
   }
 
-  /// Where in the 20 ms period of the caller's clock a direction's tick should lie, if elsewhere than `current` (0…19 ms): asked
-  /// once after each of its ticks.
+  /// The better phase of a direction's tick within the 20 ms period of the caller's clock, if it differs from `current` (0…19
+  /// ms): to be called once after each of its ticks.
   public mutating func preferredPhase(_ direction: AudioDirection, current: Int) -> Int? {
     let step =
       switch direction {
@@ -126,8 +126,8 @@ public struct MediaSession: ~Copyable {
     return step == 0 ? nil : (current &+ step &+ 20) % 20
   }
 
-  /// The most Opus complexity that this session's thread has time for, 0…10; it holds from the next frame on, also for encoders
-  /// made later, until it is set again. Costs nothing when it has not changed; the configured complexity is never exceeded.
+  /// Sets the highest Opus complexity that this session's thread has time for, 0…10; it applies from the next frame on, also to
+  /// encoders made later, until the next call. Costs nothing when it has not changed; the configured complexity is never exceeded.
   public mutating func limitComplexity(to ceiling: Int) {
     guard ceiling != complexityCeiling else { return }
     complexityCeiling = ceiling
@@ -135,11 +135,12 @@ public struct MediaSession: ~Copyable {
     uplink.encoder?.limitComplexity(to: ceiling)
   }
 
-  /// The app legs by slot; only those of which `hasLeg` is true may be touched. Who mutates through it takes it into a local first: an
-  /// l-value path that begins at the session aborts the compiler's thread sanitizer pass (docs/design/tests-and-benches.md, Sanitizers).
+  /// The app legs by slot; only those for which `hasLeg` is true may be accessed. To mutate through it, copy it into a local
+  /// first: an l-value path that begins at the session aborts the compiler's thread sanitizer pass
+  /// (docs/design/tests-and-benches.md, Sanitizers).
   @inline(__always) var legs: UnsafeMutablePointer<AppLeg> { legStorage }
 
-  /// The slot of a leg, to be given back with its packets; nil for an unknown one.
+  /// The slot of a leg, to be passed with its packets; nil for an unknown one.
   public func index(of leg: AppLegID) -> Int? {
     for index in 0..<Limits.appLegs where hasLeg(index) && legs[index].id == leg { return index }
     return nil
@@ -149,14 +150,14 @@ public struct MediaSession: ~Copyable {
     index >= 0 && index < Limits.appLegs && legsUsed & 1 << UInt32(truncatingIfNeeded: index) != 0
   }
 
-  /// Puts a leg into the first free slot; there are at most `Limits.appLegs`, and memory for twice as many as are needed at most: a leg
-  /// takes 1.3 KB and most calls have one. Of no effect when all are taken. Slots keep their numbers; pointers into `legs` from before
-  /// are invalid.
+  /// Puts a leg into the first free slot; there are at most `Limits.appLegs`, in memory that doubles as needed: a leg has 1.3 KB
+  /// and most calls have one. Without effect if all are used. Slots keep their numbers; earlier pointers into `legs` become
+  /// invalid.
   mutating func insert(_ leg: consuming AppLeg) {
     guard let free = (0..<Limits.appLegs).first(where: { !hasLeg($0) }) else { return }
     if free >= legSlots {
       let more = UnsafeMutablePointer<AppLeg>.allocate(capacity: 2 * legSlots)
-      // All that there are: none is free.
+      // All slots are used: the memory is full.
       more.moveInitialize(from: legStorage, count: legSlots)
       legStorage.deallocate()
       (legStorage, legSlots) = (more, 2 * legSlots)
@@ -165,16 +166,16 @@ public struct MediaSession: ~Copyable {
     legsUsed |= 1 << UInt32(free)
   }
 
-  /// Frees the slot of a leg that there is.
+  /// Frees the slot of an existing leg.
   mutating func removeSlot(_ index: Int) {
     (legs + index).deinitialize(count: 1)
     legsUsed &= ~(1 << UInt32(index))
   }
 
-  /// Trunk audio reaches the winner, or the other half of a diverted call.
+  /// Whether trunk audio reaches the winner, or the other half of a diverted call.
   var isDownlinkOpen: Bool { connectedAt != nil || isEarly || bridge != nil }
 
-  /// From now on the trunk leg is on these sockets: the address of the others is gone. Streams, keys and what was agreed stay.
+  /// Moves the trunk leg to these sockets: the old ones' address was removed. Streams, keys and the agreement stay.
   public mutating func moveTrunk(to route: PacketRoute, control: PacketRoute) {
     (setup.trunkRoute, setup.trunkControlRoute) = (route, control)
   }
@@ -182,7 +183,7 @@ public struct MediaSession: ~Copyable {
   /// NTP time of `now` (RFC 3550 §4).
   func wallClock(_ now: Instant) -> NTPTimestamp { NTPTimestamp(unixNanoseconds: (now + setup.wallClockOffset).nanoseconds) }
 
-  /// Statistics as they stand; also in `quality` and `closed` events.
+  /// Statistics as of now; also in `quality` and `closed` events.
   public mutating func statistics() -> MediaStatistics {
     let legs = legs
     var out = MediaStatistics()

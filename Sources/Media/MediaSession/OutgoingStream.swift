@@ -1,11 +1,10 @@
 import Bytes
 import RTP
 
-/// SSRC, sequence number and timestamp of one stream we send: only this type chooses them, so that a leg can switch between
-/// relay,
-/// transcoding, digits and silence without a jump. Sequence numbers are continuous over what we send
-/// ourselves;
-/// in relay they keep the gaps of the source, so that the receiver sees its loss, but for packets that are withheld on purpose, and not its jumps.
+/// SSRC, sequence number and timestamp of one stream that we send: they are chosen only here, so that a leg can switch between
+/// relay, transcoding, digits and silence without a jump. Sequence numbers of our own packets are continuous. In relay they keep
+/// the gaps of the source, so that the receiver sees its loss, but neither its jumps nor gaps of packets that are withheld on
+/// purpose.
 struct OutgoingStream {
   let ssrc: UInt32
   /// Timestamp units in 20 ms: 160 at 8 kHz, 960 at 48 kHz.
@@ -13,7 +12,7 @@ struct OutgoingStream {
   private(set) var nextSequence: UInt16
   /// The timestamp of the next frame.
   private(set) var nextTimestamp: UInt32
-  /// Nothing was sent yet, or silence was not sent: the next packet starts a talkspurt (RFC 3551 §4.1).
+  /// No packet was sent yet, or silence was omitted: the next packet starts a talkspurt (RFC 3551 §4.1).
   var markerPending = true
   private(set) var packets: UInt64 = 0
   private(set) var bytes: UInt64 = 0
@@ -23,13 +22,13 @@ struct OutgoingStream {
   // The relay's mapping from the source's numbers to ours; invalid until its first packet.
   private var maps = false
   private var sourceSSRC: UInt32 = 0
-  /// Of numbers above all withheld ones.
+  /// Offset of the numbers above all withheld ones.
   private var sequenceOffset: UInt16 = 0
   private var timestampOffset: UInt32 = 0
   /// The source's highest number, and which of the 64 up to it were withheld: bit k is the number `highest − k`.
   private var highest: UInt16 = 0
   private var withheld: UInt64 = 0
-  /// Of the newest audio of the source.
+  /// Timestamp and arrival of the source's newest audio.
   private var sourceTimestamp: UInt32 = 0
   private var sourceArrival = Instant.zero
 
@@ -44,8 +43,8 @@ struct OutgoingStream {
     unitsPerFrame = clockRateHz / 50
   }
 
-  /// The numbers of a packet we made ourselves, `units` long (0 for a telephone-event, which has its own timestamp). A packet
-  /// that only describes a pause does not start a talkspurt.
+  /// Numbers a packet that we generated, `units` long (0 for a telephone-event, which has its own timestamp). A packet that only
+  /// describes a pause does not start a talkspurt.
   mutating func stamp(units: UInt32, startsTalk: Bool = true, at now: Instant) -> Stamp {
     maps = false
     let stamp = Stamp(sequence: nextSequence, timestamp: nextTimestamp, marker: markerPending && startsTalk)
@@ -55,14 +54,14 @@ struct OutgoingStream {
     return stamp
   }
 
-  /// Time passes without a packet: the timestamp runs on, the sequence does not (RFC 3550 §5.1).
+  /// Skips time without a packet: the timestamp advances, the sequence number does not (RFC 3550 §5.1).
   mutating func skip(units: UInt32) {
     maps = false
     nextTimestamp &+= units
     markerPending = true
   }
 
-  /// A packet of ours between those of a relayed source, `timestamp` its own: the source's next number continues behind it.
+  /// Numbers a packet of ours between those of a relayed source, with its own `timestamp`: the source's next number follows it.
   mutating func insert(timestamp: UInt32, marker: Bool) -> Stamp {
     let stamp = Stamp(sequence: nextSequence, timestamp: timestamp, marker: marker)
     nextSequence &+= 1
@@ -70,15 +69,16 @@ struct OutgoingStream {
     return stamp
   }
 
-  /// Where a press of a relayed source lies on our timeline: as the source says, if that is near, else behind what was sent.
+  /// The timestamp of a relayed source's press on our timeline: the source's, mapped, if that is near, else after our last
+  /// packet.
   func eventTimestamp(of header: RTPHeader, relays: Bool) -> UInt32 {
     let mapped = header.timestamp.raw &+ timestampOffset
     let isNear = Int32(bitPattern: mapped &- nextTimestamp).magnitude < unitsPerFrame &* 500
     return relays && maps && header.ssrc.raw == sourceSSRC && isNear ? mapped : nextTimestamp
   }
 
-  /// The numbers of an event's packet: in a relayed stream those of the source's packet that it came in, as long as they are not taken, else new ones
-  /// between the source's.
+  /// Numbers an event's packet: in a relayed stream with the number of the source packet that carried it, as long as that is
+  /// unused, else with new ones between the source's.
   mutating func event(
     _ part: EventForward.Part, in header: RTPHeader?, _ number: inout UInt16?, relays: Bool, at now: Instant
   ) -> Stamp {
@@ -93,8 +93,8 @@ struct OutgoingStream {
     return stamp
   }
 
-  /// The numbers of a forwarded packet of the source. A new source, a jump of its numbers, or what we sent in between starts a new mapping
-  /// right behind our last packet; a jump of its timestamps that time does not explain one of timestamps. HOT
+  /// Numbers a forwarded packet of the source. A new source, a jump of its numbers, or a packet of our own in between starts a
+  /// new mapping right after our last packet; a timestamp jump that time does not explain starts a new mapping of timestamps. HOT
   mutating func forward(_ ssrc: UInt32, sequence: UInt16, timestamp: UInt32, marker: Bool, units: UInt32, at now: Instant)
     -> Stamp
   {
@@ -115,7 +115,7 @@ struct OutgoingStream {
         (sourceTimestamp, sourceArrival) = (timestamp, now)
       }
     }
-    // What was withheld above it had not moved its number yet.
+    // Packets withheld above this number had not shifted it yet.
     let above = step < 0 ? (step > -64 ? withheld & (1 << UInt64(-step) &- 1) : withheld).nonzeroBitCount : 0
     let stamp = Stamp(
       sequence: sequence &+ sequenceOffset &+ UInt16(truncatingIfNeeded: above), timestamp: timestamp &+ timestampOffset,
@@ -123,13 +123,13 @@ struct OutgoingStream {
     markerPending = false
     if Int16(bitPattern: stamp.sequence &- nextSequence) >= 0 {
       nextSequence = stamp.sequence &+ 1
-      // An event's is its beginning, and says nothing of where audio continues.
+      // An event's timestamp is its beginning, and does not determine the next audio's.
       if units > 0 { nextTimestamp = stamp.timestamp &+ units }
     }
     return stamp
   }
 
-  /// Timestamps that are off by more than a second from what time says continue where ours are.
+  /// Maps timestamps that differ from elapsed time by more than a second to our present timestamp.
   @inline(never) private mutating func followJump(to timestamp: UInt32, at now: Instant) {
     let step = Int64(Int32(bitPattern: timestamp &- sourceTimestamp))
     let elapsed = (now - sourceArrival).nanoseconds / Frame.duration.nanoseconds &* Int64(unitsPerFrame)
@@ -139,8 +139,8 @@ struct OutgoingStream {
     markerPending = true
   }
 
-  /// A packet of the source is not forwarded on purpose: its number is no gap for the receiver. One that comes behind a later number leaves a gap, for
-  /// that number is sent.
+  /// Withholds a packet of the source on purpose: the receiver sees no gap. A packet after a later number leaves a gap, because
+  /// that number was sent.
   mutating func withhold(_ ssrc: UInt32, sequence: UInt16) {
     let step = Int(Int16(bitPattern: sequence &- highest))
     guard maps, ssrc == sourceSSRC, step > 0, step <= 3_000 else { return }
@@ -149,7 +149,8 @@ struct OutgoingStream {
     sequenceOffset &-= 1
   }
 
-  /// Nothing was sent for a while, for the peer held us: the timestamp has passed over that time (RFC 3550 §5.1), else what comes is late by it.
+  /// Resumes after a while without packets, while the peer held us: advances the timestamp by that time (RFC 3550 §5.1), without
+  /// which later audio would be late by it.
   mutating func resume(at now: Instant) {
     guard lastSent != nil else { return }
     catchUpClock(at: now)
@@ -157,7 +158,7 @@ struct OutgoingStream {
     (lastSent, lastTimestamp) = (now - Frame.duration, nextTimestamp &- unitsPerFrame)
   }
 
-  /// After a pause longer than a frame the timestamp has to show it.
+  /// Advances the timestamp by a pause longer than a frame.
   private mutating func catchUpClock(at now: Instant) {
     guard let lastSent else { return }
     let frames = (now - lastSent).nanoseconds / Frame.duration.nanoseconds
@@ -171,7 +172,7 @@ struct OutgoingStream {
     lastTimestamp = timestamp
   }
 
-  /// The timestamp that belongs to `now`, for a sender report (RFC 3550 §6.4.1).
+  /// The timestamp at `now`, for a sender report (RFC 3550 §6.4.1).
   func timestamp(at now: Instant) -> UInt32 {
     guard let lastSent else { return nextTimestamp }
     return lastTimestamp

@@ -1,7 +1,7 @@
 import RTP
 
-/// Gathers encoded octets into packets of the trunk's packet time, from ticks of 20 ms: of any codec whose payloads last as long as
-/// they have octets.
+/// Gathers encoded octets into packets of the trunk's packet time, from ticks of 20 ms: for any codec whose octet count
+/// determines the duration.
 struct Packetizer: ~Copyable {
   private(set) var count = 0
   /// Octets of a packet, of a frame, and of one unit of the clock.
@@ -16,12 +16,12 @@ struct Packetizer: ~Copyable {
   init() {}
   deinit { octets?.deallocate() }
 
-  /// Packets of `packetTime` milliseconds from here on. Allocates for a codec of another size; what waited of it is dropped.
+  /// Sets the packet time in milliseconds. Allocates for a codec of another size; drops gathered octets.
   mutating func setFormat(_ row: CodecRow, packetTime: Int) {
     (packetBytes, frameBytes) = (row.octets(ofMilliseconds: packetTime), row.octets(ofMilliseconds: Frame.milliseconds))
     unitBytes = row.octetsPerUnit
     packetUnits = UInt32(truncatingIfNeeded: packetBytes / unitBytes)
-    // A packet that is a frame short, and the frame.
+    // Space for a packet that lacks a frame, and for the frame.
     let needed = row.octets(ofMilliseconds: Limits.packetTimeMilliseconds.upperBound + Frame.milliseconds)
     guard needed != capacity else { return }
     octets?.deallocate()
@@ -30,14 +30,14 @@ struct Packetizer: ~Copyable {
     (octets, capacity, count) = (memory, needed, 0)
   }
 
-  /// Where the next frame is encoded, `frameBytes`; nil without a receiver of packets.
+  /// The memory for the next encoded frame, `frameBytes` long; nil if packets are not consumed.
   var room: UnsafeMutablePointer<UInt8>? {
     guard let octets, count + frameBytes <= capacity else { return nil }
     return octets + count
   }
   mutating func added(_ bytes: Int) { count = min(capacity, count + bytes) }
 
-  /// Moves one packet's payload to `destination`; false if there is less than a packet.
+  /// Moves one packet's payload to `destination`; false if less than a packet is gathered.
   mutating func pop(into destination: UnsafeMutableRawPointer) -> Bool {
     guard let octets, packetBytes > 0, count >= packetBytes else { return false }
     destination.copyMemory(from: octets, byteCount: packetBytes)
@@ -46,18 +46,19 @@ struct Packetizer: ~Copyable {
     return true
   }
 
-  /// Drops what waits and returns how many units of the clock it was.
+  /// Drops gathered octets and returns their duration in units of the clock.
   mutating func clear() -> Int {
     defer { count = 0 }
     return count / unitBytes
   }
 }
 
-/// Gathers frames into what one Opus packet holds: 10, 20, 40 or 60 ms, not 30 or 50 (RFC 6716 §2.1.4). Takes memory with the first `setPacketTime`.
+/// Gathers the frames of one Opus packet: 10, 20, 40 or 60 ms, not 30 or 50 (RFC 6716 §2.1.4). Allocates with the first
+/// `setPacketTime`.
 struct GatheredSamples: ~Copyable {
   private static let capacity = 4 * Frame.capacity
   private(set) var count = 0
-  /// Of 10 ms, that a packet holds.
+  /// Units of 10 ms in a packet.
   private(set) var packetFrames = 2
   // `capacity` initialised samples of which `count` are waiting; freed in deinit.
   private var memory: UnsafeMutablePointer<Int16>?
@@ -65,7 +66,7 @@ struct GatheredSamples: ~Copyable {
   init() {}
   deinit { memory?.deallocate() }
 
-  /// What waits; `count` samples, nil before the first `setPacketTime`.
+  /// The gathered samples, `count` of them; nil before the first `setPacketTime`.
   var samples: UnsafePointer<Int16>? { memory.map { UnsafePointer($0) } }
 
   /// `milliseconds` has to be one of the codec's frames. Allocates the first time.
@@ -90,7 +91,7 @@ struct GatheredSamples: ~Copyable {
     if count > 0, let memory { memory.update(from: memory + length, count: count) }
   }
 
-  /// Drops what waits and returns how much it was.
+  /// Drops gathered samples and returns their number.
   mutating func clear() -> Int {
     defer { count = 0 }
     return count

@@ -1,20 +1,21 @@
 import Bytes
 import RTP
 
-/// When a leg's next RTCP report is due and what the peer's reports said (RFC 3550 §6).
+/// When a leg's next RTCP report is due and what the peer's reports contained (RFC 3550 §6).
 struct ReportState {
   /// Mean time between reports.
   let interval: Duration
   private(set) var nextDue: Instant?
   private(set) var roundTripMilliseconds: Double?
   private(set) var reportedLossFraction: Double?
-  /// A block about our stream came since `drainReportedLoss`.
+  /// A block about our stream was received since `drainReportedLoss`.
   private var hasReport = false
   private var watch = OneWayWatch()
 
   init(interval: Duration) { self.interval = interval }
 
-  /// True when a report is due; sets the next time, half to one and a half intervals from now (§6.3.1), the first within half of one.
+  /// True when a report is due; sets the next time, half to one and a half intervals from now (§6.3.1), the first within half of
+  /// one.
   mutating func isDue(at now: Instant, random: inout SplitMix64) -> Bool {
     let base = interval.nanoseconds
     let spread = Int64(random.next() % UInt64(base))
@@ -27,7 +28,7 @@ struct ReportState {
     return true
   }
 
-  /// The loss of a report that came since the last call.
+  /// The loss in a report received since the last call.
   mutating func drainReportedLoss() -> Double? {
     guard hasReport else { return nil }
     hasReport = false
@@ -35,8 +36,9 @@ struct ReportState {
   }
 
   /// Reads a compound datagram in the clear: sender reports into `reception`, blocks about `stream` into the round trip.
-  /// - Parameter arrived: packets of the peer that have come.
-  /// - Returns: a direction in which nothing arrives although it is sent (`OneWayWatch`), to an app: `appToTrunk` is what it sends.
+  /// - Parameter arrived: received packets of the peer.
+  /// - Returns: a direction in which no packet arrives although packets are sent (`OneWayWatch`), as seen by an app: `appToTrunk`
+  ///   is its stream.
   @discardableResult mutating func receive(
     _ datagram: Span<UInt8>, about stream: OutgoingStream, arrived: UInt64, reception: inout ReceiverStatistics, at now: Instant,
     wallClock: NTPTimestamp
@@ -57,7 +59,7 @@ struct ReportState {
     return oneWay
   }
 
-  /// - Returns: what we send does not arrive.
+  /// - Returns: whether our packets do not arrive.
   private mutating func handle(
     _ blocks: ReportBlocks, of datagram: Span<UInt8>, about stream: OutgoingStream, at now: Instant, wallClock: NTPTimestamp
   ) -> Bool {
@@ -76,7 +78,7 @@ struct ReportState {
   }
 }
 
-/// Writes an SR (or, when nothing was sent, an RR) with SDES, and BYE at the end, into `room`; the octets written.
+/// Writes an SR (or, if no packet was sent, an RR) with SDES, and BYE at the end, into `room`; returns the number of octets.
 func writeReport(
   stream: OutgoingStream, reception: inout ReceiverStatistics, cname: [UInt8], goodbye: Bool, at now: Instant,
   wallClock: NTPTimestamp, metrics: VoIPMetrics? = nil,

@@ -1,19 +1,20 @@
 import Bytes
 
-/// Decides which source addresses a trunk leg's RTP is taken from (docs/design/media-plane.md).
+/// Decides which source addresses of RTP a trunk leg accepts (docs/design/media-plane.md).
 ///
-/// | policy | taken | sent to |
+/// | policy | accepted | sent to |
 /// |---|---|---|
 /// | `signalledIP` | one port of the SDP's address or of `media_peers`, learnt from 5 agreeing packets in 1 s | the SDP address |
 /// | `strict` | the SDP's address and port | the SDP address |
-/// | `symmetric` | one source, learnt as above, of `peers`, `media_peers`, the signalling's or the SDP's address | the learnt source |
+/// | `symmetric` | one source, learnt as above, of `peers`, `media_peers`, the signalling or SDP address | the learnt source |
 ///
-/// Until a source is learnt, the first allowed one is a candidate and its packets are accepted, so that no word is lost while
-/// learning; one that is closer to the trunk replaces it at once. Of `symmetric` a closer one also replaces the learnt
-/// source, from its fifth agreeing packet on.
+/// Until a source is learnt, the first allowed one is a candidate and its packets are accepted, so that no audio is lost while
+/// learning; one closer to the trunk replaces it at once. Under `symmetric` a closer one also replaces the learnt source, from
+/// its fifth agreeing packet on.
 ///
-/// A learnt source that has sent nothing for `Limits.sourceSilence` may have moved behind its NAT: another port of the same address is learnt instead,
-/// under the same rule: five agreeing packets in a second, which are not played until then. `strict` learns nothing.
+/// A learnt source that has sent nothing for `Limits.sourceSilence` may have moved behind its NAT: another port of the same
+/// address is learnt instead under the same rule, five agreeing packets in a second, which are dropped until then. `strict`
+/// learns nothing.
 struct SourcePolicyState {
   enum Verdict { case accepted, rejected, replaced }
   /// How close to the trunk a source is.
@@ -21,9 +22,9 @@ struct SourcePolicyState {
     case stranger
     /// An address that only the SDP names.
     case described
-    /// Of `peers` or `media_peers`; under `signalledIP` also another port of the SDP's address.
+    /// An address of `peers` or `media_peers`; under `signalledIP` also another port of the SDP's address.
     case listed
-    /// Where the trunk's SIP comes from.
+    /// An address of the trunk's SIP signalling.
     case signalling
     /// The SDP's address and port; under `symmetric` only if the address is one of the two above.
     case exact
@@ -31,9 +32,9 @@ struct SourcePolicyState {
 
   private(set) var policy: SourcePolicy
   private(set) var signalled: SocketAddress
-  /// The one source, once learnt; reset by a new signalled address.
+  /// The only accepted source, once learnt; reset by a new signalled address.
   private(set) var learnt: SocketAddress?
-  /// Its last packet.
+  /// The time of its last packet.
   private var learntReceivedAt = Instant.zero
   private var candidate: SocketAddress?
   private var candidateSince = Instant.zero
@@ -47,7 +48,7 @@ struct SourcePolicyState {
     (peers, signalling) = (parameters.peers, parameters.signalling)
   }
 
-  /// A re-INVITE that moves the media restarts learning; one that does not keeps what was learnt.
+  /// A re-INVITE that moves the media restarts learning; any other keeps the learnt source.
   mutating func apply(_ parameters: TrunkLegParameters) {
     let moved = parameters.remote != signalled || parameters.sourcePolicy != policy
     (policy, signalled, mediaPeers) = (parameters.sourcePolicy, parameters.remote, parameters.mediaPeers)
@@ -55,7 +56,7 @@ struct SourcePolicyState {
     if moved { (learnt, candidate, agreeing) = (nil, nil, 0) }
   }
 
-  /// Where our RTP goes.
+  /// The destination of our RTP.
   var destination: SocketAddress { policy == .symmetric ? learnt ?? signalled : signalled }
 
   /// HOT: the usual packet costs one comparison.
@@ -71,13 +72,13 @@ struct SourcePolicyState {
     learnt == source || isCloser(source) || mayHaveMoved(to: source, at: now)
   }
 
-  /// The learnt source is silent, and this is another port of its address.
+  /// Whether the learnt source is silent, and this is another port of its address.
   private func mayHaveMoved(to source: SocketAddress, at now: Instant) -> Bool {
     guard let learnt, policy != .strict, source.ip == learnt.ip else { return false }
     return now - learntReceivedAt >= Limits.sourceSilence
   }
 
-  /// RTCP is taken from the address RTP may come from, whatever the port (`strict`: the signalled port + 1).
+  /// RTCP is accepted from any port of an address that RTP may come from (`strict`: the signalled port + 1).
   func allowsControl(_ source: SocketAddress) -> Bool {
     switch policy {
     case .strict: source.ip == signalled.ip && source.port == signalled.port &+ 1
@@ -85,7 +86,7 @@ struct SourcePolicyState {
     }
   }
 
-  /// The setting that would take packets from `source`; for the log.
+  /// The setting that would accept packets from `source`; for the log.
   func allowance(for source: SocketAddress) -> String {
     if policy == .strict, source.ip == signalled.ip { return "rtp_source: signalled_ip" }
     if let learnt, proximity(source, policy) > .stranger {
@@ -96,7 +97,7 @@ struct SourcePolicyState {
     return policy != .symmetric && proximity(source, .symmetric) > .stranger ? "rtp_source: symmetric or \(peer)" : peer
   }
 
-  /// Allowed, and not merely one of several while another is learnt.
+  /// Allowed, and closer than the learnt source if there is one.
   private func isCloser(_ source: SocketAddress) -> Bool {
     guard let learnt else { return proximity(source, policy) > .stranger }
     return policy == .symmetric && proximity(source, policy) > proximity(learnt, policy)
@@ -106,21 +107,21 @@ struct SourcePolicyState {
     let proximity = proximity(source, policy)
     guard proximity > .stranger else { return .rejected }
     if let candidate, candidate != source, now - candidateSince < Limits.learningWindow {
-      // A closer one takes over; any other rival waits for the window's end.
+      // A closer one replaces it; any other rival waits for the window's end.
       guard proximity > self.proximity(candidate, policy) else { return .rejected }
     }
     if agrees(source, at: now) { (learnt, learntReceivedAt) = (source, now) }
     return .accepted
   }
 
-  /// A stray packet of a closer address does not interrupt what is heard: five have to agree.
+  /// A single packet of a closer address does not interrupt the audio: five must agree.
   private mutating func challenge(_ learnt: SocketAddress, by source: SocketAddress, at now: Instant) -> Verdict {
     guard isCloser(source) || mayHaveMoved(to: source, at: now), agrees(source, at: now) else { return .rejected }
     (self.learnt, learntReceivedAt) = (source, now)
     return .replaced
   }
 
-  /// Counts a packet of the candidate, which the source becomes; true from the fifth within the window on.
+  /// Makes the source the candidate and counts its packet; true from the fifth within the window on.
   private mutating func agrees(_ source: SocketAddress, at now: Instant) -> Bool {
     if candidate != source || now - candidateSince >= Limits.learningWindow {
       (candidate, candidateSince, agreeing) = (source, now, 0)

@@ -1,12 +1,12 @@
 import AudioCodecs
 import RTP
 
-/// How loud a received stream is, in mean squares: what tells its pauses, in which delay is changed unheard.
+/// The loudness of a received stream, in mean squares: detects its pauses, in which delay is changed inaudibly.
 struct SpeechLoudness {
   var band: AudioBand
-  /// The loudest 20 ms lately: down by half in 2.8 s.
+  /// The loudest recent 20 ms: decays by half in 2.8 s.
   private(set) var loudest: Float = 0
-  /// The newest 20 ms that were received.
+  /// The newest received 20 ms.
   private var newest: Float = 0
   private static let decay: Float = 0.995
   /// 20 dB.
@@ -14,12 +14,12 @@ struct SpeechLoudness {
 
   init(_ band: AudioBand) { self.band = band }
 
-  /// What is quieter is a pause.
+  /// Audio below this level is a pause.
   var pauseLevel: Float { loudest / Self.pauseRatio }
   /// The talker pauses, or nearly.
   var isPause: Bool { newest < pauseLevel }
 
-  /// Takes the next audio of the stream, received or repaired. HOT
+  /// Measures the stream's next audio, received or repaired. HOT
   mutating func measure(_ samples: UnsafeMutableBufferPointer<Int16>) {
     guard let base = samples.baseAddress else { return }
     var start = 0
@@ -31,7 +31,7 @@ struct SpeechLoudness {
     }
   }
 
-  /// Made-up audio says nothing of the talker; its time goes by.
+  /// Lets time pass for made-up audio, which does not show the talker's level.
   mutating func pass(_ length: Int) {
     for _ in stride(from: 0, to: length, by: band.samplesPerTick) { loudest *= Self.decay }
   }

@@ -1,5 +1,5 @@
-/// When audio is played faster. A cut in a pause is not heard and one in a word is a little, so delay that is too long waits for a pause, but
-/// not longer than half a second; from 60 ms on it does not wait.
+/// Decides when audio is played faster. A cut in a pause is inaudible and one in a word slightly audible, so excess delay waits
+/// for a pause, but at most half a second; from 60 ms on it does not wait.
 struct Stretching {
   private var waited = 0
   private static let longestWaitTicks = 25

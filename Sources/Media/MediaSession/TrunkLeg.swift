@@ -3,53 +3,53 @@ import Bytes
 import RTP
 import SRTP
 
-/// The trunk's half of a session: which packets are taken, the numbers of both streams, digits it sends.
+/// The trunk's half of a session: which packets are accepted, the numbers of both streams, digits that the trunk sends.
 struct TrunkLeg: ~Copyable {
   private(set) var isSet = false
-  /// Of what is sent.
+  /// The encoding that is sent.
   private(set) var encoding = AudioEncoding.pcmu
-  /// Of what comes in now: each of the formats may come at any time (RFC 3264 §7).
+  /// The encoding received now: each of the formats may come at any time (RFC 3264 §7).
   private(set) var incoming = AudioEncoding.pcmu
-  /// What both ends of it can carry.
+  /// The band that both the sent and the received encoding can carry.
   private(set) var band = AudioBand.narrowband
   private(set) var payloadType: UInt8 = 255
-  /// Of what comes in.
+  /// The duration of received payloads.
   private(set) var payloadLength = PayloadLength(.pcmu)
-  /// Octets of 20 ms that are decoded by themselves, of a stateless codec; 0 of others.
+  /// Octets of a 20 ms piece that can be decoded separately, of a stateless codec; 0 for others.
   private(set) var pieceOctets = 0
-  /// By the numbers of packets that come in.
+  /// The formats by payload type of received packets.
   private(set) var formats = IncomingFormats()
-  /// Of telephone-events that go out, and their clock: 255 where digits go as tones.
+  /// Payload type of sent telephone-events, and their clock: 255 if digits are sent as tones.
   private(set) var telephoneEvent: UInt8 = 255
   private(set) var eventClockRateHz: UInt32 = 8_000
-  /// Digits are listened for in the audio.
+  /// Digits are detected in the audio.
   private(set) var detectsTones = false
-  /// Tones are listened for although telephone-event was agreed on, so that the log can name a carrier that sends no event.
+  /// Tones are detected although telephone-event was agreed on, so that the log can name a carrier that sends no event.
   private(set) var watchesTones = false
   private(set) var comfortNoise: UInt8 = 255
-  /// What the peer wants of our Opus.
+  /// The peer's preferences for our Opus.
   private(set) var opus = OpusPreferences()
   private(set) var packetTimeMilliseconds = 20
   private(set) var sends = false
   private(set) var receives = false
-  /// SRTP was agreed on: without `security` nothing is sent nor taken then.
+  /// SRTP was agreed on: without `security` nothing is sent or accepted then.
   private(set) var isProtected = false
   var isSilent = false
   var lastReceived: Instant?
   var budget = PacketBudget()
-  /// What the last audio packet lasted.
+  /// Duration of the last audio packet.
   var packetMilliseconds = Double(Frame.milliseconds)
   var bytesReceived: UInt64 = 0
   var source: SourcePolicyState?
-  /// Which SSRC's audio is heard.
+  /// Selects the SSRC that is played.
   var active = ActiveSource()
   /// Audio packets that were played, relayed or kept.
   var heard: UInt64 = 0
   var stream: OutgoingStream
-  /// Of the source that is heard.
+  /// Statistics of the source that is played.
   var reception = ReceiverStatistics(clockRateHz: 8_000)
 
-  // Not of every packet.
+  // Not used for every packet.
   var reports = ReportState(interval: Limits.reportInterval)
   var digits = EventSources()
   var unheard = UnheardPackets()
@@ -64,7 +64,7 @@ struct TrunkLeg: ~Copyable {
     stream = OutgoingStream(ssrc: ssrc, sequence: sequence, timestamp: timestamp, clockRateHz: 8_000)
   }
 
-  /// What offer/answer agreed on, first or by re-INVITE. Returns which direction has another codec.
+  /// Applies an offer/answer, first or by re-INVITE. Returns in which directions the codec changed.
   mutating func apply(_ parameters: TrunkLegParameters, at now: Instant) -> (incoming: Bool, outgoing: Bool) {
     let (before, isFirst) = (incoming, !isSet)
     let changed = isFirst || encoding != parameters.encoding
@@ -98,7 +98,7 @@ struct TrunkLeg: ~Copyable {
     pieceOctets = row.isStateless ? row.octets(ofMilliseconds: Frame.milliseconds) : 0
   }
 
-  /// Another of the agreed codecs comes in. False: too soon after the last that needed another decoder.
+  /// Follows the received stream to another agreed codec. False: too soon after the last change that needed another decoder.
   mutating func follow(_ encoding: AudioEncoding, needsDecoder: Bool, at now: Instant) -> Bool {
     if needsDecoder {
       if let last = codecChangedAt, now - last < Limits.codecChange { return false }
@@ -108,7 +108,7 @@ struct TrunkLeg: ~Copyable {
     return true
   }
 
-  /// An event came, or the operator has heard of tones.
+  /// Called after an event, or after tones were reported.
   mutating func stopWatchingTones() {
     watchesTones = false
     unheard.mayNameTones = false
@@ -117,21 +117,21 @@ struct TrunkLeg: ~Copyable {
   private mutating func secure(_ keys: TrunkProtection?, sameEnd: Bool) {
     isProtected = keys != nil
     guard let keys else { return security = nil }
-    // Keys fit their suite, or the description would have been refused; OpenSSL fails for want of memory alone.
+    // Keys fit their suite, or the description would have been refused; OpenSSL only fails without memory.
     do throws(SRTPError) {
       if security == nil { security = try TrunkSecurity(keys) } else { try security?.apply(keys, sameEnd: sameEnd) }
     } catch { security = nil }
   }
 
-  /// The time without packets during a hold was no silence of the trunk.
+  /// Restarts the silence check: the time without packets during a hold was not the trunk's silence.
   mutating func restartSilence(at now: Instant) {
     if lastReceived != nil { lastReceived = now }
   }
 
   var eventClocks: EventForward.Clocks { EventForward.Clocks(event: eventClockRateHz, stream: encoding.clockRateHz) }
 
-  /// Where RTP goes; nil before the leg is set.
+  /// The destination of RTP; nil before the leg is set.
   var destination: SocketAddress? { source?.destination }
-  /// RTCP goes one port higher (RFC 3550 §11), or to where `a=rtcp` says (RFC 3605).
+  /// RTCP goes one port higher (RFC 3550 §11), or to the address in `a=rtcp` (RFC 3605).
   var controlDestination: SocketAddress? { remoteControl ?? destination.map { SocketAddress($0.ip, $0.port &+ 1) } }
 }

@@ -1,7 +1,7 @@
 import RTP
 public import SRTP
 
-/// SRTP of a trunk leg under keys that stood in its descriptions (RFC 4568): each side's own key protects what it sends.
+/// SRTP of a trunk leg under keys from its descriptions (RFC 4568): each end's own key protects what it sends.
 public struct TrunkProtection: Sendable, Equatable {
   public var profile: SRTPProfile
   public var ours: SRTPMasterKey
@@ -20,7 +20,7 @@ public struct TrunkProtection: Sendable, Equatable {
 /// |---|---|---|
 /// | the same keys | stays | stays |
 /// | another key of ours | new, at once | stays |
-/// | another key of theirs | stays | new; the one before serves until the first packet under the new key |
+/// | another key of theirs | stays | new; the previous one is used until the first packet under the new key |
 public struct TrunkSecurity: ~Copyable {
   public private(set) var keys: TrunkProtection
   private var sender: SRTPSender
@@ -42,8 +42,8 @@ public struct TrunkSecurity: ~Copyable {
     return receiver
   }
 
-  /// The same leg under the keys of another description. `sameEnd`: the peer has not moved, so that its packet indices and ours go
-  /// on (RFC 3711 §3.3.1); another end starts with none.
+  /// Applies the keys of another description. `sameEnd`: the peer has not moved, so that its packet indices and ours continue
+  /// (RFC 3711 §3.3.1); another end starts at zero.
   public mutating func apply(_ next: TrunkProtection, sameEnd: Bool) throws(SRTPError) {
     if next.profile != keys.profile || next.ours != keys.ours {
       var fresh = try SRTPSender(next.profile, next.ours)
@@ -59,15 +59,15 @@ public struct TrunkSecurity: ~Copyable {
     keys = next
   }
 
-  /// How often the receiver retired an SSRC, since the last call.
+  /// How many SSRCs the receiver retired since the last call.
   public mutating func drainRetirements() -> UInt64 { receiver.drainRetirements() }
 
-  /// Protects a packet in place, behind which `SRTPProfile.overheadBytes` are free; `isControl`: RTCP. HOT
+  /// Protects a packet in place; the buffer needs `SRTPProfile.overheadBytes` after it. `isControl`: RTCP. HOT
   public mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
     if isControl { try sender.protectRTCP(packet, count: &count) } else { try sender.protect(packet, count: &count) }
   }
 
-  /// Opens a packet in place; one that is refused is left as it came. HOT
+  /// Decrypts a packet in place; a refused one stays unchanged. HOT
   public mutating func unprotect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int, isControl: Bool) throws(SRTPError) {
     do throws(SRTPError) {
       if isControl { try receiver.unprotectRTCP(packet, count: &count) } else { try receiver.unprotect(packet, count: &count) }
