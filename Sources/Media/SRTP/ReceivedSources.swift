@@ -1,14 +1,14 @@
-/// The SSRCs of one receiver. None is ever forgotten, since its packets could then be replayed.
+/// The SSRCs of one receiver. None is ever removed completely, since its packets could then be replayed.
 ///
-/// | an SSRC | kept of it |
+/// | SSRC | kept state |
 /// |---|---|
-/// | one of the `Limits.sourcesReceived` heard last | highest indices and replay windows |
-/// | heard before those | the highest indices: what is not above them is refused |
-/// | beyond `Limits.sourcesRetired` of these | refused as `tooManySources` |
+/// | one of the `Limits.sourcesReceived` most recent | highest indices and replay windows |
+/// | older than those | the highest indices: packets not above them are refused |
+/// | beyond `Limits.sourcesRetired` of these | none: refused as `tooManySources` |
 struct ReceivedSources: ~Copyable {
   private var current: SSRCTable<Source>
   private var retired: SSRCTable<RetiredSource>
-  /// Counts packets, so that the least recent source is known.
+  /// Counts packets, to find the least recent source.
   private var clock: UInt32 = 0
   private var retirements: UInt64 = 0
 
@@ -17,10 +17,11 @@ struct ReceivedSources: ~Copyable {
     retired = SSRCTable(limit: Limits.sourcesRetired, seed: seed)
   }
 
-  /// A source that packets came from lately. HOT
+  /// A recent source. HOT
   @inline(__always) func find(_ ssrc: UInt32) -> UnsafeMutablePointer<Source>? { current.find(ssrc) }
 
-  /// What is known of an SSRC that `find` does not find; to be handed to `admit` once a tag was verified. nil: there is no room.
+  /// The kept state of an SSRC that `find` does not find; to be passed to `admit` after a tag was verified. nil: the tables are
+  /// full.
   func candidate(_ ssrc: UInt32) -> Source? {
     if let former = retired.find(ssrc) { return Source(former.pointee) }
     if current.isFull, retired.isFull { return nil }
@@ -29,7 +30,7 @@ struct ReceivedSources: ~Copyable {
     return source
   }
 
-  /// Takes in a candidate whose packet is authentic; the least recent ones make room.
+  /// Adds a candidate whose packet is authentic; if the table is full, the least recent ones are retired.
   mutating func admit(_ candidate: Source) {
     retired.remove(candidate.ssrc)
     if current.isFull { retireLeastRecent() }
@@ -38,7 +39,7 @@ struct ReceivedSources: ~Copyable {
     _ = current.insert(source)
   }
 
-  /// A packet of the source was authentic. HOT
+  /// Registers an authentic packet of the source. HOT
   @inline(__always) mutating func use(_ source: UnsafeMutablePointer<Source>) { source.pointee.usedAt = nextStamp() }
 
   /// The highest roll-over counter of any source.
@@ -59,7 +60,7 @@ struct ReceivedSources: ~Copyable {
     return clock
   }
 
-  /// Several at a time: looking for the least recent means looking at all.
+  /// Retires several at a time: finding the least recent one means reading all.
   private mutating func retireLeastRecent() {
     var all: [(at: UInt32, ssrc: UInt32)] = []
     current.forEach { all.append(($0.usedAt, $0.ssrc)) }
@@ -75,7 +76,7 @@ struct ReceivedSources: ~Copyable {
 /// The packet indices of one SSRC.
 struct Source: SSRCElement {
   var ssrc: UInt32 = 0
-  /// When it was heard last, in packets; 0: not used.
+  /// The count of packets when it was last received; 0: not used.
   var usedAt: UInt32 = 0
   var rtp = IndexWindow()
   var rtcp = IndexWindow()
@@ -89,7 +90,7 @@ struct Source: SSRCElement {
   var isUsed: Bool { usedAt != 0 }
 }
 
-/// What is left of a source that was not heard for long: the numbers behind its highest indices, 0 where it never sent.
+/// The kept state of a retired source: the numbers after its highest indices, 0 if it never sent.
 struct RetiredSource: SSRCElement {
   private(set) var ssrc: UInt32 = 0
   private(set) var nextControl: UInt32 = 0
@@ -102,6 +103,6 @@ struct RetiredSource: SSRCElement {
     nextControl = source.rtcp.isEmpty ? 0 : UInt32(truncatingIfNeeded: source.rtcp.highest) + 1
   }
 
-  /// An authentic packet made the source.
+  /// Whether an authentic packet created the source.
   var isUsed: Bool { next != 0 || nextControl != 0 }
 }

@@ -1,5 +1,5 @@
-/// One direction's master key and salt. Prints as a mask, compares in constant time, and is overwritten in memory when its last
-/// copy goes: it must not reach a log nor a core dump.
+/// One direction's master key and salt. Prints as a mask, compares in constant time, and is overwritten in memory with its last
+/// copy: it must not reach a log or a core dump.
 public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
   let secretKey: SecretBytes
   let secretSalt: SecretBytes
@@ -8,13 +8,13 @@ public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, Custo
     (secretKey, secretSalt) = (SecretBytes(key), SecretBytes(salt))
   }
 
-  /// Key and salt one behind the other, as a description has them (RFC 4568 §6.1); nil if they are not as long as the profile wants.
+  /// Key and salt, concatenated as in a description (RFC 4568 §6.1); nil if the length is not the profile's.
   public init?(_ bytes: [UInt8], for profile: SRTPProfile) {
     guard bytes.count == profile.keyBytes + profile.saltBytes else { return nil }
     self.init(key: bytes.prefix(profile.keyBytes), salt: bytes.dropFirst(profile.keyBytes))
   }
 
-  /// Copies for writers of descriptions (SDES, RFC 4568); those are not wiped.
+  /// Copies for callers that must write them out (SDES, RFC 4568); these are never wiped.
   public var key: [UInt8] { secretKey.array }
   public var salt: [UInt8] { secretSalt.array }
 
@@ -31,7 +31,7 @@ public struct SRTPMasterKey: Sendable, Equatable, CustomStringConvertible, Custo
   public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// What a DTLS handshake yields: the profile and the keys of both directions (RFC 5764 §4.2). `client` protects what the DTLS
+/// The result of a DTLS handshake: the profile and the keys of both directions (RFC 5764 §4.2). `client` protects what the DTLS
 /// client sends.
 public struct SRTPKeyMaterial: Sendable, Equatable {
   public let profile: SRTPProfile
@@ -53,26 +53,26 @@ public struct SRTPKeyMaterial: Sendable, Equatable {
   }
 }
 
-/// Why a packet was refused, or keys could not be taken. Nothing was learnt from a refused packet.
+/// Why a packet was refused, or keys could not be used. A refused packet changes no state.
 public enum SRTPError: Error, Sendable, Equatable {
-  /// The key or salt has another length than the profile asks for.
+  /// The key or salt does not have the profile's length.
   case keyLength
-  /// OpenSSL refused an operation that cannot fail but for memory.
+  /// OpenSSL refused an operation that fails only without memory.
   case cryptoFailed
-  /// Not version 2, or shorter than its header, tag or index says.
+  /// Not version 2, or shorter than its header, tag or index requires.
   case malformed
   /// The caller's buffer has no room for tag and index.
   case noRoom
-  /// The index was seen before.
+  /// The index was received before.
   case replayed
   /// The index is further behind than the replay window reaches.
   case tooOld
-  /// The tag does not match: forged, damaged, or of other keys.
+  /// The tag does not match: forged, damaged, or under other keys.
   case authenticationFailed
   /// SRTCP without encryption (E bit clear), which none of our profiles allows.
   case notEncrypted
-  /// A further SSRC than `Limits.sourcesSent`, or than `Limits.sourcesReceived` and `Limits.sourcesRetired` together.
+  /// More SSRCs than `Limits.sourcesSent`, or than `Limits.sourcesReceived` and `Limits.sourcesRetired` together.
   case tooManySources
-  /// 2^48 packets or 2^31 RTCP packets went out under this key.
+  /// 2^48 packets or 2^31 RTCP packets were sent under this key.
   case keyExhausted
 }

@@ -1,24 +1,24 @@
 import COpenSSL
 
-/// Verifies and decrypts what one side of a leg receives: RTP and RTCP, in place (RFC 3711, RFC 7714). Allocates for the fourth SSRC
-/// and some of the further ones, never for a packet of a known one.
+/// Verifies and decrypts the packets that one side of a leg receives: RTP and RTCP, in place (RFC 3711, RFC 7714). Allocates for
+/// the fourth SSRC and some later ones, never for a packet of a known one.
 ///
-/// A noncopyable value for one thread, kept like `SRTPSender`. Nothing is learnt (SSRC, roll-over counter, replay window) from a
-/// packet whose tag does not match, and a refused packet's bytes are left as they came, so that other keys can be tried on them.
+/// A noncopyable value for one thread, kept like `SRTPSender`. A packet whose tag does not match changes no state (SSRC,
+/// roll-over counter, replay window), and a refused packet's bytes stay unchanged, so that other keys can be tried on them.
 public struct SRTPReceiver: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
   private let rtcp: SessionCipher
   var sources: ReceivedSources
-  /// Bytes of the master key identifier in each packet (RFC 3711 §3.1), 0…128. Its value says nothing new: there is one key.
+  /// Bytes of the master key identifier in each packet (RFC 3711 §3.1), 0…128. Its value is not used: there is one key.
   public var identifierBytes = 0
-  /// The roll-over counter of the keys before these: a sender may continue with it, or begin with 0.
+  /// The roll-over counter of the previous keys: a sender may continue with it, or begin with 0.
   private var rollover: UInt64 = 0
-  /// Packets of unknown senders that were refused since one was let in.
+  /// Packets of unknown senders refused since the last accepted one.
   private var refusals: UInt32 = 0
 
   /// Derives the session keys. Throws `keyLength` or `cryptoFailed`. About 5 µs and a dozen allocations.
-  /// - Parameter seed: draws where SSRCs are kept; from a `RandomSource` where the peer may choose them to do harm.
+  /// - Parameter seed: randomises the slots of SSRCs; from a `RandomSource` if the peer may choose them to do harm.
   public init(_ profile: SRTPProfile, _ master: SRTPMasterKey, seed: UInt64 = 0) throws(SRTPError) {
     let rtpKeys = try SessionKeys(profile, master, .rtp)
     let rtcpKeys = try SessionKeys(profile, master, .rtcp)
@@ -34,14 +34,14 @@ public struct SRTPReceiver: ~Copyable {
     sources = ReceivedSources(seed: seed)
   }
 
-  /// Takes over how often the sequence numbers of each sender went round: a new master key does not reset that (RFC 3711 §3.3.1).
+  /// Adopts each sender's roll-over counter: a new master key does not reset it (RFC 3711 §3.3.1).
   public mutating func followRollover(of before: borrowing SRTPReceiver) { rollover = before.sources.lastRollover }
 
-  /// How often a source was retired, since the last call; for the metric.
+  /// How many sources were retired since the last call; for the metric.
   public mutating func drainRetirements() -> UInt64 { sources.drainRetirements() }
 
-  /// Verifies and decrypts an SRTP packet where it lies. `count` is the datagram's length before, the RTP packet's after.
-  /// Returns the 48-bit packet index (roll-over counter and sequence number). HOT
+  /// Verifies and decrypts an SRTP packet in place. `count` is the datagram's length before, the RTP packet's after. Returns the
+  /// 48-bit packet index (roll-over counter and sequence number). HOT
   @discardableResult
   public mutating func unprotect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) -> UInt64 {
     let tagBytes = profile.rtpTagBytes
@@ -57,7 +57,7 @@ public struct SRTPReceiver: ~Copyable {
     guard index <= Limits.packetIndex else { throw .keyExhausted }
     if let refusal = source.pointee.rtp.refusal(index) { throw refusal }
     if !open(p, count, header: header, ssrc: ssrc, index: index) {
-      // Its reports may have come first.
+      // Its reports may have arrived first.
       guard source.pointee.rtp.isEmpty, let other = otherIndex(p, count, header: header, ssrc: ssrc) else {
         throw .authenticationFailed
       }
@@ -69,7 +69,7 @@ public struct SRTPReceiver: ~Copyable {
     return index
   }
 
-  /// The first packet of an SSRC, or the first since it was retired.
+  /// Verifies the first packet of an SSRC, or the first since it was retired.
   private mutating func unprotectFirst(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32)
     throws(SRTPError) -> UInt64
   {
@@ -89,8 +89,7 @@ public struct SRTPReceiver: ~Copyable {
     return index
   }
 
-  /// Verifies and decrypts an SRTCP packet where it lies. `count` is the datagram's length before, the compound packet's after.
-  /// HOT
+  /// Verifies and decrypts an SRTCP packet in place. `count` is the datagram's length before, the compound packet's after. HOT
   public mutating func unprotectRTCP(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) {
     let (header, tagBytes) = (PacketShape.controlHeaderBytes, profile.rtcpTagBytes)
     let inner = count - tagBytes - 4 - identifierBytes
@@ -123,9 +122,9 @@ public struct SRTPReceiver: ~Copyable {
     count = inner
   }
 
-  /// An unknown sender's packet under another roll-over count than 0: it began just below 2^16 and its first packets were lost, or
-  /// it continues under new keys. After `Limits.otherIndices` refused packets it is tried for one of four, in no rhythm: what is forged
-  /// shall not cost twice.
+  /// Another roll-over count than 0 for an unknown sender's packet: the sender began just below 2^16 and its first packets were
+  /// lost, or it continues under new keys. After `Limits.otherIndices` refused packets only one in four, at random, is tried:
+  /// forged packets should not cost twice.
   private mutating func otherIndex(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32) -> UInt64? {
     let low = UInt64(p.loadBigEndian16(2))
     defer { refusals &+= 1 }
@@ -141,7 +140,7 @@ public struct SRTPReceiver: ~Copyable {
     return nil
   }
 
-  /// Verifies the tag of an RTP packet under an index and, if it matches, decrypts; else the bytes stay. HOT
+  /// Verifies the tag of an RTP packet under an index and, if it matches, decrypts; otherwise the bytes stay unchanged. HOT
   @inline(__always)
   private func open(_ p: UnsafeMutablePointer<UInt8>, _ count: Int, header: Int, ssrc: UInt32, index: UInt64) -> Bool {
     let inner = count - profile.rtpTagBytes - identifierBytes

@@ -1,9 +1,9 @@
 import COpenSSL
 
-/// Protects what one side of a leg sends: RTP and RTCP, in place, without allocation (RFC 3711, RFC 7714).
+/// Protects the packets that one side of a leg sends: RTP and RTCP, in place, without allocation (RFC 3711, RFC 7714).
 ///
-/// A noncopyable value for one thread; keep it in an optional stored property or behind an `UnsafeMutablePointer`.
-/// Follows the roll-over counter of up to four SSRCs and refuses to use an index twice, since a repeated nonce breaks GCM.
+/// A noncopyable value for one thread; keep it in an optional stored property or behind an `UnsafeMutablePointer`. Tracks the
+/// roll-over counter of up to four SSRCs and refuses to use an index twice, since a repeated nonce breaks GCM.
 public struct SRTPSender: ~Copyable {
   public let profile: SRTPProfile
   private let rtp: SessionCipher
@@ -26,7 +26,7 @@ public struct SRTPSender: ~Copyable {
     self.rtcp = rtcpCipher
   }
 
-  /// Goes on with the packet indices of the keys before these: a new master key does not reset them (RFC 3711 §3.3.1).
+  /// Continues the packet indices of the previous keys: a new master key does not reset them (RFC 3711 §3.3.1).
   public mutating func followRollover(of before: borrowing SRTPSender) {
     var former: [Source] = []
     before.sources.forEach { former.append($0) }
@@ -36,8 +36,8 @@ public struct SRTPSender: ~Copyable {
     }
   }
 
-  /// Encrypts an RTP packet where it lies and appends the tag. `count` is the packet's length before and after;
-  /// the buffer needs `profile.overheadBytes` more. On an error the packet must not be sent. HOT
+  /// Encrypts an RTP packet in place and appends the tag. `count` is the packet's length before and after; the buffer needs
+  /// `profile.overheadBytes` more. On an error the packet must not be sent. HOT
   public mutating func protect(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) {
     guard let p = PacketShape.bytes(packet, count), let header = PacketShape.headerBytes(p, count) else { throw .malformed }
     let tagBytes = profile.rtpTagBytes
@@ -67,7 +67,7 @@ public struct SRTPSender: ~Copyable {
     return sources.insert(source)
   }
 
-  /// Encrypts a (compound) RTCP packet where it lies and appends index word and tag: 4 octets and the tag more. HOT
+  /// Encrypts a (compound) RTCP packet in place and appends index word and tag: 4 octets and the tag more. HOT
   public mutating func protectRTCP(_ packet: UnsafeMutableRawBufferPointer, count: inout Int) throws(SRTPError) {
     let header = PacketShape.controlHeaderBytes
     guard let p = PacketShape.bytes(packet, count), count >= header, p[0] >> 6 == 2 else { throw .malformed }

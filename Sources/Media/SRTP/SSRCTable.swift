@@ -1,17 +1,17 @@
-/// What an `SSRCTable` holds for one SSRC.
+/// An element of an `SSRCTable`, for one SSRC.
 protocol SSRCElement {
-  /// An element that is not used.
+  /// An unused element.
   init()
   var ssrc: UInt32 { get }
   var isUsed: Bool { get }
 }
 
-/// Elements by SSRC: open addressing in a slab of its own, which begins with four slots and doubles. Allocates in `init` and where
-/// `insert` finds it full; a pointer is good until the next `insert` or `remove`.
+/// Elements by SSRC: open addressing in an own slab, which begins with four slots and doubles. Allocates in `init` and when
+/// `insert` finds it full; a pointer is valid until the next `insert` or `remove`.
 ///
-/// Up to three elements stand in the order they came: the usual one is found first. Of more the position is the
-/// product with an odd number, the golden ratio's and `seed` (Fibonacci hashing). Elements come from authentic packets only, but an
-/// app's SSRCs are its own choice: with a seed that it cannot know it cannot make them collide, and look-ups come before the tag.
+/// Up to three elements are in order of insertion: the usual one is found first. With more, the index is the product with an odd
+/// number made from the golden ratio and `seed` (Fibonacci hashing). Elements come from authentic packets only, but an app
+/// chooses its SSRCs: without knowing the seed it cannot make them collide, and look-ups happen before the tag is verified.
 struct SSRCTable<Element: SSRCElement>: ~Copyable {
   /// `mask` + 1 initialised elements of a trivial type, one of them unused at least; freed in deinit.
   private var slots: UnsafeMutablePointer<Element>
@@ -24,7 +24,7 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
 
   private let seed: UInt64
 
-  /// Room for `limit` elements. `seed`: any number, kept secret from the peer that chooses the SSRCs, or 0 where we choose them.
+  /// Capacity `limit`. `seed`: any number that the peer who chooses the SSRCs does not know, or 0 if we choose them.
   init(limit: Int, seed: UInt64 = 0) {
     (self.limit, self.seed) = (limit, seed)
     slots = .allocate(capacity: 4)
@@ -44,7 +44,7 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
     return nil
   }
 
-  /// Puts in an element whose SSRC is not there yet; nil where the table is full.
+  /// Inserts an element whose SSRC is not in the table yet; nil if the table is full.
   mutating func insert(_ element: Element) -> UnsafeMutablePointer<Element>? {
     guard !isFull else { return nil }
     if count == (mask == 3 ? 3 : (mask + 1) / 2) { grow() }
@@ -68,7 +68,7 @@ struct SSRCTable<Element: SSRCElement>: ~Copyable {
     count -= 1
   }
 
-  /// All that are there, in no order.
+  /// Visits all elements, in no order.
   func forEach(_ body: (Element) -> Void) {
     for index in 0...mask where slots[index].isUsed { body(slots[index]) }
   }

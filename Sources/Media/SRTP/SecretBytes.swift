@@ -1,14 +1,14 @@
 import COpenSSL
 
-/// Key bytes that are overwritten when the last reference to them goes, and that print as a mask.
+/// Key bytes that are overwritten with the last reference to them, and that print as a mask.
 ///
-/// A class because a struct's arrays are copied and freed implicitly. Made per key, never per packet.
+/// A class because a struct's arrays are copied and freed implicitly. Created per key, never per packet.
 final class SecretBytes: Sendable, CustomStringConvertible, CustomReflectable {
   /// `count` initialised bytes, written only by `init`; wiped and given to `free` in deinit.
   nonisolated(unsafe) private let memory: UnsafeMutableRawBufferPointer
   private let free: @Sendable (UnsafeMutableRawBufferPointer) -> Void
 
-  /// `count` bytes, zero but for what `fill` writes.
+  /// `count` bytes, zero except those that `fill` writes.
   init<E: Error>(
     count: Int, free: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void = { $0.deallocate() },
     fill: (UnsafeMutableRawBufferPointer) throws(E) -> Void
@@ -31,7 +31,7 @@ final class SecretBytes: Sendable, CustomStringConvertible, CustomReflectable {
   /// Valid while this object lives.
   var base: UnsafePointer<UInt8> { UnsafePointer(memory.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self)) }
   subscript(index: Int) -> UInt8 { memory[index] }
-  /// A copy that is not wiped.
+  /// A copy that is never wiped.
   var array: [UInt8] { Array(memory[..<count]) }
 
   /// In constant time for equal lengths.

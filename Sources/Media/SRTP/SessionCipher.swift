@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// The keyed cipher of one direction and one protocol: an EVP context that is given a new IV per packet, and for counter mode the
+/// The keyed cipher of one direction and one protocol: an EVP context that gets a new IV per packet, and for counter mode the
 /// HMAC pads.
 ///
-/// Not a packet's shape nor its replay state: those are in `SRTPSender` and `SRTPReceiver`. No allocation after `init`.
-/// Why not EVP_MAC or libsrtp2: docs/design/srtp.md.
+/// It knows neither a packet's layout nor its replay state: those are in `SRTPSender` and `SRTPReceiver`. No allocation after
+/// `init`. Why not EVP_MAC or libsrtp2: docs/design/srtp.md.
 struct SessionCipher: ~Copyable {
   let isAEAD: Bool
   /// Owned; freed in deinit.
@@ -76,7 +76,7 @@ struct SessionCipher: ~Copyable {
 
   // MARK: AEAD (RFC 7714)
 
-  /// Encrypts `count` bytes in place and writes the 16-byte tag behind `tagAt`. HOT
+  /// Encrypts `count` bytes in place and writes the 16-byte tag to `tagAt`. HOT
   @inline(__always)
   borrowing func seal(
     ssrc: UInt32, index: UInt64, header: UnsafeMutablePointer<UInt8>, headerCount: Int, indexWord: UInt32? = nil,
@@ -93,13 +93,13 @@ struct SessionCipher: ~Copyable {
     if count > 0 {
       guard EVP_EncryptUpdate(context, text, &written, text, Int32(truncatingIfNeeded: count)) == 1 else { return false }
     }
-    // The end of GCM writes nothing.
+    // Finishing GCM writes no data.
     return EVP_EncryptFinal_ex(context, text, &written) == 1
       && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tagAt) == 1
   }
 
-  /// Decrypts `count` bytes in place and compares the tag, in constant time, inside OpenSSL. If it does not match, the bytes are
-  /// put back. HOT
+  /// Decrypts `count` bytes in place and compares the tag, in constant time, inside OpenSSL. If it does not match, restores the
+  /// bytes. HOT
   @inline(__always)
   borrowing func open(
     ssrc: UInt32, index: UInt64, header: UnsafeMutablePointer<UInt8>, headerCount: Int, indexWord: UInt32? = nil,
@@ -123,15 +123,15 @@ struct SessionCipher: ~Copyable {
     return false
   }
 
-  /// GCM encrypts by XOR with a key stream: the same IV again turns what was decrypted into what came in.
+  /// GCM encrypts by XOR with a key stream: applying the same IV again restores the received bytes.
   private borrowing func putBack(_ text: UnsafeMutablePointer<UInt8>, _ count: Int, ssrc: UInt32, index: UInt64) {
     var written: Int32 = 0
     guard count > 0, withNonce(ssrc: ssrc, index: index, { EVP_DecryptInit_ex(context, nil, nil, nil, $0) }) == 1 else { return }
     _ = EVP_DecryptUpdate(context, text, &written, text, Int32(truncatingIfNeeded: count))
   }
 
-  /// RFC 7714 §8.1 and §9.1: 0 ‖ SSRC ‖ 48-bit index (or 0 ‖ 31-bit index), exclusive-or salt.
-  /// On the stack, which is always near. HOT
+  /// RFC 7714 §8.1 and §9.1: 0 ‖ SSRC ‖ 48-bit index (or 0 ‖ 31-bit index), exclusive-or salt. On the stack, which is in the near
+  /// cache. HOT
   @inline(__always)
   private borrowing func withNonce(ssrc: UInt32, index: UInt64, _ body: (UnsafePointer<UInt8>) -> Int32) -> Int32 {
     let (high, low) = (saltHigh ^ UInt64(ssrc) << 16 ^ index >> 32, saltLow ^ index << 32)
