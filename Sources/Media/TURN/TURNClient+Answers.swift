@@ -2,8 +2,8 @@ public import Bytes
 import STUN
 
 extension TURNClient {
-  /// Takes one whole message of the server, without padding; what a peer sent is in the result. Anything else than answers to our requests and data of
-  /// peers that may send is ignored. No allocation for data.
+  /// Handles one whole message of the server, without padding; the result locates a peer's data. Other messages than answers to
+  /// our requests and data of permitted peers are ignored. No allocation for data.
   public mutating func receive(_ message: UnsafeRawBufferPointer, at now: Instant, into output: inout Output) -> Payload? {
     guard state == .allocating || state == .allocated, let first = message.first else { return nil }
     if (0x40...0x4f).contains(first) { return channelData(message, now) }
@@ -52,7 +52,7 @@ extension TURNClient {
       ? succeeded(message, transaction.purpose, now, &output) : refused(message, transaction.purpose, &output)
   }
 
-  /// RFC 8489 §9.2.5: a first 401 tells realm and nonce, a second one that the credentials are wrong.
+  /// RFC 8489 §9.2.5: a first 401 supplies realm and nonce, a second one means that the credentials are wrong.
   private mutating func challenged(_ message: STUNMessage, _ transaction: Transaction, _ now: Instant, _ output: inout Output) {
     if message.errorCode == 401, transaction.isAuthenticated { return fail(.unauthorized, &output) }
     guard transaction.challenges < Limits.challenges else { return fail(.staleNonce, &output) }
@@ -85,7 +85,7 @@ extension TURNClient {
     }
   }
 
-  /// False: the allocation has no life.
+  /// False: the allocation's lifetime is zero.
   private mutating func live(_ message: STUNMessage, _ now: Instant, _ output: inout Output) -> Bool {
     let seconds = min(message.lifetimeSeconds ?? Limits.usualLifetimeSeconds, Limits.lifetimeSeconds)
     guard seconds > 0 else {

@@ -2,7 +2,7 @@ public import Bytes
 import STUN
 
 extension TURNClient {
-  /// When `handleTimeout` wants to be called next; nil: never.
+  /// When `handleTimeout` is due next; nil: never.
   public var nextDeadline: Instant? {
     var due = refreshAt
     func consider(_ other: Instant?) { if let other { due = min(due ?? other, other) } }
@@ -13,13 +13,13 @@ extension TURNClient {
     return state == .allocating || state == .allocated ? due : nil
   }
 
-  /// When the server has been silent for too long.
+  /// When the server will have been silent for too long.
   private var silentAt: Instant? {
     guard channels.contains(where: \.isBound), !transactions.contains(where: { $0.purpose == .refresh }) else { return nil }
     return receivedAt + Limits.silence
   }
 
-  /// Sends again and refreshes what is due. Safe to call at any time.
+  /// Retransmits and refreshes what is due. Safe to call at any time.
   public mutating func handleTimeout(at now: Instant, into output: inout Output) {
     guard state == .allocating || state == .allocated else { return }
     for index in transactions.indices where transactions[index].dueAt <= now {
@@ -48,7 +48,7 @@ extension TURNClient {
   mutating func ask(_ purpose: Purpose, challenges: Int = 0, _ now: Instant, _ output: inout Output) {
     transactions.removeAll { $0.purpose == purpose }
     let id = TransactionID(random: random)
-    // a realm and a nonce that are too long for one message
+    // realm and nonce are too long for one message
     guard let bytes = request(purpose, id) else { return fail(.malformed, &output) }
     let wait = isStream ? Limits.streamAnswer : Limits.firstRetransmission
     transactions.append(
@@ -72,7 +72,7 @@ extension TURNClient {
       switch purpose {
       case .allocate:
         writer.addRequestedTransportUDP()
-        // IPv4 is what a server gives without being asked (RFC 8656 §7.1)
+        // a server allocates IPv4 by default (RFC 8656 §7.1)
         if family == .v6 { writer.addRequestedFamily(.v6) }
       case .refresh: if isLast { writer.addLifetime(seconds: 0) }
       case .permit(let ip): writer.addPeer(SocketAddress(ip, 0))

@@ -1,25 +1,26 @@
 public import Bytes
 import STUN
 
-/// One allocation on one TURN server, client side (RFC 8656): credentials, permissions, channels, refreshes, retransmission. No clock, socket or name
-/// look-up: messages and times go in, messages and events come out. The connection to the server is the owner's.
+/// One allocation on one TURN server, client side (RFC 8656): credentials, permissions, channels, refreshes, retransmission. No
+/// clock, socket or name look-up: it consumes messages and times, and produces messages and events. The owner has the connection
+/// to the server.
 ///
 /// | state | event | next |
 /// |---|---|---|
 /// | idle | `start` | allocating: Allocate without credentials |
-/// | allocating | 401 or 438 with realm and nonce | asked again with credentials |
-/// | allocating | success | allocated: `allocated`, permissions are asked for |
+/// | allocating | 401 or 438 with realm and nonce | Allocate again with credentials |
+/// | allocating | success | allocated: `allocated`, permissions are requested |
 /// | allocating | another error, or no answer | failed |
-/// | allocated | 438 to any request | asked again with the new nonce; the fourth time failed |
-/// | allocated, with a channel | nothing heard for 4 s | Refresh |
-/// | allocated | permission refused | `refused`; failed once every peer is |
-/// | allocated | channel refused | Send indications continue |
+/// | allocated | 438 to any request | request again with the new nonce; the fourth time failed |
+/// | allocated, with a channel | nothing received for 4 s | Refresh |
+/// | allocated | permission refused | `refused`; failed once every peer is refused |
+/// | allocated | channel refused | Send indications are still used |
 /// | allocated | Refresh refused, 437 or 401 to any request, no answer | failed |
-/// | any | message that answers no request, wrong integrity, data of who may not send, garbage | ignored |
+/// | any | message that answers no request, wrong integrity, data of a peer without permission, garbage | ignored |
 /// | any | `close` | closed: Refresh with lifetime 0 |
 ///
-/// Errors to requests with credentials must have our integrity but for 401 and 438, which cannot (RFC 8489 §9.2.5). SHA-1 and MD5 alone, as all servers
-/// take them without PASSWORD-ALGORITHM (§9.2.4).
+/// Errors to requests with credentials must have our integrity, except 401 and 438, which cannot have it (RFC 8489 §9.2.5). Only
+/// SHA-1 and MD5, which all servers accept without PASSWORD-ALGORITHM (§9.2.4).
 public struct TURNClient: Sendable {
   public enum State: Sendable, Equatable { case idle, allocating, allocated, failed(TURNFailure), closed }
   public enum Event: Sendable, Equatable {
@@ -29,26 +30,26 @@ public struct TURNClient: Sendable {
     case refused(IPAddress, UInt16)
     case failed(TURNFailure)
   }
-  /// What a call causes; the caller empties it after use. Each message is for the server, whole.
+  /// The effects of a call; the caller empties it after use. Each message is one whole message for the server.
   public struct Output: Sendable {
     public var messages: [[UInt8]] = []
     public var events: [Event] = []
     public init() {}
   }
-  /// What a peer sent: where it stands in the message that was handed in.
+  /// A peer's data: its octets' range in the received message.
   public struct Payload: Sendable, Equatable {
     public let peer: SocketAddress
     public let octets: Range<Int>
   }
 
-  /// What a request is for; there is one of each at a time.
+  /// The purpose of a request; at most one of each is pending.
   enum Purpose: Hashable, Sendable { case allocate, refresh, permit(IPAddress), bind(UInt16) }
   struct Transaction: Sendable {
     let purpose: Purpose
     let id: TransactionID
     let bytes: [UInt8]
     let isAuthenticated: Bool
-    /// How often this request has been asked again.
+    /// How often this request was repeated after a challenge.
     let challenges: Int
     var sends = 1
     var interval = Limits.firstRetransmission
@@ -72,7 +73,7 @@ public struct TURNClient: Sendable {
   }
 
   public internal(set) var state = State.idle
-  /// Our address at the server.
+  /// Our relayed address at the server.
   public internal(set) var relayed: SocketAddress?
   /// Messages that had no effect.
   public internal(set) var ignored = 0
@@ -90,22 +91,22 @@ public struct TURNClient: Sendable {
   var receivedAt = Instant.zero
 
   /// - Parameters:
-  ///   - isStream: the connection is TCP or TLS: nothing is sent again, and ChannelData is padded.
-  ///   - family: of the peers, and so of the relayed address.
+  ///   - isStream: the connection is TCP or TLS: requests are not retransmitted, and ChannelData is padded.
+  ///   - family: the address family of the peers, and so of the relayed address.
   public init(username: String, password: Redacted<String>, isStream: Bool, family: IPAddress.Family = .v4, random: RandomSource)
   {
     (self.username, self.password, self.isStream) = (Array(username.utf8), password, isStream)
     (self.family, self.random) = (family, random)
   }
 
-  /// Asks for the allocation. The connection must be there.
+  /// Requests the allocation. The connection must be open.
   public mutating func start(at now: Instant, into output: inout Output) {
     guard state == .idle else { return }
     state = .allocating
     ask(.allocate, now, &output)
   }
 
-  /// This peer may send to us, from any port; before the allocation it is remembered. At most `Limits.peers`.
+  /// Permits this peer to send to us, from any port; before the allocation it is queued. At most `Limits.peers`.
   public mutating func permit(_ ip: IPAddress, at now: Instant, into output: inout Output) {
     let ip = ip.unmapped
     guard permissions.count < Limits.peers, !permissions.contains(where: { $0.ip == ip }) else { return }
@@ -113,7 +114,7 @@ public struct TURNClient: Sendable {
     if state == .allocated { ask(.permit(ip), now, &output) }
   }
 
-  /// A channel saves 32 octets a packet to this peer. Until the server has confirmed it indications are sent.
+  /// Binds a channel, which saves 32 octets per packet to this peer. Until the server has confirmed it, indications are sent.
   public mutating func bind(_ peer: SocketAddress, at now: Instant, into output: inout Output) {
     guard state == .allocated, channels.count < Limits.peers, !channels.contains(where: { $0.peer == peer }) else { return }
     let number = Limits.firstChannel + UInt16(truncatingIfNeeded: channels.count)
@@ -121,7 +122,7 @@ public struct TURNClient: Sendable {
     ask(.bind(number), now, &output)
   }
 
-  /// Gives the allocation back. Said once: what gets lost ends with its lifetime.
+  /// Releases the allocation. Sent once: if the message is lost, the allocation ends with its lifetime.
   public mutating func close(at now: Instant, into output: inout Output) {
     if state == .allocated, let bytes = request(.refresh, TransactionID(random: random), isLast: true) {
       output.messages.append(bytes)
@@ -141,8 +142,8 @@ public struct TURNClient: Sendable {
 
   // MARK: data
 
-  /// Appends what carries `payload` to `peer`; false: nothing was appended, as there is no allocation, the server refuses the peer, or it is too long.
-  /// No allocation but the target's growth.
+  /// Appends a message that carries `payload` to `peer`; false: nothing was appended, because there is no allocation, the server
+  /// refuses the peer, or the payload is too long. No allocation except the target's growth.
   public func write(_ payload: UnsafeRawBufferPointer, to peer: SocketAddress, into octets: inout [UInt8]) -> Bool {
     guard state == .allocated, payload.count <= Limits.payloadBytes else { return false }
     if let channel = channels.first(where: { $0.isBound && $0.peer == peer }) {

@@ -1,14 +1,15 @@
 import Bytes
 
-/// Cuts a stream of TCP or TLS into STUN messages and ChannelData (RFC 8489 §6.2.2, RFC 8656 §12.5), which is padded to four octets there.
+/// Splits a TCP or TLS stream into STUN messages and ChannelData (RFC 8489 §6.2.2, RFC 8656 §12.5), which is padded to four
+/// octets there.
 ///
-/// Give it what came, then ask until nothing is whole. One allocation a message.
+/// Append received bytes, then call `next` until it returns nil. One allocation per message.
 public struct TURNFraming: Sendable {
   private var buffer: [UInt8] = []
   private var start = 0
   public init() {}
 
-  /// - Throws: `malformed` if more octets wait than any message has.
+  /// - Throws: `malformed` if more bytes wait than any message has.
   public mutating func append(_ bytes: some Collection<UInt8>) throws(TURNFailure) {
     guard buffer.count - start + bytes.count <= Limits.streamBytes else { throw .malformed }
     if start > 0 {
@@ -18,8 +19,9 @@ public struct TURNFraming: Sendable {
     buffer.append(contentsOf: bytes)
   }
 
-  /// The next message, without padding; nil: it is not whole yet.
-  /// - Throws: `malformed` for what begins neither, or is longer than a message may be: the rest of the stream cannot be read.
+  /// The next message, without padding; nil: it is not complete yet.
+  /// - Throws: `malformed` if the bytes begin neither, or the length exceeds a message's limit: the rest of the stream is
+  ///   unreadable.
   public mutating func next() throws(TURNFailure) -> [UInt8]? {
     let count = buffer.count - start
     guard count >= 4 else { return nil }

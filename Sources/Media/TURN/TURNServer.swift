@@ -1,6 +1,6 @@
 public import Bytes
 
-/// Where a TURN server is and what it is asked with: one URI of RFC 7065 and a long-term credential. Prints without the password.
+/// A TURN server's address and credential: one URI of RFC 7065 and a long-term credential. Prints without the password.
 public struct TURNServer: Sendable, Hashable {
   public enum Transport: String, Sendable, CaseIterable {
     case udp, tcp
@@ -14,11 +14,11 @@ public struct TURNServer: Sendable, Hashable {
   public let transport: Transport
   public let username: String
   public let password: Redacted<String>
-  /// Where the server has sent us (300, RFC 8489 §10): connected to in place of what the name leads to.
+  /// The address to which the server redirected us (300, RFC 8489 §10): used instead of the host name's.
   public private(set) var alternate: SocketAddress?
 
-  /// Parses `turn:host:port?transport=tcp`, `turns:host`; ports 3478 and 5349 by default. Nil for anything else, for TURN over DTLS, which we do not
-  /// have, and for what is too long.
+  /// Parses `turn:host:port?transport=tcp`, `turns:host`; ports 3478 and 5349 by default. Nil for anything else, for TURN over
+  /// DTLS, which is not supported, and for values that are too long.
   public init?(url: String, username: String, password: String) {
     guard username.utf8.count <= Limits.usernameBytes, password.utf8.count <= Limits.passwordBytes, !username.isEmpty else {
       return nil
