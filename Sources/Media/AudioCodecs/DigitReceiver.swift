@@ -56,8 +56,8 @@ public struct DigitReceiver: Sendable {
   private static let lostSegments = 8
 
   /// - Parameters:
-  /// - clockRateHz: clock of the events' durations.
-  /// - stampRateHz: clock of the stream's timestamps, if it differs.
+  ///   - clockRateHz: clock of the events' durations.
+  ///   - stampRateHz: clock of the stream's timestamps, if it differs.
   public init(clockRateHz: UInt32, stampRateHz: UInt32? = nil) {
     self.clockRateHz = max(1, clockRateHz)
     stampsPerUnit = max(1, Int((stampRateHz ?? clockRateHz) / self.clockRateHz))

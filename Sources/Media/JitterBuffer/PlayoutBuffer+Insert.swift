@@ -4,10 +4,10 @@ import RTP
 extension PlayoutBuffer {
   /// Stores one packet.
   /// - Parameters:
-  /// - duration: of its audio in RTP clock units; 0 for another kind of packet in the same sequence (telephone-event), whose
-  ///   position is kept.
-  /// - carriesRepair: it holds a copy of the previous packet.
-  /// - format: the number of its coding, 0…127, for `FetchedPacket`.
+  ///   - duration: of its audio in RTP clock units; 0 for another kind of packet in the same sequence (telephone-event), whose
+  ///     position is kept.
+  ///   - carriesRepair: it holds a copy of the previous packet.
+  ///   - format: the number of its coding, 0…127, for `FetchedPacket`.
   // HOT
   public mutating func insert(
     _ header: RTPHeader, payload: Span<UInt8>, duration: Int, carriesRepair: Bool = false, format: UInt8 = 0, at now: Instant

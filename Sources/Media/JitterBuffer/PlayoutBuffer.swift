@@ -96,10 +96,10 @@ public struct PlayoutBuffer: ~Copyable {
 
   /// - Parameters:
   ///   - clockRateHz: RTP clock: 8000 for G.711, 48000 for Opus.
-  /// - carriesRepair: packets may carry a copy of the previous one (Opus FEC).
-  /// - bridgesLosses: a loss is concealed better when the next packet is at hand, which is worth some delay (G.711).
-  /// - octetsPerUnit: of the payloads: slots grow with it, so that as many packets of any codec fit.
-  /// - statistics: the counts to continue from.
+  ///   - carriesRepair: packets may carry a copy of the previous one (Opus FEC).
+  ///   - bridgesLosses: a loss is concealed better when the next packet is at hand, which is worth some delay (G.711).
+  ///   - octetsPerUnit: of the payloads: slots grow with it, so that as many packets of any codec fit.
+  ///   - statistics: the counts to continue from.
   public init(
     clockRateHz: UInt32, carriesRepair: Bool, bridgesLosses: Bool = false, octetsPerUnit: Int = 1,
     policy: DelayPolicy = DelayPolicy(), statistics: PlayoutStatistics = PlayoutStatistics()
